@@ -31,8 +31,8 @@ def ours(limit: int, hosts: int = 1) -> int:
     os.environ |= dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1")
     import pyarrow as pa
 
+    from nutbeam.policy.components.host_rows import Seeds
     from nutbeam.policy.components.schema import PAGES, conform
-    from nutbeam.policy.components.seeds import Seeds
     from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
     from nutbeam.web.base.memory import collect_seldom, keep_modules
     from nutbeam.web.exchange.status import FETCH_SUCCESS

@@ -35,10 +35,11 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.choosing.selection import queue_names
 from ..policy.components.blocklist import drop_blocked
+from ..policy.components.host_rows import HostSettings
 from ..policy.components.phases import FETCHED_PHASE, PARSED_PHASE
 from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.hosting.host_limits import without_blocked_hosts
-from ..policy.hosting.host_settings import HostSettings, pause_of
+from ..policy.hosting.host_lines import pause_of
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
 from ..transforms.fetch_pages import PARTITIONS, FetchBatch

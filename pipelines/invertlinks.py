@@ -24,7 +24,8 @@ from ..io.batches.link_sources import (
     divided,
     is_there,
     new_documents,
-    newest_of_sources,
+    read_source_rows,
+    read_unseen_links,
     replaced_pages,
     superseded_documents,
     unchanged_documents,
@@ -35,12 +36,12 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
-from ..policy.components.blocklist import Blocklist
 from ..policy.inlinks.apply_links import apply_links
-from ..policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of, with_halves
+from ..policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of
 from ..policy.inlinks.invert_options import InvertTableOptions
+from ..policy.inlinks.link_decisions import drop_blocked_links, end_unseen_links
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.elements.chunks import Chunk, named_chunks
 from ..transforms.end_links import LINKS_COMPONENT
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
@@ -125,7 +126,7 @@ def _items(
 def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[Aging]:
     """Yields the tablets to look at for old links; in Bigtable no zone map says which have some."""
     known = tablets(operation.files(LINKS_COMPONENT))
-    limit = operation.now - options.oldest_ms
+    limit = _oldest(operation, options)
     # At random, because all counts (snapshots, batches) may grow by the same number per round.
     turn = random.Random(operation.seed).randrange(_TURNS)
     for number, tablet in enumerate(known):
@@ -135,12 +136,19 @@ def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[Aging]
             yield Aging(operation, tablet)
 
 
+def _oldest(operation: Operation, options: InvertTableOptions) -> int:
+    """Returns the time, ms; links that were last seen before it are looked at."""
+    return operation.now - options.oldest_ms
+
+
 def _changes(
     item: NewDocuments | OldDocuments | Aging, options: InvertTableOptions
 ) -> Iterator[Any]:
     PROGRESS.add()
     if isinstance(item, Aging):
-        yield from _chunks(_aged(item, options))
+        old_rows = read_unseen_links(item.operation, item.tablet, _oldest(item.operation, options))
+        source_rows = read_source_rows(item.operation, old_rows.get_column("source"))
+        yield from _chunks(end_unseen_links(old_rows, source_rows))
         return
     if isinstance(item, OldDocuments):
         lost = 0 if is_there(item) else len(replaced_pages(item))
@@ -148,24 +156,13 @@ def _changes(
             yield _counted({"documents_missing": lost})
         for documents, times in superseded_documents(item):
             yield from _chunks(tombstones_of(documents, times))
-    found = new_documents(item) if isinstance(item, NewDocuments) else unchanged_documents(item)
+    frames = new_documents(item) if isinstance(item, NewDocuments) else unchanged_documents(item)
     blocklist = read_blocklist(item.operation)
-    for documents in found:
-        edges, counts = edges_of(documents, options)
-        edges, blocked = without_blocked(edges, blocklist)
+    for document_rows in frames:
+        edges, counts = edges_of(document_rows, options)
+        edges, blocked = drop_blocked_links(edges, blocklist)
         yield _counted({**counts, **blocked})
         yield from _chunks(edges)
-
-
-def without_blocked(
-    changes: pl.DataFrame, blocklist: Blocklist
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the changes of links between pages that were not purged, and the number of others."""
-    if not blocklist:
-        return changes, {}
-    ends = with_halves(changes)
-    blocked = blocklist.blocks(ends["target"]) | blocklist.blocks(ends["source"])
-    return changes.filter(~blocked), {"dropped/purged": int(blocked.sum())}
 
 
 def _counted(counts: dict[str, int]) -> beam.pvalue.TaggedOutput:
@@ -175,27 +172,7 @@ def _counted(counts: dict[str, int]) -> beam.pvalue.TaggedOutput:
 def _chunks(changes: pl.DataFrame) -> Iterator[tuple[str, Chunk]]:
     """Yields changes without the columns that are null in all of them."""
     there = [name for name in changes.columns if changes[name].null_count() < len(changes)]
-    for chunk in to_chunks(changes.select(there)):
-        yield LINKS_COMPONENT, chunk
-
-
-def _aged(item: Aging, options: InvertTableOptions) -> pl.DataFrame:
-    """Returns tombstones for the links of a tablet that were not seen for too long.
-
-    A link stays as long as the newest document of its page has it, however old that is.
-    """
-    operation, limit = item.operation, item.operation.now - options.oldest_ms
-    old = pl.col("gone_since").is_null() & (pl.col("last_seen") < limit)
-    rows = operation.table.read(
-        LINKS_COMPONENT,
-        [item.tablet],
-        ("key", "source", "last_seen"),
-        lambda links: links.filter(old),
-    )
-    newest = newest_of_sources(operation, rows.get_column("source"))
-    rows = rows.join(newest, on="source", how="left", maintain_order="left")
-    stands = pl.col("lives") & (pl.col("last_seen") >= pl.col("since"))
-    return rows.filter(~stands.fill_null(False)).select("key", time="last_seen", gone=pl.lit(True))
+    yield from named_chunks(LINKS_COMPONENT, changes.select(there))
 
 
 def link_resolver(operation: Operation) -> Resolver:

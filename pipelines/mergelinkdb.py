@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
-import polars as pl
 
-from ..io.batches.link_sources import newest_of_sources
+from ..io.batches.link_sources import read_source_rows
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
@@ -21,9 +20,10 @@ from ..io.table.opening import open_table
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.inlinks.edges import LINK_CHANGES
+from ..policy.inlinks.link_decisions import drop_blocked_links, drop_outdated_links
 from ..policy.inlinks.merging import merged_links
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.elements.chunks import Chunk, named_chunks
 from ..transforms.end_links import LINKS_COMPONENT
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
@@ -34,7 +34,7 @@ from ..web.rules.url_options import UrlOptions
 from ..web.rules.url_rules import UrlRules
 from .base.command import TABLE, Argument, Invocation
 from .base.url_rules import rules_of
-from .invertlinks import link_resolver, without_blocked
+from .invertlinks import link_resolver
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight
 from .views.reading_job import Reading
@@ -116,26 +116,11 @@ def _changes(item: OtherLinks, options: Options) -> Iterator[Any]:
     rules = _rules(options)
     with item.reading.reading():
         for rows in item.reading.table.scan(LINKS_COMPONENT, item.tablet):
-            found, counts = merged_links(rows, rules, filters=options.filter_links)
-            found, blocked = without_blocked(found, read_blocklist(item.operation))
-            found, outdated = _without_outdated(found, item.operation)
+            changes, counts = merged_links(rows, rules, filters=options.filter_links)
+            changes, blocked = drop_blocked_links(changes, read_blocklist(item.operation))
+            source_rows = read_source_rows(item.operation, changes.get_column("source"))
+            changes, outdated = drop_outdated_links(changes, source_rows)
             counts = {**counts, **blocked, **outdated}
             yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts))
-            for chunk in to_chunks(found, LINK_CHANGES):
-                yield LINKS_COMPONENT, chunk
+            yield from named_chunks(LINKS_COMPONENT, changes, LINK_CHANGES)
     PROGRESS.add()
-
-
-def _without_outdated(
-    changes: pl.DataFrame, operation: Operation
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Returns the links that are not older than what this table knows of their pages, and counts.
-
-    So an older copy of the table does not bring back links that have ended, even if no row says so
-    any more: none does after a compact, and in Bigtable.
-    """
-    newest = newest_of_sources(operation, changes.get_column("source"))
-    times = changes.join(newest, on="source", how="left", maintain_order="left")
-    kept = changes.filter((times["time"] >= times["since"]).fill_null(True))
-    left_out = len(changes) - len(kept)
-    return kept, {"dropped/outdated": left_out} if left_out else {}

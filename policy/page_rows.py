@@ -6,8 +6,8 @@ from collections.abc import Collection
 import polars as pl
 
 from ..web.urls.key_columns import from_keys
-from .components.batch_rows import unique_documents
 from .components.columns import Columns
+from .components.page_facts import unique_documents
 from .components.view_columns import PAGE_COLUMNS, URL_COLUMN
 from .components.vocabulary import LIVING, views
 

@@ -8,7 +8,7 @@ import polars as pl
 from ..web.base.columns import reason_if
 from ..web.pages.page import Page
 from ..web.rules.url_rules import host_keys
-from .components.seeds import Seeds
+from .components.host_rows import Seeds
 from .scope import TargetOptions, judge
 
 
@@ -45,7 +45,8 @@ class Parts:
         urls = pl.Series([url for _, url, _ in self._parts], dtype=pl.String)
         keys = [row["key"] for row, _, _ in self._parts]
         sources = pl.Series("source", keys, dtype=pl.String)
-        found = judge(sources.to_frame(), urls, "outlink", options, seeds)
+        links = sources.to_frame().with_columns(urls.alias("url"))
+        found = judge(links, "outlink", options, seeds)
         foreign = host_keys(found.get_column("key")) != host_keys(sources)
         repeated = pl.col("key").is_not_null() & ~pl.col("key").is_first_distinct()
         reason = pl.coalesce(

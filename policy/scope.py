@@ -8,7 +8,7 @@ from ..web.base.columns import nulls, put, reason_if
 from ..web.base.options import option
 from ..web.rules.url_rules import Scope, UrlOptions, UrlRules, in_scope
 from ..web.urls.key_columns import from_keys
-from .components.seeds import Seeds
+from .components.host_rows import Seeds
 from .rule_counts import RuleCountOptions
 from .traps import TrapOptions, trap_reasons
 
@@ -44,15 +44,13 @@ class TargetOptions(UrlOptions, ScopeOptions, TrapOptions, RuleCountOptions):
     """Options of the rules for targets of links and redirects."""
 
 
-def judge(
-    links: pl.DataFrame, urls: pl.Series, use: Scope, options: TargetOptions, seeds: Seeds
-) -> pl.DataFrame:
+def judge(links: pl.DataFrame, use: Scope, options: TargetOptions, seeds: Seeds) -> pl.DataFrame:
     """Decides which targets are accepted, with a reason for each refused target.
 
     Args:
-        links: One row per link, with ``source``, the row key of its page; with ``distance``, the
-            page's distance from the seeds, redirects of seeds need no match with ``--include``.
-        urls: Absolute URLs of their targets; null if a link leads to no http URL.
+        links: One row per link, with ``source``, the row key of its page, and ``url``, the absolute
+            URL of its target (null if it leads to no http URL). With ``distance``, the page's
+            distance from the seeds, redirects of seeds need no match with ``--include``.
         use: Nutch's scope of the rules: ``outlink`` or ``fetcher``.
         options: The rules.
         seeds: Hosts and domains of the seeds.
@@ -61,7 +59,7 @@ def judge(
         The rows with ``key`` and ``reason``; one of the two is null. With
         ``count_by_rule`` also ``by``: the rule of a filter that refused the target.
     """
-    rules = UrlRules(options)
+    rules, urls = UrlRules(options), links.get_column("url")
     admitted = rules.admit(urls, use, by=options.count_by_rule)
     if options.include:
         admitted = _only_included(admitted, links, rules)
@@ -75,7 +73,8 @@ def judge(
     reasons.append(reason_if(keys == source, "own_url"))
     if use != "fetcher" or options.ignore_also_redirects:
         if options.scope != "any":
-            inside = _inside(source, admitted, rules, options.scope, seeds)
+            inside = in_scope(source, keys, options.scope, seeds.of(options.scope))
+            inside = _with_exempted(inside, admitted, rules)
             reasons.append(reason_if(~inside, "out_of_scope"))
         if options.skip_internal_links:
             internal = in_scope(source, keys, options.scope)
@@ -112,7 +111,8 @@ def judge_known(rows: pl.DataFrame, options: TargetOptions, seeds: Seeds) -> pl.
     reasons = [pl.col("reason"), trapped]
     if options.scope != "any":
         # Local files have no host, and only local files link to them.
-        here = _inside(nulls(len(keys)), admitted, rules, options.scope, seeds)
+        here = in_scope(nulls(len(keys)), keys, options.scope, seeds.of(options.scope))
+        here = _with_exempted(here, admitted, rules)
         here |= keys.str.starts_with(_FILE).fill_null(False)
         reasons.append(reason_if(linked & ~pl.lit(here), "out_of_scope"))
     judged = admitted.drop("url").with_columns(reason=pl.coalesce(reasons))
@@ -135,13 +135,9 @@ def _only_included(admitted: pl.DataFrame, links: pl.DataFrame, rules: UrlRules)
     return admitted
 
 
-def _inside(
-    sources: pl.Series, admitted: pl.DataFrame, rules: UrlRules, scope: str, seeds: Seeds
-) -> pl.Series:
+def _with_exempted(inside: pl.Series, admitted: pl.DataFrame, rules: UrlRules) -> pl.Series:
     """Returns a mask of the links that are in the scope or exempt from it."""
-    keys = admitted.get_column("key")
-    inside = in_scope(sources, keys, scope, seeds.of(scope))
-    exempt = (~inside & keys.is_not_null()).arg_true()
+    exempt = (~inside & admitted.get_column("key").is_not_null()).arg_true()
     if rules.exemptions is None or not len(exempt):
         return inside
     decided = rules.exemptions.decide_column(admitted.get_column("url").gather(exempt))

@@ -9,7 +9,7 @@ import polars as pl
 from ..io.batches.link_sources import documents_in
 from ..io.snapshots.operations import Operation
 from ..policy.inlinks.edges import tombstones_of
-from .elements.chunks import Chunk, to_chunks
+from .elements.chunks import Chunk, named_chunks
 from .for_each_document import ForEachDocument
 
 LINKS_COMPONENT = "links"
@@ -34,6 +34,4 @@ class EndLinks(beam.PTransform):
 def _ended(file: str, pages: pl.DataFrame, operation: Operation) -> Iterator[tuple[str, Chunk]]:
     times = pages.select("key", time=pl.lit(operation.now, pl.Int64))
     for documents in documents_in(operation, file, pages.get_column("key")):
-        ended = tombstones_of(documents, times)
-        for chunk in to_chunks(ended):
-            yield LINKS_COMPONENT, chunk
+        yield from named_chunks(LINKS_COMPONENT, tombstones_of(documents, times))

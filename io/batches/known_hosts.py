@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...policy.components.clocks import set_right
+from ...policy.components.clocks import RightTimes, set_right
 from ...policy.components.schema import HOSTS, HOSTS_COLUMNS, empty
 from ...web.base.clock import now_ms
 from ...web.engine.host_records import HostRecord
@@ -67,7 +67,7 @@ class HostRecords:
             self._read_keys = pl.concat([self._read_keys, new])
             rows = self._joined(self._read(new)).sort("key", maintain_order=True).filter(_NEWEST)
             # Other threads see the rows before, or all.
-            self._rows, _ = set_right(HOSTS_COLUMNS, rows, now_ms())
+            self._rows, _ = set_right(HOSTS_COLUMNS, rows, RightTimes(now_ms()))
 
     def get(self, host: str, /) -> HostRecord | None:
         """Returns the record of a host, or None."""

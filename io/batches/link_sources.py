@@ -5,14 +5,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...policy.base.row_status import Status
-from ...policy.components.schema import OUTCOME, to_frame
-from ...policy.inlinks.edges import EDGES_OF
+from ...policy.components.link_rows import EDGES_OF
+from ...policy.components.schema import OUTCOME, Status, to_frame
 from ..snapshots.manifest import lineage
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile
-from ..tablets.tablets import tablets
+from ..tablets.tablets import Tablet, tablets
 from .batches import batch_component, documents_with_keys, live_file
 
 # Statuses of URLs that are no longer pages, so that their links end; an index drops these, too.
@@ -130,8 +129,8 @@ def replaced_pages(item: OldDocuments) -> pl.DataFrame:
     return collect(rows.filter(other | _DEAD).select("key", time=time))
 
 
-def newest_of_sources(operation: Operation, sources: pl.Series) -> pl.DataFrame:
-    """Returns facts of the state about the sources of links: a row per source that is in the state.
+def read_source_rows(operation: Operation, sources: pl.Series) -> pl.DataFrame:
+    """Reads what the state says about the sources of links: a row per source that is in the state.
 
     Reads no documents. A link of the newest document was seen after the batch of that document was
     made; a link that was last seen before is not in that document.
@@ -159,6 +158,17 @@ def newest_of_sources(operation: Operation, sources: pl.Series) -> pl.DataFrame:
         since=pl.when(_DEAD).then(ended).otherwise(pl.col("created").fill_null(0)),
         lives=pl.col("document").is_not_null() & ~_DEAD,
     )
+
+
+def read_unseen_links(operation: Operation, tablet: Tablet, limit: int) -> pl.DataFrame:
+    """Reads the links of a tablet that were last seen before a time (ms).
+
+    Returns:
+        Rows of the link table: ``key``, ``source``, ``last_seen``.
+    """
+    is_old = pl.col("gone_since").is_null() & (pl.col("last_seen") < limit)
+    columns = ("key", "source", "last_seen")
+    return operation.table.read("links", [tablet], columns, lambda links: links.filter(is_old))
 
 
 def is_there(item: OldDocuments) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from ...policy.components.index_routes import IndexRoutes, WriterRule
 from ...policy.components.index_schema import INDEX_RUNS, index_component
 from ...policy.components.schema import to_frame
-from ...policy.routing.index_routes import IndexRoutes, WriterRule
 from ...web.base.errors import UserError
 from ..disk.record_checks import check_count
 from ..disk.table_names import checked_part

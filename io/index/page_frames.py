@@ -8,9 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...policy.components.index_schema import INDEX_PAGES
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import PAGES, conform, empty, to_frame
-from ...policy.indexing.index_pages import INDEX_PAGES
 from ..batches.batches import documents_with_keys, live_file
 from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan
@@ -29,7 +29,7 @@ LONGEST_TEXT = 8 << 20
 
 
 @dataclasses.dataclass(frozen=True)
-class Beside:
+class PageNeeds:
     """What index filters read besides documents and rows of the state.
 
     Attributes:
@@ -42,7 +42,7 @@ class Beside:
 
 
 def page_frames(
-    pinned: Pinned, file: DataFile, rows: pl.DataFrame, beside: Beside, counts: Counter[str]
+    pinned: Pinned, file: DataFile, rows: pl.DataFrame, needs: PageNeeds, counts: Counter[str]
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yields pages whose documents are in one file, in bounded frames.
 
@@ -50,16 +50,16 @@ def page_frames(
         pinned: The snapshot.
         file: The file of documents.
         rows: Rows of the state, with its columns and ``page``; one per key.
-        beside: What else to read.
+        needs: What else to read.
         counts: Gets the number of texts that were cut, ``cut_texts``.
 
     Yields:
         (INDEX_PAGES rows, the given rows of the same pages in the same order).
     """
     keys = rows.get_column("key")
-    ranks, headers = _ranks(pinned, keys), beside.columns & {"headers", "ip"}
-    wants_links = bool(beside.columns & {"anchors", "inlinks"})
-    links = PageInlinks(pinned, keys, beside.most) if wants_links else None
+    ranks, headers = _ranks(pinned, keys), needs.columns & {"headers", "ip"}
+    wants_links = bool(needs.columns & {"anchors", "inlinks"})
+    links = PageInlinks(pinned, keys, needs.most) if wants_links else None
     for table in documents_with_keys(pinned.table, file, keys, _DOCUMENT):
         documents = to_frame(cut_texts(table, counts))
         if links is not None and not documents.get_column("key").is_sorted():

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from ...policy.components.kinds import KINDS
+from ...policy.components.link_rows import range_of_target, says_nofollow
 from ...policy.components.schema import INLINKS, empty
-from ...policy.inlinks.anchors import says_nofollow
-from ...policy.inlinks.link_keys import range_of_target
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import from_keys
 from ..reading.inlinks import by_target

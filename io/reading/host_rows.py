@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 import polars as pl
 
-from ...policy.components.host_sums import counted_hosts
+from ...policy.components.host_rows import counted_hosts
 from ...policy.components.schema import HOSTS, empty
 from ..rows.hosts import pending_changes
 from ..snapshots.manifest import Pinned

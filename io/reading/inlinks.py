@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 import polars as pl
 
 from ...policy.components.kinds import KINDS
+from ...policy.components.link_rows import best_inlinks, range_of_target
 from ...policy.components.schema import INLINKS, empty
-from ...policy.inlinks.best_sources import best_inlinks
-from ...policy.inlinks.link_keys import range_of_target
 from ..snapshots.manifest import Pinned
 from ..tablets.tablets import Tablet, tablets
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import polars as pl
 
-from ...policy.components.host_sums import has_urls, is_given_up
+from ...policy.components.host_rows import has_urls, is_given_up
 from ...web.urls.row_keys import from_host_key, host_key
 from ..batches.seed_files import lines
 from ..batches.seeds import sources

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import polars as pl
 import pyarrow as pa
 
+from ...policy.components.host_rows import HostSettings, settings_of
 from ...policy.components.schema import HOST_SETTINGS, conform, to_frame
-from ...policy.hosting.host_settings import HostSettings, settings_of
 from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder

@@ -9,9 +9,8 @@ import functools
 
 import polars as pl
 
-from ...policy.components.host_sums import sum_host_counts, urls_of_domains
+from ...policy.components.host_rows import Seeds, seeds_of, sum_host_counts, urls_of_domains
 from ...policy.components.schema import HOST_COUNTS, HOSTS
-from ...policy.components.seeds import Seeds, seeds_of
 from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder

@@ -6,7 +6,7 @@ from operator import methodcaller
 
 import polars as pl
 
-from ...policy.components.clocks import COUNT, set_right, wrong_times
+from ...policy.components.clocks import COUNT, RightTimes, set_right, wrong_times
 from ...policy.components.kinds import KINDS, components_of, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS, ScheduleOptions
 from ...web.base.counting import counted
@@ -104,7 +104,7 @@ def _resolution(
     since, columns = oldest_open(pinned.manifest(), pinned.now), kind_of(name).columns
 
     def correct(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        fixed, number = set_right(columns, rows, pinned.now, options, since)
+        fixed, number = set_right(columns, rows, RightTimes(pinned.now, since, options))
         return Resolved(fixed, counts={COUNT: number})
 
     return Resolution(name, Range(None, None, tablet), correct, order=pinned.snapshot + 1)

@@ -6,7 +6,7 @@ import polars as pl
 
 from ...policy.components.declaration import Kept, Kind
 from ...policy.components.kinds import KINDS, SEED_HOSTS, kind_of, kinds_of_batches
-from ...policy.inlinks.best_sources import keep_best
+from ...policy.components.link_rows import keep_best
 from ..batches.batches import batch_component
 from ..snapshots.manifest import DEDUP, Manifest
 from ..snapshots.operations import Operation

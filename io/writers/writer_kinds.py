@@ -10,8 +10,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from ...policy.components.index_routes import IndexRoutes, WriterRule
 from ...policy.routing.index_route_files import FOREIGN_KINDS
-from ...policy.routing.index_routes import IndexRoutes, WriterRule
 from ...policy.routing.index_writer_options import IndexWriterOptions, routes_of
 from ...web.base.errors import UsageError
 from ..parsing.plugins import PluginGroup, installed_plugins, load_plugins

@@ -6,18 +6,17 @@ from typing import Any
 
 import polars as pl
 
-from ...io.index.index_making import check_index, making_of
-from ...io.index.write_part import DocumentRules
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.writers.index_writer import IndexTarget
 from ...io.writers.writer_kinds import chosen_writers, open_writer
+from ...policy.components.index_schema import DROPPED, INDEX_PAGES
 from ...policy.components.schema import ParseStatus, Status, conform, to_frame
 from ...policy.indexing.index_decision import decide_on_pages
-from ...policy.indexing.index_filters import documents_of_pages
-from ...policy.indexing.index_pages import DROPPED, INDEX_PAGES
-from ...policy.routing.index_routes import mapped_fields
+from ...policy.indexing.index_filters import DocumentRules, documents_of_pages
+from ...policy.routing.document_shares import mapped_fields, share_documents
 from ...policy.routing.index_table_options import IndexTableOptions
+from ...transforms.indexing.index_making import check_index, making_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -80,7 +79,7 @@ def _checked(page: Mapping[str, Any], options: Options, making: DocumentRules) -
             "status", "directives", "usage", fetch_status=pl.lit(FETCH_SUCCESS),
             parse_status=pl.lit(int(ParseStatus.SUCCESS)),
         ),
-        making.rules,
+        making.options,
     )  # fmt: skip
     action, reason = decided.select("action", "reason").row(0)
     if action != "add":
@@ -120,7 +119,7 @@ def _index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFr
 def _sent(documents: pl.DataFrame, options: Options) -> dict[str, int]:
     """Sends a document; returns the numbers of the writers, by writer and reason."""
     routes, counts = chosen_writers(options), dict[str, int]()
-    shares, nothing = routes.shares(documents), pl.Series([], dtype=pl.String)
+    shares, nothing = share_documents(routes, documents), pl.Series([], dtype=pl.String)
     for rule in routes.writers:
         target = IndexTarget(
             options.index, rule.name, rule.parameters, open_table("."), now_ms(), new_id(),

@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 
 from ...policy.components.blocklist import Blocklist
-from ...policy.components.seeds import Seeds
+from ...policy.components.host_rows import Seeds
 from ...policy.scope import TargetOptions, judge
 from ...web.base.options import option
 from ...web.engine.tasks import MOST_REPEATS, Hop, Task, repeat_at
@@ -111,9 +111,9 @@ class Redirects:
 
     def _followed(self, task: Task, url: str, most: int) -> Task | None:
         """Returns the task for the target of a redirect, or None to leave it to a later round."""
-        links = pl.DataFrame({"source": [task.key], "distance": [task.distance]})
-        targets = pl.Series([url], dtype=pl.String)
-        judged = judge(links, targets, "fetcher", self._options, self._seeds)
+        link = {"source": [task.key], "distance": [task.distance], "url": [url]}
+        links = pl.DataFrame(link, schema_overrides={"url": pl.String})
+        judged = judge(links, "fetcher", self._options, self._seeds)
         key = judged.get_column("key")
         if key.item() is None or self._blocklist.blocks(key).item():
             return None  # update counts the reason

@@ -23,9 +23,9 @@ from ...io.rows.host_settings import (
 from ...io.snapshots.operations import Operation
 from ...io.tablets.resolve import Resolver, resolving
 from ...policy.components.schema import HOST_SETTINGS, HOSTS, empty
-from ...policy.hosting.host_settings import host_lines
+from ...policy.hosting.host_lines import host_lines
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.errors import UsageError
@@ -96,7 +96,7 @@ def _once(operation: Operation) -> Iterator[Operation]:
 def _changes(operation: Operation, values: SettingsByHost) -> Iterator[Any]:
     yield beam.pvalue.TaggedOutput(_WRITTEN, write_settings(operation, values))
     rows = settings_rows(values)
-    yield from (("hosts", chunk) for chunk in to_chunks(rows, HOST_SETTINGS))
+    yield from named_chunks("hosts", rows, HOST_SETTINGS)
 
 
 def _resolver(_: Operation) -> Resolver:

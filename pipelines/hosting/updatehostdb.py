@@ -25,8 +25,8 @@ from ...io.snapshots.table_clock import oldest_open
 from ...io.storage.errors import ConflictError
 from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.tablets import Tablet, tablets
-from ...policy.components.clocks import COUNT, set_right
-from ...policy.components.host_sums import has_urls
+from ...policy.components.clocks import COUNT, RightTimes, set_right
+from ...policy.components.host_rows import has_urls
 from ...policy.components.schema import HOSTS, HOSTS_COLUMNS
 from ...policy.hosting.recount import (
     HostCheckOptions,
@@ -36,7 +36,7 @@ from ...policy.hosting.recount import (
     to_check,
 )
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.progress import PROGRESS
@@ -131,7 +131,7 @@ def _count(item: CountedTablet) -> Iterator[tuple[str, Chunk]]:
     if component == "state":
         rows = recount_changes(rows)
     rows = rows.filter(~blocklist.blocks_hosts(rows.get_column("key")))
-    yield from (("hosts", chunk) for chunk in to_chunks(rows, HOSTS))
+    yield from named_chunks("hosts", rows, HOSTS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +146,7 @@ class _Recount:
 
         def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
             since = oldest_open(operation.manifest(), operation.now)
-            rows, wrong = set_right(HOSTS_COLUMNS, rows, operation.now, since=since)
+            rows, wrong = set_right(HOSTS_COLUMNS, rows, RightTimes(operation.now, since))
             counted = recount_hosts(rows, changes)
             # Rows of other keys are not looked up: another range may have them.
             own = counted.filter(pl.col("key").is_in(changes.get_column("key").implode()))

@@ -18,15 +18,11 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ...io.index.dead_letters import refused_pages
-from ...io.index.decided_candidates import INDEX_CANDIDATES, by_part, decided_rows
+from ...io.index.candidate_facts import read_candidate_facts
+from ...io.index.dead_letters import outdated_letters, refused_pages, without_letters
 from ...io.index.index_candidates import Candidate, candidates
-from ...io.index.index_making import making_of
 from ...io.index.index_run import IndexRun, plan_run
-from ...io.index.rebuilt_indexes import check_rebuild, delete_unsent, earlier_documents
 from ...io.index.unfinished_runs import forget_receipts, note_ended
-from ...io.index.write_part import outdated_letters, without_letters, write_part
-from ...io.index.writer_places import finish_and_check_places, places
 from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
@@ -34,15 +30,29 @@ from ...io.table.opening import open_table
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written, check_whole
 from ...io.writers.writer_kinds import chosen_writers
-from ...policy.components.index_schema import INDEXED, index_component
+from ...policy.components.index_schema import (
+    DELETE,
+    INDEX_CANDIDATES,
+    INDEXED,
+    NOTHING,
+    index_component,
+)
+from ...policy.indexing.candidate_decisions import (
+    IndexRules,
+    decide_candidates,
+    divide_by_part,
+)
 from ...policy.indexing.index_changes import counts_of
-from ...policy.indexing.index_decision import DELETE, NOTHING
 from ...policy.indexing.refused_documents import refusals, refused_before
 from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach
 from ...transforms.for_each_document import ForEachDocument
+from ...transforms.indexing.index_making import making_of
+from ...transforms.indexing.rebuilt_indexes import check_rebuild, delete_unsent, earlier_documents
+from ...transforms.indexing.write_part import write_part
+from ...transforms.indexing.writer_places import finish_and_check_places, places
 from ...transforms.operations import Begin, Finish, Ticket, phase_of
 from ...web.base.errors import UserError
 from ...web.base.options import option
@@ -150,14 +160,17 @@ def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Ca
 
 def _decide(item: Candidate, options: IndexTableOptions) -> Iterator[Any]:
     PROGRESS.add()
-    deletes = 0
-    for decided in decided_rows(item, _task(item.operation, options), options):
+    task, deletes = _task(item.operation, options), 0
+    rules = IndexRules(options, task.full, task.cleans, task.batch, tuple(task.outside))
+    facts_of_pages = read_candidate_facts(item, task)
+    decisions = (rows for facts in facts_of_pages for rows in decide_candidates(facts, rules))
+    for decided in decisions:
         # Pages that are not sent are counted here, others where they are written.
         counts = counts_of(decided.filter(pl.col("action") == NOTHING))
         rows = 0
-        for name, some in by_part(item, decided, deletes):
+        for name, some in divide_by_part(item.number, decided, deletes):
             rows += len(some)
-            yield from ((name, chunk) for chunk in to_chunks(some, INDEX_CANDIDATES))
+            yield from named_chunks(name, some, INDEX_CANDIDATES)
         deletes += int((decided.get_column("action") == DELETE).sum())
         yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, due={_WRITE: rows}))
 
@@ -173,7 +186,7 @@ def _write(
         done = write_part(task, name, once, making)
         outdated = outdated_letters(task, done.journal)
     component = index_component(options.index, "indexed")
-    yield from ((component, chunk) for chunk in to_chunks(done.journal, INDEXED))
+    yield from named_chunks(component, done.journal, INDEXED)
     for written in (*done.written, Written(done={_WRITE: len(rows)}), *outdated):
         yield beam.pvalue.TaggedOutput(_COUNTS, written)
 

@@ -13,7 +13,6 @@ from collections import Counter
 
 import polars as pl
 
-from ...io.index.dedup_in_table import dedup_in_table
 from ...io.table.opening import open_table
 from ...io.writers.index_writer import IndexTarget
 from ...io.writers.stored_index import StoredIndex
@@ -21,6 +20,7 @@ from ...io.writers.writer_kinds import chosen_writers, open_writer
 from ...policy.dedup.delete_duplicates import Keep, delete_duplicates
 from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...policy.search_servers.stored_documents import STORED
+from ...transforms.indexing.dedup_in_table import dedup_in_table
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import also, option

@@ -113,7 +113,7 @@ def check(options: Any, *, local: bool = False, address: str = "") -> None:
         if isinstance(options, ScoringOptions) and _are_here(options.scoring):
             scorings_of(options)
         if isinstance(options, IndexWriterOptions) and options.index:
-            from ...io.index.index_making import check_index  # late: few jobs need it
+            from ...transforms.indexing.index_making import check_index
 
             check_index(options, address)
         if isinstance(options, HttpOptions):

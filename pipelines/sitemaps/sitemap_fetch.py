@@ -17,10 +17,10 @@ from ...io.rows.blocklist import read_blocklist
 from ...io.rows.host_settings import read_host_settings
 from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.operations import Operation
+from ...policy.components.host_rows import HostSettings, Seeds
 from ...policy.components.schema import HOSTS, conform
-from ...policy.components.seeds import Seeds
 from ...policy.hosting.host_limits import blocked_hosts
-from ...policy.hosting.host_settings import HostSettings, pause_of
+from ...policy.hosting.host_lines import pause_of
 from ...policy.sitemaps.sitemap_list import (
     NONE_NAMED,
     OTHERS_NAMED,

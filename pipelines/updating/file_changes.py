@@ -24,7 +24,7 @@ from ...io.updating.page_facts import (
     read_unchanged_facts,
 )
 from ...policy.components.blocklist import drop_blocked_hosts
-from ...policy.components.page_facts import HostRows, PageFacts
+from ...policy.components.page_facts import PageFacts
 from ...policy.components.schema import CHANGES, HOSTS
 from ...policy.updating.page_changes import (
     PageChanges,
@@ -33,7 +33,7 @@ from ...policy.updating.page_changes import (
 )
 from ...policy.updating.representatives import begin_chains, follow_chains, keys_to_read
 from ...policy.updating.update_rules import UpdateRules, UpdateTableOptions
-from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.elements.chunks import Chunk, named_chunks, to_chunks
 from ...transforms.partition import split_by_hash
 from ...transforms.wiring.phase_logs import logs_of
 from ...web.base.progress import PROGRESS
@@ -67,29 +67,30 @@ def changes_of_item(item: BatchItem, options: UpdateTableOptions) -> Iterator[An
     """Yields the changes that an item brings: pairs of a component and a chunk, and tagged counts."""
     if isinstance(item, FilePair):
         yield from _changes_of_pages(item, options)
-    elif isinstance(item, FindingsFile):
+        return
+    if isinstance(item, FindingsFile):
         host_rows = collect(scan([item.operation.table / item.file.path], HOSTS))
-        yield from _host_chunks(drop_blocked_hosts(host_rows, read_blocklist(item.operation)))
     else:
         yield beam.pvalue.TaggedOutput(COUNTS_TAG, forgets_pending(item.operation))
         host_rows = pending_changes(item.operation)
-        yield from _host_chunks(drop_blocked_hosts(host_rows, read_blocklist(item.operation)))
+    host_rows = drop_blocked_hosts(host_rows, read_blocklist(item.operation))
+    yield from named_chunks("hosts", host_rows, HOSTS)
 
 
 def _changes_of_pages(files: FilePair, options: UpdateTableOptions) -> Iterator[Any]:
-    rules = UpdateRules(options, scorings_of(options))
+    rules, number_of_parts = UpdateRules(options, scorings_of(options)), _parts(files.operation)
     facts = read_page_facts(files, rules.needs)
     unrepresented = _find_unrepresented(files.operation, facts, rules)
     decided = decide_page_changes(facts, rules, unrepresented)
     PROGRESS.add(files.pages.rows)
     for chunk in to_chunks(decided.unchanged_rows):
-        parts = split_by_hash(chunk, "document", _number_of_parts(files.operation))
+        parts = split_by_hash(chunk, "document", number_of_parts)
         yield from (beam.pvalue.TaggedOutput(UNCHANGED_TAG, part) for part in parts)
     # Each row that is worked on elsewhere is a part of this step's work.
     report = Written(counts=decided.counts, due={FILES_STEP: len(decided.unchanged_rows)})
     yield beam.pvalue.TaggedOutput(COUNTS_TAG, report)
     yield from _state_chunks(decided.changes, rules)
-    yield from _host_chunks(decided.host_rows)
+    yield from named_chunks("hosts", decided.host_rows, HOSTS)
 
 
 def changes_of_unchanged_pages(
@@ -120,15 +121,11 @@ def _state_chunks(changes: PageChanges, rules: UpdateRules) -> Iterator[tuple[st
     own = (column.field for column in rules.scorings.own)
     schemas = (pa.schema([*CHANGES, *own]), None, None)
     for rows, schema in zip(changes, schemas, strict=True):
-        yield from (("state", chunk) for chunk in to_chunks(rows, schema))
-
-
-def _host_chunks(host_rows: HostRows) -> Iterator[tuple[str, Chunk]]:
-    yield from (("hosts", chunk) for chunk in to_chunks(host_rows, HOSTS))
+        yield from named_chunks("state", rows, schema)
 
 
 @functools.lru_cache(maxsize=2)
-def _number_of_parts(operation: Operation) -> int:
+def _parts(operation: Operation) -> int:
     """Returns among how many parts of the work the pages that answered 304 are divided."""
     files = operation.files(batch_component(str(operation.batch), "pages"))
     return -(-sum(file.rows for file in files) // _UNCHANGED_ROWS)

@@ -12,8 +12,8 @@ import polars as pl
 
 from ...io.parsing.plugins import chosen_plugins, load_plugins
 from ...policy.choosing.selection import GenerateOptions
+from ...policy.components.host_rows import Seeds
 from ...policy.components.kinds import KINDS
-from ...policy.components.seeds import Seeds
 from ...policy.components.vocabulary import record_of, shown_columns
 from ...policy.schedules.built_in import intervals_of_hosts
 from ...policy.schedules.due_rules import due_rule
@@ -238,9 +238,8 @@ class Explainer:
             if self._needs_no_include():
                 links = links.with_columns(distance=pl.lit(0))
             use: Scope = "fetcher" if options.found_as == "fetcher" else "outlink"
-            judged = judge(
-                links, found, use, options, self._table.seeds if self._table else Seeds()
-            )
+            links = links.with_columns(found.alias("url"))
+            judged = judge(links, use, options, self._table.seeds if self._table else Seeds())
         reason: str | None = judged.get_column("reason").item()
         return reason
 

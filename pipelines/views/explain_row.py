@@ -29,8 +29,8 @@ from ...policy.choosing.selection import (
 )
 from ...policy.choosing.threshold import rank
 from ...policy.components.clocks import resting, wrong_times
+from ...policy.components.host_rows import Seeds
 from ...policy.components.schema import HOSTS, STATE, STATE_COLUMNS, STATUS_NAMES, to_frame
-from ...policy.components.seeds import Seeds
 from ...policy.components.vocabulary import iso, record_of, statuses_of
 from ...policy.conditions import wanted_rows
 from ...policy.hosting.host_limits import with_limits, with_own_limits, without_blocked_hosts

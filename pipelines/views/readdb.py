@@ -19,9 +19,9 @@ from ...io.storage.files import LARGEST_BYTES, creating, read_bytes, write_bytes
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
-from ...policy.components.batch_rows import unique_documents
 from ...policy.components.columns import Form
 from ...policy.components.kinds import KINDS
+from ...policy.components.page_facts import unique_documents
 from ...policy.components.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATE, STATUS_NAMES, empty
 from ...policy.components.vocabulary import iso, numbered, record_of, shown_columns, shown_schema
 from ...policy.conditions import wanted_rows

@@ -5,6 +5,8 @@ time of something that happened cannot be later than now: a clock was ahead. A p
 back by as much as the time from which it was planned, so the wait stays the same.
 """
 
+from typing import NamedTuple
+
 import polars as pl
 
 from ...web.base.clock import EARLIEST_MS
@@ -28,13 +30,22 @@ def wrong_times(columns: Columns, now: int, options: ScheduleOptions = _DEFAULTS
     return pl.any_horizontal(*wrong).fill_null(False) if wrong else pl.lit(False)
 
 
-def set_right(
-    columns: Columns,
-    rows: pl.DataFrame,
-    now: int,
-    options: ScheduleOptions = _DEFAULTS,
-    since: int | pl.Expr | None = None,
-) -> tuple[pl.DataFrame, int]:
+class RightTimes(NamedTuple):
+    """Which times are right.
+
+    Attributes:
+        now: Time in ms.
+        since: New time of what has happened later than now, ms; null or None means now. Results that
+            arrive later must not be older than this time.
+        options: Options that limit how late a row of the state may be due.
+    """
+
+    now: int
+    since: int | pl.Expr | None = None
+    options: ScheduleOptions = _DEFAULTS
+
+
+def set_right(columns: Columns, rows: pl.DataFrame, right: RightTimes) -> tuple[pl.DataFrame, int]:
     """Corrects impossible times of rows; returns (rows, number of corrected rows).
 
     What is read again after some time, such as a robots.txt, is read again at once. Something
@@ -43,11 +54,9 @@ def set_right(
     Args:
         columns: The declared columns of the rows, as far as these have them.
         rows: Rows of a component, perhaps with further columns.
-        now: Time in ms.
-        options: Options that limit how late a row of the state may be due.
-        since: New time of what has happened later than now, ms; null or None means now.
-            Results that arrive later must not be older than this time.
+        right: Which times are right.
     """
+    now, since, options = right
     times = Columns(column for column in columns.times if column.name in rows.columns)
     wrong = rows.select(wrong_times(times, now, options).alias(COUNT)).to_series()
     if not wrong.any():

@@ -17,7 +17,7 @@ class RowKey(Enum):
     URL = "row keys of URLs"
     HOST = "hosts, reversed"
     LINK = (
-        "pairs of row keys, as policy/inlinks/link_keys.py makes them; the columns target and source "
+        "pairs of row keys, as policy/components/link_rows.py makes them; the columns target and source "
         "have the two"
     )
     HASH = "hashes"

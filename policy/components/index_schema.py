@@ -1,9 +1,25 @@
-"""Schemas of the components of an index, and their names."""
+"""Schemas of the components of an index, and their names; what an index run reads and decides."""
 
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+import polars as pl
 import pyarrow as pa
 
 from .columns import Column, Columns, Form, Purged, code_column, joined, time_column
-from .schema import STATE_COLUMNS, TEXT
+from .schema import (
+    DOCUMENTS_COLUMNS,
+    PAGES_COLUMNS,
+    STATE,
+    STATE_COLUMNS,
+    TEXT,
+    TEXT_MAP,
+    empty,
+    to_frame,
+)
+
+JournalRows: TypeAlias = pl.DataFrame  # columns of INDEXED
+CandidateRows: TypeAlias = pl.DataFrame  # columns of INDEX_CANDIDATES
 
 DEFAULT_INDEX = "main"
 
@@ -80,3 +96,81 @@ SHARD_COLUMNS = Columns(
         Column("data", pa.large_binary(), "Bytes of the piece.", form=Form.HEX),
     )
 )
+
+# Reason why a filter leaves a document out; null: it stays. The first filter counts.
+DROPPED = "dropped_by"
+TEXTS = pa.large_list(TEXT)
+
+# One row per page that may become a document of an index.
+INDEX_PAGES_COLUMNS = joined(
+    STATE_COLUMNS.pick("key"),
+    DOCUMENTS_COLUMNS.pick("title", "text", "outlinks", "directives", "language", "charset"),
+    DOCUMENTS_COLUMNS.pick("content_type", "metadata", "fetch_time", "part_of", "parse_status"),
+    PAGES_COLUMNS.pick("headers", "ip"),
+    STATE_COLUMNS.pick("status", "score", "signature", "modified_time", "repr_url", "batch_id"),
+    STATE_COLUMNS.pick("retries", "fetch_interval", "usage"),
+    [
+        Column("row_metadata", TEXT_MAP, "Metadata of its row in the state."),
+        Column("anchors", TEXTS, "Texts of the links to it."),
+        Column("inlinks", TEXTS, "URLs of the pages that link to it."),
+        Column("rank", pa.float64(), "Its rank in the graph of links."),
+    ],
+)
+INDEX_PAGES = INDEX_PAGES_COLUMNS.schema
+
+# What an index run does with a page.
+ADD, DELETE, NOTHING = "add", "delete", "nothing"
+# What index filters read of the state, with what the decision needs.
+STATE_READ = ("key", "status", "parse_status", "document", "page", "signature", "score",
+              "modified_time", "repr_url", "batch_id", "retries", "fetch_interval", "usage",
+              "metadata")  # fmt: skip
+# Rows on their way to the documents, or to the writers that delete them.
+INDEX_CANDIDATES = pa.schema(
+    [
+        *(STATE.field(name) for name in STATE_READ),
+        ("known", pa.bool_()),
+        ("writers", INDEXED.field("writers").type),
+        ("action", pa.large_string()),
+        ("reason", pa.large_string()),
+    ]
+)
+
+
+class CandidateKind(StrEnum):
+    """Why pages may have changed their place in an index."""
+
+    CHANGED = "changed"  # their rows of the state may have changed
+    REMOVED = "removed"  # they may have left the table
+    INDEXED = "indexed"  # the index has them; those that must go are deleted
+    UNFINISHED = "unfinished"  # a run that never committed may have sent them
+    REFUSED = "refused"  # a writer has refused them
+    PURGED = "purged"  # a purge may have removed them from the journal
+
+
+class CandidateFacts(NamedTuple):
+    """What the table and the index know of some pages.
+
+    Attributes:
+        kind: Why they are looked at.
+        state_rows: Their rows of the state, with the columns ``STATE_READ``; those of pages that may
+            have left the table have ``key`` at least.
+        journal_rows: Their rows of the journal that count; of purged pages also those that do not.
+        sent_rows: Of unfinished pages: ``key``, and ``committed``, whether only a run that has
+            committed has sent them.
+        earlier_rows: Of purged pages: their rows of an older journal that count.
+        kept_keys: Of purged pages: keys that the state has.
+    """
+
+    kind: CandidateKind
+    state_rows: pl.DataFrame
+    journal_rows: JournalRows
+    sent_rows: pl.DataFrame = pl.DataFrame(schema={"key": pl.String, "committed": pl.Boolean})
+    earlier_rows: JournalRows = empty(INDEXED)
+    kept_keys: pl.DataFrame = pl.DataFrame(schema={"key": pl.String})
+
+
+def to_candidates(rows: pl.DataFrame) -> CandidateRows:
+    """Returns rows with all columns of ``INDEX_CANDIDATES``."""
+    wide = to_frame(INDEX_CANDIDATES.empty_table())
+    whole = pl.concat([wide, rows], how="diagonal_relaxed")
+    return whole.select(pl.col(name).cast(kind) for name, kind in wide.schema.items())

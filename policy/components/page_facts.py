@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeAlias
 import polars as pl
 
 from .blocklist import Blocklist
+from .host_rows import Seeds
 from .schema import DOCUMENTS, FETCHLIST, STATE, empty
-from .seeds import Seeds
 
 PageRows: TypeAlias = pl.DataFrame  # columns of PAGES
 DocumentRows: TypeAlias = pl.DataFrame  # columns of DOCUMENTS
@@ -116,3 +116,23 @@ class PageFacts(NamedTuple):
 def in_file(page_rows: PageRows, path: str, order: int) -> PageRows:
     """Adds to PAGES rows their file (``page``) and its position in the batch (``order``)."""
     return page_rows.with_columns(page=pl.lit(path), order=pl.lit(order, pl.Int64))
+
+
+def unique_pages(page_rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns one PAGES row per key, in their order: a file of a resumed attempt may have it twice.
+
+    >>> unique_pages(pl.DataFrame({"key": ["b", "a", "b"], "http_code": [200, 404, 500]})).rows()
+    [('b', 200), ('a', 404)]
+    """
+    return page_rows.unique("key", keep="first", maintain_order=True)
+
+
+def unique_documents(document_rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns one DOCUMENTS row per key: that of the page itself, or else of the first part.
+
+    Args:
+        document_rows: Rows with the columns ``key`` and ``part_of``.
+    """
+    if document_rows.get_column("part_of").null_count() < len(document_rows):
+        document_rows = document_rows.sort(pl.col("part_of").is_not_null(), maintain_order=True)
+    return document_rows.unique("key", keep="first", maintain_order=True)

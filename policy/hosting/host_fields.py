@@ -7,7 +7,7 @@ import polars as pl
 
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
-from ..components.host_sums import is_given_up
+from ..components.host_rows import is_given_up
 from ..components.schema import HOSTS_COLUMNS, STATUS_COUNTS
 from ..expression_columns import fields_of
 from ..expressions.values import Field, Type, Value

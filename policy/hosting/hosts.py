@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import polars as pl
 
-from ..components.clocks import COUNT, set_right
+from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.schema import HOSTS, HOSTS_COLUMNS, URL_COUNTS
 from .domain_sketch import unite_sketches
 from .response_sketch import add_sketches
@@ -37,10 +37,10 @@ def merge_hosts(
             time, the last one is the newest.
         now: Time in ms.
     """
-    findings, late = set_right(HOSTS_COLUMNS, findings, now)
+    findings, late = set_right(HOSTS_COLUMNS, findings, RightTimes(now))
     requested = findings.get_column("last_request_time").drop_nulls().to_list()
     since = min(requested, default=now) - 1
-    rows, wrong = set_right(HOSTS_COLUMNS, rows, now, since=since)
+    rows, wrong = set_right(HOSTS_COLUMNS, rows, RightTimes(now, since))
     together = pl.concat([rows, findings]).sort("last_request_time", maintain_order=True)
     # The columns of robots.txt belong together: a missing text must not be taken from an older row.
     texts = together.filter(pl.col("robots_time").is_not_null()).sort(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from ...web.rules.url_rules import host_keys
-from .host_settings import LONGEST_INTERVAL, HostSettings
+from ..components.host_rows import LONGEST_INTERVAL, HostSettings
 
 Bounds = Mapping[str, tuple[int, int]]
 

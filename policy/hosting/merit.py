@@ -17,11 +17,18 @@ from ...web.base.columns import falses, number_in
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import domain_keys
 from ...web.urls.row_keys import from_host_key, host_key
-from ..components.page_facts import DomainFacts, HostRows, TableFacts
-from ..components.seeds import Seeds
+from ..components.host_rows import Seeds
+from ..components.page_facts import (
+    DocumentRows,
+    DomainFacts,
+    HostRows,
+    PageRows,
+    TableFacts,
+    unique_documents,
+)
 from ..traps import BudgetOptions
 from .domain_sketch import domain_hashes, number_of_domains, sketch_hashes
-from .page_findings import domain_links
+from .page_findings import domain_links, linking_domains, page_findings
 
 # Share of its merit that a domain passes on. With a small share, a farm that links only to itself
 # keeps little.
@@ -168,8 +175,8 @@ def room_of_domains(urls: pl.DataFrame, domains: Collection[str], merits: Merits
     }
 
 
-def without_unvouched(
-    documents: pl.DataFrame, merits: Merits
+def drop_unvouched_links(
+    documents: pl.DataFrame, merits: Merits | None
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns documents without the links to unknown domains that do not count, and counts.
 
@@ -178,8 +185,10 @@ def without_unvouched(
 
     Args:
         documents: DOCUMENTS rows with ``key`` and ``outlinks``.
-        merits: Merits of the domains.
+        merits: Merits of the domains; None: all links count.
     """
+    if merits is None:
+        return documents, {}
     strange = domain_links(documents).filter(
         ~pl.col("source").is_in(list(merits.seeds)) & ~pl.col("target").is_in(merits.known())
     )
@@ -206,6 +215,18 @@ def without_unvouched(
     place[pages.get_column("page")] = len(documents) + np.arange(len(pages))
     outlinks = pl.concat([documents.get_column("outlinks"), changed]).gather(place)
     return documents.with_columns(outlinks), {UNVOUCHED: len(unknown) - len(kept)}
+
+
+def collect_host_findings(
+    page_rows: PageRows, document_rows: DocumentRows, merits: Merits | None
+) -> HostRows:
+    """Returns what pages say about hosts, and who links to registered domains: HOSTS rows."""
+    host_rows = page_findings(page_rows)
+    if merits is None:
+        return host_rows
+    pairs = domain_links(unique_documents(document_rows))
+    linked = linking_domains(pairs, merits.vouching())
+    return host_rows.join(linked, on="key", how="full", coalesce=True)
 
 
 def within_room(new: pl.DataFrame, room: DomainRoom | None) -> tuple[pl.DataFrame, dict[str, int]]:

@@ -8,7 +8,7 @@ import polars as pl
 from ...web.base.options import option, seconds
 from ...web.network.lookups import FOUND
 from ..base.row_status import Status
-from ..components.host_sums import has_urls, urls_of_domains
+from ..components.host_rows import has_urls, urls_of_domains
 from ..components.schema import HOSTS, URL_COUNTS, empty
 from .host_counts import count_urls
 from .hosts import united

@@ -6,7 +6,7 @@ import polars as pl
 
 from ...web.rules.url_rules import host_keys
 from ...web.urls.row_keys import from_host_key
-from .host_settings import HostSettings
+from ..components.host_rows import HostSettings
 
 _MOST = 3
 _LEAST_S = 10.0

@@ -10,14 +10,10 @@ from ...web.exchange.status import (
     FETCH_REDIR_TEMP,
     FETCH_SUCCESS,
 )
-from ..components.index_schema import HELD, INDEXED, REFUSED
+from ..components.index_schema import ADD, DELETE, HELD, INDEXED, NOTHING, REFUSED
 from ..components.schema import ParseStatus, Status, empty
-from .index_decision import ADD, DELETE, NOTHING, IndexDecisionOptions, decide_on_pages
+from .index_decision import IndexDecisionOptions, decide_on_pages
 
-# What index filters read of the state, with what the decision needs.
-STATE_READ = ("key", "status", "parse_status", "document", "page", "signature", "score",
-              "modified_time", "repr_url", "batch_id", "retries", "fetch_interval", "usage",
-              "metadata")  # fmt: skip
 # Reasons of decisions that are made for many URLs at each time, and are not worth a number.
 SILENT = ("unchanged", "unknown")
 # Pages that are deleted though the journal has no row of them: it must not get one.
@@ -51,6 +47,7 @@ def decide_changes(
         index from the beginning would not get is deleted, too, with one exception: pages that are
         gone stay without ``delete_gone``.
 
+    >>> from ..components.index_schema import STATE_READ
     >>> from ..components.schema import STATE
     >>> row = {name: None for name in STATE_READ} | {"key": "com.a:http/", "status": 2,
     ...     "parse_status": 1, "document": "batches/1/documents/x"}

@@ -18,9 +18,9 @@ from ...web.exchange.status import (
     FETCH_REDIR_TEMP,
     FETCH_SUCCESS,
 )
+from ..components.index_schema import ADD, DELETE, NOTHING
 from ..components.schema import ParseStatus, Status
 
-ADD, DELETE, NOTHING = "add", "delete", "nothing"
 _REDIRECTED = (int(Status.DB_REDIR_TEMP), int(Status.DB_REDIR_PERM))
 _GONE = (int(Status.DB_GONE), int(Status.DB_ORPHAN))
 

@@ -7,11 +7,12 @@ from xml.etree.ElementTree import Element
 import polars as pl
 
 from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file
+from ..components.index_schema import INDEX_PAGES_COLUMNS
 from ..expression_columns import fields_of, fields_of_frame
 from ..expressions.compiler import DOCUMENT, condition
 from .index_filter import IndexFilter
 from .index_options import IndexFilterOptions
-from .index_pages import INDEX_PAGES_COLUMNS, found_types
+from .index_pages import found_types
 from .nutch_xml import read_xml
 
 _LISTS = ("whitelist", "blacklist")

@@ -4,8 +4,8 @@ import abc
 
 import polars as pl
 
+from ..components.index_schema import DROPPED
 from .index_options import IndexFilterOptions
-from .index_pages import DROPPED
 
 # Columns of INDEX_PAGES that are neither in documents nor in the state, so that reading them costs.
 ELSEWHERE = ("headers", "ip", "anchors", "inlinks")

@@ -1,5 +1,6 @@
-"""The chosen index filters in their order, and what pages become by them."""
+"""The chosen index filters in their order, and what pages become by them: documents, or nothing."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 
 import polars as pl
@@ -7,9 +8,11 @@ import polars as pl
 from ...web.base.columns import nulls
 from ...web.urls.key_columns import from_keys
 from ..base.made_by_plugin import made_by_plugin
+from ..components.index_schema import DROPPED, CandidateRows
 from ..expressions.expression_error import or_nearest
 from ..scoring.scorings import OPIC, Scorings
 from .index_basic import Anchor, IndexBasic
+from .index_changes import decide_by_documents
 from .index_copies import (
     FeedFields,
     Headings,
@@ -18,13 +21,13 @@ from .index_copies import (
     MetadataFields,
     TopLevelDomain,
 )
+from .index_decision import IndexDecisionOptions
 from .index_drops import ExprFilter, MimeTypeFilter, SubcollectionFields
 from .index_fields import Replace, Static
 from .index_filter import IndexFilter
 from .index_geoip import GeoIp
 from .index_more import More
 from .index_options import IndexFilterOptions
-from .index_pages import DROPPED
 
 MakeFilter = Callable[[IndexFilterOptions], IndexFilter]
 BUILT_IN: Mapping[str, type[IndexFilter]] = {
@@ -104,3 +107,48 @@ def documents_of_pages(
         if not documents.get_column("id").equals(ids):
             raise ValueError(f"index filter {step.name!r} must keep the rows and their order")
     return documents
+
+
+@dataclasses.dataclass(frozen=True)
+class DocumentRules:
+    """The filters, scorings and rules that turn pages into documents.
+
+    Attributes:
+        filters: The index filters, in order.
+        filter_options: Their options.
+        scorings: Scorings that compute the boost.
+        options: Which pages are added or deleted.
+        max_inlinks: How many inlinks of a page are read.
+    """
+
+    filters: tuple[IndexFilter, ...]
+    filter_options: IndexFilterOptions
+    scorings: Scorings
+    options: IndexDecisionOptions
+    max_inlinks: int
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Columns of pages that the filters read."""
+        return frozenset(name for step in self.filters for name in step.reads)
+
+
+def decide_documents(
+    pages: pl.DataFrame, rows: CandidateRows, rules: DocumentRules
+) -> tuple[pl.DataFrame, CandidateRows]:
+    """Returns the documents of pages, and the decisions about them.
+
+    Args:
+        pages: INDEX_PAGES rows.
+        rows: Decisions about the same pages, in the same order; all are to be added.
+        rules: The rules.
+    """
+    documents = documents_of_pages(pages, rules.filters, rules.filter_options, rules.scorings)
+    from_texts = pl.DataFrame(
+        [
+            pages.get_column("directives"),
+            pages.get_column("parse_status"),
+            documents.get_column(DROPPED).alias("dropped_by"),
+        ]
+    )
+    return documents, decide_by_documents(rows, from_texts, rules.options)

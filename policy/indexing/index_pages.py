@@ -1,37 +1,13 @@
-"""Pages on their way into an index: what index filters may read, and what they make."""
+"""What index filters find in columns of pages on their way into an index."""
 
 from collections.abc import Iterable
 
 import polars as pl
-import pyarrow as pa
 
 from ...web.pages.metadata import TYPE_FOUND
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
-from ..components.columns import Column, joined
-from ..components.schema import DOCUMENTS_COLUMNS, PAGES_COLUMNS, STATE_COLUMNS, TEXT, TEXT_MAP
-
-# Reason why a filter leaves a document out; null: it stays. The first filter counts.
-DROPPED = "dropped_by"
-TEXTS = pa.large_list(TEXT)
-
-# One row per page that may become a document of an index.
-INDEX_PAGES_COLUMNS = joined(
-    STATE_COLUMNS.pick("key"),
-    DOCUMENTS_COLUMNS.pick("title", "text", "outlinks", "directives", "language", "charset"),
-    DOCUMENTS_COLUMNS.pick("content_type", "metadata", "fetch_time", "part_of", "parse_status"),
-    PAGES_COLUMNS.pick("headers", "ip"),
-    STATE_COLUMNS.pick("status", "score", "signature", "modified_time", "repr_url", "batch_id"),
-    STATE_COLUMNS.pick("retries", "fetch_interval", "usage"),
-    [
-        Column("row_metadata", TEXT_MAP, "Metadata of its row in the state."),
-        Column("anchors", TEXTS, "Texts of the links to it."),
-        Column("inlinks", TEXTS, "URLs of the pages that link to it."),
-        Column("rank", pa.float64(), "Its rank in the graph of links."),
-    ],
-)
-INDEX_PAGES = INDEX_PAGES_COLUMNS.schema
 
 
 def hosts_of_keys(keys: pl.Series) -> pl.Series:

@@ -3,7 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import polars as pl
+
 from ...web.base.counting import counted
+from ..components.index_schema import DEAD_LETTERS
+from ..components.schema import conformed
 
 _ADVICE = (
     "nutbeam export TABLE --what dead_letters says why; mend the cause, then run "
@@ -54,3 +58,17 @@ def refused_before(number: int) -> str:
     'writers refused 2 documents in earlier runs'
     """
     return f"writers refused {counted(number, 'documents')} in earlier runs: {_ADVICE}"
+
+
+def letters_of(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int) -> pl.DataFrame:
+    """Returns DEAD_LETTERS rows of documents that a writer has refused.
+
+    Args:
+        rows: Pages that were sent: ``key``, ``id``.
+        refused: Refused documents: ``id``, ``reason``, ``document``.
+        writer: Name of the writer.
+        time: When they were sent, ms.
+    """
+    letters = refused.unique("id", keep="last").join(rows.select("id", "key"), on="id", how="inner")
+    letters = letters.with_columns(writer=pl.lit(writer), time=pl.lit(time))
+    return conformed(letters.select(DEAD_LETTERS.names), DEAD_LETTERS)

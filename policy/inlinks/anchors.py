@@ -4,6 +4,7 @@ import polars as pl
 
 from ...web.base.columns import filled
 from ...web.rules.url_rules import host_keys
+from ..components.link_rows import says_nofollow
 
 # Most different texts that an edge keeps: a page may link to another one very often.
 MAX_TEXTS = 16
@@ -27,11 +28,6 @@ def clean_anchors(anchors: pl.Series, longest: int) -> pl.Series:
         texts = texts.scatter(unclean.arg_true(), spaced.str.strip_chars())
     cut = texts.str.slice(0, longest).str.strip_chars_end()
     return cut.set(cut == "", None)
-
-
-def says_nofollow(rel: pl.Expr) -> pl.Expr:
-    """Returns whether all links between two pages say nofollow, by ``rel`` of the link table."""
-    return rel.str.contains("nofollow", literal=True).fill_null(False)
 
 
 def anchors_of(links: pl.DataFrame) -> list[str]:

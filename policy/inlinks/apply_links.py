@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ..components.clocks import COUNT, set_right
+from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.schema import INLINKS, INLINKS_COLUMNS, conformed
 from ..schedules.schedule import TOLERANCE_MS
 from .edges import merge_rows, with_halves
@@ -48,7 +48,7 @@ def apply_links(
     found = rows.join(again, on="key", how="left", maintain_order="left")
     found = found.join(ended, on="key", how="left", maintain_order="left")
     since = pl.min_horizontal(pl.lit(now, pl.Int64), "time", "ended")
-    found, wrong = set_right(INLINKS_COLUMNS, found, now, since=since)
+    found, wrong = set_right(INLINKS_COLUMNS, found, RightTimes(now, since))
     return _after(found, added, rows.columns, {COUNT: wrong})
 
 

@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.rules.url_rules import host_keys
+from ..components.link_rows import LISTS_OF_LINKS, SEPARATOR, link_keys, says_nofollow
 from ..components.schema import DOCUMENTS, INLINKS, columns
-from .anchors import MAX_TEXTS, clean_anchors, says_nofollow
+from .anchors import MAX_TEXTS, clean_anchors
 from .invert_options import InvertOptions
-from .link_keys import SEPARATOR, link_keys
 
 # The changes of invertlinks. Tombstones have only ``key``, ``time`` and ``gone``.
 LINK_CHANGES = pa.schema(
@@ -27,9 +27,6 @@ LINK_CHANGES = pa.schema(
         ("gone", pa.bool_()),
     ]
 )
-# Links that say nofollow are here, too, and nowhere else.
-_LISTS = ("outlinks", "nofollow_links")
-EDGES_OF = ("key", "fetch_time", "score", *_LISTS)
 RELS = ("nofollow", "sponsored", "ugc")
 _OUTLINKS = pl.Schema(pl.from_arrow(DOCUMENTS.empty_table()).schema)["outlinks"]  # type: ignore[union-attr]
 
@@ -97,7 +94,7 @@ def with_halves(changes: pl.DataFrame) -> pl.DataFrame:
 
 def _links(documents: pl.DataFrame, options: InvertOptions) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns a row per link that is kept, and the numbers of others by reason."""
-    lists = [name for name in _LISTS if name in documents.columns]
+    lists = [name for name in LISTS_OF_LINKS if name in documents.columns]
     return kept_links(pl.concat(_exploded(documents, name) for name in lists), options, host_keys)
 
 

@@ -4,8 +4,8 @@ import polars as pl
 
 from ...web.rules.url_rules import UrlRules
 from ...web.urls.key_columns import from_keys
+from ..components.link_rows import link_keys
 from .edges import LINK_CHANGES
-from .link_keys import link_keys
 
 
 def merged_links(

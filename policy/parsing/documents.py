@@ -22,8 +22,8 @@ from ...web.pages.page import NoParser, Page, ParseFailed, Source
 from ...web.pages.parse_options import ParseOptions
 from ...web.parsers.dispatch import parse_document
 from ...web.urls.row_keys import from_key
+from ..components.host_rows import Seeds
 from ..components.schema import DOCUMENTS, conform
-from ..components.seeds import Seeds
 from ..parts import Parts
 from ..rule_counts import capped
 from ..scope import TargetOptions

@@ -13,8 +13,8 @@ import pyarrow as pa
 from ...web.pages.page import Page
 from ...web.rules.chains import normalizers_in
 from ...web.rules.url_rules import absolute_urls
+from ..components.host_rows import Seeds
 from ..components.schema import LINKS
-from ..components.seeds import Seeds
 from ..rule_counts import capped, rules_by_row
 from ..scope import TargetOptions, judge
 
@@ -194,8 +194,8 @@ class _Memory:
         if self._whole:
             urls += hrefs.str.extract(r"(#!.*)$").fill_null("")
         # No page has this key: links of a page to itself are found later.
-        links = (sites + "/\0").alias("source").to_frame()
-        judged = judge(links, urls, "outlink", self._options, self._seeds)
+        links = (sites + "/\0").alias("source").to_frame().with_columns(urls.alias("url"))
+        judged = judge(links, "outlink", self._options, self._seeds)
         before = len(self.judged)
         self.refused_by |= {before + row: name for row, name in rules_by_row(judged).items()}
         self.judged += judged.select("key", "reason").iter_rows()

@@ -19,8 +19,8 @@ from xml.etree.ElementTree import Element
 
 from ...web.base.quoting import quoted
 from ...web.rule_files.rule_files import RuleFile
+from ..components.index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
 from ..indexing.nutch_xml import read_xml
-from .index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
 
 _KINDS = {"elastic": "elasticsearch", "opensearch1x": "opensearch"}
 # Kinds of Nutch's writers that are not built in.

@@ -5,9 +5,9 @@ import dataclasses
 from ...web.base.options import option
 from ...web.base.quoting import quoted
 from ...web.rule_files.rule_files import read_rule_file
+from ..components.index_routes import IndexRoutes, WriterRule
 from ..components.index_schema import DEFAULT_INDEX
 from .index_route_files import read_nutch_routes, read_routes
-from .index_routes import IndexRoutes, WriterRule
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,8 @@ from ...web.urls.normalize import normalize_basic
 from ...web.urls.row_keys import BadUrl, host_key, to_key
 from ...web.urls.url_parts import host_of_url
 from ..components.blocklist import Blocklist, drop_blocked
+from ..components.host_rows import Seeds
 from ..components.schema import STATE, columns, conformed
-from ..components.seeds import Seeds
 from ..schedules.schedule_options import RescheduleOptions
 from ..scope import judge
 from .sitemap_list import Sitemap
@@ -84,7 +84,7 @@ def judge_sitemap(
     entries = _frame(content.entries)
     counts = Counter({"entries": len(entries)})
     urls = absolute_urls(pl.Series([sitemap.url] * len(entries), dtype=pl.String), entries["url"])
-    rows = _judged(entries, urls, sitemap, options, seeds)
+    rows = _judged(entries.with_columns(urls.alias("url")), sitemap, options, seeds)
     refused = rows.filter(pl.col("reason").is_not_null()).get_column("reason")
     for reason, number in refused.value_counts().iter_rows():
         counts[f"dropped/{reason}"] += number
@@ -123,9 +123,9 @@ def _frame(entries: list[SitemapEntry]) -> pl.DataFrame:
 
 
 def _judged(
-    entries: pl.DataFrame, urls: pl.Series, sitemap: Sitemap, options: SitemapOptions, seeds: Seeds
+    entries: pl.DataFrame, sitemap: Sitemap, options: SitemapOptions, seeds: Seeds
 ) -> pl.DataFrame:
-    """Returns the entries with ``key`` and ``reason``; one of the two is null."""
+    """Returns entries, whose URLs are absolute, with ``key`` and ``reason``; one of the two is null."""
     rules = dataclasses.replace(
         options,
         no_filter=options.no_filter or not options.sitemap_url_filter,
@@ -133,11 +133,12 @@ def _judged(
         # A sitemap names the pages of its own host.
         skip_internal_links=False,
     )
-    links = entries.with_columns(source=pl.lit(_source(sitemap.root)), distance=pl.lit(1))
-    judged = judge(links, urls, "outlink", rules, seeds)
+    source = pl.lit(_source(sitemap.root))
+    links = entries.with_columns(source=source, distance=pl.lit(1))
+    judged = judge(links, "outlink", rules, seeds)
     if not options.sitemap_strict_parsing:
         return judged
-    inside = _are_inside(urls, sitemap.places)
+    inside = _are_inside(entries.get_column("url"), sitemap.places)
     outside = reason_if(~pl.lit(inside) & pl.col("reason").is_null(), "outside_sitemap")
     return judged.with_columns(reason=pl.coalesce("reason", outside)).with_columns(
         key=pl.when(pl.col("reason").is_null()).then("key")

@@ -90,9 +90,9 @@ def arrive(
     tried = event_of >= 0
     if scorings.own:
         own = _own(changes, scorings)
-        found = own.drop("at")[nullable(index_by_number(own, total)[at])]
+        own_columns = own.drop("at")[nullable(index_by_number(own, total)[at])]
         timely = [column.name for column in scorings.own if not column.if_stale]
-        incoming = incoming.hstack(found)
+        incoming = incoming.hstack(own_columns)
         if timely:
             incoming = incoming.with_columns(pl.when(pl.Series(tried)).then(pl.col(*timely)))
     counts = {
@@ -266,12 +266,12 @@ def _inherited(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
         changes: All changes.
         at: The number of each row, ascending.
     """
-    given = changes.filter(
+    inheriting = changes.filter(
         pl.col("fetch_status").is_null() & pl.any_horizontal(pl.col(INHERITANCE).is_not_null())
     )
-    if given.is_empty():
-        return given.select(*INHERITANCE, at=pl.col("at").cast(pl.Int64))
-    first = first_inheritances(given.sort("order", maintain_order=True), "at")
+    if inheriting.is_empty():
+        return inheriting.select(*INHERITANCE, at=pl.col("at").cast(pl.Int64))
+    first = first_inheritances(inheriting.sort("order", maintain_order=True), "at")
     # A new URL that is left out has no row. The numbers of the rows ascend.
     targets = first.get_column("at").to_numpy()
     here = pl.Series(np.searchsorted(at, targets), dtype=pl.Int64)

@@ -11,7 +11,6 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS, SUCCESS
-from ..components.batch_rows import unique_documents, unique_pages
 from ..components.blocklist import drop_blocked, drop_blocked_hosts
 from ..components.page_facts import (
     EARLIER_COLUMNS,
@@ -20,10 +19,11 @@ from ..components.page_facts import (
     HostRows,
     PageFacts,
     PageRows,
+    unique_documents,
+    unique_pages,
 )
 from ..components.schema import CHANGES, DOCUMENTS, columns, conformed, empty
-from ..hosting.merit import Merits, merits_of_table, without_unvouched
-from ..hosting.page_findings import domain_links, linking_domains, page_findings
+from ..hosting.merit import collect_host_findings, drop_unvouched_links, merits_of_table
 from ..links import (
     count_links_too_deep,
     links_of_pages,
@@ -86,7 +86,7 @@ def decide_page_changes(
     """
     merits = merits_of_table(facts.table, rules.options)
     document_rows, unvouched = drop_unvouched_links(facts.document_rows, merits)
-    host_rows = _find_hosts(facts.page_rows, document_rows, merits)
+    host_rows = collect_host_findings(facts.page_rows, document_rows, merits)
     page_rows, unchanged_rows = split_off_unchanged(facts.page_rows, facts.fetch_list_rows)
     lost = page_rows.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED)
     facts = facts._replace(page_rows=page_rows, document_rows=document_rows)
@@ -105,18 +105,6 @@ def decide_unchanged_pages(facts: PageFacts, rules: UpdateRules) -> tuple[PageCh
     return changes, _sum_counts(counts, unvouched, missing)
 
 
-def _find_hosts(
-    page_rows: PageRows, document_rows: DocumentRows, merits: Merits | None
-) -> HostRows:
-    """Returns what pages say about hosts, and who links to registered domains."""
-    host_rows = page_findings(page_rows)
-    if merits is None:
-        return host_rows
-    pairs = domain_links(unique_documents(document_rows))
-    linked = linking_domains(pairs, merits.vouching())
-    return host_rows.join(linked, on="key", how="full", coalesce=True)
-
-
 def _count_missing(documents: int) -> Counts:
     return {"documents_missing": documents} if documents else {}
 
@@ -126,13 +114,6 @@ def _sum_counts(*parts: Counts) -> Counts:
     for part in parts:
         total.update(part)
     return dict(total)
-
-
-def drop_unvouched_links(
-    document_rows: DocumentRows, merits: Merits | None
-) -> tuple[DocumentRows, Counts]:
-    """Leaves out the links that lead to domains without merit; see ``without_unvouched``."""
-    return (document_rows, {}) if merits is None else without_unvouched(document_rows, merits)
 
 
 def split_off_unchanged(
@@ -176,10 +157,10 @@ def derive_changes(
     parts = document_rows.filter(pl.col("part_of").is_not_null())
     parts = parts.join(page_rows, on="key", how="anti", maintain_order="left")
     sources = pl.concat([redirects.get_column("source"), parts.get_column("part_of")])
-    given = _given_to_targets(sources, page_rows, facts, rules)
-    parts, links_to_parts = _linked_parts(parts, given, rules)
-    if given is not None:
-        redirects = _with_given(redirects, given, rules).drop("links")
+    passed_on = _pass_to_targets(sources, page_rows, facts, rules)
+    parts, links_to_parts = _linked_parts(parts, passed_on, rules)
+    if passed_on is not None:
+        redirects = _with_passed(redirects, passed_on, rules).drop("links")
     inherited = inherited_by_targets(redirects, facts.fetch_list_rows, unrepresented)
     links_to_pages, left_out = _marked_links(sharing, unchanged, rules)
     if left_out:
@@ -271,15 +252,15 @@ def _linking_documents(
 
 
 def _linked_parts(
-    parts: DocumentRows, given: pl.DataFrame | None, rules: UpdateRules
+    parts: DocumentRows, passed_on: pl.DataFrame | None, rules: UpdateRules
 ) -> tuple[DocumentRows, pl.DataFrame]:
     """Returns (the parts that are documents and not too deep, a link to each without score)."""
     depth = rules.options.depth
     if depth >= 0:
         parts = parts.filter(pl.col("distance").fill_null(0) <= depth)
     links = links_without_score(parts).hstack(parts.select(source="part_of"))
-    if given is not None:
-        links = _with_given(links, given, rules)
+    if passed_on is not None:
+        links = _with_passed(links, passed_on, rules)
         links = links.filter((pl.col("links") != 0).fill_null(True)).drop("links")
         parts = parts.join(links, on="key", how="semi", maintain_order="left")
     return parts, links.drop("source")
@@ -303,7 +284,7 @@ def _marked_links(
     return pl.concat([new, marked], how="diagonal"), left_out + more
 
 
-def _given_to_targets(
+def _pass_to_targets(
     sources: pl.Series, page_rows: PageRows, facts: PageFacts, rules: UpdateRules
 ) -> pl.DataFrame | None:
     """Returns what each page (``source``) passes to the target of a redirect, or to its parts.
@@ -329,11 +310,13 @@ def _given_to_targets(
         unchanged=pl.lit(False),
         links=pl.lit(1, pl.UInt32),
     )
-    given = scorings.share(with_state_columns(pages, scorings, facts.state_rows))
-    return given.select(*(column.name for column in scorings.passed), "links", source="key")
+    passed_on = scorings.share(with_state_columns(pages, scorings, facts.state_rows))
+    return passed_on.select(*(column.name for column in scorings.passed), "links", source="key")
 
 
-def _with_given(targets: pl.DataFrame, given: pl.DataFrame, rules: UpdateRules) -> pl.DataFrame:
-    """Adds to targets what their ``source`` gives them, see ``_given_to_targets``."""
-    joined = targets.join(given, on="source", how="left", maintain_order="left")
+def _with_passed(
+    targets: pl.DataFrame, passed_on: pl.DataFrame, rules: UpdateRules
+) -> pl.DataFrame:
+    """Adds to targets what their ``source`` passes on, see ``_pass_to_targets``."""
+    joined = targets.join(passed_on, on="source", how="left", maintain_order="left")
     return rules.scorings.links(joined)

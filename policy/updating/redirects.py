@@ -3,8 +3,8 @@
 import polars as pl
 
 from ...web.exchange.status import FETCH_REDIR_PERM
+from ..components.host_rows import Seeds
 from ..components.page_facts import DocumentRows, PageRows
-from ..components.seeds import Seeds
 from ..rule_counts import by_rule
 from ..scope import TargetOptions, judge
 
@@ -40,7 +40,7 @@ def judge_redirects(
             (refresh_rows, "refresh", at_once),
         )
     )
-    judged = judge(targets, targets.get_column("url"), "fetcher", options, seeds)
+    judged = judge(targets, "fetcher", options, seeds)
     dropped = judged.get_column("reason").drop_nulls().value_counts()
     counts = {f"dropped/redirect_{reason}": number for reason, number in dropped.iter_rows()}
     counts |= by_rule(judged)

@@ -21,7 +21,7 @@ from ...web.exchange.status import (
     FETCH_RETRY,
     FETCH_SUCCESS,
 )
-from ..components.clocks import COUNT, set_right
+from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.page_facts import INHERITED, StateRows
 from ..components.schema import (
     OUTCOME,
@@ -104,7 +104,9 @@ def update_state(
     options, scorings, now = rules.options, rules.scorings, facts.now
     changes, removed = leave_out_removed(rows, scorings.completed(changes), facts.removed_keys)
     arrived = arrive(rows, changes, facts, rules)
-    right, wrong = set_right(STATE_COLUMNS, arrived.rows, now, options, facts.oldest_result)
+    right, wrong = set_right(
+        STATE_COLUMNS, arrived.rows, RightTimes(now, facts.oldest_result, options)
+    )
     after = _inherit(_defaults(right, now, rules), arrived)
     tried = np.flatnonzero(arrived.tried)
     visited = after if len(tried) == len(after) else gather([after], tried)
@@ -184,19 +186,19 @@ def _inherit(rows: pl.DataFrame, arrived: Arrived) -> pl.DataFrame:
     if arrived.inherited.is_empty():
         return rows
     at = index_by_number(arrived.inherited, len(rows))
-    given = arrived.inherited.drop("at").rename(lambda name: f"given.{name}")
+    inherited = arrived.inherited.drop("at").rename(lambda name: f"inherited.{name}")
     is_new = pl.Series(np.arange(len(rows)) >= arrived.known)
-    repr_url = pl.coalesce("given.repr_url", "repr_url")
-    rows = rows.hstack(given[nullable(at)])
-    has_both = is_new & pl.col("given.metadata").is_not_null()
+    repr_url = pl.coalesce("inherited.repr_url", "repr_url")
+    rows = rows.hstack(inherited[nullable(at)])
+    has_both = is_new & pl.col("inherited.metadata").is_not_null()
     own = rows.select(pl.when(has_both).then("metadata")).to_series()
     rows = rows.with_columns(
         pl.when(repr_url != NO_URL).then(repr_url).alias("repr_url"),
         *(
-            pl.when(is_new).then(pl.coalesce(f"given.{name}", name)).otherwise(name).alias(name)
+            pl.when(is_new).then(pl.coalesce(f"inherited.{name}", name)).otherwise(name).alias(name)
             for name in INHERITED
         ),
-    ).drop(given.columns)
+    ).drop(inherited.columns)
     return rows.with_columns(overlaid(rows.get_column("metadata"), own))
 
 

@@ -10,8 +10,8 @@ from linked_web import HOST, HOSTS, fill_links, linked_web, stored_links, true_l
 
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.tablets import resolve, tablet_writer
+from nutbeam.policy.components.link_rows import best_inlinks
 from nutbeam.policy.components.schema import Status
-from nutbeam.policy.inlinks.best_sources import best_inlinks
 
 A, B, C = "http://a.com/", "http://b.org/", "http://c.net/x"
 LINKS = {(A, B): ("b", None, 1.0), (A, C): ("c", "ugc", 1.0), (B, C): (None, None, 1.0)}

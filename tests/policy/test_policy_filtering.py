@@ -7,8 +7,8 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of
+from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.schema import STATE, Status, empty
-from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.filtering import (
     REKEYED,
     DropOptions,

@@ -10,9 +10,9 @@ from frames import table_of
 from simulated_web import SimWeb
 
 from nutbeam.io.tablets.written import sum_counts
+from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import BatchOrigin
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, empty, to_frame
-from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
 from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, capped, is_of_rule

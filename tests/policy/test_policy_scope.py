@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from nutbeam.policy.components.seeds import Seeds, seeds_of
+from nutbeam.policy.components.host_rows import Seeds, seeds_of
 from nutbeam.policy.scope import TargetOptions, judge
 
 SOURCE = "com.example.www:http/page"
@@ -9,9 +9,10 @@ SEEDS = seeds_of(pl.Series(["com.seed.www", "uk.co.foo"]))
 
 
 def verdicts(*urls, seeds=SEEDS, source=SOURCE, use="outlink", **options):
-    links = pl.DataFrame({"source": [source] * len(urls)}, schema={"source": pl.String})
+    schema = {"source": pl.String, "url": pl.String}
+    links = pl.DataFrame({"source": [source] * len(urls), "url": list(urls)}, schema=schema)
     chosen = TargetOptions(**options)
-    judged = judge(links, pl.Series(urls, dtype=pl.String), use, chosen, seeds)
+    judged = judge(links, use, chosen, seeds)
     assert judged["source"].to_list() == [source] * len(urls)
     assert (judged["key"].is_null() != judged["reason"].is_null()).all()
     return [key or reason for key, reason in judged.select("key", "reason").iter_rows()]
@@ -108,7 +109,7 @@ def test_only_redirects_of_seeds_need_no_match_with_include(distance, found):
     links = pl.DataFrame({"source": [SOURCE] * 3, "distance": [distance] * 3}, schema=schema)
     urls = pl.Series([f"http://www.example.com/{name}" for name in ("docs/", "blog/", "docs/x")])
     options = TargetOptions(include=("/docs/",), exclude=("x$",), count_by_rule=True)
-    judged = judge(links, urls, "fetcher", options, SEEDS)
+    judged = judge(links.with_columns(urls.alias("url")), "fetcher", options, SEEDS)
     assert judged["reason"].to_list() == [None, found, "excluded"]
     assert judged["by"].to_list() == [None, found and "--include", "--exclude:1"]
     assert judged["key"].is_not_null().to_list() == [True, found is None, False]

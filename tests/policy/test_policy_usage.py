@@ -4,9 +4,9 @@ import pytest
 from file_changes import changes_of, update_state
 from frames import frame_of, table_of
 
+from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, BatchOrigin
 from nutbeam.policy.components.schema import PAGES, STATE, to_frame
-from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
 from nutbeam.policy.updating.update_rules import UpdateOptions

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.writer_kinds import open_writer
-from nutbeam.policy.routing.index_routes import WriterRule
+from nutbeam.policy.components.index_routes import WriterRule
 
 
 class BulkServer(ThreadingHTTPServer):

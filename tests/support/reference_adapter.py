@@ -14,10 +14,9 @@ from reference_scoring import Factors
 from reference_update import KNOWN, NOT_CHANGED, SUCCESS, UNFETCHED, Rules, update_url
 
 from nutbeam.io.parsing.plugins import SCHEDULES, load_plugins
+from nutbeam.policy.components.host_rows import Seeds, settings_of
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE
-from nutbeam.policy.components.seeds import Seeds
-from nutbeam.policy.hosting.host_settings import settings_of
 from nutbeam.policy.hosting.interval_bounds import Bounds, interval_bounds
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.built_in import built_in_schedule

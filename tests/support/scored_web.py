@@ -6,9 +6,9 @@ import polars as pl
 from file_changes import Earlier, changes_of, update_state
 from frames import frame_of
 
+from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import BatchOrigin
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
-from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.scoring.scoring_options import ScoringOptions

@@ -72,6 +72,14 @@ def to_chunks(frame: pl.DataFrame, schema: pa.Schema | None = None) -> Iterator[
             yield table.slice(start, rows)
 
 
+def named_chunks(
+    name: str, frame: pl.DataFrame, schema: pa.Schema | None = None
+) -> Iterator[tuple[str, Chunk]]:
+    """Yields the chunks of a frame with a name, such as that of the component to change."""
+    for chunk in to_chunks(frame, schema):
+        yield name, chunk
+
+
 def rechunk(chunk: Chunk) -> Iterator[Chunk]:
     """Cuts a chunk that has grown too large."""
     yield from to_chunks(to_frame(chunk), chunk.schema)

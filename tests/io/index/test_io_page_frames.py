@@ -8,7 +8,8 @@ import pytest
 from indexed_tables import index, operations_of, page, put
 from linked_web import fill_links
 
-from nutbeam.io.index import page_frames, page_inlinks, write_part
+from nutbeam.io.index import page_frames, page_inlinks
+from nutbeam.transforms.indexing import write_part
 
 
 def test_long_texts_are_cut_and_counted(tmp_path, monkeypatch, capsys):

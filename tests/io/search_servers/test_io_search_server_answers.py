@@ -12,7 +12,7 @@ from index_servers import index_server
 from nutbeam.io.search_servers import server_client
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.writer_kinds import open_writer
-from nutbeam.policy.routing.index_routes import WriterRule
+from nutbeam.policy.components.index_routes import WriterRule
 from nutbeam.policy.search_servers.bulk_verdicts import Blocked
 from nutbeam.policy.search_servers.retry_plan import RetryPlan
 from nutbeam.web.base.errors import Unavailable, UsageError, UserError

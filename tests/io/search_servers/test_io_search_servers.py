@@ -14,7 +14,7 @@ from search_servers_here import (
 
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.writer_kinds import open_writer
-from nutbeam.policy.routing.index_routes import WriterRule
+from nutbeam.policy.components.index_routes import WriterRule
 from nutbeam.policy.search_servers.bulk_verdicts import Blocked
 from nutbeam.web.base.errors import UserError
 

@@ -9,7 +9,7 @@ import pytest
 
 from nutbeam.io.writers.index_writer import IndexTarget, IndexWriter, WriteResult
 from nutbeam.io.writers.writer_kinds import open_writer
-from nutbeam.policy.routing.index_routes import WriterRule
+from nutbeam.policy.components.index_routes import WriterRule
 from nutbeam.web.base.errors import UsageError, UserError
 
 DOCUMENTS = pl.DataFrame(

@@ -13,8 +13,8 @@ from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.redirects import RedirectOptions, Redirects
 from nutbeam.pipelines.fetching.requested import Requested
 from nutbeam.policy.components.blocklist import Names, blocklist_of
+from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.schema import PAGES, empty
-from nutbeam.policy.components.seeds import Seeds
 from nutbeam.web.engine.tasks import Task
 from nutbeam.web.urls.row_keys import to_key
 

@@ -8,9 +8,10 @@ from crawling import nutbeam
 from index_servers import index_server
 from indexed_tables import FETCHED, dies, index_command, page, put, wanted
 
-from nutbeam.io.index import decided_candidates, index_candidates, unfinished_runs
+from nutbeam.io.index import index_candidates, unfinished_runs
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import Status
+from nutbeam.policy.indexing import candidate_decisions
 from nutbeam.web.urls.row_keys import from_key
 
 KEYS = [f"com.{host}:http/{n}" for host in ("a", "b") for n in range(6)]
@@ -160,7 +161,7 @@ def test_deletes_are_cut_into_parts(server, tmp_path, monkeypatch):
     put(table, "17-0", {key: page("text") for key in KEYS})
     assert nutbeam(*words) == 0
     put(table, "17-1", {key: {"status": int(Status.DB_GONE)} for key in KEYS[1:]})
-    monkeypatch.setattr(decided_candidates, "_DELETES_IN_PART", 4)
+    monkeypatch.setattr(candidate_decisions, "_DELETES_IN_PART", 4)
 
     def noted(task, name, rows, making):
         parts.append((name, len(rows)))

@@ -12,8 +12,8 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.writer_kinds import open_writer
+from nutbeam.policy.components.index_routes import IndexRoutes, WriterRule
 from nutbeam.policy.components.schema import Status
-from nutbeam.policy.routing.index_routes import IndexRoutes, WriterRule
 from nutbeam.web.urls.row_keys import from_key
 
 pytest.importorskip("tantivy")

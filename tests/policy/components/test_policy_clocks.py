@@ -2,7 +2,7 @@ import pytest
 from file_changes import update_state
 from frames import frame_of
 
-from nutbeam.policy.components.clocks import resting, set_right, wrong_times
+from nutbeam.policy.components.clocks import RightTimes, resting, set_right, wrong_times
 from nutbeam.policy.components.columns import Form
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import (
@@ -45,9 +45,11 @@ def fetched_at(time, **columns):
 
 
 def right(*rows, now=NOW, options=OPTIONS, since=None):
-    fixed, number = set_right(STATE_COLUMNS, frame_of(STATE, *rows), now, options, since)
+    fixed, number = set_right(
+        STATE_COLUMNS, frame_of(STATE, *rows), RightTimes(now, since, options)
+    )
     assert fixed.schema == frame_of(STATE).schema
-    again = set_right(STATE_COLUMNS, fixed, now, options, since)
+    again = set_right(STATE_COLUMNS, fixed, RightTimes(now, since, options))
     assert (again[1], again[0].equals(fixed)) == (0, True)
     return fixed.to_dicts(), number
 
@@ -88,7 +90,7 @@ SANE = {
 @pytest.mark.parametrize("name", SANE)
 def test_possible_times_are_left_unchanged(name):
     before = frame_of(STATE, SANE[name])
-    fixed, number = set_right(STATE_COLUMNS, before, NOW, OPTIONS)
+    fixed, number = set_right(STATE_COLUMNS, before, RightTimes(NOW, options=OPTIONS))
     assert number == 0
     assert fixed.equals(before)
 
@@ -174,7 +176,7 @@ def test_a_host_of_the_future_rests_as_long_as_it_was_to(ahead):
     row = host(last_request_time=then, backoff_until=then + 60_000, robots_time=then,
                robots_failing_since=then)  # fmt: skip
     assert not frame_of(HOSTS, row).select(resting(NOW)).item()
-    fixed, number = set_right(HOSTS_COLUMNS, frame_of(HOSTS, row), NOW)
+    fixed, number = set_right(HOSTS_COLUMNS, frame_of(HOSTS, row), RightTimes(NOW))
     found = fixed.row(0, named=True)
     assert (found["last_request_time"], found["backoff_until"]) == (NOW, NOW + 60_000)
     assert (found["robots_time"], found["robots_failing_since"]) == (EARLIEST_MS, NOW)
@@ -220,13 +222,13 @@ def test_each_time_of_a_row_that_is_in_the_future_is_corrected(kind, column, ahe
     row = {"key": "k", column.name: (NOW + ahead) // unit}
     frame = frame_of(kind.schema, row)
     assert frame.select(wrong_times(kind.columns, NOW)).item()
-    fixed, number = set_right(kind.columns, frame, NOW)
+    fixed, number = set_right(kind.columns, frame, RightTimes(NOW))
     assert number == 1
     assert fixed.schema == frame.schema
     assert fixed[column.name].item() <= NOW // unit
-    assert set_right(kind.columns, fixed, NOW)[1] == 0
+    assert set_right(kind.columns, fixed, RightTimes(NOW))[1] == 0
 
 
 def test_tables_without_all_columns_are_corrected_too():
     rows = frame_of(HOSTS, host(last_request_time=NOW + DAY_MS)).drop("dns_time", "purged_since")
-    assert set_right(HOSTS_COLUMNS, rows, NOW)[0]["last_request_time"].item() == NOW
+    assert set_right(HOSTS_COLUMNS, rows, RightTimes(NOW))[0]["last_request_time"].item() == NOW

@@ -7,7 +7,7 @@ import pytest
 from reference_histories import Web, history
 from reference_hosts import added, count_by_host, counts_in
 
-from nutbeam.policy.components.host_sums import sum_host_counts, urls_of_domains
+from nutbeam.policy.components.host_rows import sum_host_counts, urls_of_domains
 from nutbeam.policy.components.schema import HOSTS, empty
 from nutbeam.policy.hosting.host_counts import changed_counts, count_urls
 from nutbeam.policy.hosting.recount import recount_changes, recount_hosts

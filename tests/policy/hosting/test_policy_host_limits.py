@@ -9,6 +9,7 @@ from frames import frame_of
 from status_rows import NOW, A, event, old_row
 
 from nutbeam.policy.choosing.selection import GenerateOptions
+from nutbeam.policy.components.host_rows import HostSettings
 from nutbeam.policy.components.schema import CHANGES, HOSTS, STATE, Status
 from nutbeam.policy.hosting.host_limits import (
     NO_LIMIT,
@@ -20,7 +21,6 @@ from nutbeam.policy.hosting.host_limits import (
     with_own_limits,
     without_blocked_hosts,
 )
-from nutbeam.policy.hosting.host_settings import HostSettings
 from nutbeam.policy.hosting.interval_bounds import interval_bounds, within_bounds
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, DAY_S, Clock, due

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from nutbeam.policy.hosting.host_settings import HostSettings, host_lines, settings_of
+from nutbeam.policy.components.host_rows import HostSettings, settings_of
+from nutbeam.policy.hosting.host_lines import host_lines
 
 
 def lines(*texts):

@@ -12,10 +12,10 @@ from nutbeam.policy.hosting.domain_sketch import number_of_domains
 from nutbeam.policy.hosting.merit import (
     DomainRoom,
     Merits,
+    drop_unvouched_links,
     merits_of,
     room_of_domains,
     within_room,
-    without_unvouched,
 )
 from nutbeam.policy.hosting.page_findings import domain_links, linking_domains, page_findings
 from nutbeam.policy.traps import BudgetOptions
@@ -107,7 +107,7 @@ def test_links_that_do_not_count_lead_to_no_unknown_domain():
         page("com.f:http/", *new, "com.f:http/2", "com.a:http/7", "com.s:http/8"),
         {"key": "com.f:http/3"},
     )
-    kept, counts = without_unvouched(documents, merits)
+    kept, counts = drop_unvouched_links(documents, merits)
     assert [[link["key"] for link in links] for links in kept["outlinks"].to_list()] == [
         new,
         [*new[:3], "com.a:http/", "com.f:http/9"],
@@ -117,7 +117,7 @@ def test_links_that_do_not_count_lead_to_no_unknown_domain():
     ]
     assert counts == {"dropped/domain_unvouched": 2 + 4 + 5}
     assert kept.drop("outlinks").equals(documents.drop("outlinks"))
-    same, counts = without_unvouched(documents[:1], merits)
+    same, counts = drop_unvouched_links(documents[:1], merits)
     assert same.equals(documents[:1])
     assert counts == {}
 

@@ -4,12 +4,11 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.components.index_schema import INDEXED
+from nutbeam.policy.components.index_schema import INDEXED, STATE_READ
 from nutbeam.policy.components.schema import STATE, ParseStatus, Status
 from nutbeam.policy.indexing.index_changes import (
     HELD,
     REFUSED,
-    STATE_READ,
     counts_of,
     decide_by_documents,
     decide_changes,

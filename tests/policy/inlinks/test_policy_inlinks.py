@@ -7,13 +7,19 @@ import pytest
 from frames import frame_of
 from linked_web import link_key
 
+from nutbeam.policy.components.link_rows import (
+    MAX_HALF,
+    best_inlinks,
+    half,
+    keep_best,
+    link_keys,
+    range_of_target,
+)
 from nutbeam.policy.components.schema import INLINKS, empty, to_frame
 from nutbeam.policy.inlinks.anchors import MAX_TEXTS, anchors_of, clean_anchors
 from nutbeam.policy.inlinks.apply_links import apply_links
-from nutbeam.policy.inlinks.best_sources import best_inlinks, keep_best
 from nutbeam.policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of, with_halves
 from nutbeam.policy.inlinks.invert_options import InvertOptions
-from nutbeam.policy.inlinks.link_keys import MAX_HALF, half, link_keys, range_of_target
 from nutbeam.policy.inlinks.page_edges import page_edges
 from nutbeam.web.base.clock import EARLIEST_MS
 

@@ -3,9 +3,9 @@
 import pytest
 from frames import frame_of, table_of
 
-from nutbeam.policy.components.batch_rows import unique_documents
+from nutbeam.policy.components.host_rows import Seeds
+from nutbeam.policy.components.page_facts import unique_documents
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus
-from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
 from nutbeam.web.content.signature import md5

@@ -5,8 +5,8 @@ from types import MappingProxyType
 import pytest
 from frames import frame_of, table_of
 
+from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
-from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import AFTER_ROWS, DocumentOptions, documents_of
 from nutbeam.policy.parsing.parse_results import status_text

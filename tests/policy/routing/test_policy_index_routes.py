@@ -3,16 +3,11 @@
 import polars as pl
 import pytest
 
+from nutbeam.policy.components.index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
 from nutbeam.policy.expressions.expression_error import ExpressionError
 from nutbeam.policy.indexing.index_fields import read_replacements
+from nutbeam.policy.routing.document_shares import mapped_fields, share_documents
 from nutbeam.policy.routing.index_route_files import read_nutch_routes, read_routes
-from nutbeam.policy.routing.index_routes import (
-    FieldMapping,
-    IndexRoute,
-    IndexRoutes,
-    WriterRule,
-    mapped_fields,
-)
 from nutbeam.web.rule_files.rule_files import RuleFile
 
 DOCUMENTS = pl.DataFrame(
@@ -51,7 +46,7 @@ EXCHANGES = """<exchanges xmlns="http://lucene.apache.org/nutch">
 
 
 def shares(routes):
-    return {name: mask.to_list() for name, mask in routes.shares(DOCUMENTS).items()}
+    return {name: mask.to_list() for name, mask in share_documents(routes, DOCUMENTS).items()}
 
 
 def test_nutchs_files():
@@ -162,7 +157,7 @@ def test_wrong_xml(writers, exchanges, message):
 def test_a_wrong_expression_of_a_route_is_named():
     routes = IndexRoutes((WriterRule("a", "dummy", {}),), (IndexRoute("hots == 'x'", ("a",)),))
     with pytest.raises(ExpressionError, match="unknown name 'hots'; did you mean 'host'"):
-        routes.shares(DOCUMENTS)
+        share_documents(routes, DOCUMENTS)
 
 
 def test_texts_of_replacements_are_javas():

@@ -6,7 +6,7 @@ from file_changes import update_state
 from frames import frame_of
 from status_rows import BEFORE, NOW, A, B, event, old_row
 
-from nutbeam.policy.components.clocks import set_right
+from nutbeam.policy.components.clocks import RightTimes, set_right
 from nutbeam.policy.components.schema import CHANGES, STATE, STATE_COLUMNS, Status
 from nutbeam.policy.schedules.built_in import BUILT_IN_SCHEDULES, built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock, ScheduleOptions, due, horizon
@@ -153,7 +153,7 @@ def test_a_fixed_interval_has_priority_in_all_schedules_but_default(name):
     # It is longer than the longest interval, and yet no mistake.
     frame = frame_of(STATE, row)
     assert not frame.select(due(Clock(NOW), ScheduleOptions())).item()
-    assert set_right(STATE_COLUMNS, frame, NOW, ScheduleOptions())[1] == 0
+    assert set_right(STATE_COLUMNS, frame, RightTimes(NOW))[1] == 0
 
 
 @pytest.mark.parametrize(

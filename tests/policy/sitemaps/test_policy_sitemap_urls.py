@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of
-from nutbeam.policy.components.seeds import Seeds
+from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.sitemaps.sitemap_list import Sitemap
 from nutbeam.policy.sitemaps.sitemap_options import SitemapOptions
 from nutbeam.policy.sitemaps.sitemap_urls import children_of, interval_of, judge_sitemap

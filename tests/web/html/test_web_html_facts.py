@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from html_trees import TREES, URL, parser_with
 
+from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.schema import PAGES, conform
-from nutbeam.policy.components.seeds import Seeds
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.pages import language

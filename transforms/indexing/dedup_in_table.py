@@ -9,18 +9,18 @@ from operator import methodcaller
 
 import polars as pl
 
+from ...io.index.index_run import IndexRun, plan_run
+from ...io.snapshots.commit import CommitTerms, commit
+from ...io.snapshots.operations import begin, new_id
+from ...io.tablets.ranges import Range
+from ...io.tablets.resolve import Resolution, Resolved, Resolver
+from ...io.tablets.tablets import tablets
+from ...io.tablets.written import Written
+from ...io.writers.stored_index import StoredIndex
+from ...io.writers.writer_kinds import open_writer
+from ...policy.components.index_routes import IndexRoutes, WriterRule
 from ...policy.components.index_schema import HELD, REFUSED
-from ...policy.routing.index_routes import IndexRoutes, WriterRule
 from ...web.urls.row_keys import to_key
-from ..snapshots.commit import CommitTerms, commit
-from ..snapshots.operations import begin, new_id
-from ..tablets.ranges import Range
-from ..tablets.resolve import Resolution, Resolved, Resolver
-from ..tablets.tablets import tablets
-from ..tablets.written import Written
-from ..writers.stored_index import StoredIndex
-from ..writers.writer_kinds import open_writer
-from .index_run import IndexRun, plan_run
 from .writer_places import places
 
 

@@ -1,16 +1,16 @@
 """Sets up what makes documents of pages: the chosen index filters, scorings, rules, writers."""
 
+from ...io.parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
+from ...io.table.opening import open_table
+from ...io.writers.index_writer import IndexTarget
+from ...io.writers.writer_kinds import chosen_writers, open_writer
+from ...policy.components.index_schema import INDEX_PAGES
 from ...policy.components.schema import empty
-from ...policy.indexing.index_filters import chosen_filters, documents_of_pages
+from ...policy.indexing.index_filters import DocumentRules, chosen_filters, documents_of_pages
 from ...policy.indexing.index_options import BUILT_IN_FILTERS
-from ...policy.indexing.index_pages import INDEX_PAGES
+from ...policy.routing.document_shares import share_documents
 from ...policy.routing.index_table_options import IndexMakingOptions
 from ...policy.routing.index_writer_options import IndexWriterOptions
-from ..parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
-from ..table.opening import open_table
-from ..writers.index_writer import IndexTarget
-from ..writers.writer_kinds import chosen_writers, open_writer
-from .write_part import DocumentRules
 
 
 def making_of(options: IndexMakingOptions) -> DocumentRules:
@@ -38,6 +38,6 @@ def check_index(options: IndexWriterOptions, address: str) -> None:
         making = making_of(options)
         nothing = empty(INDEX_PAGES)
         documents = documents_of_pages(nothing, making.filters, options, making.scorings)
-        routes.shares(documents)  # checks the expressions
+        share_documents(routes, documents)  # checks the expressions
     for rule in routes.writers:
         open_writer(rule, IndexTarget(options.index, rule.name, rule.parameters, table, 0, ""))

@@ -9,19 +9,20 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from ...policy.routing.index_routes import WriterRule, mapped_fields
+from ...io.index.candidate_facts import COUNTING
+from ...io.index.index_run import IndexRun
+from ...io.snapshots.manifest import Manifest
+from ...io.storage.files import list_files
+from ...io.tablets.file_lists import load_files
+from ...io.tablets.tablets import tablets
+from ...io.writers.stored_index import StoredIndex
+from ...io.writers.writer_kinds import open_writer
+from ...policy.components.index_routes import WriterRule
+from ...policy.routing.document_shares import mapped_fields
 from ...policy.search_servers.standard_fields import MARKING_FIELDS
 from ...policy.search_servers.unsent_documents import of_nutbeam, unsent
 from ...web.base.errors import UserError
 from ...web.urls.key_columns import from_keys
-from ..snapshots.manifest import Manifest
-from ..storage.files import list_files
-from ..tablets.file_lists import load_files
-from ..tablets.tablets import tablets
-from ..writers.stored_index import StoredIndex
-from ..writers.writer_kinds import open_writer
-from .decided_candidates import COUNTING
-from .index_run import IndexRun
 
 
 def check_rebuild(task: IndexRun) -> None:

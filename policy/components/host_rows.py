@@ -1,4 +1,4 @@
-"""Settings of single hosts: the lines that set them, and what they mean for the jobs."""
+"""What rows of the host table mean: hosts of seeds, numbers of URLs, settings of the operator."""
 
 import dataclasses
 import difflib
@@ -6,14 +6,87 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ...web.base.quoting import quoted
-from ...web.engine.pace import FetchOptions
-from ...web.rule_files.rule_hosts import host_name
-from ...web.urls.row_keys import BadUrl, host, host_key
-from ..components.schema import MAX_DELAY
+import polars as pl
 
+from ...web.base.quoting import quoted
+from ...web.urls.domains import registered_domain
+from ...web.urls.key_columns import domain_keys
+from ...web.urls.row_keys import from_host_key
+from .schema import HOST_COUNTS, HOSTS, MAX_DELAY, STATUS_COUNTS, URL_COUNTS, empty
+
+_NONE = empty(HOST_COUNTS)
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 LONGEST_INTERVAL = 2**31 - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Seeds:
+    """Hosts and domains of the seeds.
+
+    Attributes:
+        hosts: The hosts of seeds.
+        domains: The registered domains of these hosts.
+    """
+
+    hosts: frozenset[str] = frozenset()
+    domains: frozenset[str] = frozenset()
+
+    def of(self, scope: str) -> frozenset[str]:
+        """Returns the names that count in a scope."""
+        return self.domains if scope == "domain" else self.hosts
+
+
+def seeds_of(host_keys: pl.Series) -> Seeds:
+    """Returns the seeds' hosts and domains, from keys of the host table."""
+    hosts = frozenset(from_host_key(key) for key in host_keys)
+    return Seeds(hosts, frozenset(registered_domain(host) for host in hosts))
+
+
+def sum_host_counts(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Returns the sums of HOST_COUNTS rows, one row per host, in key order."""
+    rows = pl.concat([_NONE, *(frame.select(HOST_COUNTS.names) for frame in frames)])
+    return rows.group_by("key").agg(pl.col(URL_COUNTS).sum()).sort("key")
+
+
+def urls_of_domains(counts: pl.DataFrame) -> pl.DataFrame:
+    """Returns the numbers of URLs of registered domains: ``key``, ``domain_urls``, in key order.
+
+    >>> rows = pl.DataFrame({"key": ["com.a.x", "com.a.y"], "unfetched": [1, 2]})
+    >>> urls_of_domains(sum_host_counts([pl.concat([_NONE, rows], how="diagonal")])).rows()
+    [('com.a', 3)]
+    """
+    domains = domain_keys(counts.get_column("key"))
+    total = pl.sum_horizontal(pl.col(*STATUS_COUNTS.values()).fill_null(0))
+    summed = counts.select(domains.alias("key"), domain_urls=total)
+    return summed.group_by("key").agg(pl.col("domain_urls").sum()).sort("key")
+
+
+def has_urls() -> pl.Expr:
+    """Returns a condition on HOSTS rows: the table has URLs of the host, or it is a seed's."""
+    return pl.any_horizontal(pl.col(URL_COUNTS).fill_null(0) != 0) | pl.col("seed").fill_null(False)
+
+
+def counted_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Returns rows of the host table with differences added, in key order.
+
+    Args:
+        rows: HOSTS rows.
+        changes: Differences, at most one row per key: ``key``, ``URL_COUNTS``, ``domain_urls``.
+    """
+    wide = empty(HOSTS)
+    together = pl.concat([rows, pl.concat([wide, changes], how="diagonal")])
+    summed = (*URL_COUNTS, "domain_urls")
+    added = together.group_by("key", maintain_order=True).agg(
+        pl.exclude("key", *summed).first(), pl.col(summed).fill_null(0).sum()
+    )
+    added = added.with_columns(pl.col("seed").fill_null(False), pl.col("requests").fill_null(0))
+    return added.select(HOSTS.names).cast(wide.schema).sort("key")
+
+
+def is_given_up() -> pl.Expr:
+    """Returns a condition: a row is of a host that was purged, and not requested since."""
+    back = (pl.col("last_request_time") > pl.col("purged_since")).fill_null(False)
+    return pl.col("purged_since").is_not_null() & ~back
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +152,7 @@ def settings_of(values: Mapping[str, str]) -> HostSettings:
     HostSettings(delay=2.5, threads=None, max_count=None, min_interval=None, max_interval=None, \
 boost=None, blocked=False, metadata={'team': 'a'})
     """
-    found: dict[str, Any] = {}
+    typed: dict[str, Any] = {}
     metadata = {}
     for name, text in values.items():
         if name not in _SETTINGS:
@@ -89,10 +162,10 @@ boost=None, blocked=False, metadata={'team': 'a'})
             continue
         expected, read = _SETTINGS[name]
         try:
-            found[name] = read(text)
+            typed[name] = read(text)
         except (ValueError, OverflowError):
             raise ValueError(f"{name} must be {expected}, got {quoted(text)}") from None
-    settings = HostSettings(**found, metadata=metadata)
+    settings = HostSettings(**typed, metadata=metadata)
     _check_contradictions(settings, values)
     return settings
 
@@ -114,75 +187,3 @@ def _check_contradictions(settings: HostSettings, values: Mapping[str, str]) -> 
         refuse("threads", "delay")
     if settings.max_count == 0 and "boost" in values:
         refuse("max_count", "boost")
-
-
-def pause_of(threads: int | None, delay: float | None, usual: FetchOptions) -> float | None:
-    """Returns the pause between two requests to a host, in s; None is the usual one.
-
-    Args:
-        threads: Threads that its settings say.
-        delay: Delay that its settings, or else those of a URL, say.
-        usual: The usual threads and pauses.
-
-    >>> usual = FetchOptions(threads_per_host=4, server_delay=5.0, server_min_delay=0.5)
-    >>> pause_of(2, None, usual), pause_of(1, None, usual), pause_of(None, None, usual)
-    (0.5, 5.0, None)
-    """
-    if delay is not None or threads is None or max(threads, usual.threads_per_host) == 1:
-        return delay
-    return usual.server_min_delay if threads > 1 else usual.server_delay
-
-
-def host_lines(lines: Iterable[tuple[int, str]], name: str) -> dict[str, dict[str, str]]:
-    r"""Returns the settings in lines of a file, by host (reversed); ``HOST NAME=VALUE …``.
-
-    A host may be written as a URL. Tabs separate, as in Nutch; if a line has none, spaces do. A
-    host without settings loses those that it has.
-
-    Args:
-        lines: Numbers of lines, and lines.
-        name: Name of the file, for errors.
-
-    Raises:
-        ValueError: A line cannot be read, or contradicts itself or another line; it is quoted.
-
-    >>> host_lines([(1, "www.example.com\tdelay=2\tmax_count=50")], "f")
-    {'com.example.www': {'delay': '2', 'max_count': '50'}}
-    """
-    found: dict[str, dict[str, str]] = {}
-    places: dict[str, tuple[int, str]] = {}
-    for number, line in lines:
-        words = [word.strip() for word in (line.split("\t") if "\t" in line else line.split())]
-        key, where = _host(words[0]), f"{name}:{number}"
-        if key is None:
-            raise ValueError(f"{where}: expected a host or a URL, got {quoted(words[0])}")
-        values: dict[str, str] = {}
-        for word in filter(None, words[1:]):
-            setting, equals, value = (part.strip() for part in word.partition("="))
-            if not (equals and setting and value):
-                raise ValueError(f"{where}: expected NAME=VALUE, got {quoted(word)}")
-            if values.get(setting, value) != value:
-                first = f"{setting}={values[setting]}"
-                raise ValueError(
-                    f"{where}: {quoted(first)} and {quoted(word)} contradict each other"
-                )
-            values[setting] = value
-        try:
-            settings_of(values)
-        except ValueError as error:
-            raise ValueError(f"{where}: {error} in {quoted(line)}") from None
-        if key in found and found[key] != values:
-            before, text = places[key]
-            raise ValueError(f"{where}: {quoted(line)} contradicts line {before}: {quoted(text)}")
-        found[key], places[key] = values, (number, line)
-    return found
-
-
-def _host(text: str) -> str | None:
-    if "://" in text:
-        try:
-            return host_key(host(text).removesuffix(".")) or None
-        except BadUrl:
-            return None
-    name = host_name(text)
-    return None if name is None else host_key(name)

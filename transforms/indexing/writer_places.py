@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...policy.routing.index_routes import WriterRule
+from ...io.index.candidate_facts import COUNTING
+from ...io.index.index_run import IndexRun
+from ...io.index.unfinished_runs import intents
+from ...io.tablets.tablets import tablets
+from ...io.writers.index_writer import IndexWriter
+from ...io.writers.writer_kinds import open_writer
+from ...policy.components.index_routes import WriterRule
 from ...web.base.errors import UserError
-from ..tablets.tablets import tablets
-from ..writers.index_writer import IndexWriter
-from ..writers.writer_kinds import open_writer
-from .decided_candidates import COUNTING
-from .index_run import IndexRun
 from .rebuilt_indexes import delete_unsent_of_last
-from .unfinished_runs import intents
 
 _CURE = "--full builds it again"
 

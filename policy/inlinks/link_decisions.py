@@ -1,0 +1,50 @@
+"""Decides which links end, and which changes of links are left out."""
+
+import polars as pl
+
+from ..components.blocklist import Blocklist
+from .edges import with_halves
+
+
+def drop_blocked_links(
+    changes: pl.DataFrame, blocklist: Blocklist
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the changes of links between pages that were not purged, and the number of others."""
+    if not blocklist:
+        return changes, {}
+    ends = with_halves(changes)
+    blocked = blocklist.blocks(ends["target"]) | blocklist.blocks(ends["source"])
+    return changes.filter(~blocked), {"dropped/purged": int(blocked.sum())}
+
+
+def drop_outdated_links(
+    changes: pl.DataFrame, source_rows: pl.DataFrame
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the links that are not older than what this table knows of their pages, and counts.
+
+    So an older copy of the table does not bring back links that have ended, even if no row says so
+    any more: none does after a compact, and in Bigtable.
+
+    Args:
+        changes: LINK_CHANGES rows.
+        source_rows: ``source``, ``since``; see ``read_source_rows``.
+    """
+    times = changes.join(source_rows, on="source", how="left", maintain_order="left")
+    kept = changes.filter((times["time"] >= times["since"]).fill_null(True))
+    left_out = len(changes) - len(kept)
+    return kept, {"dropped/outdated": left_out} if left_out else {}
+
+
+def end_unseen_links(old_rows: pl.DataFrame, source_rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns tombstones for links that were not seen for too long.
+
+    A link stays as long as the newest document of its page has it, however old that is.
+
+    Args:
+        old_rows: Rows of the link table that were not seen for long: ``key``, ``source``,
+            ``last_seen``.
+        source_rows: ``source``, ``since``, ``lives``; see ``read_source_rows``.
+    """
+    rows = old_rows.join(source_rows, on="source", how="left", maintain_order="left")
+    stands = pl.col("lives") & (pl.col("last_seen") >= pl.col("since"))
+    return rows.filter(~stands.fill_null(False)).select("key", time="last_seen", gone=pl.lit(True))

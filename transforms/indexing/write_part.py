@@ -1,0 +1,216 @@
+"""Writes a part of an index: the pages of one file of documents, or deletes.
+
+Reads pages in frames, decides about them, and sends them to the writers; see ``part_receipts``.
+"""
+
+import functools
+import operator
+from collections import Counter
+from collections.abc import Mapping
+
+import polars as pl
+
+from ...io.batches.batches import live_file
+from ...io.index.index_run import IndexRun
+from ...io.index.page_frames import PageNeeds, page_frames
+from ...io.index.part_receipts import PartDone, do_part_once
+from ...io.tablets.resolve import write_bases
+from ...io.tablets.written import Written
+from ...io.writers.index_writer import REFUSED_DOCUMENTS, WriteResult
+from ...policy.components.index_schema import ADD, DEAD_LETTERS, DELETE, INDEXED, NOTHING
+from ...policy.components.schema import empty
+from ...policy.indexing.index_changes import (
+    WITHOUT_ROW,
+    counts_of,
+    forget_unsent_pages,
+    journal_rows,
+)
+from ...policy.indexing.index_filters import DocumentRules, decide_documents
+from ...policy.indexing.refused_documents import letters_of
+from ...policy.routing.document_shares import mapped_fields, share_documents
+from ...web.base.columns import filled
+from ...web.urls.key_columns import from_keys
+
+_DELETES_AT_ONCE = 5_000
+_NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
+
+
+def write_part(task: IndexRun, name: str, rows: pl.DataFrame, rules: DocumentRules) -> PartDone:
+    """Writes a part, or returns what an earlier attempt has done.
+
+    Args:
+        task: The run.
+        name: Path of a file of documents, as in rows of the state, or ``deletes/NUMBER``.
+        rows: Rows as in ``INDEX_CANDIDATES``.
+        rules: How pages become documents.
+
+    Raises:
+        ConflictError: Another run of the index has committed in the meantime.
+    """
+
+    def work(part: str) -> PartDone:
+        return _PartWriter(task, part, rows.sort("key")).write(name, rules)
+
+    return do_part_once(task, name, rows.get_column("key"), work)
+
+
+class _PartWriter:
+    """Writes a part: each page is read, decided and sent once."""
+
+    def __init__(self, task: IndexRun, part: str, rows: pl.DataFrame) -> None:
+        self._task, self._rows = task, rows
+        self._writers = task.writers(part)
+        self._results: dict[str, list[WriteResult]] = {name: [] for name in self._writers}
+        self._counts: Counter[str] = Counter()
+        # Rows that were sent, and for each writer whether it got them.
+        self._sent: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
+
+    def write(self, name: str, rules: DocumentRules) -> PartDone:
+        if name.startswith("deletes/"):
+            self._counts.update(counts_of(self._rows))
+            self._delete(self._rows)
+        else:
+            self._add(name, rules)
+        for kind, writer in self._writers.items():
+            self._results[kind].append(writer.close())
+        return self._done()
+
+    def _add(self, name: str, rules: DocumentRules) -> None:
+        table, operation = self._task.operation.table, self._task.operation
+        file = live_file(table, operation.manifest(), name)
+        if file is None:  # compact has dropped it
+            self._skip(self._rows)
+            return
+        needs = PageNeeds(rules.columns, rules.max_inlinks)
+        seen = [self._rows.get_column("key").clear()]
+        for pages, rows in page_frames(operation, file, self._rows, needs, self._counts):
+            seen.append(rows.get_column("key"))
+            self._add_pages(pages, rows, rules)
+        self._skip(self._rows.filter(~pl.col("key").is_in(pl.concat(seen).implode())))
+
+    def _skip(self, rows: pl.DataFrame) -> None:
+        """Leaves out pages whose document the table does not have any more."""
+        missing = rows.with_columns(action=pl.lit(NOTHING), reason=pl.lit("skipped_no_document"))
+        self._counts.update(counts_of(missing))
+        if self._task.full:
+            self._delete(forget_unsent_pages(missing).filter(pl.col("action") == DELETE))
+
+    def _add_pages(self, pages: pl.DataFrame, rows: pl.DataFrame, rules: DocumentRules) -> None:
+        documents, decided = decide_documents(pages, rows, rules)
+        if self._task.full:
+            decided = forget_unsent_pages(decided)
+        self._counts.update(counts_of(decided))
+        added = decided.get_column("action") == ADD
+        self._delete(decided.filter(pl.col("action") == DELETE))
+        self._send(_those(decided, added), _those(documents, added))
+
+    def _send(self, decided: pl.DataFrame, documents: pl.DataFrame) -> None:
+        if not len(decided):
+            return
+        routes = self._task.routes
+        shares, before = share_documents(routes, documents), decided.get_column("writers")
+        ids = documents.get_column("id")
+        for rule in routes.writers:
+            share = shares[rule.name]
+            # A document that another writer gets now.
+            moved = ~share & before.list.contains(rule.name) & (not self._task.full)
+            mine = mapped_fields(_those(documents, share), rule.mapping)
+            if len(mine) or moved.any():
+                self._write(rule.name, _with_values(mine), ids.filter(moved))
+        if nobody := int((~_any_of(shares, len(decided))).sum()):
+            self._counts["skipped_no_route"] += nobody
+        self._sent.append((decided.with_columns(id=ids), shares))
+
+    def _delete(self, decided: pl.DataFrame) -> None:
+        if not len(decided):
+            return
+        ids, holders = from_keys(decided.get_column("key")), decided.get_column("writers")
+        unlisted = decided.get_column("reason").is_in(WITHOUT_ROW)
+        for name in self._writers:
+            held = holders.list.contains(name)
+            if self._writers[name].component:  # in the table, a purge or a lost commit undid it
+                held &= ~unlisted
+            for some in ids.filter(held).to_frame().iter_slices(_DELETES_AT_ONCE):
+                self._write(name, _NO_DOCUMENTS, some.to_series())
+        kept = decided.filter(~unlisted)
+        rows = kept.with_columns(id=ids.filter(~unlisted))
+        self._sent.append((rows, dict.fromkeys(self._writers, _any_of({}, len(kept)))))
+
+    def _write(self, name: str, documents: pl.DataFrame, deletes: pl.Series) -> None:
+        self._results[name].append(self._writers[name].write(documents, deletes))
+
+    def _done(self) -> PartDone:
+        version, task = self._task.version, self._task
+        journal, written, letters = [empty(INDEXED)], [], [empty(DEAD_LETTERS)]
+        refused = {name: _refused(results) for name, results in self._results.items()}
+        for rows, shares in self._sent:
+            ids = rows.get_column("id")
+            taken = {
+                name: share & ~ids.is_in(refused[name].get_column("id").implode())
+                for name, share in shares.items()
+            }
+            journal.append(journal_rows(rows, self._holders(rows, shares, taken), version))
+            letters += [letters_of(rows, refused[name], name, version) for name in shares]
+            sent = rows.get_column("action") == ADD
+            if number := int((sent & _any_of(taken, len(rows))).sum()):
+                self._counts["indexed"] += number
+        for name, results in self._results.items():
+            component = self._writers[name].component
+            files = tuple(file for result in results for file in result.files)
+            if files:
+                written.append(Written(task.component(component), files))
+            self._count(name, results)
+        if len(dead := pl.concat(letters)):
+            component, root = task.component("dead_letters"), task.operation.table.files
+            files = write_bases(root, component, [dead.sort("key")])
+            written.append(Written(component, files))
+        written.append(Written(counts={k: n for k, n in self._counts.items() if n}))
+        return PartDone(pl.concat(journal), tuple(written))
+
+    def _holders(
+        self, rows: pl.DataFrame, shares: dict[str, pl.Series], taken: dict[str, pl.Series]
+    ) -> dict[str, pl.Series]:
+        """Returns for each writer which rows it holds: also those whose new text it refused.
+
+        Then its index shows the text before, until a later run replaces or deletes it.
+        """
+        if self._task.full:
+            return taken
+        before = rows.get_column("writers")
+        return {
+            name: of | (shares[name] & before.list.contains(name)) for name, of in taken.items()
+        }
+
+    def _count(self, name: str, results: list[WriteResult]) -> None:
+        """Counts what writers report: by writer, if there are several."""
+        several = len(self._writers) > 1
+        for result in results:
+            for reason, number in result.counts.items():
+                if several:
+                    self._counts[f"{name}/{reason}"] += number
+                elif reason not in ("added", "deleted"):  # these are counted as pages
+                    self._counts[reason] += number
+
+
+def _those(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
+    """Returns the chosen rows; if these are all, without a copy of large texts."""
+    return rows if chosen.all() else rows.filter(chosen)
+
+
+def _any_of(chosen: Mapping[str, pl.Series], number: int) -> pl.Series:
+    """Returns for each of some rows whether any writer has chosen it."""
+    return functools.reduce(operator.or_, chosen.values(), filled(False, number, pl.Boolean))
+
+
+def _with_values(documents: pl.DataFrame) -> pl.DataFrame:
+    """Returns documents without the fields that none of them has."""
+    there = [name for name in documents.columns if documents[name].null_count() < len(documents)]
+    return documents.select(there)
+
+
+def _refused(results: list[WriteResult]) -> pl.DataFrame:
+    parts = [
+        result.refused.select(REFUSED_DOCUMENTS.names()).cast(REFUSED_DOCUMENTS)
+        for result in results
+    ]
+    return pl.concat([pl.DataFrame(schema=REFUSED_DOCUMENTS), *parts])

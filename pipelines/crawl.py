@@ -195,7 +195,7 @@ def crawl(
         beam_args: Arguments for Beam.
     """
     launched = options.operation or new_id()
-    json_logs.launched(launched)
+    json_logs.set_logged_operation(launched)
     # Pins the batches that must be finished.
     seen = begin(address, "crawl", f"{launched}.crawl").snapshot
     ticket = Ticket(address, launched, until=_end_of(options))

@@ -15,7 +15,7 @@ from ...policy.rule_counts import by_rule
 from ...web.base.columns import put
 from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.json_logs import without_login
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ...web.rules.url_rules import UrlRules
 from ..storage.place_addresses import is_place, place_of
 from ..storage.places import Place
@@ -110,7 +110,7 @@ def _files(word: str) -> list[Place]:
         if isinstance(error, FileNotFoundError):
             hint = _hint_for_word(word) or path.hint_if_missing
         kind = Unavailable if isinstance(error, StoreUnreachable) else UsageError
-        raise kind(f"cannot read seeds {quoted(str(read))}: {_reason(error)}{hint}") from error
+        raise kind(f"cannot read seeds {quote_value(str(read))}: {_reason(error)}{hint}") from error
     return files
 
 

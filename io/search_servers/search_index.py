@@ -15,7 +15,7 @@ from ...policy.search_servers.bulk_verdicts import (
     refused_credentials,
 )
 from ...web.base.errors import UserError
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from .server_client import ServerClient
 
 _ALIASES_REQUIRED = (7, 10)  # the version of Elasticsearch that knows require_alias
@@ -55,7 +55,7 @@ def server_of(client: ServerClient) -> Server:
     if answer.status != 200 or found is None or not isinstance(version, dict):
         raise UserError(
             f"{client.address} is no OpenSearch or Elasticsearch: it answers with status "
-            f"{answer.status} and {quoted(answer.text)}"
+            f"{answer.status} and {quote_value(answer.text)}"
         )
     kind = "opensearch" if version.get("distribution") == "opensearch" else "elasticsearch"
     return Server(kind, (int(found[1]), int(found[2])))

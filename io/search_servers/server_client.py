@@ -17,7 +17,7 @@ from requests.adapters import HTTPAdapter
 from ...policy.search_servers.bulk_verdicts import BUSY, ServerAnswer
 from ...policy.search_servers.retry_plan import RetryPlan
 from ...web.base.errors import Unavailable, UsageError, UserError, one_line
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ...web.exchange.credentials import Credential, is_token, load_credentials
 from ...web.network.dialer import split_url
 from ...web.urls.userinfo import mask_users
@@ -146,7 +146,7 @@ class ServerClient:
     def _in_json(self, answer: ServerAnswer) -> ServerAnswer:
         if answer.is_odd:
             raise UserError(
-                f"{self.address} does not answer in JSON, but with {quoted(answer.text)}: is it a "
+                f"{self.address} does not answer in JSON, but with {quote_value(answer.text)}: is it a "
                 "search server?"
             )
         return answer
@@ -191,15 +191,15 @@ def checked_address(address: str) -> str:
         split_url(address)
     except ValueError:
         raise UsageError(
-            f"url must be http://HOST:PORT or https://HOST:PORT, got {quoted(mask_users(address))}"
+            f"url must be http://HOST:PORT or https://HOST:PORT, got {quote_value(mask_users(address))}"
         ) from None
     if "@" in parts.netloc:
         raise UsageError(
             "url must not have user and password, which logs would show: put them into a file "
-            f"and name it with credentials=FILE, got {quoted(mask_users(address))}"
+            f"and name it with credentials=FILE, got {quote_value(mask_users(address))}"
         )
     if parts.query or parts.fragment:
-        raise UsageError(f"url must not have a query or a fragment, got {quoted(address)}")
+        raise UsageError(f"url must not have a query or a fragment, got {quote_value(address)}")
     return address.rstrip("/")
 
 
@@ -207,7 +207,9 @@ def _checked_authorities(path: str) -> str:
     try:
         ssl.create_default_context(cafile=path)
     except (OSError, ValueError):  # ssl.SSLError is an OSError
-        raise UsageError(f"ca_file must be a file with certificates, got {quoted(path)}") from None
+        raise UsageError(
+            f"ca_file must be a file with certificates, got {quote_value(path)}"
+        ) from None
     return path
 
 

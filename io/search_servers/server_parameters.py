@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ...policy.search_servers.nutch_parameters import from_nutch
 from ...web.base.errors import UsageError
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from .server_client import ServerClient
 
 # Of every server.
@@ -91,7 +91,7 @@ def number_parameter(
     except ValueError:
         value = -1.0
     if not least <= value < 1e15:
-        raise UsageError(f"{name} of an index writer must be a number, got {quoted(text)}")
+        raise UsageError(f"{name} of an index writer must be a number, got {quote_value(text)}")
     return value
 
 
@@ -104,7 +104,7 @@ def choice(given: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str
     value = given.get(name) or choices[0]
     if value not in choices:
         raise UsageError(
-            f"{name} of an index writer must be one of {', '.join(choices)}, got {quoted(value)}"
+            f"{name} of an index writer must be one of {', '.join(choices)}, got {quote_value(value)}"
         )
     return value
 

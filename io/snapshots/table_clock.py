@@ -14,7 +14,7 @@ from ...policy.schedules.schedule import (
     latest_due,
 )
 from ...web.base.clock import EARLIEST_MS, clock_ms, now_ms
-from ...web.base.counting import counted
+from ...web.base.wording import format_count
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import tablets
@@ -91,7 +91,7 @@ def clock_warnings(
         )
     if late and options is not None:
         found.append(
-            f"the next fetch of {counted(late, 'URLs')} is later than --max_fetch_interval "
+            f"the next fetch of {format_count(late, 'URLs')} is later than --max_fetch_interval "
             f"{options.max_fetch_interval} allows, so generate takes such URLs now: give each job the "
             "--max_fetch_interval that updatedb had"
         )

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ...policy.components.kinds import kinds_in_rows
-from ...web.base.counting import counted
 from ...web.base.errors import UserError
 from ...web.base.progress import PROGRESS
+from ...web.base.wording import format_count
 from ..bigtable.admin import has_family
 from ..bigtable.cell_layout import CellKind, cell_kind
 from ..bigtable.cells import decode
@@ -79,7 +79,7 @@ def check_cells(table: BigtableWebTable, manifest: Manifest, quick: bool, thread
             newer = key in found.newer
             problems.append(Problem("cell", f"{name}/{shown}", text, name, newer=newer))
         if found.rows != known:
-            text = f"names {counted(known, 'rows')}, in Bigtable are {found.rows:,}"
+            text = f"names {format_count(known, 'rows')}, in Bigtable are {found.rows:,}"
             problems.append(Problem("rows", path, text, name))
     return Rows(tuple(problems), numbers, damaged, unfinished)
 

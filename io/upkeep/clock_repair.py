@@ -9,8 +9,8 @@ import polars as pl
 from ...policy.components.clocks import COUNT, RightTimes, set_right, wrong_times
 from ...policy.components.kinds import KINDS, components_of, kind_of
 from ...policy.schedules.schedule import TOLERANCE_MS, ScheduleOptions
-from ...web.base.counting import counted
 from ...web.base.errors import UserError
+from ...web.base.wording import format_count
 from ..snapshots.commit import CommitTerms, commit
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation, begin
@@ -48,7 +48,7 @@ def check_clock(
             yield Problem(CLOCK_PROBLEM, f"batches/{name}", text)
     if not quick:
         for component, tablet, keys in _wrong_rows(table, manifest, options, now):
-            text = f"{counted(len(keys), 'rows')} of {component} with times that cannot be, {says}"
+            text = f"{format_count(len(keys), 'rows')} of {component} with times that cannot be, {says}"
             yield Problem(CLOCK_PROBLEM, tablet.base.path, text)
 
 

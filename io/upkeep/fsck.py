@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import TEXT, empty, to_frame
-from ...web.base.counting import counted
 from ...web.base.errors import UserError
+from ...web.base.wording import format_count
 from ..disk.formats import NewerFormat
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
@@ -194,7 +194,7 @@ def list_problem(root: Folder, component: Component) -> str:
     if found == component.totals:
         return ""
     files, rows, _ = component.totals
-    named = f"{counted(found[0], 'files')} with {counted(found[1], 'rows')}"
+    named = f"{format_count(found[0], 'files')} with {format_count(found[1], 'rows')}"
     return f"names {named}, the manifest {files:,} with {rows:,}"
 
 
@@ -220,7 +220,7 @@ def file_problem(
         if size is None:
             return problem("missing", "is missing")
         if size != file.bytes:
-            return problem("size", f"has {counted(size, 'bytes')}, should have {file.bytes:,}")
+            return problem("size", f"has {format_count(size, 'bytes')}, should have {file.bytes:,}")
         if not quick and file.crc32 not in (None, crc32_of(path)):
             return problem("damaged", _CHANGED)
         keys = _keys(path) if not quick else None
@@ -228,7 +228,7 @@ def file_problem(
     except UserError as error:
         return problem("damaged", without(error, path))
     if rows != file.rows:
-        return problem("rows", f"has {counted(rows, 'rows')}, should have {file.rows:,}")
+        return problem("rows", f"has {format_count(rows, 'rows')}, should have {file.rows:,}")
     if keys is None or not rows or file.first is None:
         return None
     low, high = keys.min(), keys.max()

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from ...web.base.errors import UsageError
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ..storage.file_errors import errors_as
 from ..storage.files import copy_bytes, creating, list_files, remove_file
 from ..storage.place_addresses import place_of
@@ -206,7 +206,7 @@ class CsvWriter(FileWriter):
         try:
             "".encode(self._charset)
         except LookupError:
-            raise UsageError(f"charset must be known, got {quoted(self._charset)}") from None
+            raise UsageError(f"charset must be known, got {quote_value(self._charset)}") from None
 
     def encoded(self, documents: pl.DataFrame) -> bytes:
         return self._lines(self._fields, documents)
@@ -233,21 +233,21 @@ class CsvWriter(FileWriter):
 def _character(given: Mapping[str, str], name: str, default: str) -> str:
     value = given.get(name, default)
     if len(value) != 1:
-        raise UsageError(f"{name} must be one character, got {quoted(value)}")
+        raise UsageError(f"{name} must be one character, got {quote_value(value)}")
     return value
 
 
 def _truth(given: Mapping[str, str], name: str) -> bool:
     value = given.get(name, "true")
     if value not in ("true", "false"):
-        raise UsageError(f"{name} must be true or false, got {quoted(value)}")
+        raise UsageError(f"{name} must be true or false, got {quote_value(value)}")
     return value == "true"
 
 
 def _most(given: Mapping[str, str], name: str) -> int | None:
     value = given.get(name, "0")
     if not value.isascii() or not value.isdigit() or len(value) > 9:
-        raise UsageError(f"{name} must be a number from 0 on, got {quoted(value)}")
+        raise UsageError(f"{name} must be a number from 0 on, got {quote_value(value)}")
     return int(value) or None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from ...web.base.errors import UsageError
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile
 
@@ -94,7 +94,7 @@ class IndexWriter(abc.ABC):
         for name in target.parameters:
             if name not in self.parameters:
                 raise UsageError(
-                    f"index writer {target.name!r} ({self.kind}) has no parameter {quoted(name)}: "
+                    f"index writer {target.name!r} ({self.kind}) has no parameter {quote_value(name)}: "
                     f"there are {known}"
                 )
         for name in self.required:

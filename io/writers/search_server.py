@@ -14,8 +14,8 @@ from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.standard_fields import DATE, STANDARD_FIELDS, index_body
 from ...policy.search_servers.stored_documents import stored_deletes
 from ...web.base.errors import UsageError, UserError
-from ...web.base.quoting import quoted
 from ...web.base.safe_json import json_object
+from ...web.base.wording import quote_value
 from ..search_servers.reading_back import stored_in_search
 from ..search_servers.search_index import SearchIndex, server_of
 from ..search_servers.server_parameters import SEARCH_PARAMETERS, choice, number_parameter
@@ -46,7 +46,7 @@ class SearchServerWriter(ServerWriter):
             raise UsageError(
                 f"index writer {target.name!r}: name, by default that of the index, must be in "
                 "lower case, begin with a letter or digit, and not end in -0 or a time in ms, "
-                f"got {quoted(name)}"
+                f"got {quote_value(name)}"
             )
         self._index = SearchIndex(self._client, name, target.version)
         self._body = self._new_index()
@@ -133,7 +133,7 @@ class SearchServerWriter(ServerWriter):
                 body = json_object(Path(path).read_bytes())
             except (OSError, ValueError) as error:
                 raise UsageError(
-                    f"index_file must be a file with a JSON object, got {quoted(path)}: {error}"
+                    f"index_file must be a file with a JSON object, got {quote_value(path)}: {error}"
                 ) from None
             mappings = body.get("mappings") or {}
             meta = {**mappings.get("_meta", {}), **index_body()["mappings"]["_meta"]}

@@ -18,7 +18,7 @@ from ...policy.search_servers.solr_schema import SolrSchema, read_schema, tolera
 from ...policy.search_servers.solr_verdicts import judge_update
 from ...policy.search_servers.standard_fields import REBUILD_FIELDS, VERSION_FIELD
 from ...web.base.errors import UserError
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ..search_servers.reading_back import stored_in_solr
 from ..search_servers.server_parameters import SOLR_PARAMETERS, choice, number_parameter
 from .index_writer import IndexTarget, WriteResult
@@ -65,7 +65,7 @@ class SolrWriter(ServerWriter):
         if schema.key != "id":
             raise UserError(
                 f"{self._client.address}: the unique key of the schema must be 'id', "
-                f"got {quoted(schema.key)}"
+                f"got {quote_value(schema.key)}"
             )
         if lacking := schema.lacking():
             answer = self._client.ask("POST", "/schema", {"add-field": lacking})
@@ -152,7 +152,7 @@ class SolrWriter(ServerWriter):
             self._schema = read_schema(answer.record)
         except ValueError as error:
             raise UserError(
-                f"{self._client.address} is no core of Solr: {error}, {quoted(answer.text)}"
+                f"{self._client.address} is no core of Solr: {error}, {quote_value(answer.text)}"
             ) from None
         return self._schema
 
@@ -160,5 +160,5 @@ class SolrWriter(ServerWriter):
         if answer.status in NOT_ADMITTED:
             raise UserError(f"{self._client.address} {refused_credentials(answer.status)}")
         raise UserError(
-            f"{self._client.address} does not {what}: status {answer.status}, {quoted(answer.text)}"
+            f"{self._client.address} does not {what}: status {answer.status}, {quote_value(answer.text)}"
         )

@@ -9,7 +9,7 @@ from ...policy.components.index_schema import index_component
 from ...policy.search_servers.stored_documents import stored_document_rows
 from ...policy.searching.search_documents import searched_rows
 from ...web.base.errors import UsageError
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ...web.urls.row_keys import BadUrl, to_key
 from ..shards.shard_building import MOST_DOCUMENTS, ShardBuilder
 from ..shards.shard_merging import visible_documents
@@ -41,7 +41,7 @@ class TantivyWriter(IndexWriter):
         if not text.isdigit() or not 1 <= int(text) <= 16:
             raise UsageError(
                 f"index writer {target.name!r} (tantivy): threads must be a number from 1 to 16, "
-                f"got {quoted(text)}"
+                f"got {quote_value(text)}"
             )
         self._threads = int(text)
         self._builder = ShardBuilder(self._threads)

@@ -5,7 +5,7 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from ...web.base.terminal import unwrapped
+from ...web.base.terminal import unwrap_stream
 from ...web.base.visible import visible
 
 
@@ -21,7 +21,7 @@ class VisibleConsole(Console):
 
     def __init__(self, stream: TextIO, width: int | None = None) -> None:
         super().__init__(
-            file=unwrapped(stream), width=width, markup=False, emoji=False, highlight=False
+            file=unwrap_stream(stream), width=width, markup=False, emoji=False, highlight=False
         )
 
     def render_str(self, text: str, **options: Any) -> Text:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.filesize import decimal
 
-from ...web.base.counting import counted, singular
 from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress, WaitingHost
 from ...web.base.terminal import LiveView, view_at
+from ...web.base.wording import format_count, singular
 from .ending import ENDING
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _amount(phase: Phase) -> str:
         unit = singular(phase.unit) if phase.total == 1 else phase.unit
         amount = f"{name}: {phase.done:,} of {phase.total:,} {unit}"
     else:
-        amount = f"{name}: {counted(phase.done, phase.unit)}"
+        amount = f"{name}: {format_count(phase.done, phase.unit)}"
     return f"{amount} in {duration(phase.elapsed)}" if phase.finished else amount
 
 
@@ -115,7 +115,7 @@ def hosts_lines(hosts: HostActivity, now: float) -> list[str]:
     lines = [f"hosts: {hosts.active:,} active, {hosts.waiting:,} waiting"]
     slow = hosts.slowest[0] if hosts.slowest else None
     if slow is not None and slow.seconds:
-        pages = f"{counted(slow.pages, 'pages')} take{'s' if slow.pages == 1 else ''}"
+        pages = f"{format_count(slow.pages, 'pages')} take{'s' if slow.pages == 1 else ''}"
         lines.append(
             f"slowest: {slow.host}, {pages} {duration(slow.seconds)}, {_next_request(slow, now)}"
         )
@@ -151,9 +151,11 @@ def _details(phase: Phase) -> list[str]:
         details.append(f"{decimal(int(received / phase.elapsed))}/s")
     counts = sorted(phase.counts.items())
     details += [f"{name} {count:,}" for name, count in counts if name != "bytes"]
-    if phase.left and not phase.finished:
+    if phase.seconds_left and not phase.finished:
         details.append(
-            f"{phase.left:.0f} s left" if phase.left < 60 else f"{duration(phase.left)} left"
+            f"{phase.seconds_left:.0f} s left"
+            if phase.seconds_left < 60
+            else f"{duration(phase.seconds_left)} left"
         )
     return details
 
@@ -211,8 +213,8 @@ def _live(polls: Polls, out: TextIO, _: float) -> None:
             live.update(_shown(spinner, current, round_), refresh=True)
         if current is not None:
             console.print(Text("✗", "red"), _cut_off(current))
-    if view.rest():
-        console.print(Text(view.rest()), end="", soft_wrap=True)
+    if view.unfinished_line():
+        console.print(Text(view.unfinished_line()), end="", soft_wrap=True)
 
 
 def _terminals(out: TextIO) -> list[TextIO]:

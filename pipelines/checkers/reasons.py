@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...web.base.agent import missing_agent
-from ...web.base.counting import counted
+from ...web.base.wording import format_count
 
 # (meaning, advice); the advice may be empty, and names of fields are in braces: see ``_fields``.
 Explanation = tuple[str, str]
@@ -164,7 +164,7 @@ def explained(
         f"{reason} {number:,}{detail(reason, known, examples.get(reason, ''), options)}"
         for reason, number in most[:_SHOWN]
     ]
-    rest = [counted(len(most) - _SHOWN, "more reasons")] if len(most) > _SHOWN else []
+    rest = [format_count(len(most) - _SHOWN, "more reasons")] if len(most) > _SHOWN else []
     return ", ".join(shown + rest)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, misspelt, one_of, suggestion
 from .config import Known, from_environment, from_file
@@ -103,7 +103,7 @@ def split(
         elif typed.help or any(each in _HELP for each in words):
             continue
         elif hint := flag_hint(command, [word, *words], options.values()):
-            raise UsageError(f"unknown option {quoted(flag)}; {hint}")
+            raise UsageError(f"unknown option {quote_value(flag)}; {hint}")
         elif beam_parser is None:
             raise _unknown_option(command, flag, names, ())
         else:
@@ -121,11 +121,11 @@ def _unknown_option(
     answer = "" if near else answer_for(command, flag, names)
     others = sorted(listed_options().get(name, frozenset()) - {command})
     if others and flag.startswith("--"):  # only typing errors and other crawlers are likelier
-        text = f"{quoted(flag)} is an option of {_some(others)}, not of {command}"
+        text = f"{quote_value(flag)} is an option of {_some(others)}, not of {command}"
         return UsageError(
             f"{text}; {answer}" if answer else text + one_of(near or endings(flag, ours))
         )
-    text = f"unknown option {quoted(flag)}"
+    text = f"unknown option {quote_value(flag)}"
     return UsageError(f"{text}; {answer}" if answer else text + suggestion(flag, [*ours, *beams]))
 
 
@@ -147,7 +147,7 @@ def _no_value(flag: str, words: Sequence[str]) -> str:
         return "nothing"
     is_name = words[0].removeprefix("--").partition("=")[0].replace("-", "_").isidentifier()
     hint = "" if is_name else f"; write {flag}=VALUE if the value begins with -"
-    return f"{quoted(words[0])}{hint}"
+    return f"{quote_value(words[0])}{hint}"
 
 
 def _beam_words(
@@ -248,7 +248,9 @@ def _arguments(
     rest = list(typed.positionals)
     values: dict[str, Any] = {}
     if rest and declared and declared[0] == TABLE and is_page(rest[0]):
-        raise UsageError(f"missing argument TABLE before {quoted(rest[0])}: {_first(TABLE.help)}")
+        raise UsageError(
+            f"missing argument TABLE before {quote_value(rest[0])}: {_first(TABLE.help)}"
+        )
     for argument in declared:
         texts = typed.values.get(argument.name, [])
         if argument.nargs in ("*", "+"):
@@ -262,7 +264,7 @@ def _arguments(
     if rest:
         url = is_page(rest[0]) and "url" in options
         hint = "; a URL is given as --url URL" if url else ""
-        raise UsageError(f"unexpected argument {quoted(rest[0])}{hint}")
+        raise UsageError(f"unexpected argument {quote_value(rest[0])}{hint}")
     return values
 
 

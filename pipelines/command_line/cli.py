@@ -24,9 +24,9 @@ from ...io.storage.scratch import all_in_scratch, full_by
 from ...web.base import json_logs
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, keep_modules, share_heaps
-from ...web.base.quoting import quoted
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
 from ...web.base.visible import check_utf8, visible
+from ...web.base.wording import quote_value
 from ...web.imports.python_path import safe_environment
 from ..base.command import NOTHING_TO_DO, CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
@@ -228,7 +228,7 @@ def _unknown_command(name: str) -> UsageError:
         advice = f", a command of Nutch; {hint}"
     else:
         advice = suggestion(name, COMMANDS) or "; nutbeam --help lists the commands"
-    return UsageError(f"unknown command {quoted(name)}{advice}")
+    return UsageError(f"unknown command {quote_value(name)}{advice}")
 
 
 def _beam_parser() -> "ArgumentParser":
@@ -276,7 +276,7 @@ def _print_line(command: str, message: str, code: int) -> int:
     name = f"nutbeam {command}".rstrip()
     line = visible(one_line(message))
     with contextlib.suppress(OSError):
-        if json_logs.installed():
+        if json_logs.is_installed():
             fields = json_logs.with_fields(event="end", command=command, exit_code=code)
             level = _LEVELS.get(code, logging.ERROR)
             logging.getLogger("nutbeam").log(level, "%s: %s", name, line, extra=fields)

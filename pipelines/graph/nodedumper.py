@@ -12,8 +12,8 @@ from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.parquet_files import collect, scan
 from ...policy.components.kinds import KINDS
 from ...policy.graph.node_lists import AGGREGATES, best_first, grouped_values, merged_values
-from ...web.base.counting import counted
 from ...web.base.options import option
+from ...web.base.wording import format_count
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
 from ..base.command import TABLE, Invocation
@@ -75,7 +75,7 @@ def run(invocation: Invocation) -> int:
         return 0
     with Path(path).open("w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
-    print(f"{counted(len(rows), 'nodes')} in {path}")
+    print(f"{format_count(len(rows), 'nodes')} in {path}")
     return 0
 
 

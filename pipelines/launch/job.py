@@ -26,7 +26,7 @@ from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.operations import Ticket, versions
 from ...web.base.agent import require_agent
 from ...web.base.errors import NothingToDo, UserError
-from ...web.base.json_logs import launched
+from ...web.base.json_logs import set_logged_operation
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ...web.exchange.credentials import Credentials, load_credentials, open_to_others
@@ -241,7 +241,7 @@ def run_job(
     options = invocation.options
     batch = batch or getattr(options, "batch", "") or None
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
-    launched(ticket.operation)
+    set_logged_operation(ticket.operation)
     check_launch(invocation, begins_table=job in ("inject", "sitemap", "copy"))
     lacking = missing_rules_line(invocation)
     try:

@@ -45,10 +45,10 @@ from ...io.upkeep.table_checks import checks_of
 from ...policy.components.kinds import KINDS
 from ...policy.schedules.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
-from ...web.base.counting import counted
 from ...web.base.options import also, option
 from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
+from ...web.base.wording import format_count
 from ..base.command import DONE, TABLE, Invocation
 from ..base.live import live_view
 
@@ -287,12 +287,12 @@ def _lines(found: CheckResult, repairs: Repairs, address: str, options: Options)
 def _left_lines(left: Left) -> Iterator[str]:
     if left.orphans or left.temporary:
         number = left.orphans + left.temporary
-        yield f"{counted(number, 'files')} in no snapshot, {filesize.decimal(left.orphan_bytes)}"
+        yield f"{format_count(number, 'files')} in no snapshot, {filesize.decimal(left.orphan_bytes)}"
     if left.leases:
-        yield f"{counted(left.leases, 'leases')} of fetches"
+        yield f"{format_count(left.leases, 'leases')} of fetches"
     if left.unfinished:
         yield (
-            f"{counted(len(left.unfinished), 'operations')} that began more than a day "
+            f"{format_count(len(left.unfinished), 'operations')} that began more than a day "
             f"ago and never committed, such as {left.unfinished[0]}"
         )
 
@@ -300,12 +300,12 @@ def _left_lines(left: Left) -> Iterator[str]:
 def _conclusion(found: CheckResult, address: str, options: Options) -> str:
     if not found.problems:
         rows = "".join(
-            f", {counted(n, 'rows')} of {name}" for name, n in found.rows.numbers.items()
+            f", {format_count(n, 'rows')} of {name}" for name, n in found.rows.numbers.items()
         )
-        return f"snapshot {found.snapshot} is whole: {counted(found.files, 'files')}{rows}"
+        return f"snapshot {found.snapshot} is whole: {format_count(found.files, 'files')}{rows}"
     if found.of_newer_version:
         return "nothing was repaired: this version cannot recognize damage in a newer format"
-    number = counted(len(found.problems), "problems")
+    number = format_count(len(found.problems), "problems")
     if not found.damage:
         return f"{number}; upgrade nutbeam: only a newer version can judge that"
     if not options.repair:

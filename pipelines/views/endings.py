@@ -10,7 +10,7 @@ from ...policy.choosing.left_out import DUE, LEFT_OUT, in_brackets
 from ...policy.components.vocabulary import iso
 from ...policy.indexing.refused_documents import refusals
 from ...transforms.wiring.metrics import DROPPED_TASKS
-from ...web.base.counting import counted
+from ...web.base.wording import format_count
 from ..base.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, detail, explained
 from .next_due import NextUrl
@@ -182,7 +182,7 @@ def _by_others(work: Work) -> str:
     """Returns that others have done the work meanwhile; empty if they have not."""
     if not work.others:
         return ""
-    return f"another run has fetched {counted(work.others, 'pages')} meanwhile"
+    return f"another run has fetched {format_count(work.others, 'pages')} meanwhile"
 
 
 def _later(waiting: NextUrl | None) -> NextUrl | None:
@@ -228,7 +228,7 @@ def none_chosen(counts: Mapping[str, int], waiting: NextUrl | None) -> str:
 not true of them)'
     """
     left = by_reason(counts, LEFT_OUT)
-    due = counted(counts[DUE], "URLs")
+    due = format_count(counts[DUE], "URLs")
     why = ", ".join(f"{n:,} {reason}{in_brackets(reason)}" for reason, n in left.items())
     verb = "is" if counts[DUE] == 1 else "are"
     return "; ".join([f"{due} {verb} due, and none was chosen: {why}", *_again(waiting)])
@@ -264,15 +264,13 @@ def crawl_warnings(
     ]
     for reason, number in work.left.items():
         why = f"{reason}{detail(reason, NOT_FETCHED, '', options)}"
-        text = f"{counted(number, 'URLs')} stayed due: {why}"
+        text = f"{format_count(number, 'URLs')} stayed due: {why}"
         found.append({"count": number, "reason": f"dropped/{reason}", "message": text})
     if number := counts.get("odd_crawl_delay", 0):
         origin, value = odd_delay
         such = f": {value[:100]!r} in {origin}/robots.txt" if origin else ""
         verb = "has" if number == 1 else "have"
-        text = (
-            f"{counted(number, 'hosts')} {verb} a crawl delay that is no time, so it is not obeyed"
-        )
+        text = f"{format_count(number, 'hosts')} {verb} a crawl delay that is no time, so it is not obeyed"
         found.append({"count": number, "reason": "odd_crawl_delay", "message": f"{text}{such}"})
     found += [
         {"count": refusal.number, "reason": "refused", "message": refusal.line}
@@ -289,7 +287,7 @@ def _warning(
         limit = max(limit, options.content_limit)
     parsed = ", and not parsed" if options.skip_truncated else ""
     verb = "was" if number == 1 else "were"
-    text = f"{counted(number, things)} {verb} {what.format(limit=limit, parsed=parsed)}"
+    text = f"{format_count(number, things)} {verb} {what.format(limit=limit, parsed=parsed)}"
     return {"count": number, "reason": reason, "option": f"--{option}",
             "message": f"{text} (--{option})"}  # fmt: skip
 
@@ -305,7 +303,7 @@ def unfetched_of(number: int, work: Work, options: Any, waiting: NextUrl | None)
     """
     if waiting is None or waiting.reasons or not work.rounds:
         return ""
-    what = f"{counted(number, 'URLs')} {'is' if number == 1 else 'are'} not fetched yet"
+    what = f"{format_count(number, 'URLs')} {'is' if number == 1 else 'are'} not fetched yet"
     reached = 0 <= getattr(options, "rounds", -1) <= work.rounds
     limit = f" after --rounds {options.rounds}" if reached else ""
     return f"{what if number else 'URLs are due'}{limit}: the same command goes on"

@@ -22,9 +22,8 @@ from ...policy.scope import TargetOptions, judge
 from ...policy.scoring.depth import Depth
 from ...policy.traps import DepthOptions
 from ...policy.updating.update_rules import UpdateOptions
-from ...web.base.counting import counted
 from ...web.base.options import also, option
-from ...web.base.times import in_words
+from ...web.base.wording import format_count, in_words
 from ...web.exchange.file_options import FileOptions
 from ...web.exchange.http_options import HttpOptions
 from ...web.filters.filter_chain import rule_place
@@ -377,7 +376,7 @@ def _history_lines(versions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         values = ", ".join(f"{n} {version[n]}" for n in VERSIONED if version.get(n) is not None)
         yield f"history: {version['time']}: {version['job']}: {values or 'no row'}"
     if len(versions) > _SHOWN:
-        yield f"history: {counted(len(versions) - _SHOWN, 'older versions')}: see --format json"
+        yield f"history: {format_count(len(versions) - _SHOWN, 'older versions')}: see --format json"
 
 
 def _host_lines(host: Mapping[str, Any]) -> Iterator[str]:

@@ -39,7 +39,7 @@ from ...policy.inlinks.invert_options import BestOptions
 from ...policy.schedules.schedule import TOLERANCE_MS, Clock
 from ...policy.scope import TargetOptions, judge_known
 from ...web.base.agent import AgentOptions, agent_token
-from ...web.base.times import in_words
+from ...web.base.wording import in_words
 from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, is_exempt
 from ...web.robots.robots_lines import deciding_line
 from ...web.robots.robots_options import RobotsOptions

@@ -24,9 +24,9 @@ from ...policy.components.vocabulary import View, shown_schema, views
 from ...policy.conditions import ExprOptions, wanted_rows
 from ...policy.expressions.compiler import Expression
 from ...web.base.clock import now_ms
-from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
+from ...web.base.wording import format_count
 from ..base.command import TABLE, Invocation, configuration
 from ..base.suggestions import suggestion
 from ..launch.launch import LaunchOptions
@@ -85,7 +85,7 @@ def run(invocation: Invocation) -> int:
         number = output.join(parts, schema.names, schema)
     if output.path:
         record = {"what": options.what, "rows": number, "output": str(output.path)}
-        text = f"{counted(number, 'rows')} of {options.what} in {output.path}"
+        text = f"{format_count(number, 'rows')} of {options.what} in {output.path}"
         print(json.dumps(record) if invocation.format == "json" else text)
     return 0
 

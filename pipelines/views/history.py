@@ -14,10 +14,10 @@ from ...io.upkeep.rollback import ComponentChange, ShownSnapshot, events, sizes
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import STATE_COLUMNS
 from ...policy.components.vocabulary import iso, record_of
-from ...web.base.counting import counted
 from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.visible import visible_lines
+from ...web.base.wording import format_count
 from ..base.command import TABLE, Invocation
 
 ARGUMENTS = (TABLE,)
@@ -75,7 +75,7 @@ def run(invocation: Invocation) -> int:
     for event in found:
         print(visible_lines(_lines(event, invocation.options.counts)))
     for name, (files, rows, size) in total.items():
-        amount = f"{counted(files, 'files')}, {counted(rows, 'rows')}"
+        amount = f"{format_count(files, 'files')}, {format_count(rows, 'rows')}"
         print(f"{name}: {amount}, {filesize.decimal(size)}")
     return 0
 
@@ -144,7 +144,7 @@ def _change(change: ComponentChange) -> str:
     for sign, (files, rows, size) in (("+", change.added), ("-", change.removed)):
         if files or rows or size:
             parts.append(
-                f"{sign}{counted(files, 'files')} {sign}{counted(rows, 'rows')} "
+                f"{sign}{format_count(files, 'files')} {sign}{format_count(rows, 'rows')} "
                 f"{sign}{filesize.decimal(size)}"
             )
     return " ".join(parts) or "0"

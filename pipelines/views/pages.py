@@ -21,7 +21,7 @@ from ...policy.page_rows import PageChoice, page_columns
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each_document import ForEachDocument
 from ...web.base.options import option
-from ...web.base.times import time_of
+from ...web.base.wording import time_of
 from ..base.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
 from .reading_job import Output, Reading, ReadItem, exported, output_of

@@ -37,11 +37,10 @@ from ...policy.figures.statistics import (
     to_json,
 )
 from ...web.base.clock import now_ms
-from ...web.base.counting import counted
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from ...web.base.times import in_words
 from ...web.base.visible import visible_lines
+from ...web.base.wording import format_count, in_words
 from ...web.urls.row_keys import from_key, shown_url
 from ..base.command import TABLE, Argument, Invocation, configuration
 from ..checkers.checking import row_key
@@ -323,7 +322,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
         hosts = record.get("hosts", {}).get(name, {})
         lines += [f"    {host}: {count:,}" for host, count in hosts.items()]
     lines += [
-        f"batch {n}: {b['phase']}, {counted(b['urls'], 'URLs')}"
+        f"batch {n}: {b['phase']}, {format_count(b['urls'], 'URLs')}"
         for n, b in record["batches"].items()
     ]
     if "score_nan" in record:

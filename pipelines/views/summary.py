@@ -23,10 +23,10 @@ from ...policy.hosting.slow_hosts import all_together, slow_hosts, slow_record
 from ...policy.rule_counts import capped, is_of_rule
 from ...web.base import json_logs
 from ...web.base.agent import agent_token
-from ...web.base.counting import counted
 from ...web.base.json_logs import without_login
 from ...web.base.progress import PROGRESS
-from ...web.base.terminal import unwrapped
+from ...web.base.terminal import unwrap_stream
+from ...web.base.wording import format_count
 from ...web.exchange.status import PROTOCOL_STATUS_NAMES
 from ...web.robots.rules import read_robots_rules
 from ...web.urls.row_keys import from_key
@@ -170,7 +170,7 @@ def print_summary(invocation: Invocation, record: dict[str, Any]) -> None:
 
     A log for scripts has the warnings, too.
     """
-    if json_logs.installed():
+    if json_logs.is_installed():
         lines = [warning["message"] for warning in record["warnings"]]
         for line in [*lines, *([record["message"]] if record["exit_code"] else [])]:
             _LOG.warning("%s", line)
@@ -199,14 +199,14 @@ def _print_tables(record: dict[str, Any]) -> None:
     with console.capture() as captured:
         console.print(*_tables(record), sep="\n", end="")
         console.print(*last_lines(record), sep="\n", soft_wrap=True)
-    print(captured.get(), end="", file=unwrapped(sys.stdout))
+    print(captured.get(), end="", file=unwrap_stream(sys.stdout))
 
 
 def last_lines(record: dict[str, Any]) -> Iterator[str]:
     """Yields the lines below the tables: slow hosts, due URLs, warnings, work, the ending."""
     for slow in record["slow_hosts"]:
         seconds = duration(slow["seconds"])
-        yield f"slow: {slow['host']}, {counted(slow['pages'], 'pages')} in {seconds}, {slow['advice']}"
+        yield f"slow: {slow['host']}, {format_count(slow['pages'], 'pages')} in {seconds}, {slow['advice']}"
     if due := record["due"]:
         counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in due.items())
         first = record["next"]
@@ -215,8 +215,8 @@ def last_lines(record: dict[str, Any]) -> Iterator[str]:
         yield f"warning: {warning['message']}"
     if record["rounds"]:
         yield (
-            f"{counted(record['requests'], 'requests')} in {counted(record['rounds'], 'rounds')}, "
-            f"{counted(record['fetched'], 'pages')} fetched; the table is in {record['table']}"
+            f"{format_count(record['requests'], 'requests')} in {format_count(record['rounds'], 'rounds')}, "
+            f"{format_count(record['fetched'], 'pages')} fetched; the table is in {record['table']}"
         )
     if record["message"]:
         yield record["message"]
@@ -226,7 +226,7 @@ def _tables(record: dict[str, Any]) -> Iterator[Any]:
     from rich.table import Column, Table
 
     phases = [
-        (name, counted(p["done"], p["unit"]), f"{p['seconds']:.2f}", f"{p['per_second']:,.0f}")
+        (name, format_count(p["done"], p["unit"]), f"{p['seconds']:.2f}", f"{p['per_second']:,.0f}")
         for name, p in record["phases"].items()
     ]
     best = [(page["repr_url"] or page["url"], f"{page['score']:.3g}") for page in record["best"]]

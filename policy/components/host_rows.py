@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ...web.urls.domains import registered_domain
 from ...web.urls.key_columns import domain_keys
 from ...web.urls.row_keys import from_host_key
@@ -158,13 +158,13 @@ boost=None, blocked=False, metadata={'team': 'a'})
         if name not in _SETTINGS:
             metadata[name] = text
             if near := difflib.get_close_matches(name, _SETTINGS, 1, 0.75):
-                raise ValueError(f"unknown setting {quoted(name)}, did you mean {near[0]}?")
+                raise ValueError(f"unknown setting {quote_value(name)}, did you mean {near[0]}?")
             continue
         expected, read = _SETTINGS[name]
         try:
             typed[name] = read(text)
         except (ValueError, OverflowError):
-            raise ValueError(f"{name} must be {expected}, got {quoted(text)}") from None
+            raise ValueError(f"{name} must be {expected}, got {quote_value(text)}") from None
     settings = HostSettings(**typed, metadata=metadata)
     _check_contradictions(settings, values)
     return settings

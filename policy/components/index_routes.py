@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Collection, Mapping
 
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 
 _ID = "id"
 
@@ -38,7 +38,7 @@ class FieldMapping:
         ]
         if changes:
             raise ValueError(
-                f"a mapping must not change {_ID}, which names a document: got {quoted(changes[0])}"
+                f"a mapping must not change {_ID}, which names a document: got {quote_value(changes[0])}"
             )
 
 
@@ -91,12 +91,12 @@ class IndexRoutes:
         names = [writer.name for writer in self.writers]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"two index writers are called {quoted(name)}")
+                raise ValueError(f"two index writers are called {quote_value(name)}")
         for route in self.routes:
             for name in route.writers:
                 if name not in names:
                     known = ", ".join(names) or "none"
-                    raise ValueError(f"no index writer {quoted(name)}: there are {known}")
+                    raise ValueError(f"no index writer {quote_value(name)}: there are {known}")
 
     def without(self, names: Collection[str]) -> "IndexRoutes":
         """Returns the routes without some writers.
@@ -108,7 +108,7 @@ class IndexRoutes:
             for name in route.writers:
                 if name in names:
                     raise ValueError(
-                        f"a route names index writer {quoted(name)}, which cannot be used"
+                        f"a route names index writer {quote_value(name)}, which cannot be used"
                     )
         left = tuple(writer for writer in self.writers if writer.name not in names)
         if not left:

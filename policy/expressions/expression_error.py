@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 
 _SHOWN = 40  # characters of the text that are quoted
 
@@ -26,7 +26,7 @@ class ExpressionError(ValueError):
         at = max(0, min(at, len(text)))
         rest = text[at : at + _SHOWN]
         place = f"at character {at + 1} of the expression"
-        super().__init__(f"{problem} {place}: {quoted(rest) if rest else 'it ends there'}")
+        super().__init__(f"{problem} {place}: {quote_value(rest) if rest else 'it ends there'}")
         self.problem, self.at = problem, at
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -54,5 +54,5 @@ def or_nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if near:
-        return f"{quoted(name)}; did you mean {near[0]!r}?"
-    return f"{quoted(name)}; there are {', '.join(names)}" if names else quoted(name)
+        return f"{quote_value(name)}; did you mean {near[0]!r}?"
+    return f"{quote_value(name)}; there are {', '.join(names)}" if names else quote_value(name)

@@ -1,6 +1,6 @@
 """Times that are written in expressions."""
 
-from ...web.base import times
+from ...web.base import wording
 from .expression_error import Refused
 
 
@@ -14,7 +14,7 @@ def iso_time(text: str) -> int:
     (86400000, 1000, 0)
     """
     try:
-        return times.time_of(text)
+        return wording.time_of(text)
     except ValueError:
         raise Refused(
             f"a time is written as '2026-01-31' or '2026-01-31T12:00:00Z', not as {text[:40]!r},"

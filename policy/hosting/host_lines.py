@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from ...web.base.quoting import quoted
 from ...web.engine.pace import FetchOptions
 from ...web.rule_files.rule_hosts import host_name
 from ...web.urls.row_keys import BadUrl, host, host_key
@@ -48,25 +47,25 @@ def host_lines(lines: Iterable[tuple[int, str]], name: str) -> dict[str, dict[st
         words = [word.strip() for word in (line.split("\t") if "\t" in line else line.split())]
         key, where = _host(words[0]), f"{name}:{number}"
         if key is None:
-            raise ValueError(f"{where}: expected a host or a URL, got {quoted(words[0])}")
+            raise ValueError(f"{where}: expected a host or a URL, got {quote_value(words[0])}")
         values: dict[str, str] = {}
         for word in filter(None, words[1:]):
             setting, equals, value = (part.strip() for part in word.partition("="))
             if not (equals and setting and value):
-                raise ValueError(f"{where}: expected NAME=VALUE, got {quoted(word)}")
+                raise ValueError(f"{where}: expected NAME=VALUE, got {quote_value(word)}")
             if values.get(setting, value) != value:
                 first = f"{setting}={values[setting]}"
                 raise ValueError(
-                    f"{where}: {quoted(first)} and {quoted(word)} contradict each other"
+                    f"{where}: {quote_value(first)} and {quote_value(word)} contradict each other"
                 )
             values[setting] = value
         try:
             settings_of(values)
         except ValueError as error:
-            raise ValueError(f"{where}: {error} in {quoted(line)}") from None
+            raise ValueError(f"{where}: {error} in {quote_value(line)}") from None
         if key in found and found[key] != values:
             before, text = places[key]
-            raise ValueError(f"{where}: {quoted(line)} contradicts line {before}: {quoted(text)}")
+            raise ValueError(f"{where}: {quote_value(line)} contradicts line {before}: {quote_value(text)}")
         found[key], places[key] = values, (number, line)
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ...web.base.errors import UserError, one_line
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 
 # Parts of the name of a kind of database, such as GeoLite2-City or DBIP-Country-Lite.
 _KINDS = ("city", "country", "enterprise", "insights", "asn", "isp", "connection-type", "domain",
@@ -96,7 +96,7 @@ class GeoDatabase:
                 "the index filter geoip needs maxminddb: install nutbeam[geoip]"
             ) from None
         self.path = path
-        wanted = f"geoip_databases must be files of MaxMind databases, got {quoted(path)}"
+        wanted = f"geoip_databases must be files of MaxMind databases, got {quote_value(path)}"
         try:
             # Not MODE_AUTO: the reader in C crashes if a file is damaged.
             self._reader = maxminddb.open_database(path, maxminddb.MODE_MMAP)
@@ -107,7 +107,9 @@ class GeoDatabase:
         except Exception as error:  # of any kind, if it is damaged
             raise ValueError(f"{wanted}: it is another file, or damaged") from error
         if not any(name in kind.lower() for name in _KINDS):
-            raise ValueError(f"{wanted}, of kind {quoted(kind)}: supported are {', '.join(_KINDS)}")
+            raise ValueError(
+                f"{wanted}, of kind {quote_value(kind)}: supported are {', '.join(_KINDS)}"
+            )
 
     @functools.lru_cache(maxsize=10_000)  # noqa: B019 - databases are few, and stay open
     def fields(self, address: str) -> Mapping[str, str | int]:

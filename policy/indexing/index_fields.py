@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ...web.rule_files.rule_files import entries
 from ..expressions.expression_error import Refused
 from ..expressions.functions import checked_pattern
@@ -45,7 +45,7 @@ def _static_field(text: str) -> tuple[str, list[str]]:
     """
     name, colon, values = text.partition(":")
     if not name.strip() or not colon or not values.split():
-        raise ValueError(f"index_static must be of the form name:value, got {quoted(text)}")
+        raise ValueError(f"index_static must be of the form name:value, got {quote_value(text)}")
     return name.strip(), values.split()
 
 
@@ -127,7 +127,7 @@ def read_replacements(text: str) -> tuple[Replacement, ...]:
                 continue
             found.append(_replacement(line, only))
         except (Refused, ValueError) as error:
-            raise ValueError(f"index_replace:{number}: {error}, got {quoted(line)}") from None
+            raise ValueError(f"index_replace:{number}: {error}, got {quote_value(line)}") from None
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ...web.base.counting import counted
+from ...web.base.wording import format_count
 from ..components.index_schema import DEAD_LETTERS
 from ..components.schema import conformed
 
@@ -33,7 +33,7 @@ class Refusal(NamedTuple):
         """One line for people."""
         who = f"index writer {self.writer!r}" if self.writer else "the index writer"
         some = "all " if self.every and self.number > 1 else ""
-        return f"{who} refused {some}{counted(self.number, 'documents')}: {_ADVICE}"
+        return f"{who} refused {some}{format_count(self.number, 'documents')}: {_ADVICE}"
 
 
 def refusals(counts: Mapping[str, int]) -> Iterator[Refusal]:
@@ -57,7 +57,7 @@ def refused_before(number: int) -> str:
     >>> refused_before(2).partition(":")[0]
     'writers refused 2 documents in earlier runs'
     """
-    return f"writers refused {counted(number, 'documents')} in earlier runs: {_ADVICE}"
+    return f"writers refused {format_count(number, 'documents')} in earlier runs: {_ADVICE}"
 
 
 def letters_of(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int) -> pl.DataFrame:

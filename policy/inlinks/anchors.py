@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ...web.base.columns import filled
+from ...web.base.columns import repeat_value
 from ...web.rules.url_rules import host_keys
 from ..components.link_rows import says_nofollow
 
@@ -20,7 +20,7 @@ def clean_anchors(anchors: pl.Series, longest: int) -> pl.Series:
     ['a b', None, 'long', None]
     """
     if not longest:
-        return filled(None, len(anchors), pl.String)
+        return repeat_value(None, len(anchors), pl.String)
     texts = anchors.str.slice(0, _READ * longest)
     unclean = texts.str.contains(_UNCLEAN).fill_null(False)
     if unclean.any():

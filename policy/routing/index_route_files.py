@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ...web.rule_files.rule_files import RuleFile
 from ..components.index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
 from ..indexing.nutch_xml import read_xml
@@ -46,7 +46,7 @@ def read_routes(file: RuleFile) -> IndexRoutes:
         raise ValueError(f"{file.name} must be toml: {error}") from None
     records = content.pop("writer", None)
     if content or not isinstance(records, list) or not records:
-        strange = f", got {quoted(next(iter(content)))}" if content else ""
+        strange = f", got {quote_value(next(iter(content)))}" if content else ""
         raise ValueError(f"{file.name} must have only [[writer]] sections{strange}")
     try:
         writers = tuple(map(_writer, records))
@@ -61,7 +61,9 @@ def read_routes(file: RuleFile) -> IndexRoutes:
 def _writer(record: dict[str, Any]) -> WriterRule:
     for name in ("name", "kind"):
         if not isinstance(record.get(name), str) or not record[name]:
-            raise ValueError(f"a writer needs the text {name!r}, got {quoted(record.get(name))}")
+            raise ValueError(
+                f"a writer needs the text {name!r}, got {quote_value(record.get(name))}"
+            )
     parameters = {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in record.items()
@@ -81,19 +83,19 @@ def _table(record: dict[str, Any], name: str) -> dict[str, Any]:
         case dict() as fields:
             return fields
         case value:
-            raise ValueError(f"{name} must be a table of fields, got {quoted(value)}")
+            raise ValueError(f"{name} must be a table of fields, got {quote_value(value)}")
 
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"rename must have names of fields, got {quoted(value)}")
+        raise ValueError(f"rename must have names of fields, got {quote_value(value)}")
     return value
 
 
 def _names(value: Any, what: str) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"{what} must have names of fields, got {quoted(value)}")
+        raise ValueError(f"{what} must have names of fields, got {quote_value(value)}")
     return tuple(names)
 
 
@@ -101,7 +103,7 @@ def _route(record: dict[str, Any]) -> Iterator[IndexRoute]:
     only, otherwise = record.get("only", ""), record.get("otherwise", False)
     if not isinstance(only, str) or not isinstance(otherwise, bool) or (only and otherwise):
         raise ValueError(
-            f"writer {quoted(record['name'])} must have only = an expression, or otherwise = true"
+            f"writer {quote_value(record['name'])} must have only = an expression, or otherwise = true"
         )
     yield IndexRoute("" if otherwise else only or "True", (record["name"],))
 
@@ -144,7 +146,7 @@ def _nutch_writer(file: RuleFile, element: Element) -> WriterRule:
     try:
         mapping = FieldMapping(*changes)
     except ValueError as error:
-        raise ValueError(f"{file.name}: writer {quoted(name)}: {error}") from None
+        raise ValueError(f"{file.name}: writer {quote_value(name)}: {error}") from None
     return WriterRule(name, _KINDS.get(kind, kind), parameters, mapping)
 
 
@@ -154,7 +156,7 @@ def _nutch_route(file: RuleFile, element: Element) -> IndexRoute:
         return IndexRoute("", names)
     expr = _parameters(element, "params").get("expr", "")
     if not expr.strip():
-        raise ValueError(f"{file.name}: exchange {quoted(element.get('id'))} has no expr")
+        raise ValueError(f"{file.name}: exchange {quote_value(element.get('id'))} has no expr")
     return IndexRoute(expr, names)
 
 

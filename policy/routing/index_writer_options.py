@@ -3,7 +3,7 @@
 import dataclasses
 
 from ...web.base.options import option
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ...web.rule_files.rule_files import read_rule_file
 from ..components.index_routes import IndexRoutes, WriterRule
 from ..components.index_schema import DEFAULT_INDEX
@@ -60,13 +60,13 @@ def routes_of(options: IndexWriterOptions) -> IndexRoutes:
         if options.writer_parameters:
             raise ValueError(
                 "--writer_parameters is for --writer, "
-                f"got --index_writers {quoted(options.index_writers)}, too"
+                f"got --index_writers {quote_value(options.index_writers)}, too"
             )
         xml = options.index_writers.endswith(".xml")
         file = read_rule_file(options.index_writers, flag="--index_writers")
         if not xml and options.exchanges:
             raise ValueError(
-                f"--exchanges needs --index_writers to be XML, got {quoted(options.index_writers)}"
+                f"--exchanges needs --index_writers to be XML, got {quote_value(options.index_writers)}"
             )
         if not xml:
             return read_routes(file)
@@ -75,12 +75,12 @@ def routes_of(options: IndexWriterOptions) -> IndexRoutes:
             read_rule_file(options.exchanges, flag="--exchanges") if options.exchanges else None,
         )
     if options.exchanges:
-        raise ValueError(f"--exchanges needs --index_writers, got {quoted(options.exchanges)}")
+        raise ValueError(f"--exchanges needs --index_writers, got {quote_value(options.exchanges)}")
     pairs = [text.partition("=") for text in options.writer_parameters]
     for name, sign, value in pairs:
         if not name or not sign:
             raise ValueError(
-                f"--writer_parameters must have name=value, got {quoted(name + sign + value)}"
+                f"--writer_parameters must have name=value, got {quote_value(name + sign + value)}"
             )
     parameters = {name: value for name, _, value in pairs}
     return IndexRoutes((WriterRule(options.writer, options.writer, parameters),))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ...web.base.times import in_words
+from ...web.base.wording import in_words
 from ...web.exchange.status import ANSWERED, EXCEPTION, FAILED
 from ...web.urls.row_keys import host_key_of
 from ..base.row_status import Status

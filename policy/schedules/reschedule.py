@@ -7,7 +7,7 @@ import polars as pl
 
 from ...web.base.columns import gather
 from ...web.base.errors import one_line
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ..base.row_status import Status
 from .default_schedule import default_schedule
 from .retries import retry_time
@@ -65,7 +65,7 @@ def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -
         retries=pl.col("old_retries"),
     )
     module = getattr(schedule, "__module__", None) or type(schedule).__module__
-    what = f"schedule {quoted(context.options.schedule)} of module {module}"
+    what = f"schedule {quote_value(context.options.schedule)} of module {module}"
     try:
         after = schedule(before, context)
         wrong = _mistake(before, after, context.options.max_fetch_interval)
@@ -94,5 +94,5 @@ def _mistake(before: pl.DataFrame, after: Any, longest: int) -> str:
     key, interval, seconds = rows.select("key", "fetch_interval", wait / 1000).row(0)
     return (
         f"an interval must be above 0 s, and it and the wait after a fetch at most {longest} s, got "
-        f"an interval of {interval} s, due after {seconds} s, for {quoted(key)}"
+        f"an interval of {interval} s, due after {seconds} s, for {quote_value(key)}"
     )

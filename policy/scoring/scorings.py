@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.base.errors import one_line
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ..base.made_by_plugin import made_by_plugin
 from ..base.row_status import Status
 from .depth import Depth
@@ -224,12 +224,12 @@ def _slip(rows: pl.DataFrame, after: pl.DataFrame, *, may_drop: bool) -> str:
     for name in _NOT_NULL:
         if name in rows.columns and after[name].null_count() > rows[name].null_count():
             key = after.filter(pl.col(name).is_null() & rows[name].is_not_null())["key"][0]
-            return f"it must not make {name} null, as for {quoted(key)}"
+            return f"it must not make {name} null, as for {quote_value(key)}"
     if "status" in rows.columns:
         strange = after.filter(~pl.col("status").is_in([int(status) for status in Status]))
         if len(strange):
             key, status = strange.select("key", "status").row(0)
-            return f"it must not make a status that does not exist, got {status} for {quoted(key)}"
+            return f"it must not make a status that does not exist, got {status} for {quote_value(key)}"
     return ""
 
 

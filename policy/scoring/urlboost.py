@@ -12,7 +12,7 @@ import math
 import polars as pl
 
 from ...web.base.columns import put
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ...web.patterns.patterns import Pattern, TimeLimit, compile_pattern
 from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file
 from ...web.urls.key_columns import from_keys
@@ -107,11 +107,11 @@ def _boost(file: str, number: int, line: str) -> Boost:
     if not (0 <= factor < math.inf) or not pattern.strip():
         raise ValueError(
             f"{file}:{number}: a line must be FACTOR PATTERN with a factor of at least 0, got "
-            f"{quoted(line)}"
+            f"{quote_value(line)}"
         )
     try:
         return Boost(factor, compile_pattern(pattern.strip()))
     except ValueError as error:
         raise ValueError(
-            f"{file}:{number}: a pattern must be a regular expression, got {quoted(line)}: {error}"
+            f"{file}:{number}: a pattern must be a regular expression, got {quote_value(line)}: {error}"
         ) from error

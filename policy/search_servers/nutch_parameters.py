@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 
 _NAMES = {
     "commitSize": "max_documents",
@@ -39,7 +39,7 @@ def from_nutch(given: Mapping[str, str]) -> dict[str, str]:
     if given.get("type", "http") not in ("http", ""):
         raise ValueError(
             "type of an index writer must be http, with the url of one node, "
-            f"got {quoted(given['type'])}"
+            f"got {quote_value(given['type'])}"
         )
     known = {_NAMES.get(name, name): value for name, value in given.items()}
     ours = {name: value for name, value in known.items() if name not in _LEFT_OUT}

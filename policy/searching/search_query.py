@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...web.base.quoting import quoted
+from ...web.base.wording import quote_value
 from ...web.urls.domains import registered_domain
 from ...web.urls.row_keys import BadUrl
 from ...web.urls.row_keys import host as host_of
@@ -71,14 +71,14 @@ def parse_search(text: str) -> tuple[Clause, ...]:
     if len(text) > MOST_CHARS:
         raise ValueError(f"a query has at most {MOST_CHARS:,} characters, got {len(text):,}")
     if text.count('"') % 2:
-        raise ValueError(f"a quotation mark is not closed in the query {quoted(text)}")
+        raise ValueError(f"a quotation mark is not closed in the query {quote_value(text)}")
     found = [_clause(match) for match in _CLAUSE.finditer(text) if match[0]]
     if len(found) > MOST_CLAUSES:
         raise ValueError(
-            f"a query has at most {MOST_CLAUSES} words and phrases, got {len(found)} in {quoted(text)}"
+            f"a query has at most {MOST_CLAUSES} words and phrases, got {len(found)} in {quote_value(text)}"
         )
     if all(clause.excluded for clause in found):
-        raise ValueError(f"a query must say what to find, got {quoted(text)}")
+        raise ValueError(f"a query must say what to find, got {quote_value(text)}")
     return tuple(found)
 
 
@@ -109,11 +109,11 @@ def _site(text: str) -> str:
     host = re.sub(r"^[a-z][a-z0-9+.-]*://", "", text.lower()).rstrip("/").removeprefix("*.")
     host = host.strip(".")
     if not re.fullmatch(r"[^\s/?#@]+", host):
-        raise ValueError(f"site: takes a host or a domain, got {quoted(text)}")
+        raise ValueError(f"site: takes a host or a domain, got {quote_value(text)}")
     try:
         return host_of(f"http://{host}/")  # as browsers read it: also beyond ASCII
     except BadUrl:
-        raise ValueError(f"site: takes a host or a domain, got {quoted(text)}") from None
+        raise ValueError(f"site: takes a host or a domain, got {quote_value(text)}") from None
 
 
 def _type(text: str) -> str:
@@ -123,7 +123,7 @@ def _type(text: str) -> str:
 
 def _lang(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*", text):
-        raise ValueError(f"lang: takes a code of two or three letters, got {quoted(text)}")
+        raise ValueError(f"lang: takes a code of two or three letters, got {quote_value(text)}")
     return re.split("[-_]", text.lower())[0]
 
 
@@ -137,7 +137,7 @@ def _day(name: str) -> Callable[[str], str]:
             time = datetime.datetime(year, month, day, tzinfo=datetime.UTC)
         except ValueError:
             raise ValueError(
-                f"{name}: takes a date, such as 2026, 2026-01 or 2026-01-31, got {quoted(text)}"
+                f"{name}: takes a date, such as 2026, 2026-01 or 2026-01-31, got {quote_value(text)}"
             ) from None
         return str(int(time.timestamp() * 1000))
 

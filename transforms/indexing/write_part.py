@@ -28,7 +28,7 @@ from ...policy.indexing.index_changes import (
 from ...policy.indexing.index_filters import DocumentRules, decide_documents
 from ...policy.indexing.refused_documents import letters_of
 from ...policy.routing.document_shares import mapped_fields, share_documents
-from ...web.base.columns import filled
+from ...web.base.columns import repeat_value
 from ...web.urls.key_columns import from_keys
 
 _DELETES_AT_ONCE = 5_000
@@ -199,7 +199,7 @@ def _those(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
 
 def _any_of(chosen: Mapping[str, pl.Series], number: int) -> pl.Series:
     """Returns for each of some rows whether any writer has chosen it."""
-    return functools.reduce(operator.or_, chosen.values(), filled(False, number, pl.Boolean))
+    return functools.reduce(operator.or_, chosen.values(), repeat_value(False, number, pl.Boolean))
 
 
 def _with_values(documents: pl.DataFrame) -> pl.DataFrame:

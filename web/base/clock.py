@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator
 EARLIEST_MS = 1_735_689_600_000
 
 
-def now_ms(known: int = 0) -> int:
+def now_ms(passed_ms: int = 0) -> int:
     """Returns the time, UTC ms.
 
     Args:
-        known: A time that has passed, such as a table's newest time. It is used if the clock
+        passed_ms: A time that has passed, such as a table's newest time. It is used if the clock
             is obviously wrong.
 
     >>> now_ms() >= EARLIEST_MS
     True
     """
     now = clock_ms()
-    return now if now >= EARLIEST_MS else max(EARLIEST_MS, known)
+    return now if now >= EARLIEST_MS else max(EARLIEST_MS, passed_ms)
 
 
 def clock_ms() -> int:

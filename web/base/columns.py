@@ -36,8 +36,8 @@ def gather(frames: Sequence[pl.DataFrame], index: Any) -> pl.DataFrame:
         for at, name in enumerate(first.columns)
         if at == 0 or any(frame.get_column(name).null_count() < len(frame) for frame in frames)
     ]
-    found = pl.concat([frame.select(copied) for frame in frames], rechunk=True)[index]
-    return pl.concat([first.clear(), found], how="diagonal")
+    gathered = pl.concat([frame.select(copied) for frame in frames], rechunk=True)[index]
+    return pl.concat([first.clear(), gathered], how="diagonal")
 
 
 def stable_order(numbers: pl.Series) -> npt.NDArray[np.intp]:
@@ -70,19 +70,19 @@ def each_once(
     >>> each_once(pl.Series(["a", "b", None, "a"]), str.upper).to_list()
     ['A', 'B', None, 'A']
     """
-    known = column.drop_nulls().unique()
-    made = pl.Series([work(value) for value in known], dtype=dtype)
-    return column.replace_strict(known, made, default=None, return_dtype=dtype)
+    distinct = column.drop_nulls().unique()
+    results = pl.Series([work(value) for value in distinct], dtype=dtype)
+    return column.replace_strict(distinct, results, default=None, return_dtype=dtype)
 
 
 def nulls(number: int) -> pl.Series:
     """Returns a text column of nulls."""
-    return filled(None, number, pl.String)
+    return repeat_value(None, number, pl.String)
 
 
 def falses(number: int) -> pl.Series:
     """Returns a column of False."""
-    return filled(False, number, pl.Boolean)
+    return repeat_value(False, number, pl.Boolean)
 
 
 def reason_if(condition: pl.Expr | pl.Series, reason: str) -> pl.Expr:
@@ -105,13 +105,13 @@ def number_in(group: str) -> pl.Expr:
 
 def zeros(number: int) -> pl.Series:
     """Returns a column of zeros, for line numbers."""
-    return filled(0, number, pl.UInt32)
+    return repeat_value(0, number, pl.UInt32)
 
 
-def filled(value: Any, number: int, dtype: pl.datatypes.DataTypeClass) -> pl.Series:
+def repeat_value(value: Any, number: int, dtype: pl.datatypes.DataTypeClass) -> pl.Series:
     """Returns a column that repeats a value; ``pl.repeat``, a query, costs 50 times as much.
 
-    >>> filled("a", 2, pl.String).to_list(), filled(None, 0, pl.String).to_list()
+    >>> repeat_value("a", 2, pl.String).to_list(), repeat_value(None, 0, pl.String).to_list()
     (['a', 'a'], [])
     """
     return pl.Series([value], dtype=dtype).new_from_index(0, number)

@@ -42,8 +42,8 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
         }
         for name, variables in _OF_WORKER.items():
-            known = [os.environ[v] for v in variables if os.environ.get(v)]
-            fields |= {name: known[0]} if known else {}
+            values = [os.environ[v] for v in variables if os.environ.get(v)]
+            fields |= {name: values[0]} if values else {}
         fields |= _working_on() | getattr(record, _FIELDS, {})
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
@@ -76,8 +76,8 @@ def working_on(**fields: Any) -> Iterator[None]:
     Args:
         fields: Such as ``operation`` and ``batch``; None is left out.
     """
-    known = {name: value for name, value in fields.items() if value is not None}
-    entry = threading.get_ident(), known
+    logged_fields = {name: value for name, value in fields.items() if value is not None}
+    entry = threading.get_ident(), logged_fields
     _active.append(entry)
     try:
         yield
@@ -94,7 +94,7 @@ def _working_on() -> dict[str, Any]:
     return active[0][1] if len(active) == 1 else dict(_launched)
 
 
-def launched(operation: str) -> None:
+def set_logged_operation(operation: str) -> None:
     """Adds the operation of this command to logs that belong to no phase, until ``uninstall``."""
     _launched["operation"] = operation
 
@@ -116,6 +116,6 @@ def uninstall() -> None:
         handler.setFormatter(formatter)
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     """Returns whether this process' logs are JSON."""
     return bool(_replaced)

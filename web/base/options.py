@@ -13,7 +13,7 @@ import typing
 from collections.abc import Collection, Hashable
 from typing import Any, Literal, TypedDict, Unpack
 
-from .quoting import refused
+from .wording import value_error
 
 # Values of the suffixes, in seconds and in bytes.
 DURATIONS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -79,10 +79,10 @@ class Option:
         return f"--{self.name}"
 
     @property
-    def expected(self) -> str:
+    def accepted_values(self) -> str:
         """Description of the values that are accepted.
 
-        >>> Option("timeout", float, 10.0, "", unit="s", item=float).expected
+        >>> Option("timeout", float, 10.0, "", unit="s", item=float).accepted_values
         'a number of s (suffixes ms, s, m, h, d are accepted)'
         """
         if self.item is bool:
@@ -176,13 +176,13 @@ def _options_of(cls: Hashable) -> tuple[Option, ...]:
     assert isinstance(cls, type)
     hints = typing.get_type_hints(cls)
     return tuple(
-        _declared(cls, field, hints[field.name])
+        _option_of_field(cls, field, hints[field.name])
         for field in dataclasses.fields(cls)
         if "option" in field.metadata
     )
 
 
-def _declared(cls: type, field: "dataclasses.Field[Any]", hint: Any) -> Option:
+def _option_of_field(cls: type, field: "dataclasses.Field[Any]", hint: Any) -> Option:
     metadata = dict(field.metadata["option"])
     kind, optional = _without_none(hint)
     item = kind
@@ -229,7 +229,7 @@ def _annotations(cls: type) -> dict[str, Any]:
     return dict(vars(cls).get("__annotations__", {}))
 
 
-def validate(options: Any, given: Collection[str] = ()) -> None:
+def validate(options: Any, given_names: Collection[str] = ()) -> None:
     """Checks every option of a dataclass, then the ``__post_init__`` of all its classes.
 
     So a class that inherits from several others keeps the checks of each, whether or not they
@@ -238,7 +238,7 @@ def validate(options: Any, given: Collection[str] = ()) -> None:
 
     Args:
         options: The options.
-        given: Names of the options that were given.
+        given_names: Names of the options that were given.
 
     Raises:
         ValueError: One line that names the flag and quotes the value.
@@ -249,7 +249,7 @@ def validate(options: Any, given: Collection[str] = ()) -> None:
         if "__post_init__" in vars(base):
             vars(base)["__post_init__"](options)
         if "check_given" in vars(base):
-            vars(base)["check_given"](options, given)
+            vars(base)["check_given"](options, given_names)
 
 
 def parse_value(option: Option, text: str) -> Any:
@@ -297,7 +297,7 @@ def check_value(option: Option, value: Any) -> Any:
         return None
     if option.type is tuple:
         if isinstance(value, str) or not isinstance(value, tuple | list):
-            raise _refused(option, f"a list, each {option.expected}", value)
+            raise _option_error(option, f"a list, each {option.accepted_values}", value)
         return tuple(_check_item(option, item) for item in value)
     return _check_item(option, value)
 
@@ -332,7 +332,7 @@ def _parse_item(option: Option, text: str) -> Any:
         return text
     if option.item is bool:
         if text.strip().lower() not in _TRUE + _FALSE:
-            raise _refused(option, option.expected, text)
+            raise _option_error(option, option.accepted_values, text)
         return text.strip().lower() in _TRUE
     return _parse_number(option, text)
 
@@ -341,7 +341,7 @@ def _parse_number(option: Option, text: str) -> int | float:
     match = _NUMBER.fullmatch(text.strip())
     scale = _scale(option, match[2]) if match else None
     if match is None or scale is None:
-        raise _refused(option, option.expected, text)
+        raise _option_error(option, option.accepted_values, text)
     try:
         if scale == 1.0 and option.item is int:
             return int(match[1])
@@ -351,9 +351,9 @@ def _parse_number(option: Option, text: str) -> int | float:
             # decimals: small numbers would become 0.
             number = float(f"{number * scale:.15g}")
     except (ValueError, OverflowError) as error:
-        raise _refused(option, option.expected, text) from error
+        raise _option_error(option, option.accepted_values, text) from error
     if math.isinf(number) or (option.item is int and number != int(number)):
-        raise _refused(option, option.expected, text)
+        raise _option_error(option, option.accepted_values, text)
     return int(number) if option.item is int else number
 
 
@@ -369,31 +369,31 @@ def _scale(option: Option, suffix: str) -> float | None:
 
 
 def _check_item(option: Option, value: Any) -> Any:
-    value = _typed(option, value)
+    value = _convert_value(option, value)
     if option.choices and value not in option.choices:
-        raise _refused(option, f"one of {', '.join(map(str, option.choices))}", value)
+        raise _option_error(option, f"one of {', '.join(map(str, option.choices))}", value)
     if option.pattern and not re.fullmatch(option.pattern, value):
-        raise _refused(option, f"a text that matches {option.pattern}", value)
+        raise _option_error(option, f"a text that matches {option.pattern}", value)
     unit = f" {option.unit}" if option.unit else ""
     if option.minimum is not None and value < option.minimum:
-        raise _refused(option, f"at least {option.minimum:g}{unit}", value)
+        raise _option_error(option, f"at least {option.minimum:g}{unit}", value)
     most = option.maximum
     if most is None and option.unit in DURATIONS:
         most = LONGEST_S / DURATIONS[option.unit]
     if option.item is int and abs(value) > LARGEST:
-        raise _refused(option, f"at most {LARGEST:,}", value)
+        raise _option_error(option, f"at most {LARGEST:,}", value)
     if most is not None and value > most:
-        raise _refused(option, f"at most {most:.12g}{unit}", value)
+        raise _option_error(option, f"at most {most:.12g}{unit}", value)
     return value
 
 
-def _typed(option: Option, value: Any) -> Any:
+def _convert_value(option: Option, value: Any) -> Any:
     if option.item is float and type(value) in (int, float) and math.isfinite(value):
         return float(value)
     if option.item is float or type(value) is not option.item:
-        raise _refused(option, option.expected, value)
+        raise _option_error(option, option.accepted_values, value)
     return value
 
 
-def _refused(option: Option, expected: str, value: object) -> ValueError:
-    return refused(f"{option.flag} must be {expected}", value)
+def _option_error(option: Option, expected: str, value: object) -> ValueError:
+    return value_error(f"{option.flag} must be {expected}", value)

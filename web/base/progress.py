@@ -85,7 +85,7 @@ class Phase:
         return self.done / self.elapsed if self.elapsed > 0 else 0.0
 
     @property
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Seconds for the rest at this rate, or for the slowest host; None if unknown."""
         if self.total is None or not self.rate:
             return None
@@ -230,10 +230,10 @@ class Progress:
 
 
 def _sum(one: Phase, other: Phase) -> Phase:
-    known = one.total is not None and other.total is not None
+    has_total = one.total is not None and other.total is not None
     return dataclasses.replace(
         other,
-        total=(one.total or 0) + (other.total or 0) if known else None,
+        total=(one.total or 0) + (other.total or 0) if has_total else None,
         done=one.done + other.done,
         counts=dict(Counter(one.counts) + Counter(other.counts)),
         elapsed=one.elapsed + other.elapsed,

@@ -28,7 +28,7 @@ class SmallMap(MutableMapping[_K, _V]):
         self._value: _V = _NOTHING
         self._more: dict[_K, _V] | None = None  # all entries, since there were two
 
-    def _only(self) -> tuple[_K, _V] | None:
+    def _sole_entry(self) -> tuple[_K, _V] | None:
         """Returns the entry while there was at most one."""
         while (value := self._value) is not _NOTHING:
             key = self._key
@@ -37,7 +37,7 @@ class SmallMap(MutableMapping[_K, _V]):
         return None
 
     def __getitem__(self, key: _K) -> _V:
-        only = self._only()
+        only = self._sole_entry()
         if only is not None and only[0] == key:
             return only[1]
         if self._more is None:
@@ -63,7 +63,7 @@ class SmallMap(MutableMapping[_K, _V]):
             raise KeyError(key)
 
     def _empty(self) -> None:
-        self._value = _NOTHING  # before the key, for ``_only``
+        self._value = _NOTHING  # before the key, for ``_sole_entry``
         self._key = _NOTHING
 
     def __iter__(self) -> Iterator[_K]:
@@ -74,7 +74,7 @@ class SmallMap(MutableMapping[_K, _V]):
 
     def copy(self) -> dict[_K, _V]:
         """Returns its entries at this moment."""
-        only = self._only()
+        only = self._sole_entry()
         if only is not None:
             return dict((only,))
         return {} if self._more is None else self._more.copy()

@@ -104,7 +104,7 @@ class LiveView:
         if end:
             self._show(lines)
 
-    def rest(self) -> str:
+    def unfinished_line(self) -> str:
         """Returns the text after the last complete line."""
         return self._begun
 
@@ -115,12 +115,12 @@ _VIEWS: dict[Any, LiveView] = {}  # by the stream that a visible stream writes t
 @contextlib.contextmanager
 def view_at(view: LiveView, streams: Iterable[TextIO | None]) -> Iterator[None]:
     """Shows what visible streams write above a view, until the end of the block."""
-    known = {unwrapped(stream) for stream in streams if stream is not None}
-    _VIEWS.update(dict.fromkeys(known, view))
+    inner_streams = {unwrap_stream(stream) for stream in streams if stream is not None}
+    _VIEWS.update(dict.fromkeys(inner_streams, view))
     try:
         yield
     finally:
-        for stream in known:
+        for stream in inner_streams:
             _VIEWS.pop(stream, None)
 
 
@@ -205,15 +205,15 @@ class LineFormatter(logging.Formatter):
 @contextlib.contextmanager
 def visible_streams() -> Iterator[None]:
     """Makes standard output and error visible streams, until the end of the block."""
-    before = sys.stdout, sys.stderr
+    previous_streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (
         cast(TextIO, VisibleStream(_stream_of(stream))) if stream is not None else None
-        for stream in before
+        for stream in previous_streams
     )
     try:
         yield
     finally:
-        sys.stdout, sys.stderr = before
+        sys.stdout, sys.stderr = previous_streams
 
 
 def pass_records() -> None:
@@ -222,7 +222,7 @@ def pass_records() -> None:
         sys.stdout.exact = not sys.stdout.isatty()
 
 
-def unwrapped(stream: TextIO) -> TextIO:
+def unwrap_stream(stream: TextIO) -> TextIO:
     """Returns the stream below a VisibleStream, or the stream itself if it is another one.
 
     For text that is escaped already, and that contains nutbeam's own control sequences.

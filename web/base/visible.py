@@ -34,7 +34,7 @@ def visible(text: str, keep: str = "\t") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    joiners = {found.start() for found in _JOINED.finditer(text)}
+    joiners = {joiner.start() for joiner in _JOINED.finditer(text)}
     return "".join(
         char if char in keep or at in joiners or not _is_hidden(char) else _escape(char)
         for at, char in enumerate(text)

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ..base.quoting import refused
+from ..base.wording import value_error
 from ..rule_files.rule_files import NameLines, line_at, lines_of, without_longer
 from ..urls.url_parts import parts_of
 from .verdicts import UrlFilter, Verdicts, verdicts
@@ -56,7 +56,7 @@ class SuffixFilter(UrlFilter):
             if line[:1] in ("+", "-"):
                 if line.strip("+-PI "):
                     wanted = "a line that begins with + or - may have the flags P and I alone"
-                    raise refused(f"{name}:{number}: {wanted}", line)
+                    raise value_error(f"{name}:{number}: {wanted}", line)
                 self._refuse = line[0] == "+"
                 self._path |= "P" in line
                 self._ignore_case |= "I" in line

@@ -5,7 +5,7 @@ import functools
 import polars as pl
 
 from ..base.columns import falses, text_frame, zeros
-from ..base.quoting import refused
+from ..base.wording import value_error
 from ..rule_files.rule_files import NameLines, entries, line_at
 from ..rule_files.rule_hosts import host_name
 from ..urls.domains import suffix_and_domain
@@ -92,5 +92,5 @@ def _checked(line: str, name: str, number: int) -> str:
     entry = host_name(line)
     if entry is None:
         wanted = "an entry must be a host, a domain or a suffix, as foo.com"
-        raise refused(f"{name}:{number}: {wanted}", line)
+        raise value_error(f"{name}:{number}: {wanted}", line)
     return entry

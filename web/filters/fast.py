@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ..base.quoting import refused
+from ..base.wording import value_error
 from ..patterns.patterns import compile_pattern, pattern_of
 from ..rule_files.rule_files import line_at, lines_of
 from ..rule_files.rule_hosts import host_name
@@ -101,7 +101,7 @@ class FastFilter(UrlFilter):
         return name
 
     def _refused(self, expected: str, number: int) -> ValueError:
-        return refused(f"{self.name}:{number}: {expected}", line_at(self._text, number))
+        return value_error(f"{self.name}:{number}: {expected}", line_at(self._text, number))
 
     def _add(self, sites: _Sites, site: str, rule: FastRule) -> None:
         known = sites.get(site)

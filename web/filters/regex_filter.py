@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 import polars as pl
 
 from ..base.columns import falses, put
-from ..base.quoting import refused
+from ..base.wording import value_error
 from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern, pattern_of
 from ..rule_files.rule_files import lines_of
 from ..rule_files.rule_hosts import host_name
@@ -212,7 +212,7 @@ def _read_rules(
                 site = host_name(line[1:].strip())
                 if site is None:
                     wanted = "a section must be for a host or a registered domain, as > foo.com"
-                    raise refused(f"{name}:{number}: {wanted}", line)
+                    raise value_error(f"{name}:{number}: {wanted}", line)
             case "<":
                 site = None
             case "+" | "-":
@@ -220,4 +220,4 @@ def _read_rules(
                 pattern = pattern_of(expected, line[1:], compile, line)
                 yield FilterRule(number, pattern, line[0] == "+", site)
             case _:
-                raise refused(f"{name}:{number}: a rule must begin with +, -, >, < or #", line)
+                raise value_error(f"{name}:{number}: a rule must begin with +, -, >, < or #", line)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ..base.quoting import refused
+from ..base.wording import value_error
 from ..rule_files.rule_files import entries
 from ..rule_files.rule_hosts import host_name, pattern_name
 from ..urls.domains import names_above
@@ -49,7 +49,7 @@ class _PerHost(Step):
         for number, host, value in _pairs(text, name):
             site, rule = self.read(host, value)
             if site is None or rule is None:
-                raise refused(f"{name}:{number}: a line must be {self.form}", f"{host} {value}")
+                raise value_error(f"{name}:{number}: a line must be {self.form}", f"{host} {value}")
             # URLs that basic has not normalized yet may have the host as the file writes it.
             self._rules[host.lower()] = self._rules[site] = rule
 
@@ -181,5 +181,5 @@ def _pairs(text: str, name: str) -> Iterator[tuple[int, str, str]]:
     for number, line in entries(text):
         words = line.split()
         if len(words) != 2:
-            raise refused(f"{name}:{number}: a line must have two words", line)
+            raise value_error(f"{name}:{number}: a line must have two words", line)
         yield number, words[0], words[1]

@@ -10,7 +10,7 @@ import polars as pl
 import regex
 
 from ..base.columns import falses, nulls, put
-from ..base.quoting import quoted, refused
+from ..base.wording import quote_value, value_error
 from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern, pattern_of
 from ..urls.row_keys import BadUrl
 from .normalizer_step import Applied, Step, apply_each
@@ -197,11 +197,11 @@ def _elements(text: str | bytes, name: str) -> list[_Found]:
 
 def _strange(inside: Sequence[str], tag: str) -> str:
     if not inside:
-        return f"its root is <{_ROOT}>, got {quoted(tag)}"
+        return f"its root is <{_ROOT}>, got {quote_value(tag)}"
     wanted = (*_FORM, ())[len(inside)]
     return (
         f"{' and '.join(f'<{name}>' for name in wanted) or 'no element'} may stand in "
-        f"<{inside[-1]}>, got {quoted(tag)}"
+        f"<{inside[-1]}>, got {quote_value(tag)}"
     )
 
 
@@ -212,7 +212,7 @@ def _read_rule(pattern: str, template: str, line: int, where: str) -> Substituti
         python, column = _templates(template, compiled)
         return Substitution(compiled, python, line, column)
     except ValueError as error:
-        raise refused(f"{where} must substitute {error}", template) from error
+        raise value_error(f"{where} must substitute {error}", template) from error
 
 
 def _templates(template: str, pattern: Pattern) -> tuple[str, tuple[str, str] | None]:

@@ -1,6 +1,6 @@
 """The syntax of dk.brics regular expressions."""
 
-from ..base.quoting import refused
+from ..base.wording import value_error
 from .chars import span, union
 from .languages import LanguageNode, Nodes
 
@@ -157,9 +157,9 @@ class BricsParser:
     def _interval(self, text: str) -> LanguageNode:
         first, dash, last = text.partition("-")
         if not (dash and first.isdecimal() and last.isdecimal() and text.isascii()):
-            raise refused("<...> must be a range of numbers", f"<{text}>")
+            raise value_error("<...> must be a range of numbers", f"<{text}>")
         if len(first) > 18 or len(last) > 18:
-            raise refused("its numbers may have 18 digits", f"<{text}>")
+            raise value_error("its numbers may have 18 digits", f"<{text}>")
         low, high = sorted((int(first), int(last)))
         if len(first) == len(last):
             return self._between(str(low).zfill(len(last)), str(high).zfill(len(last)))

@@ -13,7 +13,7 @@ import polars as pl
 import regex
 
 from ..base.columns import falses, put
-from ..base.quoting import refused
+from ..base.wording import value_error
 from . import java_tree as java
 from .chars import NONE, Chars, in_any_case
 from .java_syntax import parse_pattern
@@ -177,7 +177,7 @@ def pattern_of(
     """Compiles a pattern of the user.
 
     Args:
-        expected: Begin of the message if it does not compile; see ``refused``.
+        expected: Begin of the message if it does not compile; see ``value_error``.
         text: The pattern.
         compile: Compiles it.
         line: Text to quote in the message instead of the pattern.
@@ -188,7 +188,7 @@ def pattern_of(
     try:
         return compile(text)
     except ValueError as error:
-        raise refused(expected, line or text, error) from error
+        raise value_error(expected, line or text, error) from error
 
 
 def _without_start(root: java.JavaNode) -> java.JavaNode:

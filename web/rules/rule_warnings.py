@@ -4,7 +4,7 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from ..base.quoting import quoted
+from ..base.wording import quote_value
 from ..normalizers.normalizer_step import SCOPES
 from ..normalizers.regex_rules import RegexNormalizer
 from ..rule_files.rule_files import lines_of
@@ -50,7 +50,7 @@ def warnings_of(rules: UrlRules) -> list[str]:
 
 
 def _never_found(where: str, text: str) -> str:
-    return f"{where}: never found: {_ASCII_ONLY}, got {quoted(text)}"
+    return f"{where}: never found: {_ASCII_ONLY}, got {quote_value(text)}"
 
 
 def _beyond_ascii(name: str, text: str) -> Iterator[tuple[int, str]]:

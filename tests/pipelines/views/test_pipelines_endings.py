@@ -237,7 +237,7 @@ def test_a_warning_counts_documents_that_index_writers_refused():
 
 @pytest.mark.parametrize(("code", "lines"), [(4, ["cut", "why"]), (0, ["cut"])])
 def test_a_log_for_scripts_has_the_warnings(monkeypatch, caplog, capsys, code, lines):
-    monkeypatch.setattr(json_logs, "installed", lambda: True)
+    monkeypatch.setattr(json_logs, "is_installed", lambda: True)
     caplog.set_level("INFO", logger="nutbeam")
     record = {"warnings": [{"message": "cut"}], "message": "why", "exit_code": code}
     record |= {"ending": "done", "rounds": 1}

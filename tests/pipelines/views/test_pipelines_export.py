@@ -11,7 +11,7 @@ from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
 from simulated_web import served_web
 
 from nutbeam.policy.components.vocabulary import record_of, shown_schema, views
-from nutbeam.web.base.counting import counted
+from nutbeam.web.base.wording import format_count
 
 WHAT = tuple(name for name, view in views().items() if view.kind or name == "batches")
 
@@ -44,7 +44,7 @@ def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
         capsys.readouterr()
         path = tmp_path / f"out.{suffix}"
         assert nutbeam("export", table, "-o", path, "--what", what) == 0
-        rows = counted(stored(table, what), "rows")
+        rows = format_count(stored(table, what), "rows")
         assert capsys.readouterr().out == f"{rows} of {what} in {path}\n"
     rows = pq.read_table(tmp_path / "out.parquet")
     assert rows.schema.equals(shown_schema(views()[what].columns))

@@ -8,7 +8,7 @@ import pytest
 
 from nutbeam.web.base.json_logs import (
     JsonFormatter,
-    launched,
+    set_logged_operation,
     uninstall,
     with_fields,
     working_on,
@@ -89,7 +89,7 @@ def test_operation_and_batch_are_those_of_the_thread_or_of_the_only_one_at_work(
 
 
 def test_logs_that_belong_to_no_phase_have_the_operation_of_the_command(logged):
-    launched("monday")
+    set_logged_operation("monday")
     LOG.error("first")
     with working_on(operation="monday.1.fetch"):
         LOG.error("second")

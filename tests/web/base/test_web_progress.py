@@ -31,13 +31,13 @@ def test_counts_belong_to_the_phase_under_way():
 def test_rate_and_time_left():
     progress = Progress()
     progress.start("fetch", total=None)
-    assert progress.snapshot().current.left is None
+    assert progress.snapshot().current.seconds_left is None
     progress.start("fetch", total=4)
     progress.add()
     time.sleep(0.02)
     fetch = progress.snapshot().current
     assert fetch.rate == pytest.approx(1 / fetch.elapsed)
-    assert fetch.left == pytest.approx(3 * fetch.elapsed)
+    assert fetch.seconds_left == pytest.approx(3 * fetch.elapsed)
 
 
 def test_rounds_add_up_by_phase():
@@ -101,10 +101,10 @@ def test_hosts_are_looked_at_now_and_then_while_the_phase_lasts():
     progress.watch(look)
     progress.add(1)
     assert progress.snapshot().current.hosts.active == 2
-    assert progress.snapshot().current.left >= 40.0  # the slowest host is the tail
+    assert progress.snapshot().current.seconds_left >= 40.0  # the slowest host is the tail
     assert len(looks) == 1
     progress.add(9)
-    assert progress.snapshot().current.left == 0
+    assert progress.snapshot().current.seconds_left == 0
     progress.start("parse")
     assert progress.snapshot().current.hosts is None
     assert progress.snapshot().history[0].hosts is None

@@ -11,7 +11,7 @@ from nutbeam.web.base.terminal import (
     VisibleBytes,
     VisibleStream,
     pass_records,
-    unwrapped,
+    unwrap_stream,
     visible_streams,
 )
 
@@ -61,7 +61,7 @@ def test_records_pass_where_there_is_no_terminal_alone(monkeypatch):
         pass_records()
         print("\x1b2")
         with visible_streams():
-            assert unwrapped(sys.stdout) is out
+            assert unwrap_stream(sys.stdout) is out
             print("\x1b3")
     print("\x1b4")
     assert out.getvalue() == "\\x1b1\n\x1b2\n\\x1b3\n\x1b4\n"

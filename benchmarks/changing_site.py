@@ -18,7 +18,7 @@ from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.web.base.clock import EARLIEST_MS
 from nutbeam.web.simweb.model import DOMAIN
 from nutbeam.web.simweb.site import Answer
-from nutbeam.web.simweb.worker import Pages, Rendered, rendered, serve_connection
+from nutbeam.web.simweb.worker import Pages, Rendered, render_answer, serve_connection
 
 START = EARLIEST_MS + 30 * DAY_MS
 ANSWERED, AWAY, FAILED, FORBIDDEN = range(4)
@@ -126,16 +126,16 @@ class ChangingSite(Pages):
             raise ConnectionError(f"{host} is dead")
         if target == "/robots.txt":
             shut = forbidden(self._pages, number, day)
-            return rendered(_FORBIDDING if shut else _MISSING)
+            return render_answer(_FORBIDDING if shut else _MISSING)
         page = int(target.removeprefix("/"))
         if answer_of(self._pages, page, day) == AWAY:
-            return rendered(_GONE)
+            return render_answer(_GONE)
         version = version_of(self._pages, page, day)
         said = last_modified(self._pages, self._before, page, version)
         headers = () if said is None else (("Last-Modified", said),)
         if self._pages.says[number] == "true":
             headers = (("ETag", f'"{version}"'), *headers)  # so these hosts answer 304
-        return rendered(Answer("page", 200, body_of(page, version), headers=headers))
+        return render_answer(Answer("page", 200, body_of(page, version), headers=headers))
 
 
 @contextlib.contextmanager

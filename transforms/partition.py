@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..io.snapshots.operations import Operation
 from ..policy.components.schema import conform, to_frame
 from ..web.base.columns import each_once
-from ..web.content.mixing import mixed
+from ..web.content.signature import mix_bits
 from ..web.urls.row_keys import BadUrl
 from ..web.urls.row_keys import host as host_of_url
 from .elements.chunks import MAX_ROWS, Chunk, rechunk
@@ -130,7 +130,7 @@ def hashes_of(keys: pl.Series) -> NDArray[np.uint64]:
 
 def _spread(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Spreads each number over all bits (SplitMix64)."""
-    return mixed(numbers + np.uint64(0x9E3779B97F4A7C15))
+    return mix_bits(numbers + np.uint64(0x9E3779B97F4A7C15))
 
 
 def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:

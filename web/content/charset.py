@@ -84,7 +84,7 @@ def decode_as_declared(body: bytes, content_type: str | None) -> tuple[str, str]
     ('caf\ufffd', 'utf-8')
     """
     name = encoding_as_declared(body, content_type)
-    return decode_as(name, body[_marked(body)[1] :]), name
+    return decode_as(name, body[_byte_order_mark(body)[1] :]), name
 
 
 def encoding_as_declared(start: bytes, content_type: str | None) -> str:
@@ -102,7 +102,7 @@ def encoding_as_declared(start: bytes, content_type: str | None) -> str:
     >>> encoding_as_declared(b"<?xml version='1.0' encoding='latin1'?>", "text/xml; charset=utf-8")
     'windows-1252'
     """
-    mark = _marked(start)[0] or unmarked_utf(start[:_WIDE_BYTES])
+    mark = _byte_order_mark(start)[0] or unmarked_utf(start[:_WIDE_BYTES])
     return mark or encoding_in_xml(start[:_PRESCAN_BYTES]) or _from_header(content_type) or "utf-8"
 
 
@@ -127,7 +127,7 @@ def markup_of(body: bytes) -> bytes:
     >>> markup_of("<p>é".encode("utf-16")), markup_of(b"<p>\\xe9")
     (b'<p>\\xc3\\xa9', b'<p>\\xe9')
     """
-    name, start = _marked(body)
+    name, start = _byte_order_mark(body)
     if name is None and b"\0" in body[:4]:
         name = unmarked_utf(body)
     if name in _WIDE:
@@ -197,7 +197,7 @@ def _count_wrong(text: str) -> int:
 
 def _detect(body: bytes, content_type: str | None, url: str | None = None) -> tuple[str, int]:
     """Returns the encoding's name and where the text starts."""
-    marked, start = _marked(body)
+    marked, start = _byte_order_mark(body)
     if marked:
         return marked, start
     declared = _from_header(content_type)
@@ -207,7 +207,7 @@ def _detect(body: bytes, content_type: str | None, url: str | None = None) -> tu
     return declared or _guess(body, url), 0
 
 
-def _marked(body: bytes) -> tuple[str | None, int]:
+def _byte_order_mark(body: bytes) -> tuple[str | None, int]:
     """Returns the encoding that a byte-order mark names, and the length of the mark."""
     if body[:1] in b"\xef\xff\xfe\x00":
         for mark, name in _MARKS:
@@ -263,8 +263,8 @@ def _boundary(body: bytes, most: int) -> int:
 
     No such letter of any encoding has a byte below "0" after its first; white space is one.
     """
-    before = body[: max(0, most)]
-    return len(before.rstrip(_NOT_BETWEEN_LETTERS))
+    start = body[: max(0, most)]
+    return len(start.rstrip(_NOT_BETWEEN_LETTERS))
 
 
 def _is_mostly_utf8(sample: bytes) -> bool:

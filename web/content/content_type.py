@@ -164,29 +164,29 @@ def sniff(body: bytes, header: str | None) -> str:
     >>> sniff(b'<?xml version="1.0"?>\n<rss version="2.0">', "text/xml")
     'application/rss+xml'
     """
-    declared = _declared(header)
+    declared = _declared_type(header)
     if declared == HTML and body[:14].lower().startswith(_PLAIN_STARTS):
         return HTML  # nearly all pages
-    found = _type_of_late_pdf(body) if body[:1] in _TEXT_STARTS else magic(body)
-    if found:
-        more = _CONTAINERS.get(found)
-        return declared if declared and more and more.match(declared) else found
+    binary_type = _type_of_late_pdf(body) if body[:1] in _TEXT_STARTS else magic(body)
+    if binary_type:
+        more = _CONTAINERS.get(binary_type)
+        return declared if declared and more and more.match(declared) else binary_type
     markup = markup_of(body)
     if declared is None:
-        return _by_text(body, markup)
+        return _type_of_text(body, markup)
     if declared == HTML or declared in _GENERIC_XML:
-        kind = _by_root(markup)
+        kind = _type_of_root(markup)
         # An XHTML page that is sent as HTML was written for parsers of HTML.
         return (
             declared if kind is None or (declared == HTML and kind in (XHTML, SVG, RDF)) else kind
         )
     if declared in _FEEDS:  # or an error page
-        kind = _by_text(body, markup)
+        kind = _type_of_text(body, markup)
         return kind if kind in _NO_FEEDS else declared
     if declared == RDF:  # RSS 1.0 is RDF, too
-        return RSS if _by_root(markup) == RSS else RDF
+        return RSS if _type_of_root(markup) == RSS else RDF
     if body and _SIGNED.fullmatch(declared) and _PDF_MARK not in body:  # which may come late
-        kind = _by_text(body, markup)
+        kind = _type_of_text(body, markup)
         return declared if kind == OCTETS else kind
     return declared
 
@@ -197,21 +197,21 @@ def _type_of_late_pdf(body: bytes) -> str | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _declared(header: str | None) -> str | None:
+def _declared_type(header: str | None) -> str | None:
     """Returns the type that a header names, or None without a usable one."""
     mime = (header or "").partition(";")[0].strip().lower()
     mime = _ALIASES.get(mime, mime)
     return mime if mime not in _UNKNOWN and "*" not in mime and _MIME.fullmatch(mime) else None
 
 
-def _by_text(body: bytes, markup: bytes) -> str:
+def _type_of_text(body: bytes, markup: bytes) -> str:
     """Returns the type of a body without a usable header or signature."""
     start = markup[:_START_BYTES]
     if not body.startswith(_TEXT_MARKS) and BINARY_BYTES.search(start):
         return OCTETS
     text = start.lstrip()
     if text.startswith(b"<"):
-        kind = _by_root(markup)
+        kind = _type_of_root(markup)
         if text.startswith(b"<?xml"):
             return kind or XML
         if kind and kind != XHTML:
@@ -224,7 +224,7 @@ def _by_text(body: bytes, markup: bytes) -> str:
     return PLAIN_TEXT
 
 
-def _by_root(markup: bytes) -> str | None:
+def _type_of_root(markup: bytes) -> str | None:
     """Returns the type for the root element of XML, if known, also after what PHP has put there."""
     root = _ROOT.match(markup, _prolog(markup), _ROOT_BYTES)
     if (root is None or root[1] not in _ROOTS) and markup.find(b"<?xml", 0, _ROOT_BYTES) >= 0:
@@ -242,5 +242,5 @@ def _by_root(markup: bytes) -> str | None:
 
 def _prolog(markup: bytes) -> int:
     """Returns where the root element begins."""
-    found = _PROLOG.match(markup, 0, _ROOT_BYTES)
-    return found.end() if found else 0
+    prolog = _PROLOG.match(markup, 0, _ROOT_BYTES)
+    return prolog.end() if prolog else 0

@@ -1,4 +1,4 @@
-"""Tells text that people may have written from bytes that are read in a wrong encoding."""
+"""The characters of texts: tells text that people may have written from bytes in a wrong encoding."""
 
 import functools
 import unicodedata
@@ -24,6 +24,11 @@ _ROWS = {
     "big5": tuple(range(0xA1, 0xC7)),
 }
 _CHARACTER_SETS = {"gbk": "gb2312", "gb18030": "gb2312", "shift_jis": "euc-jp"}
+# Ranges for a character class: Thai, Lao, Myanmar, Khmer, Kana, Bopomofo, Han.
+SPACELESS_RANGES = (
+    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff"
+    "\u3105-\u312f\u31a0-\u31ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
 
 
 def reads_well(body: bytes, name: str) -> bool:

@@ -125,7 +125,7 @@ def magic(body: bytes) -> str | None:
     """
     for signature, mime in _BY_FIRST.get(body[0] if body else -1, ()):
         if body.startswith(signature) and not (len(signature) < _SURE_BYTES and _is_text(body)):
-            return _closer(body, mime)
+            return _specific_type(body, mime)
     if body[4:8] == b"ftyp":
         return _BRANDS.get(body[8:12], "video/mp4")
     if body.startswith(b"RIFF"):
@@ -141,15 +141,15 @@ def _is_text(body: bytes) -> bool:
     return BINARY_BYTES.search(body, 0, 512) is None
 
 
-def _closer(body: bytes, mime: str) -> str:
+def _specific_type(body: bytes, mime: str) -> str:
     """Returns a more specific type for a container, if its content shows one."""
     if mime == "application/zip":
         stored = _STORED_TYPE.match(body)
         if stored:
             return stored[1].decode()
         ends = (body[:_MEMBERS_BYTES], body[-_MEMBERS_BYTES:])
-        found = _MEMBER.search(ends[0]) or _MEMBER.search(ends[1])
-        return _MEMBERS[found[1].lower().replace(b"\\", b"/")] if found else mime
+        member = _MEMBER.search(ends[0]) or _MEMBER.search(ends[1])
+        return _MEMBERS[member[1].lower().replace(b"\\", b"/")] if member else mime
     if mime == "application/x-ole-storage":
         return next((kind for name, kind in _STREAMS if name in body), mime)
     if mime == "video/x-matroska" and b"webm" in body[:64]:

@@ -47,34 +47,34 @@ def declared_encoding(start: bytes, xml_first: bool = False) -> str | None:
     'koi8-r'
     """
     if xml_first:
-        return encoding_in_xml(start) or _of_meta(start)
+        return encoding_in_xml(start) or _encoding_in_meta(start)
     # Most say it early, and a tag that is whole there is whole in more.
-    return _of_meta(start[:_EARLY]) or _of_meta(start) or encoding_in_xml(start)
+    return _encoding_in_meta(start[:_EARLY]) or _encoding_in_meta(start) or encoding_in_xml(start)
 
 
-def _of_meta(start: bytes) -> str | None:
+def _encoding_in_meta(start: bytes) -> str | None:
     small = start.lower()
     if (first := small.find(b"<meta")) < 0 or small.find(b"charset", first) < 0:
         return None
     for tag in _TOKEN.finditer(start):
         if tag[1] and b"charset" in small[tag.start() : tag.end()]:
-            name = _of_attributes(tag[0][len(b"<meta") :])
+            name = _encoding_in_attributes(tag[0][len(b"<meta") :])
             if name:
                 return name
     return None
 
 
-def _of_attributes(text: bytes) -> str | None:
+def _encoding_in_attributes(text: bytes) -> str | None:
     """Returns what the attributes of one meta element declare."""
-    found: dict[bytes, bytes] = {}
+    attributes: dict[bytes, bytes] = {}
     for name, *values in _ATTRIBUTES.findall(text):
-        found.setdefault(name.lower(), b"".join(values))
-    if b"charset" in found:
-        return _known(found[b"charset"].rstrip(b"/"))  # <meta charset=koi8-r/>
-    if found.get(b"http-equiv", b"").lower() != b"content-type":
+        attributes.setdefault(name.lower(), b"".join(values))
+    if b"charset" in attributes:
+        return _encoding_of_label(attributes[b"charset"].rstrip(b"/"))  # <meta charset=koi8-r/>
+    if attributes.get(b"http-equiv", b"").lower() != b"content-type":
         return None
-    named = _IN_CONTENT.search(found.get(b"content", b""))
-    return _known(named[1] or named[2] or named[3] or b"") if named else None
+    named = _IN_CONTENT.search(attributes.get(b"content", b""))
+    return _encoding_of_label(named[1] or named[2] or named[3] or b"") if named else None
 
 
 def encoding_in_xml(start: bytes) -> str | None:
@@ -83,11 +83,11 @@ def encoding_in_xml(start: bytes) -> str | None:
     >>> encoding_in_xml(b"<?xml version='1.0' encoding='latin1'?><a/>")
     'windows-1252'
     """
-    found = _XML.match(start.lstrip())
-    return _known(found[1] or found[2] or b"") if found else None
+    declaration = _XML.match(start.lstrip())
+    return _encoding_of_label(declaration[1] or declaration[2] or b"") if declaration else None
 
 
-def _known(label: bytes) -> str | None:
+def _encoding_of_label(label: bytes) -> str | None:
     name = canonical(label.decode("ascii", "replace"))
     # The declaration was read as ASCII, so this cannot be.
     return "utf-8" if name and name.startswith(("utf-16", "utf-32")) else name

@@ -54,20 +54,20 @@ def encode_query(href: str, charset: str) -> str:
     parts = _UP_TO_FRAGMENT.match(href)
     if parts is None:
         return href
-    query = _BEYOND_ASCII.sub(lambda run: _escaped(run[0], charset), parts[2])
+    query = _BEYOND_ASCII.sub(lambda run: _escape_text(run[0], charset), parts[2])
     return f"{parts[1]}{query}{href[parts.end() :]}"
 
 
-def _escaped(text: str, charset: str) -> str:
-    made: list[str] = []
+def _escape_text(text: str, charset: str) -> str:
+    pieces: list[str] = []
     is_jis = False
     for letter in text:
-        found = _bytes_of(letter, charset)
-        if charset == "iso-2022-jp" and is_jis != (found is not None):
+        code = _bytes_of(letter, charset)
+        if charset == "iso-2022-jp" and is_jis != (code is not None):
             is_jis = not is_jis
-            made.append(_percent(_TO_JIS if is_jis else _TO_ASCII))
-        made.append(f"%26%23{ord(letter)}%3B" if found is None else _percent(found))
-    return "".join(made) + (_percent(_TO_ASCII) if is_jis else "")
+            pieces.append(_percent(_TO_JIS if is_jis else _TO_ASCII))
+        pieces.append(f"%26%23{ord(letter)}%3B" if code is None else _percent(code))
+    return "".join(pieces) + (_percent(_TO_ASCII) if is_jis else "")
 
 
 def _percent(data: bytes) -> str:
@@ -85,10 +85,10 @@ def _bytes_of(letter: str, charset: str) -> bytes | None:
             letter = _SOUND_MARKS.get(letter) or unicodedata.normalize("NFKC", letter)
         code = _bytes_by_letter("euc-jp").get(letter)
         return bytes(byte & 0x7F for byte in code) if code and code[0] > _KANA_LEAD else None
-    found = _bytes_by_letter(charset).get(letter)
-    if found is None and charset == "gb18030":
+    letter_code = _bytes_by_letter(charset).get(letter)
+    if letter_code is None and charset == "gb18030":
         return letter.encode(charset, "ignore") or None  # four bytes
-    return found
+    return letter_code
 
 
 @functools.cache
@@ -97,18 +97,18 @@ def _bytes_by_letter(charset: str) -> dict[str, bytes]:
 
     If bytes of several places mean one character, the first place counts (WHATWG Encoding 5).
     """
-    found: dict[str, bytes] = {}
+    codes: dict[str, bytes] = {}
     for lead in _LEADS.get(charset, ()):
         pairs = [bytes((lead, trail)) for trail in range(0x40, 0xFF)]
         for letter, pair in zip(
             decode_as(charset, b"\n".join(pairs)).split("\n"), pairs, strict=True
         ):
-            if letter not in found or (charset == "big5" and letter in _LAST_IN_BIG5):
-                found[letter] = pair
+            if letter not in codes or (charset == "big5" and letter in _LAST_IN_BIG5):
+                codes[letter] = pair
     if charset != "gb18030":
         singles = [bytes((byte,)) for byte in range(0x80, 0x100)]
-        found |= {decode_as(charset, byte): byte for byte in singles}
+        codes |= {decode_as(charset, byte): byte for byte in singles}
     if charset in ("euc-jp", "shift_jis"):
-        found |= _YEN_AND_OVERLINE
-    found.pop("\ufffd", None)
-    return found
+        codes |= _YEN_AND_OVERLINE
+    codes.pop("\ufffd", None)
+    return codes

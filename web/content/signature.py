@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.options import option
-from .mixing import mixed
-from .scripts import SPACELESS_RANGES
+from .legibility import SPACELESS_RANGES
 
 _WORD = re.compile(r"\w+")
 # Without spaces between words, a sentence would be one word: each letter counts as one instead.
@@ -113,10 +112,10 @@ def text_profile(text: str, min_token_len: int = 2, quant_rate: float = 0.01) ->
     quant = int(np.floor(np.float64(np.float32(most) * np.float32(quant_rate)) + 0.5))
     if quant < 2:
         quant = 2 if most > 1 else 1
-    kept = [(-(n // quant) * quant, word) for word, n in counts.items() if n >= quant]
-    if not kept:
+    profile = [(-(n // quant) * quant, word) for word, n in counts.items() if n >= quant]
+    if not profile:
         return None
-    lines = "\n".join(f"{word} {-count}" for count, word in sorted(kept))
+    lines = "\n".join(f"{word} {-count}" for count, word in sorted(profile))
     return hashlib.md5(lines.encode(), usedforsecurity=False).digest()
 
 
@@ -153,8 +152,8 @@ def simhash(text: str) -> bytes | None:
     hashes = _word_hashes(words)
     runs = hashes[: max(1, len(hashes) - _SHINGLE_WORDS + 1)].copy()
     for place in range(1, min(_SHINGLE_WORDS, len(hashes))):
-        runs = mixed(runs) + hashes[place : place + len(runs)]
-    runs = np.unique(mixed(runs))
+        runs = mix_bits(runs) + hashes[place : place + len(runs)]
+    runs = np.unique(mix_bits(runs))
     votes = np.unpackbits(runs.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1).sum(axis=0)
     return np.packbits(2 * votes > len(runs)).tobytes()
 
@@ -167,3 +166,14 @@ def _word_hashes(words: list[str]) -> NDArray[np.uint64]:
         for word in set(words)
     }
     return np.array([numbers[word] for word in words], dtype=np.uint64)
+
+
+def mix_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spreads each number over all bits: the end of SplitMix64. Different numbers stay different.
+
+    >>> mix_bits(np.array([0, 1], np.uint64)).tolist()
+    [0, 6238072747940578789]
+    """
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

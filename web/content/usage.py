@@ -26,14 +26,14 @@ def read_usage(value: str) -> Preferences:
     >>> read_usage("train-ai=n, search=y;x=1, other=?0")
     {'train-ai': False, 'search': True}
     """
-    found = (_MEMBER.fullmatch(member) for member in value[:_MAX_CHARS].split(","))
-    return joined_usage({m[1].lower(): m[2] in "yY"} for m in found if m)
+    members = (_MEMBER.fullmatch(member) for member in value[:_MAX_CHARS].split(","))
+    return join_usage({m[1].lower(): m[2] in "yY"} for m in members if m)
 
 
-def joined_usage(several: Iterable[Mapping[str, bool]]) -> Preferences:
+def join_usage(several: Iterable[Mapping[str, bool]]) -> Preferences:
     """Returns preferences from several places together.
 
-    >>> joined_usage([{"search": True}, {"search": False, "train-ai": True}])
+    >>> join_usage([{"search": True}, {"search": False, "train-ai": True}])
     {'search': False, 'train-ai': True}
     """
     joined: Preferences = {}
@@ -72,4 +72,4 @@ def usage_of_page(
     reserved = any(name == TDM_FIELD and value.strip() == "1" for name, value in headers)
     if reserved or "noai" in directives:
         usages.append({TRAIN_AI: False})
-    return usage_text(joined_usage(usages))
+    return usage_text(join_usage(usages))

@@ -46,7 +46,7 @@ _KEPT = frozenset(
 )
 
 
-def flattened(body: bytes) -> bytes:
+def flatten(body: bytes) -> bytes:
     """Returns a document in UTF-8 that the HTML parser reads in linear time.
 
     Tags beyond a depth become ``br``, which keep texts apart, and elements with very many
@@ -54,12 +54,12 @@ def flattened(body: bytes) -> bytes:
     attribute may change, too.
 
     >>> nested = b"<div>" * 1001
-    >>> flattened(nested + b"<a href=x>y</a></div></div>")[5 * 512 :].replace(b"<br>", b"")
+    >>> flatten(nested + b"<a href=x>y</a></div></div>")[5 * 512 :].replace(b"<br>", b"")
     b'<a href=x>y</a>'
     """
     for start, end in reversed(list(_crowded_tags(body))):
         body = body[:start] + body[end:]
-    return _unnested(body) if may_nest_deep(body) else body
+    return _flatten_nesting(body) if may_nest_deep(body) else body
 
 
 def may_nest_deep(body: bytes) -> bool:
@@ -81,7 +81,7 @@ def may_nest_deep(body: bytes) -> bool:
     return bool(np.max(balance - np.minimum.accumulate(np.minimum(balance, 0))) > _SAFE_OPEN)
 
 
-def _unnested(body: bytes) -> bytes:
+def _flatten_nesting(body: bytes) -> bytes:
     """Replaces the tags beyond a depth.
 
     An end tag counts if an element of its name is open, whatever stands between them.
@@ -91,7 +91,7 @@ def _unnested(body: bytes) -> bytes:
     hidden: dict[bytes, int] = {}
     nesting = formatting = scoping = 0
 
-    def unnested(tag: re.Match[bytes]) -> bytes:
+    def replace_tag(tag: re.Match[bytes]) -> bytes:
         nonlocal nesting, formatting, scoping
         slash, name = tag[1], tag[2].lower()
         if name in _KEPT:
@@ -115,7 +115,7 @@ def _unnested(body: bytes) -> bytes:
         nesting, formatting, scoping = nesting + 1, formatting + formats, scoping + scopes
         return tag[0]
 
-    return _TAG.sub(unnested, body)
+    return _TAG.sub(replace_tag, body)
 
 
 def _crowded_tags(body: bytes) -> Iterator[tuple[int, int]]:

@@ -1,13 +1,15 @@
 """Parses HTML: title, text, links, metadata, and directives for robots."""
 
 import functools
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from selectolax.lexbor import LexborNode
 
 from ..content.charset import to_utf8
 from ..content.query_encoding import encode_query
+from ..imports.optional_library import import_library
 from ..pages import metadata
 from ..pages.directives import header_directives, obey_nofollow, robot_names, robots_directives
 from ..pages.language import declared_language
@@ -16,8 +18,7 @@ from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse, collapse_each, collapse_long
 from ..urls.userinfo import parse_target
 from . import tree
-from .flatten import flattened
-from .main_content import main_content
+from .flatten import flatten
 
 # The attribute that holds the link, by element.
 _LINKS = {
@@ -73,7 +74,7 @@ def parse_markup(source: Source, utf8: bytes, charset: str, options: ParseOption
     """
     utf8 = without_subset(utf8)
     page = Page(charset=charset, body=utf8, directives=header_directives(source, options))
-    safe = flattened(utf8)
+    safe = flatten(utf8)
     hazardous = safe != utf8
     if hazardous:
         page.count("flattened")
@@ -105,7 +106,7 @@ class _Reader:
 
     def __init__(self, page: Page, markup: bytes, source: Source, options: ParseOptions) -> None:
         self.page = page
-        self._document = tree.parsed(markup)
+        self._document = tree.parse_tree(markup)
         self._may_have_base = _BASE.search(markup) is not None
         self._source = source
         self._page_schemes = (*_PAGE_SCHEMES, source.url.partition(":")[0] + ":")
@@ -133,7 +134,7 @@ class _Reader:
     def _read_elements(self) -> None:
         page, options = self.page, self._options
         hrefs, anchors = page.hrefs, page.anchors
-        links = _followed(options.outlinks_ignore_tags, options.form_use_action)
+        links = _link_attributes(options.outlinks_ignore_tags, options.form_use_action)
         is_plain = "a" in links
         nodes = tree.elements(self._document, links, options.headings, self._may_have_base)
         a_tag, tags = tree.A_ID, [node.tag_id for node in nodes]
@@ -257,26 +258,65 @@ class _Reader:
     def _resolve(self) -> None:
         page = self.page
         url = self._source.url
-        base = parse_target(self._encoded(self._base), url) if self._base else None
+        base = parse_target(self._encode_href(self._base), url) if self._base else None
         page.base = base if base and base.startswith(self._page_schemes) else url
         page.canonical = next(filter(None, map(self._target, self._canonicals)), None)
         for language, href in self._alternates.items():
-            if alternate := parse_target(self._encoded(href), page.base):
+            if alternate := parse_target(self._encode_href(href), page.base):
                 page.alternates[language] = alternate
         targets = ((self._target(href) if href else url, s) for href, s in self._refreshes)
         page.refresh = next(((target, s) for target, s in targets if target), None)
 
     def _target(self, href: str) -> str | None:
         """Returns the absolute URL of a canonical link or refresh, if it is that of a page."""
-        absolute = parse_target(self._encoded(href), self.page.base)
+        absolute = parse_target(self._encode_href(href), self.page.base)
         return absolute if absolute and absolute.startswith(self._page_schemes) else None
 
-    def _encoded(self, href: str) -> str:
+    def _encode_href(self, href: str) -> str:
         return encode_query(href.strip(), self.page.charset)
 
 
 @functools.lru_cache(maxsize=64)
-def _followed(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
+def _link_attributes(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
     """Returns the attribute that holds the link, by tag, of the elements that are followed."""
     without = {tag.strip().lower() for tag in ignored} | (set() if forms else {"form"})
     return {tag: attribute for tag, attribute in _LINKS.items() if tag not in without}
+
+
+def main_content(utf8: bytes) -> str | None:
+    """Returns the text of a page's main part, or None if none is found.
+
+    Needs trafilatura; without it there is none.
+
+    Args:
+        utf8: The page, as HTML in UTF-8.
+    """
+    extract = _extractor()
+    if extract is None:
+        return None
+    try:
+        text = extract(utf8)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - the text of the body remains
+        return None
+    return " ".join(text.split()) if text else None
+
+
+@functools.cache
+def _extractor() -> Callable[[bytes], str | None] | None:
+    trafilatura = import_library("trafilatura", "--text_of main")  # takes 0.5 s
+    if trafilatura is None:
+        return None
+    from lxml.html import HTMLParser, document_fromstring  # trafilatura needs lxml, too
+
+    # The package logs each page without a main part; nutbeam counts these pages instead.
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+
+    def extract(utf8: bytes) -> str | None:
+        # Made here, because it would guess at the encoding, and refuse pages without <html>.
+        tree = document_fromstring(utf8, parser=HTMLParser(encoding="utf-8"))
+        text: str | None = trafilatura.extract(tree, include_comments=False)
+        return text
+
+    return extract

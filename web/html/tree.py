@@ -23,12 +23,12 @@ _WITHOUT_EVENTS = 1
 _MAX_ANCESTORS = 64
 
 
-def parsed(body: bytes) -> LexborHTMLParser:
+def parse_tree(body: bytes) -> LexborHTMLParser:
     """Returns the tree of a document in UTF-8."""
     return LexborHTMLParser(body, options=_WITHOUT_EVENTS)
 
 
-A_ID = parsed(b"<a>").tags("a")[0].tag_id
+A_ID = parse_tree(b"<a>").tags("a")[0].tag_id
 
 
 def elements(

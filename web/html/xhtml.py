@@ -44,17 +44,17 @@ def parse_xhtml(source: Source, options: ParseOptions) -> Page:
     # Without the declarations first: what looks like an element in them is none.
     rewritten = _SECTION.sub(_as_html, without_subset(utf8))
     page = parse_markup(source, rewritten, charset, options)
-    if page.language is None and (found := _LANGUAGE.search(utf8, 0, _HEAD_BYTES)):
-        page.language = found[1].decode()
+    if page.language is None and (declared := _LANGUAGE.search(utf8, 0, _HEAD_BYTES)):
+        page.language = declared[1].decode()
     return page
 
 
-def _as_html(found: re.Match[bytes]) -> bytes:
-    if found["as_is"] is not None:
-        return found[0]
-    if found["cdata"] is not None:
-        return html.escape(found["cdata"].decode("utf-8", "replace"), quote=False).encode()
-    name = found["empty"]
+def _as_html(section: re.Match[bytes]) -> bytes:
+    if section["as_is"] is not None:
+        return section[0]
+    if section["cdata"] is not None:
+        return html.escape(section["cdata"].decode("utf-8", "replace"), quote=False).encode()
+    name = section["empty"]
     if name.lower() in _VOID:
-        return found[0]
-    return b"<%b%b></%b>" % (name, found["rest"], name)
+        return section[0]
+    return b"<%b%b></%b>" % (name, section["rest"], name)

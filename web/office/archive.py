@@ -16,8 +16,8 @@ from urllib.parse import unquote
 from ..content.charset import encoding_as_declared
 from ..pages.page import ParseFailed
 from ..pages.xml_events import START, XML_READ_BYTES, Attributes, Event, MalformedXml, xml_events
-from ..pages.xml_repair import repaired
-from .collected import Collected
+from ..pages.xml_repair import repair_pieces
+from .collector import Collector
 
 _MAX_ENTRIES = 10_000
 # Of all entries that are read, unpacked.
@@ -64,9 +64,11 @@ class Archive:
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
             raise ParseFailed("malformed") from error
         self._entries = {entry.filename: entry for entry in self._file.infolist()}
-        self._alike = {_alike(name): entry for name, entry in self._entries.items()}
+        self._comparable_entries = {
+            _comparable_name(name): entry for name, entry in self._entries.items()
+        }
         self.damaged: set[str] = set()
-        self._left = _MAX_BYTES
+        self._bytes_left = _MAX_BYTES
         _check_overlap(self._file.infolist())
 
     def __contains__(self, name: str) -> bool:
@@ -84,13 +86,13 @@ class Archive:
 
     def forgive(self, *names: str) -> None:
         """Forgets damage to entries that hold no text."""
-        self.damaged -= {_alike(name) for name in names}
+        self.damaged -= {_comparable_name(name) for name in names}
 
     def _note_damage(self, name: str) -> None:
-        self.damaged.add(_alike(name))
+        self.damaged.add(_comparable_name(name))
 
     def _entry(self, name: str) -> zipfile.ZipInfo | None:
-        return self._entries.get(name) or self._alike.get(_alike(name))
+        return self._entries.get(name) or self._comparable_entries.get(_comparable_name(name))
 
     def events(self, name: str | None) -> Iterator[Event]:
         """Yields the XML events of an entry up to a mistake, none if there is no such entry.
@@ -104,8 +106,8 @@ class Archive:
         if name is None or name not in self:
             return
         try:
-            for kind, local, attributes in xml_events(_repaired(self.stream(name))):
-                yield kind, local, _local(attributes) if attributes else attributes
+            for kind, local, attributes in xml_events(_repair_part(self.stream(name))):
+                yield kind, local, _local_attributes(attributes) if attributes else attributes
         except MalformedXml:
             self._note_damage(name)
 
@@ -137,46 +139,46 @@ class Archive:
         del unchecked.CRC  # or the last piece would be lost, which is checked here
         try:
             with self._file.open(unchecked) as stream:
-                yield from self._checked(stream, entry)
+                yield from self._check_pieces(stream, entry)
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError):
             self._note_damage(name)
 
-    def _checked(self, stream: IO[bytes], entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    def _check_pieces(self, stream: IO[bytes], entry: zipfile.ZipInfo) -> Iterator[bytes]:
         total = checksum = 0
         while piece := stream.read(XML_READ_BYTES):
             if not total and piece.startswith(_ARCHIVES):
                 raise ParseFailed("archive_nested")
             total += len(piece)
             checksum = zlib.crc32(piece, checksum)
-            self._left -= len(piece)
+            self._bytes_left -= len(piece)
             if total > _RATIO_MIN_BYTES and total > MAX_RATIO * entry.compress_size:
                 raise ParseFailed("archive_ratio")
-            if self._left < 0:
+            if self._bytes_left < 0:
                 raise ParseFailed("archive_size")
             yield piece
         if checksum != entry.CRC:
             self._note_damage(entry.filename)
 
 
-def _repaired(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _repair_part(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yields the pieces of a part; in UTF-8 with references that a strict parser accepts."""
     first = next(pieces, b"").lstrip(_BLANKS)
     whole = chain((first,), pieces)
     is_utf8 = b"\0" not in first and encoding_as_declared(first, None) == "utf-8"
-    return repaired(whole) if is_utf8 else whole
+    return repair_pieces(whole) if is_utf8 else whole
 
 
-def read_parts(archive: Archive, take: Callable[[Collected], object], collected: Collected) -> None:
+def read_parts(archive: Archive, take: Callable[[Collector], object], collector: Collector) -> None:
     """Reads the text of a document with a function, and records damage to its entries.
 
     Raises:
         ParseFailed: ``malformed``: there is damage, and no text.
     """
-    take(collected)
+    take(collector)
     if archive.damaged:
-        if not collected.has_text:
+        if not collector.has_text:
             raise ParseFailed("malformed") from KeyError(f"damaged: {min(archive.damaged)[:100]!r}")
-        collected.cut("damage")
+        collector.cut("damage")
 
 
 def entry_name(base: str, reference: str) -> str:
@@ -193,11 +195,11 @@ def entry_name(base: str, reference: str) -> str:
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(base), path)).lstrip("/")
 
 
-def _alike(name: str) -> str:
+def _comparable_name(name: str) -> str:
     return name.replace("\\", "/").removeprefix("./").lstrip("/").lower()
 
 
-def _local(attributes: Attributes) -> Attributes:
+def _local_attributes(attributes: Attributes) -> Attributes:
     local = {}
     for name, value in attributes.items():
         prefix, _, last = name.rpartition(":")

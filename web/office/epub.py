@@ -8,7 +8,7 @@ from ..html.xhtml import parse_xhtml
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from .archive import Archive, entry_name, read_parts
-from .collected import Collected
+from .collector import Collector
 from .properties import BOOK, read_properties
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
@@ -39,13 +39,13 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
         ParseFailed: ``encrypted``; it is no book, or exceeds a limit: see ``Archive``.
     """
     archive = Archive(source.body)
-    collected = Collected(source, options)
+    collector = Collector(source, options)
     named = _references(archive, _CONTAINER, "rootfile", "full-path")
     alike = (name for name in archive.names() if name.lower().endswith(_PACKAGE_END))
     package = next((name for name in (*named, *alike) if name in archive), None)
     if package is None:
         raise ParseFailed("malformed") from KeyError("no package document")
-    read_properties(archive, package, collected, BOOK)
+    read_properties(archive, package, collector, BOOK)
     chapters = _chapters(archive, package)
     locked = _references(archive, _ENCRYPTION, "CipherReference", "URI")
     if not set(locked).isdisjoint(chapters):  # fonts may be, as any reader can undo that
@@ -54,13 +54,15 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
     options = dataclasses.replace(options, text_with_title=False)
     archive.forgive(_CONTAINER, _ENCRYPTION)
     take = functools.partial(_read_chapters, archive, chapters, options)
-    return collected.read(read_parts, archive, take)
+    return collector.read(read_parts, archive, take)
 
 
 def _references(archive: Archive, part: str, element: str, attribute: str) -> list[str]:
     """Returns the archive entries to which an attribute of these elements refers."""
-    found = (names.get(attribute, "") for tag, names in archive.elements(part) if tag == element)
-    return [entry_name("", reference) for reference in found]
+    references = (
+        names.get(attribute, "") for tag, names in archive.elements(part) if tag == element
+    )
+    return [entry_name("", reference) for reference in references]
 
 
 def _chapters(archive: Archive, package: str) -> list[str]:
@@ -94,13 +96,13 @@ def _is_chapter(media_type: str, href: str) -> bool:
 
 
 def _read_chapters(
-    archive: Archive, names: list[str], options: ParseOptions, collected: Collected
+    archive: Archive, names: list[str], options: ParseOptions, collector: Collector
 ) -> None:
     for name in filter(archive.require, names):
         body = b"".join(archive.stream(name))
         chapter = parse_xhtml(Source("", body, "application/xhtml+xml"), options)
         for href, anchor in zip(chapter.hrefs, chapter.anchors, strict=True):
             if _ABSOLUTE.match(href):
-                collected.link(href, anchor)
-        collected.language(chapter.language or "")
-        collected.add(chapter.text + " ")
+                collector.link(href, anchor)
+        collector.language(chapter.language or "")
+        collector.add(chapter.text + " ")

@@ -5,10 +5,9 @@ import functools
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from .archive import Archive, read_parts
-from .collected import Collected
-from .ooxml_parts import relations_of
+from .collector import Collector
+from .ooxml_parts import read_words, relations_of
 from .ooxml_sheets import read_workbook
-from .ooxml_words import read_words
 from .properties import read_properties
 
 # Where programs put these parts; a damaged list of parts says nothing else.
@@ -29,38 +28,38 @@ def parse_office(source: Source, options: ParseOptions) -> Page:
         ParseFailed: It is no such document, or exceeds a limit: see ``Archive``.
     """
     archive = Archive(source.body)
-    collected = Collected(source, options)
+    collector = Collector(source, options)
     package = relations_of(archive, "")
     main = package.first.get("officeDocument") or next(filter(archive.__contains__, _USUAL), None)
     root = next((name for name, _ in archive.elements(main)), None)
     if main is None or root not in _READERS:
         raise ParseFailed("malformed") from KeyError(f"unknown main part {(main or '')[:100]!r}")
     properties = package.first.get("core-properties", _PROPERTIES)
-    read_properties(archive, properties, collected)
+    read_properties(archive, properties, collector)
     archive.forgive(properties)
-    return collected.read(read_parts, archive, functools.partial(_READERS[root], archive, main))
+    return collector.read(read_parts, archive, functools.partial(_READERS[root], archive, main))
 
 
-def _read_document(archive: Archive, main: str, collected: Collected) -> None:
+def _read_document(archive: Archive, main: str, collector: Collector) -> None:
     relations = relations_of(archive, main)
     styles = relations.first.get("styles", "")
     elements = archive.elements(styles)
     languages = (attributes.get("val", "") for name, attributes in elements if name == "lang")
-    collected.language(next(languages, ""))  # the first is that of the defaults
+    collector.language(next(languages, ""))  # the first is that of the defaults
     archive.forgive(styles)
     for part in (main, relations.first.get("footnotes"), relations.first.get("endnotes")):
-        read_words(archive, part, collected)
+        read_words(archive, part, collector)
 
 
-def _read_presentation(archive: Archive, main: str, collected: Collected) -> None:
+def _read_presentation(archive: Archive, main: str, collector: Collector) -> None:
     parts = relations_of(archive, main).inside
     elements = archive.elements(main)
     ids = (attributes.get(":id", "") for name, attributes in elements if name == "sldId")
     slides = (parts.get(id_, _USUAL_SLIDE.format(number)) for number, id_ in enumerate(ids, 1))
     for slide in dict.fromkeys(slides):  # no slide twice
         if archive.require(slide):
-            read_words(archive, slide, collected)
-            read_words(archive, relations_of(archive, slide).first.get("notesSlide"), collected)
+            read_words(archive, slide, collector)
+            read_words(archive, relations_of(archive, slide).first.get("notesSlide"), collector)
 
 
 _READERS = {

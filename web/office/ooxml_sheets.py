@@ -1,13 +1,16 @@
-"""Workbooks: the cells of all sheets, row by row; their text boxes and comments."""
+"""Workbooks: the cells of all sheets, row by row; their text boxes and comments.
 
+Dates are numbers of days that a cell's format shows as dates (ECMA-376 part 1, 18.8.30).
+"""
+
+import datetime
 import re
+from collections.abc import Callable, Iterable
 
-from ..pages.xml_events import CHARACTERS, END, START, Attributes
+from ..pages.xml_events import CHARACTERS, END, START, Attributes, Event
 from .archive import Archive
-from .collected import MAX_CHARS, Collected
-from .ooxml_dates import Shown, read_date_styles, shown_date
-from .ooxml_parts import relations_of
-from .ooxml_words import read_words
+from .collector import MAX_CHARS, Collector
+from .ooxml_parts import read_words, relations_of
 from .properties import without_escapes
 
 _FORMULA = re.compile(r'\s*(?:_xlfn\.)?HYPERLINK\(\s*"([^"]+)"', re.IGNORECASE)
@@ -19,9 +22,29 @@ _USUAL_SHARED, _USUAL_STYLES = "xl/sharedStrings.xml", "xl/styles.xml"
 _USUAL_SHEET = "xl/worksheets/sheet{}.xml"
 _TRUE = frozenset({"1", "on", "true"})
 _TRUTH = {"0": "FALSE", "1": "TRUE"}
+_MAX_FORMATS = 100_000
+# Text in quotes, escaped letters, gaps, colours and languages in brackets, but no counts of hours.
+_NO_LETTERS = re.compile(r"\"[^\"]*\"?|[\\_*].|\[(?!(?:h+|m+|s+)\])[^\]]*\]?", re.IGNORECASE)
+_ELAPSED = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
+_DATE, _TIME, _DATE_TIME, _HOURS = "yyyy", "h", "yyyy h", "[h]"
+# Formats that every workbook has, by number; from 27 on those of Chinese, Japanese and Korean.
+_BUILT_IN = {
+    **dict.fromkeys((14, 15, 16, 17, 27, 28, 29, 30, 31, 36, 50, 51, 52, 53, 54, 57, 58), _DATE),
+    **dict.fromkeys((18, 19, 20, 21, 32, 33, 34, 35, 45, 47, 55, 56), _TIME),
+    22: _DATE_TIME,
+    46: _HOURS,
+}
+_EPOCH, _EPOCH_1904 = datetime.datetime(1899, 12, 30), datetime.datetime(1904, 1, 1)
+# Workbooks have a 29 February 1900, so earlier days are counted from a day later.
+_FIRST_RIGHT_DAY = 61
+_END_OF_DAYS = 2_958_466  # 1 January 10000
+_DAY_S = 86_400
+_HALF_SECOND = 0.5 / _DAY_S
+
+DateFormat = Callable[[float], str]
 
 
-def read_workbook(archive: Archive, main: str, collected: Collected) -> None:
+def read_workbook(archive: Archive, main: str, collector: Collector) -> None:
     """Takes the names of the sheets, the values and links of their cells, text boxes and comments."""
     relations = relations_of(archive, main)
     if texts := relations.first.get("sharedStrings"):
@@ -37,45 +60,45 @@ def read_workbook(archive: Archive, main: str, collected: Collected) -> None:
         elif name == "workbookPr":
             is_1904 = attributes.get("date1904", "").lower() in _TRUE
     styles = archive.events(relations.first.get("styles", _USUAL_STYLES))
-    dates = read_date_styles(styles, is_1904)
+    date_formats = read_date_styles(styles, is_1904)
     for name, part in dict.fromkeys(sheets):  # no sheet twice
-        collected.add(f" {without_escapes(name)} ")
+        collector.add(f" {without_escapes(name)} ")
         if archive.require(part):
             around = relations_of(archive, part)
-            _Cells(collected, shared, dates, around.outside).read(archive, part)
-            read_words(archive, around.first.get("drawing"), collected)
+            _Cells(collector, shared, date_formats, around.outside).read(archive, part)
+            read_words(archive, around.first.get("drawing"), collector)
             # A copy for programs that know no threads begins with an explanation.
             comments = around.first.get("threadedComment") or around.first.get("comments")
-            _read_comments(archive, comments, collected)
+            _read_comments(archive, comments, collector)
 
 
-def _read_comments(archive: Archive, part: str | None, collected: Collected) -> None:
+def _read_comments(archive: Archive, part: str | None, collector: Collector) -> None:
     """Takes the comments on cells, without the names of their authors."""
     element, is_phonetic = "", False
     for kind, value, _ in archive.events(part):
         if kind == CHARACTERS:
             if element in ("t", "text") and not is_phonetic and not value.isspace():
-                collected.add(without_escapes(value))
+                collector.add(without_escapes(value))
             continue
         element = value if kind == START else ""
         if value == "rPh":
             is_phonetic = kind == START
         elif kind == END and value in ("comment", "threadedComment"):
-            collected.add(" ")
+            collector.add(" ")
 
 
 def _shared_texts(archive: Archive, part: str | None) -> list[str]:
     """Returns the texts that cells refer to by number."""
     texts: list[str] = []
     pieces: list[str] = []
-    left = MAX_CHARS
+    chars_left = MAX_CHARS
     element = ""
     phonetic = False
     for kind, value, _ in archive.events(part):
         if kind == CHARACTERS:
             if element == "t" and not phonetic:
                 pieces.append(value)
-                left -= len(value)
+                chars_left -= len(value)
             continue
         element = value if kind == START else ""
         if value == "rPh":
@@ -83,7 +106,7 @@ def _shared_texts(archive: Archive, part: str | None) -> list[str]:
         elif value == "si" and kind == END:
             texts.append(without_escapes("".join(pieces)))
             pieces = []
-        if len(texts) > _MAX_SHARED or left < 0:
+        if len(texts) > _MAX_SHARED or chars_left < 0:
             break
     return texts
 
@@ -93,14 +116,14 @@ class _Cells:
 
     def __init__(
         self,
-        collected: Collected,
+        collector: Collector,
         shared: list[str],
-        dates: dict[str, Shown],
+        date_formats: dict[str, DateFormat],
         outside: dict[str, str],
     ) -> None:
-        self._collected = collected
+        self._collector = collector
         self._shared = shared
-        self._dates = dates
+        self._date_formats = date_formats
         self._outside = dict(outside)
         # Texts by cell, as links come after the cells that they are at.
         self._texts: dict[str, str] = {}
@@ -124,11 +147,11 @@ class _Cells:
             elif value == "rPh":
                 self._is_phonetic = kind == START
             elif value == "row" and kind == END:
-                self._collected.add(" ")
+                self._collector.add(" ")
             elif value == "hyperlink" and kind == START:
                 self._link(attributes)
         for target in self._outside.values():  # at no cell
-            self._collected.link(target)
+            self._collector.link(target)
 
     def _text(self, element: str, text: str) -> None:
         if element == "f":
@@ -139,7 +162,7 @@ class _Cells:
     def _link(self, attributes: Attributes) -> None:
         target = self._outside.pop(attributes.get(":id", ""), "")
         cell = attributes.get("ref", "").partition(":")[0]
-        self._collected.link(target, self._texts.get(cell) or attributes.get("display", ""))
+        self._collector.link(target, self._texts.get(cell) or attributes.get("display", ""))
 
     def _take_cell(self) -> None:
         text, kind = "".join(self._value), self._cell.get("t")
@@ -151,11 +174,86 @@ class _Cells:
             text = _TRUTH.get(text, text)
         elif kind in ("str", "inlineStr"):
             text = without_escapes(text)
-        elif kind in (None, "n") and (shown := self._dates.get(self._cell.get("s", ""))):
-            text = shown_date(text, shown)
+        elif kind in (None, "n") and (
+            date_format := self._date_formats.get(self._cell.get("s", ""))
+        ):
+            text = date_text(text, date_format)
         if formula := _FORMULA.match(self._formula):
-            self._collected.link(formula[1], text)
+            self._collector.link(formula[1], text)
         if text:
             if self._outside and len(self._texts) < _MAX_LINKED_CELLS:
                 self._texts[self._cell.get("r", "")] = text
-            self._collected.add(text + " ")
+            self._collector.add(text + " ")
+
+
+def read_date_styles(events: Iterable[Event], is_1904: bool) -> dict[str, DateFormat]:
+    """Returns how numbers are shown as dates, by the style of a cell that has a date format.
+
+    Args:
+        events: The events of the part with styles.
+        is_1904: Whether days are counted from 1904, as in workbooks of old Macintoshes.
+    """
+    formats: dict[str, str] = {str(number): code for number, code in _BUILT_IN.items()}
+    styles: dict[str, DateFormat] = {}
+    in_cells, number = False, 0
+    for kind, name, attributes in events:
+        if name == "cellXfs":
+            in_cells = kind == START
+        elif name == "numFmt" and kind == START and len(formats) < _MAX_FORMATS:
+            formats[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
+        elif name == "xf" and kind == END and in_cells:
+            number += 1
+        elif name == "xf" and in_cells and len(styles) < _MAX_FORMATS:
+            date_format = _date_format(formats.get(attributes.get("numFmtId", ""), ""), is_1904)
+            if date_format is not None:
+                styles[str(number)] = date_format
+    return styles
+
+
+def date_text(value: str, date_format: DateFormat) -> str:
+    """Returns the date that the value of a cell is; the value itself if it is none.
+
+    >>> date_text("46024.4375", _date_format("d/m/yy h:mm", False))
+    '2026-01-02 10:30:00'
+    >>> date_text("1.5", _date_format("[h]:mm", False)), date_text("x", _date_format("d", False))
+    ('36:00:00', 'x')
+    """
+    try:
+        days = float(value)
+    except ValueError:
+        return value
+    return date_format(days) if 0 <= days < _END_OF_DAYS - _HALF_SECOND else value
+
+
+def _date_format(code: str, is_1904: bool) -> DateFormat | None:
+    """Returns how a format shows a number, or None if not as a date."""
+    if code.lower() == "general":
+        return None
+    first = _NO_LETTERS.sub("", code).partition(";")[0].lower()
+    if _ELAPSED.search(first):
+        return _hours_text
+    has_time = "h" in first or "s" in first
+    has_date = "y" in first or "d" in first or ("m" in first and not has_time)
+    if not has_date:
+        return _time_of_day if has_time else None
+    form = "%Y-%m-%d %H:%M:%S" if has_time else "%Y-%m-%d"
+    return lambda days: _moment(days, is_1904).strftime(form)
+
+
+def _moment(days: float, is_1904: bool) -> datetime.datetime:
+    if is_1904:
+        return _EPOCH_1904 + datetime.timedelta(seconds=round(days * _DAY_S))
+    shift = 1 if days < _FIRST_RIGHT_DAY - 1 else 0
+    return _EPOCH + datetime.timedelta(days=shift, seconds=round(days * _DAY_S))
+
+
+def _time_of_day(days: float) -> str:
+    return _clock_text(round(days % 1 * _DAY_S) % _DAY_S)
+
+
+def _hours_text(days: float) -> str:
+    return _clock_text(round(days * _DAY_S))
+
+
+def _clock_text(seconds: int) -> str:
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"

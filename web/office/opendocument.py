@@ -6,7 +6,7 @@ from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START
 from .archive import Archive, read_parts
-from .collected import Collected
+from .collector import Collector
 from .properties import read_properties
 
 _CONTENT, _META, _MANIFEST = "content.xml", "meta.xml", "META-INF/manifest.xml"
@@ -29,35 +29,35 @@ def parse_opendocument(source: Source, options: ParseOptions) -> Page:
         ParseFailed: ``encrypted``; it is no such document, or exceeds a limit: see ``Archive``.
     """
     archive = Archive(source.body)
-    collected = Collected(source, options)
+    collector = Collector(source, options)
     if any(name == "encryption-data" for name, _ in archive.elements(_MANIFEST)):
         raise ParseFailed("encrypted")
     if _CONTENT not in archive:
         raise ParseFailed("malformed") from KeyError(f"no entry {_CONTENT}")
-    read_properties(archive, _META, collected)
+    read_properties(archive, _META, collector)
     archive.forgive(_META, _MANIFEST)
-    return collected.read(read_parts, archive, functools.partial(_read_content, archive))
+    return collector.read(read_parts, archive, functools.partial(_read_content, archive))
 
 
-def _read_content(archive: Archive, collected: Collected) -> None:
+def _read_content(archive: Archive, collector: Collector) -> None:
     left_out = paragraphs = 0
     links: list[tuple[str, int]] = []  # target, and where the text of the link begins
     for kind, value, attributes in archive.events(_CONTENT):
         if kind == CHARACTERS:
             if paragraphs and not left_out:
-                collected.add(value)
+                collector.add(value)
         elif value in _LEFT_OUT:
             left_out += kind
         elif value in _PARAGRAPHS:
             paragraphs += kind
-            collected.add(" ")
+            collector.add(" ")
         elif value in _INSERTED or (value in _GAPS and paragraphs and kind == START):
-            collected.add(" ")
+            collector.add(" ")
         elif value == "a" and kind == START:
-            links.append((_outward(attributes.get("href", "")), collected.mark()))
+            links.append((_outward(attributes.get("href", "")), collector.mark()))
         elif value == "a":
             target, begin = links.pop()
-            collected.link(target, collected.since(begin))
+            collector.link(target, collector.since(begin))
 
 
 def _outward(href: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from .collected import Collected
+from .collector import Collector
 from .xmp import read_xmp
 
 if TYPE_CHECKING:
@@ -41,15 +41,15 @@ def parse_pdf(source: Source, options: ParseOptions) -> Page:
         NoParser: ``no_pypdfium2``: it is not installed.
         ParseFailed: ``encrypted`` (with a password that is not empty), ``malformed``.
     """
-    collected = Collected(source, options)
-    with _opened(source.body) as document:
-        _read_information(document, collected)
-        _add_xmp(source.body, collected)
-        return collected.read(_read_pages, document, options.pdf_max_pages)
+    collector = Collector(source, options)
+    with _open_document(source.body) as document:
+        _read_information(document, collector)
+        _add_xmp(source.body, collector)
+        return collector.read(_read_pages, document, options.pdf_max_pages)
 
 
 @contextlib.contextmanager
-def _opened(body: bytes) -> Iterator["PdfDocument"]:
+def _open_document(body: bytes) -> Iterator["PdfDocument"]:
     try:
         from pypdfium2 import PdfDocument, PdfiumError, raw
     except ModuleNotFoundError as error:
@@ -66,15 +66,15 @@ def _opened(body: bytes) -> Iterator["PdfDocument"]:
         yield document
 
 
-def _read_information(document: "PdfDocument", collected: Collected) -> None:
+def _read_information(document: "PdfDocument", collector: Collector) -> None:
     from pypdfium2 import raw
 
-    collected.title(_information(document, "Title"))
+    collector.title(_information(document, "Title"))
     for name, meta in _METAS.items():
-        collected.meta(meta, _information(document, name))
+        collector.meta(meta, _information(document, name))
     units = (raw.FPDF_WCHAR * _MAX_LANGUAGE_CHARS)()
     if raw.FPDFCatalog_GetLanguage(document, units, len(units)) <= len(units):
-        collected.language(bytes(units).decode("utf-16-le", "replace").partition("\0")[0])
+        collector.language(bytes(units).decode("utf-16-le", "replace").partition("\0")[0])
 
 
 def _information(document: "PdfDocument", name: str) -> str:
@@ -87,23 +87,23 @@ def _information(document: "PdfDocument", name: str) -> str:
     return buffer.raw.decode("utf-16-le", "replace")
 
 
-def _add_xmp(body: bytes, collected: Collected) -> None:
+def _add_xmp(body: bytes, collector: Collector) -> None:
     """Takes from the XMP what the document information does not say."""
-    page = collected.page
+    page = collector.page
     if page.title and page.language and set(_METAS.values()) <= page.metas.keys():
         return
     information = frozenset(page.metas)
     for name, values in read_xmp(body).items():
         if name == "title":
-            collected.title(values[0])
+            collector.title(values[0])
         elif name == "language":
-            collected.language(values[0])
+            collector.language(values[0])
         elif name not in information:
             for value in values:
-                collected.meta(name, value)
+                collector.meta(name, value)
 
 
-def _read_pages(document: "PdfDocument", max_pages: int, collected: Collected) -> None:
+def _read_pages(document: "PdfDocument", max_pages: int, collector: Collector) -> None:
     """Reads pages up to a limit; broken pages are skipped.
 
     Raises:
@@ -122,23 +122,23 @@ def _read_pages(document: "PdfDocument", max_pages: int, collected: Collected) -
             if bad == read or bad == number + 1 == _MAX_BAD_PAGES:
                 raise ParseFailed("malformed") from error
             if bad > _MAX_BAD_PAGES:
-                return collected.cut("bad_pages")
+                return collector.cut("bad_pages")
             continue
         with contextlib.closing(page):
-            _take_links(document, page, collected)
-            _take_text(page, collected)
-            _take_form(document, page, collected)
+            _take_links(document, page, collector)
+            _take_text(page, collector)
+            _take_form(document, page, collector)
     if not pages:
         raise ParseFailed("malformed") from ValueError("it has no pages")
     if read < pages:
-        collected.cut("pages")
+        collector.cut("pages")
 
 
-def _take_text(page: "PdfPage", collected: Collected) -> None:
+def _take_text(page: "PdfPage", collector: Collector) -> None:
     with contextlib.closing(page.get_textpage()) as text:
         # Text beyond the edge of its page counts, too.
-        found = text.get_text_range(errors="replace")
-    collected.add(_KEPT_HYPHEN.sub("-", found).replace(_HYPHEN, "") + " ")
+        page_text = text.get_text_range(errors="replace")
+    collector.add(_KEPT_HYPHEN.sub("-", page_text).replace(_HYPHEN, "") + " ")
 
 
 def _begin_form(document: "PdfDocument") -> None:
@@ -148,7 +148,7 @@ def _begin_form(document: "PdfDocument") -> None:
         document.init_forms()
 
 
-def _take_form(document: "PdfDocument", page: "PdfPage", collected: Collected) -> None:
+def _take_form(document: "PdfDocument", page: "PdfPage", collector: Collector) -> None:
     """Takes the values that somebody has filled in; they are no text of the page."""
     from pypdfium2 import raw
 
@@ -161,7 +161,7 @@ def _take_form(document: "PdfDocument", page: "PdfPage", collected: Collected) -
         if annotation and raw.FPDFAnnot_GetFormFieldType(form, annotation) in shown:
             is_secret = raw.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD
             if not is_secret:
-                collected.add(_field_value(form, annotation) + " ")
+                collector.add(_field_value(form, annotation) + " ")
         raw.FPDFPage_CloseAnnot(annotation)
 
 
@@ -174,7 +174,7 @@ def _field_value(form: Any, annotation: Any) -> str:
     return bytes(units).decode("utf-16-le", "replace").partition("\0")[0]
 
 
-def _take_links(document: "PdfDocument", page: "PdfPage", collected: Collected) -> None:
+def _take_links(document: "PdfDocument", page: "PdfPage", collector: Collector) -> None:
     from pypdfium2 import raw
 
     place, link = ctypes.c_int(0), raw.FPDF_LINK()
@@ -184,7 +184,7 @@ def _take_links(document: "PdfDocument", page: "PdfPage", collected: Collected) 
         action = raw.FPDFLink_GetAction(link)
         if action and raw.FPDFAction_GetType(action) == raw.PDFACTION_URI:
             # PDFium puts the base of the catalog before a URI without a scheme.
-            collected.link(_uri(raw.FPDFAction_GetURIPath, document, action))
+            collector.link(_uri(raw.FPDFAction_GetURIPath, document, action))
 
 
 def _uri(get: Callable[..., int], *of: Any) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ..pages.xml_events import CHARACTERS, END, START
 from .archive import Archive
-from .collected import Collected
+from .collector import Collector
 
 # The elements of OOXML's core properties and of OpenDocument's meta.xml, and the metadata they are.
 OFFICE = {
@@ -38,7 +38,7 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def read_properties(
-    archive: Archive, part: str | None, collected: Collected, metas: Mapping[str, str] = OFFICE
+    archive: Archive, part: str | None, collector: Collector, metas: Mapping[str, str] = OFFICE
 ) -> None:
     """Takes title and language, and the metadata of elements by their names, if the part exists."""
     element = text = ""
@@ -50,9 +50,9 @@ def read_properties(
         elif kind == END and value == element:
             text = without_escapes(text) if metas is OFFICE else text
             if element == "title":
-                collected.title(text)
+                collector.title(text)
             elif element == "language":
-                collected.language(text)
+                collector.language(text)
             else:
-                collected.meta(metas[element], text)
+                collector.meta(metas[element], text)
             element = ""

@@ -43,12 +43,12 @@ def read_xmp(body: bytes) -> dict[str, list[str]]:
     values: dict[str, list[str]] = {}
     # What comes before a mistake counts.
     with contextlib.suppress(ParseFailed):
-        for name, value, language in _values(_of_catalog(body) or _last_packet(body)):
-            known = values.setdefault(name, [])
-            if name in _IN_LANGUAGES and known:
-                values[name] = [value] if language == _DEFAULT_LANGUAGE else known
-            elif len(known) < _MAX_VALUES:
-                known.append(value)
+        for name, value, language in _values(_packet_of_catalog(body) or _last_packet(body)):
+            field_values = values.setdefault(name, [])
+            if name in _IN_LANGUAGES and field_values:
+                values[name] = [value] if language == _DEFAULT_LANGUAGE else field_values
+            elif len(field_values) < _MAX_VALUES:
+                field_values.append(value)
     return values
 
 
@@ -72,7 +72,7 @@ def _values(packet: bytes) -> Iterator[tuple[str, str, str]]:
             field = ""
 
 
-def _of_catalog(body: bytes) -> bytes:
+def _packet_of_catalog(body: bytes) -> bytes:
     """Returns the stream that the last visible catalog names, unpacked; else nothing."""
     catalogs = list(_CATALOG.finditer(body))
     if not catalogs:

@@ -31,8 +31,10 @@ def declared_language(*declarations: str | None) -> str | None:
     >>> declared_language(None, " ", "de, en")
     'de, en'
     """
-    found = [shown for declared in declarations if declared and (shown := _shown(declared))]
-    return next(filter(language_code, found), found[0] if found else None)
+    names = [
+        shown for declared in declarations if declared and (shown := _short_declaration(declared))
+    ]
+    return next(filter(language_code, names), names[0] if names else None)
 
 
 def language_code(declared: str) -> str | None:
@@ -47,12 +49,12 @@ def language_code(declared: str) -> str | None:
     """
     if len(declared) > _MAX_DECLARED_CHARS:
         return None
-    known, name = _codes(), " ".join(declared.lower().split())
-    if name in known:
-        return known[name]
+    codes, name = _codes(), " ".join(declared.lower().split())
+    if name in codes:
+        return codes[name]
     tags = (_SUBTAGS.split(word, maxsplit=1)[0] for word in _BETWEEN.split(name))
-    found = {known[tag] for tag in tags if tag in known}
-    return found.pop() if len(found) == 1 else None
+    codes_of_tags = {codes[tag] for tag in tags if tag in codes}
+    return codes_of_tags.pop() if len(codes_of_tags) == 1 else None
 
 
 def settle_language(page: Page) -> None:
@@ -60,10 +62,10 @@ def settle_language(page: Page) -> None:
     declared = page.language
     page.language = language_code(declared) if declared else None
     if declared and declared != page.language:
-        page.metas["language_declared"] = _shown(declared)
+        page.metas["language_declared"] = _short_declaration(declared)
 
 
-def _shown(declared: str) -> str:
+def _short_declaration(declared: str) -> str:
     return " ".join(declared[: 2 * _MAX_DECLARED_CHARS].split())[: _MAX_DECLARED_CHARS + 1]
 
 
@@ -92,7 +94,7 @@ def _identifier() -> "LanguageIdentifier | None":
     langid = import_library("py3langid.langid", "--detect_language")
     if langid is None:
         return None
-    made: LanguageIdentifier = langid.LanguageIdentifier.from_model_file(  # takes 0.5 s
+    identifier: LanguageIdentifier = langid.LanguageIdentifier.from_model_file(  # takes 0.5 s
         langid.MODEL_FILE, norm_probs=True, min_confidence=_MIN_CONFIDENCE
     )
-    return made
+    return identifier

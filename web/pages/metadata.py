@@ -39,16 +39,16 @@ def parse_refresh(content: str) -> tuple[str, int] | None:
     >>> parse_refresh("now") is None
     True
     """
-    found = _REFRESH.match(content)
-    if not found:
+    refresh = _REFRESH.match(content)
+    if not refresh:
         return None
-    return (found[2] or found[3] or found[4] or "").strip(), int(found[1] or 0)
+    return (refresh[2] or refresh[3] or refresh[4] or "").strip(), int(refresh[1] or 0)
 
 
 def add_meta(page: Page, name: str, content: str) -> None:
     """Keeps the first meta element of a name, if it is one of those that are kept."""
-    kept = name in _METAS or (len(name) < 100 and name.startswith(_META_PREFIXES))
-    if kept and len(page.metas) < _MAX_METAS:
+    is_stored = name in _METAS or (len(name) < 100 and name.startswith(_META_PREFIXES))
+    if is_stored and len(page.metas) < _MAX_METAS:
         page.metas.setdefault(name, " ".join(content[:_MAX_META_CHARS].split()))
 
 
@@ -71,14 +71,16 @@ def add_json_ld(page: Page, block: str) -> None:
         page.count("json_ld_too_long")
 
 
-def add_alternate(page: Page, found: dict[str, str], attributes: Mapping[str, str | None]) -> None:
+def add_alternate(
+    page: Page, alternates: dict[str, str], attributes: Mapping[str, str | None]
+) -> None:
     """Adds a ``link rel=alternate hreflang`` to the links by language; the first of each counts."""
     language = (attributes.get("hreflang") or "").strip().lower().replace("_", "-")
     href = (attributes.get("href") or "").strip()
-    if not href or not _HREFLANG.fullmatch(language) or language in found:
+    if not href or not _HREFLANG.fullmatch(language) or language in alternates:
         return
-    if len(found) < _MAX_ALTERNATES and len(href) <= _MAX_URL_CHARS:
-        found[language] = href
+    if len(alternates) < _MAX_ALTERNATES and len(href) <= _MAX_URL_CHARS:
+        alternates[language] = href
     else:
         page.count("too_many_alternates")
 
@@ -102,15 +104,15 @@ def metadata_of(page: Page) -> dict[str, str]:
     >>> metadata_of(page)
     {'h1': 'A', 'h2': 'B\\nC', 'json-ld': '{}', 'json-ld:2': '[]'}
     """
-    found: dict[str, Any] = {name: mask_users(value) for name, value in page.metas.items()}
+    metadata: dict[str, Any] = {name: mask_users(value) for name, value in page.metas.items()}
     if page.canonical:
-        found["canonical"] = page.canonical
+        metadata["canonical"] = page.canonical
     for language, url in page.alternates.items():
-        found[f"hreflang:{language}"] = url
+        metadata[f"hreflang:{language}"] = url
     headings: dict[str, list[str]] = {}
     for tag, text in page.headings:
         headings.setdefault(tag, []).append(text)
-    found.update((tag, "\n".join(texts)) for tag, texts in headings.items())
+    metadata.update((tag, "\n".join(texts)) for tag, texts in headings.items())
     for number, block in enumerate(page.json_ld, 1):
-        found["json-ld" if number == 1 else f"json-ld:{number}"] = mask_users(block)
-    return found
+        metadata["json-ld" if number == 1 else f"json-ld:{number}"] = mask_users(block)
+    return metadata

@@ -48,8 +48,8 @@ class Source:
 
     def header(self, name: str) -> str | None:
         """Returns the values of a header joined by commas, or None without one."""
-        found = [value for key, value in self.headers if key == name]
-        return ", ".join(found) if found else None
+        values = [value for key, value in self.headers if key == name]
+        return ", ".join(values) if values else None
 
 
 @dataclasses.dataclass(slots=True)

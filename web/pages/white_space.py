@@ -25,9 +25,9 @@ def collapse_long(text: str) -> str:
             text = text.replace(space, " ")
     chars = np.frombuffer(text.encode("utf-8", "replace").translate(_SPACES), np.uint8)
     spaces = chars == ord(" ")
-    kept = np.ones(len(chars), np.bool_)
-    np.logical_not(spaces[1:] & spaces[:-1], out=kept[1:])
-    return np.compress(kept, chars).tobytes().decode().strip(" ")
+    is_needed = np.ones(len(chars), np.bool_)
+    np.logical_not(spaces[1:] & spaces[:-1], out=is_needed[1:])
+    return np.compress(is_needed, chars).tobytes().decode().strip(" ")
 
 
 def collapse_each(texts: list[str]) -> list[str]:

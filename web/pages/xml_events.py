@@ -1,6 +1,13 @@
-"""Reads XML as events, from start to end: no entities, no network, no tree."""
+"""Reads XML as events, from start to end: no entities, no network, no tree.
 
-from collections.abc import Iterable, Iterator
+``xml_events`` is strict. ``soup_events`` reads mark-up that no XML parser accepts, such as feeds with
+tags left open or crossed.
+"""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from html.entities import html5
 from itertools import chain
 from typing import Any
@@ -8,7 +15,7 @@ from xml.parsers import expat
 
 from ..content.xml_start import BLANKS, without_junk
 from .page import ParseFailed
-from .xml_repair import repaired
+from .xml_repair import repair_pieces, repair_text
 
 # Expat keeps some bytes for each open element; a reader may keep more.
 MAX_DEPTH = 5_000
@@ -22,6 +29,21 @@ Attributes = dict[str, str]
 # START, name, attributes; END, name, nothing; TEXT, a piece of text, nothing.
 Event = tuple[int, str, Attributes]
 NO_ATTRIBUTES: Attributes = {}
+# Possessive and bounded: one pass, however broken the mark-up is.
+_TOKEN = re.compile(
+    r"<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
+    r"|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)"
+    r"|(?P<declaration><!)[^<>]*+>?"
+    r"|</(?P<end>[A-Za-z_][\w:.-]{0,199}+)[^<>]*+>"
+    r"|<(?P<start>[A-Za-z_][\w:.-]{0,199}+)"
+    r"(?P<attributes>(?:[^<>\"'/]|\"[^\"<]{0,4096}\"|'[^'<]{0,4096}'|/(?!>))*+)(?P<empty>/?)>"
+    r"|(?P<text>[^<]++|<+(?=<)|<)",
+    re.DOTALL,
+)
+_ATTRIBUTE = re.compile(
+    r"(?<![\w:.-])([A-Za-z_][\w:.-]{0,199}+)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++))"
+)
+_ENTITY = "<!entity"
 
 
 class MalformedXml(ParseFailed):
@@ -46,7 +68,7 @@ def text_events(text: str, prefixes: bool = False) -> Iterator[Event]:
     """
     body = without_junk(text.lstrip(BLANKS).encode("utf-8", "replace"))
     pieces = (body[at : at + XML_READ_BYTES] for at in range(0, len(body), XML_READ_BYTES))
-    return xml_events(repaired(pieces), "utf-8", prefixes)
+    return xml_events(repair_pieces(pieces), "utf-8", prefixes)
 
 
 def xml_events(
@@ -142,3 +164,68 @@ def _refuse_entity(name: str, is_parameter: bool, value: str | None, *_: Any) ->
 def _refuse_default(element: str, name: str, kind: str, default: str | None, *_: Any) -> None:
     if default is not None:
         raise ParseFailed("xml_entities")
+
+
+def soup_events(
+    text: str, ends_at_next: Collection[str] = (), next_names: Collection[str] = ()
+) -> Iterator[Event]:
+    """Yields the events of a decoded document, whatever its mistakes are.
+
+    An end tag ends the elements within its element, too. One without a start tag is left out.
+    What no tag can be is text. Names keep their prefixes.
+
+    Args:
+        text: The document.
+        ends_at_next: Names in lower case of elements that end at the start of one of
+            ``next_names``, if they are still open.
+        next_names: Names in lower case.
+
+    Raises:
+        ParseFailed: ``xml_entities``: the document declares entities. ``too_complex``: over 5,000
+            elements are open at once.
+
+    >>> [event[:2] for event in soup_events("<a><B>x & y</a></c>")]
+    [(1, 'a'), (1, 'B'), (0, 'x & y'), (-1, 'B'), (-1, 'a')]
+    """
+    names: list[tuple[str, str]] = []  # of open elements: in lower case, and as they stand there
+    open_names: Counter[str] = Counter()
+    for token in _TOKEN.finditer(repair_text(text)):
+        kind = token.lastgroup
+        if kind == "text":
+            piece = token[0]
+            yield CHARACTERS, html.unescape(piece) if "&" in piece else piece, NO_ATTRIBUTES
+        elif kind == "empty":  # the last group of a start tag
+            _, _, _, name, said, empty, _ = token.groups()
+            lower = name.lower()
+            if names and names[-1][0] in ends_at_next and lower in next_names:
+                open_names[names[-1][0]] -= 1
+                yield END, names.pop()[1], NO_ATTRIBUTES
+            yield START, name, _attributes(said) if said else NO_ATTRIBUTES
+            if empty:
+                yield END, name, NO_ATTRIBUTES
+                continue
+            names.append((lower, name))
+            open_names[lower] += 1
+            if len(names) > MAX_DEPTH:
+                raise ParseFailed("too_complex")
+        elif kind == "end":
+            end = token["end"].lower()
+            while open_names[end]:
+                lower, name = names.pop()
+                open_names[lower] -= 1
+                yield END, name, NO_ATTRIBUTES
+                if lower == end:
+                    break
+        elif kind == "cdata":
+            yield CHARACTERS, token["cdata"], NO_ATTRIBUTES
+        elif kind == "declaration" and token[0].lower().startswith(_ENTITY):
+            raise ParseFailed("xml_entities")
+    for _, name in reversed(names):
+        yield END, name, NO_ATTRIBUTES
+
+
+def _attributes(text: str) -> Attributes:
+    return {
+        name: html.unescape(double or single or bare)
+        for name, double, single, bare in _ATTRIBUTE.findall(text)
+    }

@@ -47,7 +47,7 @@ def without_controls(piece: bytes) -> bytes:
     return piece
 
 
-def repaired(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def repair_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yields the pieces of a document in UTF-8, with references that a strict parser accepts.
 
     An ``&`` that begins no reference stands for itself, as does one before a name that HTML does not
@@ -56,7 +56,7 @@ def repaired(pieces: Iterable[bytes]) -> Iterator[bytes]:
     to numbers that are no characters, and control characters, are dropped. References to the numbers
     128 to 159 become the characters of windows-1252, as in HTML.
 
-    >>> b"".join(repaired([b"<a>R&D &#55357;&#", b"56832;&#0; &nbsp;&lt;</a>"])).decode()
+    >>> b"".join(repair_pieces([b"<a>R&D &#55357;&#", b"56832;&#0; &nbsp;&lt;</a>"])).decode()
     '<a>R&amp;D 😀 \\xa0&lt;</a>'
     """
     waiting, in_cdata, replacement = b"", False, _replacement
@@ -71,21 +71,21 @@ def repaired(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield _repair(waiting, in_cdata, replacement)
 
 
-def repaired_text(text: str) -> str:
-    """Returns a document as ``repaired`` yields it."""
-    return b"".join(repaired([text.encode("utf-8", "replace")])).decode("utf-8", "replace")
+def repair_text(text: str) -> str:
+    """Returns a document as ``repair_pieces`` yields it."""
+    return b"".join(repair_pieces([text.encode("utf-8", "replace")])).decode("utf-8", "replace")
 
 
-def joined_surrogates(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """Returns HTML in which two references to the halves of a character are that character.
 
-    >>> joined_surrogates("&#55357;&#56832; &#xD83D;&#xDE00; &#55357; &lt;")
+    >>> join_surrogates("&#55357;&#56832; &#xD83D;&#xDE00; &#55357; &lt;")
     '😀 😀 &#55357; &lt;'
     """
-    return _HALVES.sub(_joined_halves, text) if "&#" in text else text
+    return _HALVES.sub(_join_halves, text) if "&#" in text else text
 
 
-def _joined_halves(match: re.Match[str]) -> str:
+def _join_halves(match: re.Match[str]) -> str:
     high, low = (int(said[1:], 16) if said[0] in "xX" else int(said) for said in match.groups())
     if 0xD800 <= high < 0xDC00 <= low < 0xE000:
         return chr(0x10000 + (high - 0xD800 << 10) + low - 0xDC00)

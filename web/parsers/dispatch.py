@@ -1,20 +1,21 @@
-"""Chooses the parser for a document."""
+"""Chooses the parser for a document; unpacks documents in gzip files, such as sitemap.xml.gz."""
 
 import dataclasses
 import functools
 import importlib
 import re
+import zlib
 from collections.abc import Callable
 from typing import cast
 
 from ..content.charset import is_text
-from ..content.content_type import ATOM, RSS, SITEMAP, SITEMAP_INDEX, sniff
+from ..content.content_type import ATOM, RSS, SITEMAP, SITEMAP_INDEX, sniff, type_of_name
+from ..content.gzip_members import unpack_gzip
 from ..content.xml_start import without_junk
 from ..pages.language import detect_language, settle_language
 from ..pages.metadata import TYPE_FOUND
 from ..pages.page import NoParser, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from .gzipped import GZIP, unpacked_document
 
 _Parser = Callable[[Source, ParseOptions], Page]
 
@@ -54,6 +55,11 @@ _OF_PATTERNS = {
 }
 _PLACES = (_OF_TEXTS, _OF_BINARIES, _OF_PATTERNS)
 MODULES_OF_PARSERS = frozenset(module for places in _PLACES for module, _ in places.values())
+# sitemaps.org: 50 MiB when unpacked.
+MAX_UNPACKED_BYTES = 50 << 20
+_FIRST_BYTES = 65_536
+_GZIP = "application/gzip"
+_NAME = re.compile(r"([^/?#]*)\.gz(?:ip)?(?:[?#].*)?\Z", re.IGNORECASE)
 
 
 def parse_document(source: Source, options: ParseOptions) -> Page:
@@ -66,15 +72,15 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
     Raises:
         NoParser: No parser takes the type.
         ParseFailed: The parser fails, or ``not_text``: the type is a text type, and the body is not
-            text. For documents in gzip files also as ``unpacked_document``.
+            text. ``malformed_gzip``, ``too_large``: see ``_unpack_document``.
 
     >>> parse_document(Source("http://example.com/", b"<title>T</title>"), ParseOptions()).title
     'T'
     """
     declared_type = (source.content_type or "").partition(";")[0].strip().lower()
     mime = found_type = sniff(source.body, source.content_type)
-    if mime == GZIP:
-        source = unpacked_document(source, _has_own_parser)
+    if mime == _GZIP:
+        source = _unpack_document(source)
         mime = sniff(source.body, source.content_type)
     parser, reads_text = _load(mime)
     if _place(mime) in _OF_XML:
@@ -93,7 +99,7 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
 
 def has_parser(mime: str) -> bool:
     """Returns whether there is a parser for a type."""
-    return mime == GZIP or _has_own_parser(mime)
+    return mime == _GZIP or _has_own_parser(mime)
 
 
 def _has_own_parser(mime: str) -> bool:
@@ -121,3 +127,36 @@ def _load(mime: str) -> tuple[_Parser, bool]:
     module, function = place
     parser = getattr(importlib.import_module(f"nutbeam.web.{module}"), function)
     return cast(_Parser, parser), place in _OF_TEXTS.values()
+
+
+def _unpack_document(source: Source) -> Source:
+    """Returns the document in a gzip file, with its own type.
+
+    Content without a parser is not unpacked beyond its first bytes. Of a file that is cut, this is
+    the part before the cut.
+
+    Raises:
+        NoParser: There is no parser for the content, or it is packed twice.
+        ParseFailed: ``too_large``: more than 50 MiB are in it. Or ``malformed_gzip``.
+
+    >>> import gzip
+    >>> file = Source("http://example.com/sitemap.xml.gz", gzip.compress(b"<urlset></urlset>"))
+    >>> _unpack_document(file).body
+    b'<urlset></urlset>'
+    """
+    name = _NAME.search(source.url[-100:])
+    header = type_of_name(name[1]) if name else None
+    mime = sniff(_unpack(source.body, _FIRST_BYTES), header)
+    if not _has_own_parser(mime):
+        raise NoParser
+    body = _unpack(source.body, MAX_UNPACKED_BYTES + 1)
+    if len(body) > MAX_UNPACKED_BYTES:
+        raise ParseFailed("too_large")
+    return dataclasses.replace(source, body=body, content_type=mime)
+
+
+def _unpack(packed: bytes, most: int) -> bytes:
+    try:
+        return unpack_gzip(packed, most)
+    except zlib.error as error:
+        raise ParseFailed("malformed_gzip") from error

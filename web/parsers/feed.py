@@ -6,7 +6,7 @@ from ..pages.directives import obey_nofollow
 from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse
-from ..pages.xml_repair import joined_surrogates
+from ..pages.xml_repair import join_surrogates
 from ..urls import row_keys as urls
 from ..urls.userinfo import parse_target
 from .feed_items import Feed, FeedItem, FeedText
@@ -65,15 +65,15 @@ class _Filler:
     def fill(self, feed: Feed) -> None:
         """Extracts texts, links and parts."""
         page, channel = self._page, feed.channel
-        title = self._plain(channel.title)
-        texts = [title, self._plain(channel.summary)]
+        title = self._plain_text(channel.title)
+        texts = [title, self._plain_text(channel.summary)]
         self._add_link(channel, "")
         for target, rel in feed.pages:
             page.add_link(target, rel=rel)
         parts: dict[str, Page] = {}
         for item in feed.items:
-            item_title = self._plain(item.title)
-            texts += [item_title, self._plain(_first(item.summary, item.content))]
+            item_title = self._plain_text(item.title)
+            texts += [item_title, self._plain_text(_first_text(item.summary, item.content))]
             self._add_link(item, item_title)
             url = self._part_url(item) if self._with_parts else None
             if url is not None and url not in parts:
@@ -100,7 +100,7 @@ class _Filler:
         return url
 
     def _part(self, url: str, item: FeedItem, title: str) -> Page:
-        part = self._as_page(_first(item.content, item.summary), item.base or url)
+        part = self._as_page(_first_text(item.content, item.summary), item.base or url)
         part.directives |= self._page.directives
         part.title = title[:MAX_TITLE_CHARS]
         if "noindex" in self._page.directives:
@@ -110,21 +110,21 @@ class _Filler:
         obey_nofollow(part)
         return part
 
-    def _plain(self, text: FeedText) -> str:
+    def _plain_text(self, text: FeedText) -> str:
         if not text.is_markup or ("<" not in text.value and "&" not in text.value):
             return collapse(text.value)
         return self._as_page(text, self._page.base).text
 
     def _as_page(self, text: FeedText, url: str) -> Page:
         """Parses a text with mark-up as a page."""
-        value = joined_surrogates(text.value) if text.is_markup else text.value
+        value = join_surrogates(text.value) if text.is_markup else text.value
         body = value.encode("utf-8", "replace")
         if not text.is_markup:
             return Page(text=collapse(text.value), base=url, body=body)
         return parse_markup(Source(url, body), body, self._page.charset, self._options)
 
 
-def _first(*texts: FeedText) -> FeedText:
+def _first_text(*texts: FeedText) -> FeedText:
     return next((text for text in texts if text.value), FeedText())
 
 

@@ -16,12 +16,11 @@ from ..pages.xml_events import (
     Attributes,
     Event,
     MalformedXml,
+    soup_events,
     text_events,
 )
-from ..pages.xml_soup import soup_events
-from .feed_bases import BaseUrls
+from .feed_elements import ENDS_AT_NEXT, FIELDS, ITEMS, ONCE, BaseUrls, FeedField, FeedNames
 from .feed_items import MAX_FEED_CHARS, MAX_PAGES, NO_TEXT, Feed, FeedItem, FeedText
-from .feed_names import ENDS_AT_NEXT, FIELDS, ITEMS, ONCE, FeedField, FeedNames
 
 MALFORMED_FEED = "malformed_feed"
 _ROOTS = frozenset({"rss", "rdf", "feed"})
@@ -98,7 +97,7 @@ class _Reader:
         for kind, value, attributes in events:
             if kind == CHARACTERS:
                 if self._field is not None:
-                    self._pieces.append(_escaped(value) if self._has_elements else value)
+                    self._pieces.append(_escape_text(value) if self._has_elements else value)
             elif self._field is None:
                 self._start(value, attributes) if kind == START else self._end()
             elif kind == START:
@@ -140,7 +139,7 @@ class _Reader:
         self._inner_depth += 1
         if field.is_text:
             if not self._has_elements:
-                self._pieces = [_escaped("".join(self._pieces))]
+                self._pieces = [_escape_text("".join(self._pieces))]
                 self._has_elements = True
             self._pieces.append(_tag(name, attributes) if attributes else f"<{_local(name)}>")
 
@@ -297,5 +296,5 @@ def _local(name: str) -> str:
     return name.rpartition(":")[2] if ":" in name else name
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;") if "&" in text or "<" in text else text

@@ -2,8 +2,8 @@
 
 import json
 from typing import Any
-from urllib.parse import urljoin
 
+from .feed_elements import join_url
 from .feed_items import Feed, FeedItem, FeedText
 
 _VERSIONS = ("https://jsonfeed.org/version/", "http://jsonfeed.org/version/")
@@ -28,11 +28,11 @@ def read_json_feed(value: Any, url: str, most_items: int) -> Feed | None:
     channel = FeedItem(
         title=FeedText(_string(value, "title")),
         summary=FeedText(_string(value, "description")),
-        link=_joined(url, _string(value, "home_page_url")),
+        link=_absolute_url(url, _string(value, "home_page_url")),
         language=_string(value, "language"),
     )
     items = [item for item in _list(value, "items") if isinstance(item, dict)]
-    following = _joined(url, _string(value, "next_url"))
+    following = _absolute_url(url, _string(value, "next_url"))
     return Feed(
         "json",
         channel,
@@ -58,7 +58,7 @@ def _item(fields: dict[str, Any], url: str) -> FeedItem:
         title=FeedText(_string(fields, "title")),
         summary=FeedText(_string(fields, "summary")),
         content=_content(fields),
-        link=_joined(url, link),
+        link=_absolute_url(url, link),
         author=_author(fields),
         published=_string(fields, "date_published"),
         updated=_string(fields, "date_modified"),
@@ -66,7 +66,7 @@ def _item(fields: dict[str, Any], url: str) -> FeedItem:
     )
     for tag in _list(fields, "tags"):
         if isinstance(tag, str):
-            item.add_tag(" ".join(_whole(tag).split()))
+            item.add_tag(" ".join(without_surrogates(tag).split()))
     return item
 
 
@@ -89,16 +89,13 @@ def _list(fields: dict[str, Any], name: str) -> list[Any]:
 
 def _string(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name)
-    return _whole(value).strip() if isinstance(value, str) else ""
+    return without_surrogates(value).strip() if isinstance(value, str) else ""
 
 
-def _whole(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Returns text without lone surrogates, which JSON's escapes can make."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _joined(base: str, href: str) -> str:
-    try:
-        return urljoin(base, href) if href else ""
-    except ValueError:  # an odd host
-        return href
+def _absolute_url(base: str, href: str) -> str:
+    return join_url(base, href) if href else ""

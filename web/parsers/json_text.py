@@ -7,8 +7,8 @@ from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse
 from .feed import MAX_ITEMS, fill_from_feed
-from .json_feed import read_json_feed
-from .text import fill, text_page
+from .json_feed import read_json_feed, without_surrogates
+from .text import fill_page, text_page
 
 _MAX_DEPTH = 200
 # schema.org's names; JSON feeds and manifests have the first.
@@ -33,7 +33,7 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     """
     text, page = text_page(source, options)
     try:
-        value = _load(text)
+        value = _load_json(text)
     except RecursionError as error:
         raise ParseFailed("too_complex") from error
     except ValueError as error:
@@ -42,18 +42,18 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
         fill_from_feed(page, feed, options)
         return page
     first = value[0] if isinstance(value, list) and value else value
-    page.title = collapse(_first(first, _TITLES))[:MAX_TITLE_CHARS]
-    page.language = _first(first, _LANGUAGES)[:35] or None
+    page.title = collapse(_first_string(first, _TITLES))[:MAX_TITLE_CHARS]
+    page.language = _first_string(first, _LANGUAGES)[:35] or None
     strings: list[str] = []
     _collect(value, strings)
-    fill(page, _whole("\n".join(strings)))
+    fill_page(page, without_surrogates("\n".join(strings)))
     return page
 
 
-def _load(text: str) -> Any:
+def _load_json(text: str) -> Any:
     # Numbers are no text: they need not be made, and long ones are costly.
     decoder = json.JSONDecoder(
-        parse_int=_nothing, parse_float=_nothing, parse_constant=_nothing, strict=False
+        parse_int=_skip_number, parse_float=_skip_number, parse_constant=_skip_number, strict=False
     )
     try:
         return decoder.decode(text)
@@ -65,18 +65,13 @@ def _load(text: str) -> Any:
         return [decoder.decode(line) for line in lines]
 
 
-def _nothing(digits: str) -> None:
+def _skip_number(digits: str) -> None:
     return None
 
 
-def _first(value: Any, names: tuple[str, ...]) -> str:
-    found = (value.get(name) for name in names) if isinstance(value, dict) else ()
-    return _whole(next((text for text in found if isinstance(text, str) and text), ""))
-
-
-def _whole(text: str) -> str:
-    """Returns text without lone surrogates, which JSON's escapes can make."""
-    return text.encode("utf-8", "replace").decode()
+def _first_string(value: Any, names: tuple[str, ...]) -> str:
+    values = (value.get(name) for name in names) if isinstance(value, dict) else ()
+    return without_surrogates(next((text for text in values if isinstance(text, str) and text), ""))
 
 
 def _collect(value: Any, strings: list[str]) -> None:

@@ -1,14 +1,14 @@
 """Sitemaps and indexes of sitemaps: the protocol of sitemaps.org."""
 
+import re
 from collections.abc import Iterable
 
 from ..content.charset import decode_as_declared
-from ..pages.directives import obey_nofollow
+from ..pages.directives import obey_nofollow, parse_moment
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Event, MalformedXml, text_events
 from ..urls.escaped_bytes import ESCAPED
-from .sitemap_dates import moment_of_lastmod
 from .sitemap_stream import INVALID
 from .text import text_page
 
@@ -19,6 +19,8 @@ _MAX_CHARS = 4_096
 _ENTRIES = frozenset({"url", "sitemap"})
 _MAX_DATE_CHARS = 40
 _FACTS = ("lastmod", "changefreq", "priority")
+# W3C dates may be those of a month, or of a year; those of XML Schema may have a zone, too.
+_NO_DAY = re.compile(r"(?a)(\d{4})(-\d\d)?(Z|[+-]\d\d:\d\d)?")
 
 
 def parse_sitemap(source: Source, options: ParseOptions) -> Page:
@@ -105,8 +107,8 @@ class _Reader:
                 self._take_lastmod(text[:_MAX_DATE_CHARS])
 
     def metas(self) -> dict[str, str]:
-        found = {"entries": self._entries, **self._counts, "lastmod": self._lastmod}
-        return {f"sitemap:{name}": str(value) for name, value in found.items() if value}
+        facts = {"entries": self._entries, **self._counts, "lastmod": self._lastmod}
+        return {f"sitemap:{name}": str(value) for name, value in facts.items() if value}
 
     def _take_lastmod(self, date: str) -> None:
         moment = moment_of_lastmod(date)
@@ -123,3 +125,16 @@ class _Reader:
             page.drop("malformed")
         elif href:
             page.add_link(href, rel=rel)
+
+
+def moment_of_lastmod(date: str) -> int | None:
+    """Returns a ``lastmod`` as UTC ms, or None if it is no date; of a month or a year the start.
+
+    >>> moment_of_lastmod("2026"), moment_of_lastmod("2026-01"), moment_of_lastmod("soon")
+    (1767225600000, 1767225600000, None)
+    """
+    short = _NO_DAY.fullmatch(date)
+    if short is None:
+        return parse_moment(date)
+    year, month, zone = short.groups("")
+    return parse_moment(f"{year}{month or '-01'}-01{zone}")

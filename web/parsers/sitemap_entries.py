@@ -15,11 +15,11 @@ from ..pages.directives import header_directives
 from ..pages.page import ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Attributes, Event, xml_events
-from ..pages.xml_repair import repaired
+from ..pages.xml_repair import repair_pieces
 from .feed_items import MAX_FEED_CHARS, Feed
 from .feed_reader import read_feed
 from .json_feed import load_json_feed
-from .sitemap_dates import moment_of_lastmod
+from .sitemap import moment_of_lastmod
 from .sitemap_stream import INVALID, unpacked_stream, utf8_stream
 
 URL, CHILD_SITEMAP = "url", "sitemap"
@@ -116,8 +116,8 @@ def read_sitemap(
     pieces = utf8_stream(unpacked_stream(source.body, max_bytes, dropped), source.content_type)
     first = next(pieces, b"")
     whole = itertools.chain((first,), pieces)
-    matched = _ROOT.match(first)
-    root = matched[1].lower() if matched else b""
+    root_match = _ROOT.match(first)
+    root = root_match[1].lower() if root_match else b""
     try:
         if first.startswith(b"{"):
             reader.read_feed(load_json_feed(_text(whole, dropped), source.url, max_urls))
@@ -128,7 +128,7 @@ def read_sitemap(
         elif root in _FEEDS:
             reader.read_feed(read_feed(_text(whole, dropped), source.url, max_urls))
         else:
-            reader.read_events(xml_events(repaired(whole), "utf-8"))
+            reader.read_events(xml_events(repair_pieces(whole), "utf-8"))
     except ParseFailed as mistake:
         if not reader.entries:
             raise
@@ -171,7 +171,7 @@ class _Reader:
         self._urls = self._links = 0
         self._values: dict[str, str] = {}
         self._date = (0, "")
-        self._found: list[SitemapEntry] = []  # links of the entry
+        self._entry_links: list[SitemapEntry] = []  # links of the entry
 
     def read_lines(self, lines: Iterable[str]) -> None:
         """Reads a list of URLs, one a line."""
@@ -216,7 +216,7 @@ class _Reader:
                     self._begin(name)
                 elif len(path) == _ENTRY_DEPTH + 1 and name in _ENTRIES:
                     inside = name
-                    self._values, self._date, self._found = {}, (0, ""), []
+                    self._values, self._date, self._entry_links = {}, (0, ""), []
                 elif inside and name == "link":
                     self._take_link(attributes)
             else:
@@ -253,15 +253,15 @@ class _Reader:
     def _take_extension(self, kind: str, url: str) -> None:
         if kind not in self._wanted:
             return
-        if self._links + len(self._found) >= self._most:
+        if self._links + len(self._entry_links) >= self._most:
             self._dropped["too_many_links"] += 1
         else:
-            self._found.append(SitemapEntry(kind, url))
+            self._entry_links.append(SitemapEntry(kind, url))
 
     def _end_entry(self, name: str) -> None:
         values = self._values
         url = values.get("loc")
-        found, self._found = self._found, []
+        links, self._entry_links = self._entry_links, []
         if not url:
             self._dropped["no_url"] += 1
             return
@@ -269,7 +269,7 @@ class _Reader:
         added = self._add(
             SitemapEntry(kind, url, self._lastmod(), self._changefreq(), self._priority())
         )
-        for link in found if added else ():
+        for link in links if added else ():
             self._links += 1
             self._append(link)
 

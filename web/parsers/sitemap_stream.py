@@ -35,7 +35,7 @@ def unpacked_stream(body: bytes, most: int, dropped: Counter[str]) -> Iterator[b
     >>> b"".join(unpacked_stream(gzip.compress(b"a") + gzip.compress(b"b"), 9, Counter()))
     b'ab'
     """
-    pieces = _inflated(body, dropped) if body.startswith(GZIP_MARK) else _cut(body)
+    pieces = _inflate_members(body, dropped) if body.startswith(GZIP_MARK) else _cut_pieces(body)
     for piece in pieces:
         yield piece[:most]
         most -= len(piece)
@@ -44,12 +44,12 @@ def unpacked_stream(body: bytes, most: int, dropped: Counter[str]) -> Iterator[b
             return
 
 
-def _cut(body: bytes) -> Iterator[bytes]:
+def _cut_pieces(body: bytes) -> Iterator[bytes]:
     for at in range(0, len(body), _READ_BYTES):
         yield body[at : at + _READ_BYTES]
 
 
-def _inflated(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
+def _inflate_members(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
     any_yet = False
     for _ in range(MAX_MEMBERS):
         inflate = zlib.decompressobj(wbits=31)

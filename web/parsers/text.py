@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from ..content.charset import decode_body
-from ..content.scripts import SPACELESS_RANGES
+from ..content.legibility import SPACELESS_RANGES
 from ..pages.directives import header_directives, obey
 from ..pages.page import Page, Source
 from ..pages.parse_options import ParseOptions
@@ -57,7 +57,7 @@ def parse_text(source: Source, options: ParseOptions) -> Page:
     ['http://example.com/a']
     """
     text, page = text_page(source, options)
-    fill(page, text)
+    fill_page(page, text)
     return page
 
 
@@ -72,8 +72,8 @@ def parse_csv(source: Source, options: ParseOptions) -> Page:
     header = text[:_HEADER_CHARS].lstrip().partition("\n")[0]
     # Where the comma is the decimal one, the semicolon is between values.
     between = _SEMICOLONS if ";" in header and "," not in header else _COMMAS
-    apart = between.sub(lambda found: found[0] if found[0][0] == '"' else "\n", text)
-    fill(page, text, linked=apart)
+    lines_of_values = between.sub(lambda match: match[0] if match[0][0] == '"' else "\n", text)
+    fill_page(page, text, linked=lines_of_values)
     return page
 
 
@@ -94,7 +94,7 @@ def text_page(
     return text, page
 
 
-def fill(page: Page, text: str, linked: str | None = None) -> None:
+def fill_page(page: Page, text: str, linked: str | None = None) -> None:
     """Gives a page its text and the links in it, as far as its directives allow.
 
     Args:
@@ -120,14 +120,14 @@ def urls_in(text: str) -> list[str]:
     ['http://example.com/wiki/Zürich_(Stadt)', 'http://example.com/a']
     """
     urls: list[str] = []
-    for found in _URL_IN_TEXT.finditer(text):
-        line = found["line"]
+    for match in _URL_IN_TEXT.finditer(text):
+        line = match["line"]
         if line is None:
-            urls.append(found[0])
+            urls.append(match[0])
         elif _is_one_url(line):
             urls.append(line)
         else:
-            urls += _URL_WITHIN.findall(found[0])
+            urls += _URL_WITHIN.findall(match[0])
     # Punctuation at the end belongs to the text.
     return [url.rstrip(_MARKS) for url in urls]
 

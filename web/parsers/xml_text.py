@@ -6,7 +6,7 @@ from ..pages.page import MAX_TITLE_CHARS, Page, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse
 from ..pages.xml_events import CHARACTERS, END, START, Attributes, Event, MalformedXml, text_events
-from .text import fill, text_page
+from .text import fill_page, text_page
 
 _TITLES = frozenset({"title", "Title"})
 _NOT_TEXT = frozenset({"script", "style"})
@@ -38,7 +38,7 @@ def parse_xml(source: Source, options: ParseOptions) -> Page:
         page.drop(mistake.reason)
     page.encode_queries()
     page.title = collapse(reader.title)[:MAX_TITLE_CHARS]
-    fill(page, reader.text())
+    fill_page(page, reader.text())
     return page
 
 

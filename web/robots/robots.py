@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..base.clock import EARLIEST_MS, now_ms
 from ..base.size_cache import SizeCache
 from ..clients.client_base import ClientBase
-from ..content.usage import joined_usage, read_usage, usage_text
+from ..content.usage import join_usage, read_usage, usage_text
 from ..content.whole_bodies import FRAME
 from ..exchange.response import Response
 from ..exchange.status import BUSY_STATUSES, classify
@@ -182,7 +182,7 @@ class RobotsRules:
             return None
         pattern = self.usages[best].pattern
         usages = (read_usage(rule.usage) for rule in self.usages if rule.pattern == pattern)
-        return usage_text(joined_usage(usages))
+        return usage_text(join_usage(usages))
 
     @property
     def record(self) -> RobotsRecord:

@@ -10,7 +10,7 @@ import inspect
 from types import ModuleType
 from typing import NamedTuple
 
-from . import bad_codings, bad_redirects, bad_robots, bad_states, bad_traps, bad_wires
+from . import bad_answers, bad_robots, bad_traps, bad_wires
 from .answers import Handler, HostileWire, Request, honest_answer
 from .model import DOMAIN
 
@@ -34,7 +34,7 @@ class HostileMode(NamedTuple):
 
 
 def _modes() -> dict[str, HostileMode]:
-    kinds = (bad_wires, bad_codings, bad_redirects, bad_states, bad_robots, bad_traps)
+    kinds = (bad_wires, bad_answers, bad_robots, bad_traps)
     modes = {}
     for kind in kinds:
         for handle in _handlers(kind):

@@ -259,23 +259,29 @@ class SitePlan:
         if place.kind == "older":
             return 301, self.special(host, "old", place.number)
         if place.kind == "out":
-            return 302, self.url(self._elsewhere(random.Random(self.mix("out", *page)), host))
+            return 302, self.url(
+                self._page_of_other_host(random.Random(self.mix("out", *page)), host)
+            )
         return (301 if place.kind == "old" else 302), self.url(page)
 
     def links(self, page: SimPage) -> tuple[SimLink, ...]:
         """Returns the links on a page in order, each URL once; navigation comes first."""
         page = self.original(page)
         links: dict[str, SimLink] = {}
-        for link in (*self._navigation(page), *self._below(page), *self._related(page)):
+        for link in (
+            *self._navigation_links(page),
+            *self._links_below(page),
+            *self._related_links(page),
+        ):
             links.setdefault(link.url, link)
-        for link in self._odd_ends(page):
+        for link in self._special_links(page):
             links.setdefault(link.url, link)
         return tuple(links.values())
 
     def _link(self, page: SimPage, text: str = "", fragment: str = "") -> SimLink:
         return SimLink(self.entry(page), text or f"{page.number}", fragment=fragment)
 
-    def _navigation(self, page: SimPage) -> Iterator[SimLink]:
+    def _navigation_links(self, page: SimPage) -> Iterator[SimLink]:
         host, number = page
         yield self._link(SimPage(host, 0), "Home", "top")
         if number:
@@ -284,7 +290,7 @@ class SitePlan:
         if 0 < number < self.sizes[host] - 1:
             yield self._link(SimPage(host, number + 1), "Next", "content")
 
-    def _below(self, page: SimPage) -> Iterator[SimLink]:
+    def _links_below(self, page: SimPage) -> Iterator[SimLink]:
         host, number = page
         first = number * FANOUT + 1
         for child in range(first, min(first + FANOUT, self.sizes[host])):
@@ -293,7 +299,7 @@ class SitePlan:
         for child in range(first, min(first + HOST_FANOUT, self.hosts)) if number == 0 else ():
             yield self._link(SimPage(child, 0), self.host_name(child))
 
-    def _related(self, page: SimPage) -> Iterator[SimLink]:
+    def _related_links(self, page: SimPage) -> Iterator[SimLink]:
         # Mostly the first pages of a host have links from other hosts, as on the real web.
         host, number = page
         dice = random.Random(self.mix("related", host, number))
@@ -302,14 +308,14 @@ class SitePlan:
             if other != page:
                 yield self._link(other, fragment="content" if dice.random() < 0.2 else "")
         for _ in range(2 if self.hosts > 1 else 0):
-            yield self._link(self._elsewhere(dice, host))
+            yield self._link(self._page_of_other_host(dice, host))
 
-    def _elsewhere(self, dice: random.Random, host: int) -> SimPage:
+    def _page_of_other_host(self, dice: random.Random, host: int) -> SimPage:
         other = int((self.hosts - 1) * dice.random() ** 2)
         other += other >= host
         return SimPage(other, int(self.sizes[other] * dice.random() ** 3))
 
-    def _odd_ends(self, page: SimPage) -> Iterator[SimLink]:
+    def _special_links(self, page: SimPage) -> Iterator[SimLink]:
         """Yields links to URLs that are not pages; every root has one of each kind."""
         host, number = page
         dice = self.mix("odd", host, number) % 16

@@ -36,12 +36,12 @@ _Style = Callable[[str, str], str]
 def words(seed: int) -> tuple[str, ...]:
     """Returns the vocabulary of a web, the most frequent word first."""
     dice = random.Random(f"words {seed}")
-    found = dict.fromkeys(_COMMON)
-    while len(found) < VOCABULARY:
+    vocabulary = dict.fromkeys(_COMMON)
+    while len(vocabulary) < VOCABULARY:
         count = 1 + dice.randrange(3)
         parts = (dice.choice(_STARTS) + dice.choice(_VOWELS[: 8 + count]) for _ in range(count))
-        found.setdefault("".join(parts) + dice.choice(_ENDS))
-    return tuple(found)
+        vocabulary.setdefault("".join(parts) + dice.choice(_ENDS))
+    return tuple(vocabulary)
 
 
 @lru_cache(maxsize=4)
@@ -164,15 +164,15 @@ def _host(url: str) -> str:
     return url.split("/", 3)[2]
 
 
-def _shouting(base: str, url: str) -> str:
+def _upper_case_url(base: str, url: str) -> str:
     return url.replace("http", "HTTP", 1).replace(_host(url), _host(url).upper(), 1)
 
 
-def _rooted(base: str, url: str) -> str:
+def _rooted_url(base: str, url: str) -> str:
     return _path(url) if _host(url) == _host(base) else url
 
 
-def _relative(base: str, url: str) -> str:
+def _relative_url(base: str, url: str) -> str:
     if _host(url) != _host(base):
         return url
     folder, target = urlsplit(base).path.rpartition("/")[0] + "/", _path(url)
@@ -181,8 +181,8 @@ def _relative(base: str, url: str) -> str:
     return "../" * (folder.count("/") - 1) + target[1:] or "./"
 
 
-def _dotted(base: str, url: str) -> str:
-    relative = _relative(base, url)
+def _dotted_url(base: str, url: str) -> str:
+    relative = _relative_url(base, url)
     return relative if relative == url else f"./x/../{relative}"
 
 
@@ -190,14 +190,14 @@ def _dotted(base: str, url: str) -> str:
 _PORTABLE: tuple[_Style, ...] = (
     lambda base, url: url,
     lambda base, url: url.removeprefix("http:"),
-    _shouting,
+    _upper_case_url,
 )
 _STYLES: tuple[_Style, ...] = (
-    *(_relative,) * 5,
-    *(_rooted,) * 4,
+    *(_relative_url,) * 5,
+    *(_rooted_url,) * 4,
     *_PORTABLE,
     lambda base, url: url.replace(_host(url), _host(url) + ":80", 1),
     lambda base, url: f"\n {url}",
-    _dotted,
+    _dotted_url,
     lambda base, url: url.replace("%C3%A9", "é"),
 )

@@ -7,6 +7,7 @@ to other hosts), missing pages (404 and 410) and pages that robots.txt denies. I
 meets the hidden pages, which only ``nofollow`` links lead to. The last host asks for a delay.
 """
 
+import gzip
 import hashlib
 from dataclasses import dataclass
 from email.utils import formatdate
@@ -15,7 +16,6 @@ from typing import NamedTuple
 
 from .model import PagePlace, SimPage, SitePlan
 from .render import lone_html, page_html
-from .sitemaps import INDEX_PATH, is_named, lone_number, sitemap_of
 
 _HTML = "text/html; charset=utf-8"
 _TEXT = "text/plain; charset=utf-8"
@@ -25,6 +25,11 @@ _PNG = bytes.fromhex(
 )
 _CSS = b"body { max-width: 40em; margin: auto; font-family: sans-serif }\n"
 _YEAR_2024, _YEAR_SECONDS = 1_704_067_200, 31_536_000
+INDEX_PATH, PAGES_PATH, ALONE_PATH = "/sitemap.xml", "/sitemaps/pages.xml.gz", "/sitemaps/alone.txt"
+_XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+# Hosts in turn: robots.txt names the index; it does not, and crawlers try /sitemap.xml.
+_NAMED = 2
 
 
 class Answer(NamedTuple):
@@ -98,16 +103,16 @@ class Site:
             return Answer("robots", 404 if robots is None else 200, body, _TEXT)
         if path == "/style.css":
             return Answer("asset", 200, _CSS, "text/css")
-        if self.sitemaps and (found := self._of_sitemaps(host, path)) is not None:
-            return found
+        if self.sitemaps and (sitemap_answer := self._of_sitemaps(host, path)) is not None:
+            return sitemap_answer
         place = self.plan.find(host, path if path.startswith("/img/") else target)
         return self._missing(404) if place is None else self._answer_place(host, place)
 
     def _of_sitemaps(self, host: int, path: str) -> Answer | None:
         """Returns a sitemap, or a page that only sitemaps name; else None."""
-        found = sitemap_of(self.plan, host, path)
-        if found is not None:
-            return Answer("sitemap", 200, *found)
+        sitemap = sitemap_of(self.plan, host, path)
+        if sitemap is not None:
+            return Answer("sitemap", 200, *sitemap)
         number = lone_number(self.plan, host, path)
         if number is None:
             return None
@@ -163,3 +168,54 @@ class Site:
             *("Allow: /private/open-", "Disallow: /private/  # not for you", ""),
         )
         return ("\r\n" if host % 4 == 1 else "\n").join(lines)
+
+
+def is_named(host: int) -> bool:
+    """Returns whether robots.txt of a host names its sitemap."""
+    return host % _NAMED == 0
+
+
+def lone_pages(plan: SitePlan, host: int) -> range:
+    """Returns the numbers of a host's unlinked pages: one for each ten pages, and one more."""
+    return range(1, 2 + plan.sizes[host] // 10)
+
+
+def lone_path(number: int) -> str:
+    """Returns the path of a page that no link leads to."""
+    return f"/alone/page-{number}.html"
+
+
+def sitemap_of(plan: SitePlan, host: int, path: str) -> tuple[bytes, str] | None:
+    """Returns (body, Content-Type) of a sitemap; None if there is none with the path.
+
+    The index names a packed sitemap with the first pages of the host, and a list of the pages that
+    no link leads to. It also names itself, and pages of another host, which count for nothing.
+    """
+    if path == INDEX_PATH:
+        names = (PAGES_PATH, ALONE_PATH, INDEX_PATH)
+        entries = "".join(
+            f"<sitemap><loc>{plan.at(host, name)}</loc></sitemap>\n" for name in names
+        )
+        return f"{_HEAD}<sitemapindex {_XMLNS}>\n{entries}</sitemapindex>\n".encode(), "text/xml"
+    if path == PAGES_PATH:
+        shown = range(min(plan.sizes[host], 50))
+        entries = "".join(_entry(plan, SimPage(host, number)) for number in shown)
+        body = f"{_HEAD}<urlset {_XMLNS}>\n{entries}</urlset>\n".encode()
+        return gzip.compress(body, mtime=0), "application/gzip"
+    if path == ALONE_PATH:
+        lines = [plan.at(host, lone_path(number)) for number in lone_pages(plan, host)]
+        return "\n".join([*lines, plan.at(0, "/alone/foreign.html"), ""]).encode(), "text/plain"
+    return None
+
+
+def lone_number(plan: SitePlan, host: int, path: str) -> int | None:
+    """Returns the number of the page at a path, if no link leads to it."""
+    return next((n for n in lone_pages(plan, host) if lone_path(n) == path), None)
+
+
+def _entry(plan: SitePlan, page: SimPage) -> str:
+    day = 1 + page.number % 28
+    return (
+        f"<url><loc>{plan.url(page).replace('&', '&amp;')}</loc><lastmod>2024-02-{day:02d}</lastmod>"
+        f"<changefreq>weekly</changefreq><priority>0.{1 + page.number % 9}</priority></url>\n"
+    )

@@ -65,12 +65,12 @@ class Pages:
         key = (host, target)
         cached = self._cache.get(key)
         if cached is None:
-            cached = rendered(self._site.answer(host, target))
+            cached = render_answer(self._site.answer(host, target))
             self._cache.put(key, cached)
         return cached
 
 
-def rendered(answer: Answer) -> Rendered:
+def render_answer(answer: Answer) -> Rendered:
     """Returns an answer as bytes."""
     headers = dict(answer.headers)
     shared = "".join(f"{name}: {value}\r\n" for name, value in answer.headers)
@@ -99,7 +99,7 @@ async def serve_connection(
     except _RefusedError as error:
         status = error.args[0]
         body = f"{HTTPStatus(status).phrase}\n".encode()
-        head = rendered(Answer("refused", status, body, "text/plain")).head
+        head = render_answer(Answer("refused", status, body, "text/plain")).head
         writer.write(_closing(head) + body)
     except (asyncio.IncompleteReadError, ConnectionError):
         pass  # the client has gone
@@ -172,9 +172,9 @@ def _is_fresh(cached: Rendered, headers: Mapping[str, str]) -> bool:
     # RFC 9110 13.1.3: If-Modified-Since counts only without If-None-Match.
     if not cached.etag:
         return False
-    known = headers.get("if-none-match")
-    if known is not None:
-        tags = [tag.strip().removeprefix("W/") for tag in known.split(",")]
+    etags = headers.get("if-none-match")
+    if etags is not None:
+        tags = [tag.strip().removeprefix("W/") for tag in etags.split(",")]
         return cached.etag in tags or tags == ["*"]
     return headers.get("if-modified-since") == cached.last_modified
 

@@ -14,7 +14,7 @@ from nutbeam.io.batches.leases import SITEMAP_LEASES, acquire
 from nutbeam.io.reading.reader import read
 from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.sitemaps import sitemap
-from nutbeam.web.simweb.sitemaps import lone_pages, lone_path
+from nutbeam.web.simweb.site import lone_pages, lone_path
 from nutbeam.web.urls.row_keys import from_key
 
 HOME = "http://a.example.com"

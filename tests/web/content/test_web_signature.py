@@ -12,7 +12,7 @@ from here import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.content.scripts import SPACELESS_RANGES
+from nutbeam.web.content.legibility import SPACELESS_RANGES
 from nutbeam.web.content.signature import (
     SignatureOptions,
     md5,

@@ -6,7 +6,7 @@ from html_trees import FETCHED, TREES, URL, parser_with
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.html.flatten import flattened
+from nutbeam.web.html.flatten import flatten
 from nutbeam.web.html.html import parse_html as parse_html_source
 from nutbeam.web.pages.page import NoParser, Source
 from nutbeam.web.pages.parse_options import ParseOptions
@@ -422,7 +422,7 @@ def test_elements_nested_too_deep_are_flattened_and_counted():
 def test_links_nest_only_so_deep(tag):
     """The text of a link is gone through for each link around it: 512 of them took 4 s and more."""
     body = (tag + "<a href=x>word ").encode() * 20_000
-    assert flattened(body).count(tag[:6].encode()) == 64
+    assert flatten(body).count(tag[:6].encode()) == 64
     found = parse_html(URL, body)
     assert (found.text.split(), found.hrefs) == (["word"] * 20_000, ["x"] * 20_000)
 
@@ -436,7 +436,7 @@ FORMATTED = st.sampled_from(
 @given(st.lists(FORMATTED, max_size=60), st.integers(450, 550))
 def test_flattening_changes_neither_text_nor_links(parts, depth):
     body = b"<div>" * depth + b"".join(parts) + b"<br>" * 600
-    found, flat = parse_html(URL, body), parse_html(URL, flattened(body))
+    found, flat = parse_html(URL, body), parse_html(URL, flatten(body))
     # A link that is not closed before the next comes once more in each element between.
     assert (flat.text.split(), {*flat.hrefs}) == (found.text.split(), {*found.hrefs})
 
@@ -465,7 +465,7 @@ def test_hostile_text_ends_soon():
     ],
 )
 def test_only_hazardous_pages_are_flattened(body, expected):
-    assert (flattened(body) != body) is expected
+    assert (flatten(body) != body) is expected
 
 
 def test_hrefs_resolve_as_browsers_do():

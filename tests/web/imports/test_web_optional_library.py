@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from nutbeam.web.html.main_content import _extractor
+from nutbeam.web.html.html import _extractor
 from nutbeam.web.imports.optional_library import import_library
 from nutbeam.web.pages import language
 from nutbeam.web.pages.page import Source

@@ -14,7 +14,7 @@ from hostile_files import (
 )
 from small_files import TYPES, docx, docx_entries, epub, packed, relations
 
-from nutbeam.web.office import archive, collected
+from nutbeam.web.office import archive, collector
 from nutbeam.web.pages.page import ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import has_parser, parse_document
@@ -378,7 +378,7 @@ def test_all_that_is_read_of_an_archive_counts(monkeypatch):
 
 
 def test_long_texts_are_cut(monkeypatch):
-    monkeypatch.setattr(collected, "MAX_CHARS", 6)
+    monkeypatch.setattr(collector, "MAX_CHARS", 6)
     body = docx("0123456789", "title")
     page = parsed(body, "docx")
     assert (page.title, page.text, page.metas["text_cut"]) == ("title", "01234", "characters")
@@ -391,7 +391,7 @@ def test_names_of_entries_are_no_paths():
 
 
 def test_a_shared_text_that_many_cells_repeat_is_cut(monkeypatch):
-    monkeypatch.setattr(collected, "MAX_CHARS", 10_000)
+    monkeypatch.setattr(collector, "MAX_CHARS", 10_000)
     main = ("r1", "officeDocument", "xl/workbook.xml", False)
     cells = '<c t="s"><v>0</v></c>' * 1_000
     body = packed(

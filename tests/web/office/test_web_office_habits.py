@@ -7,7 +7,7 @@ import zipfile
 import pytest
 from small_files import TYPES, docx_entries, epub, packed, relations
 
-from nutbeam.web.office.ooxml_dates import read_date_styles, shown_date
+from nutbeam.web.office.ooxml_sheets import date_text, read_date_styles
 from nutbeam.web.pages.page import ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.pages.xml_events import text_events
@@ -192,7 +192,7 @@ def test_formats_of_numbers(code, value, text):
               "<cellStyleXfs><xf numFmtId='14'/></cellStyleXfs>"
               "<cellXfs><xf numFmtId='0'/><xf numFmtId='200'/></cellXfs></styleSheet>")  # fmt: skip
     shown = read_date_styles(text_events(styles), False).get("1")
-    assert (shown_date(value, shown) if shown else value) == text
+    assert (date_text(value, shown) if shown else value) == text
 
 
 def test_escapes_of_a_workbook_are_decoded():

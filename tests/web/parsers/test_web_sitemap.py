@@ -6,7 +6,7 @@ import pytest
 
 from nutbeam.web.pages.page import NoParser, ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
-from nutbeam.web.parsers import gzipped, sitemap
+from nutbeam.web.parsers import dispatch, sitemap
 from nutbeam.web.parsers.dispatch import parse_document
 
 XMLNS = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
@@ -159,17 +159,17 @@ def test_packed_documents_without_a_parser(inside):
 
 def test_gzip_bombs(monkeypatch):
     unpacked = []
-    inflate = gzipped.unpack_gzip
+    inflate = dispatch.unpack_gzip
     monkeypatch.setattr(
-        gzipped, "unpack_gzip", lambda *args: unpacked.append(inflate(*args)) or unpacked[-1]
+        dispatch, "unpack_gzip", lambda *args: unpacked.append(inflate(*args)) or unpacked[-1]
     )
-    assert gzipped.MAX_UNPACKED_BYTES == 50 << 20
-    monkeypatch.setattr(gzipped, "MAX_UNPACKED_BYTES", 1 << 20)
+    assert dispatch.MAX_UNPACKED_BYTES == 50 << 20
+    monkeypatch.setattr(dispatch, "MAX_UNPACKED_BYTES", 1 << 20)
     bomb = gzip.compress(b"<urlset>" + bytes([32]) * (9 << 20))
     with pytest.raises(ParseFailed) as failed:
         read(bomb, "application/gzip")
     assert failed.value.reason == "too_large"
-    assert max(map(len, unpacked)) <= gzipped.MAX_UNPACKED_BYTES + 1
+    assert max(map(len, unpacked)) <= dispatch.MAX_UNPACKED_BYTES + 1
     # What no parser takes costs its first bytes.
     unpacked.clear()
     with pytest.raises(NoParser):

@@ -14,30 +14,30 @@ _MAX_ANCHOR_CHARS = 1_000
 _MAX_META_CHARS = 2_000
 
 
-class Enough(Exception):
+class TextLimitReached(Exception):
     """The text has reached its limit; the rest of the document is not read."""
 
 
-class Collected:
+class Collector:
     """Text and links of one document."""
 
     def __init__(self, source: Source, options: ParseOptions) -> None:
         self.page = Page(base=source.url)
         self.page.directives = header_directives(source, options)
         self._pieces: list[str] = []
-        self._left = MAX_CHARS
+        self._chars_left = MAX_CHARS
 
     def add(self, text: str) -> None:
         """Adds text.
 
         Raises:
-            Enough: The text has reached its limit.
+            TextLimitReached: The text has reached its limit.
         """
-        self._pieces.append(text[: self._left].replace("\0", ""))
-        self._left -= len(text)
-        if self._left < 0:
+        self._pieces.append(text[: self._chars_left].replace("\0", ""))
+        self._chars_left -= len(text)
+        if self._chars_left < 0:
             self.cut("characters")
-            raise Enough
+            raise TextLimitReached
 
     def cut(self, at: str) -> None:
         """Records the limit at which the text was cut."""
@@ -54,14 +54,14 @@ class Collected:
 
     def since(self, mark: int) -> str:
         """Returns the text since a mark, as an anchor."""
-        found: list[str] = []
+        anchor_pieces: list[str] = []
         room = 4 * _MAX_ANCHOR_CHARS
         for piece in self._pieces[mark : mark + room]:
-            found.append(piece[:room])
+            anchor_pieces.append(piece[:room])
             room -= len(piece)
             if room <= 0:
                 break
-        return collapse("".join(found))[:_MAX_ANCHOR_CHARS]
+        return collapse("".join(anchor_pieces))[:_MAX_ANCHOR_CHARS]
 
     def link(self, href: str, anchor: str = "") -> None:
         """Adds a link."""
@@ -70,7 +70,7 @@ class Collected:
 
     def title(self, text: str) -> None:
         """Sets the title, unless there is one."""
-        self.page.title = self.page.title or _shown(text)[:MAX_TITLE_CHARS]
+        self.page.title = self.page.title or _clean_text(text)[:MAX_TITLE_CHARS]
 
     def language(self, text: str) -> None:
         """Sets the language, unless one is known."""
@@ -78,9 +78,9 @@ class Collected:
 
     def meta(self, name: str, text: str) -> None:
         """Adds a value to the metadata; several values are joined by commas."""
-        if text := _shown(text):
-            known = self.page.metas.get(name)
-            joined = text if known is None else f"{known}, {text}"
+        if text := _clean_text(text):
+            previous = self.page.metas.get(name)
+            joined = text if previous is None else f"{previous}, {text}"
             self.page.metas[name] = joined[:_MAX_META_CHARS]
 
     def read(self, take: Callable[..., object], *args: object) -> Page:
@@ -88,11 +88,11 @@ class Collected:
 
         The page has its text and links as far as its directives allow.
         """
-        with contextlib.suppress(Enough):
+        with contextlib.suppress(TextLimitReached):
             take(*args, self)
         obey(self.page, collapse_long("".join(self._pieces)))
         return self.page
 
 
-def _shown(text: str) -> str:
+def _clean_text(text: str) -> str:
     return collapse(text[:_MAX_META_CHARS].replace("\0", ""))

@@ -18,7 +18,7 @@ from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.web.base.clock import EARLIEST_MS
 from nutbeam.web.simweb.model import DOMAIN
 from nutbeam.web.simweb.site import Answer
-from nutbeam.web.simweb.worker import Pages, Rendered, render_answer, serve_connection
+from nutbeam.web.simweb.worker import AnswerBytes, Pages, render_answer, serve_connection
 
 START = EARLIEST_MS + 30 * DAY_MS
 ANSWERED, AWAY, FAILED, FORBIDDEN = range(4)
@@ -115,7 +115,7 @@ class ChangingSite(Pages):
         """Counts a request."""
         self.requests += 1
 
-    def get(self, host: str, target: str) -> Rendered:
+    def get(self, host: str, target: str) -> AnswerBytes:
         """Returns the answer.
 
         Raises:

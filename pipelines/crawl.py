@@ -33,7 +33,7 @@ from ..transforms.operations import Ticket, check_versions
 from ..web.base import json_logs
 from ..web.base.clock import now_ms
 from ..web.base.errors import UsageError
-from ..web.base.options import also, option, seconds
+from ..web.base.options import option, seconds, shared_option
 from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
 from .base.command import TABLE, Argument, Invocation
@@ -78,7 +78,7 @@ class RoundOptions(
         pattern="[A-Za-z0-9_-]*", group="index",
     )  # fmt: skip
 
-    parse_while_fetching: bool = also(fetch.Options, "parse_while_fetching", default=True)
+    parse_while_fetching: bool = shared_option(fetch.Options, "parse_while_fetching", default=True)
 
     @property
     def last_job(self) -> str:

@@ -13,7 +13,7 @@ from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
 from ..policy.choosing.selection import GenerateOptions
 from ..transforms.end_links import LINKS_COMPONENT
-from ..web.base.options import also, option
+from ..web.base.options import option, shared_option
 from . import crawl, dedup, fetch, generate, invertlinks, parse, update
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.survey import due_at
@@ -31,7 +31,7 @@ FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}
 class Options(crawl.RoundOptions):
     """Options of next: those of all phases."""
 
-    parse_while_fetching: bool = also(fetch.Options, "parse_while_fetching")
+    parse_while_fetching: bool = shared_option(fetch.Options, "parse_while_fetching")
     wait_until_done: bool = option(
         False,
         "Wait until the phase is done. Without it, a phase whose workers are elsewhere is only "

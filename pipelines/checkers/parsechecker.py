@@ -20,7 +20,7 @@ from ...transforms.fetching import (
     fetch_pages,
 )
 from ...transforms.parse_pages import parse_pages
-from ...web.base.options import also, option
+from ...web.base.options import option, shared_option
 from ...web.rules.url_rules import UrlRules
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation
 from ..base.url_rules import rules_of
@@ -38,7 +38,7 @@ class Options(RequestOptions, DocumentOptions):
 
     GROUP = "checkers"
 
-    parser_memory: int = also(PoolOptions, "parser_memory")
+    parser_memory: int = shared_option(PoolOptions, "parser_memory")
     all_normalizers: bool = option(
         False, "First normalize the URLs with all normalizers, not only with basic.",
         nutch="parsechecker -normalize, indexchecker -normalize",

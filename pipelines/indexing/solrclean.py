@@ -3,7 +3,7 @@
 import dataclasses
 
 from ...policy.routing.index_writer_options import IndexWriterOptions
-from ...web.base.options import also
+from ...web.base.options import shared_option
 from ..base.command import TABLE, Invocation
 from . import clean
 
@@ -14,7 +14,7 @@ ARGUMENTS = (TABLE,)
 class Options(clean.Options):
     """Options of solrclean."""
 
-    writer: str = also(IndexWriterOptions, "writer", default="solr")
+    writer: str = shared_option(IndexWriterOptions, "writer", default="solr")
 
 
 def run(invocation: Invocation) -> int:

@@ -23,7 +23,7 @@ from ...policy.search_servers.stored_documents import STORED
 from ...transforms.indexing.dedup_in_table import dedup_in_table
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
-from ...web.base.options import also, option
+from ...web.base.options import option, shared_option
 from ..base.command import DONE, TABLE, Invocation, configuration
 
 ARGUMENTS = (TABLE,)
@@ -38,7 +38,7 @@ _KEEP = {
 class Options(IndexWriterOptions):
     """Options of solrdedup."""
 
-    writer: str = also(IndexWriterOptions, "writer", default="solr")
+    writer: str = shared_option(IndexWriterOptions, "writer", default="solr")
     keep: str = option(
         "highest_score_newest",
         "Which of the documents with equal digests stays: the one with the highest score (of equal "

@@ -10,7 +10,7 @@ from ...io.shards.shard_search import FoundPages, Hit
 from ...policy.routing.index_writer_options import IndexWriterOptions
 from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError
-from ...web.base.options import also, option
+from ...web.base.options import option, shared_option
 from ...web.base.visible import visible
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
 from .searched_table import SearchedTable, record_of_hit, snippet_spans
@@ -30,7 +30,7 @@ ARGUMENTS = (
 class Options:
     """Options of search."""
 
-    index: str = also(IndexWriterOptions, "index")
+    index: str = shared_option(IndexWriterOptions, "index")
     top: int = option(10, "Most pages to show.", minimum=1, maximum=1000, group="search")
     serve: bool = option(
         False, "Serve a search page on this machine, until it is interrupted.", group="search"

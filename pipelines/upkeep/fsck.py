@@ -45,7 +45,7 @@ from ...io.upkeep.table_checks import checks_of
 from ...policy.components.kinds import KINDS
 from ...policy.schedules.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
-from ...web.base.options import also, option
+from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
 from ...web.base.wording import format_count
@@ -76,7 +76,7 @@ class Options:
         "With --repair: leave out damaged data files. In Bigtable, return damaged rows to an "
         "intact version, or delete them.",
     )
-    max_fetch_interval: int = also(ScheduleOptions, "max_fetch_interval")
+    max_fetch_interval: int = shared_option(ScheduleOptions, "max_fetch_interval")
     readers: int = option(4, "How many files, or ranges of rows, to read at a time.", minimum=1)
 
     def __post_init__(self) -> None:

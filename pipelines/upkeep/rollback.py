@@ -6,7 +6,7 @@ from ...io.snapshots.manifest import newest_manifest
 from ...io.snapshots.operations import new_id
 from ...io.upkeep.rollback import roll_back
 from ...web.base.errors import UsageError
-from ...web.base.options import also, option
+from ...web.base.options import option, shared_option
 from ..base.command import TABLE, Invocation
 from ..launch.job import JobOptions
 from ..launch.reports import job_record, report
@@ -24,7 +24,7 @@ class Options:
         "Go back to a snapshot before a purge, too: purged rows come back, but stay in the "
         "blocklist.",
     )
-    operation: str = also(JobOptions, "operation")
+    operation: str = shared_option(JobOptions, "operation")
 
 
 def run(invocation: Invocation) -> int:

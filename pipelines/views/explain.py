@@ -22,7 +22,7 @@ from ...policy.scope import TargetOptions, judge
 from ...policy.scoring.depth import Depth
 from ...policy.traps import DepthOptions
 from ...policy.updating.update_rules import UpdateOptions
-from ...web.base.options import also, option
+from ...web.base.options import option, shared_option
 from ...web.base.wording import format_count, in_words
 from ...web.exchange.file_options import FileOptions
 from ...web.exchange.http_options import HttpOptions
@@ -66,14 +66,14 @@ class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, Shown
         "Ask each site for its robots.txt now, with one request.",
     )
     # For the request of robots.txt; users copy others, too, from the command lines of the jobs.
-    timeout: float = also(HttpOptions, "timeout")
-    connect_to: tuple[str, ...] = also(HttpOptions, "connect_to")
-    allow_addresses: tuple[str, ...] = also(HttpOptions, "allow_addresses")
-    allowed_ports: tuple[str, ...] = also(HttpOptions, "allowed_ports")
-    ca_file: str = also(HttpOptions, "ca_file")
-    insecure_host: tuple[str, ...] = also(HttpOptions, "insecure_host")
-    http_proxy: str = also(HttpOptions, "http_proxy")
-    file_roots: tuple[str, ...] = also(FileOptions, "file_roots")
+    timeout: float = shared_option(HttpOptions, "timeout")
+    connect_to: tuple[str, ...] = shared_option(HttpOptions, "connect_to")
+    allow_addresses: tuple[str, ...] = shared_option(HttpOptions, "allow_addresses")
+    allowed_ports: tuple[str, ...] = shared_option(HttpOptions, "allowed_ports")
+    ca_file: str = shared_option(HttpOptions, "ca_file")
+    insecure_host: tuple[str, ...] = shared_option(HttpOptions, "insecure_host")
+    http_proxy: str = shared_option(HttpOptions, "http_proxy")
+    file_roots: tuple[str, ...] = shared_option(FileOptions, "file_roots")
 
 
 def run(invocation: Invocation) -> int:

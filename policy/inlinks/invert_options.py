@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ...web.base.options import also, option
+from ...web.base.options import option, shared_option
 from ..schedules.schedule import ScheduleOptions
 
 
@@ -53,7 +53,7 @@ class InvertOptions:
 class InvertTableOptions(InvertOptions):
     """Options of inverting links, without those of launching."""
 
-    max_fetch_interval: int = also(ScheduleOptions, "max_fetch_interval")
+    max_fetch_interval: int = shared_option(ScheduleOptions, "max_fetch_interval")
 
     @property
     def oldest_ms(self) -> int:

@@ -72,7 +72,7 @@ class TrueSite(Site):
             return "missing", []
         page = SimPage(host, place.number)
         if place.kind in ("private", "hidden"):
-            hidden = self.plan.special(host, "hidden", place.number)
+            hidden = self.plan.special_url(host, "hidden", place.number)
             return ("denied", []) if place.kind == "private" else ("page", [hidden])
         if place.kind == "img":
             return "asset", []
@@ -110,7 +110,7 @@ class TrueSite(Site):
         """Sets of two or more pages with identical bodies."""
         sets: dict[SimPage, set[str]] = {}
         for page in self.plan.all_pages():
-            sets.setdefault(self.plan.original(page), set()).add(self.plan.url(page))
+            sets.setdefault(self.plan.original_page(page), set()).add(self.plan.url(page))
         return tuple(frozenset(urls) for urls in sets.values() if len(urls) > 1)
 
     def noindex(self) -> frozenset[str]:

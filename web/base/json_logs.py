@@ -19,8 +19,8 @@ from typing import Any
 _OF_WORKER = {"job": ("JOB_NAME", "JOB_ID"), "worker": ("WORKER_ID",)}
 _LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
 _FIELDS = "nutbeam_fields"  # attribute of a record
-_replaced: dict[logging.Handler, logging.Formatter | None] = {}
-_launched: dict[str, str] = {}
+_replaced_formatters: dict[logging.Handler, logging.Formatter | None] = {}
+_operation_fields: dict[str, str] = {}
 _active: list[tuple[int, dict[str, Any]]] = []  # (thread, fields)
 
 
@@ -91,12 +91,12 @@ def _working_on() -> dict[str, Any]:
     if mine:
         return mine[-1]
     # A thread of an engine works for the active thread, if there is exactly one.
-    return active[0][1] if len(active) == 1 else dict(_launched)
+    return active[0][1] if len(active) == 1 else dict(_operation_fields)
 
 
 def set_logged_operation(operation: str) -> None:
     """Adds the operation of this command to logs that belong to no phase, until ``uninstall``."""
-    _launched["operation"] = operation
+    _operation_fields["operation"] = operation
 
 
 def install() -> None:
@@ -104,18 +104,18 @@ def install() -> None:
     if not logging.getLogger().handlers:
         logging.basicConfig()
     for handler in logging.getLogger().handlers:
-        _replaced.setdefault(handler, handler.formatter)
+        _replaced_formatters.setdefault(handler, handler.formatter)
         handler.setFormatter(JsonFormatter())
 
 
 def uninstall() -> None:
     """Restores the format that logs had before ``install``, and forgets the operation."""
-    _launched.clear()
-    while _replaced:
-        handler, formatter = _replaced.popitem()
+    _operation_fields.clear()
+    while _replaced_formatters:
+        handler, formatter = _replaced_formatters.popitem()
         handler.setFormatter(formatter)
 
 
 def is_installed() -> bool:
     """Returns whether this process' logs are JSON."""
-    return bool(_replaced)
+    return bool(_replaced_formatters)

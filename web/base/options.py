@@ -138,7 +138,7 @@ def seconds(
     return option(default, help, unit="s", nutch=nutch, minimum=minimum, **facts)
 
 
-def also(cls: type, name: str, **default: Any) -> Any:
+def shared_option(cls: type, name: str, **default: Any) -> Any:
     """Returns the field of an option that another dataclass declares.
 
     The default may differ (``default=...``).
@@ -148,7 +148,7 @@ def also(cls: type, name: str, **default: Any) -> Any:
     ...     timeout: float = option(10.0, "wait", unit="s", nutch="http.timeout")
     >>> @dataclasses.dataclass(frozen=True)
     ... class HastyOptions:
-    ...     timeout: float = also(HttpOptions, "timeout", default=1.0)
+    ...     timeout: float = shared_option(HttpOptions, "timeout", default=1.0)
     >>> (declared,) = options_of(HastyOptions)
     >>> declared.default, declared.nutch, declared.group
     (1.0, 'http.timeout', 'http')
@@ -202,8 +202,8 @@ def _option_of_field(cls: type, field: "dataclasses.Field[Any]", hint: Any) -> O
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        rest = [arg for arg in typing.get_args(hint) if arg is not type(None)]
-        return (rest[0] if len(rest) == 1 else hint), True
+        other_types = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+        return (other_types[0] if len(other_types) == 1 else hint), True
     return hint, False
 
 
@@ -377,13 +377,13 @@ def _check_item(option: Option, value: Any) -> Any:
     unit = f" {option.unit}" if option.unit else ""
     if option.minimum is not None and value < option.minimum:
         raise _option_error(option, f"at least {option.minimum:g}{unit}", value)
-    most = option.maximum
-    if most is None and option.unit in DURATIONS:
-        most = LONGEST_S / DURATIONS[option.unit]
+    maximum = option.maximum
+    if maximum is None and option.unit in DURATIONS:
+        maximum = LONGEST_S / DURATIONS[option.unit]
     if option.item is int and abs(value) > LARGEST:
         raise _option_error(option, f"at most {LARGEST:,}", value)
-    if most is not None and value > most:
-        raise _option_error(option, f"at most {most:.12g}{unit}", value)
+    if maximum is not None and value > maximum:
+        raise _option_error(option, f"at most {maximum:.12g}{unit}", value)
     return value
 
 

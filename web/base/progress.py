@@ -89,8 +89,8 @@ class Phase:
         """Seconds for the rest at this rate, or for the slowest host; None if unknown."""
         if self.total is None or not self.rate:
             return None
-        rest = max(0, self.total - self.done)
-        return max(rest / self.rate, self.hosts.seconds if self.hosts and rest else 0.0)
+        things = max(0, self.total - self.done)
+        return max(things / self.rate, self.hosts.seconds if self.hosts and things else 0.0)
 
 
 @dataclasses.dataclass(frozen=True)

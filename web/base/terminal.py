@@ -63,9 +63,9 @@ class VisibleStream:
     def write(self, text: str) -> int:
         """Writes a text; returns its length. A live view of the stream shows it above itself."""
         NOTICE.clear()
-        shown = text if self.exact else visible(text, _KEPT)
+        visible_text = text if self.exact else visible(text, _KEPT)
         view = _VIEWS.get(self.stream)
-        (self.stream if view is None else view).write(shown)
+        (self.stream if view is None else view).write(visible_text)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -60,8 +60,8 @@ def check_utf8(what: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        shown = visible(_BYTE.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", text[:200]))
-        raise ValueError(f"{what} must be UTF-8, got '{shown}'") from None
+        text = visible(_BYTE.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", text[:200]))
+        raise ValueError(f"{what} must be UTF-8, got '{text}'") from None
 
 
 def visible_lines(lines: Iterable[str]) -> str:

@@ -26,8 +26,8 @@ def value_error(expected: str, value: object, reason: object = None) -> ValueErr
     >>> value_error("--include must be a regular expression", "(", "missing )")
     ValueError("--include must be a regular expression, got '(': missing )")
     """
-    more = "" if reason is None else f": {reason}"
-    return ValueError(f"{expected}, got {quote_value(value)}{more}")
+    reason_text = "" if reason is None else f": {reason}"
+    return ValueError(f"{expected}, got {quote_value(value)}{reason_text}")
 
 
 def format_count(number: int, things: str) -> str:

@@ -10,7 +10,7 @@ from chardetng_py import EncodingDetector
 from ..urls.url_parts import host_of_url
 from .legibility import reads_as_one_language, reads_well
 from .prescan import declared_encoding, encoding_in_xml
-from .whatwg_encodings import canonical, decode_as
+from .whatwg_encodings import decode_as, encoding_name
 
 # The longer first: UTF-32's begins with UTF-16's.
 _MARKS = (
@@ -197,9 +197,9 @@ def _count_wrong(text: str) -> int:
 
 def _detect(body: bytes, content_type: str | None, url: str | None = None) -> tuple[str, int]:
     """Returns the encoding's name and where the text starts."""
-    marked, start = _byte_order_mark(body)
-    if marked:
-        return marked, start
+    mark_encoding, start = _byte_order_mark(body)
+    if mark_encoding:
+        return mark_encoding, start
     declared = _from_header(content_type)
     if declared is None:
         xml = content_type is not None and "xml" in content_type.lower()
@@ -220,7 +220,7 @@ def _byte_order_mark(body: bytes) -> tuple[str | None, int]:
 def _from_header(content_type: str | None) -> str | None:
     for name, *values in _PARAMETER.findall((content_type or "")[:1000]):
         if name.lower() == "charset":
-            return canonical("".join(values))
+            return encoding_name("".join(values))
     return None
 
 
@@ -242,14 +242,14 @@ def _guess(body: bytes, url: str | None) -> str:
     detector.feed(sample, last=start + len(sample) == len(body))
     guess = _guess_of(detector, None)
     domain = _top_level_domain(url)
-    if domain is None or (hinted := _guess_of(detector, domain)) == guess:
+    if domain is None or (tld_guess := _guess_of(detector, domain)) == guess:
         return guess
     # With a domain the detector nearly excludes other languages, which some pages are in.
-    return guess if reads_well(sample, guess) or not reads_well(sample, hinted) else hinted
+    return guess if reads_well(sample, guess) or not reads_well(sample, tld_guess) else tld_guess
 
 
 def _guess_of(detector: EncodingDetector, domain: bytes | None) -> str:
-    return canonical(detector.guess(tld=domain, allow_utf8=False)) or _DEFAULT
+    return encoding_name(detector.guess(tld=domain, allow_utf8=False)) or _DEFAULT
 
 
 def _top_level_domain(url: str | None) -> bytes | None:
@@ -270,8 +270,8 @@ def _boundary(body: bytes, most: int) -> int:
 def _is_mostly_utf8(sample: bytes) -> bool:
     """Returns whether a sample is UTF-8 with errors; other encodings rarely look like UTF-8."""
     text = sample.decode("utf-8", "replace")
-    wrong = text.count("\ufffd")
-    return len(text) - len(text.encode("ascii", "ignore")) >= 2 * wrong
+    wrong_chars = text.count("\ufffd")
+    return len(text) - len(text.encode("ascii", "ignore")) >= 2 * wrong_chars
 
 
 def _first_mistake(body: bytes) -> UnicodeDecodeError | None:
@@ -293,5 +293,5 @@ def _is_cut(body: bytes, mistake: UnicodeDecodeError) -> bool:
     """
     if mistake.reason != "unexpected end of data":
         return False
-    rest = body[mistake.start :]
-    return len(rest) > 1 or rest in _COMMON_STARTS or not body[: mistake.start].isascii()
+    tail = body[mistake.start :]
+    return len(tail) > 1 or tail in _COMMON_STARTS or not body[: mistake.start].isascii()

@@ -4,7 +4,7 @@ import functools
 import re
 
 from .charset import markup_of
-from .magic import BINARY_BYTES, magic
+from .magic import BINARY_BYTES, type_of_binary
 from .xml_start import without_junk
 
 # Types of XML documents. Sitemaps have no registered type, so these names are ours.
@@ -167,10 +167,10 @@ def sniff(body: bytes, header: str | None) -> str:
     declared = _declared_type(header)
     if declared == HTML and body[:14].lower().startswith(_PLAIN_STARTS):
         return HTML  # nearly all pages
-    binary_type = _type_of_late_pdf(body) if body[:1] in _TEXT_STARTS else magic(body)
+    binary_type = _type_of_late_pdf(body) if body[:1] in _TEXT_STARTS else type_of_binary(body)
     if binary_type:
-        more = _CONTAINERS.get(binary_type)
-        return declared if declared and more and more.match(declared) else binary_type
+        specific = _CONTAINERS.get(binary_type)
+        return declared if declared and specific and specific.match(declared) else binary_type
     markup = markup_of(body)
     if declared is None:
         return _type_of_text(body, markup)
@@ -216,8 +216,8 @@ def _type_of_text(body: bytes, markup: bytes) -> str:
             return kind or XML
         if kind and kind != XHTML:
             return kind
-        rest = markup[_prolog(markup) : _ROOT_BYTES]
-        if _HTML_TAG.match(text + b" ") or _HTML_TAG.match(rest + b" "):
+        after_prolog = markup[_prolog(markup) : _ROOT_BYTES]
+        if _HTML_TAG.match(text + b" ") or _HTML_TAG.match(after_prolog + b" "):
             return HTML
     if _JSON.match(text) and _JSON_END.search(markup[-100:]):
         return "application/json"

@@ -43,15 +43,17 @@ def reads_well(body: bytes, name: str) -> bool:
     (True, False)
     """
     text = decode_as(name, body)
-    beyond = [char for char in text if char > "\x7f"]
+    chars = [char for char in text if char > "\x7f"]
     charset = _CHARACTER_SETS.get(name, name)
     if charset in _ROWS:
         common = _common_characters(charset)
-        return sum(char in common for char in beyond) >= _LEAST * len(beyond)
-    letters = set(filter(str.isalpha, beyond))
-    usual = sum(char in letters or char in _MARKS for char in beyond)
+        return sum(char in common for char in chars) >= _LEAST * len(chars)
+    letters = set(filter(str.isalpha, chars))
+    usual_count = sum(char in letters or char in _MARKS for char in chars)
     scripts = {_script(char) for char in letters}
-    return usual >= _LEAST * len(beyond) and len(scripts) == 1 and _has_words(text, scripts.pop())
+    return (
+        usual_count >= _LEAST * len(chars) and len(scripts) == 1 and _has_words(text, scripts.pop())
+    )
 
 
 def reads_as_one_language(text: str) -> bool:
@@ -63,13 +65,13 @@ def reads_as_one_language(text: str) -> bool:
     >>> reads_as_one_language("これは日本語です。これは日本語です。"), reads_as_one_language("慢慣扡" * 9)
     (True, False)
     """
-    beyond = [char for char in text if char > "\x7f"]
-    if len(set(beyond)) < _LEAST_KINDS:
+    chars = [char for char in text if char > "\x7f"]
+    if len(set(chars)) < _LEAST_KINDS:
         return False
-    least = _LEAST * len(beyond)
-    if any(sum(map(_common_characters(name).__contains__, beyond)) >= least for name in _ROWS):
+    least = _LEAST * len(chars)
+    if any(sum(map(_common_characters(name).__contains__, chars)) >= least for name in _ROWS):
         return True
-    scripts = Counter(_script(char) for char in beyond)
+    scripts = Counter(_script(char) for char in chars)
     scripts -= Counter({name: scripts[name] for name in _IDEOGRAPHS})
     return bool(scripts) and max(scripts.values()) >= least
 

@@ -114,13 +114,13 @@ _TAR = (b"ustar\0", b"ustar ")
 BINARY_BYTES = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
-def magic(body: bytes) -> str | None:
+def type_of_binary(body: bytes) -> str | None:
     r"""Returns the MIME type of a binary document by its first bytes, or None.
 
     The content of a zip file is recognized by the names and the ``mimetype`` in its headers
     and its directory; nothing is unpacked.
 
-    >>> magic(b"\x89PNG\r\n\x1a\n"), magic(b"<html>")
+    >>> type_of_binary(b"\x89PNG\r\n\x1a\n"), type_of_binary(b"<html>")
     ('image/png', None)
     """
     for signature, mime in _BY_FIRST.get(body[0] if body else -1, ()):
@@ -144,9 +144,9 @@ def _is_text(body: bytes) -> bool:
 def _specific_type(body: bytes, mime: str) -> str:
     """Returns a more specific type for a container, if its content shows one."""
     if mime == "application/zip":
-        stored = _STORED_TYPE.match(body)
-        if stored:
-            return stored[1].decode()
+        stored_type = _STORED_TYPE.match(body)
+        if stored_type:
+            return stored_type[1].decode()
         ends = (body[:_MEMBERS_BYTES], body[-_MEMBERS_BYTES:])
         member = _MEMBER.search(ends[0]) or _MEMBER.search(ends[1])
         return _MEMBERS[member[1].lower().replace(b"\\", b"/")] if member else mime

@@ -2,7 +2,7 @@
 
 import re
 
-from .whatwg_encodings import canonical
+from .whatwg_encodings import encoding_name
 
 _EARLY = 1024
 _SPACE = rb"[\t\n\f\r ]"
@@ -73,8 +73,8 @@ def _encoding_in_attributes(text: bytes) -> str | None:
         return _encoding_of_label(attributes[b"charset"].rstrip(b"/"))  # <meta charset=koi8-r/>
     if attributes.get(b"http-equiv", b"").lower() != b"content-type":
         return None
-    named = _IN_CONTENT.search(attributes.get(b"content", b""))
-    return _encoding_of_label(named[1] or named[2] or named[3] or b"") if named else None
+    label = _IN_CONTENT.search(attributes.get(b"content", b""))
+    return _encoding_of_label(label[1] or label[2] or label[3] or b"") if label else None
 
 
 def encoding_in_xml(start: bytes) -> str | None:
@@ -88,6 +88,6 @@ def encoding_in_xml(start: bytes) -> str | None:
 
 
 def _encoding_of_label(label: bytes) -> str | None:
-    name = canonical(label.decode("ascii", "replace"))
+    name = encoding_name(label.decode("ascii", "replace"))
     # The declaration was read as ASCII, so this cannot be.
     return "utf-8" if name and name.startswith(("utf-16", "utf-32")) else name

@@ -104,7 +104,7 @@ def text_profile(text: str, min_token_len: int = 2, quant_rate: float = 0.01) ->
     True
     """
     counts: dict[str, int] = {}
-    for word in text.translate(_PROFILED).split(" "):
+    for word in text.translate(_PROFILE_CHARS).split(" "):
         if len(word) > min_token_len:
             counts[word] = counts.get(word, 0) + 1
     most = max(counts.values(), default=0)
@@ -119,7 +119,7 @@ def text_profile(text: str, min_token_len: int = 2, quant_rate: float = 0.01) ->
     return hashlib.md5(lines.encode(), usedforsecurity=False).digest()
 
 
-class _Profiled(dict[int, str]):
+class _ProfileChars(dict[int, str]):
     """The replacement of a character: Java's lower case of letters and digits, else a space."""
 
     def __missing__(self, code: int) -> str:
@@ -131,7 +131,7 @@ class _Profiled(dict[int, str]):
         return self[code]
 
 
-_PROFILED = _Profiled()
+_PROFILE_CHARS = _ProfileChars()
 
 
 def simhash(text: str) -> bytes | None:

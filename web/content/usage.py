@@ -36,12 +36,12 @@ def join_usage(several: Iterable[Mapping[str, bool]]) -> Preferences:
     >>> join_usage([{"search": True}, {"search": False, "train-ai": True}])
     {'search': False, 'train-ai': True}
     """
-    joined: Preferences = {}
+    all_preferences: Preferences = {}
     for preferences in several:
         for category, allowed in preferences.items():
-            if category in joined or len(joined) < MAX_CATEGORIES:
-                joined[category] = joined.get(category, True) and allowed
-    return joined
+            if category in all_preferences or len(all_preferences) < MAX_CATEGORIES:
+                all_preferences[category] = all_preferences.get(category, True) and allowed
+    return all_preferences
 
 
 def usage_text(preferences: Mapping[str, bool]) -> str | None:
@@ -69,7 +69,7 @@ def usage_of_page(
     """
     usages = [read_usage(robots or "")]
     usages += [read_usage(value) for name, value in headers if name == FIELD]
-    reserved = any(name == TDM_FIELD and value.strip() == "1" for name, value in headers)
-    if reserved or "noai" in directives:
+    is_reserved = any(name == TDM_FIELD and value.strip() == "1" for name, value in headers)
+    if is_reserved or "noai" in directives:
         usages.append({TRAIN_AI: False})
     return usage_text(join_usage(usages))

@@ -62,10 +62,10 @@ _BYTES_OTHERWISE = {"koi8-u": {0xAE: "ў", 0xBE: "Ў"}, "windows-1255": {0xCA: "
 
 
 @functools.lru_cache(maxsize=1024)
-def canonical(label: str) -> str | None:
+def encoding_name(label: str) -> str | None:
     """Returns the standard's name for a label, or None for an unknown label.
 
-    >>> canonical(" Latin1 "), canonical("base64")
+    >>> encoding_name(" Latin1 "), encoding_name("base64")
     ('windows-1252', None)
     """
     return _LABELS.get(label.strip().lower())
@@ -81,10 +81,10 @@ def decode_as(name: str, body: bytes) -> str:
         return codecs.charmap_decode(body, "strict", _table(name))[0]
     # Python's own handler is much faster, where many bytes are wrong.
     text = body.decode(CODECS[name], _AS_BROWSERS if name in _AMENDED else "replace")
-    otherwise = _OTHERWISE.get(name, {})
+    replacements = _OTHERWISE.get(name, {})
     # To look for each is much faster than to translate.
-    if any(chr(letter) in text for letter in otherwise):
-        return text.translate(otherwise)
+    if any(chr(letter) in text for letter in replacements):
+        return text.translate(replacements)
     return text
 
 
@@ -102,15 +102,15 @@ def _table(name: str) -> str:
 def _as_browsers(error: UnicodeError) -> tuple[str, int]:
     """Reads what browsers read and Python's codecs do not."""
     assert isinstance(error, UnicodeDecodeError)
-    wrong = error.object[error.start : error.start + 2]
-    if error.encoding in ("euc_jp", "iso2022_jp_ext") and len(wrong) == 2:
+    pair = error.object[error.start : error.start + 2]
+    if error.encoding in ("euc_jp", "iso2022_jp_ext") and len(pair) == 2:
         # The circled digits and such that NEC and IBM added, which Shift_JIS has.
-        lead, trail = wrong[0] & 0x7F, wrong[1] & 0x7F
-        if (wrong[0] ^ wrong[1]) < 0x80 and 0x21 <= lead < 0x7F and 0x21 <= trail < 0x7F:
+        lead, trail = pair[0] & 0x7F, pair[1] & 0x7F
+        if (pair[0] ^ pair[1]) < 0x80 and 0x21 <= lead < 0x7F and 0x21 <= trail < 0x7F:
             text = _jis_to_shift_jis(lead, trail).decode("cp932", "replace")
             if len(text) == 1:
                 return text, error.start + 2
-    if error.encoding == "gb18030" and wrong[:1] == b"\x80":
+    if error.encoding == "gb18030" and pair[:1] == b"\x80":
         return "€", error.start + 1
     return "\ufffd", error.end
 

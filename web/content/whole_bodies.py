@@ -122,8 +122,8 @@ def _is_whole_pdf(body: bytes) -> bool:
     ends = list(_PDF_END.finditer(body, max(0, len(body) - _TAIL_BYTES)))
     return (
         bool(ends)
-        and len(rest := body[ends[-1].end() :]) <= _MOST_BYTES_AFTER_PDF
-        and b"obj" not in rest
+        and len(tail := body[ends[-1].end() :]) <= _MOST_BYTES_AFTER_PDF
+        and b"obj" not in tail
     )
 
 
@@ -143,17 +143,17 @@ def _is_whole_archive(body: bytes) -> bool:
 
 def _is_whole_gzip(body: bytes) -> bool:
     """Returns whether all members of a gzip file have their ends."""
-    rest, unpacked = body, 0
+    packed, unpacked_bytes = body, 0
     for _ in range(MAX_MEMBERS):
         reader = zlib.decompressobj(zlib.MAX_WBITS | 16)
         try:
-            while rest and not reader.eof and unpacked < _MAX_UNPACKED_BYTES:
-                unpacked += len(reader.decompress(rest, _PIECE_BYTES))
-                rest = reader.unconsumed_tail
+            while packed and not reader.eof and unpacked_bytes < _MAX_UNPACKED_BYTES:
+                unpacked_bytes += len(reader.decompress(packed, _PIECE_BYTES))
+                packed = reader.unconsumed_tail
         except zlib.error:
             return False
-        rest = reader.unused_data
-        if not reader.eof or rest[:1] != GZIP_MARK[:1]:
+        packed = reader.unused_data
+        if not reader.eof or packed[:1] != GZIP_MARK[:1]:
             return reader.eof
     return False
 
@@ -194,10 +194,10 @@ def find_markup_end(text: bytes, root: bytes, is_html: bool) -> MarkupEnd:
     >>> find_markup_end(b"<html><p title='</html>'>a", b"html", True)
     MarkupEnd(in_text=True, has_root_end=False)
     """
-    at = depth = after = 0
+    at = depth = bytes_after = 0
     is_over = False
     while (begin := text.find(b"<", at)) >= 0:
-        after += _text_bytes(text, at, begin) if is_over else 0
+        bytes_after += _text_bytes(text, at, begin) if is_over else 0
         tag = _TAG.match(text, begin)
         if tag is None:
             at = _end_of_other(text, begin, is_html)
@@ -207,16 +207,16 @@ def find_markup_end(text: bytes, root: bytes, is_html: bool) -> MarkupEnd:
         name, at = tag["name"].lower(), tag.end()
         if name == root:
             depth = _depth(depth, tag, is_html)
-            is_over, after = depth == 0, 0
+            is_over, bytes_after = depth == 0, 0
         elif is_html and name in _RAW and not tag["end"]:
             end = _ENDS_OF_RAW[name].search(text, at)
             if end is None:
                 return _UNFINISHED
             at = end.start()
         elif not tag["end"]:
-            after += len(tag[0])
-    after += _text_bytes(text, at, len(text))
-    return MarkupEnd(True, is_over and after <= _MOST_BYTES_AFTER)
+            bytes_after += len(tag[0])
+    bytes_after += _text_bytes(text, at, len(text))
+    return MarkupEnd(True, is_over and bytes_after <= _MOST_BYTES_AFTER)
 
 
 def _depth(depth: int, tag: re.Match[bytes], is_html: bool) -> int:

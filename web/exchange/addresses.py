@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from ..base.options import also
+from ..base.options import shared_option
 from ..network.dialer import split_url
 from ..network.guard import Denied, Destination, Guard
 from ..network.proxy import parse_proxy
@@ -26,10 +26,10 @@ ADDRESS_CHANGED = "address_changed"
 class AddressOptions:
     """Options that decide where connections go, for jobs before fetch."""
 
-    connect_to: tuple[str, ...] = also(HttpOptions, "connect_to")
-    allow_addresses: tuple[str, ...] = also(HttpOptions, "allow_addresses")
-    allowed_ports: tuple[str, ...] = also(HttpOptions, "allowed_ports")
-    http_proxy: str = also(HttpOptions, "http_proxy")
+    connect_to: tuple[str, ...] = shared_option(HttpOptions, "connect_to")
+    allow_addresses: tuple[str, ...] = shared_option(HttpOptions, "allow_addresses")
+    allowed_ports: tuple[str, ...] = shared_option(HttpOptions, "allowed_ports")
+    http_proxy: str = shared_option(HttpOptions, "http_proxy")
 
     def __post_init__(self) -> None:
         Addresses(self)

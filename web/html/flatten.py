@@ -87,8 +87,8 @@ def _flatten_nesting(body: bytes) -> bytes:
     An end tag counts if an element of its name is open, whatever stands between them.
     """
     most_formatting = _MAX_REPEATED // (body.count(b"<") + 1)
-    by_name: dict[bytes, int] = {}
-    hidden: dict[bytes, int] = {}
+    open_counts: dict[bytes, int] = {}
+    hidden_counts: dict[bytes, int] = {}
     nesting = formatting = scoping = 0
 
     def replace_tag(tag: re.Match[bytes]) -> bytes:
@@ -98,20 +98,20 @@ def _flatten_nesting(body: bytes) -> bytes:
             return tag[0]
         formats, scopes = name in _FORMATTING, name in _SCOPES
         if slash:
-            if hidden.get(name):
-                hidden[name] -= 1
+            if hidden_counts.get(name):
+                hidden_counts[name] -= 1
                 return b"<br"
-            if by_name.get(name):
-                by_name[name] -= 1
+            if open_counts.get(name):
+                open_counts[name] -= 1
                 nesting, formatting, scoping = nesting - 1, formatting - formats, scoping - scopes
             return tag[0]
         too_many = (formats and formatting >= most_formatting) or (
             scopes and scoping >= _MAX_SCOPES
         )
         if too_many or nesting >= _MAX_NESTING:
-            hidden[name] = hidden.get(name, 0) + 1
+            hidden_counts[name] = hidden_counts.get(name, 0) + 1
             return b"<br"
-        by_name[name] = by_name.get(name, 0) + 1
+        open_counts[name] = open_counts.get(name, 0) + 1
         nesting, formatting, scoping = nesting + 1, formatting + formats, scoping + scopes
         return tag[0]
 

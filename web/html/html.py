@@ -154,7 +154,7 @@ class _Reader:
                         anchors.append(text)
                         continue
             page.rels += [""] * (len(hrefs) - len(page.rels))
-            self._element(node, attributes, links, text)
+            self._take_element(node, attributes, links, text)
         page.rels += [""] * (len(hrefs) - len(page.rels))
         page.anchors = collapse_each(anchors)
 
@@ -162,15 +162,15 @@ class _Reader:
         """Extracts title, headings and, unless it is given, the text; this destroys the tree."""
         page, with_title = self.page, self._options.text_with_title
         page.title = collapse(tree.title_of(self._document) or "")[:MAX_TITLE_CHARS]
-        whole = tree.page_text(self._document, self._not_text, with_title)
+        body_text = tree.page_text(self._document, self._not_text, with_title)
         if text is None:
-            page.text = collapse_long(whole)
+            page.text = collapse_long(body_text)
         else:
             page.text = f"{page.title} {text}".strip() if with_title else text
         for tag, node in self._headings:  # now without script and style in them
             metadata.add_heading(page, tag, tree.text_of(node))
 
-    def _element(
+    def _take_element(
         self,
         node: LexborNode,
         attributes: Mapping[str, str | None],
@@ -179,13 +179,13 @@ class _Reader:
     ) -> None:
         tag = node.tag or ""
         if tag != "a":
-            self._fact(tag, attributes, node)
+            self._take_fact(tag, attributes, node)
         if tag in links:
             href = attributes.get(links[tag]) or attributes.get(_LINK_IN_DRAWING)
             if href and (href := href.strip()):
-                self._link(tag, href, attributes, node, text)
+                self._take_link(tag, href, attributes, node, text)
 
-    def _link(
+    def _take_link(
         self,
         tag: str,
         href: str,
@@ -215,14 +215,14 @@ class _Reader:
             self._long_anchor_chars -= len(text)
         return collapse(text[: 4 * _MAX_ANCHOR_CHARS])[:_MAX_ANCHOR_CHARS]
 
-    def _fact(self, tag: str, attributes: Mapping[str, str | None], node: LexborNode) -> None:
+    def _take_fact(self, tag: str, attributes: Mapping[str, str | None], node: LexborNode) -> None:
         """Extracts a fact about the whole page from an element."""
         if tag in tree.NOT_TEXT:
             self._not_text.append(node)
             if tag == "script" and metadata.is_json_ld(attributes):
                 metadata.add_json_ld(self.page, tree.text_of(node))
         elif tag == "meta":
-            self._meta(attributes)
+            self._take_meta(attributes)
         elif tag == "base" and self._base is None and not tree.is_in_drawing(node):
             self._base = attributes.get("href")
         elif tag == "link":
@@ -235,16 +235,16 @@ class _Reader:
         elif tag in self._options.headings:
             self._headings.append((tag, node))
 
-    def _meta(self, attributes: Mapping[str, str | None]) -> None:
+    def _take_meta(self, attributes: Mapping[str, str | None]) -> None:
         page = self.page
         name = (attributes.get("name") or attributes.get("property") or "").strip().lower()
         equivalent = (attributes.get("http-equiv") or "").strip().lower()
-        whole = attributes.get("content") or ""
-        content = whole[: metadata.MAX_CONTENT_CHARS].strip()
+        whole_content = attributes.get("content") or ""
+        content = whole_content[: metadata.MAX_CONTENT_CHARS].strip()
         if name == "robots" or name in self._robots:
             # Anywhere: a stray element in the head moves the rest of it into the body.
             fetch_time = self._source.fetch_time
-            page.directives |= robots_directives(whole, self._robots, fetch_time)
+            page.directives |= robots_directives(whole_content, self._robots, fetch_time)
         elif equivalent == "refresh":
             if (refresh := metadata.parse_refresh(content)) and len(self._refreshes) < _MAX_TARGETS:
                 self._refreshes.append(refresh)
@@ -279,8 +279,8 @@ class _Reader:
 @functools.lru_cache(maxsize=64)
 def _link_attributes(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
     """Returns the attribute that holds the link, by tag, of the elements that are followed."""
-    without = {tag.strip().lower() for tag in ignored} | (set() if forms else {"form"})
-    return {tag: attribute for tag, attribute in _LINKS.items() if tag not in without}
+    ignored_tags = {tag.strip().lower() for tag in ignored} | (set() if forms else {"form"})
+    return {tag: attribute for tag, attribute in _LINKS.items() if tag not in ignored_tags}
 
 
 def main_content(utf8: bytes) -> str | None:

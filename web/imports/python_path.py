@@ -20,10 +20,10 @@ def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     >>> safe_environment({"PYTHONPATH": ":/plug-ins::./:x"})
     {'PYTHONPATH': '/plug-ins:x', 'PYTHONSAFEPATH': '1'}
     """
-    changed = dict(environment) | SAFE
-    if "PYTHONPATH" in changed:
-        parts = changed["PYTHONPATH"].split(os.pathsep)
-        changed["PYTHONPATH"] = os.pathsep.join(
+    safe = dict(environment) | SAFE
+    if "PYTHONPATH" in safe:
+        parts = safe["PYTHONPATH"].split(os.pathsep)
+        safe["PYTHONPATH"] = os.pathsep.join(
             part for part in parts if os.path.normpath(part) != os.curdir
         )
-    return changed
+    return safe

@@ -163,9 +163,9 @@ class Archive:
 def _repair_part(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yields the pieces of a part; in UTF-8 with references that a strict parser accepts."""
     first = next(pieces, b"").lstrip(_BLANKS)
-    whole = chain((first,), pieces)
+    all_pieces = chain((first,), pieces)
     is_utf8 = b"\0" not in first and encoding_as_declared(first, None) == "utf-8"
-    return repair_pieces(whole) if is_utf8 else whole
+    return repair_pieces(all_pieces) if is_utf8 else all_pieces
 
 
 def read_parts(archive: Archive, take: Callable[[Collector], object], collector: Collector) -> None:
@@ -178,7 +178,7 @@ def read_parts(archive: Archive, take: Callable[[Collector], object], collector:
     if archive.damaged:
         if not collector.has_text:
             raise ParseFailed("malformed") from KeyError(f"damaged: {min(archive.damaged)[:100]!r}")
-        collector.cut("damage")
+        collector.note_cut("damage")
 
 
 def entry_name(base: str, reference: str) -> str:

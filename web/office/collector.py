@@ -27,7 +27,7 @@ class Collector:
         self._pieces: list[str] = []
         self._chars_left = MAX_CHARS
 
-    def add(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Adds text.
 
         Raises:
@@ -36,10 +36,10 @@ class Collector:
         self._pieces.append(text[: self._chars_left].replace("\0", ""))
         self._chars_left -= len(text)
         if self._chars_left < 0:
-            self.cut("characters")
+            self.note_cut("characters")
             raise TextLimitReached
 
-    def cut(self, at: str) -> None:
+    def note_cut(self, at: str) -> None:
         """Records the limit at which the text was cut."""
         self.page.metas.setdefault("text_cut", at)
 
@@ -52,7 +52,7 @@ class Collector:
         """Returns the current end of the text, for ``since``."""
         return len(self._pieces)
 
-    def since(self, mark: int) -> str:
+    def text_since(self, mark: int) -> str:
         """Returns the text since a mark, as an anchor."""
         anchor_pieces: list[str] = []
         room = 4 * _MAX_ANCHOR_CHARS
@@ -63,20 +63,20 @@ class Collector:
                 break
         return collapse("".join(anchor_pieces))[:_MAX_ANCHOR_CHARS]
 
-    def link(self, href: str, anchor: str = "") -> None:
+    def add_link(self, href: str, anchor: str = "") -> None:
         """Adds a link."""
         if href := href.strip():
             self.page.add_link(href, collapse(anchor)[:_MAX_ANCHOR_CHARS])
 
-    def title(self, text: str) -> None:
+    def set_title(self, text: str) -> None:
         """Sets the title, unless there is one."""
         self.page.title = self.page.title or _clean_text(text)[:MAX_TITLE_CHARS]
 
-    def language(self, text: str) -> None:
+    def set_language(self, text: str) -> None:
         """Sets the language, unless one is known."""
         self.page.language = declared_language(self.page.language, text)
 
-    def meta(self, name: str, text: str) -> None:
+    def add_meta(self, name: str, text: str) -> None:
         """Adds a value to the metadata; several values are joined by commas."""
         if text := _clean_text(text):
             previous = self.page.metas.get(name)

@@ -40,15 +40,15 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
     """
     archive = Archive(source.body)
     collector = Collector(source, options)
-    named = _references(archive, _CONTAINER, "rootfile", "full-path")
-    alike = (name for name in archive.names() if name.lower().endswith(_PACKAGE_END))
-    package = next((name for name in (*named, *alike) if name in archive), None)
+    named_entries = _references(archive, _CONTAINER, "rootfile", "full-path")
+    packages = (name for name in archive.names() if name.lower().endswith(_PACKAGE_END))
+    package = next((name for name in (*named_entries, *packages) if name in archive), None)
     if package is None:
         raise ParseFailed("malformed") from KeyError("no package document")
     read_properties(archive, package, collector, BOOK)
     chapters = _chapters(archive, package)
-    locked = _references(archive, _ENCRYPTION, "CipherReference", "URI")
-    if not set(locked).isdisjoint(chapters):  # fonts may be, as any reader can undo that
+    encrypted_names = _references(archive, _ENCRYPTION, "CipherReference", "URI")
+    if not set(encrypted_names).isdisjoint(chapters):  # fonts may be, as any reader can undo that
         raise ParseFailed("encrypted")
     # The titles of chapters are no text of the book.
     options = dataclasses.replace(options, text_with_title=False)
@@ -103,6 +103,6 @@ def _read_chapters(
         chapter = parse_xhtml(Source("", body, "application/xhtml+xml"), options)
         for href, anchor in zip(chapter.hrefs, chapter.anchors, strict=True):
             if _ABSOLUTE.match(href):
-                collector.link(href, anchor)
-        collector.language(chapter.language or "")
-        collector.add(chapter.text + " ")
+                collector.add_link(href, anchor)
+        collector.set_language(chapter.language or "")
+        collector.add_text(chapter.text + " ")

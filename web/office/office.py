@@ -45,7 +45,7 @@ def _read_document(archive: Archive, main: str, collector: Collector) -> None:
     styles = relations.first.get("styles", "")
     elements = archive.elements(styles)
     languages = (attributes.get("val", "") for name, attributes in elements if name == "lang")
-    collector.language(next(languages, ""))  # the first is that of the defaults
+    collector.set_language(next(languages, ""))  # the first is that of the defaults
     archive.forgive(styles)
     for part in (main, relations.first.get("footnotes"), relations.first.get("endnotes")):
         read_words(archive, part, collector)

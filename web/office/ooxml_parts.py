@@ -64,7 +64,7 @@ def read_words(archive: Archive, part: str | None, collector: Collector) -> None
     relations = relations_of(archive, part)
     _read_words(archive, part, relations.outside, collector)
     for diagram in relations.diagrams:
-        collector.add(" ")
+        collector.add_text(" ")
         _read_words(archive, diagram, {}, collector)
 
 
@@ -101,15 +101,15 @@ class _Words:
         self._element = name
         self._left_out += name in _LEFT_OUT
         if name == "p":  # of a text box, it stands within the words of another paragraph
-            self._collector.add(" ")
+            self._collector.add_text(" ")
         elif name == _NO_BREAK_HYPHEN and not self._left_out:
-            self._collector.add("-")
+            self._collector.add_text("-")
         elif name == "r":
             self._run = self._collector.mark()
         elif name == "fldChar":
             self._field_character(attributes.get("fldCharType"))
         elif name == "fldSimple":
-            self._open(name, _target(attributes.get("instr", "")))
+            self._open(name, _target_of_field(attributes.get("instr", "")))
         elif name == "hyperlink":
             self._open(name, self._outside.pop(attributes.get(":id", ""), ""))
         elif name == "hlinkClick":
@@ -119,10 +119,10 @@ class _Words:
         self._element = ""
         self._left_out -= name in _LEFT_OUT
         if name in _GAPS:
-            self._collector.add(" ")
+            self._collector.add_text(" ")
         elif name in ("r", "cNvPr") and self._run_target:
-            anchor = self._collector.since(self._run) if name == "r" else ""
-            self._collector.link(self._run_target, anchor)
+            anchor = self._collector.text_since(self._run) if name == "r" else ""
+            self._collector.add_link(self._run_target, anchor)
             self._run_target = None
         elif name != "fldChar":
             self._close(name)
@@ -131,20 +131,20 @@ class _Words:
         if self._left_out:
             return
         if self._element == "t":
-            self._collector.add(text)
+            self._collector.add_text(text)
         elif self._element == "instrText":
             self._field = (self._field + text)[:_MAX_FIELD_CHARS]
 
     def add_remaining_links(self) -> None:
         """Adds the links that have no text."""
         for target in (*(target for _, target, _ in self._links), *self._outside.values()):
-            self._collector.link(target)
+            self._collector.add_link(target)
 
     def _field_character(self, kind: str | None) -> None:
         if kind == "begin":
             self._field = ""
         elif kind == "separate":
-            self._open("fldChar", _target(self._field))
+            self._open("fldChar", _target_of_field(self._field))
         elif kind == "end":
             self._close("fldChar")
 
@@ -155,10 +155,10 @@ class _Words:
     def _close(self, name: str) -> None:
         if self._links and self._links[-1][0] == name:
             _, target, begin = self._links.pop()
-            self._collector.link(target, self._collector.since(begin))
+            self._collector.add_link(target, self._collector.text_since(begin))
 
 
-def _target(field: str) -> str:
+def _target_of_field(field: str) -> str:
     """Returns the target of a field; empty if it is not a hyperlink."""
     hyperlink = _FIELD.match(field)
     return (hyperlink[1] or hyperlink[2]) if hyperlink else ""

@@ -62,7 +62,7 @@ def read_workbook(archive: Archive, main: str, collector: Collector) -> None:
     styles = archive.events(relations.first.get("styles", _USUAL_STYLES))
     date_formats = read_date_styles(styles, is_1904)
     for name, part in dict.fromkeys(sheets):  # no sheet twice
-        collector.add(f" {without_escapes(name)} ")
+        collector.add_text(f" {without_escapes(name)} ")
         if archive.require(part):
             around = relations_of(archive, part)
             _Cells(collector, shared, date_formats, around.outside).read(archive, part)
@@ -78,13 +78,13 @@ def _read_comments(archive: Archive, part: str | None, collector: Collector) -> 
     for kind, value, _ in archive.events(part):
         if kind == CHARACTERS:
             if element in ("t", "text") and not is_phonetic and not value.isspace():
-                collector.add(without_escapes(value))
+                collector.add_text(without_escapes(value))
             continue
         element = value if kind == START else ""
         if value == "rPh":
             is_phonetic = kind == START
         elif kind == END and value in ("comment", "threadedComment"):
-            collector.add(" ")
+            collector.add_text(" ")
 
 
 def _shared_texts(archive: Archive, part: str | None) -> list[str]:
@@ -147,11 +147,11 @@ class _Cells:
             elif value == "rPh":
                 self._is_phonetic = kind == START
             elif value == "row" and kind == END:
-                self._collector.add(" ")
+                self._collector.add_text(" ")
             elif value == "hyperlink" and kind == START:
                 self._link(attributes)
         for target in self._outside.values():  # at no cell
-            self._collector.link(target)
+            self._collector.add_link(target)
 
     def _text(self, element: str, text: str) -> None:
         if element == "f":
@@ -162,7 +162,7 @@ class _Cells:
     def _link(self, attributes: Attributes) -> None:
         target = self._outside.pop(attributes.get(":id", ""), "")
         cell = attributes.get("ref", "").partition(":")[0]
-        self._collector.link(target, self._texts.get(cell) or attributes.get("display", ""))
+        self._collector.add_link(target, self._texts.get(cell) or attributes.get("display", ""))
 
     def _take_cell(self) -> None:
         text, kind = "".join(self._value), self._cell.get("t")
@@ -179,11 +179,11 @@ class _Cells:
         ):
             text = date_text(text, date_format)
         if formula := _FORMULA.match(self._formula):
-            self._collector.link(formula[1], text)
+            self._collector.add_link(formula[1], text)
         if text:
             if self._outside and len(self._texts) < _MAX_LINKED_CELLS:
                 self._texts[self._cell.get("r", "")] = text
-            self._collector.add(text + " ")
+            self._collector.add_text(text + " ")
 
 
 def read_date_styles(events: Iterable[Event], is_1904: bool) -> dict[str, DateFormat]:

@@ -45,27 +45,27 @@ def _read_content(archive: Archive, collector: Collector) -> None:
     for kind, value, attributes in archive.events(_CONTENT):
         if kind == CHARACTERS:
             if paragraphs and not left_out:
-                collector.add(value)
+                collector.add_text(value)
         elif value in _LEFT_OUT:
             left_out += kind
         elif value in _PARAGRAPHS:
             paragraphs += kind
-            collector.add(" ")
+            collector.add_text(" ")
         elif value in _INSERTED or (value in _GAPS and paragraphs and kind == START):
-            collector.add(" ")
+            collector.add_text(" ")
         elif value == "a" and kind == START:
-            links.append((_outward(attributes.get("href", "")), collector.mark()))
+            links.append((_outward_link(attributes.get("href", "")), collector.mark()))
         elif value == "a":
             target, begin = links.pop()
-            collector.link(target, collector.since(begin))
+            collector.add_link(target, collector.text_since(begin))
 
 
-def _outward(href: str) -> str:
+def _outward_link(href: str) -> str:
     """Returns a link relative to the document; ``""`` for one that stays inside.
 
     A document is a folder to its links, OpenDocument 1.2 part 3, 3.7.
 
-    >>> _outward("../b.odt"), _outward("#here"), _outward("Pictures/1.png")
+    >>> _outward_link("../b.odt"), _outward_link("#here"), _outward_link("Pictures/1.png")
     ('b.odt', '', '')
     """
     if href.startswith("../"):

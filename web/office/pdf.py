@@ -60,8 +60,8 @@ def _open_document(body: bytes) -> Iterator["PdfDocument"]:
     try:
         document = PdfDocument(body)
     except PdfiumError as error:
-        locked = error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY)
-        raise ParseFailed("encrypted" if locked else "malformed") from error
+        is_locked = error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY)
+        raise ParseFailed("encrypted" if is_locked else "malformed") from error
     with contextlib.closing(document):
         yield document
 
@@ -69,12 +69,12 @@ def _open_document(body: bytes) -> Iterator["PdfDocument"]:
 def _read_information(document: "PdfDocument", collector: Collector) -> None:
     from pypdfium2 import raw
 
-    collector.title(_information(document, "Title"))
+    collector.set_title(_information(document, "Title"))
     for name, meta in _METAS.items():
-        collector.meta(meta, _information(document, name))
+        collector.add_meta(meta, _information(document, name))
     units = (raw.FPDF_WCHAR * _MAX_LANGUAGE_CHARS)()
     if raw.FPDFCatalog_GetLanguage(document, units, len(units)) <= len(units):
-        collector.language(bytes(units).decode("utf-16-le", "replace").partition("\0")[0])
+        collector.set_language(bytes(units).decode("utf-16-le", "replace").partition("\0")[0])
 
 
 def _information(document: "PdfDocument", name: str) -> str:
@@ -95,12 +95,12 @@ def _add_xmp(body: bytes, collector: Collector) -> None:
     information = frozenset(page.metas)
     for name, values in read_xmp(body).items():
         if name == "title":
-            collector.title(values[0])
+            collector.set_title(values[0])
         elif name == "language":
-            collector.language(values[0])
+            collector.set_language(values[0])
         elif name not in information:
             for value in values:
-                collector.meta(name, value)
+                collector.add_meta(name, value)
 
 
 def _read_pages(document: "PdfDocument", max_pages: int, collector: Collector) -> None:
@@ -122,7 +122,7 @@ def _read_pages(document: "PdfDocument", max_pages: int, collector: Collector) -
             if bad == read or bad == number + 1 == _MAX_BAD_PAGES:
                 raise ParseFailed("malformed") from error
             if bad > _MAX_BAD_PAGES:
-                return collector.cut("bad_pages")
+                return collector.note_cut("bad_pages")
             continue
         with contextlib.closing(page):
             _take_links(document, page, collector)
@@ -131,14 +131,14 @@ def _read_pages(document: "PdfDocument", max_pages: int, collector: Collector) -
     if not pages:
         raise ParseFailed("malformed") from ValueError("it has no pages")
     if read < pages:
-        collector.cut("pages")
+        collector.note_cut("pages")
 
 
 def _take_text(page: "PdfPage", collector: Collector) -> None:
     with contextlib.closing(page.get_textpage()) as text:
         # Text beyond the edge of its page counts, too.
         page_text = text.get_text_range(errors="replace")
-    collector.add(_KEPT_HYPHEN.sub("-", page_text).replace(_HYPHEN, "") + " ")
+    collector.add_text(_KEPT_HYPHEN.sub("-", page_text).replace(_HYPHEN, "") + " ")
 
 
 def _begin_form(document: "PdfDocument") -> None:
@@ -154,14 +154,14 @@ def _take_form(document: "PdfDocument", page: "PdfPage", collector: Collector) -
 
     if document.formenv is None:
         return
-    shown = {raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX}
+    kinds = {raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX}
     form = document.formenv.raw
     for number in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_PAGE_FIELDS)):
         annotation = raw.FPDFPage_GetAnnot(page, number)
-        if annotation and raw.FPDFAnnot_GetFormFieldType(form, annotation) in shown:
+        if annotation and raw.FPDFAnnot_GetFormFieldType(form, annotation) in kinds:
             is_secret = raw.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD
             if not is_secret:
-                collector.add(_field_value(form, annotation) + " ")
+                collector.add_text(_field_value(form, annotation) + " ")
         raw.FPDFPage_CloseAnnot(annotation)
 
 
@@ -184,7 +184,7 @@ def _take_links(document: "PdfDocument", page: "PdfPage", collector: Collector) 
         action = raw.FPDFLink_GetAction(link)
         if action and raw.FPDFAction_GetType(action) == raw.PDFACTION_URI:
             # PDFium puts the base of the catalog before a URI without a scheme.
-            collector.link(_uri(raw.FPDFAction_GetURIPath, document, action))
+            collector.add_link(_uri(raw.FPDFAction_GetURIPath, document, action))
 
 
 def _uri(get: Callable[..., int], *of: Any) -> str:

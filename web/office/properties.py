@@ -50,9 +50,9 @@ def read_properties(
         elif kind == END and value == element:
             text = without_escapes(text) if metas is OFFICE else text
             if element == "title":
-                collector.title(text)
+                collector.set_title(text)
             elif element == "language":
-                collector.language(text)
+                collector.set_language(text)
             else:
-                collector.meta(metas[element], text)
+                collector.add_meta(metas[element], text)
             element = ""

@@ -79,10 +79,10 @@ def _packet_of_catalog(body: bytes) -> bytes:
         return b""
     at = catalogs[-1].start()
     start, end = body.rfind(b" obj", 0, at), body.find(b"endobj", at)
-    named = _REFERENCE.search(body, max(0, start), end if end >= 0 else len(body))
-    if named is None:
+    reference = _REFERENCE.search(body, max(0, start), end if end >= 0 else len(body))
+    if reference is None:
         return b""
-    objects = list(re.finditer(rb"(?<!\d)%s\s+%s\s+obj\b" % named.groups(), body))
+    objects = list(re.finditer(rb"(?<!\d)%s\s+%s\s+obj\b" % reference.groups(), body))
     if not objects:
         return b""
     begin = _STREAM.search(body, objects[-1].end())

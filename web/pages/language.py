@@ -32,7 +32,7 @@ def declared_language(*declarations: str | None) -> str | None:
     'de, en'
     """
     names = [
-        shown for declared in declarations if declared and (shown := _short_declaration(declared))
+        name for declared in declarations if declared and (name := _short_declaration(declared))
     ]
     return next(filter(language_code, names), names[0] if names else None)
 
@@ -73,7 +73,7 @@ def _short_declaration(declared: str) -> str:
 def _codes() -> dict[str, str]:
     """Returns codes by all names of a language, in lower case; codes go before names."""
     lines = (line for line in _TABLE.read_text("utf-8").splitlines() if not line.startswith("#"))
-    names = {code: rest.split(", ") for code, rest in (line.split(": ") for line in lines)}
+    names = {code: row.split(", ") for code, row in (line.split(": ") for line in lines)}
     return {name: code for code in names for name in names[code]} | {code: code for code in names}
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from ..base.agent import AgentOptions
-from ..base.options import also, option, seconds
+from ..base.options import option, seconds, shared_option
 from ..imports.optional_library import check_library
 from ..robots.robots_options import RobotsOptions
 
@@ -57,8 +57,8 @@ class ParseOptions:
         "Guess the language of pages that declare none from their text; needs nutbeam[language].",
         nutch="lang.extraction.policy",
     )
-    agent_name: str = also(AgentOptions, "agent_name")
-    robots_agents: tuple[str, ...] = also(RobotsOptions, "robots_agents")
+    agent_name: str = shared_option(AgentOptions, "agent_name")
+    robots_agents: tuple[str, ...] = shared_option(RobotsOptions, "robots_agents")
     skip_truncated: bool = option(
         True,
         "Do not parse pages that were cut at the content limit.",

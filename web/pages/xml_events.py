@@ -99,13 +99,13 @@ def _batches(
     """Yields lists of the next events: a step for each of them would cost more than the parser."""
     events: list[Event] = []
     parser = _parser(events, encoding, prefixes)
-    waiting, enough = b"", XML_READ_BYTES
+    unparsed, batch_bytes = b"", XML_READ_BYTES
     for piece in chain(pieces, (None,)):
-        waiting += piece or b""
-        if piece is not None and len(waiting) < enough:
+        unparsed += piece or b""
+        if piece is not None and len(unparsed) < batch_bytes:
             continue
-        mistake = _feed(parser, waiting, piece is None)
-        waiting, enough = b"", XML_READ_BYTES if events else min(2 * enough, _MOST_BYTES)
+        mistake = _feed(parser, unparsed, piece is None)
+        unparsed, batch_bytes = b"", XML_READ_BYTES if events else min(2 * batch_bytes, _MOST_BYTES)
         yield events
         events.clear()
         if mistake:
@@ -195,12 +195,12 @@ def soup_events(
             piece = token[0]
             yield CHARACTERS, html.unescape(piece) if "&" in piece else piece, NO_ATTRIBUTES
         elif kind == "empty":  # the last group of a start tag
-            _, _, _, name, said, empty, _ = token.groups()
+            _, _, _, name, attributes_text, empty, _ = token.groups()
             lower = name.lower()
             if names and names[-1][0] in ends_at_next and lower in next_names:
                 open_names[names[-1][0]] -= 1
                 yield END, names.pop()[1], NO_ATTRIBUTES
-            yield START, name, _attributes(said) if said else NO_ATTRIBUTES
+            yield START, name, _attributes(attributes_text) if attributes_text else NO_ATTRIBUTES
             if empty:
                 yield END, name, NO_ATTRIBUTES
                 continue

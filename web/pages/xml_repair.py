@@ -59,16 +59,16 @@ def repair_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     >>> b"".join(repair_pieces([b"<a>R&D &#55357;&#", b"56832;&#0; &nbsp;&lt;</a>"])).decode()
     '<a>R&amp;D 😀 \\xa0&lt;</a>'
     """
-    waiting, in_cdata, replacement = b"", False, _replacement
+    unfinished, in_cdata, replacement = b"", False, _replacement
     for piece in pieces:
-        text = waiting + without_controls(piece)
+        text = unfinished + without_controls(piece)
         if _DOCTYPE in text[:_PROLOGUE_BYTES]:
             replacement = _replacement_with_dtd
         cut = _end_of_whole(text)
-        text, waiting = text[:cut], text[cut:]
+        text, unfinished = text[:cut], text[cut:]
         yield _repair(text, in_cdata, replacement)
         in_cdata = _ends_in_cdata(text, in_cdata)
-    yield _repair(waiting, in_cdata, replacement)
+    yield _repair(unfinished, in_cdata, replacement)
 
 
 def repair_text(text: str) -> str:
@@ -86,7 +86,7 @@ def join_surrogates(text: str) -> str:
 
 
 def _join_halves(match: re.Match[str]) -> str:
-    high, low = (int(said[1:], 16) if said[0] in "xX" else int(said) for said in match.groups())
+    high, low = (int(half[1:], 16) if half[0] in "xX" else int(half) for half in match.groups())
     if 0xD800 <= high < 0xDC00 <= low < 0xE000:
         return chr(0x10000 + (high - 0xD800 << 10) + low - 0xDC00)
     return match[0]

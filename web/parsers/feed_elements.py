@@ -151,24 +151,24 @@ class BaseUrls:
 
     def __init__(self, url: str) -> None:
         self._resolved = [url]
-        self._said: list[str] = []
+        self._xml_bases: list[str] = []
 
-    def push(self, said: str) -> None:
+    def push(self, xml_base: str) -> None:
         """Opens an element, with its ``xml:base``; empty if it has none."""
-        self._said.append(said)
+        self._xml_bases.append(xml_base)
 
     def pop(self) -> None:
         """Closes the innermost element."""
-        self._said.pop()
-        del self._resolved[len(self._said) + 1 :]
+        self._xml_bases.pop()
+        del self._resolved[len(self._xml_bases) + 1 :]
 
     def current(self) -> str:
         """Returns the base URL of the innermost element."""
         resolved = self._resolved
-        for said in self._said[len(resolved) - 1 :]:
-            base = said.strip() if len(said) <= _MAX_CHARS else ""
-            joined = join_url(resolved[-1], base) if base else ""
-            resolved.append(joined if 0 < len(joined) <= _MAX_CHARS else resolved[-1])
+        for xml_base in self._xml_bases[len(resolved) - 1 :]:
+            base = xml_base.strip() if len(xml_base) <= _MAX_CHARS else ""
+            resolved_url = join_url(resolved[-1], base) if base else ""
+            resolved.append(resolved_url if 0 < len(resolved_url) <= _MAX_CHARS else resolved[-1])
         return resolved[-1]
 
     def join(self, href: str) -> str:
@@ -187,12 +187,12 @@ def join_url(base: str, href: str) -> str:
     try:
         if len(base) <= _SHORT_CHARS or _HAS_SCHEME_OR_ROOT.match(href):
             return urljoin(base, href)
-        last = href.count("..") + 2
-        start, *segments = _folder(base).rsplit("/", last)
-        if len(segments) < last or start.count("/", 0, _SHORT_CHARS) < 3:
+        segment_count = href.count("..") + 2
+        start, *segments = _folder(base).rsplit("/", segment_count)
+        if len(segments) < segment_count or start.count("/", 0, _SHORT_CHARS) < 3:
             return urljoin(base, href)
-        joined = urljoin(_STAND_IN + "/".join(segments), href)
-        return f"{start}/{joined.removeprefix(_STAND_IN)}"
+        joined_url = urljoin(_STAND_IN + "/".join(segments), href)
+        return f"{start}/{joined_url.removeprefix(_STAND_IN)}"
     except ValueError:
         return href
 

@@ -252,8 +252,8 @@ class _Reader:
         href = (attributes.get("href") or attributes.get("url", "")).strip().replace("&amp;", "&")
         value = value.replace("&amp;", "&")  # in CDATA, or escaped twice
         if field.rank:  # guid or id, which need not be a URL
-            said = (text for name, text in attributes.items() if name.lower() == "ispermalink")
-            is_link = next(said, "").strip().lower()
+            flags = (text for name, text in attributes.items() if name.lower() == "ispermalink")
+            is_link = next(flags, "").strip().lower()
             if is_link != "false":
                 self._take_link(self._bases.join(value) if is_link == "true" else value, field.rank)
         elif not href:
@@ -284,12 +284,12 @@ def _from_base64(value: str) -> str:
 
 def _tag(name: str, attributes: Attributes) -> str:
     """Returns the start tag of an element within a text, as HTML."""
-    shown = (
+    attribute_texts = (
         f' {_local(key)}="{html.escape(value)}"'
         for key, value in attributes.items()
         if not key.startswith("xmlns")
     )
-    return f"<{_local(name)}{''.join(shown)}>"
+    return f"<{_local(name)}{''.join(attribute_texts)}>"
 
 
 def _local(name: str) -> str:

@@ -41,9 +41,9 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     if (feed := read_json_feed(value, source.url, MAX_ITEMS)) is not None:
         fill_from_feed(page, feed, options)
         return page
-    first = value[0] if isinstance(value, list) and value else value
-    page.title = collapse(_first_string(first, _TITLES))[:MAX_TITLE_CHARS]
-    page.language = _first_string(first, _LANGUAGES)[:35] or None
+    first_value = value[0] if isinstance(value, list) and value else value
+    page.title = collapse(_first_string(first_value, _TITLES))[:MAX_TITLE_CHARS]
+    page.language = _first_string(first_value, _LANGUAGES)[:35] or None
     strings: list[str] = []
     _collect(value, strings)
     fill_page(page, without_surrogates("\n".join(strings)))
@@ -76,13 +76,13 @@ def _first_string(value: Any, names: tuple[str, ...]) -> str:
 
 def _collect(value: Any, strings: list[str]) -> None:
     """Adds the strings of a value, in the order of the document, without recursion."""
-    waiting = [(value, 0)]
-    while waiting:
-        at, depth = waiting.pop()
-        if isinstance(at, str):
-            strings.append(at)
-        elif isinstance(at, dict | list):
+    stack = [(value, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, str):
+            strings.append(node)
+        elif isinstance(node, dict | list):
             if depth >= _MAX_DEPTH:
                 raise ParseFailed("too_complex")
-            inner = list(at.values()) if isinstance(at, dict) else at
-            waiting += [(each, depth + 1) for each in reversed(inner)]
+            inner = list(node.values()) if isinstance(node, dict) else node
+            stack += [(each, depth + 1) for each in reversed(inner)]

@@ -115,20 +115,20 @@ def read_sitemap(
     reader = _Reader(max_urls, frozenset(links), dropped)
     pieces = utf8_stream(unpacked_stream(source.body, max_bytes, dropped), source.content_type)
     first = next(pieces, b"")
-    whole = itertools.chain((first,), pieces)
+    all_pieces = itertools.chain((first,), pieces)
     root_match = _ROOT.match(first)
     root = root_match[1].lower() if root_match else b""
     try:
         if first.startswith(b"{"):
-            reader.read_feed(load_json_feed(_text(whole, dropped), source.url, max_urls))
+            reader.read_feed(load_json_feed(_text(all_pieces, dropped), source.url, max_urls))
         elif not first.startswith(b"<"):
-            reader.read_lines(_lines(whole))
+            reader.read_lines(_lines(all_pieces))
         elif root in _HTML:
             raise ParseFailed(_NO_SITEMAP)
         elif root in _FEEDS:
-            reader.read_feed(read_feed(_text(whole, dropped), source.url, max_urls))
+            reader.read_feed(read_feed(_text(all_pieces, dropped), source.url, max_urls))
         else:
-            reader.read_events(xml_events(repair_pieces(whole), "utf-8"))
+            reader.read_events(xml_events(repair_pieces(all_pieces), "utf-8"))
     except ParseFailed as mistake:
         if not reader.entries:
             raise
@@ -147,12 +147,12 @@ def _text(pieces: Iterable[bytes], dropped: Counter[str]) -> str:
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
     """Yields lines; of a line that is too long only its start."""
-    rest = b""
+    line_start = b""
     for piece in pieces:
-        *lines, rest = (rest + piece).replace(b"\r", b"\n").split(b"\n")
+        *lines, line_start = (line_start + piece).replace(b"\r", b"\n").split(b"\n")
         yield from (line[: 4 * _MAX_CHARS].decode("utf-8", "replace") for line in lines)
-        rest = rest[: 4 * _MAX_CHARS + 1]
-    yield rest.decode("utf-8", "replace")
+        line_start = line_start[: 4 * _MAX_CHARS + 1]
+    yield line_start.decode("utf-8", "replace")
 
 
 class _Reader:
@@ -266,10 +266,10 @@ class _Reader:
             self._dropped["no_url"] += 1
             return
         kind = CHILD_SITEMAP if name == "sitemap" else URL
-        added = self._add(
+        is_added = self._add(
             SitemapEntry(kind, url, self._lastmod(), self._changefreq(), self._priority())
         )
-        for link in links if added else ():
+        for link in links if is_added else ():
             self._links += 1
             self._append(link)
 

@@ -20,12 +20,12 @@ _TOO_LARGE = "too_large"
 INVALID = "\ufffd"
 
 
-def unpacked_stream(body: bytes, most: int, dropped: Counter[str]) -> Iterator[bytes]:
+def unpacked_stream(body: bytes, max_bytes: int, dropped: Counter[str]) -> Iterator[bytes]:
     """Yields the content of a body, unpacked if it begins as gzip does.
 
     Args:
         body: Plain, or gzip of any number of members, up to 100.
-        most: Bytes to yield at most; ``too_large`` is counted if there are more.
+        max_bytes: Bytes to yield at most; ``too_large`` is counted if there are more.
         dropped: Counts of dropped parts, by reason; also ``cut_gzip``: a file ends early or is damaged.
 
     Raises:
@@ -37,9 +37,9 @@ def unpacked_stream(body: bytes, most: int, dropped: Counter[str]) -> Iterator[b
     """
     pieces = _inflate_members(body, dropped) if body.startswith(GZIP_MARK) else _cut_pieces(body)
     for piece in pieces:
-        yield piece[:most]
-        most -= len(piece)
-        if most < 0:
+        yield piece[:max_bytes]
+        max_bytes -= len(piece)
+        if max_bytes < 0:
             dropped[_TOO_LARGE] += 1
             return
 
@@ -50,29 +50,29 @@ def _cut_pieces(body: bytes) -> Iterator[bytes]:
 
 
 def _inflate_members(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
-    any_yet = False
+    has_output = False
     for _ in range(MAX_MEMBERS):
         inflate = zlib.decompressobj(wbits=31)
-        waiting = memoryview(packed)
+        unread = memoryview(packed)
         try:
-            while waiting and not inflate.eof:
-                piece = inflate.decompress(waiting[:_READ_BYTES], _READ_BYTES)
-                waiting = waiting[_READ_BYTES:]
+            while unread and not inflate.eof:
+                piece = inflate.decompress(unread[:_READ_BYTES], _READ_BYTES)
+                unread = unread[_READ_BYTES:]
                 while piece:
-                    any_yet = True
+                    has_output = True
                     yield piece
                     if inflate.eof:  # what follows is of the next member
                         break
                     piece = inflate.decompress(inflate.unconsumed_tail, _READ_BYTES)
         except zlib.error as error:
-            if not any_yet:
+            if not has_output:
                 raise ParseFailed("malformed_gzip") from error
             dropped["cut_gzip"] += 1
             return
         if not inflate.eof:
             dropped["cut_gzip"] += 1
             return
-        packed = (inflate.unused_data + waiting).lstrip(b"\0")  # padding
+        packed = (inflate.unused_data + unread).lstrip(b"\0")  # padding
         if not packed.startswith(GZIP_MARK):
             return
     dropped["cut_gzip"] += 1
@@ -96,13 +96,13 @@ def utf8_stream(pieces: Iterable[bytes], content_type: str | None) -> Iterator[b
         raise ParseFailed("not_text")
     first = without_junk(first)
     name = encoding_as_declared(first, content_type)
-    wrong = ESCAPED if name == "utf-8" else "replace"
-    decoder = codecs.getincrementaldecoder(CODECS.get(name, "utf-8"))(errors=wrong)
-    begun = False
+    error_handler = ESCAPED if name == "utf-8" else "replace"
+    decoder = codecs.getincrementaldecoder(CODECS.get(name, "utf-8"))(errors=error_handler)
+    has_begun = False
     for piece in itertools.chain((first,), source):
         text = decoder.decode(piece)
-        if not begun:
+        if not has_begun:
             text = text.lstrip(BLANKS)
-            begun = bool(text)
+            has_begun = bool(text)
         yield without_controls(text.encode("utf-8", "replace"))
     yield without_controls(decoder.decode(b"", final=True).encode("utf-8", "replace"))

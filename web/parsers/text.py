@@ -136,10 +136,10 @@ def _is_one_url(line: str) -> bool:
     """Returns whether a line has no second URL, and brackets in pairs only."""
     if line.count("://") > 1:
         return False
-    expected: list[str] = []
+    closing_brackets: list[str] = []
     for bracket in _BRACKET.findall(line):
         if bracket in _CLOSING:
-            expected.append(_CLOSING[bracket])
-        elif not expected or expected.pop() != bracket:
+            closing_brackets.append(_CLOSING[bracket])
+        elif not closing_brackets or closing_brackets.pop() != bracket:
             return False
-    return not expected
+    return not closing_brackets

@@ -28,10 +28,10 @@ def parse_xml(source: Source, options: ParseOptions) -> Page:
     >>> page.title, page.text, page.hrefs
     ('T', 'T See http://example.com/a.', ['http://example.com/a'])
     """
-    decoded, page = text_page(source, options)
+    document_text, page = text_page(source, options)
     reader = _Reader(page)
     try:
-        reader.read(text_events(decoded))
+        reader.read(text_events(document_text))
     except MalformedXml as mistake:
         if not reader.text().strip():
             raise

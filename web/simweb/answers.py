@@ -79,5 +79,5 @@ def redirect(url: str, status: int = 302) -> bytes:
 
 def page(title: str, links: list[str], text: str = "") -> bytes:
     """Returns an answer that is a page with links."""
-    listed = "".join(f'<p><a href="{link}">{link}</a></p>\n' for link in links)
-    return honest_answer(f"<title>{title}</title>\n<p>{text}</p>\n{listed}")
+    links_html = "".join(f'<p><a href="{link}">{link}</a></p>\n' for link in links)
+    return honest_answer(f"<title>{title}</title>\n<p>{text}</p>\n{links_html}")

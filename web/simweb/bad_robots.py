@@ -27,7 +27,7 @@ def _mode(name: str, about: str, robots: Handler | bytes) -> Handler:
     return handle
 
 
-async def _big(wire: HostileWire, request: Request) -> None:
+async def _send_big_robots(wire: HostileWire, request: Request) -> None:
     # The rule at the front counts; rules after 500 KiB may be ignored (RFC 9309 2.5).
     line = b"# and on and on\n"
     wire.write(HEAD.replace(b"html", b"plain") + b"Content-Length: 10485760\r\n\r\n")
@@ -36,7 +36,7 @@ async def _big(wire: HostileWire, request: Request) -> None:
     await wire.drain()
 
 
-async def _reset(wire: HostileWire, request: Request) -> None:
+async def _reset_connection(wire: HostileWire, request: Request) -> None:
     wire.abort()
 
 
@@ -46,7 +46,7 @@ MODES = [
     _mode(
         "robots_200_big",
         "Serves a robots.txt of 10 MiB that forbids /private at its beginning.",
-        _big,
+        _send_big_robots,
     ),
     _mode("robots_html", "Serves a web page for robots.txt.", honest_answer(_PAGE)),
     _mode("robots_nul", "Serves a robots.txt of NULs.", honest_answer(b"\0" * 5000)),
@@ -61,7 +61,7 @@ MODES = [
         redirect("http://127.0.0.1/robots.txt"),
     ),
     _mode("robots_hang", "Never answers requests for robots.txt.", hang),
-    _mode("robots_reset", "Resets the connection on requests for robots.txt.", _reset),
+    _mode("robots_reset", "Resets the connection on requests for robots.txt.", _reset_connection),
     _mode("robots_cut", "Breaks off in the middle of its robots.txt.", _CUT),
 ]
 for _status in (204, 400, 401, 403, 404, 410, 418, 429, 500, 501, 503):

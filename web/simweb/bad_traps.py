@@ -16,8 +16,8 @@ async def calendar(wire: HostileWire, request: Request) -> None:
     """Serves a page for each day of each month, without end."""
     parts = [int(part) for part in request.path.split("/") if part.isdecimal() and len(part) < 10]
     year, month = (*parts, 2024, 1)[:2] if len(parts) >= 2 else (2024, 1)
-    after = (year + month // 12, month % 12 + 1)
-    links = [f"/{year}/{month}/{day}" for day in range(1, 29)] + [f"/{after[0]}/{after[1]}"]
+    links = [f"/{year}/{month}/{day}" for day in range(1, 29)]
+    links.append(f"/{year + month // 12}/{month % 12 + 1}")
     wire.write(page(f"calendar {request.path}", links, f"Nothing happens on {request.path}."))
 
 
@@ -42,8 +42,8 @@ async def parameters(wire: HostileWire, request: Request) -> None:
     """Adds a parameter to the query of each link, and makes another longer."""
     query = request.target.partition("?")[2]
     count = query.count("&") + 1 if query else 0
-    more = f"{query}&p{count}=x" if query else "p0=x"
-    filters = [f"/?{more}", *(f"/list?sort={n}&of={_digest(query)}" for n in range(5))]
+    longer_query = f"{query}&p{count}=x" if query else "p0=x"
+    filters = [f"/?{longer_query}", *(f"/list?sort={n}&of={_digest(query)}" for n in range(5))]
     wire.write(page(f"parameters {count}", [*filters, f"/?v={'x' * (200 * count)}"], query))
 
 

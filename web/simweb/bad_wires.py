@@ -63,27 +63,27 @@ async def big_status(wire: HostileWire, request: Request) -> None:
 async def endless(wire: HostileWire, request: Request) -> None:
     """Sends a body without end."""
     wire.write(HEAD + b"Connection: close\r\n\r\n")
-    await _forever(wire, b"<p>and on and on</p>\n" * 1000)
+    await _send_forever(wire, b"<p>and on and on</p>\n" * 1000)
 
 
 async def endless_headers(wire: HostileWire, request: Request) -> None:
     """Sends header after header, without end."""
     wire.write(HEAD)
-    await _forever(wire, b"X-More: and on and on\r\n" * 100)
+    await _send_forever(wire, b"X-More: and on and on\r\n" * 100)
 
 
 async def long_header(wire: HostileWire, request: Request) -> None:
     """Sends one header line without end."""
     wire.write(HEAD + b"X-Long: ")
-    await _forever(wire, b"and on and on " * 1000)
+    await _send_forever(wire, b"and on and on " * 1000)
 
 
 async def interim(wire: HostileWire, request: Request) -> None:
     """Sends interim answers (103) without end."""
-    await _forever(wire, b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
+    await _send_forever(wire, b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
 
 
-async def _forever(wire: HostileWire, data: bytes) -> None:
+async def _send_forever(wire: HostileWire, data: bytes) -> None:
     while True:
         wire.write(data)
         await wire.drain()
@@ -130,7 +130,7 @@ async def cut_chunks(wire: HostileWire, request: Request) -> None:
 async def endless_chunks(wire: HostileWire, request: Request) -> None:
     """Sends chunks without end."""
     wire.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-    await _forever(wire, b"15\r\n<p>and on and on</p>\n\r\n" * 100)
+    await _send_forever(wire, b"15\r\n<p>and on and on</p>\n\r\n" * 100)
 
 
 async def injection(wire: HostileWire, request: Request) -> None:

@@ -159,7 +159,7 @@ class SitePlan:
             start = self._starts[wheel, host] = self.mix(wheel, host)
         return start
 
-    def original(self, page: SimPage) -> SimPage:
+    def original_page(self, page: SimPage) -> SimPage:
         """Returns the page whose body this page has: itself, unless it is a copy or a mirror."""
         host, number = page
         role = self.role(page)
@@ -174,7 +174,7 @@ class SitePlan:
         return any(
             other.host < self.hosts
             and other.number < self.sizes[other.host]
-            and self.original(other) == page
+            and self.original_page(other) == page
             for other in (copy, mirror)
         )
 
@@ -192,9 +192,9 @@ class SitePlan:
             return "/"
         if self.role(page) in ("copy", "mirror"):
             return f"/copy/{number}.html"
-        mixed = self.mix("path", host, number)
-        section = _SECTIONS[mixed % len(_SECTIONS)]
-        form = mixed // 1000 % 10
+        mix = self.mix("path", host, number)
+        section = _SECTIONS[mix % len(_SECTIONS)]
+        form = mix // 1000 % 10
         if form == 5:
             return f"/{section}/{number}/"
         if form == 6:
@@ -209,20 +209,20 @@ class SitePlan:
 
     def url(self, page: SimPage) -> str:
         """Returns the URL of a page."""
-        return self.at(page.host, self.path(page))
+        return self.url_at(page.host, self.path(page))
 
-    def at(self, host: int, target: str) -> str:
+    def url_at(self, host: int, target: str) -> str:
         """Returns the URL of a path and query on a host."""
         return f"http://{self.host_name(host)}{target}"
 
-    def entry(self, page: SimPage) -> str:
+    def entry_url(self, page: SimPage) -> str:
         """Returns the URL that links to a page have: a redirect if the page has moved."""
         name = {"moved": "old", "found": "go", "chain": "older"}.get(self.way(page))
-        return self.special(page.host, name, page.number) if name else self.url(page)
+        return self.special_url(page.host, name, page.number) if name else self.url(page)
 
-    def special(self, host: int, kind: str, number: int) -> str:
+    def special_url(self, host: int, kind: str, number: int) -> str:
         """Returns the URL of something that is not a page."""
-        return self.at(host, _TEMPLATES[kind].format(number))
+        return self.url_at(host, _TEMPLATES[kind].format(number))
 
     def find(self, host: int, target: str) -> PagePlace | None:
         """Returns the content of a path and query of a host; None if there is none.
@@ -257,7 +257,7 @@ class SitePlan:
         """Returns status and target of a redirect (``old``, ``older``, ``go`` or ``out``)."""
         page = SimPage(host, place.number)
         if place.kind == "older":
-            return 301, self.special(host, "old", place.number)
+            return 301, self.special_url(host, "old", place.number)
         if place.kind == "out":
             return 302, self.url(
                 self._page_of_other_host(random.Random(self.mix("out", *page)), host)
@@ -266,7 +266,7 @@ class SitePlan:
 
     def links(self, page: SimPage) -> tuple[SimLink, ...]:
         """Returns the links on a page in order, each URL once; navigation comes first."""
-        page = self.original(page)
+        page = self.original_page(page)
         links: dict[str, SimLink] = {}
         for link in (
             *self._navigation_links(page),
@@ -279,7 +279,7 @@ class SitePlan:
         return tuple(links.values())
 
     def _link(self, page: SimPage, text: str = "", fragment: str = "") -> SimLink:
-        return SimLink(self.entry(page), text or f"{page.number}", fragment=fragment)
+        return SimLink(self.entry_url(page), text or f"{page.number}", fragment=fragment)
 
     def _navigation_links(self, page: SimPage) -> Iterator[SimLink]:
         host, number = page
@@ -320,12 +320,12 @@ class SitePlan:
         host, number = page
         dice = self.mix("odd", host, number) % 16
         if number == 0 or dice < 2:
-            yield SimLink(self.special(host, "gone", number), "missing")
+            yield SimLink(self.special_url(host, "gone", number), "missing")
         if self.has_robots(host) and (number == 0 or dice in (2, 3)):
-            yield SimLink(self.special(host, "private", number), "private")
+            yield SimLink(self.special_url(host, "private", number), "private")
         if number == 0 or dice == 4:
-            yield SimLink(self.special(host, "hidden", number), "hidden", nofollow=True)
+            yield SimLink(self.special_url(host, "hidden", number), "hidden", nofollow=True)
         if self.role(page) == "nofollow":
-            yield SimLink(self.special(host, "hidden", number), "hidden")
+            yield SimLink(self.special_url(host, "hidden", number), "hidden")
         if self.hosts > 1 and (number == 0 or dice in (5, 6)):
-            yield SimLink(self.special(host, "out", number), "elsewhere")
+            yield SimLink(self.special_url(host, "out", number), "elsewhere")

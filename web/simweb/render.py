@@ -55,26 +55,26 @@ def _urn(seed: int) -> tuple[str, ...]:
 
 def title(plan: SitePlan, page: SimPage) -> str:
     """Returns the title of a page, unique in its web except for copies."""
-    page = plan.original(page)
+    page = plan.original_page(page)
     if page.number == 0:
         return f"{plan.host_name(page.host)} - home"
     invented = words(plan.seed)[len(_COMMON) :]
-    mixed = plan.mix("title", *page)
-    first, second = invented[mixed % 997], invented[mixed // 997 % 1999]
+    mix = plan.mix("title", *page)
+    first, second = invented[mix % 997], invented[mix // 997 % 1999]
     return f"{first.capitalize()} {second} {page.number} - {plan.host_name(page.host)}"
 
 
 def page_html(plan: SitePlan, page: SimPage) -> bytes:
     """Returns the body of a page; a copy and its original have the same bytes."""
-    page = plan.original(page)
+    page = plan.original_page(page)
     robots = {"noindex": "noindex", "nofollow": "index, nofollow"}.get(plan.role(page), "")
     return _document(plan, page, plan.url(page), title(plan, page), robots, plan.links(page))
 
 
 def lone_html(plan: SitePlan, kind: str, page: SimPage) -> bytes:
     """Returns the body of a ``private`` or ``hidden`` page, which no obedient crawler requests."""
-    url = plan.special(page.host, kind, page.number)
-    links = (SimLink(plan.special(page.host, "hidden", page.number), "hidden"),)
+    url = plan.special_url(page.host, kind, page.number)
+    links = (SimLink(plan.special_url(page.host, "hidden", page.number), "hidden"),)
     return _document(plan, page, url, f"{kind} {page.number}", "", links)
 
 
@@ -85,7 +85,7 @@ def _document(
     portable = plan.has_copies(page)
     base = url
     if not portable and dice.random() < 0.1:
-        base = plan.at(page.host, dice.choice(("/base/", "/docs/deep/er.html", "/")))
+        base = plan.url_at(page.host, dice.choice(("/base/", "/docs/deep/er.html", "/")))
     anchors = [_anchor(plan, dice, base, link, portable) for link in links]
     texts = _paragraphs(plan.seed, dice)
     for place, anchor in enumerate(anchors[4::2]):

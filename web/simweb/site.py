@@ -162,7 +162,7 @@ class Site:
         delay = host == self.hosts - 1 and self.crawl_delay > 0
         named = self.sitemaps and is_named(host)
         lines = (
-            *((f"Sitemap: {self.plan.at(host, INDEX_PATH)}", "") if named else ()),
+            *((f"Sitemap: {self.plan.url_at(host, INDEX_PATH)}", "") if named else ()),
             *("User-agent: otherbot", "Disallow: /", "", "User-agent: *"),
             *((f"Crawl-delay: {self.crawl_delay:g}",) if delay else ()),
             *("Allow: /private/open-", "Disallow: /private/  # not for you", ""),
@@ -194,17 +194,17 @@ def sitemap_of(plan: SitePlan, host: int, path: str) -> tuple[bytes, str] | None
     if path == INDEX_PATH:
         names = (PAGES_PATH, ALONE_PATH, INDEX_PATH)
         entries = "".join(
-            f"<sitemap><loc>{plan.at(host, name)}</loc></sitemap>\n" for name in names
+            f"<sitemap><loc>{plan.url_at(host, name)}</loc></sitemap>\n" for name in names
         )
         return f"{_HEAD}<sitemapindex {_XMLNS}>\n{entries}</sitemapindex>\n".encode(), "text/xml"
     if path == PAGES_PATH:
-        shown = range(min(plan.sizes[host], 50))
-        entries = "".join(_entry(plan, SimPage(host, number)) for number in shown)
+        numbers = range(min(plan.sizes[host], 50))
+        entries = "".join(_entry(plan, SimPage(host, number)) for number in numbers)
         body = f"{_HEAD}<urlset {_XMLNS}>\n{entries}</urlset>\n".encode()
         return gzip.compress(body, mtime=0), "application/gzip"
     if path == ALONE_PATH:
-        lines = [plan.at(host, lone_path(number)) for number in lone_pages(plan, host)]
-        return "\n".join([*lines, plan.at(0, "/alone/foreign.html"), ""]).encode(), "text/plain"
+        lines = [plan.url_at(host, lone_path(number)) for number in lone_pages(plan, host)]
+        return "\n".join([*lines, plan.url_at(0, "/alone/foreign.html"), ""]).encode(), "text/plain"
     return None
 
 

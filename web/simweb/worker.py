@@ -29,7 +29,7 @@ _MAX_HEAD_BYTES = 32 << 10
 _CACHE_BYTES = 64 << 20
 
 
-class Rendered(NamedTuple):
+class AnswerBytes(NamedTuple):
     """An answer as bytes: its head and body, the head of a 304, and what conditions ask for."""
 
     head: bytes
@@ -52,7 +52,9 @@ class Pages:
     def __init__(self, site: Site, latency: float, log: int | None) -> None:
         self.latency = latency
         self._site, self._log = site, log
-        self._cache: SizeCache[tuple[str, str], Rendered] = SizeCache(_CACHE_BYTES, Rendered.size)
+        self._cache: SizeCache[tuple[str, str], AnswerBytes] = SizeCache(
+            _CACHE_BYTES, AnswerBytes.size
+        )
 
     def note(self, host: str, target: str) -> None:
         """Logs a request, with the system's monotonic clock (the same for all processes)."""
@@ -60,23 +62,23 @@ class Pages:
             line = json.dumps([time.monotonic(), host, target])
             os.write(self._log, f"{line}\n".encode())
 
-    def get(self, host: str, target: str) -> Rendered:
+    def get(self, host: str, target: str) -> AnswerBytes:
         """Returns the answer of a host to a path and query."""
         key = (host, target)
-        cached = self._cache.get(key)
-        if cached is None:
-            cached = render_answer(self._site.answer(host, target))
-            self._cache.put(key, cached)
-        return cached
+        answer = self._cache.get(key)
+        if answer is None:
+            answer = render_answer(self._site.answer(host, target))
+            self._cache.put(key, answer)
+        return answer
 
 
-def render_answer(answer: Answer) -> Rendered:
+def render_answer(answer: Answer) -> AnswerBytes:
     """Returns an answer as bytes."""
     headers = dict(answer.headers)
     shared = "".join(f"{name}: {value}\r\n" for name, value in answer.headers)
     start = f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\nServer: simweb\r\n"
     kind = f"Content-Type: {answer.content_type}\r\nContent-Length: {len(answer.body)}\r\n"
-    return Rendered(
+    return AnswerBytes(
         (start + kind + shared + "\r\n").encode("latin-1"),
         answer.body,
         f"HTTP/1.1 304 Not Modified\r\nServer: simweb\r\n{shared}\r\n".encode("latin-1"),
@@ -100,7 +102,7 @@ async def serve_connection(
         status = error.args[0]
         body = f"{HTTPStatus(status).phrase}\n".encode()
         head = render_answer(Answer("refused", status, body, "text/plain")).head
-        writer.write(_closing(head) + body)
+        writer.write(_with_close_header(head) + body)
     except (asyncio.IncompleteReadError, ConnectionError):
         pass  # the client has gone
     finally:
@@ -127,12 +129,12 @@ async def _serve_request(
         return False
     if pages.latency > 0:
         await asyncio.sleep(pages.latency)
-    cached = pages.get(request.host, request.target)
-    if _is_fresh(cached, request.headers):
-        data = cached.not_modified
+    answer = pages.get(request.host, request.target)
+    if _is_fresh(answer, request.headers):
+        data = answer.not_modified
     else:
-        data = cached.head if method == "HEAD" else cached.head + cached.body
-    writer.write(_closing(data) if last else data)
+        data = answer.head if method == "HEAD" else answer.head + answer.body
+    writer.write(_with_close_header(data) if last else data)
     return not last
 
 
@@ -163,20 +165,20 @@ def _read_head(head: bytes) -> tuple[str, Request, bool]:
     return method, Request(host, target, headers), last
 
 
-def _closing(data: bytes) -> bytes:
+def _with_close_header(data: bytes) -> bytes:
     """Returns an answer that says that the connection ends."""
     return data.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
 
 
-def _is_fresh(cached: Rendered, headers: Mapping[str, str]) -> bool:
+def _is_fresh(answer: AnswerBytes, headers: Mapping[str, str]) -> bool:
     # RFC 9110 13.1.3: If-Modified-Since counts only without If-None-Match.
-    if not cached.etag:
+    if not answer.etag:
         return False
     etags = headers.get("if-none-match")
     if etags is not None:
         tags = [tag.strip().removeprefix("W/") for tag in etags.split(",")]
-        return cached.etag in tags or tags == ["*"]
-    return headers.get("if-modified-since") == cached.last_modified
+        return answer.etag in tags or tags == ["*"]
+    return headers.get("if-modified-since") == answer.last_modified
 
 
 async def serve_socket(pages: Pages, listening: socket.socket, parent: int) -> None:

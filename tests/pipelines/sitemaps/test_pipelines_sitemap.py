@@ -22,7 +22,7 @@ HOME = "http://a.example.com"
 
 def lone_urls(site):
     plan = site.plan
-    return {plan.at(h, lone_path(n)) for h in range(site.hosts) for n in lone_pages(plan, h)}
+    return {plan.url_at(h, lone_path(n)) for h in range(site.hosts) for n in lone_pages(plan, h)}
 
 
 def urls(*paths, inside=""):

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from nutbeam.web.base.options import (
     Option,
-    also,
     check_value,
     options_of,
     parse_value,
+    shared_option,
     validate,
     value_text,
 )
@@ -160,7 +160,7 @@ def test_the_group_is_that_of_the_class_that_declares():
 
     @dataclasses.dataclass(frozen=True)
     class ParseOptions:
-        agent_name: str = also(AgentOptions, "agent_name")
+        agent_name: str = shared_option(AgentOptions, "agent_name")
 
     @dataclasses.dataclass(frozen=True)
     class Both(AgentOptions, ParseOptions):

@@ -8,7 +8,7 @@ import webencodings.labels
 
 from nutbeam.web.content import whatwg_encodings
 from nutbeam.web.content.charset import decode_body, to_utf8
-from nutbeam.web.content.whatwg_encodings import canonical
+from nutbeam.web.content.whatwg_encodings import encoding_name
 from nutbeam.web.html.html import parse_html
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions
@@ -238,7 +238,7 @@ def test_labels_of_the_standard(label):
         "csiso2022kr": "iso-2022-kr",
     }
     expected = otherwise.get(label, webencodings.labels.LABELS[label])
-    assert canonical(f" {label.upper()}\t") == expected
+    assert encoding_name(f" {label.upper()}\t") == expected
 
 
 def test_labels_that_the_standard_does_not_have():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutbeam.web.content.prescan import declared_encoding
-from nutbeam.web.content.whatwg_encodings import canonical
+from nutbeam.web.content.whatwg_encodings import encoding_name
 
 SPACE = b"\t\n\f\r "
 
@@ -67,7 +67,7 @@ class Prescan:
         while pair := self.attribute():
             found.setdefault(*pair)
         if b"charset" in found:
-            return canonical(found[b"charset"].decode("latin-1").rstrip("/"))  # ours: the slash
+            return encoding_name(found[b"charset"].decode("latin-1").rstrip("/"))  # ours: the slash
         if found.get(b"http-equiv") != b"content-type":
             return None
         return self.of_content(found.get(b"content", b""))
@@ -82,9 +82,9 @@ class Prescan:
             rest = rest[1:].lstrip(SPACE)
             if rest[:1] in (b'"', b"'"):
                 label, mark, _ = rest[1:].partition(rest[:1])
-                return canonical(label.decode("latin-1")) if mark else None
+                return encoding_name(label.decode("latin-1")) if mark else None
             label = rest.split(b";")[0].split()
-            return canonical(label[0].decode("latin-1")) if label else None
+            return encoding_name(label[0].decode("latin-1")) if label else None
         return None
 
     def attribute(self):

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 # Environment variables that Beam's boot program sets for a worker.
-_OF_WORKER = {"job": ("JOB_NAME", "JOB_ID"), "worker": ("WORKER_ID",)}
+_WORKER_VARIABLES = {"job": ("JOB_NAME", "JOB_ID"), "worker": ("WORKER_ID",)}
 _LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
 _FIELDS = "nutbeam_fields"  # attribute of a record
 _replaced_formatters: dict[logging.Handler, logging.Formatter | None] = {}
@@ -41,7 +41,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        for name, variables in _OF_WORKER.items():
+        for name, variables in _WORKER_VARIABLES.items():
             values = [os.environ[v] for v in variables if os.environ.get(v)]
             fields |= {name: values[0]} if values else {}
         fields |= _working_on() | getattr(record, _FIELDS, {})

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from .visible import visible
 
-_KEPT = "\n\t"
+_PLAIN_CONTROLS = "\n\t"
 _PATIENCE_S = 1.0
 _CLEAR_LINE = "\r\x1b[2K"
 
@@ -63,7 +63,7 @@ class VisibleStream:
     def write(self, text: str) -> int:
         """Writes a text; returns its length. A live view of the stream shows it above itself."""
         NOTICE.clear()
-        visible_text = text if self.exact else visible(text, _KEPT)
+        visible_text = text if self.exact else visible(text, _PLAIN_CONTROLS)
         view = _VIEWS.get(self.stream)
         (self.stream if view is None else view).write(visible_text)
         return len(text)
@@ -140,7 +140,7 @@ class VisibleBytes:
 
     def write(self, data: bytes) -> int:
         """Writes UTF-8, which may end within a character; returns the number of bytes."""
-        self._stream.write(visible(self._decoder.decode(data), _KEPT))
+        self._stream.write(visible(self._decoder.decode(data), _PLAIN_CONTROLS))
         return len(data)
 
     def flush(self) -> None:

@@ -13,10 +13,10 @@ _BLANK = re.compile(
 # Joiners and non-joiners between characters of Arabic, Indian scripts and emoji, which need them.
 _LETTER = "[\u0600-\u109f\u1780-\u17ff\U00011000-\U00011fff]"
 _EMOJI = "[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
-_JOINED = re.compile(f"(?<={_LETTER})[\u200c\u200d](?={_LETTER})|(?<={_EMOJI})\u200d(?={_EMOJI})")
+_JOINERS = re.compile(f"(?<={_LETTER})[\u200c\u200d](?={_LETTER})|(?<={_EMOJI})\u200d(?={_EMOJI})")
 # As Python keeps bytes that are no UTF-8: PEP 383.
 _BYTE = re.compile("[\udc80-\udcff]")
-_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_NAMED_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def visible(text: str, keep: str = "\t") -> str:
@@ -34,7 +34,7 @@ def visible(text: str, keep: str = "\t") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    joiners = {joiner.start() for joiner in _JOINED.finditer(text)}
+    joiners = {joiner.start() for joiner in _JOINERS.finditer(text)}
     return "".join(
         char if char in keep or at in joiners or not _is_hidden(char) else _escape(char)
         for at, char in enumerate(text)
@@ -81,6 +81,6 @@ def _is_hidden(char: str) -> bool:
 
 def _escape(char: str) -> str:
     if char < " ":
-        return _NAMED.get(char) or f"\\x{ord(char):02x}"
+        return _NAMED_ESCAPES.get(char) or f"\\x{ord(char):02x}"
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

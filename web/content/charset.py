@@ -13,7 +13,7 @@ from .prescan import declared_encoding, encoding_in_xml
 from .whatwg_encodings import decode_as, encoding_name
 
 # The longer first: UTF-32's begins with UTF-16's.
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32le"),
     (codecs.BOM_UTF32_BE, "utf-32be"),
     (codecs.BOM_UTF8, "utf-8"),
@@ -40,7 +40,7 @@ _TEXT_BYTES = bytes(set(range(256)) - set(_BINARY_BYTES))
 _ASCII_TEXT_BYTES = bytes({0, *b"\t\n\f\r", *range(0x20, 0x7F)})
 # Random bytes have 10 %. 4,096 random bytes without a zero occur once in ten million cases.
 _MAX_BINARY = 0.05
-_LOOKED_AT_BYTES = 4096
+_ZERO_SEARCH_BYTES = 4096
 # A parameter of a header (WHATWG MIME Sniffing 4.4), with the blanks, commas and single quotes
 # that servers add: name, value in double or single quotes, other value.
 _PARAMETER = re.compile(
@@ -145,7 +145,7 @@ def is_text(body: bytes, content_type: str | None) -> bool:
     >>> is_text(b"<p>one\\x00two, and so on", None), is_text(bytes(range(256)), None)
     (True, False)
     """
-    if b"\0" not in body[:_LOOKED_AT_BYTES]:
+    if b"\0" not in body[:_ZERO_SEARCH_BYTES]:
         return True
     sample = body[:_SAMPLE_BYTES]
     name, start = _detect(sample, content_type)
@@ -210,7 +210,7 @@ def _detect(body: bytes, content_type: str | None, url: str | None = None) -> tu
 def _byte_order_mark(body: bytes) -> tuple[str | None, int]:
     """Returns the encoding that a byte-order mark names, and the length of the mark."""
     if body[:1] in b"\xef\xff\xfe\x00":
-        for mark, name in _MARKS:
+        for mark, name in _BYTE_ORDER_MARKS:
             if body.startswith(mark):
                 return name, len(mark)
     return None, 0

@@ -16,7 +16,7 @@ _ALWAYS_UTF8 = ("utf-", "hz-gb-2312", "iso-2022-kr")
 _UP_TO_FRAGMENT = re.compile(r"([^?#]*)(\?[^#]*)")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 # WHATWG URL 1.3: the special-query percent-encode set, among ASCII.
-_ESCAPED = frozenset(b"\"#<>' \x7f") | frozenset(range(0x20))
+_ESCAPED_BYTES = frozenset(b"\"#<>' \x7f") | frozenset(range(0x20))
 # The first bytes of pairs that encoders make (WHATWG Encoding 10 to 14): not those of Hong Kong's part
 # of Big5, and of Shift_JIS neither those that repeat characters nor those for private use.
 _KANA_LEAD = 0x8E
@@ -72,7 +72,7 @@ def _escape_text(text: str, charset: str) -> str:
 
 def _percent(data: bytes) -> str:
     return "".join(
-        f"%{byte:02X}" if byte > 0x7E or byte in _ESCAPED else chr(byte) for byte in data
+        f"%{byte:02X}" if byte > 0x7E or byte in _ESCAPED_BYTES else chr(byte) for byte in data
     )
 
 

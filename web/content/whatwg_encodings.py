@@ -52,13 +52,13 @@ def _signs(ours: str, theirs: str) -> dict[int, str]:
 
 
 # Where the standard's tables have another character than Python's.
-_OTHERWISE: dict[str, dict[int, str]] = {
+_OTHER_CHARS: dict[str, dict[int, str]] = {
     "big5": _signs("•､‾∼♁☉¥¢£￭", "‧﹑¯～⊕⊙￥￠￡▓"),  # noqa: RUF001
     **dict.fromkeys(("euc-jp", "iso-2022-jp"), _signs("〜‖−¢£¬", "～∥－￠￡￢")),  # noqa: RUF001
     # Single bytes that Python takes and the standard does not.
     "shift_jis": dict.fromkeys(range(0xF8F0, 0xF8F4), "\ufffd"),
 }
-_BYTES_OTHERWISE = {"koi8-u": {0xAE: "ў", 0xBE: "Ў"}, "windows-1255": {0xCA: "\u05ba"}}
+_OTHER_BYTES = {"koi8-u": {0xAE: "ў", 0xBE: "Ў"}, "windows-1255": {0xCA: "\u05ba"}}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -81,7 +81,7 @@ def decode_as(name: str, body: bytes) -> str:
         return codecs.charmap_decode(body, "strict", _table(name))[0]
     # Python's own handler is much faster, where many bytes are wrong.
     text = body.decode(CODECS[name], _AS_BROWSERS if name in _AMENDED else "replace")
-    replacements = _OTHERWISE.get(name, {})
+    replacements = _OTHER_CHARS.get(name, {})
     # To look for each is much faster than to translate.
     if any(chr(letter) in text for letter in replacements):
         return text.translate(replacements)
@@ -94,7 +94,7 @@ def _table(name: str) -> str:
     letters = [bytes([byte]).decode(CODECS[name], "replace") for byte in range(256)]
     for byte in range(0x80, 0xA0):  # the control characters where Python has nothing
         letters[byte] = letters[byte].replace("\ufffd", chr(byte))
-    for byte, letter in _BYTES_OTHERWISE.get(name, {}).items():
+    for byte, letter in _OTHER_BYTES.get(name, {}).items():
         letters[byte] = letter
     return "".join(letters)
 

@@ -178,7 +178,7 @@ class MarkupEnd(NamedTuple):
     has_root_end: bool
 
 
-_UNFINISHED = MarkupEnd(False, False)
+_UNFINISHED_MARKUP = MarkupEnd(False, False)
 
 
 def find_markup_end(text: bytes, root: bytes, is_html: bool) -> MarkupEnd:
@@ -202,7 +202,7 @@ def find_markup_end(text: bytes, root: bytes, is_html: bool) -> MarkupEnd:
         if tag is None:
             at = _end_of_other(text, begin, is_html)
             if at < 0:
-                return _UNFINISHED
+                return _UNFINISHED_MARKUP
             continue
         name, at = tag["name"].lower(), tag.end()
         if name == root:
@@ -211,7 +211,7 @@ def find_markup_end(text: bytes, root: bytes, is_html: bool) -> MarkupEnd:
         elif is_html and name in _RAW and not tag["end"]:
             end = _ENDS_OF_RAW[name].search(text, at)
             if end is None:
-                return _UNFINISHED
+                return _UNFINISHED_MARKUP
             at = end.start()
         elif not tag["end"]:
             bytes_after += len(tag[0])

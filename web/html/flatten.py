@@ -36,7 +36,7 @@ _TAG = re.compile(rb"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
 _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
 # HTML 13.2.4.3: the parser begins a new list of formatting elements in these; in a table, in its cells.
 _SCOPES = frozenset(b"applet marquee object table".split())
-_KEPT = frozenset(
+_UNTOUCHED_TAGS = frozenset(
     # Elements that are never open, or that the next one of their kind ends.
     b"area base br col embed hr img input link meta param source track wbr "
     b"p li dt dd option optgroup tr td th tbody thead tfoot colgroup rp rt "
@@ -94,7 +94,7 @@ def _flatten_nesting(body: bytes) -> bytes:
     def replace_tag(tag: re.Match[bytes]) -> bytes:
         nonlocal nesting, formatting, scoping
         slash, name = tag[1], tag[2].lower()
-        if name in _KEPT:
+        if name in _UNTOUCHED_TAGS:
             return tag[0]
         formats, scopes = name in _FORMATTING, name in _SCOPES
         if slash:

@@ -33,7 +33,7 @@ _CENTRAL_HEADER = b"PK\x01\x02"
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ")
 # Office wraps a document with a password in a container of an older format.
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_PROTECTED = "EncryptedPackage".encode("utf-16-le")
+_PROTECTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 
 class Archive:
@@ -54,7 +54,7 @@ class Archive:
     """
 
     def __init__(self, body: bytes) -> None:
-        if body.startswith(_COMPOUND) and _PROTECTED in body:
+        if body.startswith(_COMPOUND) and _PROTECTED_PACKAGE in body:
             raise ParseFailed("encrypted")
         # Counted before they are read: an entry needs more memory than it has bytes.
         if body.count(_CENTRAL_HEADER) > _MAX_ENTRIES:

@@ -11,7 +11,7 @@ from .ooxml_sheets import read_workbook
 from .properties import read_properties
 
 # Where programs put these parts; a damaged list of parts says nothing else.
-_USUAL = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml")
+_USUAL_MAIN_PARTS = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml")
 _PROPERTIES = "docProps/core.xml"
 _USUAL_SLIDE = "ppt/slides/slide{}.xml"
 
@@ -30,7 +30,9 @@ def parse_office(source: Source, options: ParseOptions) -> Page:
     archive = Archive(source.body)
     collector = Collector(source, options)
     package = relations_of(archive, "")
-    main = package.first.get("officeDocument") or next(filter(archive.__contains__, _USUAL), None)
+    main = package.first.get("officeDocument") or next(
+        filter(archive.__contains__, _USUAL_MAIN_PARTS), None
+    )
     root = next((name for name, _ in archive.elements(main)), None)
     if main is None or root not in _READERS:
         raise ParseFailed("malformed") from KeyError(f"unknown main part {(main or '')[:100]!r}")

@@ -17,7 +17,7 @@ _CATALOG = re.compile(rb"/Type\s*/Catalog\b")
 _REFERENCE = re.compile(rb"/Metadata\s+(\d{1,10})\s+(\d{1,5})\s+R\b")
 _STREAM = re.compile(rb"stream\r?\n")
 _PACKET, _PACKET_END = b"<x:xmpmeta", b"</x:xmpmeta>"
-_OF_PDF = b"http://ns.adobe.com/pdf/1.3/"
+_PDF_NAMESPACE = b"http://ns.adobe.com/pdf/1.3/"
 # Elements by their names, with the usual prefixes; and the metadata that they are.
 _METAS = {
     "dc:title": "title",
@@ -105,4 +105,6 @@ def _last_packet(body: bytes) -> bytes:
         if stop >= 0:
             packets.append(body[start : stop + len(_PACKET_END)])
         end = start
-    return next((packet for packet in packets if _OF_PDF in packet), packets[0] if packets else b"")
+    return next(
+        (packet for packet in packets if _PDF_NAMESPACE in packet), packets[0] if packets else b""
+    )

@@ -24,7 +24,7 @@ _PLAIN = ("text/plain", "text/markdown", "text/tab-separated-values")
 _JSON = ("application/json", "application/x-ndjson")
 # Module of web/ and function in it, by MIME type. They are imported when the first such document
 # comes: most crawls meet few types. The body of these is text.
-_OF_TEXTS = {
+_TEXT_PARSERS = {
     "text/html": ("html.html", "parse_html"),
     **dict.fromkeys(_XHTML, ("html.xhtml", "parse_xhtml")),
     **dict.fromkeys(_PLAIN, ("parsers.text", "parse_text")),
@@ -34,8 +34,8 @@ _OF_TEXTS = {
     **dict.fromkeys(_JSON, ("parsers.json_text", "parse_json")),
     **dict.fromkeys(("text/xml", "application/xml"), ("parsers.xml_text", "parse_xml")),
 }
-_OF_XML = frozenset(_OF_TEXTS[mime] for mime in (RSS, SITEMAP, "text/xml"))
-_OF_BINARIES = {
+_XML_PARSERS = frozenset(_TEXT_PARSERS[mime] for mime in (RSS, SITEMAP, "text/xml"))
+_BINARY_PARSERS = {
     "application/pdf": ("office.pdf", "parse_pdf"),
     "application/epub+zip": ("office.epub", "parse_epub"),
 }
@@ -49,17 +49,17 @@ _OPENDOCUMENT = re.compile(
     r"application/vnd\.oasis\.opendocument\.(?:text|spreadsheet|presentation|graphics)(?:-\w+)?"
 )
 
-_OF_PATTERNS = {
+_PATTERN_PARSERS = {
     _OFFICE: ("office.office", "parse_office"),
     _OPENDOCUMENT: ("office.opendocument", "parse_opendocument"),
 }
-_PLACES = (_OF_TEXTS, _OF_BINARIES, _OF_PATTERNS)
-MODULES_OF_PARSERS = frozenset(module for places in _PLACES for module, _ in places.values())
+_PARSER_TABLES = (_TEXT_PARSERS, _BINARY_PARSERS, _PATTERN_PARSERS)
+MODULES_OF_PARSERS = frozenset(module for places in _PARSER_TABLES for module, _ in places.values())
 # sitemaps.org: 50 MiB when unpacked.
 MAX_UNPACKED_BYTES = 50 << 20
 _FIRST_BYTES = 65_536
 _GZIP = "application/gzip"
-_NAME = re.compile(r"([^/?#]*)\.gz(?:ip)?(?:[?#].*)?\Z", re.IGNORECASE)
+_GZIP_NAME = re.compile(r"([^/?#]*)\.gz(?:ip)?(?:[?#].*)?\Z", re.IGNORECASE)
 
 
 def parse_document(source: Source, options: ParseOptions) -> Page:
@@ -83,7 +83,7 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
         source = _unpack_document(source)
         mime = sniff(source.body, source.content_type)
     parser, reads_text = _load(mime)
-    if _place(mime) in _OF_XML:
+    if _find_place(mime) in _XML_PARSERS:
         source = dataclasses.replace(source, body=without_junk(source.body))
     if reads_text and not is_text(source.body, source.content_type):
         raise ParseFailed("not_text")
@@ -103,30 +103,34 @@ def has_parser(mime: str) -> bool:
 
 
 def _has_own_parser(mime: str) -> bool:
-    return _place(mime) is not None
+    return _find_place(mime) is not None
 
 
-def _place(mime: str) -> tuple[str, str] | None:
+def _find_place(mime: str) -> tuple[str, str] | None:
     """Returns module and function of the parser for a type."""
-    if place := _OF_TEXTS.get(mime) or _OF_BINARIES.get(mime):
+    if place := _TEXT_PARSERS.get(mime) or _BINARY_PARSERS.get(mime):
         return place
-    for pattern, place in _OF_PATTERNS.items():
+    for pattern, place in _PATTERN_PARSERS.items():
         if pattern.fullmatch(mime):
             return place
     # RFC 6839: types for some purpose on top of these.
     suffix = mime.rpartition("+")[2]
-    return _OF_TEXTS[f"application/{suffix}"] if suffix in ("xml", "json") and "+" in mime else None
+    return (
+        _TEXT_PARSERS[f"application/{suffix}"]
+        if suffix in ("xml", "json") and "+" in mime
+        else None
+    )
 
 
 @functools.lru_cache(maxsize=256)
 def _load(mime: str) -> tuple[_Parser, bool]:
     """Returns a parser, and whether it reads text."""
-    place = _place(mime)
+    place = _find_place(mime)
     if place is None:
         raise NoParser
     module, function = place
     parser = getattr(importlib.import_module(f"nutbeam.web.{module}"), function)
-    return cast(_Parser, parser), place in _OF_TEXTS.values()
+    return cast(_Parser, parser), place in _TEXT_PARSERS.values()
 
 
 def _unpack_document(source: Source) -> Source:
@@ -144,7 +148,7 @@ def _unpack_document(source: Source) -> Source:
     >>> _unpack_document(file).body
     b'<urlset></urlset>'
     """
-    name = _NAME.search(source.url[-100:])
+    name = _GZIP_NAME.search(source.url[-100:])
     header = type_of_name(name[1]) if name else None
     mime = sniff(_unpack(source.body, _FIRST_BYTES), header)
     if not _has_own_parser(mime):

@@ -8,13 +8,13 @@ from urllib.parse import urljoin
 from ..pages.xml_events import Attributes
 
 # The elements of a feed itself have no prefix. URIs are in lower case, without a slash at the end.
-_OF_FEEDS = (
+_FEED_NAMESPACES = (
     "http://www.w3.org/2005/atom", "http://purl.org/atom/ns#", "http://purl.org/rss/1.0",
     "http://my.netscape.com/rdf/simple/0.9", "http://channel.netscape.com/rdf/simple/0.9",
     "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://backend.userland.com/rss2",
 )  # fmt: skip
 _PREFIXES = {
-    **dict.fromkeys(_OF_FEEDS, ""),
+    **dict.fromkeys(_FEED_NAMESPACES, ""),
     "http://purl.org/dc/elements/1.1": "dc",
     "http://purl.org/dc/terms": "dcterms",
     "http://purl.org/rss/1.0/modules/content": "content",
@@ -23,7 +23,7 @@ _PREFIXES = {
     "http://www.w3.org/1999/xhtml": "xhtml",
 }
 # For prefixes that a feed does not declare.
-_USUAL = {"atom": "", "rdf": "", "rss": ""}
+_USUAL_PREFIXES = {"atom": "", "rdf": "", "rss": ""}
 _MAX_CHARS = 4_096
 # Of longer ones, only the end is split into segments.
 _SHORT_CHARS = 256
@@ -114,7 +114,7 @@ class FeedNames:
     """
 
     def __init__(self) -> None:
-        self._prefixes = dict(_USUAL)
+        self._prefixes = dict(_USUAL_PREFIXES)
         self._plain: dict[str, str] = {}
 
     def declare(self, attributes: Attributes) -> None:

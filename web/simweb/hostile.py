@@ -14,7 +14,7 @@ from . import bad_answers, bad_robots, bad_traps, bad_wires
 from .answers import Handler, HostileWire, Request, honest_answer
 from .model import DOMAIN
 
-_BELOW = f".hostile.{DOMAIN}"
+_HOSTILE_DOMAIN = f".hostile.{DOMAIN}"
 
 
 class HostileMode(NamedTuple):
@@ -38,7 +38,7 @@ def _modes() -> dict[str, HostileMode]:
     modes = {}
     for kind in kinds:
         for handle in _handlers(kind):
-            host = handle.__name__.replace("_", "-") + _BELOW
+            host = handle.__name__.replace("_", "-") + _HOSTILE_DOMAIN
             about = (handle.__doc__ or "").partition("\n")[0]
             modes[host] = HostileMode(host, about, handle, kind is bad_robots)
     return modes
@@ -60,9 +60,9 @@ def find_mode(host: str) -> HostileMode | None:
     >>> find_mode("a.b.loop.hostile.example.com").host, find_mode("h0.example.com")
     ('loop.hostile.example.com', None)
     """
-    if not host.endswith(_BELOW):
+    if not host.endswith(_HOSTILE_DOMAIN):
         return None
-    return HOSTILE.get(host.removesuffix(_BELOW).rpartition(".")[2] + _BELOW)
+    return HOSTILE.get(host.removesuffix(_HOSTILE_DOMAIN).rpartition(".")[2] + _HOSTILE_DOMAIN)
 
 
 async def respond(mode: HostileMode, wire: HostileWire, request: Request) -> None:

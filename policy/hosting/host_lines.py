@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from ...web.base.wording import quote_value
 from ...web.engine.pace import FetchOptions
 from ...web.rule_files.rule_hosts import host_name
 from ...web.urls.row_keys import BadUrl, host, host_key
@@ -65,7 +66,9 @@ def host_lines(lines: Iterable[tuple[int, str]], name: str) -> dict[str, dict[st
             raise ValueError(f"{where}: {error} in {quote_value(line)}") from None
         if key in found and found[key] != values:
             before, text = places[key]
-            raise ValueError(f"{where}: {quote_value(line)} contradicts line {before}: {quote_value(text)}")
+            raise ValueError(
+                f"{where}: {quote_value(line)} contradicts line {before}: {quote_value(text)}"
+            )
         found[key], places[key] = values, (number, line)
     return found
 

@@ -292,7 +292,7 @@ class _PartitionFetching(Fetching):
         return self._writer.due_in()
 
     def _counts(self) -> dict[str, int]:
-        left_out = {f"dropped/{reason}": n for reason, n in self._engine.dropped.items() if n}
+        left_out = {f"dropped/{reason}": n for reason, n in self._engine.drop_counts.items() if n}
         outlinks = self._outlinks.counts if self._outlinks else {}
         odd = self._engine.odd_crawl_delays
         odd_delays = {"odd_crawl_delay": odd} if odd else {}

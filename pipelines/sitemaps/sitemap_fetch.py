@@ -242,7 +242,7 @@ class SitemapFetching(Fetching):
             yield "hosts", chunk
 
     def _count_lost(self) -> None:
-        for reason, number in (*self._engine.dropped.items(), *self._sitemaps.dropped.items()):
+        for reason, number in (*self._engine.drop_counts.items(), *self._sitemaps.dropped.items()):
             if reason == NONE_NAMED:
                 self.counts["without_sitemap"] += number
             elif reason not in ("repeated", OTHERS_NAMED):

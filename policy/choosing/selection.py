@@ -6,7 +6,7 @@ import polars as pl
 
 from ...web.base.columns import each_once, falses, reason_if
 from ...web.base.options import option
-from ...web.engine.queue_options import QueueOptions
+from ...web.engine.pace import QueueOptions
 from ...web.rules.url_rules import host_keys
 from ...web.urls.domains import registered_domain
 from ...web.urls.row_keys import from_host_key, host_key

@@ -15,11 +15,11 @@ from nutbeam.web.parsers.dispatch import parse_document
 from nutbeam.web.parsers.sitemap_entries import LINK_KINDS, read_sitemap
 from nutbeam.web.robots.match import Matcher, TooCostly
 from nutbeam.web.robots.paths import comparable_path
-from nutbeam.web.robots.robots import MAX_SITEMAPS, RobotsRecord, RobotsRules
+from nutbeam.web.robots.robots import RobotsRecord, RobotsRules
 from nutbeam.web.robots.robots_lines import deciding_line
 from nutbeam.web.robots.robots_text import decode_robots
 from nutbeam.web.robots.rules import RobotsRule, read_robots_rules, split_lines
-from nutbeam.web.robots.sitemap_lines import absolute_sitemaps
+from nutbeam.web.robots.sitemap_lines import MAX_SITEMAPS, absolute_sitemaps
 
 from .target import Clock, Target, files
 
@@ -145,7 +145,7 @@ def check_robots(data: bytes) -> None:
         text = decode_robots(body)
         for agents in ("nutbeam", ("nutbeam", "other-bot")):
             rules = RobotsRules(RobotsRecord(200, text, 0), agents)
-            allowed = rules.allowed(url)
+            allowed = rules.allows(url)
             assert isinstance(allowed, bool)
             delay = rules.crawl_delay
             assert delay is None or (delay >= 0 and math.isfinite(delay)), delay
@@ -153,7 +153,7 @@ def check_robots(data: bytes) -> None:
             urls = absolute_sitemaps(rules.sitemaps, "http://example.com")
             assert all(re.match("(?i)https?://", sitemap) for sitemap in urls)
             again = RobotsRules(rules.record, agents)
-            assert (again.allowed(url), again.sitemaps) == (allowed, rules.sitemaps)
+            assert (again.allows(url), again.sitemaps) == (allowed, rules.sitemaps)
         _look_at_rules(text, url, ("nutbeam", "other-bot"))
 
 

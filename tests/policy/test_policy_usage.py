@@ -87,7 +87,7 @@ Disallow: /no
     assert rules.usage("http://h/open/x") == "search=y, train-ai=y"
     assert rules.usage("http://h/a.pdf") == "search=n, train-ai=n"
     assert RobotsRules(RobotsRecord(200, text, 0), "other").usage("http://h/") == "search=n"
-    assert not rules.allowed("http://h/no")
+    assert not rules.allows("http://h/no")
     assert RobotsRules(RobotsRecord(404, "", 0), "bot").usage("http://h/") is None
 
 

@@ -22,11 +22,10 @@ from ..exchange.status import Outcome, classify
 from ..network.failures import NOT_SENT
 from ..robots.robots import DEFER, DENIED, NO_RULES, TOO_COSTLY, RobotsRules, is_exempt
 from ..urls.schemes import SCHEMES, is_web, scheme_of
-from .failed_hosts import log_odd_delay, log_silent_hosts
 from .fetch_workers import workers_of
-from .host_activity import host_activity
 from .host_queue import HostQueue, HostTurn, origin_of, turn_of
 from .host_records import HostRecord, KnownHosts
+from .host_reports import host_activity, log_odd_delay, log_silent_hosts
 from .pace import FetchOptions, Throughput
 from .queues import Queues
 from .robots_search import RobotsAnswers
@@ -66,7 +65,7 @@ class Engine:
             known, or None. Called in any thread.
 
     Attributes:
-        dropped: Number of tasks without a result, by reason; they stay due:
+        drop_counts: Number of tasks without a result, by reason; they stay due:
             bad_url, scheme_not_allowed, address_changed, robots_deferred,
             robots_redirects, robots_too_costly (see ``robots_match``),
             too_many_exceptions, backoff,
@@ -98,16 +97,20 @@ class Engine:
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         self._known_hosts = known_hosts
         answers = RobotsAnswers(client.cookies)
-        self._queues = Queues(options, self._known, deadline, requested_until, on_drop, answers)
+        self._queues = Queues(
+            options, self._recall_host, deadline, requested_until, on_drop, answers
+        )
         self._robots = RobotsTurns(options, client, answers)
         self._on_pulse, self._patience = on_pulse, patience
-        self._fetch_workers = workers_of(client, self._queues, self._take_turn, self._broken)
+        self._fetch_workers = workers_of(
+            client, self._queues, self._take_turn, self._turn_after_error
+        )
         self._paused, self.odd_crawl_delays = False, 0
 
     @property
-    def dropped(self) -> Counter[str]:
+    def drop_counts(self) -> Counter[str]:
         """Tasks without a result, by reason."""
-        return self._queues.dropped
+        return self._queues.drop_counts
 
     def run(self, tasks: Iterable[Task | None]) -> Generator[Result, None, None]:
         """Yields the results as they arrive; closing the iterator stops the engine.
@@ -131,7 +134,7 @@ class Engine:
                 most, wait = (0, _LULL_SECONDS) if self._paused else (_MAX_WAITING, seldom)
                 results = queues.collect(most, min(wait, self._patience()))
                 if self._on_pulse is not None:
-                    self._on_pulse(queues.throttled())
+                    self._on_pulse(queues.throttled_seconds())
                 if results is None:
                     break
                 _count(results)
@@ -175,7 +178,7 @@ class Engine:
                 record.cookies = jar.lines_of(record.host) if jar is not None else None
                 yield record
 
-    def _known(self, host: str) -> HostRecord | None:
+    def _recall_host(self, host: str) -> HostRecord | None:
         """Returns the findings of an earlier run about a host; restores its cookies."""
         record = self._known_hosts.get(host) if self._known_hosts is not None else None
         if record is not None and record.cookies and self._client.jar is not None:
@@ -184,15 +187,15 @@ class Engine:
 
     def _feed(self, feed: Iterator[Task | None]) -> bool:
         """Queues the next tasks; returns whether there are no more."""
-        given = list(itertools.islice(_until_none(feed), _FEED))
-        self._paused = given[-1:] == [None]
-        tasks = [task for task in given if task is not None and self._find_host(task)]
+        next_tasks = list(itertools.islice(_until_none(feed), _FEED))
+        self._paused = next_tasks[-1:] == [None]
+        tasks = [task for task in next_tasks if task is not None and self._find_host(task)]
         self._queues.add(tasks)
         more = min(self._options.threads - self._queues.workers, len(tasks))
         self._queues.workers += more
         self._fetch_workers.grow(more)
-        if len(given) < _FEED and not self._paused:
-            self._queues.fed()
+        if len(next_tasks) < _FEED and not self._paused:
+            self._queues.end_feed()
             return True
         return False
 
@@ -208,7 +211,7 @@ class Engine:
             return False
         return True
 
-    def _broken(self, queue: HostQueue, task: Task, error: BaseException) -> HostTurn:
+    def _turn_after_error(self, queue: HostQueue, task: Task, error: BaseException) -> HostTurn:
         _LOG.error("fetching %s failed", task.url, exc_info=error)
         if task.robots:
             return HostTurn(queue, task, answer=Response(task.url, error="protocol_error"))
@@ -227,11 +230,11 @@ class Engine:
         rules = queue.rules.get(origin) or self._recall(queue, task.host, origin)
         if rules is None:
             turn, rules = await self._robots.search(queue, task, origin)
-            return turn if rules is None else self._found(turn, origin, rules)
+            return turn if rules is None else self._turn_after_robots(turn, origin, rules)
         if rules.state == DEFER:
             return HostTurn(queue, task, again=True, purge="robots_deferred")
-        if (refused := self._screen(task, rules)) is not None:
-            return HostTurn(queue, task, drop=refused)
+        if (drop_reason := self._screen(task, rules)) is not None:
+            return HostTurn(queue, task, drop=drop_reason)
         verdict, reason = self._verdict(rules, task)
         if verdict == TOO_COSTLY:
             return HostTurn(queue, task, drop="robots_too_costly")
@@ -262,7 +265,7 @@ class Engine:
     def _keep_rules(self, queue: HostQueue, origin: str, rules: RobotsRules) -> None:
         queue.keep_rules(origin, rules, self._options.longest_crawl_delay)
 
-    def _found(self, turn: HostTurn, origin: str, rules: RobotsRules) -> HostTurn:
+    def _turn_after_robots(self, turn: HostTurn, origin: str, rules: RobotsRules) -> HostTurn:
         """Returns the turn of a page after its robots.txt has arrived or failed."""
         queue, task = turn.queue, turn.task
         if rules.status or rules.state != DEFER:
@@ -277,11 +280,11 @@ class Engine:
             queue.hosts[task.host].unreachable = origin, rules.record
         # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its turn has failed. It counts
         # as a retry, so that pages of dead hosts do not stay due forever.
-        failed = self._failed(queue, task, rules.error or "protocol_error")
+        failed = self._turn_after_failure(queue, task, rules.error or "protocol_error")
         failed.requested = failed.requested or turn.requested
         return failed
 
-    def _failed(self, queue: HostQueue, task: Task, error: str) -> HostTurn:
+    def _turn_after_failure(self, queue: HostQueue, task: Task, error: str) -> HostTurn:
         if error in _FOR_ALL:
             return HostTurn(queue, task, again=True, purge=error)
         if error == "address_changed":  # another worker may fetch the host now: it stays due
@@ -303,7 +306,7 @@ class Engine:
             task.fresh = True
             return HostTurn(queue, task, again=True, requested=True)
         if not response.status and response.error in NOT_SENT:
-            return self._failed(queue, task, response.error)
+            return self._turn_after_failure(queue, task, response.error)
         outcome = classify(response)
         turn = turn_of(queue, task, response, outcome)
         if outcome.redirect_target and self._follow is not None:

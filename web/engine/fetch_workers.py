@@ -17,7 +17,7 @@ from .tasks import Task
 
 _LOG = logging.getLogger(__name__)
 TakeTurn = Callable[[HostQueue, Task], Coroutine[Any, Any, HostTurn]]
-Failed = Callable[[HostQueue, Task, BaseException], HostTurn]
+TurnAfterError = Callable[[HostQueue, Task, BaseException], HostTurn]
 
 
 class FetchWorkers(ABC):
@@ -27,18 +27,18 @@ class FetchWorkers(ABC):
         client: Makes the requests.
         queues: Choose the next host.
         take_turn: Takes a turn.
-        failed: Returns the outcome of a turn that raised an exception.
+        turn_after_error: Returns the outcome of a turn that raised an exception.
     """
 
     def __init__(
-        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, failed: Failed
+        self,
+        client: ClientBase,
+        queues: Queues,
+        take_turn: TakeTurn,
+        turn_after_error: TurnAfterError,
     ) -> None:
-        self._queues, self._client, self._take_turn, self._failed = (
-            queues,
-            client,
-            take_turn,
-            failed,
-        )
+        self._queues, self._client = queues, client
+        self._take_turn, self._turn_after_error = take_turn, turn_after_error
 
     @abstractmethod
     def grow(self, number: int) -> None:
@@ -50,20 +50,24 @@ class FetchWorkers(ABC):
 
 
 def workers_of(
-    client: ClientBase, queues: Queues, take_turn: TakeTurn, failed: Failed
+    client: ClientBase, queues: Queues, take_turn: TakeTurn, turn_after_error: TurnAfterError
 ) -> FetchWorkers:
     """Returns the workers for a client; see ``FetchWorkers``."""
     kind = FetchThreads if isinstance(client, Client) else FetchLoop
-    return kind(client, queues, take_turn, failed)
+    return kind(client, queues, take_turn, turn_after_error)
 
 
 class FetchThreads(FetchWorkers):
     """Turns that threads take."""
 
     def __init__(
-        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, failed: Failed
+        self,
+        client: ClientBase,
+        queues: Queues,
+        take_turn: TakeTurn,
+        turn_after_error: TurnAfterError,
     ) -> None:
-        super().__init__(client, queues, take_turn, failed)
+        super().__init__(client, queues, take_turn, turn_after_error)
         self._threads: list[threading.Thread] = []
 
     def grow(self, number: int) -> None:
@@ -80,11 +84,11 @@ class FetchThreads(FetchWorkers):
 
     def _work(self) -> None:
         turn = None
-        while (start := self._queues.next(turn)) is not None:
+        while (start := self._queues.next_turn(turn)) is not None:
             try:
                 turn = self._client.run(self._take_turn(*start))
             except Exception as error:  # noqa: BLE001 - one page must not stop a thread
-                turn = self._failed(*start, error)
+                turn = self._turn_after_error(*start, error)
 
 
 class FetchLoop(FetchWorkers):
@@ -95,9 +99,13 @@ class FetchLoop(FetchWorkers):
     """
 
     def __init__(
-        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, failed: Failed
+        self,
+        client: ClientBase,
+        queues: Queues,
+        take_turn: TakeTurn,
+        turn_after_error: TurnAfterError,
     ) -> None:
-        super().__init__(client, queues, take_turn, failed)
+        super().__init__(client, queues, take_turn, turn_after_error)
         self._under_way = 0
         self._ended: list[HostTurn] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -149,7 +157,7 @@ class FetchLoop(FetchWorkers):
         try:
             turn = await self._take_turn(queue, task)
         except Exception as error:  # noqa: BLE001 - one page must not stop the others
-            turn = self._failed(queue, task, error)
+            turn = self._turn_after_error(queue, task, error)
         self._under_way -= 1
         self._ended.append(turn)
         if not self._scheduled:

@@ -1,9 +1,9 @@
-"""The queue of a host: its waiting tasks, the state of its hosts, and the outcome of a turn."""
+"""The queue of a host: its tasks, the state of its hosts, the outcome of a turn, and the pause after it."""
 
 import dataclasses
-import itertools
+import random
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from ..base.small_map import SmallMap
 from ..exchange.response import Response
@@ -11,11 +11,15 @@ from ..exchange.status import BUSY_STATUSES, EXCEPTION, Outcome
 from ..robots.robots import NO_RULES, RobotsRecord, RobotsRules
 from ..robots.sitemap_lines import absolute_sitemaps
 from .host_records import HostRecord
+from .pace import FetchOptions
 from .robots_search import RobotsSearch
-from .tasks import Result, Task
+from .tasks import Result, Task, Tasks
 
 Recall = Callable[[str], HostRecord | None]
-_SPARE = 16  # most free places at the front of the list, unless half of it is larger
+
+# Largest random extension of a back-off, as a share, so that crawlers do not return all at once.
+_JITTER = 0.2
+_MAX_BACKOFF_LEVEL = 30
 
 
 @dataclasses.dataclass(slots=True)
@@ -37,70 +41,9 @@ class HostState:
     counts: SmallMap[str, int] = dataclasses.field(default_factory=SmallMap)
 
     @property
-    def known(self) -> HostRecord | None:
+    def findings(self) -> HostRecord | None:
         """Findings of an earlier run; read each time, because a robots.txt may be long."""
         return self.recall(self.host)
-
-
-class Tasks:
-    """Tasks in order of arrival: a deque that needs little memory for few tasks.
-
-    >>> tasks = Tasks()
-    >>> tasks.extend("abc")
-    >>> tasks.popleft(), len(tasks), tasks[0], list(tasks)
-    ('a', 2, 'b', ['b', 'c'])
-    """
-
-    __slots__ = ("_items", "_start")
-
-    def __init__(self) -> None:
-        self._items: list[Task] = []
-        self._start = 0
-
-    def __len__(self) -> int:
-        return len(self._items) - self._start
-
-    def __getitem__(self, at: int) -> Task:
-        return self._items[self._start + at]
-
-    def __iter__(self) -> Iterator[Task]:
-        return itertools.islice(self._items, self._start, None)
-
-    def append(self, task: Task) -> None:
-        """Adds a task at the end."""
-        self._items.append(task)
-
-    def appendleft(self, task: Task) -> None:
-        """Adds a task at the front; this is fast if a task was taken from there before."""
-        if self._start:
-            self._start -= 1
-            self._items[self._start] = task
-        else:
-            self._items.insert(0, task)
-
-    def extend(self, tasks: Iterable[Task]) -> None:
-        """Adds tasks at the end."""
-        self._items.extend(tasks)
-
-    def popleft(self) -> Task:
-        """Takes the first task."""
-        task = self._items[self._start]
-        self._items[self._start] = None  # type: ignore[call-overload]
-        self._start += 1
-        if self._start == len(self._items):
-            self.clear()
-        elif 2 * self._start >= len(self._items) and self._start > _SPARE:
-            self._replace(self._items[self._start :])
-        return task
-
-    def clear(self) -> None:
-        """Removes all tasks."""
-        self._replace([])
-
-    def _replace(self, items: list[Task]) -> None:
-        # In this order: another thread may read the length, which must not be negative.
-        self._start = 0
-        self._items = items
 
 
 class HostQueue:
@@ -173,20 +116,20 @@ class HostQueue:
         """The host of the first task."""
         return self.hosts[self.tasks[0].host]
 
-    def limit(self, most: int) -> int:
-        """Returns how many turns may be under way at a time; ``most`` is the usual limit."""
-        most = most if self.own_threads is None else self.own_threads
+    def limit(self, usual_limit: int) -> int:
+        """Returns how many turns may be under way at a time."""
+        limit = usual_limit if self.own_threads is None else self.own_threads
         # A crawl delay is a delay between requests, so only one turn at a time is allowed.
-        return 1 if self.next_host.address is None or self.crawl_delay else most
+        return 1 if self.next_host.address is None or self.crawl_delay else limit
 
-    def rest(self, usual: Callable[[float | None], float]) -> float:
+    def delay_after_request(self, usual: Callable[[float | None], float]) -> float:
         """Returns the delay after a request: that of its tasks, or the usual one.
 
         It is never less than the crawl delay of robots.txt.
 
         >>> queue = HostQueue("foo.com")
         >>> queue.own_delay, queue.crawl_delay = 0.5, 2.0
-        >>> queue.rest(lambda crawl_delay: crawl_delay or 5.0)
+        >>> queue.delay_after_request(lambda crawl_delay: crawl_delay or 5.0)
         2.0
         """
         if self.own_delay is None:
@@ -210,10 +153,10 @@ class HostQueue:
     def add_host(self, host: str, recall: Recall) -> HostRecord | None:
         """Adds a host; returns the findings of an earlier run about it."""
         self.hosts[host] = HostState(host, recall)
-        known = recall(host)
-        if known is not None:
-            self._take_delays(known)
-        return known
+        findings = recall(host)
+        if findings is not None:
+            self._take_delays(findings)
+        return findings
 
     def _take_delays(self, other: "HostRecord | HostQueue") -> None:
         self.crawl_delay = _longest(self.crawl_delay, other.crawl_delay)
@@ -236,17 +179,17 @@ class HostQueue:
         self.failures, self.failure = self.failures + other.failures, self.failure or other.failure
         self._take_delays(other)
 
-    def keep_rules(self, origin: str, rules: RobotsRules, most: float) -> None:
+    def keep_rules(self, origin: str, rules: RobotsRules, longest_delay: float) -> None:
         """Keeps the rules of a robots.txt.
 
         Args:
             origin: Its origin.
             rules: Its rules.
-            most: Limit; a longer crawl delay only counts if it is the only one of a single host.
+            longest_delay: Limit; a longer crawl delay only counts if it is the only one of a single host.
         """
         self.rules[origin] = rules
         if len(self.hosts) > 1:  # the longest delay of all hosts counts
-            if rules.crawl_delay is not None and rules.crawl_delay <= most:
+            if rules.crawl_delay is not None and rules.crawl_delay <= longest_delay:
                 self.crawl_delay = _longest(self.crawl_delay, rules.crawl_delay)
             return
         requested = [
@@ -254,7 +197,9 @@ class HostQueue:
             for rules in self.rules.copy().values()
             if rules.crawl_delay is not None
         ]
-        self.crawl_delay = max([d for d in requested if d <= most] or requested, default=None)
+        self.crawl_delay = max(
+            [d for d in requested if d <= longest_delay] or requested, default=None
+        )
 
     def records(self) -> Iterator[HostRecord]:
         """Yields the findings about each host, after the first turn."""
@@ -279,22 +224,25 @@ class HostQueue:
         """Adds the robots.txt of one origin: the known one if requested again, else the first."""
         requested = {o: r for o, r in self.rules.copy().items() if host_of_origin(o) == record.host}
         requested = {origin: rules for origin, rules in requested.items() if rules is not NO_RULES}
-        known = None if len(requested) == 1 else state.known
-        origin = known.robots_origin if known is not None else ""
+        findings = None if len(requested) == 1 else state.findings
+        origin = findings.robots_origin if findings is not None else ""
         if requested:
             origin = origin if origin in requested else next(iter(requested))
-            kept = requested[origin].record
+            robots_record = requested[origin].record
             record.sitemaps = absolute_sitemaps(requested[origin].sitemaps, origin)
         elif state.unreachable is not None:
-            origin, kept = state.unreachable
-            record.sitemaps = known.sitemaps if known is not None else ()
-        elif known is not None and known.robots is not None:
-            kept, record.sitemaps = known.robots, known.sitemaps
+            origin, robots_record = state.unreachable
+            record.sitemaps = findings.sitemaps if findings is not None else ()
+        elif findings is not None and findings.robots is not None:
+            robots_record, record.sitemaps = findings.robots, findings.sitemaps
         else:
             return
         record.robots_origin = origin
-        record.robots_status, record.robots_text = kept.status, kept.text
-        record.robots_time, record.robots_failing_since = kept.fetched_at, kept.failing_since
+        record.robots_status, record.robots_text = robots_record.status, robots_record.text
+        record.robots_time, record.robots_failing_since = (
+            robots_record.fetched_at,
+            robots_record.failing_since,
+        )
 
 
 @dataclasses.dataclass(slots=True)
@@ -349,6 +297,35 @@ def turn_of(queue: HostQueue, task: Task, response: Response, outcome: Outcome) 
         busy=response.status in BUSY_STATUSES,
         wait=outcome.retry_after_s or 0.0,
     )
+
+
+def back_off_after(turn: HostTurn, options: FetchOptions) -> tuple[float, bool, str | None]:
+    """Counts a failure, or a success, which reduces the back-off.
+
+    Returns:
+        (seconds to wait in addition to the delay; whether a later run must wait, too; reason to
+        drop the rest of the queue, or None).
+    """
+    queue, reason = turn.queue, turn.purge
+    most_failures, most_wait = options.max_exceptions_per_host, options.max_retry_after
+    wait = min(turn.wait, most_wait)
+    rests = wait > 0 or turn.busy
+    if turn.failed is not None:
+        queue.exceptions = queue.exceptions + 1 if turn.failed else 0
+    if turn.failed:
+        # The exponent is bounded: 2.0 ** 1024 raises.
+        queue.backoff_level = min(max(queue.backoff_level, 0) + 1, _MAX_BACKOFF_LEVEL)
+        more = 1 + _JITTER * random.random()
+        first = options.exceptions_delay
+        first = options.server_delay if first is None else first
+        wait = max(wait, min(first * 2.0 ** (queue.backoff_level - 1) * more, most_wait))
+        if 0 <= most_failures <= queue.exceptions:
+            reason, rests = reason or "too_many_exceptions", True
+    elif turn.failed is False:
+        queue.backoff_level //= 2
+    if wait > options.max_backoff >= 0:
+        reason, rests = reason or "backoff", True
+    return wait, rests, reason
 
 
 def origin_of(url: str) -> str:

@@ -10,14 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ..base.clock import now_ms
-from .address_limit import AddressLimit
-from .backoff import back_off_after
-from .failed_hosts import given_up
 from .held_results import HeldResults
-from .host_queue import HostQueue, HostTurn, origin_of
+from .host_queue import HostQueue, HostTurn, back_off_after, origin_of
 from .host_records import HostRecord
+from .host_reports import log_given_up_host
 from .pace import FetchOptions
-from .ready_queues import ReadyQueues
+from .ready_queues import AddressLimit, ReadyQueues
 from .robots_search import RobotsAnswers, RobotsHops
 from .tasks import Result, Task, body_bytes
 
@@ -29,7 +27,7 @@ class HostQueues:
 
     Args:
         options: The limits.
-        known: Function that returns the findings of an earlier run about a host.
+        recall_host: Function that returns the findings of an earlier run about a host.
         requested_until: Time on the monotonic clock until which other engines may have sent
             requests to the same hosts.
         on_drop: Called with each page that will have no result and the reason, in any thread.
@@ -38,7 +36,7 @@ class HostQueues:
     Attributes:
         answers: Responses to requests for robots.txt.
         demands: (crawl delay in s, UTC ms of the end of a pause), by host.
-        dropped: Number of pages without a result, by reason.
+        drop_counts: Number of pages without a result, by reason.
         queues: The queues, by name.
         waiting: Number of tasks in queues, and of pages that wait for a robots.txt.
     """
@@ -46,17 +44,17 @@ class HostQueues:
     def __init__(
         self,
         options: FetchOptions,
-        known: Callable[[str], HostRecord | None],
+        recall_host: Callable[[str], HostRecord | None],
         requested_until: float = -math.inf,
         on_drop: Callable[[Task, str], None] | None = None,
         answers: RobotsAnswers | None = None,
     ) -> None:
-        self._options, self._known = options, known
+        self._options, self._recall_host = options, recall_host
         self._requested_until, self._on_drop = requested_until, on_drop
         self._hops = RobotsHops(options.robots_redirect_targets, answers or RobotsAnswers())
         self.answers = self._hops.answers
         self.demands: dict[str, tuple[float | None, int]] = {}
-        self.dropped: Counter[str] = Counter()
+        self.drop_counts: Counter[str] = Counter()
         self.queues: dict[str, HostQueue] = {}
         self._joined: dict[str, str] = {}  # hosts that are in the queue of an address
         self.waiting = self._in_progress = 0
@@ -80,9 +78,9 @@ class HostQueues:
             queue = self._open(name, task, now)
         elif task.delay is not None:
             queue.take_over(task)
-        refused = self._refused(queue)
-        if refused:
-            self._leave_out([task], refused)
+        refusal = self._refusal_reason(queue)
+        if refusal:
+            self._leave_out([task], refusal)
             return None
         queue.begun = queue.begun or task.robots  # others wait for it
         (queue.tasks.appendleft if first else queue.tasks.append)(task)
@@ -92,20 +90,20 @@ class HostQueues:
     def drop(self, tasks: list[Task], reason: str) -> None:
         """Counts tasks that will have no result."""
         if tasks:
-            self.dropped[reason] += len(tasks)
+            self.drop_counts[reason] += len(tasks)
         if self._on_drop is not None:
             for task in tasks:
                 self._on_drop(task, reason)
 
-    def _refused(self, queue: HostQueue) -> str | None:
+    def _refusal_reason(self, queue: HostQueue) -> str | None:
         options = self._options
         if self._stopped:
             return self._stopped
         if 0 <= options.max_exceptions_per_host <= queue.exceptions:
             return "too_many_exceptions"
         if queue.backoff_until and options.max_backoff >= 0:
-            rest = queue.backoff_until - now_ms()
-            return "backoff" if rest > options.max_backoff * 1000 else None
+            pause_ms = queue.backoff_until - now_ms()
+            return "backoff" if pause_ms > options.max_backoff * 1000 else None
         return None
 
     def _open(self, name: str, task: Task, now: float) -> HostQueue:
@@ -113,21 +111,21 @@ class HostQueues:
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = HostQueue(name)
-        known = queue.add_host(task.host, self._known)
+        findings = queue.add_host(task.host, self._recall_host)
         queue.take_over(task)
-        if known is not None:
-            delay = queue.rest(self._options.delay)
-            since = (now_ms() - known.last_request_time) / 1000
-            rest = min((known.backoff_until - now_ms()) / 1000, self._options.max_retry_after)
-            queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), rest))
+        if findings is not None:
+            delay = queue.delay_after_request(self._options.delay)
+            since = (now_ms() - findings.last_request_time) / 1000
+            pause = min((findings.backoff_until - now_ms()) / 1000, self._options.max_retry_after)
+            queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), pause))
         if self._requested_until > -math.inf:
-            delay = queue.rest(self._options.delay)
+            delay = queue.delay_after_request(self._options.delay)
             queue.ready_at = max(queue.ready_at, self._requested_until + delay)
         return queue
 
     def _offer(self, queue: HostQueue, now: float) -> None:
         if queue.listed:
-            self._ready.grown(queue)
+            self._ready.move_grown(queue)
         elif queue.tasks and queue.in_progress < queue.limit(self._options.threads_per_host):
             self._ready.put(queue, now)
 
@@ -186,7 +184,9 @@ class HostQueues:
         wait = self._back_off(turn)
         if turn.requested:
             queue.last_request_time = now_ms()
-            queue.ready_at = max(queue.ready_at, now + queue.rest(self._options.delay) + wait)
+            queue.ready_at = max(
+                queue.ready_at, now + queue.delay_after_request(self._options.delay) + wait
+            )
         if queue.crawl_delay or queue.backoff_until > now_ms():
             self.demands[turn.task.host] = queue.crawl_delay, queue.backoff_until
         if turn.result is not None:
@@ -262,7 +262,7 @@ class HostQueues:
             until = now_ms() + int(wait * 1000)
             turn.queue.backoff_until = max(turn.queue.backoff_until, until)
         if reason:
-            given_up(turn.queue, reason)
+            log_given_up_host(turn.queue, reason)
             self._purge(turn.queue, reason)
         return wait
 

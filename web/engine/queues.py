@@ -27,7 +27,7 @@ class Queues(HostQueues):
 
     Args:
         options: The limits.
-        known: Function that returns the findings of an earlier run about a host.
+        recall_host: Function that returns the findings of an earlier run about a host.
         deadline: Time on the monotonic clock after which no turn begins.
         requested_until: See ``HostQueues``.
         on_drop: See ``HostQueues``.
@@ -42,13 +42,13 @@ class Queues(HostQueues):
     def __init__(
         self,
         options: FetchOptions,
-        known: Callable[[str], HostRecord | None],
+        recall_host: Callable[[str], HostRecord | None],
         deadline: float,
         requested_until: float = -math.inf,
         on_drop: Callable[[Task, str], None] | None = None,
         answers: RobotsAnswers | None = None,
     ) -> None:
-        super().__init__(options, known, requested_until, on_drop, answers)
+        super().__init__(options, recall_host, requested_until, on_drop, answers)
         self._deadline = deadline
         self.workers = self._idle = 0
         self.alert: Callable[[], None] | None = None
@@ -65,13 +65,13 @@ class Queues(HostQueues):
             self._add_all(tasks, time.monotonic())
             self._wake(self._idle)
 
-    def fed(self) -> None:
+    def end_feed(self) -> None:
         """Declares that no more tasks will be added."""
         with self._work:
             self._fed = True
             self._wake()
 
-    def next(self, turn: HostTurn | None) -> tuple[HostQueue, Task] | None:
+    def next_turn(self, turn: HostTurn | None) -> tuple[HostQueue, Task] | None:
         """Accepts a finished turn, and waits for the next one; returns None at the end."""
         ended = [] if turn is None else [turn]
         with self._work:
@@ -113,11 +113,11 @@ class Queues(HostQueues):
         now = time.monotonic()
         if now >= self._deadline:
             self._stop("time_limit")
-        if self._closed or self._done():
+        if self._closed or self._is_done():
             self._arrived.notify_all()
             return [], None
         turns: list[tuple[HostQueue, Task]] = []
-        self._held_back = self._crowded()
+        self._held_back = self._is_crowded()
         while not self._held_back and len(turns) < room and (start := self._take(now)) is not None:
             turns.append(start)
         self._arrived.notify()  # for results, and if no task is left because some were dropped
@@ -135,13 +135,13 @@ class Queues(HostQueues):
         until = time.monotonic() + patience
         with self._arrived:
             while not self._results and (self._fed or self.waiting >= most):
-                if self._done() or self._closed:
+                if self._is_done() or self._closed:
                     return None
-                left = until - time.monotonic()
-                if left <= 0:
+                patience_left = until - time.monotonic()
+                if patience_left <= 0:
                     break
-                self._arrived.wait(left)
-            results = self._some_results()
+                self._arrived.wait(patience_left)
+            results = self._take_results()
             if self._held_back:
                 self._held_back = False
                 self._wake()
@@ -152,7 +152,7 @@ class Queues(HostQueues):
         with self._work:
             return not (self.waiting or self._in_progress or self._results)
 
-    def throttled(self) -> float:
+    def throttled_seconds(self) -> float:
         """Returns the seconds for which tasks have waited only for politeness; see ``Waited``."""
         with self._work:
             self._account(time.monotonic())
@@ -172,20 +172,20 @@ class Queues(HostQueues):
             self._wake()
             self._arrived.notify_all()
 
-    def _some_results(self) -> list[Result]:
-        some: list[Result] = []
+    def _take_results(self) -> list[Result]:
+        results: list[Result] = []
         size = 0
-        while len(some) < len(self._results) and size < _MAX_COLLECTED_BYTES:
-            some.append(self._results[len(some)])
-            size += body_bytes(some[-1])
-        self._results = self._results[len(some) :]
+        while len(results) < len(self._results) and size < _MAX_COLLECTED_BYTES:
+            results.append(self._results[len(results)])
+            size += body_bytes(results[-1])
+        self._results = self._results[len(results) :]
         self._result_bytes -= size
-        return some
+        return results
 
-    def _crowded(self) -> bool:
+    def _is_crowded(self) -> bool:
         return len(self._results) >= _MAX_RESULTS or self._result_bytes >= _MAX_RESULT_BYTES
 
-    def _done(self) -> bool:
+    def _is_done(self) -> bool:
         return self._fed and not self.waiting and not self._in_progress
 
     def _account(self, now: float) -> None:

@@ -1,8 +1,8 @@
-"""Orders the queues whose hosts may get a request."""
+"""Chooses the next queue: in order of delays, and within a limit of requests to one address."""
 
 import heapq
 import itertools
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from .host_queue import HostQueue
@@ -51,7 +51,7 @@ class ReadyQueues:
         queue.listed = True
         self._begun.appendleft(queue)
 
-    def grown(self, queue: HostQueue) -> None:
+    def move_grown(self, queue: HostQueue) -> None:
         """Moves a listed queue that has more tasks now."""
         if queue.fresh is None:
             return
@@ -64,12 +64,12 @@ class ReadyQueues:
 
     def take(self, now: float) -> HostQueue | None:
         """Takes the first queue."""
-        queue = self._first(now)
+        queue = self._pop_first(now)
         if queue is not None:
             queue.listed = False
         return queue
 
-    def _first(self, now: float) -> HostQueue | None:
+    def _pop_first(self, now: float) -> HostQueue | None:
         if self._due and self._due[0][0] <= now:
             return heapq.heappop(self._due)[2]
         if self._begun:
@@ -83,5 +83,55 @@ class ReadyQueues:
 
     def _list_fresh(self, queue: HostQueue) -> None:
         queue.fresh = len(queue.tasks)
-        lasts = len(queue.tasks) * (queue.rest(self._delay) or 1e-3)
+        lasts = len(queue.tasks) * (queue.delay_after_request(self._delay) or 1e-3)
         heapq.heappush(self._fresh, (-lasts, next(self._sequence), queue))
+
+
+class AddressLimit:
+    """Limits the requests to each address; queues wait here until an address is free.
+
+    Args:
+        most: Requests to one address at a time; negative: no limit.
+        ready: The queues whose turn may come; queues go there when an address is free.
+
+    Attributes:
+        busy: Number of requests under way, by address.
+        waiting: Waiting queues, by address.
+    """
+
+    def __init__(self, most: int, ready: ReadyQueues) -> None:
+        self._most, self._ready = most, ready
+        self.busy: Counter[str] = Counter()
+        self.waiting: dict[str, deque[HostQueue]] = {}
+
+    def enter(self, queue: HostQueue) -> bool:
+        """Counts a request to the queue's next host, or makes the queue wait.
+
+        Returns False if the queue must wait because the address is busy.
+        """
+        address = queue.next_host.address
+        if not address or self._most < 0:
+            return True
+        if self.busy[address] >= self._most:
+            queue.listed = True
+            self.waiting.setdefault(address, deque()).append(queue)
+            return False
+        self.busy[address] += 1
+        return True
+
+    def leave(self, address: str | None) -> None:
+        """Counts the end of a request."""
+        if not address or self._most < 0:
+            return
+        self.busy[address] -= 1
+        if not self.busy[address]:
+            del self.busy[address]
+        waiting = self.waiting.get(address)
+        while waiting:
+            following = waiting.popleft()
+            if following.tasks:
+                self._ready.put_first(following)
+                break
+            following.listed = False
+        if waiting is not None and not waiting:
+            del self.waiting[address]

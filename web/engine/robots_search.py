@@ -137,10 +137,12 @@ class RobotsAnswers:
         """
         headers = [field for field in answer.headers if field[0].lower() in _KEPT_HEADERS]
         body = answer.body if 200 <= answer.status < 300 else b""
-        kept = dataclasses.replace(answer, headers=headers, body=body, request="", status_line="")
+        stored_answer = dataclasses.replace(
+            answer, headers=headers, body=body, request="", status_line=""
+        )
         if answer.truncated != "disconnect":
-            self._answers.put(answer.url, kept)
-        return kept
+            self._answers.put(answer.url, stored_answer)
+        return stored_answer
 
 
 def _bytes_of(answer: Response) -> int:

@@ -40,7 +40,7 @@ class RobotsTurns:
         turn, rules = HostTurn(queue, task), None
         while rules is None:
             hop = self._hop(search, task.host)
-            answer = search.answer or self._known(search.url, own=hop is None)
+            answer = search.answer or self._stored_answer(search.url, own=hop is None)
             if answer is None and hop is not None:
                 turn.search, turn.follow = search, hop
                 return turn, None
@@ -81,7 +81,7 @@ class RobotsTurns:
         # On a new connection, because the server may have closed an idle one.
         return await self._client.request(url, content_limit=ROBOTS_REQUEST_BYTES, fresh=True)
 
-    def _known(self, url: str, own: bool) -> Response | None:
+    def _stored_answer(self, url: str, own: bool) -> Response | None:
         answer = self._answers.get(url)
         # Failures of requests for other hosts do not count for the host's own pages.
         return None if answer is None or (own and not answer.status) else answer
@@ -92,8 +92,10 @@ class RobotsTurns:
         if answer is not None:
             return HostTurn(queue, task, answer=answer)
         answer = self._answers.put(await self._request(task.url))
-        refused = not answer.status and answer.error in NOT_SENT
-        turn = HostTurn(queue, task) if refused else turn_of(queue, task, answer, classify(answer))
+        is_unsent = not answer.status and answer.error in NOT_SENT
+        turn = (
+            HostTurn(queue, task) if is_unsent else turn_of(queue, task, answer, classify(answer))
+        )
         turn.answer = answer
         return turn
 
@@ -103,5 +105,5 @@ def earlier_record(queue: HostQueue, host: str, origin: str) -> RobotsRecord | N
     state = queue.hosts[host]
     if state.unreachable is not None and state.unreachable[0] == origin:
         return state.unreachable[1]
-    known = state.known
-    return known.robots if known is not None and known.robots_origin == origin else None
+    findings = state.findings
+    return findings.robots if findings is not None and findings.robots_origin == origin else None

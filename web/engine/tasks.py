@@ -1,9 +1,13 @@
 """Input and output of the fetch engine."""
 
 import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..exchange.response import Response
+
+_SPARE = 16  # most free places at the front of the list, unless half of it is larger
 
 
 @dataclasses.dataclass(slots=True)
@@ -53,6 +57,67 @@ class Task:
     def request_url(self) -> str:
         """The URL that is requested."""
         return self.at or self.url
+
+
+class Tasks:
+    """Tasks in order of arrival: a deque that needs little memory for few tasks.
+
+    >>> tasks = Tasks()
+    >>> tasks.extend("abc")
+    >>> tasks.popleft(), len(tasks), tasks[0], list(tasks)
+    ('a', 2, 'b', ['b', 'c'])
+    """
+
+    __slots__ = ("_items", "_start")
+
+    def __init__(self) -> None:
+        self._items: list[Task] = []
+        self._start = 0
+
+    def __len__(self) -> int:
+        return len(self._items) - self._start
+
+    def __getitem__(self, at: int) -> Task:
+        return self._items[self._start + at]
+
+    def __iter__(self) -> Iterator[Task]:
+        return itertools.islice(self._items, self._start, None)
+
+    def append(self, task: Task) -> None:
+        """Adds a task at the end."""
+        self._items.append(task)
+
+    def appendleft(self, task: Task) -> None:
+        """Adds a task at the front; this is fast if a task was taken from there before."""
+        if self._start:
+            self._start -= 1
+            self._items[self._start] = task
+        else:
+            self._items.insert(0, task)
+
+    def extend(self, tasks: Iterable[Task]) -> None:
+        """Adds tasks at the end."""
+        self._items.extend(tasks)
+
+    def popleft(self) -> Task:
+        """Takes the first task."""
+        task = self._items[self._start]
+        self._items[self._start] = None  # type: ignore[call-overload]
+        self._start += 1
+        if self._start == len(self._items):
+            self.clear()
+        elif 2 * self._start >= len(self._items) and self._start > _SPARE:
+            self._replace(self._items[self._start :])
+        return task
+
+    def clear(self) -> None:
+        """Removes all tasks."""
+        self._replace([])
+
+    def _replace(self, items: list[Task]) -> None:
+        # In this order: another thread may read the length, which must not be negative.
+        self._start = 0
+        self._items = items
 
 
 # How often a page is requested again because of redirects, if cookies are kept.

@@ -1,8 +1,12 @@
 """Finds the rule of a robots.txt that decides about a path, in a bounded number of steps.
 
-An index finds the rules that may match. They are compared with the path, the longest rule first,
-because the longest match decides (RFC 9309 2.2.2). The limit is a number of steps, not a time, so
-the result is the same on each machine.
+An index finds the rules that may match, quickly even among very many. They are compared with the path,
+the longest rule first, because the longest match decides (RFC 9309 2.2.2). The limit is a number of
+steps, not a time, so the result is the same on each machine.
+
+Wildcards divide a rule into pieces. The index lists a rule under the hash of its rarest piece: the
+piece that the fewest other rules have. All pieces that a path begins with, ends with, or contains are
+looked up at once. An index needs little more memory than the patterns themselves.
 """
 
 import re
@@ -12,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .index import Index
 from .paths import comparable_patterns
 from .rules import RobotsRule
 
@@ -21,8 +24,19 @@ MAX_STEPS = 1_000_000
 _STEPS_OF_A_PIECE = 300
 # Fewer rules are not worth an index.
 _FEW = 32
-_NEWLINE = 10
 _PAGE = "index.html"
+# Pieces in the middle are listed by their last characters, as many as the greatest of these
+# numbers that fits.
+_LENGTHS = np.array([1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32])
+_NEWLINE, _STAR, _DOLLAR = b"\n*$"
+_MULTIPLIER, _MIXER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+_INVERSE = np.uint64(pow(int(_MULTIPLIER), -1, 1 << 64))
+_BEGINNING, _END, _WHOLE, _WITHIN = np.array([1, 2, 3, 4], np.uint64) << np.uint64(60)
+_ANYWHERE = np.uint32(0)  # hash for rules without pieces
+_HIGH = np.uint64(32)
+
+_Hashes = NDArray[np.uint32]
+_Numbers = NDArray[np.int64]
 
 
 class TooCostly(Exception):
@@ -57,8 +71,8 @@ class Matcher:
     __slots__ = ("_allow", "_ends", "_index", "_origins", "_text")
 
     def __init__(self, rules: Sequence[RobotsRule]) -> None:
-        patterns, self._allow, self._origins = _in_order(rules)
-        self._text = _simplified("\n".join([*patterns, ""]))
+        patterns, self._allow, self._origins = _order_rules(rules)
+        self._text = _drop_idle_wildcards("\n".join([*patterns, ""]))
         octets = np.frombuffer(self._text.encode(), np.uint8)
         self._ends = np.flatnonzero(octets == _NEWLINE).astype(np.int32)
         self._index = Index(octets, self._ends) if len(patterns) > _FEW else None
@@ -88,8 +102,8 @@ class Matcher:
             start = self._ends[rule - 1] + 1 if rule else 0
             if subject.matches(self._text[start : self._ends[rule]]):
                 allow = bool(self._allow[rule])
-                return Decision(allow, int(self._origins[rule]), most - subject.left)
-        return Decision(True, None, most - subject.left)
+                return Decision(allow, int(self._origins[rule]), most - subject.steps_left)
+        return Decision(True, None, most - subject.steps_left)
 
 
 class _Subject:
@@ -99,8 +113,8 @@ class _Subject:
     characters: the length of the piece times the number of positions.
     """
 
-    def __init__(self, path: str, left: int) -> None:
-        self._path, self.left = path, left
+    def __init__(self, path: str, steps_left: int) -> None:
+        self._path, self.steps_left = path, steps_left
         self._last: dict[str, int] = {}
 
     def take(self, number: int) -> None:
@@ -109,8 +123,8 @@ class _Subject:
         Raises:
             TooCostly: Fewer steps are left.
         """
-        self.left -= number
-        if self.left < 0:
+        self.steps_left -= number
+        if self.steps_left < 0:
             raise TooCostly
 
     def matches(self, pattern: str) -> bool:
@@ -150,7 +164,7 @@ class _Subject:
         return place
 
 
-def _in_order(
+def _order_rules(
     rules: Sequence[RobotsRule],
 ) -> tuple[list[str], NDArray[np.bool_], NDArray[np.int32]]:
     """Returns (patterns, longest first; whether each allows; the index of its rule)."""
@@ -158,21 +172,156 @@ def _in_order(
     allowed: dict[str, int] = {}
     patterns = comparable_patterns([rule.pattern for rule in rules])
     for number, (rule, pattern) in enumerate(zip(rules, patterns, strict=True)):
-        found = allowed if rule.allow else denied
-        found.setdefault(pattern, number)
+        numbers = allowed if rule.allow else denied
+        numbers.setdefault(pattern, number)
         if pattern.endswith("$"):  # a final "$" may also mean the character
-            found.setdefault(f"{pattern[:-1]}%24", number)
+            numbers.setdefault(f"{pattern[:-1]}%24", number)
         elif rule.allow and pattern.endswith(f"/{_PAGE}"):  # it is the page of the folder
-            found.setdefault(f"{pattern.removesuffix(_PAGE)}$", number)
+            numbers.setdefault(f"{pattern.removesuffix(_PAGE)}$", number)
     every = [*allowed, *denied]
     order = np.argsort(-np.fromiter(map(len, every), np.int32, len(every)), kind="stable")
     origins = np.array([*allowed.values(), *denied.values()], np.int32)[order]
     return [every[number] for number in order], order < len(allowed), origins
 
 
-def _simplified(text: str) -> str:
+def _drop_idle_wildcards(text: str) -> str:
     """Returns patterns, each with its "\\n", without wildcards that have no effect."""
     if "*" not in text:
         return text
     text = re.sub(r"\*{2,}", "*", text)
     return text.replace("*$\n", "\n").replace("*\n", "\n")
+
+
+class Index:
+    """An index of rules by their pieces.
+
+    Args:
+        octets: Patterns, each with a newline.
+        ends: Positions of the newlines.
+
+    Attributes:
+        size: Its memory in bytes.
+    """
+
+    __slots__ = ("_hashes", "_least", "_lengths", "_rules", "size")
+
+    def __init__(self, octets: NDArray[np.uint8], ends: NDArray[np.int32]) -> None:
+        pieces = _split_pieces(octets, ends)
+        rare = _rarest_pieces(pieces)
+        hashes = np.full(len(ends), _ANYWHERE)
+        hashes[pieces.rules[rare]] = pieces.hashes[rare]
+        order = np.argsort(hashes, kind="stable")
+        self._hashes, self._rules = hashes[order], order.astype(np.int32)
+        lengths = (pieces.ends - pieces.starts)[rare]
+        within = pieces.within[rare]
+        self._lengths = tuple(np.unique(_listed_lengths(lengths[within])).tolist())
+        literal = np.bincount(pieces.rules, pieces.ends - pieces.starts, len(ends))
+        self._least = np.minimum(literal, 0xFFFF).astype(np.uint16)
+        arrays = (self._hashes, self._rules, self._least)
+        self.size = sum(array.nbytes for array in arrays) + 600
+
+    def candidates(self, path: str) -> list[int]:
+        """Returns the rules that may match, in the order of their priority."""
+        hashes = self._hashes_of(path)
+        first = np.searchsorted(self._hashes, hashes)
+        first = np.unique(first[self._hashes[np.minimum(first, len(self._hashes) - 1)] == hashes])
+        last = np.searchsorted(self._hashes, self._hashes[first], "right")
+        ranges = [self._rules[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+        rules = np.concatenate(ranges) if ranges else self._rules[:0]
+        fitting = rules[self._least[rules] <= len(path)]
+        fitting.sort()
+        return fitting.tolist()
+
+    def _hashes_of(self, path: str) -> _Hashes:
+        """Returns the hashes of all pieces of a path under which a rule may be listed."""
+        sums = _Sums(np.frombuffer(path.encode(), np.uint8))
+        places = np.arange(len(path) + 1)
+        zeros = np.zeros_like(places)
+        hashes = [
+            np.array([_ANYWHERE]),
+            sums.hashes(zeros, places, _BEGINNING),
+            sums.hashes(places, zeros + len(path), _END),
+            sums.hashes(places[:1], places[-1:], _WHOLE),
+        ]
+        for length in self._lengths:
+            starts = places[: max(0, len(path) - length + 1)]
+            hashes.append(sums.hashes(starts, starts + length, _WITHIN))
+        return np.concatenate(hashes)
+
+
+class _Pieces(NamedTuple):
+    """The pieces between the wildcards of all rules.
+
+    Attributes:
+        rules: Numbers of their rules, ascending.
+        starts: Positions of their starts.
+        ends: Positions of their ends.
+        within: Whether they may be anywhere in a path, not only at its beginning or end.
+        hashes: Hashes under which they are listed.
+    """
+
+    rules: _Numbers
+    starts: _Numbers
+    ends: _Numbers
+    within: NDArray[np.bool_]
+    hashes: _Hashes
+
+
+def _split_pieces(octets: NDArray[np.uint8], rule_ends: NDArray[np.int32]) -> _Pieces:
+    ends = np.flatnonzero((octets == _NEWLINE) | (octets == _STAR) | (octets == _DOLLAR))
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    starts, ends = starts[starts < ends], ends[starts < ends]
+    rules = np.searchsorted(rule_ends, ends)
+    first = np.concatenate(([0], rule_ends[:-1] + 1))[rules] == starts
+    last = octets[ends] == _DOLLAR
+    within = ~first & ~last
+    of_first = np.where(last, _WHOLE, _BEGINNING)
+    kinds = np.where(first, of_first, np.where(last, _END, _WITHIN))
+    listed = np.where(within, ends - _listed_lengths(ends - starts), starts)
+    return _Pieces(rules, starts, ends, within, _Sums(octets).hashes(listed, ends, kinds))
+
+
+def _rarest_pieces(pieces: _Pieces) -> _Numbers:
+    """Returns the rarest piece of each rule with pieces; the longest one if several are as rare."""
+    buckets = (pieces.hashes & np.uint32(0x3FFFF)).astype(np.int64)
+    most = np.bincount(buckets)[buckets]
+    lengths = np.minimum(pieces.ends - pieces.starts, 0xFFF)
+    # Of a piece 24 bits are its number: a robots.txt of 500 KiB has less than a million.
+    costs = (most << 36 | (0xFFF - lengths) << 24) | np.arange(len(most))
+    first = np.flatnonzero(np.diff(pieces.rules, prepend=-1))
+    if not len(first):
+        return first
+    return np.minimum.reduceat(costs, first) & 0xFFFFFF
+
+
+def _listed_lengths(lengths: _Numbers) -> _Numbers:
+    """Returns, for each length, the greatest of ``_LENGTHS`` that is not longer."""
+    return _LENGTHS[np.searchsorted(_LENGTHS, lengths, "right") - 1]
+
+
+class _Sums:
+    """Hashes of any parts of a text, each in a few steps: differences of sums of a polynomial."""
+
+    def __init__(self, octets: NDArray[np.uint8]) -> None:
+        powers, self._inverses = _powers(len(octets) + 1)
+        self._sums = np.zeros(len(octets) + 1, np.uint64)
+        np.cumsum(octets * powers[:-1], out=self._sums[1:])
+
+    def hashes(self, starts: _Numbers, ends: _Numbers, kinds: np.uint64 | NDArray) -> _Hashes:
+        """Returns the hashes of some parts, each of a kind."""
+        parts = (self._sums[ends] - self._sums[starts]) * self._inverses[starts]
+        return ((parts ^ kinds) * _MIXER >> _HIGH).astype(np.uint32)
+
+
+def _powers(number: int) -> NDArray[np.uint64]:
+    """Returns the first powers of the multiplier, and of its inverse, in two rows."""
+    return _POWERS[:, :number] if number <= _POWERS.shape[1] else _new_powers(number)
+
+
+def _new_powers(number: int) -> NDArray[np.uint64]:
+    powers = np.repeat(np.array([[_MULTIPLIER], [_INVERSE]]), number, axis=1)
+    powers[:, 0] = 1
+    return np.cumprod(powers, axis=1)
+
+
+_POWERS = _new_powers(8192)

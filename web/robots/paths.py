@@ -43,7 +43,7 @@ def comparable_path(url: str) -> str:
     url = url.partition("#")[0]
     parts = urlsplit(url)
     path = f"{parts.path}?{parts.query}" if "?" in url else parts.path
-    path = _unescaped(path)
+    path = _decode_escapes(path)
     if _UNKEPT.search(path):
         path = path.translate(_IN_PATH)
     return path if path.startswith("/") else f"/{path}"
@@ -59,7 +59,7 @@ def comparable_patterns(patterns: Sequence[str]) -> list[str]:
     ['/~a*%3Fb', '/a%24b$', '/%2A%24']
     """
     lines = [f"/{line}" if line.startswith(_ABSOLUTE) else line for line in patterns]
-    text = _unescaped("\n".join([*lines, ""]))
+    text = _decode_escapes("\n".join([*lines, ""]))
     if _UNKEPT_IN_PATTERNS.search(text):
         text = text.translate(_IN_PATTERNS)
     if "$" in text:
@@ -67,7 +67,7 @@ def comparable_patterns(patterns: Sequence[str]) -> list[str]:
     return text.split("\n")[:-1]
 
 
-def _unescaped(text: str) -> str:
+def _decode_escapes(text: str) -> str:
     """Returns text, one character per octet, in which unneeded escapes are decoded.
 
     All octets that are not UTF-8 are equal, as in the text of robots.txt.

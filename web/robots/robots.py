@@ -2,7 +2,6 @@
 
 import dataclasses
 import operator
-import re
 import zlib
 from collections.abc import Generator, Iterable
 from typing import NamedTuple
@@ -20,18 +19,11 @@ from .paths import comparable_path
 from .robots_redirects import follow_redirects
 from .robots_text import MAX_ROBOTS_BYTES, decode_robots, incomplete_of
 from .rules import RobotsRule, UsageRule, read_robots_rules
+from .sitemap_lines import usable_sitemaps
 
 ROBOTS_REQUEST_BYTES = MAX_ROBOTS_BYTES + 1  # limit of the request: the last line may be incomplete
 # A server that has failed for this long counts as one without robots.txt (2.3.1.4).
 FAILING_MS = 30 * 86_400_000
-MAX_SITEMAPS = 100
-MAX_SITEMAP_CHARS = 2048
-# What people put around a URL. No URL begins or ends with them.
-_QUOTES = "\"'`<>\u00ab\u00bb\u2018\u2019\u201c\u201d\u201e"
-# A URL, or what is relative to that of robots.txt; "none" is neither.
-_SITEMAP = re.compile(
-    r"(?:https?://|(?![a-z][a-z0-9+.-]*:)(?=\S*[./?]))[!-~\u00a1-\U0010ffff]+", re.IGNORECASE
-)
 
 ALLOW = "allow"
 DEFER = "defer"
@@ -95,7 +87,7 @@ class RobotsRules:
             characters; see ``absolute_sitemaps``.
 
     >>> rules = RobotsRules(RobotsRecord(200, "User-agent: *\\nDisallow: /x", 0), "bot")
-    >>> rules.state, rules.allowed("http://a/x/y"), rules.allowed("http://a/y")
+    >>> rules.state, rules.allows("http://a/x/y"), rules.allows("http://a/y")
     ('rules', False, True)
     """
 
@@ -128,10 +120,10 @@ class RobotsRules:
             reading = read_robots_rules(text, self._agents, host)
             self.crawl_delay, self.odd_delay = reading.crawl_delay, reading.odd_delay
             self.usages = reading.usages
-            self.sitemaps = _sitemaps(reading.sitemaps)
+            self.sitemaps = usable_sitemaps(reading.sitemaps)
             self._cache.put(self, Matcher(reading.rules))
 
-    def allowed(self, url: str) -> bool:
+    def allows(self, url: str) -> bool:
         """Returns whether the agent may fetch a URL now."""
         return self.verdict(url) == ALLOWED
 
@@ -235,12 +227,6 @@ def _state(record: RobotsRecord) -> str:
 NO_RULES = RobotsRules(RobotsRecord(404, "", 0), "")
 
 
-def _sitemaps(values: Iterable[str]) -> tuple[str, ...]:
-    bare = (value.strip(_QUOTES).strip() for value in values)
-    urls = (url for url in bare if len(url) <= MAX_SITEMAP_CHARS and _SITEMAP.fullmatch(url))
-    return tuple(list(dict.fromkeys(urls))[:MAX_SITEMAPS])
-
-
 def fetch_robots(
     client: ClientBase,
     origin: str,
@@ -275,7 +261,7 @@ def robots_steps(
     ``agents`` begins with the client's product token.
     """
     response, error = yield from follow_redirects(f"{origin}/robots.txt", redirects)
-    response = yield from _whole(response)
+    response = yield from _request_whole(response)
     now = response.started or now_ms()
     status, text, since = response.status, "", 0
     if status < 300 and (error := incomplete_of(response)):
@@ -291,7 +277,7 @@ def robots_steps(
     return RobotsRules(record, agents, error, wait, host_of_url(origin) or "")
 
 
-def _whole(response: Response) -> Generator[str, Response, Response]:
+def _request_whole(response: Response) -> Generator[str, Response, Response]:
     """Requests a robots.txt that ended early once more: the same one again is all that there is."""
     if not _ended_early(response):
         return response

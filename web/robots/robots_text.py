@@ -10,7 +10,7 @@ from ..content.whatwg_encodings import decode_as
 from ..exchange.response import Response
 from ..urls.userinfo import mask_users
 from .rules import number_of_lines
-from .sitemap_bytes import escape_sitemaps
+from .sitemap_lines import escape_sitemaps
 
 MAX_ROBOTS_BYTES = 500 * 1024  # RFC 9309 2.5
 _HTML_TYPE = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
@@ -64,8 +64,8 @@ def decode_robots(body: bytes, content_type: str | None = None) -> str:
     >>> decode_robots(b"<pre>User-agent: *<br>Disallow: /a</pre>", "text/html").split("\n")
     ['User-agent: *', 'Disallow: /a']
     """
-    body = _unpacked(body)
-    text = _decoded(body[:MAX_ROBOTS_BYTES])
+    body = _unpack(body)
+    text = _decode_body(body[:MAX_ROBOTS_BYTES])
     if len(body) > MAX_ROBOTS_BYTES:
         text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
     if _HTML_TYPE.match(content_type or "") or ("<" in text and _HTML.search(text)):
@@ -102,7 +102,7 @@ def _is_whole_range(value: str) -> bool:
     return match is not None and int(match[1]) + 1 == int(match[2])
 
 
-def _unpacked(body: bytes) -> bytes:
+def _unpack(body: bytes) -> bytes:
     try:
         if body.startswith(GZIP_MARK):
             return unpack_gzip(body, MAX_ROBOTS_BYTES + 1)
@@ -113,7 +113,7 @@ def _unpacked(body: bytes) -> bytes:
     return body
 
 
-def _decoded(body: bytes) -> str:
+def _decode_body(body: bytes) -> str:
     """Returns the text, without zeros.
 
     Lines in ASCII are often appended to a file in UTF-16, and the other way round. Such a file has

@@ -247,12 +247,12 @@ def _lines(text: str) -> Iterator[_Line]:
     """Yields the lines with a known field; other lines are ignored (RFC 9309 2.2.4)."""
     text = _with_newlines(text)
     number, counted = 1, 0
-    for found in _LINE.finditer(text):
-        field, colon, mark, value = found.groups()
+    for match in _LINE.finditer(text):
+        field, colon, mark, value = match.groups()
         kind = _KINDS[field[:3].lower()]
         if not (colon or mark) and _has_other_field(value):
             continue
-        begins = found.start()
+        begins = match.start()
         number += text.count("\n", counted, begins)
         counted = begins
         yield kind, value.strip(), number

@@ -15,7 +15,7 @@ from waiting import wait_until
 from nutbeam.pipelines.base.live import duration, line, live_view
 from nutbeam.web.base.progress import Phase, Progress
 from nutbeam.web.base.terminal import close_views, visible_streams
-from nutbeam.web.engine.host_activity import HostActivity, WaitingHost
+from nutbeam.web.engine.host_reports import HostActivity, WaitingHost
 
 
 def crawl(progress, seconds=0.0):

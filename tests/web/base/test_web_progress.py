@@ -4,7 +4,7 @@ import time
 import pytest
 
 from nutbeam.web.base.progress import Progress
-from nutbeam.web.engine.host_activity import HostActivity, WaitingHost, host_activity
+from nutbeam.web.engine.host_reports import HostActivity, WaitingHost, host_activity
 
 
 def test_counts_belong_to_the_phase_under_way():
@@ -115,7 +115,7 @@ class Waiting:
         self.name, self.tasks, self.in_progress = host, [None] * pages, in_progress
         self.ready_at, self.crawl_delay = ready_at, crawl_delay
 
-    def rest(self, usual):
+    def delay_after_request(self, usual):
         return usual(self.crawl_delay)
 
 

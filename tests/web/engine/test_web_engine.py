@@ -22,7 +22,7 @@ def test_fetches_each_task_once():
     assert sorted(result.task.url for result in results) == sorted(urls(300))
     assert all(result.response.body == result.task.url[len(A) :].encode() for result in results)
     assert {(r.fetch_status, r.protocol_status, r.message) for r in results} == {(33, 1, "")}
-    assert not engine.dropped
+    assert not engine.drop_counts
     (host,) = engine.hosts()
     assert (host.host, host.robots_status, host.counts) == ("a.example.com", 404, {"success": 300})
     assert abs(host.last_request_time / 1000 - time.time()) < 5
@@ -128,19 +128,19 @@ def test_denied_addresses_cost_no_time():
     assert Counter(r.message for r in results) == {"address_denied": 20, "port_denied": 1}
     assert time.monotonic() - began < 10  # of 95
     assert server.connections == 0
-    assert not engine.dropped
+    assert not engine.drop_counts
 
 
 def test_strangers_are_not_requested_without_an_agent():
     results, engine, _ = run(pages, [*urls(3), *urls(4, "http://1.1.1.1")])
     assert len(results) == 3
-    assert engine.dropped == {"agent_missing": 4}
+    assert engine.drop_counts == {"agent_missing": 4}
 
 
 def test_urls_that_cannot_be_requested_are_counted():
     results, engine, _ = run(pages, [*urls(2), "ftp://a.example.com/", "http://a b/", ""])
     assert len(results) == 2
-    assert engine.dropped == {"bad_url": 2, "scheme_not_allowed": 1}
+    assert engine.drop_counts == {"bad_url": 2, "scheme_not_allowed": 1}
 
 
 def test_results_come_while_others_wait_and_bodies_do_not_pile_up(monkeypatch):
@@ -174,7 +174,7 @@ def test_drops_alone_do_not_stall_the_feeding(monkeypatch):
     monkeypatch.setattr("nutbeam.web.engine.engine._FEED", 100)
     tasks = [url for n in range(5) for url in urls(1000, f"http://h{n}.example.com")]
     results, engine, _ = run(lambda *_: reply(b"", "503 No"), tasks)
-    assert (results, engine.dropped) == ([], {"robots_deferred": 5000})
+    assert (results, engine.drop_counts) == ([], {"robots_deferred": 5000})
 
 
 def test_progress_counts_results():

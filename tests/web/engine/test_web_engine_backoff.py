@@ -19,7 +19,7 @@ def test_no_host_rests_for_longer_than_the_options_allow():
     known = {rests.host: rests}
     results, engine, _ = run(lambda *_: reply(b"x"), urls(1), known=known, max_retry_after=0.1,
                              max_backoff=1e12)  # fmt: skip
-    assert (len(results), engine.dropped) == (1, {})
+    assert (len(results), engine.drop_counts) == (1, {})
 
 
 def test_a_host_that_fails_is_left_alone():
@@ -29,7 +29,7 @@ def test_a_host_that_fails_is_left_alone():
     results, engine, server = run(answer, urls(20))
     assert len(server.paths) == 6
     assert {(r.fetch_status, r.protocol_status, r.message) for r in results} == {(34, 16, "500 No")}
-    assert engine.dropped == {"too_many_exceptions": 15}
+    assert engine.drop_counts == {"too_many_exceptions": 15}
     assert next(engine.hosts()).exceptions == 5
 
 
@@ -68,7 +68,7 @@ def test_a_success_forgives_failures():
 
     results, engine, _ = run(answer, urls(20))
     assert len(results) == 20
-    assert not engine.dropped
+    assert not engine.drop_counts
 
 
 def test_the_back_off_doubles():
@@ -100,18 +100,18 @@ def test_a_long_retry_after_leaves_the_rest_due():
 
     results, engine, _ = run(answer, urls(10))
     assert [r.fetch_status for r in results] == [34]
-    assert engine.dropped == {"backoff": 9}
+    assert engine.drop_counts == {"backoff": 9}
     (host,) = engine.hosts()
     assert host.backoff_until / 1000 - time.time() == pytest.approx(3600, abs=10)
     results, engine, server = run(pages, urls(10), known={host.host: host})
-    assert (results, engine.dropped, server.paths) == ([], {"backoff": 10}, [])
+    assert (results, engine.drop_counts, server.paths) == ([], {"backoff": 10}, [])
 
 
 def test_a_dead_host_fails_its_pages_and_then_waits():
     options = {"agent_name": "bot", "agent_email": "a@b", "connect_to": ()}
     results, engine, _ = run(pages, urls(8, "http://no-such-host.invalid"), http=options)
     assert {(r.fetch_status, r.protocol_status, r.message) for r in results} == {(34, 16, "dns")}
-    assert (len(results), engine.dropped) == (5, {"too_many_exceptions": 3})
+    assert (len(results), engine.drop_counts) == (5, {"too_many_exceptions": 3})
     (host,) = engine.hosts()
     assert (host.robots_status, host.robots_text, host.backoff_level) == (0, "", 5)
     assert abs(host.robots_failing_since / 1000 - time.time()) < 20
@@ -174,4 +174,4 @@ def test_a_dead_host_costs_one_request_a_round():
     options = {"connect_to": ("a.example.com:80:127.0.0.1:1",)}
     host = HostRecord("a.example.com", backoff_level=9)
     results, engine, _ = run(pages, urls(9), {host.host: host}, options, exceptions_delay=5.0)
-    assert (len(results), engine.dropped) == (1, {"backoff": 8})
+    assert (len(results), engine.drop_counts) == (1, {"backoff": 8})

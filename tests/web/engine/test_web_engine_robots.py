@@ -45,13 +45,13 @@ def test_a_robots_txt_whose_length_is_always_too_large_is_requested_twice_and_ob
 def test_robots_txt_that_fails_defers_its_pages(status):
     results, engine, server = run(lambda *_: reply(b"", f"{status} No"), urls(50))
     assert results == []
-    assert engine.dropped == {"robots_deferred": 50}
+    assert engine.drop_counts == {"robots_deferred": 50}
     assert server.paths == ["/robots.txt"]
     # The next run knows, and does not even ask.
     (host,) = engine.hosts()
     assert (host.robots_status, host.robots_origin) == (status, A)
     _, engine, server = run(pages, urls(5), known={host.host: host})
-    assert engine.dropped == {"robots_deferred": 5}
+    assert engine.drop_counts == {"robots_deferred": 5}
     assert server.paths == []
     host.robots_time -= 301_000
     assert len(run(pages, urls(5), known={host.host: host})[0]) == 5
@@ -113,7 +113,7 @@ def test_robots_txt_is_neither_requested_nor_obeyed_on_an_allowlist(caplog):
 
 def test_robots_txt_may_ask_to_be_left_alone():
     results, engine, _ = run(lambda *_: reply(b"", "429 No", "Retry-After: 3600"), urls(3))
-    assert (results, engine.dropped) == ([], {"robots_deferred": 3})
+    assert (results, engine.drop_counts) == ([], {"robots_deferred": 3})
     (host,) = engine.hosts()
     assert host.backoff_until / 1000 - time.time() == pytest.approx(3600, abs=10)
 

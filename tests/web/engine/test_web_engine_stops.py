@@ -19,7 +19,7 @@ def test_the_time_limit():
     results, engine, _ = run(pages, urls(100), server_delay=0.2, fetch_time_limit=0.7)
     assert 0.6 < time.monotonic() - began < 5  # of 20
     assert 2 <= len(results) <= 4
-    assert engine.dropped == {"time_limit": 100 - len(results)}
+    assert engine.drop_counts == {"time_limit": 100 - len(results)}
 
 
 def test_closing_stops_everything():
@@ -45,7 +45,7 @@ def test_stop_leaves_the_rest_due():
         for result in engine.run(Task(url) for url in urls(50)):
             results.append(result)
             engine.stop("lease_lost")
-    assert len(results) + engine.dropped["lease_lost"] == 50
+    assert len(results) + engine.drop_counts["lease_lost"] == 50
     assert len(results) <= 2
 
 
@@ -75,7 +75,7 @@ def test_a_gate_that_shuts_stops_all():
     results, engine, server = gated(lambda: next(asked) <= 17, tasks, threads=4)
     assert len(server.requests) <= 17
     assert len(results) == sum(path != "/robots.txt" for path in server.paths)
-    assert engine.dropped == {"stopped": len(tasks) - len(results)}
+    assert engine.drop_counts == {"stopped": len(tasks) - len(results)}
     # It is not the hosts' fault.
     assert all(host.exceptions == 0 for host in engine.hosts())
 
@@ -129,4 +129,4 @@ def test_too_low_a_throughput_leaves_the_rest_due():
     options |= {"server_delay": 0.4, "throughput_threshold_pages": 50.0}
     results, engine, _ = run(pages, urls(100), **options)
     assert 1 <= len(results) <= 8
-    assert engine.dropped == {"throughput": 100 - len(results)}
+    assert engine.drop_counts == {"throughput": 100 - len(results)}

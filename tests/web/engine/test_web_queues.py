@@ -146,9 +146,9 @@ def test_a_redirect_is_requested_in_the_turn_of_its_host(clock):
     # robots.txt is not asked for here: b's four requests are a delay apart, as if all were its own.
     assert [round(moment, 3) for moment, host in requested if host == "b"] == [0.0, 1.1, 2.2, 3.3]
     assert queues.waiting == queues._in_progress == 0
-    assert queues._done() is False  # more may be added until fed() is called
-    queues.fed()
-    assert queues._done()
+    assert queues._is_done() is False  # more may be added until end_feed() is called
+    queues.end_feed()
+    assert queues._is_done()
 
 
 ENDS = {
@@ -216,7 +216,7 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
         assert not queues._address_limit.waiting
         assert all(not queue.in_progress for queue in queues.queues.values())
         assert not queues._hops.urls
-        assert ended["done"] + queues.dropped.total() == sum(many for _, many in lengths)
+        assert ended["done"] + queues.drop_counts.total() == sum(many for _, many in lengths)
 
 
 def test_a_robots_txt_that_others_wait_for_comes_before_hosts_that_have_not_begun(clock):
@@ -288,7 +288,7 @@ def test_seconds_of_a_pause_do_not_count_for_throughput():
 def test_turns_say_when_to_ask_again(clock):
     queues = queues_of([("a", 2), ("b", 1)], server_delay=5.0)
     queues.workers = 9
-    queues.fed()
+    queues.end_feed()
     turns, due = queues.take_due([], 9)  # hosts are looked for first, one at a time
     assert [task.url for _, task in turns] == ["http://a/0", "http://b/0"]
     assert due == float("inf")  # until one of them is back
@@ -300,7 +300,7 @@ def test_turns_say_when_to_ask_again(clock):
     assert (turns, due) == ([], clock.now + 5)
     clock.now += 2
     assert queues.take_due(back[1:], 9) == ([], due)
-    assert queues.throttled() == pytest.approx(2 * 8 / 9)
+    assert queues.throttled_seconds() == pytest.approx(2 * 8 / 9)
     clock.now = due
     (last,), due = queues.take_due([], 9)
     assert last[1].url == "http://a/1"
@@ -333,7 +333,7 @@ def test_changes_of_the_queues_alert_the_loop(clock):
     alerts = []
     queues.alert = lambda: alerts.append(None)
     for number, change in enumerate(
-        (lambda: queues.add(tasks_of([("a", 1)])), queues.fed, lambda: queues.stop("x")), 1
+        (lambda: queues.add(tasks_of([("a", 1)])), queues.end_feed, lambda: queues.stop("x")), 1
     ):
         change()
         assert len(alerts) == number
@@ -343,11 +343,11 @@ def test_changes_of_the_queues_alert_the_loop(clock):
 def test_after_the_time_limit_nothing_is_waited_for(clock):
     queues = Queues(FetchOptions(), {}.get, clock.now + 60)
     queues.add(tasks_of([("a", 2)]))
-    queues.fed()
+    queues.end_feed()
     (turn,), due = queues.take_due([], 9)
     assert due == clock.now + 60
     clock.now = due
     assert queues.take_due([], 8) == ([], float("inf"))  # but for what is under way
-    assert queues.dropped == {"time_limit": 1}
+    assert queues.drop_counts == {"time_limit": 1}
     assert queues.take_due([HostTurn(*turn, address="", again=True)], 9) == ([], None)
-    assert queues.dropped == {"time_limit": 2}
+    assert queues.drop_counts == {"time_limit": 2}

@@ -40,7 +40,7 @@ def crawl(answer, hosts=(HOST,), cookies=True, **options):
     with engine_of(at, http=http, server_delay=0.0, **options) as (engine, site):
         results = Counter(r.protocol_status for r in engine.run(map(Task, urls)))
     paths = [f"{host_of(head)}{path}" for path, head, _ in site.server.requests]
-    return results, engine.dropped, [path.removeprefix(HOST) for path in paths]
+    return results, engine.drop_counts, [path.removeprefix(HOST) for path in paths]
 
 
 def page_or_rules(path):

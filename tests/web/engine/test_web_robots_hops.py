@@ -40,7 +40,7 @@ def test_distinct_targets_at_one_host_are_requested_in_its_turn(many):
     assert len({path for path, _ in asked}) == len(asked) == many
     assert min(gaps(asked)) >= DELAY
     assert site.most_active[VICTIM] == 1
-    assert (len(results), engine.dropped) == (many, {})
+    assert (len(results), engine.drop_counts) == (many, {})
     assert {r.fetch_status for r in results} == {33}
 
 
@@ -96,7 +96,7 @@ def test_failures_are_remembered_as_answers_are(failure):
     elif failure == 404:
         assert [r.fetch_status for r in results] == [33] * 3
     else:
-        assert (results, engine.dropped) == ([], {"robots_deferred": 3})
+        assert (results, engine.drop_counts) == ([], {"robots_deferred": 3})
     assert {record.host for record in engine.hosts()} > {VICTIM}
 
 
@@ -107,7 +107,7 @@ def test_redirects_of_others_cause_a_limited_number_of_requests_to_a_domain(targ
     results, engine, site = crawl(answer, urls, robots_redirect_targets=3, server_delay=0.02)
     strangers = [head for _, head, _ in site.server.requests if VICTIM in host_of(head)]
     assert len(strangers) == 3
-    assert (len(results), engine.dropped) == (6, {"robots_redirects": 4})
+    assert (len(results), engine.drop_counts) == (6, {"robots_redirects": 4})
     assert "/" not in site.paths("h9.example.com")
 
 
@@ -157,7 +157,7 @@ def test_pages_stay_due_where_robots_txt_is_at_a_host_that_rests():
     urls = [f"{host}/{page}" for host in hosts(3) for page in "ab"]
     answer = attackers(lambda host: f"http://{VICTIM}/?{host}")
     results, engine, site = crawl(answer, urls, known=known)
-    assert (results, engine.dropped) == ([], {"robots_deferred": 6})
+    assert (results, engine.drop_counts) == ([], {"robots_deferred": 6})
     assert Counter(site.paths()) == {"/robots.txt": 3}
 
 
@@ -168,7 +168,7 @@ def test_a_host_with_retry_after_is_left_alone():
         return attackers(lambda host: f"http://{VICTIM}/?{host}")(host, path)
 
     results, engine, site = crawl(answer, [f"{host}/" for host in hosts(4)])
-    assert (results, engine.dropped) == ([], {"robots_deferred": 4})
+    assert (results, engine.drop_counts) == ([], {"robots_deferred": 4})
     assert len(site.asked(VICTIM)) == 1
     (record,) = [record for record in engine.hosts() if record.host == VICTIM]
     assert record.backoff_until / 1000 - time.time() == pytest.approx(3600, abs=20)
@@ -196,7 +196,7 @@ def test_the_end_does_not_wait_for_a_robots_txt(ends):
     assert len(site.asked(VICTIM)) == 1
     if ends != "closed":
         reason = {"stop": "lease_lost"}.get(ends, ends)
-        assert len(results) + engine.dropped[reason] == 6
+        assert len(results) + engine.drop_counts[reason] == 6
 
 
 def test_five_hops_over_hosts_are_followed_and_no_sixth():
@@ -218,7 +218,7 @@ def test_a_loop_defers_its_pages():
         return moved(f"http://{back}/robots.txt") if path == "/robots.txt" else reply(b"page")
 
     results, engine, site = crawl(answer, ["http://h0.example.com/", f"http://{VICTIM}/"])
-    assert (results, engine.dropped) == ([], {"robots_deferred": 2})
+    assert (results, engine.drop_counts) == ([], {"robots_deferred": 2})
     assert Counter(site.paths()) == {"/robots.txt": 2}
     # The next fetch requests nothing before the pause is over.
     known = {record.host: record for record in engine.hosts()}
@@ -337,4 +337,4 @@ def test_a_forgotten_target_is_requested_again_up_to_the_limit(monkeypatch):
     urls = [f"{host}/" for host in hosts(6)]
     _, engine, site = crawl(answer, urls, threads=1, robots_redirect_targets=2, server_delay=0.02)
     assert 1 <= len(site.asked(VICTIM)) <= 2
-    assert set(engine.dropped) <= {"robots_redirects"}
+    assert set(engine.drop_counts) <= {"robots_redirects"}

@@ -151,8 +151,8 @@ def test_a_robots_txt_that_comes_so_is_read(wire):
     with serve(lambda path, connection: connection.sendall(wire)) as server:
         client = Client(HttpOptions(connect_to=connect_to(server.port)))
         rules = fetch_robots(client, "http://a.example.com")
-    assert rules.allowed("http://a.example.com/open")
-    assert not rules.allowed("http://a.example.com/private")
+    assert rules.allows("http://a.example.com/open")
+    assert not rules.allows("http://a.example.com/private")
 
 
 @pytest.mark.usefixtures("each_client")

@@ -105,7 +105,7 @@ def test_pages_stay_due_where_the_proxy_is_not_there():
         engine = Engine(FetchOptions(server_delay=0.0), client)
         tasks = [Task(f"http://h{n}.example.org/{m}") for n in range(3) for m in range(2)]
         assert list(engine.run(tasks)) == []
-    assert engine.dropped == {"proxy_error": 6}
+    assert engine.drop_counts == {"proxy_error": 6}
 
 
 def test_nonsense_of_a_proxy():

@@ -55,7 +55,7 @@ def test_each_status(status, state):
     rules, _ = fetch(lambda _: reply(body, f"{status} Why"))
     assert (rules.status, rules.state) == (status, state)
     denied = state == "defer" or (state == "rules" and body)
-    assert rules.allowed(f"{ORIGIN}/x") == (not denied)
+    assert rules.allows(f"{ORIGIN}/x") == (not denied)
     assert abs(rules.fetched_at / 1000 - time.time()) < 5
 
 
@@ -70,7 +70,7 @@ def test_no_whole_answer_defers(wire, error):
     rules, _ = fetch(lambda _: wire, timeout=0.3)
     assert (rules.status, rules.state) == (0, "defer")
     assert rules.error == (error or "timeout")
-    assert not rules.allowed(f"{ORIGIN}/x")
+    assert not rules.allows(f"{ORIGIN}/x")
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_a_robots_txt_with_a_wrong_frame_counts_if_it_is_whole(framing, state, k
         client = Client(HttpOptions(connect_to=connect_to(server.port), **options))
         rules = fetch_robots(client, ORIGIN)
     assert rules.state == state
-    assert rules.allowed(f"{ORIGIN}/open") == (state == "rules")
-    assert not rules.allowed(f"{ORIGIN}/private")
+    assert rules.allows(f"{ORIGIN}/open") == (state == "rules")
+    assert not rules.allows(f"{ORIGIN}/private")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_five_redirects_are_followed():
 
     rules, server = fetch(answer)
     assert server.paths == ["/robots.txt", "/1", "/2", "/3", "/4", "/5"]
-    assert (rules.status, rules.allowed(f"{ORIGIN}/")) == (200, False)
+    assert (rules.status, rules.allows(f"{ORIGIN}/")) == (200, False)
 
 
 def test_bytes_of_a_redirect_that_are_not_utf_8_are_requested_as_they_are():
@@ -146,14 +146,14 @@ def test_bytes_of_a_redirect_that_are_not_utf_8_are_requested_as_they_are():
 
     rules, server = fetch(answer)
     assert server.paths == ["/robots.txt", "/caf%E9.txt"]
-    assert not rules.allowed(f"{ORIGIN}/")
+    assert not rules.allows(f"{ORIGIN}/")
 
 
 def test_bytes_of_a_sitemap_that_are_not_utf_8_are_escaped_as_they_are():
     body = b"Sitemap: http://a.example/caf\xe9.xml\r\nSITEMAP:http://a.example/\xc3\xa9.xml\r\n"
     rules = rules_of(decode_robots(b"User-agent: *\nDisallow: /\xe9\n" + body))
     assert rules.sitemaps == ("http://a.example/caf%E9.xml", "http://a.example/é.xml")
-    assert not rules.allowed(f"{ORIGIN}/%E9")
+    assert not rules.allows(f"{ORIGIN}/%E9")
 
 
 def moved(path, number=1, *headers):
@@ -183,7 +183,7 @@ def test_a_sixth_redirect_allows_all():
 def test_redirects_that_do_not_end_defer(answer, error, requests):
     rules, server = fetch(answer)
     assert (rules.state, rules.error, len(server.paths)) == ("defer", error, requests)
-    assert not rules.allowed(f"{ORIGIN}/x")
+    assert not rules.allows(f"{ORIGIN}/x")
     # As while a server fails, also when the record is read again; see the 30 days below.
     assert rules.failing_since == rules.fetched_at
     assert RobotsRules(rules.record, "nutbot").state == "defer"
@@ -216,16 +216,16 @@ def test_redirects_pass_the_guard():
 
 def test_the_agents_own_group_counts():
     text = "User-agent: *\nDisallow: /\n\nUser-agent: NutBot\nDisallow: /x\nCrawl-delay: 2.5\n"
-    assert rules_of(text).allowed(f"{ORIGIN}/y")
-    assert not rules_of(text).allowed(f"{ORIGIN}/x")
+    assert rules_of(text).allows(f"{ORIGIN}/y")
+    assert not rules_of(text).allows(f"{ORIGIN}/x")
     assert rules_of(text).crawl_delay == 2.5
-    assert not rules_of(text, "other").allowed(f"{ORIGIN}/y")
+    assert not rules_of(text, "other").allows(f"{ORIGIN}/y")
     assert rules_of(text, "other").crawl_delay is None
 
 
 def test_the_longest_match_wins():
     text = "User-agent: *\nDisallow: /a\nAllow: /a/b$\nDisallow: /*.pdf$\n"
-    allowed = {path: rules_of(text).allowed(ORIGIN + path) for path in ("/a", "/a/b", "/c.pdf")}
+    allowed = {path: rules_of(text).allows(ORIGIN + path) for path in ("/a", "/a/b", "/c.pdf")}
     assert allowed == {"/a": False, "/a/b": True, "/c.pdf": False}
 
 
@@ -295,14 +295,14 @@ def test_crawl_delays_as_people_write_them(value, seconds):
 )
 def test_odd_bytes(body):
     rules, _ = fetch(lambda _: reply(body))
-    assert not rules.allowed(f"{ORIGIN}/x")
+    assert not rules.allows(f"{ORIGIN}/x")
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16", "utf-32"])
 def test_paths_beyond_ascii_are_read_in_each_encoding(codec):
     rules, _ = fetch(lambda _: reply("User-agent: *\r\nDisallow: /日本/ä\r\n".encode(codec)))
-    assert not rules.allowed(f"{ORIGIN}/%E6%97%A5%E6%9C%AC/%c3%a4")
-    assert rules.allowed(f"{ORIGIN}/%E6%97%A5%E6%9C%AC/a")
+    assert not rules.allows(f"{ORIGIN}/%E6%97%A5%E6%9C%AC/%c3%a4")
+    assert rules.allows(f"{ORIGIN}/%E6%97%A5%E6%9C%AC/a")
 
 
 @pytest.mark.parametrize(
@@ -329,22 +329,22 @@ def test_rules_in_a_page_of_html_are_obeyed(body, content_type):
     header = [f"Content-Type: {content_type}"] if content_type else []
     for codec in ("utf-8", "utf-16"):
         rules, _ = fetch(lambda _, codec=codec: reply(body.encode(codec), "200 OK", *header))
-        assert [rules.allowed(f"{ORIGIN}/{path}") for path in "xy"] == [False, True]
+        assert [rules.allows(f"{ORIGIN}/{path}") for path in "xy"] == [False, True]
 
 
 def test_a_page_of_html_without_rules_allows_all_and_tags_elsewhere_are_parts_of_paths():
     page = b"<html><body><h1>Welcome</h1><p>Disallow: /</p></body></html>"
-    assert fetch(lambda _: reply(page))[0].allowed(f"{ORIGIN}/x")
+    assert fetch(lambda _: reply(page))[0].allows(f"{ORIGIN}/x")
     rules = rules_of(decode_robots(b"User-agent: *\nDisallow: /<a>/b\n", "text/plain"))
-    assert (rules.allowed(f"{ORIGIN}/<a>/b"), rules.allowed(f"{ORIGIN}//b")) == (False, True)
+    assert (rules.allows(f"{ORIGIN}/<a>/b"), rules.allows(f"{ORIGIN}//b")) == (False, True)
 
 
 def test_robots_txt_beyond_500_kib_is_not_read():
     filler = b"# " + b"x" * 97 + b"\n"
     body = DENY_ALL.replace(b"/", b"/x") + filler * 7000 + b"Disallow: /y\n"
     rules, _ = fetch(lambda _: reply(body), content_limit=1000)
-    assert not rules.allowed(f"{ORIGIN}/x")
-    assert rules.allowed(f"{ORIGIN}/y")
+    assert not rules.allows(f"{ORIGIN}/x")
+    assert rules.allows(f"{ORIGIN}/y")
     assert len(decode_robots(body)) == MAX_ROBOTS_BYTES // 100 * 100 + len(DENY_ALL) + 1 - 100
     assert len(decode_robots(b"x" * 10**6)) == MAX_ROBOTS_BYTES
 
@@ -352,7 +352,7 @@ def test_robots_txt_beyond_500_kib_is_not_read():
 def test_a_robots_record_survives_a_round_trip():
     record = RobotsRecord(200, DENY_ALL.decode(), 123)
     assert RobotsRules(record, "nutbot").record == record
-    assert not RobotsRules(record, "nutbot").allowed(f"{ORIGIN}/x")
+    assert not RobotsRules(record, "nutbot").allows(f"{ORIGIN}/x")
     record = RobotsRecord(404, "", 5)
     assert RobotsRules(record, "nutbot").record == record
 
@@ -363,11 +363,11 @@ def test_agents_of_robots_agents_are_obeyed_together():
         "\nUser-agent: third\nDisallow: /c\n\nUser-agent: *\nDisallow: /\n"
     )
     rules = RobotsRules(RobotsRecord(200, text, 0), ("nutbot", "other"))
-    allowed = {path: rules.allowed(f"{ORIGIN}/{path}") for path in "abcd"}
+    allowed = {path: rules.allows(f"{ORIGIN}/{path}") for path in "abcd"}
     assert allowed == {"a": False, "b": False, "c": True, "d": True}
     assert rules.record.text == text
     # Without a group of theirs, the one for all counts.
-    assert not RobotsRules(RobotsRecord(200, text, 0), ("x", "y")).allowed(f"{ORIGIN}/d")
+    assert not RobotsRules(RobotsRecord(200, text, 0), ("x", "y")).allows(f"{ORIGIN}/d")
 
 
 def test_sitemaps_are_kept_within_bounds():
@@ -417,7 +417,7 @@ def test_thirty_days_of_failures_are_as_if_there_were_none(status, days, text, s
     assert (rules.status, rules.state) == (status, state)
     assert rules.record.text == ("" if state == "allow" else text)  # the last copy is kept
     assert rules.failing_since == (0 if status == 429 else earlier.failing_since)
-    assert rules.allowed(f"{ORIGIN}/x") == (state == "allow")
+    assert rules.allows(f"{ORIGIN}/x") == (state == "allow")
 
 
 def test_failures_count_from_the_first_and_end_with_an_answer():
@@ -466,7 +466,7 @@ def test_retry_after_of_robots_txt(value, seconds):
 def test_an_informational_status_is_no_answer_yet():
     early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
     rules, _ = fetch(lambda _: early + reply(DENY_ALL))
-    assert (rules.status, rules.allowed(f"{ORIGIN}/x")) == (200, False)
+    assert (rules.status, rules.allows(f"{ORIGIN}/x")) == (200, False)
 
 
 def test_redirects_lead_over_hosts_and_their_rules_are_the_first_hosts():
@@ -478,12 +478,12 @@ def test_redirects_lead_over_hosts_and_their_rules_are_the_first_hosts():
     rules, server = fetch(answer)
     hosts = [head.split("Host: ")[1].split()[0] for _, head, _ in server.requests]
     assert hosts == ["a.example.com", "b.example.com"]
-    assert not rules.allowed(f"{ORIGIN}/x")
+    assert not rules.allows(f"{ORIGIN}/x")
 
 
 def test_a_robots_txt_of_10_mb_is_cut():
     body = DENY_ALL.replace(b"/", b"/x") + b"# filler\n" * (10_000_000 // 9) + b"Disallow: /y\n"
     rules, _ = fetch(lambda _: reply(body))
-    assert not rules.allowed(f"{ORIGIN}/x")
-    assert rules.allowed(f"{ORIGIN}/y")
+    assert not rules.allows(f"{ORIGIN}/x")
+    assert rules.allows(f"{ORIGIN}/y")
     assert len(rules.record.text) <= MAX_ROBOTS_BYTES

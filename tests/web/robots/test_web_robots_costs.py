@@ -83,12 +83,12 @@ def test_eight_such_hosts_beside_an_honest_one_cost_it_no_more():
     alone = rules_of(filled(lambda n: f"Disallow: /private/{n}/*.pdf$", 100_000))
     texts = [ATTACKS[name][0](MOST - 10) for name in ("numbered ends", "numbered pieces")]
     hosts = [rules_of(f"{text}\n# {n}") for n in range(4) for text in texts]
-    _, expected = (list(map(partial(calls, alone.allowed), urls)) for _ in range(2))
+    _, expected = (list(map(partial(calls, alone.allows), urls)) for _ in range(2))
     for _ in range(2):
         for host in hosts:
-            number, _ = calls(host.allowed, urls[0])
+            number, _ = calls(host.allows, urls[0])
             assert number < 1000  # not read again
-        assert list(map(partial(calls, alone.allowed), urls)) == expected
+        assert list(map(partial(calls, alone.allows), urls)) == expected
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -114,18 +114,18 @@ def test_small_rules_stay_beside_many_large_ones(monkeypatch):
     for name in ("_LARGE", "_OTHERS"):
         monkeypatch.setattr(robots_module, name, cache(200_000))
     small = rules_of("User-agent: *\nDisallow: /x\n" * 20)
-    small.allowed(f"{SITE}/x")
-    expected = calls(small.allowed, f"{SITE}/x")
+    small.allows(f"{SITE}/x")
+    expected = calls(small.allows, f"{SITE}/x")
     large = [rules_of(filled(lambda n: f"Disallow: /{n}/{'x' * 20}", 80_000)) for _ in range(4)]
-    assert calls(large[0].allowed, f"{SITE}/x")[0] > 5000  # it had to go
-    assert calls(small.allowed, f"{SITE}/x") == expected
+    assert calls(large[0].allows, f"{SITE}/x")[0] > 5000  # it had to go
+    assert calls(small.allows, f"{SITE}/x") == expected
 
 
 def test_rules_that_left_the_shelf_are_read_again(monkeypatch):
     monkeypatch.setattr(robots_module, "_OTHERS", cache(0))
     both = [rules_of(f"User-agent: *\nDisallow: /{name}\n" * 50) for name in "ab"]
     for _ in range(3):
-        found = [calls(rules.allowed, f"{SITE}/a") for rules in both]
+        found = [calls(rules.allows, f"{SITE}/a") for rules in both]
         assert [allowed for _, allowed in found] == [False, True]
         assert min(number for number, _ in found) > 500
 
@@ -149,5 +149,5 @@ def test_urls_that_are_too_costly_are_dropped_and_counted():
         client.close()
     assert sorted(result.task.url for result in results) == [urls[0], urls[2]]
     assert dropped == [(urls[1], "robots_too_costly")]
-    assert engine.dropped == {"robots_too_costly": 1}
+    assert engine.drop_counts == {"robots_too_costly": 1}
     assert server.paths == ["/robots.txt", "/%21", "/%22"]

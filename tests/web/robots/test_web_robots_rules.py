@@ -136,11 +136,11 @@ def test_names_with_digits(token):
         "User-agent: *\nDisallow: /all\n"
     )
     denied = {path for path in ("2", "360", "c9", "bot", "all")
-              if not rules_of(text, token).allowed(f"http://a/{path}")}  # fmt: skip
+              if not rules_of(text, token).allows(f"http://a/{path}")}  # fmt: skip
     assert denied == {{"bot2": "2", "360Spider": "360", "a_b-c9": "c9"}[token]}
     # As one of several names, too.
-    assert not rules_of(text, "bot", token).allowed(f"http://a/{denied.pop()}")
-    assert not rules_of(text, "bot", token).allowed("http://a/bot")
+    assert not rules_of(text, "bot", token).allows(f"http://a/{denied.pop()}")
+    assert not rules_of(text, "bot", token).allows("http://a/bot")
 
 
 @pytest.mark.parametrize(
@@ -157,16 +157,16 @@ def test_names_with_digits(token):
 @pytest.mark.parametrize("field", ["User-agent", "user_agent", "User–agent", "User-Agents"])  # noqa: RUF001
 def test_text_beside_an_agent_name_does_not_hide_it(field, value):
     rules = rules_of(f"{field}: {value}\nDisallow: /x\n\nUser-agent: *\nDisallow: /y")
-    assert [rules.allowed(f"http://a/{path}") for path in "xy"] == [False, True]
+    assert [rules.allows(f"http://a/{path}") for path in "xy"] == [False, True]
 
 
 @pytest.mark.parametrize(
     "value", ["* (all robots)", "* all", "**", '"*"', "*.*", "*;", "*/*", "Other, *", "* nutbot"]
 )
 def test_an_asterisk_means_all_agents_with_any_text_beside_it(value):
-    assert not rules_of(f"User-agent: {value}\nDisallow: /x").allowed("http://a/x")
+    assert not rules_of(f"User-agent: {value}\nDisallow: /x").allows("http://a/x")
     own = f"User-agent: {value}\nDisallow: /x\n\nUser-agent: nutbot\nDisallow: /y"
-    assert rules_of(own).allowed("http://a/x")
+    assert rules_of(own).allows("http://a/x")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_an_asterisk_means_all_agents_with_any_text_beside_it(value):
 def test_the_group_of_another_agent_neither_opens_nor_locks(value):
     opening = rules_of(f"User-agent: {value}\nDisallow:\n\nUser-agent: *\nDisallow: /x")
     locking = rules_of(f"User-agent: {value}\nDisallow: /")
-    assert (opening.allowed("http://a/x"), locking.allowed("http://a/x")) == (False, True)
+    assert (opening.allows("http://a/x"), locking.allows("http://a/x")) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -202,9 +202,9 @@ def test_the_group_of_another_agent_neither_opens_nor_locks(value):
 def test_only_lines_about_paths_end_a_group(other):
     one = f"User-agent: nutbot\n{other}\nUser-agent: b\nDisallow: /x\nUser-agent: c\nDisallow: /y"
     for agent in ("nutbot", "b"):
-        assert [rules_of(one, agent).allowed(f"http://a/{path}") for path in "xy"] == [False, True]
+        assert [rules_of(one, agent).allows(f"http://a/{path}") for path in "xy"] == [False, True]
     two = f"User-agent: nutbot\nDisallow: /y\n{other}\nUser-agent: b\nDisallow: /x"
-    assert [rules_of(two).allowed(f"http://a/{path}") for path in "xy"] == [True, False]
+    assert [rules_of(two).allows(f"http://a/{path}") for path in "xy"] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_crawl_delay_is_for_the_agents_right_above_it(text, delays):
 def test_lines_as_people_write_them(line):
     text = f"User-agent: *\n{line}\n"
     rules = RobotsRules(RobotsRecord(200, text, 0), TOKEN, host="host.example")
-    assert [rules.allowed(f"http://host.example/{path}") for path in "xz"] == [False, True]
+    assert [rules.allows(f"http://host.example/{path}") for path in "xz"] == [False, True]
     decided = deciding_line(text, "http://host.example/x", (TOKEN,))
     assert decided
     assert decided.text.endswith(("/x", "/x*"))
@@ -258,13 +258,13 @@ def test_a_path_that_begins_with_no_slash_or_asterisk_denies_nothing(value):
     rules = RobotsRules(
         RobotsRecord(200, f"User-agent: *\nDisallow: {value}", 0), TOKEN, host="host.example"
     )
-    assert rules.allowed("http://host.example/x/")
+    assert rules.allows("http://host.example/x/")
 
 
 def test_a_whole_url_in_allow_opens_nothing():
     text = "User-agent: *\nDisallow: /\nAllow: http://host.example/x"
     rules = RobotsRules(RobotsRecord(200, text, 0), TOKEN, host="host.example")
-    assert not rules.allowed("http://host.example/x")
+    assert not rules.allows("http://host.example/x")
 
 
 @pytest.mark.parametrize("number", first(30, range(600)))

@@ -125,7 +125,7 @@ def _only_included(admitted: pl.DataFrame, links: pl.DataFrame, rules: UrlRules)
     if "distance" in links.columns:
         of_seeds = (links.get_column("distance") == 0).fill_null(False)
         urls = urls.set(of_seeds, None)
-    names = rules.included.judge_column(urls, "refused" if "by" in admitted.columns else "none")
+    names = rules.inclusion.judge_column(urls, "refused" if "by" in admitted.columns else "none")
     refused = names.get_column("reason")
     admitted = admitted.with_columns(
         key=pl.when(refused.is_null()).then("key"), reason=pl.coalesce("reason", refused)

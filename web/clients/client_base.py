@@ -184,12 +184,12 @@ class ClientBase(ABC):
         try:
             limit = self._limit(content_limit, connection.head.content_type)
             body = await read_body(connection, limit)
-            self._fill(response, connection, self._judged(body, connection.head.content_type))
+            self._fill(response, connection, self._judge_body(body, connection.head.content_type))
             whole = body.truncated is None and body.error is None
         finally:
             self.transport.release(connection, whole)
 
-    def _judged(self, body: Body, content_type: str) -> Body:
+    def _judge_body(self, body: Body, content_type: str) -> Body:
         """Returns a body; it has no error if it is whole, or if incomplete ones are kept."""
         if body.truncated not in _BROKEN:
             return body
@@ -265,5 +265,5 @@ class ClientBase(ABC):
         yield headers
         if response.status == 401:
             challenges = response.header_values("www-authenticate")
-            if self._credentials.challenged(response.url, challenges, authorized):
+            if self._credentials.read_challenge(response.url, challenges, authorized):
                 yield self._headers_for(response.url, more)[0]

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from ..exchange.response import Response
 from ..network.failures import UnsendableUrl
 from ..urls.percent import path_bytes, path_url
-from .index_page import INDEX_TYPE, Entry, index_page
+from .folder_listings import INDEX_TYPE, Entry, index_page
 from .other_clients import OtherClient, fill_response, type_of
 
 _LOG = logging.getLogger(__name__)
@@ -101,19 +101,19 @@ class FileClient(OtherClient):
     def _read(
         self, response: Response, real: bytes, descriptor: int, since: float | None, limit: int
     ) -> None:
-        found = os.fstat(descriptor)
-        changed = ("Last-Modified", email.utils.formatdate(int(found.st_mtime), usegmt=True))
-        if since is not None and int(found.st_mtime) <= since:
+        file_stat = os.fstat(descriptor)
+        changed = ("Last-Modified", email.utils.formatdate(int(file_stat.st_mtime), usegmt=True))
+        if since is not None and int(file_stat.st_mtime) <= since:
             fill_response(response, 304, "Not Modified", changed)
             return
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(file_stat.st_mode):
             body = self._page(real, descriptor, limit)
             kind, length = INDEX_TYPE, len(body)
         else:
             body = _content(descriptor, limit)
             if 0 <= limit < len(body):
                 body, response.truncated = body[:limit], "length"
-            kind, length = type_of(real, body), found.st_size
+            kind, length = type_of(real, body), file_stat.st_size
         headers = ("Content-Type", kind), ("Content-Length", str(length)), changed
         fill_response(response, 200, "OK", *headers)
         response.body = body
@@ -168,8 +168,8 @@ def _content(descriptor: int, limit: int) -> bytes:
 def _entries(descriptor: int) -> Iterator[Entry]:
     """Yields the files and folders in an open folder, sorted by name; no devices and pipes."""
     names: list[bytes] = []
-    with os.scandir(descriptor) as found:
-        for entry in found:
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
             if len(names) == _MAX_ENTRIES:
                 _LOG.warning("a folder has over %d entries: the others are left out", _MAX_ENTRIES)
                 break

@@ -1,25 +1,30 @@
-"""Fetches ftp: URLs, as Nutch's protocol-ftp: a session per URL, passive mode, folders as pages."""
+"""Fetches ftp: URLs, as Nutch's protocol-ftp: a session per URL, passive mode, folders as pages.
+
+The session is ftplib's, with limits.
+"""
 
 import calendar
+import contextlib
 import email.utils
 import ftplib
 import logging
 import re
+import socket
 import time
+from typing import Any
 
 from ..exchange.credentials import Credentials
 from ..exchange.http_options import HttpOptions, limits_of
 from ..exchange.response import Response
 from ..network.dialer import Dialer
 from ..network.failures import NETWORK_ERRORS, UnsendableUrl, reason_of
-from ..network.guard import Denied, Destination
+from ..network.guard import Denied, Destination, check_gate
+from ..network.limits import Limits, Stopwatch
 from ..network.transport import Gate
-from ..network.wire import SocketWire
+from ..network.wire import SocketWire, run_directly
 from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
-from .ftp_listing import read_list, read_mlsd
-from .ftp_session import Session
-from .index_page import INDEX_TYPE, index_page
+from .folder_listings import INDEX_TYPE, index_page, read_list, read_mlsd
 from .other_clients import OtherClient, fill_response, type_of
 
 _LOG = logging.getLogger(__name__)
@@ -31,6 +36,130 @@ _ODD = re.compile(r"[^\x20-\x7e]")
 _SHOWN = 200
 # Replies for an empty folder.
 _NOTHING = ("450", "550")
+_MAX_LINES = 500
+# Lower ports belong to other services.
+_LEAST_PORT = 1024
+
+
+class Session(ftplib.FTP):
+    """A session with a server; a context manager that ends it.
+
+    Names are bytes, decoded as latin-1: one character per byte. The data connection goes to the
+    address of the control connection, even if the server sends another address (RFC 2577 3).
+
+    Args:
+        target: Addresses of the server, from the guard.
+        limits: Limits on time and rate; the rate is that of data.
+        gate: Called right before the first request; False denies it.
+
+    Attributes:
+        ip: Address connected to.
+
+    Raises:
+        Denied: The gate denies the session.
+        OSError: The connection failed.
+        ftplib.Error: The server refuses the session, or its answer is not FTP.
+    """
+
+    # Bytes of a line of a reply; longer ones are refused.
+    maxline = 2048
+    sock: Any
+
+    def __init__(self, target: Destination, limits: Limits, gate: Gate | None = None) -> None:
+        super().__init__(timeout=limits.patience, encoding="latin-1")
+        self._limits, self._lines, self._received = limits, 0, b""
+        check_gate(gate)
+        self._stopwatch = Stopwatch(limits._replace(rate=0.0))
+        self._wire = _connect(target, self._stopwatch)
+        self.sock, self.ip = self._wire.sock, self._wire.ip
+        try:
+            check_gate(gate)  # connecting may have taken long
+            self.af = self.sock.family
+            self.welcome = self.getresp()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            self.sock.sendall(b"QUIT\r\n")  # without waiting for the answer
+        self.close()
+
+    def getline(self) -> str:
+        """Returns a line of a reply; the number of lines per session is limited."""
+        self._lines += 1
+        if self._lines > _MAX_LINES:
+            raise ftplib.error_proto("too many lines")
+        while b"\n" not in self._received and len(self._received) <= self.maxline:
+            data = run_directly(self._wire.receive())
+            self._received += data
+            if not data:
+                break
+        line, end, self._received = self._received.partition(b"\n")
+        if len(line) > self.maxline:
+            raise ftplib.error_proto(f"a line has over {self.maxline} bytes")
+        if not line and not end:
+            raise ConnectionResetError("the server closed the connection")
+        return line.rstrip(b"\r").decode("latin-1")
+
+    def putline(self, line: str) -> None:
+        """Sends a command; refuses a line break, which would begin another command."""
+        if any(letter in line for letter in "\r\n\0"):
+            raise UnsendableUrl(f"expected no line break in a command, got {line!r}")
+        self.sock.settimeout(self._stopwatch.time_left())
+        super().putline(line)
+
+    def transfer(self, command: str) -> SocketWire:
+        """Returns the data connection of a command."""
+        connection = self._data_connection()
+        try:
+            answer = self.sendcmd(command)
+            if answer[:1] == "2":  # some servers send the final reply first
+                answer = self.getresp()
+            if answer[:1] != "1":
+                raise ftplib.error_reply(answer)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _data_connection(self) -> SocketWire:
+        peer = self.sock.getpeername()
+        if self.af == socket.AF_INET6:
+            port = ftplib.parse229(self.sendcmd("EPSV"), peer)[1]
+        else:
+            port = ftplib.parse227(self.sendcmd("PASV"))[1]
+        if not _LEAST_PORT <= port < 65536:
+            raise Denied("port_denied", f"port {port} is not for data")
+        address = (peer[0], port, *peer[2:])
+        stopwatch = Stopwatch(self._limits, self._stopwatch.deadline)
+        return _connect(Destination(((self.af, address),), False), stopwatch)
+
+    def read(self, connection: SocketWire, limit: int) -> tuple[bytes, bool]:
+        """Reads the transferred data and the server's reply after it; closes the connection.
+
+        Returns:
+            (bytes, whether there are more than ``limit``; then the session is over).
+
+        Raises:
+            OSError: The transfer was too slow, or the connection broke.
+            ftplib.Error: The server reports that the transfer failed.
+        """
+        data = bytearray()
+        with contextlib.closing(connection):
+            while piece := run_directly(connection.receive()):
+                data += piece
+                if 0 <= limit < len(data):
+                    return bytes(data[:limit]), True
+        self.voidresp()
+        return bytes(data), False
+
+
+def _connect(target: Destination, stopwatch: Stopwatch) -> SocketWire:
+    wire = SocketWire()
+    wire.stopwatch = stopwatch
+    run_directly(wire.dial(target))
+    return wire
 
 
 class FtpClient(OtherClient):
@@ -92,7 +221,7 @@ class FtpClient(OtherClient):
                 else:
                     _file(session, response, name, since, limit)
         except (ftplib.error_perm, ftplib.error_temp) as error:
-            _refused(response, str(error))
+            _fill_refusal(response, str(error))
         except ftplib.Error as error:
             response.error = reason_of(error)
 
@@ -105,7 +234,7 @@ class FtpClient(OtherClient):
 
 
 def _file(session: Session, response: Response, name: str, since: float | None, limit: int) -> None:
-    changed, size = _changed(session, name), _fact(session, f"SIZE {name}", _SIZE)
+    changed, size = _modification_time(session, name), _fact(session, f"SIZE {name}", _SIZE)
     headers = []
     if changed is not None:
         headers = [("Last-Modified", email.utils.formatdate(changed, usegmt=True))]
@@ -172,7 +301,7 @@ def _fact(session: Session, command: str, pattern: re.Pattern[str]) -> str | Non
     return match[1] if match else None
 
 
-def _changed(session: Session, name: str) -> int | None:
+def _modification_time(session: Session, name: str) -> int | None:
     """Returns the time of the last change of a file, s since the epoch (RFC 3659 2.3)."""
     text = _fact(session, f"MDTM {name}", _MODIFIED)
     try:
@@ -189,7 +318,7 @@ def _is_folder(session: Session, name: str) -> bool:
     return True
 
 
-def _refused(response: Response, reply: str) -> None:
+def _fill_refusal(response: Response, reply: str) -> None:
     line = _ODD.sub("?", (reply.splitlines() or [""])[0])[:_SHOWN]
     response.status, response.reason = status_of(line), line
     response.status_line = line

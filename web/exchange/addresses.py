@@ -69,12 +69,12 @@ class Addresses:
         direct = self._direct_ports(host, ports)
         if not direct:
             return None
-        found: set[str] = set()
+        addresses: set[str] = set()
         for port in direct:
             with contextlib.suppress(OSError):
                 target = self._guard.target(host.strip("[]"), port)
-                found.update(entry[1][0] for entry in target.addresses)
-        return min(found, key=_order, default="")
+                addresses.update(entry[1][0] for entry in target.addresses)
+        return min(addresses, key=_order, default="")
 
     def of_all(
         self, hosts: Mapping[str, Iterable[int]], threads: int = THREADS, seconds: float = SECONDS
@@ -89,26 +89,26 @@ class Addresses:
             seconds: Time limit in all.
         """
         until = time.monotonic() + seconds
-        left, found = deque(hosts.items()), dict[str, str | None]()
+        waiting_hosts, addresses = deque(hosts.items()), dict[str, str | None]()
 
         def work() -> None:
-            while left and time.monotonic() < until:
+            while waiting_hosts and time.monotonic() < until:
                 try:
-                    key, ports = left.popleft()
+                    key, ports = waiting_hosts.popleft()
                 except IndexError:
                     return
-                found[key] = self.of(from_host_key(key), ports)
+                addresses[key] = self.of(from_host_key(key), ports)
 
         # Not a thread pool: it would wait for a name server that does not answer.
         workers = [
             threading.Thread(target=work, name="nutbeam-dns", daemon=True)
-            for _ in range(min(threads, len(left)))
+            for _ in range(min(threads, len(waiting_hosts)))
         ]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join(max(0.0, until - time.monotonic()))
-        return found.copy()
+        return addresses.copy()
 
 
 class PinnedGuard(Guard):
@@ -133,11 +133,11 @@ class PinnedGuard(Guard):
         pin = self._pins.get(host)
         if pin is None or self.connect_to(host, port) is not None:
             return target
-        kept = tuple(entry for entry in target.addresses if entry[1][0] == pin)
-        if not kept:
+        pinned_addresses = tuple(entry for entry in target.addresses if entry[1][0] == pin)
+        if not pinned_addresses:
             was = pin or "no address"
             raise Denied(ADDRESS_CHANGED, f"{host} is at {target.addresses[0][1][0]}, not {was}")
-        return target._replace(addresses=kept)
+        return target._replace(addresses=pinned_addresses)
 
 
 def endpoints(keys: pl.Series) -> dict[str, set[int]]:
@@ -146,12 +146,12 @@ def endpoints(keys: pl.Series) -> dict[str, set[int]]:
     >>> endpoints(pl.Series(["com.a:http:81/x", "com.a:https/", "com.b:ftp/"]))
     {'com.a': {81, 443}, 'com.b': set()}
     """
-    found: dict[str, set[int]] = {}
+    ports_by_host: dict[str, set[int]] = {}
     for place in keys.str.extract("^([^/]*)/").unique(maintain_order=True).drop_nulls():
-        ports = found.setdefault(host_key_of(place), set())
+        ports = ports_by_host.setdefault(host_key_of(place), set())
         with contextlib.suppress(ValueError):  # it is not http
             ports.add(split_url(from_key(f"{place}/"))[0][2])
-    return found
+    return ports_by_host
 
 
 def _order(address: str) -> tuple[int, int]:

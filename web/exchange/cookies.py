@@ -72,7 +72,7 @@ class CookieJar:
         path = target.partition("?")[0]
         now = now_ms() / 1000 if now is None else now
         with self._lock:
-            found = [
+            cookies = [
                 cookie
                 for domain in _domains(host)
                 for cookie in self._by_domain.get(domain, {}).values()
@@ -81,8 +81,8 @@ class CookieJar:
                 and (not cookie.secure or scheme == "https")
                 and _path_matches(path, cookie.path)
             ]
-        found.sort(key=lambda cookie: (-len(cookie.path), cookie.order))
-        return "; ".join(f"{c.name}={c.value}" if c.name else c.value for c in found) or None
+        cookies.sort(key=lambda cookie: (-len(cookie.path), cookie.order))
+        return "; ".join(f"{c.name}={c.value}" if c.name else c.value for c in cookies) or None
 
     def take(self, url: str, values: Iterable[str], now: float | None = None) -> bool:
         """Keeps the cookies of Set-Cookie headers, except those that must be ignored.
@@ -153,7 +153,9 @@ class CookieJar:
                 cookie.order = old.order if old else self._count
                 self._bytes += cookie.size - (old.size if old else 0)
                 cookies[key] = cookie
-            for name in [name for name, known in cookies.items() if known.expires <= now]:
+            for name in [
+                name for name, stored_cookie in cookies.items() if stored_cookie.expires <= now
+            ]:
                 self._bytes -= cookies.pop(name).size
             if len(cookies) > _MAX_PER_HOST:
                 oldest = min(cookies, key=lambda name: cookies[name].order)
@@ -162,7 +164,7 @@ class CookieJar:
                 del self._by_domain[cookie.domain]
             while self._bytes > _MAX_BYTES:
                 _, forgotten = self._by_domain.popitem(last=False)
-                self._bytes -= sum(known.size for known in forgotten.values())
+                self._bytes -= sum(stored_cookie.size for stored_cookie in forgotten.values())
         return is_new
 
 
@@ -183,7 +185,7 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
     if not 0 < len(name) + len(value) <= _MAX_COOKIE_BYTES:
         return None
     parts = (part.partition("=") for part in rest)
-    attributes = {key.strip().lower(): given.strip() for key, _, given in parts}
+    attributes = {key.strip().lower(): content.strip() for key, _, content in parts}
     (scheme, host, _), target = split_url(url)
     domain = attributes.get("domain", "").lower().removeprefix(".")
     wide = bool(domain) and _domain_allowed(host, domain)

@@ -71,19 +71,19 @@ def load_credentials(path: str) -> dict[Origin, Credential]:
         raise UsageError(
             f"http_credentials must be a file that can be read, got {path!r}: {reason}"
         ) from None
-    found: dict[Origin, Credential] = {}
+    credentials: dict[Origin, Credential] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
             origin, credential = _entry(line.strip())
-            if origin in found:
+            if origin in credentials:
                 raise ValueError("the origin has a line already")
         except ValueError as error:
             # Not "from error": a traceback must not show the line.
             raise UsageError(f"{path}, line {number}: {error}") from None
-        found[origin] = credential
-    return found
+        credentials[origin] = credential
+    return credentials
 
 
 def _entry(line: str) -> tuple[Origin, Credential]:
@@ -171,13 +171,13 @@ class Credentials:
             return None
         if entry.kind != "digest":
             return entry.header()
-        known = self._challenges.get(origin)
-        if known is None:
+        last_challenge = self._challenges.get(origin)
+        if last_challenge is None:
             return None
-        challenge, counts = known
+        challenge, counts = last_challenge
         return digest_header(entry, challenge, target, next(counts), secrets.token_hex(8))
 
-    def challenged(self, url: str, values: list[str], sent: bool) -> bool:
+    def read_challenge(self, url: str, values: list[str], sent: bool) -> bool:
         """Reads the WWW-Authenticate headers of a 401; returns whether to send the request again.
 
         Args:
@@ -219,18 +219,18 @@ def choose_challenge(values: list[str]) -> dict[str, str] | None:
 def _digests(values: list[str]) -> Iterator[dict[str, str]]:
     """Yields the parameters of the digest challenges in WWW-Authenticate headers."""
     for value in values:
-        scheme, found = "", dict[str, str]()
+        scheme, parameters = "", dict[str, str]()
         for part in parse_http_list(value[:_MAX_CHALLENGE]):
             begins = _SCHEME.match(part)
             if begins:  # with its first parameter, if there is one
                 if scheme == "digest":
-                    yield found
-                scheme, found, part = begins[1].lower(), {}, part[begins.end() :]
+                    yield parameters
+                scheme, parameters, part = begins[1].lower(), {}, part[begins.end() :]
             name, _, text = part.partition("=")
             text = text.strip()
-            found[name.strip().lower()] = text[1:-1] if text.startswith('"') else text
+            parameters[name.strip().lower()] = text[1:-1] if text.startswith('"') else text
         if scheme == "digest":
-            yield found
+            yield parameters
 
 
 def digest_header(
@@ -268,10 +268,10 @@ def digest_header(
         fields["opaque"] = challenge["opaque"]
     if "algorithm" in challenge:
         words += f", algorithm={challenge['algorithm']}"
-    return "Digest " + ", ".join(f'{n}="{_quoted(v)}"' for n, v in fields.items()) + words
+    return "Digest " + ", ".join(f'{n}="{_escape_quotes(v)}"' for n, v in fields.items()) + words
 
 
-def _quoted(value: str) -> str:
+def _escape_quotes(value: str) -> str:
     # The server's text goes into a header: it must not end a line.
     clean = re.sub(r"[^\x20-\x7e\x80-\xff]", "", value)
     return clean.replace("\\", "\\\\").replace('"', '\\"')

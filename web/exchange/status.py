@@ -97,11 +97,11 @@ def parse_codes(codes: str) -> list[int]:
     >>> parse_codes("302,307-309")
     [302, 307, 308, 309]
     """
-    found: list[int] = []
+    numbers: list[int] = []
     for part in codes.split(","):
         first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers
 
 
 _MEANINGS = {code: row for row in STATUS_TABLE for code in parse_codes(row.codes)}

@@ -50,7 +50,7 @@ class SuffixFilter(UrlFilter):
     def __init__(self, text: str, name: str) -> None:
         self.name, self._text = name, text
         self._refuse = self._ignore_case = self._path = False
-        found: list[tuple[str, int]] = []
+        suffixes: list[tuple[str, int]] = []
         for number, raw in enumerate(lines_of(text), start=1):
             line = raw.strip()
             if line[:1] in ("+", "-"):
@@ -61,10 +61,10 @@ class SuffixFilter(UrlFilter):
                 self._path |= "P" in line
                 self._ignore_case |= "I" in line
             elif line and line[0] != "#":
-                found.append((line, number))
+                suffixes.append((line, number))
         if self._ignore_case:
-            found = [(suffix.lower(), number) for suffix, number in found]
-        self._names = NameLines(without_longer((suffix[::-1], n) for suffix, n in found))
+            suffixes = [(suffix.lower(), number) for suffix, number in suffixes]
+        self._names = NameLines(without_longer((suffix[::-1], n) for suffix, n in suffixes))
 
     def rule(self, line: int, url: str = "") -> str:
         """Returns the suffix at a line."""

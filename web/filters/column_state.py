@@ -49,15 +49,15 @@ class ColumnState:
         """
         rows = (among & self.undecided).arg_true()
         whole = len(rows) == len(texts)
-        found, slow = self._limit.search_column(
+        matches, slow = self._limit.search_column(
             rule.pattern, texts if whole else texts.gather(rows)
         )
-        if not found.any():
+        if not matches.any():
             return
         if not whole:
-            found, slow = (put(falses(len(texts)), rows, mask) for mask in (found, slow))
-        self.undecided &= ~found
-        self.line = self.line.set(found, rule.line)
+            matches, slow = (put(falses(len(texts)), rows, mask) for mask in (matches, slow))
+        self.undecided &= ~matches
+        self.line = self.line.set(matches, rule.line)
         self.slow |= slow
         if rule.accept:
-            self.accept |= found & ~slow
+            self.accept |= matches & ~slow

@@ -33,7 +33,7 @@ class DomainFilter(UrlFilter):
 
     def __init__(self, text: str, name: str, deny: bool = False) -> None:
         self.name, self._text, self._deny = name, text, deny
-        self._names = NameLines((_checked(line, name, n), n) for n, line in entries(text))
+        self._names = NameLines((_read_entry(line, name, n), n) for n, line in entries(text))
 
     def rule(self, line: int, url: str = "") -> str:
         """Returns the entry at a line; for 0, what happens to a URL without an entry."""
@@ -56,25 +56,25 @@ class DomainFilter(UrlFilter):
         each = pl.concat([each.filter(below), each.filter(~below)])
         listed = map(_names_of, each.get_column("host").head(int(below.sum())))
         names = text_frame(listed, "suffix", "domain", "whole", "top")
-        found = names.select(
+        entry_lines = names.select(
             self._names.lines(names.get_column(name)).alias(name) for name in names.columns
         )
         first = pl.coalesce(pl.when(pl.col(name) > 0).then(name) for name in names.columns)
-        known_lines = found.select(first.fill_null(0)).to_series()
-        each = each.with_columns(line=known_lines.extend(zeros(len(each) - len(found))))
+        first_lines = entry_lines.select(first.fill_null(0)).to_series()
+        each = each.with_columns(line=first_lines.extend(zeros(len(each) - len(entry_lines))))
         lines = hosts.join(each, on="host", how="left", maintain_order="left").get_column("line")
-        known = lines.is_not_null()
+        has_host = lines.is_not_null()
         lines = lines.fill_null(0)
-        return verdicts(((lines > 0) != self._deny) & known, lines)
+        return verdicts(((lines > 0) != self._deny) & has_host, lines)
 
     def _is_below(self, hosts: pl.Series) -> pl.Series:
         """Returns which hosts are in the list, or are below a name in it."""
-        found = falses(len(hosts))
+        is_listed = falses(len(hosts))
         name = hosts.str.strip_suffix(".")
         while not name.is_null().all():
-            found |= self._names.lines(name) > 0
+            is_listed |= self._names.lines(name) > 0
             name = name.str.extract(r"^[^.]*\.(.*)$", 1)
-        return found
+        return is_listed
 
 
 @functools.lru_cache(maxsize=1 << 17)
@@ -88,7 +88,7 @@ def _names_of(host: str) -> tuple[str | None, str, str, str]:
     return (*suffix_and_domain(host), host, host.rpartition(".")[2])
 
 
-def _checked(line: str, name: str, number: int) -> str:
+def _read_entry(line: str, name: str, number: int) -> str:
     entry = host_name(line)
     if entry is None:
         wanted = "an entry must be a host, a domain or a suffix, as foo.com"

@@ -88,31 +88,31 @@ class FastFilter(UrlFilter):
                 case ["DenyPath" | "DenyPathQuery" as kind, pattern] if block:
                     self._add(*block, _rule(kind, pattern, self.name, number))
                 case ["DenyPath" | "DenyPathQuery", _]:
-                    raise self._refused("a rule must stand below Host or Domain", number)
+                    raise self._refusal("a rule must stand below Host or Domain", number)
                 case _:
                     rules = "DenyPath REGEX or DenyPathQuery REGEX"
-                    raise self._refused(f"a line must be Host NAME, Domain NAME, {rules}", number)
+                    raise self._refusal(f"a line must be Host NAME, Domain NAME, {rules}", number)
 
     def _site(self, site: str, number: int) -> str:
         name = host_name(site)
         if name is None:
             wanted = "a block must be for a host or a domain, as foo.com, or be"
-            raise self._refused(f"{wanted} Domain {_ALL_HOSTS}", number)
+            raise self._refusal(f"{wanted} Domain {_ALL_HOSTS}", number)
         return name
 
-    def _refused(self, expected: str, number: int) -> ValueError:
+    def _refusal(self, expected: str, number: int) -> ValueError:
         return value_error(f"{self.name}:{number}: {expected}", line_at(self._text, number))
 
     def _add(self, sites: _Sites, site: str, rule: FastRule) -> None:
-        known = sites.get(site)
-        if isinstance(known, int):
+        site_rules = sites.get(site)
+        if isinstance(site_rules, int):
             return  # the rule before it refuses all URLs
-        if known is None and rule.pattern is _EVERYTHING:
+        if site_rules is None and rule.pattern is _EVERYTHING:
             sites[site] = rule.line
-        elif known is None:
+        elif site_rules is None:
             sites[site] = [rule]
         else:
-            known.append(rule)
+            site_rules.append(rule)
 
     def rule(self, line: int, url: str = "") -> str:
         """Returns the rule at a line; for 0, what happens to a URL without a rule."""
@@ -121,10 +121,10 @@ class FastFilter(UrlFilter):
         parts = parts_of_url(url)
         if url and parts is None:
             return "refuses text that is not a url"
-        limit = self._exceeded(url, parts) if parts else None
+        limit = self._exceeded_limit(url, parts) if parts else None
         return limit or "accepts what no rule refuses, and is not too long"
 
-    def _exceeded(self, url: str, parts: tuple[str, str, str | None]) -> str | None:
+    def _exceeded_limit(self, url: str, parts: tuple[str, str, str | None]) -> str | None:
         """Returns the limit that a URL exceeds, if any."""
         texts = (url, parts[1], parts[2] or "")
         for (name, limit), text in zip(self._limits._asdict().items(), texts, strict=True):
@@ -160,10 +160,10 @@ class FastFilter(UrlFilter):
         return tuple(rule for block in blocks for rule in _as_rules(block))
 
 
-def _as_rules(known: list[FastRule] | int | None) -> tuple[FastRule, ...]:
-    if known is None:
+def _as_rules(block: list[FastRule] | int | None) -> tuple[FastRule, ...]:
+    if block is None:
         return ()
-    return (FastRule(known, _EVERYTHING),) if isinstance(known, int) else tuple(known)
+    return (FastRule(block, _EVERYTHING),) if isinstance(block, int) else tuple(block)
 
 
 def _rule(kind: str, text: str, name: str, number: int) -> FastRule:

@@ -54,23 +54,23 @@ class FilterChain:
         """
         reason = nulls(len(urls))
         by = nulls(len(urls))
-        left = urls.is_not_null()
+        undecided = urls.is_not_null()
         for each in self.filters:
-            if not left.any():
+            if not undecided.any():
                 break
-            whole = bool(left.all())
-            verdicts = each.decide_column(urls if whole else urls.filter(left))
+            whole = bool(undecided.all())
+            verdicts = each.decide_column(urls if whole else urls.filter(undecided))
             refused = None if verdicts.accept.all() else _reasons(each, verdicts)
-            at = None if whole else left.arg_true()
+            at = None if whole else undecided.arg_true()
             reason = _with(reason, at, refused)
             if named == "all":
                 by = _with(by, at, _names(each.name, verdicts.line))
             elif named == "refused" and refused is not None:
-                some = refused.is_not_null().arg_true()
-                names = _names(each.name, verdicts.line.gather(some))
-                by = put(by, some if at is None else at.gather(some), names)
+                refused_rows = refused.is_not_null().arg_true()
+                names = _names(each.name, verdicts.line.gather(refused_rows))
+                by = put(by, refused_rows if at is None else at.gather(refused_rows), names)
             if refused is not None:
-                left = left & reason.is_null()
+                undecided = undecided & reason.is_null()
         return pl.DataFrame({"reason": reason, "by": by})
 
 

@@ -1,4 +1,4 @@
-"""URL filters of regular expressions (regex, automaton), as in Nutch's regex-urlfilter.txt."""
+"""URL filters of regular expressions: rule files (regex, automaton), ``--include``, ``--exclude``."""
 
 import dataclasses
 import functools
@@ -18,7 +18,7 @@ from ..urls.row_keys import BadUrl
 from ..urls.row_keys import host as parsed_host
 from ..urls.url_parts import host_of_url, parts_of
 from .column_state import ColumnState, UrlRule
-from .verdicts import FILTERED, UrlFilter, Verdict, Verdicts
+from .verdicts import EXCLUDED, FILTERED, NOT_INCLUDED, UrlFilter, Verdict, Verdicts
 
 # Hosts in any other form need a real parser of URLs.
 _PLAIN_HOST = r"^[a-z0-9._:\[\]-]*$"
@@ -100,7 +100,7 @@ class RuleList(UrlFilter):
                 break
             among = state.undecided
             if len(group) > 1:
-                among = among & urls.str.contains(_together(group)).fill_null(False)
+                among = among & urls.str.contains(_join_patterns(group)).fill_null(False)
             for rule in group if among.any() else ():
                 state.apply(rule, urls, among & sites.mask(rule.site) if rule.site else among)
         accept = state.accept | state.undecided if self._otherwise else state.accept
@@ -115,7 +115,7 @@ class RuleList(UrlFilter):
             size = _TOGETHER if _joins(rules[0]) else 1
             for at in range(0, len(rules), size):
                 group = rules[at : at + size]
-                whole = len(group) > 1 and is_column_pattern(_together(group))
+                whole = len(group) > 1 and is_column_pattern(_join_patterns(group))
                 groups += [group] if whole else [[rule] for rule in group]
         return groups
 
@@ -196,7 +196,7 @@ def _joins(rule: FilterRule) -> bool:
     return rule.site is None and rule.pattern.exact and rule.pattern.column is not None
 
 
-def _together(rules: list[FilterRule]) -> str:
+def _join_patterns(rules: list[FilterRule]) -> str:
     return "|".join(f"(?:{rule.pattern.column})" for rule in rules)
 
 
@@ -221,3 +221,38 @@ def _read_rules(
                 yield FilterRule(number, pattern, line[0] == "+", site)
             case _:
                 raise value_error(f"{name}:{number}: a rule must begin with +, -, >, < or #", line)
+
+
+def include_filter(patterns: Iterable[str]) -> RuleList:
+    """Returns the filter that accepts only URLs in which one of the patterns is found.
+
+    Raises:
+        ValueError: A pattern does not compile.
+
+    >>> docs = include_filter(["/docs/", "/blog/"])
+    >>> docs.decide("http://foo.com/blog/"), docs.decide("http://foo.com/")
+    (Verdict(accept=True, line=2, slow=False), Verdict(accept=False, line=0, slow=False))
+    """
+    flag = "--include"
+    return RuleList(_inline_rules(flag, patterns, accept=True), flag, reason=NOT_INCLUDED)
+
+
+def exclude_filter(patterns: Iterable[str]) -> RuleList:
+    """Returns the filter that refuses URLs in which one of the patterns is found.
+
+    Raises:
+        ValueError: A pattern does not compile.
+
+    >>> exclude_filter(["/login"]).decide("http://foo.com/login?next=/")
+    Verdict(accept=False, line=1, slow=False)
+    """
+    flag = "--exclude"
+    return RuleList(
+        _inline_rules(flag, patterns, accept=False), flag, otherwise=True, reason=EXCLUDED
+    )
+
+
+def _inline_rules(flag: str, patterns: Iterable[str], accept: bool) -> list[FilterRule]:
+    expected = f"{flag} must be a regular expression that is found in URLs"
+    numbered = enumerate(patterns, start=1)
+    return [FilterRule(number, pattern_of(expected, text), accept) for number, text in numbered]

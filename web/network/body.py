@@ -146,10 +146,10 @@ def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
     """Returns the codings to undo, the last one applied first."""
     names = [coding.lower() for coding in list_values(fields, "content-encoding")]
     # Any other name, such as "utf-8" or "none", is a mistake and is ignored.
-    known = [name for name in reversed(names) if name in _DECODED]
-    if _UNDECODABLE.intersection(names) or len(known) > _MAX_CODINGS:
+    codings = [name for name in reversed(names) if name in _DECODED]
+    if _UNDECODABLE.intersection(names) or len(codings) > _MAX_CODINGS:
         raise BadEncoding(f"cannot undo Content-Encoding {names!r}")
-    return known
+    return codings
 
 
 def _inflate(inflaters: "list[_Inflater | _Unbrotli]", piece: bytes) -> Iterator[bytes]:
@@ -192,7 +192,7 @@ class _Inflater:
                 if not _WRONG_CHECK.search(str(error)) or self._member_bytes > _MAX_MEMBER_BYTES:
                     raise BadEncoding(str(error)) from error
                 self.ended = self.is_wrong = True
-                yield self._unchecked()
+                yield self._decode_unchecked()
                 return
             yield part
             self._decoded += len(part)
@@ -215,7 +215,7 @@ class _Inflater:
         else:
             self._member = []
 
-    def _unchecked(self) -> bytes:
+    def _decode_unchecked(self) -> bytes:
         """Returns the rest of a member whose check value turned out to be wrong.
 
         zlib withholds it. So the longest beginning of the member that is no error is decoded again.

@@ -36,7 +36,7 @@ class ChunkReader:
         self.error: Exception | None = None
         self._rest = bytearray(b"\r\n")  # as if there were a chunk before the first
         self._waits = True  # for the end of an incomplete line
-        self._left = 0
+        self._chunk_left = 0
         self._excess = 0
         self._trailing = False
         self._trailers = self._trailer_bytes = 0
@@ -68,19 +68,19 @@ class ChunkReader:
             self.lenient = self.ended = True
         elif self.error is None:
             # Whether only the last chunk, which is empty, is missing.
-            only_end = not self._left and bytes(self._rest).strip() in (b"", b"0")
+            only_end = not self._chunk_left and bytes(self._rest).strip() in (b"", b"0")
             self.error = http.client.IncompleteRead(b"", 0 if only_end else None)
 
     def _take_chunks(self, data: bytes, parts: list[bytes]) -> int:
         """Appends the data of received chunks to ``parts``; returns the position of their end."""
-        at, left = 0, self._left
+        at, chunk_left = 0, self._chunk_left
         while not self._trailing:
-            if left:
-                part = data[at : at + left]
+            if chunk_left:
+                part = data[at : at + chunk_left]
                 parts.append(part)
                 at += len(part)
-                left -= len(part)
-                if left:
+                chunk_left -= len(part)
+                if chunk_left:
                     break
             match = _NEXT.match(data, at) or _ODD_NEXT.match(data, at)
             if match is None:
@@ -89,9 +89,9 @@ class ChunkReader:
             self.lenient |= match.re is _ODD_NEXT
             if match[2] or match.end() - at > _MAX_BYTES:
                 self._check_extensions(match)
-            at, left = match.end(), int(match[1], 16)
-            self._trailing = not left
-        self._left = left
+            at, chunk_left = match.end(), int(match[1], 16)
+            self._trailing = not chunk_left
+        self._chunk_left = chunk_left
         return at
 
     def _check_extensions(self, match: re.Match[bytes]) -> None:

@@ -130,7 +130,7 @@ class Connection:
         data = await self._wire.receive()
         self._data = reader.feed(data) if data else reader.end()
 
-    def rest(self) -> bool:
+    def end_exchange(self) -> bool:
         """Ends an exchange; returns whether the connection may carry another one."""
         self._wire.resting = True
         reader = self._reader

@@ -105,7 +105,7 @@ class Dialer:
         start = f"{method} {target} HTTP/1.1"
         sent = shown = _head(start, fields)
         if not SECRET.isdisjoint([name.lower() for name, _ in fields]):
-            shown = _head(start, [_shown(*field) for field in fields])
+            shown = _head(start, [_withhold_secret(*field) for field in fields])
         return RequestHead(origin, sent, shown)
 
     def tunnel(self, origin: Origin) -> bytes:
@@ -182,5 +182,5 @@ def _head(start: str, fields: Iterable[tuple[str, str]]) -> bytes:
     return "\r\n".join(lines).encode("latin-1")
 
 
-def _shown(name: str, value: str) -> tuple[str, str]:
+def _withhold_secret(name: str, value: str) -> tuple[str, str]:
     return (name, WITHHELD) if name.lower() in SECRET else (name, value)

@@ -114,13 +114,13 @@ def _is_public(address: Address) -> bool:
         return not any(address in block for block in _DENIED_V4)
     if address.scope_id is not None:
         return False
-    carried = _carried(address)
-    if carried:
-        return all(_is_public(inner) for inner in carried)
+    inner_addresses = _inner_addresses(address)
+    if inner_addresses:
+        return all(_is_public(inner) for inner in inner_addresses)
     return address in _UNICAST_V6 and not any(address in block for block in _DENIED_V6)
 
 
-def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
+def _inner_addresses(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
     """Returns the IPv4 addresses that an IPv6 address maps or tunnels to.
 
     IPv4-compatible ones (``::/96``) and the local NAT64 prefix (RFC 8215) are outside of
@@ -151,13 +151,13 @@ def parse_networks(entries: Iterable[str]) -> tuple[Network, ...]:
     networks = []
     for entry in entries:
         try:
-            networks.append(_unmapped(ipaddress.ip_network(entry, strict=False)))
+            networks.append(_unmap_network(ipaddress.ip_network(entry, strict=False)))
         except ValueError as error:
             raise ValueError(f"allow_addresses must be CIDR blocks, got {entry!r}") from error
     return tuple(networks)
 
 
-def _unmapped(network: Network) -> Network:
+def _unmap_network(network: Network) -> Network:
     if isinstance(network, ipaddress.IPv4Network) or not network.subnet_of(_MAPPED):
         return network
     first = int(network.network_address) & 0xFFFFFFFF
@@ -296,19 +296,19 @@ class Guard:
 
     def knows(self, host: str) -> bool:
         """Returns whether the address of a name is cached, so that no lookup is needed."""
-        known = self._names.get(host)
-        return known is not None and time.monotonic() < known[0]
+        cached_entry = self._names.get(host)
+        return cached_entry is not None and time.monotonic() < cached_entry[0]
 
     def _resolve(self, host: str) -> list[tuple[int, SockAddress]]:
         now = time.monotonic()
-        known = self._names.get(host)
-        if known is not None and now < known[0]:
-            return known[1]
+        cached_entry = self._names.get(host)
+        if cached_entry is not None and now < cached_entry[0]:
+            return cached_entry[1]
         try:
-            found = self._lookup(host, 0, type=socket.SOCK_STREAM)
+            answers = self._lookup(host, 0, type=socket.SOCK_STREAM)
         except UnicodeError as error:  # a label over 63 characters
             raise socket.gaierror(socket.EAI_NONAME, "no host name") from error
-        resolved = list(dict.fromkeys((int(entry[0]), entry[4]) for entry in found))
+        resolved = list(dict.fromkeys((int(entry[0]), entry[4]) for entry in answers))
         if not resolved:
             raise socket.gaierror(socket.EAI_NONAME, "no address")
         self._names.put(host, (now + _DNS_TTL_S, resolved))

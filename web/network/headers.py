@@ -50,7 +50,7 @@ def parse_headers(entries: Iterable[str]) -> dict[str, str]:
             raise ValueError(f"http_header must not be {name}: {_INSTEAD[lower]}")
         if lower in _OURS or lower.startswith("if-"):
             raise ValueError(f"http_header must not be {name}, which nutbeam sets itself")
-        if lower in {known.lower() for known in headers}:
+        if lower in {earlier_name.lower() for earlier_name in headers}:
             raise ValueError(f"http_header must name each header once, got {name} twice")
         headers[name] = match[2]
     if len(headers) > _MOST:

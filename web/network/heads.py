@@ -134,10 +134,10 @@ def parse_head(data: bytes) -> Head:
     else:
         fields, clean = _odd_fields(data, at), False
     chunked, length, clean_framing = _framing(status, fields)
-    known = "HTTP/1.0" if version.upper() == "HTTP/1.0" else "HTTP/1.1"
+    http_version = "HTTP/1.0" if version.upper() == "HTTP/1.0" else "HTTP/1.1"
     keeps = clean and clean_framing and (chunked or length is not None)
-    keeps = keeps and _is_kept(known, fields)
-    return Head(known, status, reason, status_line, fields, chunked, length, keeps)
+    keeps = keeps and _is_kept(http_version, fields)
+    return Head(http_version, status, reason, status_line, fields, chunked, length, keeps)
 
 
 def _clean_fields(lines: list[str]) -> list[tuple[str, str]]:
@@ -197,11 +197,11 @@ def list_values(fields: Iterable[tuple[str, str]], wanted: str) -> list[str]:
     >>> list_values([("A", "b, c"), ("a", "d")], "a")
     ['b', 'c', 'd']
     """
-    found: list[str] = []
+    values: list[str] = []
     for name, value in fields:
         if len(name) == len(wanted) and name.lower() == wanted:
-            found += [part.strip(_BLANK) for part in value.split(",")]
-    return found
+            values += [part.strip(_BLANK) for part in value.split(",")]
+    return values
 
 
 def _length(text: str) -> int | None:

@@ -65,13 +65,13 @@ class Stopwatch:
         """
         patience, _, rate, grace = self._limits
         now = time.monotonic()
-        left = self.deadline - now
-        if left <= 0:
+        seconds_left = self.deadline - now
+        if seconds_left <= 0:
             raise TooSlow("the time for the whole request is over")
         took = now - self._first
         if rate and self._first and took > grace and self._received < rate * took:
             raise LowRate(f"{self._received} bytes in {took:.1f} s")
-        return min(patience, left)
+        return min(patience, seconds_left)
 
     def timed_out(self) -> OSError:
         """Returns the error for a wait that took as long as ``time_left`` allowed."""

@@ -38,7 +38,7 @@ class Lookups:
         Args:
             hosts: Hosts as in URLs.
         """
-        left, found, lock = deque(hosts), dict[str, str](), threading.Lock()
+        waiting_hosts, outcomes, lock = deque(hosts), dict[str, str](), threading.Lock()
         running: dict[threading.Thread, tuple[str, float]] = {}
         stopped = set[threading.Thread]()
 
@@ -46,14 +46,14 @@ class Lookups:
             me = threading.current_thread()
             while True:
                 with lock:
-                    if me in stopped or not left:
+                    if me in stopped or not waiting_hosts:
                         running.pop(me, None)
                         return
-                    host = left.popleft()
+                    host = waiting_hosts.popleft()
                     running[me] = (host, time.monotonic())
-                result = self._result(host)
+                outcome = self._result(host)
                 with lock:
-                    found.setdefault(host, result)
+                    outcomes.setdefault(host, outcome)
 
         def start() -> None:
             thread = threading.Thread(target=work, name="nutbeam-lookup", daemon=True)
@@ -62,22 +62,22 @@ class Lookups:
 
         until, hung = time.monotonic() + self._limit, 0
         with lock:
-            for _ in range(min(self._threads, len(left))):
+            for _ in range(min(self._threads, len(waiting_hosts))):
                 start()
         while True:
             with lock:
                 now = time.monotonic()
                 late = [t for t, (host, at) in running.items() if host and now - at > self._timeout]
                 for thread in late:
-                    found.setdefault(running.pop(thread)[0], "timeout")
+                    outcomes.setdefault(running.pop(thread)[0], "timeout")
                     stopped.add(thread)
                     hung += 1
-                    if left and hung <= self._threads:
+                    if waiting_hosts and hung <= self._threads:
                         start()
                 if not running or now > until:
-                    left.clear()
-                    return dict(found)
-            time.sleep(_PAUSE_S if len(left) else _PAUSE_S / 10)
+                    waiting_hosts.clear()
+                    return dict(outcomes)
+            time.sleep(_PAUSE_S if len(waiting_hosts) else _PAUSE_S / 10)
 
     def _result(self, host: str) -> str:
         try:

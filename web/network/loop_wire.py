@@ -70,9 +70,9 @@ class LoopWire(Wire, asyncio.Protocol):
 
     async def receive(self) -> bytes:
         """See ``Wire``."""
-        left = self.stopwatch.time_left()
+        seconds_left = self.stopwatch.time_left()
         if not self._unread and not self._closed:
-            await self._wait(left)
+            await self._wait(seconds_left)
         if not self._unread:
             if self._error is not None:
                 raise self._error

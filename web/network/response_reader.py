@@ -35,7 +35,7 @@ class ResponseReader:
         # was not searched yet. So no byte is searched again with each piece.
         self._lead = self._line = self._looked = 0
         self._interim = 0
-        self._left: int | None = None
+        self._missing: int | None = None
         self._chunks: ChunkReader | None = None
 
     def feed(self, data: bytes) -> bytes:
@@ -48,7 +48,7 @@ class ResponseReader:
             self._data += data
             if not self._find_head(False):
                 return b""
-            data = self._taken()
+            data = self._take_data()
         return self._body(data)
 
     def end(self) -> bytes:
@@ -60,21 +60,21 @@ class ResponseReader:
         body = b""
         if self.head is None:
             self._find_head(True)
-            body = self._body(self._taken())
+            body = self._body(self._take_data())
         self.keeps = False
         if self._chunks is not None:
             self._chunks.end()
             self.ended, self.error = self._chunks.ended, self._chunks.error
-        elif self._left is None:
+        elif self._missing is None:
             self.ended = True
         elif not self.ended:
-            self.error = http.client.IncompleteRead(b"", self._left)
+            self.error = http.client.IncompleteRead(b"", self._missing)
         return body
 
     @property
     def missing(self) -> int | None:
         """Number of bytes of the body that have not come; None if its length is unknown."""
-        return self._left
+        return self._missing
 
     def _find_head(self, last: bool) -> bool:
         """Searches the received data for the head; returns whether the head is known."""
@@ -93,7 +93,7 @@ class ResponseReader:
             self._take_head(at + end if end else len(self._data))
         return True
 
-    def _taken(self) -> bytes:
+    def _take_data(self) -> bytes:
         data, self._data = bytes(self._data), bytearray()
         return data
 
@@ -110,7 +110,7 @@ class ResponseReader:
         self._lead = self._line = self._looked = 0
         self._begun = False
         if head.status >= 200:
-            self.head, self._left = head, head.length
+            self.head, self._missing = head, head.length
             self.keeps = self._clean and head.keeps
             self._chunks = ChunkReader() if head.chunked else None
             return
@@ -162,10 +162,10 @@ class ResponseReader:
             self.ended, self.error = self._chunks.ended, self._chunks.error
             self.keeps = self.keeps and not self._chunks.lenient
             return body
-        if self._left is None:
+        if self._missing is None:
             return data
-        body = data[: self._left]
-        self._left -= len(body)
-        self.ended = not self._left
+        body = data[: self._missing]
+        self._missing -= len(body)
+        self.ended = not self._missing
         self.keeps = self.keeps and len(body) == len(data)
         return body

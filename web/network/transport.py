@@ -1,14 +1,26 @@
-"""Sends requests to servers: on an idle connection, or on a new one where the guard allows it."""
+"""Sends requests to servers: on an idle connection, or on a new one where the guard allows it.
 
+Idle connections wait for their next request, up to a limit.
+"""
+
+import threading
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from .connection import Connection
 from .dialer import Dialer, Origin, RequestHead
 from .failures import IdleClosed
 from .guard import Destination, check_gate
-from .idle_connections import IdleConnections
 from .limits import Limits, Stopwatch
 from .wire import SocketWire, Wire
+
+try:
+    import resource
+
+    _MAX_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+except ImportError:  # Windows has neither the module nor the limit
+    _MAX_FILES = 2048
+_MAX_IDLE = min(512, _MAX_FILES // 4) if _MAX_FILES > 0 else 512
 
 Gate = Callable[[], bool]
 Blocking = Callable[[Callable[[], Destination]], Awaitable[Destination]]
@@ -17,6 +29,62 @@ Blocking = Callable[[Callable[[], Destination]], Awaitable[Destination]]
 async def in_this_thread(call: Callable[[], Destination]) -> Destination:
     """Runs a call that may block in the calling thread."""
     return call()
+
+
+class IdleConnections:
+    """Idle connections, at most ``_MAX_IDLE`` for all hosts together; safe for threads.
+
+    Attributes:
+        count: Number of idle connections.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._waiting: OrderedDict[Origin, list[Connection]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, origin: Origin) -> Connection | None:
+        """Removes and returns a connection that can be used."""
+        while True:
+            with self._lock:
+                if origin not in self._waiting:
+                    return None
+                connection = self._pop(origin, -1)
+            if connection.is_idle():
+                return connection
+            connection.close()
+
+    def put(self, connection: Connection) -> None:
+        """Keeps a connection; over the limit, closes the one that has waited longest."""
+        with self._lock:
+            self._waiting.setdefault(connection.origin, []).append(connection)
+            self._waiting.move_to_end(connection.origin)
+            self.count += 1
+            full = self.count > _MAX_IDLE
+            oldest = self._pop(next(iter(self._waiting)), 0) if full else None
+        if oldest is not None:
+            oldest.close()
+
+    def _pop(self, origin: Origin, at: int) -> Connection:
+        waiting = self._waiting[origin]
+        connection = waiting.pop(at)
+        if not waiting:
+            del self._waiting[origin]
+        self.count -= 1
+        return connection
+
+    def forget(self, origin: Origin) -> None:
+        """Closes the idle connections to an origin."""
+        with self._lock:
+            waiting = self._waiting.pop(origin, [])
+            self.count -= len(waiting)
+        for connection in waiting:
+            connection.close()
+
+    def close(self) -> None:
+        """Closes them all."""
+        for origin in list(self._waiting):
+            self.forget(origin)
 
 
 class Transport:
@@ -64,7 +132,7 @@ class Transport:
             self.idle.forget(head.origin)
         # Meanwhile another thread may have put a connection there.
         idle = None if fresh else self.idle.take(head.origin)
-        connection = idle or await self._connected(head.origin, stopwatch)
+        connection = idle or await self._connect(head.origin, stopwatch)
         try:
             if idle is None:
                 check_gate(self._gate)  # connecting may have taken long
@@ -83,7 +151,7 @@ class Transport:
             return await self._blocking(lambda: self._dialer.dial(host, port))
         return self._dialer.dial(host, port)
 
-    async def _connected(self, origin: Origin, stopwatch: Stopwatch) -> Connection:
+    async def _connect(self, origin: Origin, stopwatch: Stopwatch) -> Connection:
         scheme, host, port = origin
         target, dialer = await self.dial(host, port), self._dialer
         connection = Connection(origin, self._wire(), dialer.is_proxied(origin))
@@ -103,7 +171,7 @@ class Transport:
             connection: A connection whose exchange is over.
             whole: Whether the complete body was read, without errors.
         """
-        if connection.rest() and whole:
+        if connection.end_exchange() and whole:
             self.idle.put(connection)
         else:
             connection.close()

@@ -101,13 +101,13 @@ class SocketWire(Wire):
     async def _open(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
         self.sock = sock
         try:
-            self._timed().connect(address)
+            self._timed_socket().connect(address)
         except TimeoutError as error:
             raise self.stopwatch.timed_out() from error
 
     async def secure(self, context: ssl.SSLContext, name: str) -> None:
         """See ``Wire``."""
-        sock = self._timed()
+        sock = self._timed_socket()
         try:
             self.sock = context.wrap_socket(sock, server_hostname=name)
         except TimeoutError as error:
@@ -115,16 +115,16 @@ class SocketWire(Wire):
 
     def certificate(self) -> Mapping[str, Any]:
         """See ``Wire``."""
-        found = self.sock.getpeercert() if isinstance(self.sock, ssl.SSLSocket) else None
-        return found or {}
+        certificate = self.sock.getpeercert() if isinstance(self.sock, ssl.SSLSocket) else None
+        return certificate or {}
 
     async def send(self, data: bytes) -> None:
         """See ``Wire``."""
-        self._timed().sendall(data)
+        self._timed_socket().sendall(data)
 
     async def receive(self) -> bytes:
         """See ``Wire``."""
-        sock = self._timed()
+        sock = self._timed_socket()
         try:
             data = sock.recv(READ_BYTES)
         except TimeoutError as error:
@@ -132,13 +132,13 @@ class SocketWire(Wire):
         self.stopwatch.count(len(data))
         return data
 
-    def _timed(self) -> socket.socket:
+    def _timed_socket(self) -> socket.socket:
         """Returns the socket, with the time that is left as its timeout."""
-        left = self.stopwatch.time_left()
+        seconds_left = self.stopwatch.time_left()
         if self.sock is None:
             raise ConnectionResetError("the connection is closed")
-        if left != self.sock.gettimeout():  # setting it is a system call
-            self.sock.settimeout(left)
+        if seconds_left != self.sock.gettimeout():  # setting it is a system call
+            self.sock.settimeout(seconds_left)
         return self.sock
 
     def is_quiet(self) -> bool:

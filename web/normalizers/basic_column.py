@@ -21,14 +21,14 @@ _UNRESERVED = re.compile("[A-Za-z0-9._~-]")
 
 def _spellings() -> dict[str, str]:
     """Returns the normal form of each escape and character that is not normal."""
-    found = {char: f"%{ord(char):02X}" for char in ' "<>[]^`{|}'}
+    spellings = {char: f"%{ord(char):02X}" for char in ' "<>[]^`{|}'}
     for code in range(256):
         plain = chr(code) if _UNRESERVED.fullmatch(chr(code)) else f"%{code:02X}"
         high, low = f"{code >> 4:x}", f"{code & 15:x}"
-        found |= {
+        spellings |= {
             f"%{a}{b}": plain for a in {high, high.upper()} for b in {low, low.upper()}
         }  # fmt: skip
-    return {wrong: right for wrong, right in found.items() if wrong != right}
+    return {wrong: right for wrong, right in spellings.items() if wrong != right}
 
 
 _SPELLINGS = _spellings()
@@ -58,7 +58,7 @@ class Basic(Step):
         """
         if self._is_normal is None or len(urls) < _FEW:
             return apply_each(normalize_basic, urls)
-        guesses = _guessed(urls)
+        guesses = _guess_normal_forms(urls)
         right = self._is_normal(guesses)
         at = (~right).arg_true()
         applied = apply_each(normalize_basic, urls.gather(at))
@@ -67,11 +67,11 @@ class Basic(Step):
 
     def touches(self, urls: pl.Series) -> pl.Series:
         """Returns which URLs ``apply`` might change."""
-        known = urls.is_not_null()
-        return known if self._is_normal is None else known & ~self._is_normal(urls)
+        is_url = urls.is_not_null()
+        return is_url if self._is_normal is None else is_url & ~self._is_normal(urls)
 
 
-def _guessed(urls: pl.Series) -> pl.Series:
+def _guess_normal_forms(urls: pl.Series) -> pl.Series:
     """Returns URLs with frequent faults corrected; null for URLs with other faults."""
     cut = urls.str.splitn("#", 2).struct.field("field_0")
     parts = cut.str.splitn("/", 4).struct.unnest()

@@ -68,10 +68,10 @@ class _PerHost(Step):
         match = _URL.fullmatch(url) if rule is not None else None
         if rule is None or match is None:
             return url
-        return "".join(self.changed(_Parts(*match.groups()), rule))
+        return "".join(self.change(_Parts(*match.groups()), rule))
 
     @abc.abstractmethod
-    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+    def change(self, parts: "_Parts", rule: str) -> "_Parts":
         """Returns the parts of a URL, changed by the rule of its host."""
 
     def touches(self, urls: pl.Series) -> pl.Series:
@@ -97,7 +97,7 @@ class Slash(_PerHost):
         """Returns the host, and ``+`` or ``-``."""
         return host_name(host), value if value in ("+", "-") else None
 
-    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+    def change(self, parts: "_Parts", rule: str) -> "_Parts":
         """Adds the slash at the end of the path, or removes it, as the rule says."""
         path = parts.path
         if len(path) < 2:
@@ -145,7 +145,7 @@ class Host(_PerDomain):
         """Returns the domains above a host, the shortest first; none is a top-level domain."""
         return names_above(host)[-2:0:-1]
 
-    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+    def change(self, parts: "_Parts", rule: str) -> "_Parts":
         """Returns the parts with the other host."""
         login, at, place = parts.site.rpartition("@")
         port = re.search(r":[0-9]*$", place)
@@ -170,7 +170,7 @@ class Protocol(_PerDomain):
         scheme = value.lower()
         return pattern_name(host), scheme if scheme in _SCHEMES else None
 
-    def changed(self, parts: "_Parts", rule: str) -> "_Parts":
+    def change(self, parts: "_Parts", rule: str) -> "_Parts":
         """Returns the parts with the other scheme."""
         has_port = re.search(r":[0-9]+$", parts.site.rpartition("@")[2])
         return parts if has_port else parts._replace(scheme=rule)

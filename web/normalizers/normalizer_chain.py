@@ -42,19 +42,19 @@ class Normalizer:
                 ``normalizer_loop`` if the URL still changes after all rounds; other reasons of
                 steps.
         """
-        url = self._repeated(url)
+        url = self._repeat_steps(url)
         for step in self.last:
             url = step.apply(url)
         return url
 
-    def _repeated(self, url: str) -> str:
+    def _repeat_steps(self, url: str) -> str:
         for _ in range(self.rounds):
-            before, others = url, False
+            round_start, others = url, False
             for step in self.steps:
                 after = step.apply(url)
                 others |= after != url and not isinstance(step, Basic)
                 url = after
-            if url == before or (self._basic_first and not others):
+            if url == round_start or (self._basic_first and not others):
                 # If steps undo each other (file:/x, file:///x), basic decides.
                 return normalize_basic(url) if others else url
         if self.rounds == 1:
@@ -113,22 +113,22 @@ class Normalizer:
         Raises:
             BadUrl: ``malformed``, and other reasons of steps.
         """
-        given, done = url, list[tuple[str, str]]()
+        original, done = url, list[tuple[str, str]]()
         steps = [function for step in self.steps for function in step.functions()]
         for _ in range(self.rounds):
-            before = url
-            url = _traced(steps, url, done)
-            if url == before:
+            round_start = url
+            url = _trace_steps(steps, url, done)
+            if url == round_start:
                 break
         else:
             if self.rounds > 1:
                 return done
-        url = _traced([("basic normalizer", normalize_basic)], url, done)
-        _traced([function for step in self.last for function in step.functions()], url, done)
-        return _lasting(given, done)
+        url = _trace_steps([("basic normalizer", normalize_basic)], url, done)
+        _trace_steps([function for step in self.last for function in step.functions()], url, done)
+        return _lasting_changes(original, done)
 
 
-def _traced(
+def _trace_steps(
     steps: list[tuple[str, Callable[[str], str]]], url: str, done: list[tuple[str, str]]
 ) -> str:
     for name, apply in steps:
@@ -139,20 +139,20 @@ def _traced(
     return url
 
 
-def _lasting(url: str, done: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _lasting_changes(url: str, done: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Leaves out changes that led back to an earlier URL.
 
-    >>> _lasting("a", [("x", "b"), ("y", "c"), ("z", "b")])
+    >>> _lasting_changes("a", [("x", "b"), ("y", "c"), ("z", "b")])
     [('x', 'b')]
     """
-    kept = [("", url)]
+    changes = [("", url)]
     for name, after in done:
-        before = [url for _, url in kept]
-        if after in before:
-            del kept[before.index(after) + 1 :]
+        earlier_urls = [url for _, url in changes]
+        if after in earlier_urls:
+            del changes[earlier_urls.index(after) + 1 :]
         else:
-            kept.append((name, after))
-    return kept[1:]
+            changes.append((name, after))
+    return changes[1:]
 
 
 class _Column:

@@ -59,8 +59,8 @@ class Ajax(Step):
         """Returns the URL in the form of its scope."""
         if self._back and _ESCAPED in url:
             return _with_fragment(url)
-        start, found, fragment = url.partition(_HASH_BANG)
-        if self._back or not found:
+        start, hash_bang, fragment = url.partition(_HASH_BANG)
+        if self._back or not hash_bang:
             return url
         return f"{start}{'&' if '?' in start else '?'}{_ESCAPED}{_escape(fragment)}"
 

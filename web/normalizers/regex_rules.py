@@ -55,14 +55,17 @@ class Substitution:
         """Returns the result of ``apply`` for each URL."""
         if self.column is None:
             return apply_each(functools.partial(self.apply, limit=limit), urls)
-        made = urls.str.replace_all(*self.column)
+        replaced = urls.str.replace_all(*self.column)
         reasons = nulls(len(urls))
         # Both engines do the same on visible ASCII only.
         other = urls.str.contains(_UNSEEN).arg_true()
         if len(other):
             applied = apply_each(functools.partial(self.apply, limit=limit), urls.gather(other))
-            made, reasons = put(made, other, applied.urls), put(reasons, other, applied.reasons)
-        return Applied(made, reasons)
+            replaced, reasons = (
+                put(replaced, other, applied.urls),
+                put(reasons, other, applied.reasons),
+            )
+        return Applied(replaced, reasons)
 
 
 class RegexNormalizer(Step):
@@ -86,7 +89,7 @@ class RegexNormalizer(Step):
     def __init__(self, text: str | bytes, file: str) -> None:
         self.file = file
         self.rules = tuple(_read_rules(text, file))
-        self._column = _together([rule.pattern for rule in self.rules])
+        self._column = _join_patterns([rule.pattern for rule in self.rules])
 
     def apply(self, url: str) -> str:
         """Returns the URL after all rules, each applied once."""
@@ -100,8 +103,8 @@ class RegexNormalizer(Step):
         reasons = nulls(len(urls))
         limit = TimeLimit()
         for rule in self.rules:
-            found = _may_hold(urls, rule.pattern.column)
-            at = found.arg_true()
+            candidates = _may_hold(urls, rule.pattern.column)
+            at = candidates.arg_true()
             if not len(at):
                 continue
             applied = rule.apply_column(urls.gather(at), limit)
@@ -130,16 +133,16 @@ def _may_hold(urls: pl.Series, column: str | None) -> pl.Series:
     return urls.str.contains(f"{_UNSEEN}|{column}").fill_null(False)
 
 
-def _together(patterns: Sequence[Pattern]) -> str | None:
+def _join_patterns(patterns: Sequence[Pattern]) -> str | None:
     """Returns a polars pattern that finds all matches of the patterns; None if there is none."""
     if any(pattern.column is None for pattern in patterns):
         return None
-    together = "|".join(f"(?:{pattern.column})" for pattern in patterns)
-    return together if is_column_pattern(together) else None
+    joined_pattern = "|".join(f"(?:{pattern.column})" for pattern in patterns)
+    return joined_pattern if is_column_pattern(joined_pattern) else None
 
 
 @dataclasses.dataclass
-class _Found:
+class _Element:
     pattern: str | None = None
     substitution: str | None = None
     line: int = 0
@@ -147,19 +150,19 @@ class _Found:
 
 def _read_rules(text: str | bytes, name: str) -> list[Substitution]:
     rules = []
-    for number, found in enumerate(_elements(text, name), start=1):
-        where = f"{name}:{found.line}: rule {number}"
-        if not found.pattern:
-            raise ValueError(f"{where} must have a pattern, got {found.pattern!r}")
-        if found.substitution is None:
+    for number, element in enumerate(_read_elements(text, name), start=1):
+        where = f"{name}:{element.line}: rule {number}"
+        if not element.pattern:
+            raise ValueError(f"{where} must have a pattern, got {element.pattern!r}")
+        if element.substitution is None:
             raise ValueError(f"{where} must have a substitution, which may be empty, got none")
-        rules.append(_read_rule(found.pattern, found.substitution, found.line, where))
+        rules.append(_read_rule(element.pattern, element.substitution, element.line, where))
     return rules
 
 
-def _elements(text: str | bytes, name: str) -> list[_Found]:
+def _read_elements(text: str | bytes, name: str) -> list[_Element]:
     """Returns the contents of the elements ``regex`` of the file."""
-    found: list[_Found] = []
+    elements: list[_Element] = []
     inside: list[str] = []
     words: list[str] = []
     # Decoded text is not in the encoding that the XML declares.
@@ -172,15 +175,15 @@ def _elements(text: str | bytes, name: str) -> list[_Found]:
         inside.append(tag)
         words.clear()
         if len(inside) == 2:
-            found.append(_Found(line=parser.CurrentLineNumber))
+            elements.append(_Element(line=parser.CurrentLineNumber))
         elif len(inside) == 3 and tag == "pattern":
-            found[-1].line = parser.CurrentLineNumber
+            elements[-1].line = parser.CurrentLineNumber
 
     def end(tag: str) -> None:
         inside.pop()
         if len(inside) == 2:
-            setattr(found[-1], tag, "".join(words))
-        elif not inside and tag != _ROOT and not found:
+            setattr(elements[-1], tag, "".join(words))
+        elif not inside and tag != _ROOT and not elements:
             raise ValueError(_strange(inside, tag))
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
@@ -192,7 +195,7 @@ def _elements(text: str | bytes, name: str) -> list[_Found]:
         raise ValueError(
             f"{name}:{line}: it must be xml like regex-normalize.xml: {error}"
         ) from error
-    return found
+    return elements
 
 
 def _strange(inside: Sequence[str], tag: str) -> str:
@@ -256,6 +259,6 @@ def _for_column(pattern: Pattern, template: str) -> tuple[str, str] | None:
     """Returns pattern and template for polars with the same effect; None if there are none."""
     if pattern.swap is None or not is_column_pattern(pattern.swap[0]):
         return None
-    column, before = pattern.swap
+    column, leading_group = pattern.swap
     # A group before the others changes their numbers.
-    return None if before and "${" in template else (column, before + template)
+    return None if leading_group and "${" in template else (column, leading_group + template)

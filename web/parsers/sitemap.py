@@ -8,7 +8,7 @@ from ..pages.directives import obey_nofollow, parse_moment
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Event, MalformedXml, text_events
-from ..urls.escaped_bytes import ESCAPED
+from ..urls.percent import ESCAPED
 from .sitemap_stream import INVALID
 from .text import text_page
 

@@ -12,7 +12,7 @@ from ..content.whatwg_encodings import CODECS
 from ..content.xml_start import BLANKS, without_junk
 from ..pages.page import ParseFailed
 from ..pages.xml_repair import without_controls
-from ..urls.escaped_bytes import ESCAPED
+from ..urls.percent import ESCAPED
 
 _READ_BYTES = 64 << 10
 _TOO_LARGE = "too_large"

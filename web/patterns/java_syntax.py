@@ -7,8 +7,20 @@ the patterns that it refuses.
 import re
 
 from . import java_tree as java
-from .chars import EVERY, LAST, NONE, Chars, in_any_case, one_in_any_case, span, span_in_any_case
-from .java_classes import LINE_ENDS, SHORT, UNICODE_SHORT, family
+from .chars import (
+    EVERY,
+    LAST,
+    LINE_ENDS,
+    NONE,
+    SHORT,
+    UNICODE_SHORT,
+    Chars,
+    family,
+    in_any_case,
+    one_in_any_case,
+    span,
+    span_in_any_case,
+)
 
 _MOST_REPEATS = 2**31 - 1
 _FLAGS = frozenset("imsduxU")
@@ -42,10 +54,10 @@ def parse_pattern(text: str) -> java.Tree:
     return _Parser(text).parse()
 
 
-def _unquoted(text: str) -> str:
+def _replace_quotes(text: str) -> str:
     r"""Replaces ``\Q...\E`` by escapes, which Java does first."""
 
-    def quoted(match: re.Match[str]) -> str:
+    def escape_quote(match: re.Match[str]) -> str:
         if match[1] is None:
             return match[0]
         # A digit would belong to an escape before it.
@@ -55,12 +67,12 @@ def _unquoted(text: str) -> str:
             r"[\x00-\x7f]", lambda m: m[0] if m[0].isalnum() else "\\" + m[0], rest
         )
 
-    return _QUOTED.sub(quoted, text)
+    return _QUOTED.sub(escape_quote, text)
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self._text = _unquoted(text)
+        self._text = _replace_quotes(text)
         self._at = 0
         self._flags: frozenset[str] = frozenset()
         self._groups = 0
@@ -92,7 +104,7 @@ class _Parser:
         self._at += 1
         return char
 
-    def _next(self) -> str:
+    def _next_char(self) -> str:
         self._at += 1
         return self._peek()
 
@@ -115,9 +127,9 @@ class _Parser:
                 group = self._group()
                 parts += [] if group is None else [group]
             elif char == "{":  # after a repeated part; Java repeats the empty text then
-                parts.append(self._repeated(java.Concat(())))
+                parts.append(self._repetition(java.Concat(())))
             else:
-                parts.append(self._repeated(self._atom(char)))
+                parts.append(self._repetition(self._atom(char)))
         return parts[0] if len(parts) == 1 else java.Concat(tuple(parts))
 
     def _atom(self, char: str) -> java.JavaNode:
@@ -144,7 +156,7 @@ class _Parser:
             return EVERY
         return ~(span(10, 10) if "d" in self._flags else LINE_ENDS)
 
-    def _repeated(self, node: java.JavaNode) -> java.JavaNode:
+    def _repetition(self, node: java.JavaNode) -> java.JavaNode:
         char = self._peek()
         least: int
         most: int | None
@@ -169,38 +181,38 @@ class _Parser:
     def _group(self) -> java.JavaNode | None:
         """Reads a group; returns None for flags that hold from here on."""
         flags = self._flags
-        if self._next() != "?":
-            return self._kept(flags)
+        if self._next_char() != "?":
+            return self._capturing_group(flags)
         self._at += 1
         start = _GROUP.match(self._text, self._at)
         if not start:
-            return self._flagged(flags)
+            return self._flag_group(flags)
         self._at = start.end()
         name, kind = start.groups()
         if name:
             if name in self._names:
                 raise ValueError(f"there are two groups <{name}>")
             self._names[name] = self._groups + 1
-            return self._kept(flags)
+            return self._capturing_group(flags)
         part = self._choice()
         if kind == ">":
-            return self._closed(java.Atomic(part), flags)
-        return self._closed(java.Lookaround(part, kind[0] == "<", kind[-1] == "!"), flags)
+            return self._close_group(java.Atomic(part), flags)
+        return self._close_group(java.Lookaround(part, kind[0] == "<", kind[-1] == "!"), flags)
 
-    def _kept(self, flags: frozenset[str]) -> java.JavaNode:
+    def _capturing_group(self, flags: frozenset[str]) -> java.JavaNode:
         self._groups += 1
         number = self._groups
         part = self._choice()
-        return self._closed(java.Group(part, number), flags)
+        return self._close_group(java.Group(part, number), flags)
 
-    def _closed(self, node: java.JavaNode, flags: frozenset[str]) -> java.JavaNode:
+    def _close_group(self, node: java.JavaNode, flags: frozenset[str]) -> java.JavaNode:
         if self._peek() != ")":
             raise ValueError("missing )")
         self._at += 1
         self._flags = flags
-        return self._repeated(node)
+        return self._repetition(node)
 
-    def _flagged(self, flags: frozenset[str]) -> java.JavaNode | None:
+    def _flag_group(self, flags: frozenset[str]) -> java.JavaNode | None:
         begin, take = self._at, True
         while (char := self._take()) not in (":", ")"):
             if char == "-" and take:
@@ -210,7 +222,7 @@ class _Parser:
                 self._flags = self._flags | changed if take else self._flags - changed
             else:
                 raise ValueError(f"(?{self._text[begin : self._at]} is not supported")
-        return None if char == ")" else self._closed(self._choice(), flags)
+        return None if char == ")" else self._close_group(self._choice(), flags)
 
     # Escapes.
 
@@ -310,33 +322,33 @@ class _Parser:
     def _members(self) -> Chars:
         """Reads up to the last bracket of a class, as ``Pattern.clazz`` of Java does."""
         # The set so far, and the last item. Single characters join it at the next && or the end.
-        found: Chars | None = None
+        chars: Chars | None = None
         last: Chars | None = None
         singles, pending = NONE, False
-        while (char := self._peek()) != "]" or (found is None and not pending):
-            if char == "&" and self._doubled():
+        while (char := self._peek()) != "]" or (chars is None and not pending):
+            if char == "&" and self._skip_double_ampersand():
                 right = self._right()
                 if pending:
-                    last = singles if found is None else last
-                    found, pending = _joined(found, singles), False
+                    last = singles if chars is None else last
+                    chars, pending = _join_chars(chars, singles), False
                 last = right or last
                 if last is None:
                     raise ValueError("&& must have something on both sides")
-                found = last if found is None else found & last
+                chars = last if chars is None else chars & last
                 continue
             item = self._item()
             if isinstance(item, int):
                 singles, pending, last = singles | self._one(item), True, None
             else:
-                found, last = _joined(found, item), item
-        if pending or found is None:
-            found = _joined(found, singles)
-        return found
+                chars, last = _join_chars(chars, item), item
+        if pending or chars is None:
+            chars = _join_chars(chars, singles)
+        return chars
 
-    def _doubled(self) -> bool:
+    def _skip_double_ampersand(self) -> bool:
         """Skips ``&&`` if it comes next; returns whether it did."""
         at = self._at
-        if self._next() == "&":
+        if self._next_char() == "&":
             self._at += 1
             return True
         self._at = at
@@ -348,7 +360,7 @@ class _Parser:
         while (char := self._peek()) not in ("]", "&"):
             if char == "[":
                 self._at += 1
-            right = _joined(right, self._class() if char == "[" else self._members())
+            right = _join_chars(right, self._class() if char == "[" else self._members())
         return right
 
     def _item(self) -> Chars | int:
@@ -362,7 +374,7 @@ class _Parser:
         low = self._member()
         if not isinstance(low, int) or self._peek() != "-" or self._raw(1) in ("[", "]", ""):
             return low
-        high = self._member() if self._next() else -1
+        high = self._member() if self._next_char() else -1
         if not isinstance(high, int) or high < low:
             raise ValueError("a range in brackets must go up, from a character to another")
         if "i" not in self._flags:
@@ -382,5 +394,5 @@ class _Parser:
         return self._short(char) or self._code(char)
 
 
-def _joined(found: Chars | None, more: Chars) -> Chars:
-    return more if found is None else found | more
+def _join_chars(chars: Chars | None, more: Chars) -> Chars:
+    return more if chars is None else chars | more

@@ -25,10 +25,13 @@ class LanguageNode:
         self.kind, self.parts, self.chars = kind, parts, chars
         # Length of its pattern in characters. A node that occurs twice counts twice.
         self.size: int = 12 + 24 * len(chars.ranges) + sum(part.size for part in parts)
-        every, some = all(part.nullable for part in parts), any(part.nullable for part in parts)
+        all_nullable, any_nullable = (
+            all(part.nullable for part in parts),
+            any(part.nullable for part in parts),
+        )
         self.nullable: bool = {
-            "chars": False, "empty": False, "text": True, "cat": every, "and": every,
-            "or": some, "star": True, "not": not some,
+            "chars": False, "empty": False, "text": True, "cat": all_nullable, "and": all_nullable,
+            "or": any_nullable, "star": True, "not": not any_nullable,
         }[kind]  # fmt: skip
 
 
@@ -69,7 +72,7 @@ class Nodes:
     def either(self, *parts: LanguageNode) -> LanguageNode:
         return self._several("or", parts, self.empty, self.all)
 
-    def both(self, *parts: LanguageNode) -> LanguageNode:
+    def intersection(self, *parts: LanguageNode) -> LanguageNode:
         return self._several("and", parts, self.all, self.empty)
 
     def _several(
@@ -90,7 +93,7 @@ class Nodes:
             return self.text
         return part if part.kind == "star" else self._node("star", (part,))
 
-    def other(self, part: LanguageNode) -> LanguageNode:
+    def complement(self, part: LanguageNode) -> LanguageNode:
         if part is self.empty:
             return self.all
         if part is self.all:
@@ -107,7 +110,7 @@ class Nodes:
             tail = self.cat(part, tail)
         return tail if most is None or most >= least else self.empty
 
-    def after(
+    def derivative(
         self, node: LanguageNode, char: int, done: dict[LanguageNode, LanguageNode] | None = None
     ) -> LanguageNode:
         """Returns the derivative of a language: the texts that may follow a character.
@@ -123,23 +126,25 @@ class Nodes:
         done = {} if done is None else done
         if node in done:
             return done[node]
-        found = self.empty
+        following = self.empty
         match node.kind:
             case "chars":
                 if char in node.chars:
-                    found = self.text
+                    following = self.text
             case "cat":
                 first, second = node.parts
-                found = self.cat(self.after(first, char, done), second)
+                following = self.cat(self.derivative(first, char, done), second)
                 if first.nullable:
-                    found = self.either(found, self.after(second, char, done))
+                    following = self.either(following, self.derivative(second, char, done))
             case "or":
-                found = self.either(*(self.after(part, char, done) for part in node.parts))
+                following = self.either(*(self.derivative(part, char, done) for part in node.parts))
             case "and":
-                found = self.both(*(self.after(part, char, done) for part in node.parts))
+                following = self.intersection(
+                    *(self.derivative(part, char, done) for part in node.parts)
+                )
             case "star":
-                found = self.cat(self.after(node.parts[0], char, done), node)
+                following = self.cat(self.derivative(node.parts[0], char, done), node)
             case "not":
-                found = self.other(self.after(node.parts[0], char, done))
-        done[node] = found
-        return found
+                following = self.complement(self.derivative(node.parts[0], char, done))
+        done[node] = following
+        return following

@@ -110,16 +110,16 @@ class TimeLimit:
         Returns:
             For each text whether it is found or the time ran out, and whether the time ran out.
         """
-        found, slow = ~falses(len(texts)), falses(len(texts))
+        matches, slow = ~falses(len(texts)), falses(len(texts))
         if pattern.column is not None and is_column_pattern(pattern.column):
-            found = texts.str.contains(pattern.column).fill_null(False)
+            matches = texts.str.contains(pattern.column).fill_null(False)
             if pattern.exact:
-                return found, slow
-        at = found.arg_true()
+                return matches, slow
+        at = matches.arg_true()
         hits = pl.Series(
             [self._is_found(pattern, text) for text in texts.gather(at)], dtype=pl.Boolean
         )
-        return put(found, at, hits.fill_null(True)), put(slow, at, hits.is_null())
+        return put(matches, at, hits.fill_null(True)), put(slow, at, hits.is_null())
 
     def _is_found(self, pattern: Pattern, text: str) -> bool | None:
         try:
@@ -161,14 +161,14 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
             tree = dataclasses.replace(tree, root=_without_start(tree.root))
         if _size(tree.root) > _LARGEST:
             raise ValueError(f"with its repeats expanded it is longer than {_LARGEST:,} characters")
-        compiled = _compiled(tree)
+        compiled = _compile_tree(tree)
         column, exact, swap = _column_forms(tree)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except (regex.error, OverflowError) as error:
         raise ValueError(f"it cannot be translated: {error}") from error
-    known = column if exact or column else None
-    return Pattern(text, compiled, known, exact, swap, tuple(tree.names.items()))
+    column_pattern = column if exact or column else None
+    return Pattern(text, compiled, column_pattern, exact, swap, tuple(tree.names.items()))
 
 
 def pattern_of(
@@ -199,7 +199,7 @@ def _without_start(root: java.JavaNode) -> java.JavaNode:
     return root
 
 
-def _compiled(tree: java.Tree) -> "regex.Pattern[str]":
+def _compile_tree(tree: java.Tree) -> "regex.Pattern[str]":
     nodes = java.nodes_of(tree.root)
     # The edges of words and graphemes are those of all scripts; the flag i is for ASCII alone.
     all_scripts = any(java.Mark(kind) in nodes for kind in ("edge", "no_edge", "grapheme"))
@@ -210,7 +210,7 @@ def _compiled(tree: java.Tree) -> "regex.Pattern[str]":
     )
     flags = regex.VERSION1 | (0 if all_scripts else regex.ASCII)
     flags |= regex.IGNORECASE if any_case else 0
-    return regex.compile(_Writer(tree, any_case).written(tree.root), flags)
+    return regex.compile(_Writer(tree, any_case).write(tree.root), flags)
 
 
 class _Writer:
@@ -220,22 +220,22 @@ class _Writer:
         self._groups = tree.groups
         self._any_case = any_case
 
-    def written(self, node: java.JavaNode) -> str:
+    def write(self, node: java.JavaNode) -> str:
         match node:
             case java.Concat(parts):
                 return "".join(map(self._inner, parts))
             case java.Choice(parts):
-                return "|".join(map(self.written, parts))
+                return "|".join(map(self.write, parts))
             case java.Group(part):
-                return f"({self.written(part)})"
+                return f"({self.write(part)})"
             case java.Repeat(part, least, most, how):
                 single = isinstance(part, Chars | java.Group)
-                inner = self.written(part) if single else f"(?:{self.written(part)})"
+                inner = self.write(part) if single else f"(?:{self.write(part)})"
                 return inner + self._times(least, most, how)
         return self._special(node)
 
     def _inner(self, node: java.JavaNode) -> str:
-        text = self.written(node)
+        text = self.write(node)
         return f"(?:{text})" if isinstance(node, java.Choice | java.Concat) else text
 
     def _times(self, least: int, most: int | None, how: str) -> str:
@@ -253,9 +253,9 @@ class _Writer:
             case java.Mark(kind):
                 return _PYTHON_MARKS[kind]
             case java.Atomic(part):
-                return f"(?>{self.written(part)})"
+                return f"(?>{self.write(part)})"
             case java.Lookaround(part, behind, negative):
-                return f"(?{'<' * behind}{'!' if negative else '='}{self.written(part)})"
+                return f"(?{'<' * behind}{'!' if negative else '='}{self.write(part)})"
             case java.Reference(number, any_case):
                 if number > self._groups:
                     return NONE.pattern
@@ -272,7 +272,7 @@ class _Column(_Writer):
 
     def __init__(self, tree: java.Tree) -> None:
         super().__init__(tree)
-        self._kept = {
+        self._group_parts = {
             n.number: n.part for n in java.nodes_of(tree.root) if isinstance(n, java.Group)
         }
         self.exact = True
@@ -287,36 +287,36 @@ class _Column(_Writer):
                 return node.pattern
             case java.Mark(kind) if kind in _COLUMN_MARKS:
                 return _COLUMN_MARKS[kind]
-            case java.Reference(number) if number not in self._kept:
+            case java.Reference(number) if number not in self._group_parts:
                 return NONE.pattern
         self.exact = False
         match node:
             case java.Atomic(part):
-                return f"(?:{self.written(part)})"
+                return f"(?:{self.write(part)})"
             case java.Mark("grapheme" | "newline"):
                 return r"[\s\S]+"
             case java.Reference(number, any_case):
                 # The group's own pattern matches each text that the group may have captured.
-                part = self._kept[number]
+                part = self._group_parts[number]
                 bound = java.Mark | java.Reference | java.Lookaround
                 free = not any(isinstance(inner, bound) for inner in java.nodes_of(part))
-                return f"(?:{self.written(part)})" if free and not any_case else r"[\s\S]*"
+                return f"(?:{self.write(part)})" if free and not any_case else r"[\s\S]*"
         return ""
 
 
 def _column_forms(tree: java.Tree) -> tuple[str, bool, tuple[str, str] | None]:
     """Returns a pattern's ``column``, ``exact`` and ``swap``."""
-    root, before = tree.root, ""
+    root, edge = tree.root, ""
     match root:
         case java.Concat((java.Lookaround(Chars() as chars, True, True), *rest)):
-            root, before = java.Concat(tuple(rest)), f"^|{(~chars).pattern}"
+            root, edge = java.Concat(tuple(rest)), f"^|{(~chars).pattern}"
     writer = _Column(tree)
-    text = writer.written(root)
-    if before and writer.exact:
+    text = writer.write(root)
+    if edge and writer.exact:
         # The character before is then part of the match, so another match cannot follow at once.
         single = isinstance(root, java.Concat) and root.parts[-1:] == (java.Mark("end"),)
-        swap = (f"({before})(?:{text})", "${1}") if single and _least_width(root) else None
-        return f"(?:{before})(?:{text})", True, swap
+        swap = (f"({edge})(?:{text})", "${1}") if single and _least_width(root) else None
+        return f"(?:{edge})(?:{text})", True, swap
     # Engines differ in where they find an empty match.
     return text, writer.exact, (text, "") if writer.exact and _least_width(root) else None
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from ..urls.escaped_bytes import url_of_bytes
+from ..urls.percent import url_of_bytes
 from ..urls.userinfo import parse_target
 
 MAX_SITEMAPS = 100

@@ -80,8 +80,8 @@ def read_rule_file(
         ValueError: It cannot be read, or is neither XML nor UTF-8 text.
     """
     try:
-        known = os.stat(path)  # noqa: PTH116 - path may be either
-        text, data = _read(str(path), known.st_mtime_ns, known.st_size, xml)
+        file_stat = os.stat(path)  # noqa: PTH116 - path may be either
+        text, data = _read(str(path), file_stat.st_mtime_ns, file_stat.st_size, xml)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not utf-8 text"
         what = (
@@ -146,8 +146,8 @@ class NameLines:
         index = at.cast(pl.Int64).clip(0, len(self) - 1)
         names, lines = self._names.gather(index), self._lines.gather(index)
         frame = pl.DataFrame({"text": texts, "name": names, "line": lines, "inside": inside})
-        found = pl.when((pl.col("inside") & fits).fill_null(False)).then("line").otherwise(0)
-        return frame.select(found.cast(pl.UInt32).alias("line")).to_series()
+        line_or_zero = pl.when((pl.col("inside") & fits).fill_null(False)).then("line").otherwise(0)
+        return frame.select(line_or_zero.cast(pl.UInt32).alias("line")).to_series()
 
 
 def without_longer(names: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -156,8 +156,8 @@ def without_longer(names: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
     >>> without_longer([("http://a", 1), ("http:", 2), ("ftp:", 3), ("http:", 4)])
     [('ftp:', 3), ('http:', 2)]
     """
-    kept: list[tuple[str, int]] = []
+    shortest_names: list[tuple[str, int]] = []
     for name, line in sorted(names):
-        if not kept or not name.startswith(kept[-1][0]):
-            kept.append((name, line))
-    return kept
+        if not shortest_names or not name.startswith(shortest_names[-1][0]):
+            shortest_names.append((name, line))
+    return shortest_names

@@ -13,8 +13,7 @@ from ..filters.affixes import PrefixFilter, SuffixFilter
 from ..filters.domain_lists import DomainFilter
 from ..filters.fast import FastFilter, FastLimits
 from ..filters.filter_chain import FilterChain
-from ..filters.inline_patterns import exclude_filter, include_filter
-from ..filters.regex_filter import RegexFilter
+from ..filters.regex_filter import RegexFilter, exclude_filter, include_filter
 from ..filters.validator import Validator
 from ..filters.verdicts import UrlFilter
 from ..normalizers.basic_column import Basic
@@ -70,14 +69,14 @@ def read_files(options: UrlOptions) -> dict[str, RuleFile]:
     wanted = [FILTER_FILES[name] for name in options.url_filters if not options.no_filter]
     steps = {name for scope in SCOPES for name in normalizers_in(options, scope)}
     wanted += [NORMALIZER_FILES[name] for name in NORMALIZERS if name in steps]
-    found = {name: _find(options, name) for name in wanted if name}
+    files = {name: _find(options, name) for name in wanted if name}
     if "regex" in steps and options.url_rules_dir:
         for scope in SCOPES:
             name = f"regex-normalize-{scope}.xml"
             path = pathlib.Path(options.url_rules_dir, name)
             if path.exists():
-                found[name] = read_rule_file(path, name, xml=True)
-    return found
+                files[name] = read_rule_file(path, name, xml=True)
+    return files
 
 
 def _find(options: UrlOptions, name: str) -> RuleFile:
@@ -113,19 +112,19 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
     limits = FastLimits(
         options.fast_url_max_length, options.fast_path_max_length, options.fast_query_max_length
     )
-    made: list[UrlFilter] = [_excluded(options.exclude)] if options.exclude else []
+    filters: list[UrlFilter] = [_exclusion_filter(options.exclude)] if options.exclude else []
     for name in dict.fromkeys(names):
         if name != EXEMPTION:
             file = files.get(FILTER_FILES[name], RuleFile(""))
-            made.append(_filter(name, file, limits, options.tld_max_length))
-    return FilterChain(made)
+            filters.append(_filter(name, file, limits, options.tld_max_length))
+    return FilterChain(filters)
 
 
-_excluded = functools.lru_cache(maxsize=64)(exclude_filter)
+_exclusion_filter = functools.lru_cache(maxsize=64)(exclude_filter)
 
 
 @functools.lru_cache(maxsize=64)
-def included(patterns: tuple[str, ...]) -> FilterChain:
+def inclusion_filter(patterns: tuple[str, ...]) -> FilterChain:
     """Returns the filter of ``--include``, which links must pass, too; none accepts all.
 
     Raises:
@@ -139,24 +138,24 @@ def exemptions(options: UrlOptions, files: Mapping[str, RuleFile]) -> RegexFilte
     if EXEMPTION not in options.url_filters or options.no_filter:
         return None
     file = files[FILTER_FILES[EXEMPTION]]
-    made = _filter(EXEMPTION, file, FastLimits(), -1)
-    assert isinstance(made, RegexFilter)
-    return made
+    exemption_filter = _filter(EXEMPTION, file, FastLimits(), -1)
+    assert isinstance(exemption_filter, RegexFilter)
+    return exemption_filter
 
 
 @functools.lru_cache(maxsize=64)
 def _filter(name: str, file: RuleFile, limits: FastLimits, max_tld: int) -> UrlFilter:
-    given = file.text, file.name
+    text_and_name = file.text, file.name
     match name:
         case "automaton":
-            return RegexFilter(*given, compile_automaton, "dk.brics expression")
+            return RegexFilter(*text_and_name, compile_automaton, "dk.brics expression")
         case "domain" | "domaindenylist":
-            return DomainFilter(*given, deny=name == "domaindenylist")
+            return DomainFilter(*text_and_name, deny=name == "domaindenylist")
         case "fast":
-            return FastFilter(*given, limits)
+            return FastFilter(*text_and_name, limits)
         case "validator":
             return Validator(max_tld)
-    return {"prefix": PrefixFilter, "suffix": SuffixFilter}.get(name, RegexFilter)(*given)
+    return {"prefix": PrefixFilter, "suffix": SuffixFilter}.get(name, RegexFilter)(*text_and_name)
 
 
 def normalizer(

@@ -34,19 +34,19 @@ def warnings_of(rules: UrlRules) -> list[str]:
     >>> warnings_of(UrlRules())
     []
     """
-    given = [("--include", text) for text in rules.options.include]
-    given += [("--exclude", text) for text in rules.options.exclude]
-    found = [_never_found(flag, text) for flag, text in given if not text.isascii()]
+    flag_patterns = [("--include", text) for text in rules.options.include]
+    flag_patterns += [("--exclude", text) for text in rules.options.exclude]
+    warnings = [_never_found(flag, text) for flag, text in flag_patterns if not text.isascii()]
     for name, file in rules.files or ():
         lines = list(_beyond_ascii(name, file.text))
         if file.xml and _basic_comes_first(rules):
             step = RegexNormalizer(file.xml, file.name)
             patterns = [(rule.line, rule.pattern.text) for rule in step.rules]
             lines = [(line, text) for line, text in patterns if not text.isascii()]
-        found += [_never_found(f"{file.name}:{line}", text) for line, text in lines[:_MOST]]
+        warnings += [_never_found(f"{file.name}:{line}", text) for line, text in lines[:_MOST]]
         if len(lines) > _MOST:
-            found.append(f"{file.name}: {len(lines) - _MOST} more lines are never found")
-    return [*found, *_no_scopes(rules)]
+            warnings.append(f"{file.name}: {len(lines) - _MOST} more lines are never found")
+    return [*warnings, *_no_scopes(rules)]
 
 
 def _never_found(where: str, text: str) -> str:

@@ -16,7 +16,7 @@ from ..urls.domains import registered_domain
 from ..urls.normalize import normalize_basic
 from ..urls.row_keys import MAX_KEY_BYTES, BadUrl, from_host_key, to_key
 from ..urls.schemes import WEB, scheme_of
-from .chains import exemptions, filter_chain, included, normalizer, read_files
+from .chains import exemptions, filter_chain, inclusion_filter, normalizer, read_files
 from .url_options import UrlOptions
 
 __all__ = ["Scope", "UrlOptions", "UrlRules", "absolute_urls", "host_keys", "in_scope"]
@@ -56,7 +56,7 @@ class UrlRules:
         for scope in {"default", *(name.partition("=")[0] for name in self._scopes)}:
             self.normalizer(scope)
         self.filters
-        self.included
+        self.inclusion
         self.exemptions
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -75,14 +75,14 @@ class UrlRules:
         return filter_chain(self.options, dict(self.files or ()))
 
     @functools.cached_property
-    def included(self) -> FilterChain:
+    def inclusion(self) -> FilterChain:
         """The filter of ``--include``, which all links must pass but redirects of seeds."""
-        return included(self.options.include)
+        return inclusion_filter(self.options.include)
 
     @property
     def link_filters(self) -> FilterChain:
         """All filters that links must pass."""
-        return FilterChain([*self.filters.filters, *self.included.filters])
+        return FilterChain([*self.filters.filters, *self.inclusion.filters])
 
     @functools.cached_property
     def exemptions(self) -> RegexFilter | None:
@@ -110,7 +110,7 @@ class UrlRules:
         Args:
             urls: Absolute URLs, as they were found.
             scope: Where they come from; scopes may have normalizers of their own.
-            filters: Whether to filter them. ``included`` is a filter of links, and left out.
+            filters: Whether to filter them. ``inclusion`` is a filter of links, and left out.
             by: Whether to say which rule refused a URL.
 
         Returns:
@@ -134,25 +134,31 @@ class UrlRules:
         return admitted.select("url", "key", reason.alias("reason"), *(["by"] if by else []))
 
     def _admit_unique(self, raw: pl.Series, scope: str, filters: bool, by: bool) -> pl.DataFrame:
-        frame = self._normalized(raw, scope)
+        frame = self._normalize_unique(raw, scope)
         if not filters:
             return frame.with_columns(by=pl.lit(None, pl.String))
         judged = self.filters.judge_column(frame.get_column("url"), "refused" if by else "none")
         dropped = judged.get_column("reason").is_not_null()
         if not dropped.any():
             return frame.with_columns(judged.get_column("by"))
-        kept = [pl.when(~dropped).then(name).alias(name) for name in ("url", "key")]
+        accepted_columns = [pl.when(~dropped).then(name).alias(name) for name in ("url", "key")]
         reason = pl.when(dropped).then(judged.get_column("reason")).otherwise("reason")
-        return frame.with_columns(*kept, reason.alias("reason"), judged.get_column("by"))
+        return frame.with_columns(
+            *accepted_columns, reason.alias("reason"), judged.get_column("by")
+        )
 
-    def _normalized(self, raw: pl.Series, scope: str) -> pl.DataFrame:
+    def _normalize_unique(self, raw: pl.Series, scope: str) -> pl.DataFrame:
         """Returns raw, url, key and reason of URLs without nulls."""
         chain = self.normalizer(scope)
         keys = self._keys_of_normal(raw)
-        known = keys.is_not_null().arg_true()
-        whole = len(known) == len(raw)
-        touched = chain.touches(raw if whole else raw.gather(known)) if len(known) else falses(0)
-        done = ~touched if whole else put(falses(len(raw)), known.filter(~touched), True)
+        normal_rows = keys.is_not_null().arg_true()
+        whole = len(normal_rows) == len(raw)
+        touched = (
+            chain.touches(raw if whole else raw.gather(normal_rows))
+            if len(normal_rows)
+            else falses(0)
+        )
+        done = ~touched if whole else put(falses(len(raw)), normal_rows.filter(~touched), True)
         frame = pl.DataFrame(
             {"raw": raw, "url": raw, "key": keys},
             schema_overrides={"raw": pl.String, "url": pl.String},
@@ -175,16 +181,17 @@ class UrlRules:
         long = raw.str.len_chars() > longest if longest >= 0 else falses(len(raw))
         short = raw.set(long, None)
         at = short.is_not_null().arg_true()
-        made = chain.normalize_column(raw.gather(at))
-        urls = put(short, at, made.get_column("url"))
+        normalized = chain.normalize_column(raw.gather(at))
+        urls = put(short, at, normalized.get_column("url"))
         frame = pl.DataFrame({"url": urls, "key": self._keys_of_normal(urls), "long": long})
-        frame = frame.with_columns(reason=put(nulls(len(raw)), at, made.get_column("reason")))
+        frame = frame.with_columns(reason=put(nulls(len(raw)), at, normalized.get_column("reason")))
         rest = (pl.col("url").is_not_null() & pl.col("key").is_null()).alias("rest")
         at = frame.select(rest).to_series().arg_true()
         keys = (_key_of(url, self.options.schemes) for url in urls.gather(at))
-        found = text_frame(keys, "key", "reason")
+        keys_and_reasons = text_frame(keys, "key", "reason")
         frame = frame.with_columns(
-            put(frame.get_column(name), at, found.get_column(name)) for name in found.columns
+            put(frame.get_column(name), at, keys_and_reasons.get_column(name))
+            for name in keys_and_reasons.columns
         )
         url = pl.when(pl.col("reason").is_null()).then("url").alias("url")
         reason = pl.when("long").then(pl.lit("url_too_long")).otherwise("reason")
@@ -284,9 +291,11 @@ def _key_starts(sites: pl.DataFrame, schemes: tuple[str, ...]) -> pl.DataFrame:
     tried = sites.select(
         pl.col("start").is_null() & scheme.is_in(web) & ~site.str.contains(r"[A-Z@%\\]")
     ).to_series().fill_null(False)  # fmt: skip
-    found = [_key_start(*row) for row in sites.filter(tried).select("scheme", "site").iter_rows()]
-    found_keys = pl.Series(found, dtype=pl.String)
-    return sites.with_columns(put(sites.get_column("start"), tried.arg_true(), found_keys))
+    key_starts = [
+        _key_start(*row) for row in sites.filter(tried).select("scheme", "site").iter_rows()
+    ]
+    values = pl.Series(key_starts, dtype=pl.String)
+    return sites.with_columns(put(sites.get_column("start"), tried.arg_true(), values))
 
 
 def _key_start(scheme: str, site: str) -> str | None:

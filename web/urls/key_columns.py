@@ -19,8 +19,8 @@ def from_keys(keys: pl.Series) -> pl.Series:
     sites = split.select("site").unique().drop_nulls()
     urls = [from_key(f"{site}/")[:-1] for site in sites.get_column("site")]
     sites = sites.with_columns(start=pl.Series(urls, dtype=pl.String))
-    found = split.join(sites, on="site", how="left", maintain_order="left")
-    return found.select(url=pl.col("start") + pl.col("rest")).get_column("url")
+    joined_keys = split.join(sites, on="site", how="left", maintain_order="left")
+    return joined_keys.select(url=pl.col("start") + pl.col("rest")).get_column("url")
 
 
 def domain_keys(hosts: pl.Series) -> pl.Series:

@@ -58,10 +58,10 @@ def _can_resolve(host: str) -> bool:
 
 
 def _escape(text: str) -> str:
-    return _TO_ESCAPE.sub(_escaped, text)
+    return _TO_ESCAPE.sub(_normal_spelling, text)
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _normal_spelling(match: re.Match[str]) -> str:
     if match[1] is None:
         return "".join(f"%{byte:02X}" for byte in match[0].encode())
     char = chr(int(match[1], 16))

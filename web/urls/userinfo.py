@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import ada_url
 
-from .escaped_bytes import url_of_bytes
+from .percent import url_of_bytes
 from .row_keys import parse_url
 
 # Characters that neither a host nor a user before it has.
@@ -61,14 +61,14 @@ def mask_users(text: str) -> str:
     slashes, after_scheme = 0, False
     for at in range(0, len(words), 2):
         if at:
-            before, ends = words[at - 2], words[at - 1]
-            some = len(ends) - len(ends.rstrip(_SLASHES))
-            if some < len(ends):
-                slashes, after_scheme = some, False
-            elif before:
-                slashes, after_scheme = some, bool(_SCHEME_AT_END.search(before[-6:]))
+            previous_word, ends = words[at - 2], words[at - 1]
+            end_slashes = len(ends) - len(ends.rstrip(_SLASHES))
+            if end_slashes < len(ends):
+                slashes, after_scheme = end_slashes, False
+            elif previous_word:
+                slashes, after_scheme = end_slashes, bool(_SCHEME_AT_END.search(previous_word[-6:]))
             else:  # the whole word was removed
-                slashes += some
+                slashes += end_slashes
         words[at] = _without_user(words[at], slashes >= 2 or after_scheme)
     return "".join(words)
 
@@ -96,10 +96,10 @@ def mask_headers(fields: Iterable[tuple[str, str]], url: str) -> list[tuple[str,
     >>> mask_headers([("Location", "ht\\ttp://me:secret@foo.com"), ("Age", "1")], "http://bar.com/")
     [('Location', 'http://foo.com/'), ('Age', '1')]
     """
-    return [(name, _masked(name.lower(), value, url)) for name, value in fields]
+    return [(name, _mask_header(name.lower(), value, url)) for name, value in fields]
 
 
-def _masked(name: str, value: str, url: str) -> str:
+def _mask_header(name: str, value: str, url: str) -> str:
     if "@" not in value or name in _VERBATIM:
         return value
     if name not in _TARGETS:

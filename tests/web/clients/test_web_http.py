@@ -10,7 +10,7 @@ from one_request import URL, ask
 from web_servers import connect_to, reply, serve
 
 from nutbeam.io.batches.page_writer import page_row
-from nutbeam.web.clients.requests_adapter import GuardedAdapter
+from nutbeam.web.clients.requests_client import GuardedAdapter
 from nutbeam.web.engine.tasks import Result, Task
 from nutbeam.web.exchange.status import classify
 from nutbeam.web.network.dialer import Dialer, split_url
@@ -88,7 +88,7 @@ def test_a_fresh_connection_is_new_even_if_another_thread_has_just_put_one_there
 
 
 def test_idle_connections_are_bounded(monkeypatch):
-    monkeypatch.setattr("nutbeam.web.network.idle_connections._MAX_IDLE", 10)
+    monkeypatch.setattr("nutbeam.web.network.transport._MAX_IDLE", 10)
     with serve(lambda path, connection: reply(b"x")) as server:
         client = Client(HttpOptions(connect_to=connect_to(server.port)))
         for number in range(30):

@@ -8,8 +8,7 @@ from slow_patterns import SLOW, STALLS
 
 from nutbeam.web.filters.affixes import PrefixFilter
 from nutbeam.web.filters.filter_chain import FilterChain
-from nutbeam.web.filters.inline_patterns import exclude_filter, include_filter
-from nutbeam.web.filters.regex_filter import RegexFilter
+from nutbeam.web.filters.regex_filter import RegexFilter, exclude_filter, include_filter
 from nutbeam.web.rules import url_rules as rules_module
 
 SHIPPED = pathlib.Path(rules_module.__file__).with_name("regex-urlfilter.txt").read_text()

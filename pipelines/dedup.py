@@ -39,9 +39,9 @@ from ..policy.dedup.duplicates import (
     near_duplicates_of,
     near_signatures,
     order_by,
-    questioned,
     returning,
     signature_rows,
+    signatures_to_compare,
     simhashes,
 )
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
@@ -92,7 +92,7 @@ class Probed:
         """Returns the signatures and duplicates that the batches make dedup check."""
         table = self.operation.table
         scanned = scan([table / path for path in self.outcome or ()], OUTCOME).select(COMPARED)
-        return questioned(collect(scanned))
+        return signatures_to_compare(collect(scanned))
 
     def rows(self, wanted: pl.Expr, columns: tuple[str, ...] = OF_STATE) -> pl.DataFrame:
         """Returns the wanted rows of the tablet."""

@@ -27,7 +27,7 @@ from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation, committed, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
-from ..policy.choosing.left_out import DUE, LEFT_OUT, tallied
+from ..policy.choosing.left_out import DUE, LEFT_OUT, tally_choices
 from ..policy.choosing.selection import GenerateOptions, queue_names
 from ..policy.choosing.threshold import Summary, Threshold, summarize, threshold
 from ..policy.components.schema import FETCHLIST, conform, to_frame
@@ -129,7 +129,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     committed = (operations, fetchlists, *counts) | Commit(
         reads=("state", "blocklist", "batches"),
         opens=functools.partial(_open_batch, options=options),
-        tally=tallied,
+        tally=tally_choices,
         options=recorded(options),
         whole=("Tablets",),
     )

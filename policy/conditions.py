@@ -49,11 +49,11 @@ def wanted_rows(
     ValueError: --expr: unknown name 'scor'; did you mean 'score'? at character 1 of the \
 expression: 'scor > 1'
     """
-    return _compiled(text, Columns(columns), now) if text.strip() else None
+    return _compile_condition(text, Columns(columns), now) if text.strip() else None
 
 
 @functools.lru_cache(maxsize=16)
-def _compiled(text: str, columns: Columns, now: int) -> Expression:
+def _compile_condition(text: str, columns: Columns, now: int) -> Expression:
     try:
         return condition(text, fields_of(columns), now)
     except ExpressionError as error:

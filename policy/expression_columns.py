@@ -29,17 +29,17 @@ def fields_of(columns: Iterable[Column]) -> dict[str, Field]:
     >>> list(fields)
     ['url', 'host', 'key', 'status', 'score']
     """
-    known = list(columns)
-    names = {column.name for column in known}
+    all_columns = list(columns)
+    names = {column.name for column in all_columns}
     fields = {}
     if "key" in names:
-        made = {URL_COLUMN: from_keys, HOST_COLUMN: _hosts}
-        for column, function in made.items():
+        derived = {URL_COLUMN: from_keys, HOST_COLUMN: _hosts}
+        for column, function in derived.items():
             if column.name not in names:
                 expr = pl.col("key").map_batches(function, return_dtype=pl.String)
                 value = Value(expr, Type.TEXT)
                 fields[column.name] = Field(column.name, value, ("key",), column.meaning)
-    for column in known:
+    for column in all_columns:
         value_or_none = _value(column)
         if value_or_none is not None:
             fields[column.name] = Field(column.name, value_or_none, (column.name,), column.meaning)

@@ -15,7 +15,7 @@ from ..web.base.options import option
 from ..web.rules.url_rules import host_keys
 from .components.blocklist import REASON as PURGED
 from .components.blocklist import Blocklist
-from .components.schema import HOSTS, STATE, TEXT, Status, conformed
+from .components.schema import HOSTS, STATE, TEXT, Status, conform_frame
 from .rule_counts import by_rule
 from .scope import TargetOptions
 from .scoring.orphan import is_orphan, without_link
@@ -93,11 +93,11 @@ def filter_rows(
         reasons.append(reason_if(pl.lit(blocklist.blocks(judged.get_column("key"))), PURGED))
     if options is not None:
         reasons += _too_old(now, options)
-    found = rows.select("key", target=judged.get_column("key"), reason=pl.coalesce(reasons))
+    verdicts = rows.select("key", target=judged.get_column("key"), reason=pl.coalesce(reasons))
     counts = Counter(by_rule(judged)) + Counter({"rows": len(rows)})
-    dropped = found.get_column("reason").drop_nulls().value_counts()
+    dropped = verdicts.get_column("reason").drop_nulls().value_counts()
     counts.update({f"{family}/{reason}": number for reason, number in dropped.iter_rows()})
-    leaving = found.filter(pl.col("reason").is_not_null() | (pl.col("key") != pl.col("target")))
+    leaving = verdicts.filter(pl.col("reason").is_not_null() | (pl.col("key") != pl.col("target")))
     return leaving, dict(counts)
 
 
@@ -146,7 +146,7 @@ def arrivals(rows: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
     moving = leaving.filter(pl.col("reason").is_null()).select("key", "target")
     moved = rows.join(moving, on="key", maintain_order="left")
     moved = moved.rename({"key": "origin", "target": "key"})
-    return conformed(moved, REKEYED)
+    return conform_frame(moved, REKEYED)
 
 
 def kept_pages(rows: pl.DataFrame) -> pl.DataFrame:
@@ -178,7 +178,7 @@ def hosts_of_seeds(arrived: pl.DataFrame) -> pl.DataFrame:
     here, there = (host_keys(seeds.get_column(name)) for name in ("origin", "key"))
     new = there.filter((here != there) & (there != "")).unique()
     frame = pl.DataFrame({"key": new.sort()}).with_columns(seed=pl.lit(True))
-    return conformed(frame, HOSTS)
+    return conform_frame(frame, HOSTS)
 
 
 def rekey_rows(
@@ -206,25 +206,25 @@ def rekey_rows(
     questioned = pl.col("questioned").fill_null(False)
     in_question = pl.col("key").is_in(changes.filter(questioned).get_column("key").implode())
     stayed = rows.filter(~pl.col("key").is_in(gone.implode()))
-    left = stayed.with_columns(duplicate_of=pl.when(~in_question).then("duplicate_of"))
+    staying = stayed.with_columns(duplicate_of=pl.when(~in_question).then("duplicate_of"))
     arrived = changes.filter(~leaves & ~questioned).drop("gone", "questioned")
     if arrived.is_empty():
-        return left, {}
+        return staying, {}
     met = pl.col("key").is_in(arrived.get_column("key").implode())
     resident = stayed.filter(met).with_columns(origin=pl.lit(None, pl.String))
     together = pl.concat([resident, arrived.select(resident.columns)])
-    united = _united(together, now).with_columns(
+    united = _unite_by_key(together, now).with_columns(
         # A duplicate that has moved, or whose page leaves, is compared again.
         duplicate_of=pl.when(~in_question & pl.col("unmoved")).then("duplicate_of")
     )
     merged = len(together) - len(united)
     due = int(united.get_column("bare").sum())
     counts = {"moved": len(arrived), "merged": merged, "due_again": due}
-    everything = pl.concat([left.filter(~met), united.select(left.columns)]).sort("key")
+    everything = pl.concat([staying.filter(~met), united.select(staying.columns)]).sort("key")
     return everything, {name: number for name, number in counts.items() if number}
 
 
-def _united(rows: pl.DataFrame, now: int) -> pl.DataFrame:
+def _unite_by_key(rows: pl.DataFrame, now: int) -> pl.DataFrame:
     """Returns one row of each key, with ``bare``: whether it was fetched, and its body is lost.
 
     Args:
@@ -239,11 +239,11 @@ def _united(rows: pl.DataFrame, now: int) -> pl.DataFrame:
         ["key", "last_fetch_time", "fetch_time", "stayed", "origin"],
         descending=[False, False, False, False, True],
     )
-    kept = [name for name in rows.columns if name not in _OF_ALL]
+    newest_columns = [name for name in rows.columns if name not in _OF_ALL]
     is_duplicate = pl.col("status").last() == int(Status.DB_DUPLICATE)
     itself = is_duplicate & (pl.col("was") == pl.col("duplicate_of").last()).any()
     united = ordered.group_by("key", maintain_order=True).agg(
-        pl.col(*kept, "has_body").last(),
+        pl.col(*newest_columns, "has_body").last(),
         pl.col("distance").min(),
         pl.col("last_inlink_day").max(),
         pl.col(_OF_BODY).filter("stayed").first(),
@@ -260,10 +260,10 @@ def _united(rows: pl.DataFrame, now: int) -> pl.DataFrame:
         status=pl.when("itself").then(int(Status.DB_FETCHED)).otherwise("status").cast(pl.UInt8),
         duplicate_of=pl.when(~pl.col("itself")).then("duplicate_of"),
     )
-    return _overlaid(united)
+    return _overlay_maps(united)
 
 
-def _overlaid(rows: pl.DataFrame) -> pl.DataFrame:
+def _overlay_maps(rows: pl.DataFrame) -> pl.DataFrame:
     """Sets the metadata of each row to its ``maps``, oldest first, each laid over those before."""
     number = pl.col("maps").list.len()
     one = rows.with_columns(metadata=pl.col("maps").list.last())
@@ -272,8 +272,8 @@ def _overlaid(rows: pl.DataFrame) -> pl.DataFrame:
         return one
     overlaid = [_overlay(maps) for maps in several.get_column("maps").to_list()]
     metadata = one.get_column("metadata").to_list()
-    for at, found in zip(several.get_column("at"), overlaid, strict=True):
-        metadata[at] = found
+    for at, merged in zip(several.get_column("at"), overlaid, strict=True):
+        metadata[at] = merged
     return one.with_columns(pl.Series("metadata", metadata, dtype=rows.schema["metadata"]))
 
 

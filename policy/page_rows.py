@@ -26,25 +26,25 @@ class PageChoice:
         columns: Columns of the view ``pages``.
         statuses: Statuses of their URLs.
         since: Earliest fetch of their bodies, ms; None is any.
-        known: Batches whose pages the reader has already.
+        held_batches: Batches whose pages the reader has already.
     """
 
     columns: Columns = PAGE_COLUMNS
     statuses: tuple[int, ...] = LIVING
     since: int | None = None
-    known: Collection[str] = ()
+    held_batches: Collection[str] = ()
 
     @property
     def state_columns(self) -> list[str]:
         """Columns to read from the state."""
-        wanted = self.named(*_OF_STATE)
+        wanted = self.wanted_among(*_OF_STATE)
         places = ["document", "page"] if self.body_columns else ["document"]
         return list(dict.fromkeys(["key", *places, *wanted]))
 
     @property
     def body_columns(self) -> list[str]:
         """Columns to read from the files of bodies."""
-        return self.named(*_OF_BODIES)
+        return self.wanted_among(*_OF_BODIES)
 
     @property
     def document_columns(self) -> list[str]:
@@ -54,17 +54,17 @@ class PageChoice:
         stored = ["outlinks" if name == "links" else name for name in names]
         return list(dict.fromkeys(["key", "part_of", "fetch_time", *stored]))
 
-    def named(self, *some: str) -> list[str]:
+    def wanted_among(self, *names: str) -> list[str]:
         """Returns which of some columns are wanted."""
-        return [column.name for column in self.columns if column.name in some]
+        return [column.name for column in self.columns if column.name in names]
 
     def in_state(self, state: pl.LazyFrame) -> pl.LazyFrame:
         """Keeps the rows of the state that may be of wanted pages."""
         rows = state.filter(
             pl.col("document").is_not_null() & pl.col("status").is_in(list(self.statuses))
         )
-        if self.known:
-            rows = rows.filter(~pl.col("batch_id").is_in(list(self.known)).fill_null(False))
+        if self.held_batches:
+            rows = rows.filter(~pl.col("batch_id").is_in(list(self.held_batches)).fill_null(False))
         if self.since is None:
             return rows
         # The last fetch is that of the body, or a later one; a part of a page may have none.
@@ -80,15 +80,15 @@ def page_rows(choice: PageChoice, rows: pl.DataFrame, documents: pl.DataFrame) -
         documents: Rows of the file, with ``choice.document_columns``. Of several rows of a key
             that of the page itself counts, or else the first.
     """
-    found = unique_documents(documents)
+    pages = unique_documents(documents)
     if choice.since is not None:
-        found = found.filter(pl.col("fetch_time") >= choice.since)
+        pages = pages.filter(pl.col("fetch_time") >= choice.since)
     # The fetch time of a document is when it was fetched, that of the state when it is due.
-    found = found.drop("fetch_time").join(rows, on="key", how="inner", maintain_order="left")
-    if choice.named("links"):
-        found = found.with_columns(with_urls(found.get_column("outlinks")).alias("links"))
+    pages = pages.drop("fetch_time").join(rows, on="key", how="inner", maintain_order="left")
+    if choice.wanted_among("links"):
+        pages = pages.with_columns(with_urls(pages.get_column("outlinks")).alias("links"))
     columns = [*choice.state_columns, *(column.name for column in choice.columns)]
-    return found.select([name for name in dict.fromkeys(columns) if name in found.columns])
+    return pages.select([name for name in dict.fromkeys(columns) if name in pages.columns])
 
 
 def with_urls(links: pl.Series) -> pl.Series:
@@ -106,4 +106,4 @@ def page_columns(names: Collection[str]) -> Columns:
     Raises:
         ValueError: There is no such column; the message quotes it.
     """
-    return views()["pages"].columns.chosen(*names) if names else PAGE_COLUMNS
+    return views()["pages"].columns.pick_named(*names) if names else PAGE_COLUMNS

@@ -46,15 +46,15 @@ class Parts:
         keys = [row["key"] for row, _, _ in self._parts]
         sources = pl.Series("source", keys, dtype=pl.String)
         links = sources.to_frame().with_columns(urls.alias("url"))
-        found = judge(links, "outlink", options, seeds)
-        foreign = host_keys(found.get_column("key")) != host_keys(sources)
+        targets = judge(links, "outlink", options, seeds)
+        foreign = host_keys(targets.get_column("key")) != host_keys(sources)
         repeated = pl.col("key").is_not_null() & ~pl.col("key").is_first_distinct()
         reason = pl.coalesce(
             reason_if((pl.col("reason") == "out_of_scope").fill_null(foreign), "foreign_part"),
             "part_" + pl.col("reason"),
             reason_if(repeated, "part_repeated"),
         )
-        judged = found.select("key", reason=reason)
+        judged = targets.select("key", reason=reason)
         records = []
         for (row, url, part), (key, reason) in zip(self._parts, judged.iter_rows(), strict=True):
             if reason is None:

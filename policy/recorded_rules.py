@@ -54,26 +54,26 @@ def recorded_rules(options: Any) -> dict[str, Any] | None:
     if not isinstance(options, TargetOptions):
         return None
     default = dict.fromkeys(name for name in _DEFAULTS if hasattr(options, name))
-    found = recorded_options(options, *_RULES)
-    return default | {name: value for name, value in found.items() if name in _DEFAULTS}
+    recorded = recorded_options(options, *_RULES)
+    return default | {name: value for name, value in recorded.items() if name in _DEFAULTS}
 
 
-def following_rules(before: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
+def following_rules(previous: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the rules that a snapshot records.
 
     Args:
-        before: Those of the snapshot before it.
+        previous: Those of the snapshot before it.
         rules: ``recorded_rules`` of the job; rules that it does not have stay.
 
     >>> following_rules({"depth": 2, "scope": "host"}, {"scope": None, "exclude": ["x"]})
     {'depth': 2, 'exclude': ['x']}
     """
-    both = {**before, **(rules or {})}
-    return {name: value for name, value in both.items() if value is not None}
+    merged = {**previous, **(rules or {})}
+    return {name: value for name, value in merged.items() if value is not None}
 
 
 def missing_rules(
-    before: Mapping[str, Any], options: Any, given: Collection[str]
+    previous: Mapping[str, Any], options: Any, set_options: Collection[str]
 ) -> tuple[list[str], list[str]]:
     """Returns the rules of the job before that a job lacks, and the words that drop them on purpose.
 
@@ -81,10 +81,10 @@ def missing_rules(
     missing.
 
     Args:
-        before: The rules that the table records.
+        previous: The rules that the table records.
         options: Options of the job.
-        given: Names of the options that have a value from the command line, the environment or a
-            file.
+        set_options: Names of the options that have a value from the command line, the environment
+            or a file.
 
     >>> missing_rules({"scope": "host", "exclude": ["/a"], "depth": 2}, TargetOptions(), {"depth"})
     (['--scope host', '--exclude /a'], ['--scope domain', "--exclude ''"])
@@ -93,8 +93,8 @@ def missing_rules(
         return [], []
     lost = {
         name: value
-        for name, value in before.items()
-        if name in _DEFAULTS and hasattr(options, name) and name not in given
+        for name, value in previous.items()
+        if name in _DEFAULTS and hasattr(options, name) and name not in set_options
     }
     return list(option_words(lost)), [_dropping(name) for name in lost]
 

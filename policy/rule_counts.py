@@ -46,7 +46,7 @@ def by_rule(judged: pl.DataFrame) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for reason, by, number in refused.group_by("reason", "by").len().iter_rows():
         counts[_name(reason, by)] += number
-    return capped(counts)
+    return cap_rule_counts(counts)
 
 
 def rules_by_row(judged: pl.DataFrame) -> dict[int, str]:
@@ -61,12 +61,12 @@ def _name(reason: str, by: str) -> str:
     return f"{reason}/{pathlib.PurePath(by).name}"
 
 
-def capped(counts: Mapping[str, int]) -> dict[str, int]:
+def cap_rule_counts(counts: Mapping[str, int]) -> dict[str, int]:
     """Returns counts with a sum for all rules except the ``MOST_RULES`` most frequent ones.
 
     The same limit applies to content types without a parser.
 
-    >>> capped({"dropped/filtered": 9, "filtered/a.txt:3": 9})
+    >>> cap_rule_counts({"dropped/filtered": 9, "filtered/a.txt:3": 9})
     {'dropped/filtered': 9, 'filtered/a.txt:3': 9}
     """
     rules = [name for name in counts if is_of_rule(name)]

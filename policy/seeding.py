@@ -5,7 +5,7 @@ import dataclasses
 import polars as pl
 
 from ..web.base.options import option
-from .components.schema import STATE, Status, conformed
+from .components.schema import STATE, Status, conform_frame
 from .schedules.schedule import ScheduleOptions
 from .scoring.metadata import overlaid
 from .scoring.scoring_options import ScoringOptions
@@ -69,19 +69,19 @@ def inject_seeds(
     """
     last = seeds.sort("order", maintain_order=True).unique("key", keep="last")
     is_known = last.get_column("key").is_in(rows.get_column("key").implode())
-    known = last.filter(is_known)
+    repeated = last.filter(is_known)
     fresh = last if options.overwrite_known else last.filter(~is_known)
     created = scorings.injected(_new_rows(fresh, now, options))
-    kept = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
-    if len(known):
-        is_seed = pl.col("key").is_in(known.get_column("key").implode())
-        seen = kept.filter(is_seed)
+    old_rows = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
+    if len(repeated):
+        is_seed = pl.col("key").is_in(repeated.get_column("key").implode())
+        seen = old_rows.filter(is_seed)
         if options.update_known:
-            seen = scorings.renewed(_renew(seen, known))
+            seen = scorings.renewed(_renew(seen, repeated))
         seen = seen.with_columns(distance=pl.lit(0, pl.Int32))
-        kept = pl.concat([kept.filter(~is_seed), seen])
-    merged = pl.concat([kept, created]).sort("key")
-    counts = {"injected": len(last), "known": len(known), "added": len(last) - len(known)}
+        old_rows = pl.concat([old_rows.filter(~is_seed), seen])
+    merged = pl.concat([old_rows, created]).sort("key")
+    counts = {"injected": len(last), "known": len(repeated), "added": len(last) - len(repeated)}
     counts["duplicate_lines"] = len(seeds) - len(last)
     return merged, {name: number for name, number in counts.items() if number}
 
@@ -95,12 +95,14 @@ def _new_rows(seeds: pl.DataFrame, now: int, options: SeedOptions) -> pl.DataFra
         score=pl.col("score").fill_null(options.injected_score),
         distance=pl.lit(0, pl.Int32),
     )
-    return conformed(frame, STATE)
+    return conform_frame(frame, STATE)
 
 
 def _renew(rows: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
-    given = seeds.drop("order").rename(lambda name: name if name == "key" else f"seed.{name}")
-    renewed = rows.join(given, on="key", how="left", maintain_order="left").with_columns(
+    seed_columns = seeds.drop("order").rename(
+        lambda name: name if name == "key" else f"seed.{name}"
+    )
+    renewed = rows.join(seed_columns, on="key", how="left", maintain_order="left").with_columns(
         # What a line sets counts, also if it equals the default (in Nutch it does not).
         score=pl.coalesce("seed.score", "score"),
         fetch_interval=pl.coalesce("seed.fetch_interval", "fetch_interval"),

@@ -118,9 +118,9 @@ def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
     """
     rows = keys.alias("key").to_frame().with_row_index("at").drop_nulls()
     reasons = nulls(len(keys)).alias("reason")
-    for found in (_crowded_queries(rows, options), _looping_paths(rows, options)):
-        if found is not None and len(found):
-            reasons = reasons.scatter(found.get_column("at"), found.get_column("reason"))
+    for suspects in (_crowded_queries(rows, options), _looping_paths(rows, options)):
+        if suspects is not None and len(suspects):
+            reasons = reasons.scatter(suspects.get_column("at"), suspects.get_column("reason"))
     return reasons
 
 
@@ -162,7 +162,7 @@ def within_budget(
     new: pl.DataFrame,
     events: pl.DataFrame,
     options: BudgetOptions,
-    known: Mapping[str, int] | None = None,
+    host_sizes: Mapping[str, int] | None = None,
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the new URLs that the budgets allow, and the counts of the others by reason.
 
@@ -172,11 +172,11 @@ def within_budget(
         new: URLs that the table does not have: ``key``, ``inlink_score``.
         events: Fetched pages: ``key``, ``signature``, ``fetch_time``.
         options: The budgets.
-        known: Number of URLs that large hosts (reversed) have already; 0 for other hosts.
+        host_sizes: Number of URLs that large hosts (reversed) have already; 0 for other hosts.
     """
-    known = known or {}
+    host_sizes = host_sizes or {}
     repeating = _repeating_hosts(events, options.max_same_pages)
-    most_known = max(known.values(), default=0)
+    most_known = max(host_sizes.values(), default=0)
     limits = (options.max_per_host, options.max_new_per_host, options.max_new_queries,
               options.max_new_hosts_per_domain)  # fmt: skip
     crowded = any(0 <= most < len(new) + most_known for most in limits)
@@ -189,20 +189,20 @@ def within_budget(
     # cannot drop anything is skipped: most updates have no host with a trap.
     tests: list[tuple[str, int, int, Callable[[pl.DataFrame, pl.Series, int], pl.Series]]] = [
         ("same_pages", 0, len(repeating), lambda _, at, most: ~at.is_in(repeating.implode())),
-        ("host_total", options.max_per_host, largest + most_known, _best_in_all(known)),
+        ("host_total", options.max_per_host, largest + most_known, _best_in_all(host_sizes)),
         ("path_budget", options.max_new_queries, largest, _best_of_paths),
         ("host_budget", options.max_new_per_host, largest, _best),
         ("domain_budget", options.max_new_hosts_per_domain, len(sizes), _best_hosts),
     ]
     counts: dict[str, int] = {}
     for reason, limit, size, test in tests:
-        if 0 <= limit < size and not (kept := test(new, hosts, limit)).all():
-            counts[f"dropped/{reason}"] = int((~kept).sum())
-            new, hosts = new.filter(kept), hosts.filter(kept)
+        if 0 <= limit < size and not (allowed := test(new, hosts, limit)).all():
+            counts[f"dropped/{reason}"] = int((~allowed).sum())
+            new, hosts = new.filter(allowed), hosts.filter(allowed)
     return new, counts
 
 
-def _all(rows: pl.DataFrame) -> pl.Series:
+def _keep_all(rows: pl.DataFrame) -> pl.Series:
     return ~falses(len(rows))
 
 
@@ -211,23 +211,25 @@ def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
     sizes = groups.alias("group").drop_nulls().value_counts()
     crowds = sizes.filter(pl.col("count") > most).get_column("group")
     if not len(crowds):
-        return _all(rows)
+        return _keep_all(rows)
     numbered = rows.select("key", "inlink_score", group=groups).with_row_index("at")
     crowded = numbered.filter(pl.col("group").is_in(crowds.implode()))
     order = crowded.sort("inlink_score", "key", descending=[True, False], nulls_last=True)
     beyond = order.filter(number_in("group") >= most).get_column("at")
-    return _all(rows).scatter(beyond, False)
+    return _keep_all(rows).scatter(beyond, False)
 
 
-def _best_in_all(known: Mapping[str, int]) -> Callable[[pl.DataFrame, pl.Series, int], pl.Series]:
+def _best_in_all(
+    host_sizes: Mapping[str, int],
+) -> Callable[[pl.DataFrame, pl.Series, int], pl.Series]:
     """Returns ``_best`` for limits that also count the URLs that hosts have already."""
 
     def best(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
-        kept = _best(rows, hosts, most)
-        for host, rows_known in known.items():
+        best_mask = _best(rows, hosts, most)
+        for host, rows_known in host_sizes.items():
             at = (hosts == host).arg_true()
-            kept = kept.scatter(at, _best(rows[at], hosts[at], max(0, most - rows_known)))
-        return kept
+            best_mask = best_mask.scatter(at, _best(rows[at], hosts[at], max(0, most - rows_known)))
+        return best_mask
 
     return best
 
@@ -238,7 +240,7 @@ def _best_of_paths(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series
     at = place.is_not_null().arg_true()
     queries = rows[at]
     paths = queries.get_column("key").str.slice(0, place.drop_nulls())
-    return _all(rows).scatter(at, _best(queries, paths, most))
+    return _keep_all(rows).scatter(at, _best(queries, paths, most))
 
 
 def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
@@ -249,7 +251,7 @@ def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
     labels = names.str.extract(r"^([^.]*[.][^.]*)").alias("label")
     crowds = labels.drop_nulls().value_counts().filter(pl.col("count") > most).get_column("label")
     if not len(crowds):
-        return _all(rows)
+        return _keep_all(rows)
     names = names.filter(labels.is_in(crowds.implode()))
     domains = pl.Series([registered_domain(from_host_key(name)) for name in names])
     at = hosts.is_in(names.implode()).arg_true()

@@ -79,8 +79,8 @@ class ApplyChanges(Displayed):
         operations, *changes = inputs
         # Each collection by itself, where it is made: what Flatten returns would be copied for it.
         samples = [
-            some | f"Sample{at}" >> beam.Map(_sample).with_output_types(tuple[str, Sample])
-            for at, some in enumerate(changes)
+            collection | f"Sample{at}" >> beam.Map(_sample).with_output_types(tuple[str, Sample])
+            for at, collection in enumerate(changes)
         ]
         plans = (
             # One small group: samples of the keys.
@@ -122,8 +122,8 @@ def _plan(grouped: tuple[int, Iterable[Any]]) -> Plan:
         samples[name].append(sample)
         rows += round(sample.rows_per_key * len(sample.keys))
     ranges = {
-        name: tuple(plan_ranges(tablets(operation.files(name)), some))
-        for name, some in samples.items()
+        name: tuple(plan_ranges(tablets(operation.files(name)), component_samples))
+        for name, component_samples in samples.items()
     }
     return Plan(operation, ranges, rows)
 
@@ -172,13 +172,13 @@ def _resolve(
     how = Resolution(name, part, resolver, places, operation.snapshot + 1)
     with operation.reading():
         yield from (
-            [_tried(operation, how, changes)] if trial else operation.table.resolve(how, changes)
+            [_count(operation, how, changes)] if trial else operation.table.resolve(how, changes)
         )
     yield Written(done={RESOLVE: len(changes)})
 
 
-def _tried(operation: Operation, how: Resolution, changes: pl.DataFrame) -> Written:
+def _count(operation: Operation, how: Resolution, changes: pl.DataFrame) -> Written:
     """Returns the counts of a resolver; writes nothing."""
-    known = [how.range.base] if how.range.base is not None else []
-    old = operation.table.find(how.component, known, changes.get_column("key"))
+    base_tablets = [how.range.base] if how.range.base is not None else []
+    old = operation.table.find(how.component, base_tablets, changes.get_column("key"))
     return Written(counts=how.resolver(old.sort("key"), changes).counts)

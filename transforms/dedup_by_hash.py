@@ -56,9 +56,9 @@ class DedupByHash(Displayed):
         if isinstance(self.partitions, int) and self.partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {self.partitions}")
 
-    def expand(self, given: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[Any]) -> Any:
         needed = {"hash": [self.hash], "order_by": self.order_by}
-        return through_chunks(given, self._divide, "DedupByHash", needed)
+        return through_chunks(elements, self._divide, "DedupByHash", needed)
 
     def _divide(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         order = (self.hash, self.order_by, self.descending)
@@ -93,33 +93,33 @@ def dedup_by_hash(
 
 def _divide_chunk(chunk: Chunk, *order: Any) -> Iterator[Any]:
     check_chunk(chunk, {"hash": [order[0]], "order_by": order[1]}, "DedupByHash")
-    yield from _tagged(to_frame(chunk), chunk.schema, *order)
+    yield from _tag_duplicates(to_frame(chunk), chunk.schema, *order)
 
 
 def _divide_all(grouped: tuple[int, Iterable[Chunk]], *order: Any) -> Iterator[Any]:
     best: list[pl.DataFrame] = []
-    some: list[pl.DataFrame] = []
+    waiting: list[pl.DataFrame] = []
     schema: pa.Schema | None = None
     for chunk in grouped[1]:
         schema = chunk.schema if schema is None else schema
-        some.append(to_frame(chunk))
+        waiting.append(to_frame(chunk))
         # Several chunks at a time, because each step sorts the best rows again.
-        if _rows(some) > max(MAX_ROWS, _rows(best)):
-            kept, lost = dedup_by_hash(pl.concat([*best, *some]), *order)
-            yield from _duplicates(lost, schema)
-            best, some = [kept], []
-    if best or some:
-        yield from _tagged(pl.concat([*best, *some]), schema, *order)
+        if _rows(waiting) > max(MAX_ROWS, _rows(best)):
+            better, duplicates = dedup_by_hash(pl.concat([*best, *waiting]), *order)
+            yield from _duplicates(duplicates, schema)
+            best, waiting = [better], []
+    if best or waiting:
+        yield from _tag_duplicates(pl.concat([*best, *waiting]), schema, *order)
 
 
 def _rows(frames: list[pl.DataFrame]) -> int:
     return sum(len(frame) for frame in frames)
 
 
-def _tagged(frame: pl.DataFrame, schema: pa.Schema, *order: Any) -> Iterator[Any]:
-    kept, lost = dedup_by_hash(frame, *order)
-    yield from to_chunks(kept, schema)
-    yield from _duplicates(lost, schema)
+def _tag_duplicates(frame: pl.DataFrame, schema: pa.Schema, *order: Any) -> Iterator[Any]:
+    best, duplicates = dedup_by_hash(frame, *order)
+    yield from to_chunks(best, schema)
+    yield from _duplicates(duplicates, schema)
 
 
 def _duplicates(lost: pl.DataFrame, schema: pa.Schema) -> Iterator[Any]:

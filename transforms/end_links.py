@@ -28,10 +28,14 @@ class EndLinks(beam.PTransform):
     def expand(self, inputs: Any) -> beam.PCollection[tuple[str, Chunk]]:
         operations, pages = inputs
         operation = beam.pvalue.AsSingleton(operations)
-        return pages | "Ended" >> ForEachDocument(_ended, (operation,), tuple[str, Chunk])
+        return pages | "Ended" >> ForEachDocument(
+            _tombstone_chunks, (operation,), tuple[str, Chunk]
+        )
 
 
-def _ended(file: str, pages: pl.DataFrame, operation: Operation) -> Iterator[tuple[str, Chunk]]:
+def _tombstone_chunks(
+    file: str, pages: pl.DataFrame, operation: Operation
+) -> Iterator[tuple[str, Chunk]]:
     times = pages.select("key", time=pl.lit(operation.now, pl.Int64))
     for documents in documents_in(operation, file, pages.get_column("key")):
         yield from named_chunks(LINKS_COMPONENT, tombstones_of(documents, times))

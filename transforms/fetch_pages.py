@@ -39,7 +39,7 @@ from .fetching import (
 )
 from .for_each import ForEach
 from .partition import GroupByHost
-from .wiring.display import Displayed, displayed
+from .wiring.display import Displayed, display_fields
 from .wiring.keywords import options_from, with_keywords
 from .wiring.metrics import Throttling, count
 
@@ -112,9 +112,9 @@ class FetchPages(beam.PTransform):
         # Identifies this transform among others in one process; the same in all retries.
         self._id = uuid.uuid4().hex
 
-    def expand(self, given: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[Any]) -> Any:
         outputs = {PAGES_OUTPUT: FetchedPage, self.dead_letters: DeadLetter}
-        return through_chunks(given, self._fetch, "FetchPages", _NEEDED, outputs)
+        return through_chunks(elements, self._fetch, "FetchPages", _NEEDED, outputs)
 
     def _fetch(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         admit = beam.FlatMap(_admit, self.options.schemes).with_output_types(Chunk)
@@ -134,7 +134,7 @@ class FetchPages(beam.PTransform):
         }
 
     def display_data(self) -> dict[str, Any]:
-        return {**displayed(self.options), "partitions": self.partitions}
+        return {**display_fields(self.options), "partitions": self.partitions}
 
 
 @dataclasses.dataclass
@@ -194,9 +194,9 @@ def error_output(error_handling: Any, main: str) -> str:
         return DEAD_LETTERS_OUTPUT
     if hasattr(error_handling, "_asdict"):  # so it comes from an expansion service
         error_handling = error_handling._asdict()
-    given = dict(error_handling)
-    name = given.pop("output", None)
-    if given or not isinstance(name, str) or name in ("", main):
+    settings = dict(error_handling)
+    name = settings.pop("output", None)
+    if settings or not isinstance(name, str) or name in ("", main):
         raise ValueError(
             f"error_handling must be {{'output': name}}, another name than {main!r}, "
             f"got {error_handling!r}"
@@ -227,9 +227,9 @@ class _Fetch(beam.DoFn):
         number, chunks = grouped
         wanted = pl.concat(to_frame(chunk) for chunk in chunks)
         spool = Spool(self._spool, number, self._partitions) if self._spool else None
-        for kept in spool.kept(wanted.get_column("url")) if spool else ():
-            wanted = wanted.join(to_frame(kept.select(["url"])), on="url", how="anti")
-            yield kept
+        for saved in spool.saved_rows(wanted.get_column("url")) if spool else ():
+            wanted = wanted.join(to_frame(saved.select(["url"])), on="url", how="anti")
+            yield saved
         with _Attempt.begin((self._transform, number, str(window))) as attempt:
             attempt.elements = fetch_pages(
                 _ChunksFetching(wanted, self._options, attempt.requested_until, spool)
@@ -259,14 +259,14 @@ class _ChunksFetching(RowsFetching):
         self._collected, self._throttling = _Collected(spool), Throttling()
 
     def add(self, result: Result) -> Iterator[Any]:
-        return self._taken(super().add(result))
+        return self._take_collected(super().add(result))
 
     def end(self) -> Iterator[Any]:
-        yield from self._taken(super().end())
+        yield from self._take_collected(super().end())
         self._collected.flush()
         yield from self._collected.take()
 
-    def _taken(self, rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Any]:
+    def _take_collected(self, rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Any]:
         for tag, row in rows:
             self._collected.add(tag, row)
             yield from self._collected.take()

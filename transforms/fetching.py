@@ -73,7 +73,7 @@ class FetchPagesOptions(RequestOptions):
 
 
 def admit(
-    given: Chunk | pl.DataFrame, schemes: tuple[str, ...] = WEB
+    pages: Chunk | pl.DataFrame, schemes: tuple[str, ...] = WEB
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns (WANTED rows, dead letters) of the input.
 
@@ -81,7 +81,7 @@ def admit(
     >>> wanted["url"].to_list(), dead.select("url", "reason").rows()
     (['http://foo.com/'], [('ftp://foo.com/', 'scheme_not_allowed')])
     """
-    rows = to_frame(conform(given, _GIVEN))
+    rows = to_frame(conform(pages, _GIVEN))
     options = dataclasses.replace(URL_OPTIONS, schemes=schemes)
     urls = rows.get_column("url").str.strip_chars()
     admitted = UrlRules(options).admit(urls, filters=False).select("url", "reason")
@@ -147,7 +147,7 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
     def pulse(self, waited: float) -> None:
         """Callback: called often; see ``on_pulse`` of ``Engine``."""
 
-    def dropped(self, task: Task, reason: str) -> None:
+    def note_drop(self, task: Task, reason: str) -> None:
         """Callback: a task was dropped for a reason, so it has no result."""
 
     def follow(self, task: Task, url: str, new_cookie: bool) -> Hop:
@@ -177,7 +177,7 @@ def fetch_pages(fetching: Fetching) -> Generator[Any, None, None]:
         )
         engine = Engine(
             fetching.options, client, fetching.known_hosts, fetching.requested_until,
-            fetching.pulse, fetching.dropped, fetching.follow, fetching.patience, fetching.screen,
+            fetching.pulse, fetching.note_drop, fetching.follow, fetching.patience, fetching.screen,
         )  # fmt: skip
         try:
             with contextlib.closing(engine.run(fetching.tasks(engine))) as results:
@@ -218,7 +218,7 @@ class RowsFetching(Fetching):
         number = int(result.task.key)
         page = page_row(result)
         if is_answer(result):
-            yield PAGES_OUTPUT, _fetched(result, page, self._hosts[number], self._keys[number])
+            yield PAGES_OUTPUT, _fetched_row(result, page, self._hosts[number], self._keys[number])
         else:
             reason = str(why_not(page))
             message = result.message if result.message != reason else None
@@ -232,7 +232,7 @@ class RowsFetching(Fetching):
         while self._lost:
             yield self._dead_letter(*self._lost.popleft())
 
-    def dropped(self, task: Task, reason: str) -> None:
+    def note_drop(self, task: Task, reason: str) -> None:
         self._lost.append((task, reason))
 
     def _dead_letter(
@@ -263,7 +263,9 @@ def _best(wanted: pl.DataFrame) -> pl.DataFrame:
     return order.unique("url", keep="first", maintain_order=True)
 
 
-def _fetched(result: Result, page: dict[str, Any], host: str, key: str | None) -> dict[str, Any]:
+def _fetched_row(
+    result: Result, page: dict[str, Any], host: str, key: str | None
+) -> dict[str, Any]:
     redirect = page["redirect"]
     if redirect is not None and redirect.startswith("file:") and host:
         redirect = None  # a page of the web must not lead to the disk

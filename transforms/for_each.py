@@ -133,5 +133,5 @@ def _work(
 def _operation_of(item: Any) -> Operation | None:
     """Returns the operation that an item of work names, if it names one."""
     first = item[0] if isinstance(item, tuple) and item else item
-    found = first if isinstance(first, Operation) else getattr(item, "operation", None)
-    return found if isinstance(found, Operation) else None
+    operation = first if isinstance(first, Operation) else getattr(item, "operation", None)
+    return operation if isinstance(operation, Operation) else None

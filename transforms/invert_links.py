@@ -70,8 +70,8 @@ class InvertLinks(Displayed):
         if self.max_anchor_length < 0:
             raise ValueError(f"max_anchor_length must be at least 0, got {self.max_anchor_length}")
 
-    def expand(self, given: beam.PCollection[Any]) -> Any:
-        return through_chunks(given, self._invert, "InvertLinks", _NEEDED, Inlink)
+    def expand(self, elements: beam.PCollection[Any]) -> Any:
+        return through_chunks(elements, self._invert, "InvertLinks", _NEEDED, Inlink)
 
     def _invert(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
         best = TopNPerKey(self.max_inlinks, "url", BEST_LAST, self.partitions)

@@ -124,16 +124,16 @@ def join_by_hash(
     [(1, 'a'), (2, None)]
     """
     on = [hash] if isinstance(hash, str) else list(hash)
-    found = others.select(*on, *(pl.col(old).alias(new) for old, new in columns.items()))
-    return rows.join(found, on=on, how="left", maintain_order="left")
+    joined_columns = others.select(*on, *(pl.col(old).alias(new) for old, new in columns.items()))
+    return rows.join(joined_columns, on=on, how="left", maintain_order="left")
 
 
 def _split(
     chunk: Chunk, hash: str, partitions: int, columns: tuple[str, ...], other: bool
 ) -> Iterator[tuple[int, tuple[bool, Chunk]]]:
     check_chunk(chunk, {"hash": [hash], "columns": list(columns)}, "JoinByHash")
-    kept = chunk.select([hash, *columns]) if other else chunk
-    for number, part in split_by_hash(kept, hash, partitions):
+    needed = chunk.select([hash, *columns]) if other else chunk
+    for number, part in split_by_hash(needed, hash, partitions):
         yield number, (other, part)
 
 
@@ -143,16 +143,16 @@ def _join(
     columns: Mapping[str, str],
     schema: pa.Schema | None,
 ) -> Iterator[Chunk]:
-    some, others = sides_of(grouped)
-    if not some:
+    row_frames, others = sides_of(grouped)
+    if not row_frames:
         return
     # Together, because each join makes an index of the others.
-    rows = pl.concat(some)
+    rows = pl.concat(row_frames)
     if not others and schema is not None:
         others = [to_frame(schema.empty_table())]
     elif not others:
         nothing = (pl.lit(None, pl.String).alias(column) for column in columns)
         others = [rows.select(*hash, *nothing).clear()]
-    known = pl.concat(others)
+    other_rows = pl.concat(others)
     for part in rows.iter_slices(MAX_ROWS):
-        yield from to_chunks(join_by_hash(part, known, hash, columns))
+        yield from to_chunks(join_by_hash(part, other_rows, hash, columns))

@@ -56,17 +56,17 @@ def _locate(grouped: tuple[int, Iterable[Chunk]], options: LocateOptions) -> Ite
     frames = [to_frame(chunk) for chunk in grouped[1]]
     addresses, counts = Addresses(options), dict[str, int]()
     keys = pl.concat(frame.get_column("key") for frame in frames)
-    known = addresses.of_all(endpoints(keys))
+    addresses_of = addresses.of_all(endpoints(keys))
     for frame in frames:
-        rows, some = locate_hosts(frame, known)
-        counts = sum_counts([counts, some])
+        rows, frame_counts = locate_hosts(frame, addresses_of)
+        counts = sum_counts([counts, frame_counts])
         yield from to_chunks(rows)
     if counts:
         yield beam.pvalue.TaggedOutput(COUNTS, Written(counts=counts))
 
 
 def locate_hosts(
-    rows: pl.DataFrame, known: dict[str, str | None]
+    rows: pl.DataFrame, addresses: dict[str, str | None]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns chosen rows with the addresses of their hosts, and counts.
 
@@ -77,10 +77,10 @@ def locate_hosts(
     ([('7/1.2.3.4', '1.2.3.4'), ('7/com.b', '')], {'dropped/address_unknown': 1, 'unresolved': 1})
     """
     hosts = host_keys(rows.get_column("key"))
-    is_known = hosts.is_in(list(known))
+    is_known = hosts.is_in(list(addresses))
     late = int((~is_known).sum())
     rows = rows.with_columns(
-        address=hosts.replace_strict(known, default=None, return_dtype=pl.String)
+        address=hosts.replace_strict(addresses, default=None, return_dtype=pl.String)
     ).filter(is_known)
     has_address = pl.col("address").fill_null("") != ""
     placed = pl.col("place").str.extract("^([^/]*)/") + "/" + pl.col("address")

@@ -123,13 +123,13 @@ def begin_job(
         return Operation(ticket.address, name, job, 0, 0, 0, ticket.batch, idle="nothing")
     if needs == "" and ticket.batch is not None:  # a batch is open: the job must not make one
         return Operation(ticket.address, name, job, 0, 0, 0, ticket.batch, idle="done")
-    known = pinned_operation(ticket.address, name)
-    batch = ticket.batch if known is None or ticket.batch is not None else known.batch
-    if known is None and needs == "":
+    pinned = pinned_operation(ticket.address, name)
+    batch = ticket.batch if pinned is None or ticket.batch is not None else pinned.batch
+    if pinned is None and needs == "":
         batch = new_id()
-    elif known is None and needs and batch is None:
+    elif pinned is None and needs and batch is None:
         batch = next_batch(ticket.address, job, needs, takes, takes_in)
-    elif known is None and needs and ticket.round is None:
+    elif pinned is None and needs and ticket.round is None:
         # Nothing is pinned for a batch that a user has named wrong: a purge would wait for it.
         phase_of(_newest(ticket.address), batch, takes or needs, job)
     operation = begin(ticket.address, job, name, batch, ticket.now, allows)
@@ -161,9 +161,9 @@ def next_batch(
     """
     manifest = _newest(address)
     if takes_in:
-        if not (left := manifest.waiting_for(takes_in)):
+        if not (waiting_batches := manifest.waiting_for(takes_in)):
             raise NothingToDo(f"nothing to do: all updated batches are in {takes_in}")
-        return left[0]
+        return waiting_batches[0]
     waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase == needs]
     if not waiting:
         early = [(b.created, name) for name, b in manifest.batches.items() if b.phase == takes]
@@ -199,8 +199,8 @@ def phase_of(manifest: Manifest, batch: str | None, needs: str, job: str) -> str
         UserError: The batch does not exist, or has not reached the phase that a job needs.
     """
     if batch not in manifest.batches:
-        known = ", ".join(sorted(manifest.batches)[-3:]) or "none"
-        raise UserError(f"no batch {batch!r} in this table; newest batches: {known}")
+        newest = ", ".join(sorted(manifest.batches)[-3:]) or "none"
+        raise UserError(f"no batch {batch!r} in this table; newest batches: {newest}")
     phase = manifest.batches[str(batch)].phase
     if PHASES.index(phase) < PHASES.index(needs):
         command = COMMANDS_OF_JOBS.get(job, job)
@@ -304,7 +304,7 @@ def _on_one_key(item: Any) -> tuple[int, Any]:
     return 0, item
 
 
-def _gathered(
+def _split_elements(
     grouped: tuple[int, Iterable[Any]], whole: Iterable[str]
 ) -> tuple[Operation, list[Written], list[Any]]:
     """Returns the elements of ``Together``: the operation, all ``Written``, all others.
@@ -341,16 +341,16 @@ def _finish(
     makes_batch: bool,
     repeats: bool,
 ) -> Ticket:
-    operation, written, others = _gathered(grouped, whole)
+    operation, written, others = _split_elements(grouped, whole)
     if operation.idle and not (repeats and operation.idle == "done"):
         nothing = operation.idle == "nothing" or (makes_batch and not _has_batch(operation))
         return _ticket_after(operation, nothing=nothing)
     with logs_of(operation):
-        made = commit(operation, written, others)
-    count(operation.job, made.counts)
-    log_end(operation, made)
+        manifest = commit(operation, written, others)
+    count(operation.job, manifest.counts)
+    log_end(operation, manifest)
     PROGRESS.finish()
-    return _ticket_after(operation, nothing=makes_batch and operation.batch not in made.batches)
+    return _ticket_after(operation, nothing=makes_batch and operation.batch not in manifest.batches)
 
 
 def _has_batch(operation: Operation) -> bool:
@@ -373,8 +373,8 @@ def commit_job(operation: Operation, written: list[Written], how: Commit) -> Man
         if batch is None:  # no URL was chosen: commit only the counts
             written = [dataclasses.replace(w, component="", files=()) for w in written]
     elif how.phase is not None and operation.batch is not None:
-        known = operation.manifest().batches[operation.batch]
-        batch = dataclasses.replace(known, phase=how.phase)
+        open_batch = operation.manifest().batches[operation.batch]
+        batch = dataclasses.replace(open_batch, phase=how.phase)
         if how.phase == "updated":
             batch = dataclasses.replace(batch, updated=operation.snapshot)
     names = frozenset(name.format(batch=operation.batch) for name in how.reads)

@@ -45,7 +45,7 @@ from .fetch_pages import error_output
 from .fetching import DEAD, DEAD_LETTERS_OUTPUT, FETCHED, URL_OPTIONS
 from .for_each import ForEach
 from .partition import hosts_of
-from .wiring.display import Displayed, displayed
+from .wiring.display import Displayed, display_fields
 from .wiring.keywords import options_from, with_keywords
 from .wiring.metrics import count
 
@@ -124,9 +124,9 @@ class ParsePages(beam.PTransform):
         UrlRules(self.options)  # fails now if a file of rules is missing or wrong
         self.dead_letters = error_output(error_handling, DOCUMENTS_OUTPUT)
 
-    def expand(self, given: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[Any]) -> Any:
         outputs = {DOCUMENTS_OUTPUT: ParsedPage, self.dead_letters: DeadLetter}
-        return through_chunks(given, self._parse, "ParsePages", _NEEDED, outputs)
+        return through_chunks(elements, self._parse, "ParsePages", _NEEDED, outputs)
 
     def _parse(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         parse = beam.FlatMap(_parse_chunk, self.options).with_output_types(Chunk)
@@ -137,7 +137,7 @@ class ParsePages(beam.PTransform):
         }
 
     def display_data(self) -> dict[str, Any]:
-        return displayed(self.options)
+        return display_fields(self.options)
 
 
 @dataclasses.dataclass
@@ -178,7 +178,7 @@ def parse_pages(
         letter. There are also rows for parts of pages. Dead letters have an additional column
         ``parse``: the status in Nutch's notation, or null.
     """
-    pages = _taken(chunk, options)
+    pages = _admit_pages(chunk, options)
     cut = pl.when(pl.col("reason") == "truncated").then(pl.lit(_CUT)).alias("parse")
     dead = [pages.filter(pl.col("reason").is_not_null()).select(*_LETTER, cut)]
     pages = pages.filter(pl.col("reason").is_null()).with_row_index("row")
@@ -210,7 +210,7 @@ _NO_STATUS = pl.lit(None, pl.String)
 _CUT = status_text(ParseStatus.NOTPARSED, ParseMinor.TRUNCATED, None)
 
 
-def _taken(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
+def _admit_pages(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
     """Returns the needed columns, and the reason of each row that is not a page to parse."""
     pages = to_frame(conform(chunk, _TAKEN))
     taken = dataclasses.replace(URL_OPTIONS, schemes=options.schemes)
@@ -277,15 +277,15 @@ def _divide(part: pl.DataFrame, result: Parsed) -> tuple[pl.DataFrame, pl.DataFr
     of_part = pl.col("part_of").is_not_null()
     row = pl.col("distance") - of_part  # a part is one link away from its page
     documents = to_frame(result.documents).with_columns(row.cast(part.schema["row"]).alias("row"))
-    given = part.drop("reason", "message", "body", "headers")
+    page_columns = part.drop("reason", "message", "body", "headers")
     pages = documents.filter(~of_part).drop("key", "score", "fetch_time", "content_type")
-    rows = given.join(pages, on="row", how="left", maintain_order="left")
+    rows = page_columns.join(pages, on="row", how="left", maintain_order="left")
     good = pl.col("parse_status") == int(ParseStatus.SUCCESS)
     reason = pl.col("parse_message").str.extract(r"^([^:]*)")
     # A page without a document was dropped by a parse filter.
-    kept = set(rows.select(reason).to_series())
+    page_reasons = set(rows.select(reason).to_series())
     skipped = [name.partition("/")[2] for name in result.counts if name.startswith("skipped/")]
-    skipped = [name for name in skipped if name not in kept]
+    skipped = [name for name in skipped if name not in page_reasons]
     why = pl.col("parse_message").fill_null(skipped[0] if len(skipped) == 1 else "skipped")
     reason = why.str.extract(r"^([^:]*)")
     failed = rows.filter(good.fill_null(False).not_()).with_columns(
@@ -296,19 +296,19 @@ def _divide(part: pl.DataFrame, result: Parsed) -> tuple[pl.DataFrame, pl.DataFr
     failed = failed.with_columns(pl.Series("parse", texts, dtype=pl.String))
     parts = _part_rows(documents.filter(of_part), part)
     parsed = pl.concat([rows.filter(good), *([parts] if len(parts) else [])], how="diagonal")
-    return _parsed(parsed), failed.select(*_LETTER, "parse")
+    return _parsed_rows(parsed), failed.select(*_LETTER, "parse")
 
 
-def _part_rows(parts: pl.DataFrame, given: pl.DataFrame) -> pl.DataFrame:
+def _part_rows(parts: pl.DataFrame, page_part: pl.DataFrame) -> pl.DataFrame:
     """Returns parts as rows, with the URL of their page and without its key."""
     urls = from_keys(parts.get_column("key"))
     parts = parts.with_columns(url=urls, key=pl.lit(None, pl.String), score=pl.lit(0.0))
-    pages = given.select("row", pl.col("url").alias("_of"))
+    pages = page_part.select("row", pl.col("url").alias("_of"))
     parts = parts.join(pages, on="row", how="left", maintain_order="left")
     return parts.with_columns(part_of="_of").drop("_of")
 
 
-def _parsed(rows: pl.DataFrame) -> pl.DataFrame:
+def _parsed_rows(rows: pl.DataFrame) -> pl.DataFrame:
     metadata = rows.get_column("metadata").to_arrow()
     frame = rows.with_columns(
         hosts_of(rows.get_column("url")).fill_null("").alias("host"),

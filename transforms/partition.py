@@ -147,11 +147,11 @@ def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:
     """
     keys = values.unique()
     start = zlib.crc32(salt.encode())
-    numbers = [_mixed(value, start) * buckets >> 32 for value in keys]
+    numbers = [_mix_hash(value, start) * buckets >> 32 for value in keys]
     return values.replace_strict(keys, numbers, return_dtype=pl.UInt32)
 
 
-def _mixed(value: str | bytes | None, start: int) -> int:
+def _mix_hash(value: str | bytes | None, start: int) -> int:
     data = value.encode() if isinstance(value, str) else value or b""
     # crc32, not hash(): every worker must send a key to the same partition. But crc32 is
     # linear: a salt changes all values of one length in the same way, so values with some
@@ -206,22 +206,22 @@ class PartitionByHost(Displayed):
         if self.partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {self.partitions}")
 
-    def expand(self, given: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[Any]) -> Any:
         needed = {"url": [self.url]} if self.url else {"host": [self.host]}
-        row_type = row_type_of(given, "PartitionByHost")
+        row_type = row_type_of(elements, "PartitionByHost")
         if row_type is None:
-            return through_chunks(given, self._deal, "PartitionByHost", needed)
+            return through_chunks(elements, self._deal, "PartitionByHost", needed)
         more = ["partition", *([self.slot] if self.slot else [])]
         outputs = extended_row_type(row_type, dict.fromkeys(more, int), "PartitionByHost")
-        return through_chunks(given, self._deal_rows, "PartitionByHost", needed, outputs)
+        return through_chunks(elements, self._deal_rows, "PartitionByHost", needed, outputs)
 
     def _deal(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[tuple[int, Chunk]]:
-        bounded = beam.FlatMap(_bounded).with_output_types(tuple[int, Chunk])
+        bounded = beam.FlatMap(_bound_chunks).with_output_types(tuple[int, Chunk])
         groups = GroupByHost(self.partitions, self.host, self.salt, self.slot, self.url)
         return chunks | groups | "Chunks" >> bounded
 
     def _deal_rows(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
-        return self._deal(chunks) | "Number" >> beam.MapTuple(_numbered).with_output_types(Chunk)
+        return self._deal(chunks) | "Number" >> beam.MapTuple(_number_rows).with_output_types(Chunk)
 
 
 @dataclasses.dataclass
@@ -262,8 +262,8 @@ def _deal(
     chunk: Chunk, how: tuple[Any, ...], key: str, drop: tuple[str, ...], files: int
 ) -> Iterator[tuple[int, Chunk]]:
     for partition, rows in partition_by_host(chunk, *how):
-        kept = rows.drop_columns(list(drop)) if drop else rows
-        for file, part in split_by_hash(kept, key, files):
+        needed = rows.drop_columns(list(drop)) if drop else rows
+        for file, part in split_by_hash(needed, key, files):
             yield partition * files + file, part
 
 
@@ -305,17 +305,17 @@ def _host_of(url: str) -> str | None:
         return None
 
 
-def _numbered(partition: int, chunk: Chunk) -> Chunk:
+def _number_rows(partition: int, chunk: Chunk) -> Chunk:
     return chunk.append_column("partition", pa.repeat(partition, len(chunk)))
 
 
-def _bounded(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[tuple[int, Chunk]]:
+def _bound_chunks(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[tuple[int, Chunk]]:
     partition, chunks = grouped
-    kept: list[Chunk] = []
+    gathered: list[Chunk] = []
     for chunk in chunks:
-        if kept and sum(map(len, kept)) + len(chunk) > MAX_ROWS:
-            yield from ((partition, part) for part in rechunk(pa.concat_tables(kept)))
-            kept = []
-        kept.append(chunk)
-    if kept:
-        yield from ((partition, part) for part in rechunk(pa.concat_tables(kept)))
+        if gathered and sum(map(len, gathered)) + len(chunk) > MAX_ROWS:
+            yield from ((partition, part) for part in rechunk(pa.concat_tables(gathered)))
+            gathered = []
+        gathered.append(chunk)
+    if gathered:
+        yield from ((partition, part) for part in rechunk(pa.concat_tables(gathered)))

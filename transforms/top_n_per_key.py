@@ -50,15 +50,15 @@ class TopNPerKey(Displayed):
         if self.partitions < 1:
             raise ValueError(f"partitions must be at least 1, got {self.partitions}")
 
-    def expand(self, given: beam.PCollection[Any]) -> Any:
-        return through_chunks(given, self._keep, "TopNPerKey", self._needed)
+    def expand(self, elements: beam.PCollection[Any]) -> Any:
+        return through_chunks(elements, self._keep, "TopNPerKey", self._needed_columns)
 
     @property
-    def _needed(self) -> dict[str, Sequence[str]]:
+    def _needed_columns(self) -> dict[str, Sequence[str]]:
         return {"key": [self.key], "order_by": self.order_by}
 
     def _keep(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
-        split = beam.FlatMap(_split, self.key, self.partitions, self._needed)
+        split = beam.FlatMap(_split, self.key, self.partitions, self._needed_columns)
         return (
             chunks
             | "ByKey" >> split.with_output_types(tuple[int, Chunk])
@@ -102,12 +102,12 @@ class _Best(beam.CombineFn):
         return self.merge_accumulators([best, chunk])
 
     def merge_accumulators(self, parts: Iterable[Chunk | None]) -> Chunk | None:
-        known = [part for part in parts if part is not None]
-        if not known:
+        present = [part for part in parts if part is not None]
+        if not present:
             return None
         # polars, not pa.concat_tables: string and large_string may meet here.
-        frame = pl.concat(to_frame(part) for part in known)
-        return conform(top_n_per_key(frame, *self._args), known[0].schema)
+        frame = pl.concat(to_frame(part) for part in present)
+        return conform(top_n_per_key(frame, *self._args), present[0].schema)
 
     def extract_output(self, best: Chunk) -> Chunk:
         return best

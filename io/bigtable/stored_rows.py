@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.kinds import kind_of
-from ...policy.components.schema import conformed, empty, to_frame
+from ...policy.components.schema import conform_frame, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.parquet_files import row_groups
 from ..storage.places import Place
@@ -118,7 +118,7 @@ def resolve_changes(
     if kind.ended:
         counting = resolved.rows.filter(kind.counting)
         resolved = dataclasses.replace(resolved, rows=counting, drops=True)
-    new = conformed(resolved.rows, cell_kind(component).schema)
+    new = conform_frame(resolved.rows, cell_kind(component).schema)
     yield write_changes(root, component, rows_to_write(old, new), old.get_column("key"))
     yield write_deletions(root, component, resolved.gone(old))
 

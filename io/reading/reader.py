@@ -113,7 +113,7 @@ def _choice(what: str, columns: Sequence[str]) -> tuple[View, Columns]:
     if not columns:
         return known[what], PAGE_COLUMNS if what == "pages" else known[what].columns
     try:
-        return known[what], known[what].columns.chosen(*columns)
+        return known[what], known[what].columns.pick_named(*columns)
     except ValueError as error:
         raise UsageError(str(error)) from error
 

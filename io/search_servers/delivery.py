@@ -81,7 +81,7 @@ class Delivery:
         try:
             return self._send(part)
         except NoAnswer as error:
-            plan.spent(time.monotonic() - begun)
+            plan.add_lost_time(time.monotonic() - begun)
             return BulkVerdict(again=part, why=str(error))
         except Blocked as error:
             raise Blocked(f"{self._name} cannot be written: {error}") from None

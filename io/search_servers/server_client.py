@@ -131,7 +131,7 @@ class ServerClient:
             try:
                 answer = self.send(method, path, body, params=params)
             except NoAnswer:
-                down.spent(time.monotonic() - begun)
+                down.add_lost_time(time.monotonic() - begun)
                 seconds = down.wait()
                 if seconds is None:
                     raise

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 
 from ...policy.recorded_rules import following_rules
-from ...policy.rule_counts import capped
+from ...policy.rule_counts import cap_rule_counts
 from ...policy.schedules.schedule import TOLERANCE_MS
 from ..storage.errors import BatchMovedOn, ConflictError
 from ..storage.files import size_of
@@ -170,7 +170,7 @@ def _following(
         job=operation.job,
         batch=operation.batch,
         time=operation.now,
-        counts=capped(sum_counts(part.counts for part in written)),
+        counts=cap_rule_counts(sum_counts(part.counts for part in written)),
         components=components,
         batches=_timely({**latest.batches, **known}, operation.now),
         lost=latest.lost,

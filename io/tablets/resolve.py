@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.kinds import kind_of
-from ...policy.components.schema import conformed, empty
+from ...policy.components.schema import conform_frame, empty
 from ...web.base.columns import gather, stable_order
 from ..storage.files import remove_file
 from ..storage.places import Folder
@@ -188,7 +188,7 @@ def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extra
 
 
 def _are_equal(rows: pl.DataFrame, new: pl.DataFrame, schema: pa.Schema) -> bool:
-    return len(rows) == len(new) and conformed(rows, schema).equals(conformed(new, schema))
+    return len(rows) == len(new) and conform_frame(rows, schema).equals(conform_frame(new, schema))
 
 
 def write_bases(
@@ -216,7 +216,7 @@ def _add_run(
     component = how.component
     old = rows_with_keys(root, component, tablet, changes.get_column("key"))
     resolved = how.resolver(old.drop(ROW_NUMBER), changes)
-    new = conformed(extras.take(resolved), how.schema)
+    new = conform_frame(extras.take(resolved), how.schema)
     gone = resolved.gone(old)
     if len(gone):
         kept = old.filter(~pl.col("key").is_in(gone.implode()))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ...io.parsing.parse_pool import shared_pool
 from ...io.parsing.pool_options import PoolOptions
 from ...policy.parsing.documents import DocumentOptions
-from ...policy.parsing.parse_results import status_text, succeeded
+from ...policy.parsing.parse_results import status_text, success_status
 from ...transforms.fetching import (
     FETCHED,
     PAGES_OUTPUT,
@@ -114,7 +114,7 @@ def _parsed(page: Mapping[str, Any], options: Options) -> dict[str, Any]:
     shown = _shown(document)
     drops = {name.partition("dropped/")[2]: number for name, number in counts.items()}
     shown["dropped"] = {reason: number for reason, number in drops.items() if reason}
-    shown["status"] = status_text(*succeeded(document["refresh"]).values())
+    shown["status"] = status_text(*success_status(document["refresh"]).values())
     return {"parse": shown | {"parts": [{"url": p["url"], **_shown(p)} for p in parts]}}
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from ...io.storage.files import LARGEST_BYTES, creating, read_bytes
 from ...policy.conditions import ExprOptions, wanted_rows
-from ...policy.figures.key_counts import KEY, NUMBER, WHICH, summed
+from ...policy.figures.key_counts import KEY, NUMBER, WHICH, sum_key_counts
 from ...web.base.clock import now_ms
 from ...web.base.visible import visible_lines
 from ..base.command import DONE, Invocation, configuration
@@ -51,7 +51,9 @@ def counted_rows(
 
     none = pl.DataFrame(schema={KEY: pl.String, WHICH: pl.String, NUMBER: pl.Int64})
     with exported(address, build, invocation.beam_args, options) as (_, parts):
-        return summed([none, *(pl.read_parquet(read_bytes(part, LARGEST_BYTES)) for part in parts)])
+        return sum_key_counts(
+            [none, *(pl.read_parquet(read_bytes(part, LARGEST_BYTES)) for part in parts)]
+        )
 
 
 def _count(
@@ -64,7 +66,7 @@ def _count(
     with reading.reading():
         for rows in reading.table.read_in_frames("state", item.tablet, needed):
             some = rows.filter(wanted.expr) if wanted else rows
-            found = [summed([*found, counting(some)])]
+            found = [sum_key_counts([*found, counting(some)])]
     with creating(reading.part_file(item.number, ".parquet")) as file:
         for frame in found:
             frame.write_parquet(file)

@@ -25,11 +25,11 @@ from ...io.tablets.written import Written
 from ...policy.choosing.left_out import LEFT_OUT, Remaining
 from ...policy.choosing.selection import (
     GenerateOptions,
+    add_delays,
+    add_ranks,
+    advance_clock,
     chosen_at,
-    delayed,
-    later,
     needed_columns,
-    ranked,
     reasons_of,
     spanning,
 )
@@ -171,7 +171,7 @@ def _candidates(
     ):  # rows with worse scores cannot be chosen, whatever else they are
         least = _leaders(operation, options).least
         left.rows = left.rows.filter(pl.col("score") >= score_of(least)) if least else left.rows
-    left.rows, bad = delayed(left.rows)
+    left.rows, bad = add_delays(left.rows)
     left.counts.update(bad)
     hosts = tuple(operation.files("hosts"))
     resting = operation.table.resting_hosts("hosts", hosts, now, left.keys)
@@ -184,7 +184,7 @@ def _candidates(
     limits = limits_of_hosts(operation, options, left.keys, now)
     left.rows, bad = with_limits(left.rows, limits)
     left.counts.update(bad)
-    left.rows = ranked(left.rows, options)
+    left.rows = add_ranks(left.rows, options)
     return left, limits.max_counts
 
 
@@ -241,7 +241,7 @@ def _clock(operation: Operation) -> Clock:
 def due_at(clock: Clock, options: GenerateOptions) -> Due:
     """Returns the times at which a row may be due."""
     far = clock.now + options.max_fetch_interval * 1000
-    until = max(later(clock, options).now, min(clock.latest, far))
+    until = max(advance_clock(clock, options).now, min(clock.latest, far))
     return Due(until, max(until, far))
 
 

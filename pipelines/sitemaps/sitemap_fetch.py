@@ -159,7 +159,7 @@ class SitemapFetching(Fetching):
         sitemap = self._of[task.key]
         if self._sitemaps.is_own(sitemap, url):
             return Hop(task.key, repeat_at(task, url, new_cookie))
-        target = self._sitemaps.redirected(sitemap, url, task.hops)
+        target = self._sitemaps.follow_redirect(sitemap, url, task.hops)
         if target is None or not self._allowed([target]):
             return Hop()
         return Hop("", self._task(target, task.hops + 1))
@@ -169,7 +169,7 @@ class SitemapFetching(Fetching):
         urls = absolute_sitemaps(rules.sitemaps, origin_of(sitemap.url))
         if sitemap.of_host:
             return self._sitemaps.add_of_robots(sitemap, urls)
-        self._of[task.key] = self._sitemaps.vouched(sitemap, urls)
+        self._of[task.key] = self._sitemaps.vouch_for(sitemap, urls)
         return None
 
     def may_send(self) -> bool:
@@ -203,7 +203,7 @@ class SitemapFetching(Fetching):
         self.counts.update({f"dropped/{why}": number for why, number in content.dropped.items()})
         for url in children_of(content, sitemap.url):
             self._sitemaps.add_child(sitemap, url)
-        if sitemap.given:
+        if sitemap.by_operator:
             self._seed_hosts.add(host_key(host_of_url(sitemap.root) or ""))
         rows, counts = judge_sitemap(
             content, sitemap, self.options, self._seeds, self._blocklist, self._operation.now

@@ -13,7 +13,7 @@ from ...io.snapshots.manifest import Manifest, load_manifest
 from ...io.snapshots.operations import Operation, new_id
 from ...io.table.opening import open_table
 from ...io.tablets.written import Written, sum_counts
-from ...policy.rule_counts import capped
+from ...policy.rule_counts import cap_rule_counts
 from ...transforms.operations import Finish, Ticket, check_versions
 from ...transforms.wiring.display import Displayed
 from ...web.base.clock import now_ms
@@ -91,7 +91,7 @@ class EndDryRun(Displayed):
 
 
 def _report_counts(operation: Operation, written: list[Written], examples: list[Any]) -> Manifest:
-    counts = capped(sum_counts(part.counts for part in written))
+    counts = cap_rule_counts(sum_counts(part.counts for part in written))
     for name, number in counts.items():
         Metrics.counter(_NAMESPACE, name).inc(number)
     for example in _few(examples):

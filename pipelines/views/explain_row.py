@@ -20,11 +20,11 @@ from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
 from ...policy.choosing.selection import (
     GenerateOptions,
+    add_ranks,
+    advance_clock,
     chosen_at,
     eligible,
     groups,
-    later,
-    ranked,
     sorted_out,
 )
 from ...policy.choosing.threshold import rank
@@ -117,7 +117,7 @@ class TableAt:
         batches = self.manifest.open_batches(self.now)
         claimed = claimed_keys(self.pinned.table, self.manifest, batches, None, None)
         rows = self._boosted(rows.filter(~pl.col("key").is_in(claimed.implode())), options)
-        rows = ranked(rows, options)
+        rows = add_ranks(rows, options)
         boost = host_limits_record(self.pinned, options, key, self.now)["boost"]
         value = sort_value(row, options) * (1.0 if boost is None else boost)
         own = rank(pl.Series([value], dtype=pl.Float32), pl.Series([key])).item()
@@ -143,7 +143,7 @@ def not_generated(
 
     It yields nothing if only the score decides whether the row is chosen.
     """
-    key, clock = row["key"], later(table.clock, options)
+    key, clock = row["key"], advance_clock(table.clock, options)
     if scheme_of(from_key(key)) not in options.schemes:
         yield "scheme_not_allowed", f"schemes are {','.join(options.schemes)}"
     if table.is_purged(key):

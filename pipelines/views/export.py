@@ -162,4 +162,4 @@ def _write(item: ReadItem, what: str, output: Output, expr: str, now: int) -> No
 def _condition(what: str, expr: str, now: int) -> Expression | None:
     """Returns the condition of ``--expr`` on the stored rows of a view, or None."""
     view = views()[what]
-    return wanted_rows(expr, view.columns.without("url", "host"), now)
+    return wanted_rows(expr, view.columns.drop("url", "host"), now)

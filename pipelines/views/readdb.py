@@ -23,9 +23,9 @@ from ...policy.components.columns import Form
 from ...policy.components.kinds import KINDS
 from ...policy.components.page_facts import unique_documents
 from ...policy.components.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATE, STATUS_NAMES, empty
-from ...policy.components.vocabulary import iso, numbered, record_of, shown_columns, shown_schema
+from ...policy.components.vocabulary import code_name, iso, record_of, shown_columns, shown_schema
 from ...policy.conditions import wanted_rows
-from ...policy.figures.key_counts import KEY, NUMBER, WHICH, by_status, summed
+from ...policy.figures.key_counts import KEY, NUMBER, WHICH, by_status, sum_key_counts
 from ...policy.figures.normal_text import normal_text
 from ...policy.figures.row_choice import RowOptions, chosen_rows
 from ...policy.figures.statistics import (
@@ -164,7 +164,7 @@ def read_statistics(
     record |= {"batches": _batches(manifest), "snapshot": manifest.snapshot}
     if wanted.hosts:
         hosts = [by_status(empty(STATE)), *(pl.read_parquet(data) for data in found[_HOSTS])]
-        record["hosts"] = _by_host(summed(hosts))
+        record["hosts"] = _by_host(sum_key_counts(hosts))
     if not found[_BEST]:
         return record, []
     rows = best_of(pl.concat(pl.read_parquet(data) for data in found[_BEST]), wanted.best)
@@ -202,7 +202,7 @@ def _look(item: ReadItem, figures: Figures, now: int) -> None:
             rows = chosen_rows(piece, figures.rows, now)
             found.append(statistics_of(rows, now))
             if figures.hosts:
-                hosts = [summed([*hosts, by_status(rows)])]
+                hosts = [sum_key_counts([*hosts, by_status(rows)])]
             if figures.best:
                 good = rows.filter(
                     (pl.col("score") >= figures.min_score) & pl.col("score").is_not_nan()
@@ -252,7 +252,7 @@ def _show_url(invocation: Invocation, address: str, url: str) -> int:
         return 0
     for name, column in columns.items():
         if column.form is Form.CODE:
-            record[name] = numbered(row.get(name), column)
+            record[name] = code_name(row.get(name), column)
         elif column.unit and record[name] is not None:
             record[name] = f"{record[name]} {column.unit}"
     known = {name: value for name, value in record.items() if value not in (None, {})}

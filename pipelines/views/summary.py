@@ -20,7 +20,7 @@ from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
 from ...policy.components.vocabulary import iso
 from ...policy.hosting.slow_hosts import all_together, slow_hosts, slow_record
-from ...policy.rule_counts import capped, is_of_rule
+from ...policy.rule_counts import cap_rule_counts, is_of_rule
 from ...web.base import json_logs
 from ...web.base.agent import agent_token
 from ...web.base.json_logs import without_login
@@ -58,7 +58,7 @@ def summary_of(
     total: Counter[str] = Counter()
     for manifest in made:
         total.update(manifest.counts)
-    counts, work = Counter(capped(total)), work_of(made, others)
+    counts, work = Counter(cap_rule_counts(total)), work_of(made, others)
     # Computed in this process, because a job on a cluster would take long to start.
     known, best = read_statistics(address, options, (), Figures(BEST))
     waiting = next_url(address, options)

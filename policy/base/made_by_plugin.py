@@ -23,11 +23,11 @@ def made_by_plugin(what: str, make: Callable[[Any], Any], options: Any, base: ty
     """
     what = f"{what} of module {getattr(make, '__module__', '?')}"
     try:
-        made = make(options)
+        plugin = make(options)
     except (UserError, ValueError) as error:
         raise ValueError(one_line(f"{what}: {error}")) from error
     except Exception as error:
         raise ValueError(one_line(f"{what}: {type(error).__name__}: {error}")) from error
-    if isinstance(made, base):
-        return made
+    if isinstance(plugin, base):
+        return plugin
     raise ValueError(f"{what} must be a class derived from {base.__name__}, got {make!r}")

@@ -53,11 +53,11 @@ class Remaining:
         """The row keys of the rows that remain."""
         return self.rows.get_column("key")
 
-    def drop(self, found: pl.Series, reason: str = "") -> None:
+    def drop(self, dropped: pl.Series, reason: str = "") -> None:
         """Drops rows and counts them.
 
         Args:
-            found: Which rows; without ``reason``, the reason of each row to drop, or null.
+            dropped: Which rows; without ``reason``, the reason of each row to drop, or null.
             reason: The reason.
 
         >>> left = Remaining(pl.DataFrame({"key": ["a", "b", "c"]}), Counter())
@@ -67,12 +67,12 @@ class Remaining:
         (['b'], {'due': 3, 'left_out/status': 1, 'left_out/expr': 1})
         """
         if reason:
-            found = pl.select(reason_if(found, reason).alias("reason")).to_series()
-        if found.null_count() == len(found):
+            dropped = pl.select(reason_if(dropped, reason).alias("reason")).to_series()
+        if dropped.null_count() == len(dropped):
             return
-        for name, number in found.drop_nulls().value_counts().iter_rows():
+        for name, number in dropped.drop_nulls().value_counts().iter_rows():
             self.counts[f"{LEFT_OUT}{name}"] += number
-        self.rows = self.rows.filter(found.is_null())
+        self.rows = self.rows.filter(dropped.is_null())
 
 
 def refused_today(
@@ -107,18 +107,18 @@ def in_brackets(reason: str) -> str:
     return f" ({REASONS[reason]})" if reason in REASONS else ""
 
 
-def tallied(counts: Mapping[str, int]) -> dict[str, int]:
+def tally_choices(counts: Mapping[str, int]) -> dict[str, int]:
     """Returns the counts of a generate: URLs that are due, chosen, and left out, by reason.
 
     Rows with a reason of their own are counted. The remaining rows had too low a score for this
     batch: nobody counts them, because a tablet that is read later has only the better ones.
 
-    >>> tallied({"due": 9, "chosen": 5, "left_out/in_batch": 1, "left_out/max_count": 0})
+    >>> tally_choices({"due": 9, "chosen": 5, "left_out/in_batch": 1, "left_out/max_count": 0})
     {'due': 9, 'chosen': 5, 'left_out/in_batch': 1, 'left_out/not_best': 3}
-    >>> tallied({"due": 0})
+    >>> tally_choices({"due": 0})
     {}
     """
-    known = {name: number for name, number in counts.items() if number}
-    gone = sum(number for name, number in known.items() if name.startswith(LEFT_OUT))
-    rest = known.get(DUE, 0) - known.get(CHOSEN, 0) - known.get(_LATE, 0) - gone
-    return known | ({f"{LEFT_OUT}{NOT_BEST}": rest} if rest > 0 else {})
+    nonzero = {name: number for name, number in counts.items() if number}
+    gone = sum(number for name, number in nonzero.items() if name.startswith(LEFT_OUT))
+    rest = nonzero.get(DUE, 0) - nonzero.get(CHOSEN, 0) - nonzero.get(_LATE, 0) - gone
+    return nonzero | ({f"{LEFT_OUT}{NOT_BEST}": rest} if rest > 0 else {})

@@ -131,7 +131,7 @@ def chosen_at(clock: Clock, options: GenerateOptions) -> pl.Expr:
     """
     if not options.add_days:
         return due(clock, options)
-    forward = due(later(clock, options), options)
+    forward = due(advance_clock(clock, options), options)
     if clock.began is None:
         return due(clock, options) | forward
     # A time of the future is that of a wrong clock.
@@ -162,16 +162,16 @@ def exclusions(options: GenerateOptions, now: int = 0) -> dict[str, pl.Expr]:
 
     The limit of the score is not among them: the sort value may not be a column.
     """
-    found = {}
+    conditions = {}
     if options.restrict_status:
-        found["status"] = ~pl.col("status").is_in(statuses_of(options.restrict_status))
+        conditions["status"] = ~pl.col("status").is_in(statuses_of(options.restrict_status))
     if options.max_distance >= 0:
-        found["too_far"] = pl.col("distance").fill_null(0) > options.max_distance
+        conditions["too_far"] = pl.col("distance").fill_null(0) > options.max_distance
     if options.generate_min_interval >= 0:
-        found["long_interval"] = pl.col("fetch_interval") > options.generate_min_interval
+        conditions["long_interval"] = pl.col("fetch_interval") > options.generate_min_interval
     if (wanted := wanted_rows(options.expr, now=now)) is not None:
-        found["expr"] = ~wanted.expr
-    return found
+        conditions["expr"] = ~wanted.expr
+    return conditions
 
 
 def needed_columns(options: GenerateOptions) -> tuple[str, ...]:
@@ -226,12 +226,12 @@ def _good(name: str, options: GenerateOptions) -> pl.Expr:
     return good.fill_null(False)
 
 
-def later(clock: Clock, options: GenerateOptions) -> Clock:
+def advance_clock(clock: Clock, options: GenerateOptions) -> Clock:
     """Returns the time for which rows are chosen; an option moves it into the future."""
     return clock._replace(now=clock.now + int(options.add_days * DAY_MS))
 
 
-def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+def add_delays(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """Adds the ``delay`` (s) that the metadata of rows says; returns (rows, counts).
 
     A value that is not a delay is counted as ``bad_values``; then the usual delay applies. Rows
@@ -239,7 +239,7 @@ def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
 
     >>> rows = pl.DataFrame({"metadata": [{FETCH_DELAY: "2.5"}, {FETCH_DELAY: "soon"}, {}, None]},
     ...                     schema={"metadata": pl.Map(pl.String, pl.String)})
-    >>> delayed(rows)[0]["delay"].to_list(), delayed(rows)[1]
+    >>> add_delays(rows)[0]["delay"].to_list(), add_delays(rows)[1]
     ([2.5, None, None, None], {'bad_values': 1})
     """
     if "metadata" not in rows.columns:
@@ -252,7 +252,7 @@ def delayed(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     return rows, {"bad_values": bad} if bad else {}
 
 
-def ranked(rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
+def add_ranks(rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
     """Adds ``rank``; with a limit per host or domain, also ``group``, its reversed name."""
     value = "sort_value" if "sort_value" in rows.columns else "score"
     rows = rows.with_columns(rank(rows.get_column(value), rows.get_column("key")))
@@ -308,6 +308,6 @@ def spanning(
     """
     low = names + ("." if mode == "domain" else ":")
     high = names + ":\x7f"
-    before = falses(len(names)) if last_before is None else low <= last_before
-    after = falses(len(names)) if first_after is None else high >= first_after
-    return before | after
+    reaches_back = falses(len(names)) if last_before is None else low <= last_before
+    reaches_on = falses(len(names)) if first_after is None else high >= first_after
+    return reaches_back | reaches_on

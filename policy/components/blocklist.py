@@ -14,7 +14,7 @@ import polars as pl
 from ...web.base.columns import falses
 from ...web.rules.url_rules import host_keys
 from ...web.urls.row_keys import host_key_of
-from .schema import BLOCKLIST, conformed
+from .schema import BLOCKLIST, conform_frame
 
 REASON = "purged"  # the reason under which blocked URLs are counted
 
@@ -40,13 +40,13 @@ class Names:
         'host:d27517bb'
         """
         records = [
-            *({"key": f"url:{hashed(key)}", "host": hashed(host_key_of(key))} for key in self.urls),
-            *({"key": f"host:{hashed(host)}"} for host in self.hosts),
-            *({"key": f"domain:{hashed(domain)}"} for domain in self.domains),
+            *({"key": f"url:{digest(key)}", "host": digest(host_key_of(key))} for key in self.urls),
+            *({"key": f"host:{digest(host)}"} for host in self.hosts),
+            *({"key": f"domain:{digest(domain)}"} for domain in self.domains),
         ]
         frame = pl.DataFrame(records, schema={"key": pl.String, "host": pl.String})
         frame = frame.with_columns(time=pl.lit(now, pl.Int64)).unique("key").sort("key")
-        return conformed(frame, BLOCKLIST)
+        return conform_frame(frame, BLOCKLIST)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,35 +86,35 @@ class Blocklist:
         if not self:
             return falses(len(keys))
         hosts = host_keys(keys)
-        found = self.blocks_hosts(hosts)
+        by_host = self.blocks_hosts(hosts)
         if not self.urls:
-            return found
+            return by_host
         # Hash only URLs of hosts that have a blocked URL.
-        near = [host for host in hosts.unique().drop_nulls() if hashed(host) in self.urls]
-        some = keys.filter(hosts.is_in(pl.Series(near, dtype=pl.String).implode()))
+        near = [host for host in hosts.unique().drop_nulls() if digest(host) in self.urls]
+        candidates = keys.filter(hosts.is_in(pl.Series(near, dtype=pl.String).implode()))
         blocked = [
-            key for key in some.unique() if hashed(key) in self.urls[hashed(host_key_of(key))]
+            key for key in candidates.unique() if digest(key) in self.urls[digest(host_key_of(key))]
         ]
-        return found | keys.is_in(pl.Series(blocked, dtype=pl.String).implode()).fill_null(False)
+        return by_host | keys.is_in(pl.Series(blocked, dtype=pl.String).implode()).fill_null(False)
 
     def _host(self, host: str) -> bool:
-        if hashed(host) in self.hosts:
+        if digest(host) in self.hosts:
             return True
-        return any(hashed(name) in self.domains for name in _above(host)) if self.domains else False
+        return any(digest(name) in self.domains for name in _above(host)) if self.domains else False
 
 
 def blocklist_of(rows: pl.DataFrame) -> Blocklist:
     """Returns the blocklist of BLOCKLIST rows."""
-    found: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
     urls: dict[str, set[str]] = defaultdict(set)
     for key, host in rows.select("key", "host").iter_rows():
         kind, _, value = key.partition(":")
-        (urls[host] if kind == "url" else found[kind]).add(value)
+        (urls[host] if kind == "url" else names[kind]).add(value)
     of_hosts = {host: frozenset(values) for host, values in urls.items()}
-    return Blocklist(frozenset(found["host"]), frozenset(found["domain"]), of_hosts)
+    return Blocklist(frozenset(names["host"]), frozenset(names["domain"]), of_hosts)
 
 
-def hashed(name: str) -> str:
+def digest(name: str) -> str:
     """Returns the hash of a name."""
     return hashlib.sha256(name.encode()).hexdigest()
 
@@ -123,9 +123,9 @@ def drop_blocked(rows: pl.DataFrame, blocklist: Blocklist) -> tuple[pl.DataFrame
     """Returns the rows whose ``key`` is not blocked, and the count of blocked rows."""
     if not blocklist:
         return rows, {}
-    kept = rows.filter(~blocklist.blocks(rows.get_column("key")))
-    dropped = len(rows) - len(kept)
-    return kept, {f"dropped/{REASON}": dropped} if dropped else {}
+    remaining_rows = rows.filter(~blocklist.blocks(rows.get_column("key")))
+    dropped = len(rows) - len(remaining_rows)
+    return remaining_rows, {f"dropped/{REASON}": dropped} if dropped else {}
 
 
 def drop_blocked_hosts(host_rows: pl.DataFrame, blocklist: Blocklist) -> pl.DataFrame:

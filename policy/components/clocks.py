@@ -65,7 +65,7 @@ def set_right(columns: Columns, rows: pl.DataFrame, right: RightTimes) -> tuple[
     planned = [column for column in times if column.planned]
     fixed = rows.with_columns(
         *(_at_most_now(column, now, then) for column in times if not column.planned),
-        *(_moved(column, now, then) for column in planned),
+        *(_move_planned(column, now, then) for column in planned),
     )
     # A planned time may depend on others, so it is compared when these are right.
     fixed = fixed.with_columns(
@@ -101,7 +101,7 @@ def _at_most_now(column: Column, now: int, then: pl.Expr) -> pl.Expr:
     return right.cast(pl.Int32 if column.form is Form.DAY else pl.Int64).alias(column.name)
 
 
-def _moved(column: Column, now: int, then: pl.Expr) -> pl.Expr:
+def _move_planned(column: Column, now: int, then: pl.Expr) -> pl.Expr:
     """Returns a column of planned times, moved with the times from which they were planned."""
     assert column.planned is not None
     after = pl.col(column.planned.after)

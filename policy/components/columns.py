@@ -102,19 +102,19 @@ class Columns(tuple[Column, ...]):
 
     def pick(self, *names: str) -> "Columns":
         """Returns the columns with these names, in this order."""
-        known = {column.name: column for column in self}
-        return Columns(known[name] for name in names)
+        by_name = {column.name: column for column in self}
+        return Columns(by_name[name] for name in names)
 
-    def chosen(self, *names: str) -> "Columns":
+    def pick_named(self, *names: str) -> "Columns":
         """Returns the columns that a user names, each once.
 
         Raises:
             ValueError: There is no such column; the message quotes it.
         """
-        known = [column.name for column in self]
+        own_names = [column.name for column in self]
         for name in names:
-            if name not in known:
-                raise ValueError(f"columns must be of {', '.join(known)}, got {name!r}")
+            if name not in own_names:
+                raise ValueError(f"columns must be of {', '.join(own_names)}, got {name!r}")
         return self.pick(*dict.fromkeys(names))
 
     @property
@@ -122,11 +122,11 @@ class Columns(tuple[Column, ...]):
         """The columns of times and of days."""
         return Columns(column for column in self if column.form in (Form.TIME, Form.DAY))
 
-    def without(self, *names: str) -> "Columns":
+    def drop(self, *names: str) -> "Columns":
         """Returns the other columns."""
         return Columns(column for column in self if column.name not in names)
 
 
-def joined(*parts: Iterable[Column]) -> Columns:
+def join_columns(*parts: Iterable[Column]) -> Columns:
     """Returns several lists of columns as one."""
     return Columns(column for part in parts for column in part)

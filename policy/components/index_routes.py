@@ -95,10 +95,10 @@ class IndexRoutes:
         for route in self.routes:
             for name in route.writers:
                 if name not in names:
-                    known = ", ".join(names) or "none"
-                    raise ValueError(f"no index writer {quote_value(name)}: there are {known}")
+                    defined = ", ".join(names) or "none"
+                    raise ValueError(f"no index writer {quote_value(name)}: there are {defined}")
 
-    def without(self, names: Collection[str]) -> "IndexRoutes":
+    def drop_writers(self, names: Collection[str]) -> "IndexRoutes":
         """Returns the routes without some writers.
 
         Raises:
@@ -110,7 +110,7 @@ class IndexRoutes:
                     raise ValueError(
                         f"a route names index writer {quote_value(name)}, which cannot be used"
                     )
-        left = tuple(writer for writer in self.writers if writer.name not in names)
-        if not left:
+        writers = tuple(writer for writer in self.writers if writer.name not in names)
+        if not writers:
             raise ValueError("no index writer can be used")
-        return IndexRoutes(left, self.routes)
+        return IndexRoutes(writers, self.routes)

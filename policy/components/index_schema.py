@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from .columns import Column, Columns, Form, Purged, code_column, joined, time_column
+from .columns import Column, Columns, Form, Purged, code_column, join_columns, time_column
 from .schema import (
     DOCUMENTS_COLUMNS,
     PAGES_COLUMNS,
@@ -36,7 +36,7 @@ def index_component(index: str, kind: str) -> str:
 # What an index has of each page: one row per page that it holds or has refused.
 HELD, REFUSED = 1, 2
 INDEXED_STATES = {HELD: "held", REFUSED: "refused"}
-INDEXED_COLUMNS = joined(
+INDEXED_COLUMNS = join_columns(
     STATE_COLUMNS.pick("key"),
     [
         Column("document", TEXT, "File of the text that was sent.", purged=Purged.KEPT),
@@ -55,7 +55,7 @@ INDEXED_COLUMNS = joined(
 INDEXED = INDEXED_COLUMNS.schema
 
 # Pages that a writer refuses for good.
-DEAD_LETTERS_COLUMNS = joined(
+DEAD_LETTERS_COLUMNS = join_columns(
     STATE_COLUMNS.pick("key"),
     [
         Column("writer", TEXT, "The writer that has refused it.", purged=Purged.KEPT),
@@ -102,7 +102,7 @@ DROPPED = "dropped_by"
 TEXTS = pa.large_list(TEXT)
 
 # One row per page that may become a document of an index.
-INDEX_PAGES_COLUMNS = joined(
+INDEX_PAGES_COLUMNS = join_columns(
     STATE_COLUMNS.pick("key"),
     DOCUMENTS_COLUMNS.pick("title", "text", "outlinks", "directives", "language", "charset"),
     DOCUMENTS_COLUMNS.pick("content_type", "metadata", "fetch_time", "part_of", "parse_status"),

@@ -7,7 +7,7 @@ Its kind is the last part of its name. To add a component, declare its kind here
 import functools
 from collections.abc import Iterable
 
-from .columns import Column, Columns, joined
+from .columns import Column, Columns, join_columns
 from .component_names import folders_of, present_name
 from .declaration import Flushed, Kept, Kind, Owner, RowKey, RowLayout, Zone
 from .graph_schema import EDGE_COLUMNS, NODE_COLUMNS, RANK_COLUMNS
@@ -35,7 +35,7 @@ from .schema import (
 def _graph_kinds(level: str) -> tuple[Kind, Kind, Kind]:
     """Returns the kinds of the graph of pages, hosts or domains."""
     keys = (STATE_COLUMNS if level == "page" else HOSTS_COLUMNS).pick("key")
-    nodes, ranks = joined(keys, NODE_COLUMNS), joined(keys, RANK_COLUMNS)
+    nodes, ranks = join_columns(keys, NODE_COLUMNS), join_columns(keys, RANK_COLUMNS)
     key = RowKey.URL if level == "page" else RowKey.HOST
     ordered = functools.partial(Kind, key=key, layout=RowLayout.SORTED_FILES)
     of_edges = f"up to a million links from one block of {level}s to one block"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ..base.row_status import Status as Status  # noqa: PLC0414 - other modules import it from here
 from ..schedules.schedule import latest_due, latest_rest
-from .columns import Column, Columns, Form, Planned, Purged, code_column, joined, time_column
+from .columns import Column, Columns, Form, Planned, Purged, code_column, join_columns, time_column
 
 TEXT = pa.large_string()
 TEXT_MAP = pa.map_(TEXT, TEXT)
@@ -156,7 +156,7 @@ SEEDS = pa.schema(
 )
 
 # The URLs of a batch; in key order within a file.
-FETCHLIST_COLUMNS = joined(
+FETCHLIST_COLUMNS = join_columns(
     STATE_COLUMNS.pick("key"),
     [Column("slot", pa.uint16(), "Part of the batch, the same for all URLs of a host.")],
     STATE_COLUMNS.pick("score", "distance", "etag", "last_modified", "modified_time", "signature"),
@@ -174,7 +174,7 @@ FETCHLIST = FETCHLIST_COLUMNS.schema
 HEADERS = pa.large_list(pa.struct([("name", TEXT), ("value", TEXT)]))
 
 # Requests and responses, one row per URL that was tried.
-PAGES_COLUMNS = joined(
+PAGES_COLUMNS = join_columns(
     STATE_COLUMNS.pick("key", "score", "distance"),
     [code_column("fetch_status", FETCH_STATUS_NAMES, "What the answer means.")],
     STATE_COLUMNS.pick("protocol_status", "protocol_message", "http_code"),
@@ -311,7 +311,7 @@ INLINKS = INLINKS_COLUMNS.schema
 
 # Contents of pages: one row per successfully fetched page, and one per part of a page that is
 # a separate document.
-DOCUMENTS_COLUMNS = joined(
+DOCUMENTS_COLUMNS = join_columns(
     STATE_COLUMNS.pick("key", "score", "distance"),
     PAGES_COLUMNS.pick("fetch_time"),
     [
@@ -349,7 +349,7 @@ DOCUMENTS_COLUMNS = joined(
 DOCUMENTS = DOCUMENTS_COLUMNS.schema
 
 # The effect of a batch on the table: one row per URL that was tried.
-OUTCOME_COLUMNS = joined(
+OUTCOME_COLUMNS = join_columns(
     STATE_COLUMNS.pick("key", "document", "status", "score", "signature"),
     PAGES_COLUMNS.pick("fetch_status"),
     [
@@ -416,7 +416,7 @@ def conform(table: pa.Table | pl.DataFrame, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def conformed(frame: pl.DataFrame, schema: pa.Schema) -> pl.DataFrame:
+def conform_frame(frame: pl.DataFrame, schema: pa.Schema) -> pl.DataFrame:
     """Returns the same as ``conform``, as a frame: the given one if it has these columns already."""
     return frame if frame.schema == empty(schema).schema else to_frame(conform(frame, schema))
 

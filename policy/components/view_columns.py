@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from .columns import Column, Columns, joined, time_column
+from .columns import Column, Columns, join_columns, time_column
 from .schema import DOCUMENTS_COLUMNS, PAGE_LINKS, STATE_COLUMNS, TEXT
 
 # The records of batches in the manifest, as rows.
@@ -24,7 +24,7 @@ HOST_COLUMN = Column("host", TEXT, "The host.")
 
 # A page as users see it: its row in the state, with its newest text. `nutbeam pages` writes it;
 # `sql` has a few more columns.
-PAGE_COLUMNS = joined(
+PAGE_COLUMNS = join_columns(
     [URL_COLUMN],
     DOCUMENTS_COLUMNS.pick("title", "text"),
     STATE_COLUMNS.pick("status", "http_code", "content_type"),

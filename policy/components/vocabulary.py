@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, from_key
-from .columns import Column, Columns, Form, joined
+from .columns import Column, Columns, Form, join_columns
 from .declaration import Kind, Owner, RowKey
 from .kinds import KINDS
 from .schema import PAGES_COLUMNS, STATE_COLUMNS, STATUS_NAMES, TEXT, Status
@@ -87,9 +87,9 @@ def views() -> dict[str, View]:
     of_rows = [kind for kind in KINDS.values() if kind.in_tablets and kind.owner is not Owner.INDEX]
     of_batches = [kind for kind in KINDS.values() if kind.owner is Owner.BATCH]
     others = [kind for kind in KINDS.values() if kind not in (*of_rows, *of_batches)]
-    found = [
+    named_views = [
         *((kind.shown_as, _view_of(kind)) for kind in of_rows),
-        ("pages", View("a URL that is alive: fetched, and not gone, redirected or a duplicate; with its newest text", joined(
+        ("pages", View("a URL that is alive: fetched, and not gone, redirected or a duplicate; with its newest text", join_columns(
             PAGE_COLUMNS,
             PAGES_COLUMNS.pick("headers", "body"),
             STATE_COLUMNS.pick("batch_id", "key"),
@@ -98,9 +98,9 @@ def views() -> dict[str, View]:
         ("batches", View("a batch", BATCHES_COLUMNS)),
         *((kind.shown_as, _view_of(kind)) for kind in (*of_batches, *others)),
     ]  # fmt: skip
-    by_name = dict(found)
-    if len(by_name) < len(found):
-        raise ValueError(f"two views have one name: {[name for name, _ in found]}")
+    by_name = dict(named_views)
+    if len(by_name) < len(named_views):
+        raise ValueError(f"two views have one name: {[name for name, _ in named_views]}")
     return by_name
 
 
@@ -122,7 +122,7 @@ def shown_columns(kind: Kind) -> Columns:
         columns = BATCHES_COLUMNS if kind.owner is Owner.BATCH else INDEX_NAMES
         owner = columns.pick(kind.owner.column)
     named = [name] if kind.key in (RowKey.URL, RowKey.HOST) else []
-    return joined(owner, named, kind.columns.without("key"), kind.columns.pick("key"))
+    return join_columns(owner, named, kind.columns.drop("key"), kind.columns.pick("key"))
 
 
 def shown_type(column: Column) -> pa.DataType:
@@ -152,11 +152,11 @@ def shown_frame(frame: pl.DataFrame, columns: Iterable[Column]) -> pl.DataFrame:
         if name in declared and name not in frame.columns:
             values = [named(key) for key in frame.get_column("key")]
             frame = frame.with_columns(pl.Series(name, values, dtype=pl.String))
-    known = [column for column in columns if column.name in frame.columns]
-    return frame.with_columns(_shown(column, frame) for column in known)
+    present = [column for column in columns if column.name in frame.columns]
+    return frame.with_columns(_display_form(column, frame) for column in present)
 
 
-def _shown(column: Column, frame: pl.DataFrame) -> pl.Expr:
+def _display_form(column: Column, frame: pl.DataFrame) -> pl.Expr:
     """Returns a stored column as users see it, under the same name."""
     stored = pl.col(column.name)
     match column.form:
@@ -213,11 +213,11 @@ def plain(value: Any, column: Column) -> Any:
     return dict(value) if pa.types.is_map(column.type) else value
 
 
-def numbered(value: int | None, column: Column) -> str | None:
+def code_name(value: int | None, column: Column) -> str | None:
     """Returns the name of a code with its number, for a person who reads one row.
 
     >>> from .schema import STATE_COLUMNS
-    >>> numbered(2, *STATE_COLUMNS.pick("status"))
+    >>> code_name(2, *STATE_COLUMNS.pick("status"))
     'db_fetched (2)'
     """
     return None if value is None else f"{column.codes.get(value, 'unknown')} ({value})"

@@ -55,37 +55,37 @@ def near_leaders(scopes: Hashes, hashes: Hashes, distance: int) -> Places:
     [-1, 0, -1, 2]
     """
     winner = np.full(len(hashes), -1, dtype=np.int64)
-    known = np.empty(0, dtype=np.int64)  # leaders among the better hashes
+    leading = np.empty(0, dtype=np.int64)  # leaders among the better hashes
     waiting = [np.arange(len(hashes))]
     while waiting:
         nodes = waiting.pop()
-        if len(known):
-            found = first_near(
-                (scopes[nodes], hashes[nodes]), (scopes[known], hashes[known]), distance
+        if len(leading):
+            at_leader = first_near(
+                (scopes[nodes], hashes[nodes]), (scopes[leading], hashes[leading]), distance
             )
-            winner[nodes[found >= 0]] = known[found[found >= 0]]
-            nodes = nodes[found < 0]
+            winner[nodes[at_leader >= 0]] = leading[at_leader[at_leader >= 0]]
+            nodes = nodes[at_leader < 0]
         pairs = _few_pairs(scopes[nodes], hashes[nodes], distance)
         if pairs is None:
             waiting += [nodes[len(nodes) // 2 :], nodes[: len(nodes) // 2]]
             continue
         led = leaders(len(nodes), pairs.min(axis=0), pairs.max(axis=0))
         winner[nodes[led >= 0]] = nodes[led[led >= 0]]
-        known = np.concatenate([known, nodes[led < 0]])
+        leading = np.concatenate([leading, nodes[led < 0]])
     return winner
 
 
 def _few_pairs(scopes: Hashes, hashes: Hashes, distance: int) -> Places | None:
     """Returns the near pairs, in two rows; None for many pairs of more than two hashes."""
-    found, number = [np.empty((2, 0), dtype=np.int64)], 0
+    near_pairs, number = [np.empty((2, 0), dtype=np.int64)], 0
     for pair in near_hashes(scopes ^ hashes, distance):
-        both = np.stack(pair)
-        both = both[:, scopes[both[0]] == scopes[both[1]]]
-        found.append(both)
-        number += both.shape[1]
+        pair_rows = np.stack(pair)
+        pair_rows = pair_rows[:, scopes[pair_rows[0]] == scopes[pair_rows[1]]]
+        near_pairs.append(pair_rows)
+        number += pair_rows.shape[1]
         if number > LED_PAIRS and len(hashes) > 2:
             return None
-    return np.concatenate(found, axis=1)
+    return np.concatenate(near_pairs, axis=1)
 
 
 def stars(edges: pl.DataFrame) -> pl.DataFrame:

@@ -49,9 +49,9 @@ def delete_duplicates(
     documents = pl.concat(numbered).with_row_index("seen")
     # NaN is larger than every number in polars, but such a document must not be the best.
     documents = documents.with_columns(pl.col("score").fill_nan(None))
-    newest = _first(documents, "url", ["time"], [True])
-    kept = _first(newest, "signature", *_order(keep))
-    lost = documents.join(kept.select("seen"), on="seen", how="anti", maintain_order="left")
+    newest = _first_of_each(documents, "url", ["time"], [True])
+    staying = _first_of_each(newest, "signature", *_order(keep))
+    lost = documents.join(staying.select("seen"), on="seen", how="anti", maintain_order="left")
     return [
         lost.filter(pl.col("shard") == at).get_column("number").sort() for at in range(len(shards))
     ]
@@ -81,7 +81,7 @@ def _order(keep: Keep) -> tuple[list[str | pl.Expr], list[bool]]:
             return ["score", "time"], [True, True]
 
 
-def _first(
+def _first_of_each(
     documents: pl.DataFrame, group: str, order: list[str | pl.Expr], descending: list[bool]
 ) -> pl.DataFrame:
     """Returns the first document of each group; those with null are groups of their own."""

@@ -99,7 +99,7 @@ class Questioned(NamedTuple):
         return simhashes(self.signatures.drop_nulls()).drop_nulls().to_numpy()
 
 
-def questioned(outcome: pl.DataFrame) -> Questioned:
+def signatures_to_compare(outcome: pl.DataFrame) -> Questioned:
     """Returns the signatures to compare, and the lost pages, whose duplicates are checked again.
 
     Args:
@@ -111,8 +111,8 @@ def questioned(outcome: pl.DataFrame) -> Questioned:
     has = pl.col("status").is_in([*_ALIVE, _UNFETCHED])
     changed = pl.col("signature").ne_missing(pl.col("old_signature"))
     lost = outcome.filter(had & (~has | changed))
-    found = [outcome.get_column("signature"), lost.get_column("old_signature")]
-    signatures = pl.concat([some.rename("signature") for some in found])
+    columns = [outcome.get_column("signature"), lost.get_column("old_signature")]
+    signatures = pl.concat([column.rename("signature") for column in columns])
     return Questioned(signatures.drop_nulls().unique(), lost.get_column("key"))
 
 
@@ -163,11 +163,11 @@ def near_duplicates_of(rows: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         rows: STATE rows with the columns ``OF_STATE``.
         pages: QUESTIONED rows with keys of pages and their hashes.
     """
-    found = rows.filter(pl.col("status") == _DUPLICATE).join(
+    duplicates = rows.filter(pl.col("status") == _DUPLICATE).join(
         pages.select(duplicate_of="key", hash="hash"), on="duplicate_of", how="inner"
     )
-    numbers = simhashes(found.get_column("signature"))
-    return found.filter(numbers.ne_missing(found.get_column("hash"))).select(rows.columns)
+    numbers = simhashes(duplicates.get_column("signature"))
+    return duplicates.filter(numbers.ne_missing(duplicates.get_column("hash"))).select(rows.columns)
 
 
 def comparable(rows: pl.DataFrame, now: int, lost: pl.Series | None = None) -> pl.DataFrame:
@@ -231,10 +231,10 @@ def signature_rows(pages: pl.DataFrame, options: DedupOptions, *, all_pages: boo
 def _scopes(names: pl.Series) -> pl.Series:
     """Returns a 64-bit hash of each name, the same on every worker."""
 
-    def hashed(name: str) -> int:
+    def hash_of(name: str) -> int:
         return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
 
-    return each_once(names, hashed, pl.UInt64)
+    return each_once(names, hash_of, pl.UInt64)
 
 
 def follow_twins(rows: pl.DataFrame, options: DedupOptions) -> pl.DataFrame:
@@ -255,8 +255,8 @@ def follow_twins(rows: pl.DataFrame, options: DedupOptions) -> pl.DataFrame:
     if options.near:
         hashes = (pairs.get_column(name).fill_null(0).to_numpy() for name in ("hash", "hash_of"))
         near = np.bitwise_count(np.bitwise_xor(*hashes)) <= options.dedup_distance
-        both = pl.col("hash").is_not_null() & pl.col("hash_of").is_not_null()
-        equal |= both & pl.Series(near)
+        have_hashes = pl.col("hash").is_not_null() & pl.col("hash_of").is_not_null()
+        equal |= have_hashes & pl.Series(near)
     after = pairs.filter((pl.col("rank_of") < pl.col("rank")) & equal)
     moved = after.select("key", follows_=pl.lit(True), **{f"{n}_": f"{n}_of" for n in copied})
     joined = ranked.join(moved, on="key", how="left")
@@ -294,19 +294,19 @@ def apply_verdicts(
         (rows, counts).
     """
     judged = verdicts.select("key", "near", winner="duplicate_of", judged=pl.lit(True))
-    found = rows.join(judged, on="key", how="left", maintain_order="left")
+    judged_rows = rows.join(judged, on="key", how="left", maintain_order="left")
     lost = pl.col("winner").is_not_null()
     revived = pl.col("judged") & ~lost & (pl.col("status") == _DUPLICATE)
     fresh = lost & (pl.col("status") != _DUPLICATE)
     near = pl.col("near").fill_null(value=False)
-    counts = found.select(
+    counts = judged_rows.select(
         duplicates=fresh.sum(),
         near_duplicates=(fresh & near).sum(),
         near_clusters=(~lost & near).sum(),
         revived=revived.sum(),
     ).row(0, named=True)
     status = pl.when(lost).then(_DUPLICATE).when(revived).then(int(Status.DB_FETCHED))
-    marked = found.with_columns(
+    marked = judged_rows.with_columns(
         status=status.otherwise("status").cast(pl.UInt8),
         duplicate_of=pl.when("judged").then("winner").otherwise("duplicate_of"),
     )

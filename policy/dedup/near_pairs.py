@@ -130,8 +130,8 @@ def _of_runs(
     upto = np.cumsum(sizes[small])
     start = 0
     while start < len(small):
-        before = upto[start - 1] if start else 0
-        end = max(start + 1, int(np.searchsorted(upto, before + BLOCK, side="right")))
+        previous_pairs = upto[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(upto, previous_pairs + BLOCK, side="right")))
         chosen = small[start:end]
         yield from _compare(hashes, order, ends[chosen], sizes[chosen], distance)
         start = end
@@ -145,23 +145,23 @@ def _compare(
     within = np.arange(len(run)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     places = order[np.repeat(ends - sizes, sizes) + within]
     values = hashes[places]
-    found: list[Pairs] = []
+    pairs: list[Pairs] = []
     for step in range(1, int(sizes.max())):
         near = np.flatnonzero(np.bitwise_count(values[step:] ^ values[:-step]) <= distance)
         near = near[run[near] == run[near + step]]
         if len(near):
-            found.append((places[near], places[near + step]))
-        if sum(len(first) for first, _ in found) > MOST_PAIRS:
-            yield _joined(found)
-            found = []
-    if found:
-        yield _joined(found)
+            pairs.append((places[near], places[near + step]))
+        if sum(len(first) for first, _ in pairs) > MOST_PAIRS:
+            yield _join_pairs(pairs)
+            pairs = []
+    if pairs:
+        yield _join_pairs(pairs)
 
 
-def _joined(found: list[Pairs]) -> Pairs:
+def _join_pairs(pairs: list[Pairs]) -> Pairs:
     return (
-        np.concatenate([first for first, _ in found]),
-        np.concatenate([second for _, second in found]),
+        np.concatenate([first for first, _ in pairs]),
+        np.concatenate([second for _, second in pairs]),
     )
 
 
@@ -176,8 +176,8 @@ def near_any(hashes: Hashes, others: Hashes, distance: int) -> NDArray[np.bool_]
     near = np.zeros(len(hashes), dtype=bool)
     for mask in bands(distance):
         open_ = np.flatnonzero(~near)
-        for found, _ in _near_in_band(hashes[open_], others, mask, distance):
-            near[open_[found]] = True
+        for position, _ in _near_in_band(hashes[open_], others, mask, distance):
+            near[open_[position]] = True
     return near
 
 
@@ -197,9 +197,9 @@ def first_near(hashes: Scoped, others: Scoped, distance: int) -> Places:
     none = len(others[1])
     first = np.full(len(hashes[1]), none, dtype=np.int64)
     for mask in bands(distance):
-        for found, other in _near_in_band(hashes[1], others[1], mask, distance):
-            same = hashes[0][found] == others[0][other]
-            np.minimum.at(first, found[same], other[same])
+        for position, other in _near_in_band(hashes[1], others[1], mask, distance):
+            same = hashes[0][position] == others[0][other]
+            np.minimum.at(first, position[same], other[same])
     return np.where(first < none, first, -1)
 
 
@@ -212,11 +212,11 @@ def _near_in_band(hashes: Hashes, others: Hashes, mask: int, distance: int) -> I
     low = np.searchsorted(ordered, wanted, side="left")
     counts = np.searchsorted(ordered, wanted, side="right") - low
     for part in _pieces(counts):
-        found = np.repeat(np.arange(part.start, part.stop), counts[part])
+        position = np.repeat(np.arange(part.start, part.stop), counts[part])
         starts = np.repeat(low[part] - np.cumsum(counts[part]) + counts[part], counts[part])
-        other = order[starts + np.arange(len(found))]
-        hits = np.bitwise_count(hashes[found] ^ others[other]) <= distance
-        yield found[hits], other[hits]
+        other = order[starts + np.arange(len(position))]
+        hits = np.bitwise_count(hashes[position] ^ others[other]) <= distance
+        yield position[hits], other[hits]
 
 
 def _pieces(counts: Places) -> Iterator[slice]:
@@ -227,7 +227,7 @@ def _pieces(counts: Places) -> Iterator[slice]:
     upto = np.cumsum(counts)
     start = 0
     while start < len(counts):
-        before = upto[start - 1] if start else 0
-        end = max(start + 1, int(np.searchsorted(upto, before + MOST_PAIRS, side="right")))
+        previous_count = upto[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(upto, previous_count + MOST_PAIRS, side="right")))
         yield slice(start, end)
         start = end

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import polars as pl
 
 from .expression_error import Refused, or_nearest
-from .functions import called, entry, matched_by
+from .functions import call_function, entry, matched_by
 from .nutch_forms import MATCH_SIGNS
-from .operators import calculated, compared, inverted, negated, sign_of
+from .operators import calculate, compare, invert, negate, sign_of
 from .syntax import Syntax
-from .values import Field, Type, Value, as_literal, as_truth, combined, finite, literal, same
+from .values import Field, Type, Value, as_literal, as_truth, combine, finite, literal, unify
 
 # Nutch's names, and ours.
 NUTCH_NAMES = {
@@ -97,11 +97,11 @@ class _Compiler:
 
     def _value(self, node: ast.expr) -> Value:
         try:
-            return as_literal(self._compiled(node))
+            return as_literal(self._compile(node))
         except Refused as error:
             raise self._syntax.error(str(error), node) from None
 
-    def _compiled(self, node: ast.expr) -> Value:
+    def _compile(self, node: ast.expr) -> Value:
         match node:
             case ast.Constant(value=value):
                 return literal(value)
@@ -109,15 +109,15 @@ class _Compiler:
                 return self._field(name)
             case ast.BoolOp(op=op, values=values):
                 parts = [as_truth(self._value(value)) for value in values]
-                return combined(parts, every=isinstance(op, ast.And))
+                return combine(parts, every=isinstance(op, ast.And))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return negated(self._value(operand))
+                return negate(self._value(operand))
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return negated(negated(self._value(operand)))
+                return negate(negate(self._value(operand)))
             case ast.UnaryOp(operand=operand):  # not, and Nutch's !
-                return inverted(as_truth(self._value(operand)))
+                return invert(as_truth(self._value(operand)))
             case ast.BinOp(left=left, op=operator, right=right):
-                return calculated(self._value(left), sign_of(operator), self._value(right))
+                return calculate(self._value(left), sign_of(operator), self._value(right))
             case ast.Compare():
                 return self._comparison(node)
             case ast.IfExp(test=test, body=body, orelse=other):
@@ -148,19 +148,19 @@ class _Compiler:
         return field.value
 
     def _comparison(self, node: ast.Compare) -> Value:
-        parts, left = [], self._value(node.left)
+        parts, previous = [], self._value(node.left)
         for operator, right in zip(node.ops, node.comparators, strict=True):
             sign = sign_of(operator)
             pattern = self._pattern(right) if sign in ("==", "!=") else None
             if pattern is not None:
-                found = matched_by(left, pattern, whole=True)
-                parts.append(as_literal(found if sign == "==" else inverted(found)))
-                left = pattern
+                matches = matched_by(previous, pattern, whole=True)
+                parts.append(as_literal(matches if sign == "==" else invert(matches)))
+                previous = pattern
                 continue
             value = self._value(right)
-            parts.append(as_literal(compared(left, sign, value)))
-            left = value
-        return combined(parts, every=True)
+            parts.append(as_literal(compare(previous, sign, value)))
+            previous = value
+        return combine(parts, every=True)
 
     def _pattern(self, node: ast.expr) -> Value | None:
         """Returns the pattern of Nutch's ``=~``; see ``nutch_forms``."""
@@ -176,12 +176,12 @@ class _Compiler:
     def _choice(self, test: ast.expr, body: ast.expr, other: ast.expr) -> Value:
         chosen = as_truth(self._value(test))
         values = [chosen, self._value(body), self._value(other)]
-        both = same(
+        choice = unify(
             values[1:], "both values", lambda e: pl.when(chosen.expr).then(e[0]).otherwise(e[1])
         )
         if chosen.is_constant:
             return values[1 if chosen.constant else 2]
-        return dataclasses.replace(both, weight=both.weight + chosen.weight)
+        return dataclasses.replace(choice, weight=choice.weight + chosen.weight)
 
     def _call(self, func: ast.expr, nodes: list[ast.expr]) -> Value:
         match func, nodes:
@@ -190,14 +190,14 @@ class _Compiler:
             case ast.Attribute(value=ast.Name(id=name), attr="getFieldValue"), [
                 ast.Constant(value=str(field))
             ] if name == DOCUMENT:
-                return self._first(self._document_field(field))
+                return self._first_entry(self._document_field(field))
             case ast.Name(id=name), _:
-                return called(name, [self._value(node) for node in nodes])
+                return call_function(name, [self._value(node) for node in nodes])
             case ast.Attribute(value=value, attr=name), _:
-                return called(name, [self._value(node) for node in (value, *nodes)])
+                return call_function(name, [self._value(node) for node in (value, *nodes)])
         raise Refused("only functions can be called")
 
-    def _first(self, value: Value) -> Value:
+    def _first_entry(self, value: Value) -> Value:
         return entry(value, literal(0)) if value.type is Type.TEXTS else value
 
     def _items(self, nodes: list[ast.expr]) -> Value:

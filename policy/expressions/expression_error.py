@@ -30,10 +30,10 @@ class ExpressionError(ValueError):
         self.problem, self.at = problem, at
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _again, (self.problem, self.at, str(self))
+        return _rebuild_error, (self.problem, self.at, str(self))
 
 
-def _again(problem: str, at: int, message: str) -> ExpressionError:
+def _rebuild_error(problem: str, at: int, message: str) -> ExpressionError:
     error = ExpressionError(problem, "", 0)
     error.at, error.args = at, (message,)
     return error
@@ -43,7 +43,7 @@ class Refused(Exception):
     """An operation does not fit its values; the compiler adds the place."""
 
 
-def or_nearest(name: str, known: Iterable[str]) -> str:
+def or_nearest(name: str, candidates: Iterable[str]) -> str:
     """Returns the quoted name with what it may have meant: a similar name, or the known ones.
 
     >>> or_nearest("scroe", ["score", "status"])
@@ -51,7 +51,7 @@ def or_nearest(name: str, known: Iterable[str]) -> str:
     >>> or_nearest("x", ["score", "status"])
     "'x'; there are score, status"
     """
-    names = list(known)
+    names = list(candidates)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if near:
         return f"{quote_value(name)}; did you mean {near[0]!r}?"

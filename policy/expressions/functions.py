@@ -7,7 +7,7 @@ import polars as pl
 
 from .expression_error import Refused, or_nearest
 from .moments import iso_time
-from .values import Type, Value, as_truth, finite, literal, number, same, text, truth
+from .values import Type, Value, as_truth, finite, literal, number, text, truth, unify
 
 MAX_PATTERN = 1000
 
@@ -29,7 +29,7 @@ class Function:
     meaning: str
 
 
-def called(name: str, values: list[Value]) -> Value:
+def call_function(name: str, values: list[Value]) -> Value:
     """Returns the value of a function.
 
     Raises:
@@ -132,7 +132,7 @@ def checked_pattern(pattern: str, whole: bool) -> str:
     return form
 
 
-def _whole(value: Value, pattern: Value) -> Value:
+def _match_whole(value: Value, pattern: Value) -> Value:
     return matched_by(value, pattern, whole=True)
 
 
@@ -179,10 +179,10 @@ def _abs(value: Value) -> Value:
 
 def _extreme(choose: Callable[..., pl.Expr]) -> Callable[..., Value]:
     def apply(*values: Value) -> Value:
-        found = same([finite(value) for value in values], "the values", choose)
-        if found.type not in (Type.NUMBER, Type.DURATION, Type.TIME):
-            raise Refused(f"takes numbers, got {found.type.value}")
-        return found
+        chosen = unify([finite(value) for value in values], "the values", choose)
+        if chosen.type not in (Type.NUMBER, Type.DURATION, Type.TIME):
+            raise Refused(f"takes numbers, got {chosen.type.value}")
+        return chosen
 
     return apply
 
@@ -222,7 +222,9 @@ FUNCTIONS: Mapping[str, Function] = {
     "startswith": Function(2, 2, _on_texts(lambda a, b: a.str.starts_with(b)), "Begins with it."),
     "endswith": Function(2, 2, _on_texts(lambda a, b: a.str.ends_with(b)), "Ends with it."),
     "contains": Function(2, 2, _contains, "A text or list has it, as `in`."),
-    "matches": Function(2, 2, _whole, "A regular expression matches the whole text, as `=~`."),
+    "matches": Function(
+        2, 2, _match_whole, "A regular expression matches the whole text, as `=~`."
+    ),
     "search": Function(2, 2, _search, "A regular expression matches somewhere in the text."),
     "float": Function(1, 1, _float, "A text as a number; missing if it is none."),
     "abs": Function(1, 1, _abs, "Without its sign."),

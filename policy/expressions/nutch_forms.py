@@ -72,14 +72,14 @@ def python_form(text: str) -> PythonForm:
     opened: list[int] = []
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        token = _TOKEN.match(text, at)
+        if token is None:
             raise ExpressionError(_ADVICE.get(text[at], "a strange character"), text, at)
-        piece = _python(found, text)
+        piece = _python(token, text)
         _nest(opened, piece, at, text)
         pieces.append(piece)
         origin += [at] * len(piece)
-        at = found.end()
+        at = token.end()
     if opened:
         raise ExpressionError(f"the bracket {text[opened[-1]]} is not closed", text, opened[-1])
     return PythonForm("".join(pieces), [*origin, len(text)])
@@ -95,26 +95,26 @@ def _nest(opened: list[int], piece: str, at: int, text: str) -> None:
         raise ExpressionError(f"the bracket {piece} closes no other", text, at)
 
 
-def _python(found: re.Match[str], text: str) -> str:
-    piece = found.group()
-    match found.lastgroup:
+def _python(token: re.Match[str], text: str) -> str:
+    piece = token.group()
+    match token.lastgroup:
         case "space":
             return " "
         case "text":
-            value = piece[2:-1] if piece[0] in "rR" else _ESCAPE.sub(_unescaped, piece[1:-1])
+            value = piece[2:-1] if piece[0] in "rR" else _ESCAPE.sub(_unescape, piece[1:-1])
             if any("\ud800" <= char <= "\udfff" for char in value):
-                raise ExpressionError("a half of a surrogate pair", text, found.start())
+                raise ExpressionError("a half of a surrogate pair", text, token.start())
             return ascii(value)
         case "number" if len(piece) > _MAX_NUMBER:
             raise ExpressionError(
-                f"a number of more than {_MAX_NUMBER} characters", text, found.start()
+                f"a number of more than {_MAX_NUMBER} characters", text, token.start()
             )
         case "name":
             return _WORDS.get(piece, piece)
     return _SIGNS.get(piece, piece)
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     """Returns the character of an escape; an unknown one stays, as regular expressions need it."""
-    digits = found[1] or found[2]
-    return chr(int(digits, 16)) if digits else _ESCAPES.get(found[3], found[0])
+    digits = escape[1] or escape[2]
+    return chr(int(digits, 16)) if digits else _ESCAPES.get(escape[3], escape[0])

@@ -8,7 +8,7 @@ import polars as pl
 
 from .expression_error import Refused, or_nearest
 from .moments import iso_time
-from .values import Codes, Type, Value, as_literal, combined, finite, literal, number, text, truth
+from .values import Codes, Type, Value, as_literal, combine, finite, literal, number, text, truth
 
 MAX_EXPONENT = 64
 _SIGNS: dict[type[ast.AST], str] = {
@@ -31,15 +31,15 @@ def sign_of(operator: ast.AST) -> str:
     return _SIGNS[type(operator)]
 
 
-def compared(left: Value, sign: str, right: Value) -> Value:
+def compare(left: Value, sign: str, right: Value) -> Value:
     """Returns a comparison: true or false, also if a value is missing.
 
     Raises:
         Refused: The values cannot be compared so.
     """
     if sign in ("in", "not in"):
-        found = _is_in(left, right)
-        return found if sign == "in" else inverted(found)
+        is_in = _is_in(left, right)
+        return is_in if sign == "in" else invert(is_in)
     if sign in ("is", "is not"):
         if right.type is not Type.MISSING:
             other = "==" if sign == "is" else "!="
@@ -50,7 +50,7 @@ def compared(left: Value, sign: str, right: Value) -> Value:
     if sign in ("==", "!="):
         coded = _with_codes(left, right) or _with_codes(right, left)
         if coded is not None:
-            return coded if sign == "==" else inverted(coded)
+            return coded if sign == "==" else invert(coded)
     left, right = _alike(left, right)
     if sign in _ORDERS:
         if left.type not in _ORDERED:
@@ -62,7 +62,7 @@ def compared(left: Value, sign: str, right: Value) -> Value:
     return truth(equal, left, right)
 
 
-def inverted(value: Value) -> Value:
+def invert(value: Value) -> Value:
     """Returns whether a truth is false."""
     return literal(not value.constant) if value.is_constant else truth(~value.expr, value)
 
@@ -157,16 +157,16 @@ def _is_one_of(left: Value, right: Value) -> Value:
     options = right.constant
     assert isinstance(options, tuple)
     if left.codes is not None:
-        known = [option for option in options if option.type is not Type.MISSING]
-        parts = [_has_code(left, [code for one in known for code in _codes_of(left.codes, one)])]
+        choices = [option for option in options if option.type is not Type.MISSING]
+        parts = [_has_code(left, [code for one in choices for code in _codes_of(left.codes, one)])]
         options = [option for option in options if option.type is Type.MISSING]
     else:
         parts = []
-    parts += [compared(left, "==", option) for option in options]
-    return combined([as_literal(part) for part in parts], every=False)
+    parts += [compare(left, "==", option) for option in options]
+    return combine([as_literal(part) for part in parts], every=False)
 
 
-def calculated(left: Value, sign: str, right: Value) -> Value:
+def calculate(left: Value, sign: str, right: Value) -> Value:
     """Returns the result of arithmetic; missing if a value is missing or there is no result.
 
     Raises:
@@ -192,7 +192,7 @@ def calculated(left: Value, sign: str, right: Value) -> Value:
         case "**":
             result = number(a.pow(_exponent(right)), left)
         case _:
-            result = _divided(a, sign, b, left, right)
+            result = _divide(a, sign, b, left, right)
     durations = [left.type, right.type].count(Type.DURATION)
     if durations == 0 or (sign == "/" and durations == 2) or sign == "**":
         return result
@@ -208,7 +208,7 @@ def _exponent(value: Value) -> float:
     return float(exponent)
 
 
-def _divided(a: pl.Expr, sign: str, b: pl.Expr, left: Value, right: Value) -> Value:
+def _divide(a: pl.Expr, sign: str, b: pl.Expr, left: Value, right: Value) -> Value:
     divisor = b if right.constant else pl.when(b != 0).then(b)
     parts = (left, right) if right.constant else (left, right, right)
     match sign:
@@ -235,7 +235,7 @@ def _with_time(left: Value, sign: str, right: Value) -> Value:
     return dataclasses.replace(number(moved, time, other), type=Type.TIME)
 
 
-def negated(value: Value) -> Value:
+def negate(value: Value) -> Value:
     """Returns the negative of a number or a duration.
 
     Raises:

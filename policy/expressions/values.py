@@ -150,13 +150,13 @@ def as_literal(value: Value) -> Value:
     dtype = _FOLDED.get(value.type)
     if dtype is None or value.is_constant or value.weight == 1 or value.expr.meta.root_names():
         return value
-    found = pl.select(finite(value).expr.cast(dtype)).item()
+    folded = pl.select(finite(value).expr.cast(dtype)).item()
     # As a written number, it has the type of what it is compared with: scores are Float32.
-    expr = pl.lit(found) if isinstance(found, float) else pl.lit(found, dtype)
-    return Value(expr, value.type, constant=found, is_constant=found is not None)
+    expr = pl.lit(folded) if isinstance(folded, float) else pl.lit(folded, dtype)
+    return Value(expr, value.type, constant=folded, is_constant=folded is not None)
 
 
-def combined(parts: list[Value], every: bool) -> Value:
+def combine(parts: list[Value], every: bool) -> Value:
     """Returns whether all of some truths, or any, are true."""
     decisive = [part for part in parts if part.is_constant and part.constant is not every]
     others = [part for part in parts if not part.is_constant]
@@ -165,7 +165,7 @@ def combined(parts: list[Value], every: bool) -> Value:
     if len(others) == 1:
         return others[0]
     horizontal = pl.all_horizontal if every else pl.any_horizontal
-    return same(others, "the conditions", horizontal)
+    return unify(others, "the conditions", horizontal)
 
 
 def as_truth(value: Value) -> Value:
@@ -192,7 +192,7 @@ def _truth_of(value: Value) -> Value:
     raise Refused(f"{value.type.value} is neither true nor false")
 
 
-def same(values: list[Value], what: str, build: Callable[[list[pl.Expr]], pl.Expr]) -> Value:
+def unify(values: list[Value], what: str, build: Callable[[list[pl.Expr]], pl.Expr]) -> Value:
     """Returns a value made of several of one type; missing ones fit every type.
 
     Raises:
@@ -201,9 +201,9 @@ def same(values: list[Value], what: str, build: Callable[[list[pl.Expr]], pl.Exp
     types = list(dict.fromkeys(v.type for v in values if v.type is not Type.MISSING))
     if len(types) > 1:
         raise Refused(f"{what} must be of one type, got {types[0].value} and {types[1].value}")
-    found = types[0] if types else Type.MISSING
-    if found is Type.CHOICE:
-        raise Refused(f"{what} cannot be {found.value}")
+    type_ = types[0] if types else Type.MISSING
+    if type_ is Type.CHOICE:
+        raise Refused(f"{what} cannot be {type_.value}")
     weight = 1 + sum(value.weight for value in values)
     sound = all(value.finite for value in values)
-    return Value(build([value.expr for value in values]), found, weight, finite=sound)
+    return Value(build([value.expr for value in values]), type_, weight, finite=sound)

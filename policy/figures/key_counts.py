@@ -51,23 +51,23 @@ def by_name(rows: pl.DataFrame, mode: str) -> pl.DataFrame:
     [('a.com', 'FETCHED', 1), ('a.com', 'UNFETCHED', 1)]
     """
     fetched = pl.when(pl.col("status").is_in(_FETCHED)).then(pl.lit(FETCHED_PAGES))
-    return _named(rows, fetched.otherwise(pl.lit(UNFETCHED_PAGES)), mode)
+    return _count_by_name(rows, fetched.otherwise(pl.lit(UNFETCHED_PAGES)), mode)
 
 
 def by_status(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns how many rows each host has under each status; columns as of ``by_name``."""
     other = pl.col("status").cast(pl.String)
     names = pl.col("status").replace_strict(STATUS_NAMES, default=other, return_dtype=pl.String)
-    return _named(rows, names, "host")
+    return _count_by_name(rows, names, "host")
 
 
-def _named(rows: pl.DataFrame, which: pl.Expr, mode: str) -> pl.DataFrame:
+def _count_by_name(rows: pl.DataFrame, which: pl.Expr, mode: str) -> pl.DataFrame:
     hosts = host_keys(rows.get_column("key")).alias(KEY)
-    found = rows.select(which.alias(WHICH)).with_columns(hosts)
-    found = found.group_by(KEY, WHICH).agg(pl.len().cast(pl.Int64).alias(NUMBER))
+    counts = rows.select(which.alias(WHICH)).with_columns(hosts)
+    counts = counts.group_by(KEY, WHICH).agg(pl.len().cast(pl.Int64).alias(NUMBER))
     name = NAMES[mode]
-    names = each_once(found.get_column(KEY), lambda key: name(from_host_key(key)))
-    return summed([found.with_columns(names.alias(KEY))])
+    names = each_once(counts.get_column(KEY), lambda key: name(from_host_key(key)))
+    return sum_key_counts([counts.with_columns(names.alias(KEY))])
 
 
 def by_protocol(rows: pl.DataFrame) -> pl.DataFrame:
@@ -84,11 +84,11 @@ def by_protocol(rows: pl.DataFrame) -> pl.DataFrame:
     name = status.replace_strict(PROTOCOL_STATUS_NAMES, default=other, return_dtype=pl.String)
     tried = pl.when(pl.col("last_fetch_time").is_not_null()).then(name)
     key = pl.coalesce(pl.col("http_code").cast(pl.String), tried, pl.lit(UNFETCHED_PAGES))
-    found = rows.group_by(key.alias(KEY)).agg(pl.len().cast(pl.Int64).alias(NUMBER))
-    return found.select(KEY, pl.lit("").alias(WHICH), NUMBER)
+    counts = rows.group_by(key.alias(KEY)).agg(pl.len().cast(pl.Int64).alias(NUMBER))
+    return counts.select(KEY, pl.lit("").alias(WHICH), NUMBER)
 
 
-def summed(parts: list[pl.DataFrame]) -> pl.DataFrame:
+def sum_key_counts(parts: list[pl.DataFrame]) -> pl.DataFrame:
     """Returns the sums of several counts, the largest number first."""
     total = pl.concat(parts).group_by(KEY, WHICH).agg(pl.col(NUMBER).sum())
     return total.sort(NUMBER, KEY, WHICH, descending=[True, False, False])

@@ -50,11 +50,11 @@ def normal_text(row: Mapping[str, Any]) -> str:
     metadata = dict(row["metadata"] or [])
     if row.get("repr_url"):
         metadata["_repr_"] = row["repr_url"]  # where Nutch has it
-    lines += [_escaped(f" \t{name}={value}") for name, value in metadata.items()]
+    lines += [_escape(f" \t{name}={value}") for name, value in metadata.items()]
     return "\n".join([*lines, "", ""])
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
 
 

@@ -64,9 +64,9 @@ def chosen_rows(rows: pl.DataFrame, options: RowOptions, now: int) -> pl.DataFra
     wanted = wanted_rows(options.expr, now=now)
     if wanted is not None:
         conditions.append(wanted.expr)
-    found = rows.filter(conditions) if conditions else rows
+    chosen = rows.filter(conditions) if conditions else rows
     if not options.regex:
-        return found
+        return chosen
     matches = re.compile(options.regex).fullmatch
-    urls = from_keys(found.get_column("key"))
-    return found.filter(pl.Series([matches(url) is not None for url in urls], dtype=pl.Boolean))
+    urls = from_keys(chosen.get_column("key"))
+    return chosen.filter(pl.Series([matches(url) is not None for url in urls], dtype=pl.Boolean))

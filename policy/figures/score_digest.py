@@ -42,7 +42,7 @@ def digest_of(values: np.ndarray) -> Digest:
     return _digest(means, counts, True)
 
 
-def merged(parts: Sequence[Digest]) -> Digest:
+def merge_digests(parts: Sequence[Digest]) -> Digest:
     """Returns the digest of the numbers of several digests."""
     means = np.concatenate([np.array(part.means, np.float64) for part in parts])
     counts = np.concatenate([np.array(part.counts, np.int64) for part in parts])
@@ -72,11 +72,11 @@ def quantiles_of(digest: Digest, wanted: Sequence[float]) -> list[float]:
 
 def _digest(means: np.ndarray, counts: np.ndarray, exact: bool) -> Digest:
     if len(means) > COMPRESSION:
-        means, counts, exact = *_compressed(means, counts), False
+        means, counts, exact = *_compress(means, counts), False
     return Digest(tuple(means.tolist()), tuple(counts.tolist()), exact)
 
 
-def _compressed(means: np.ndarray, counts: np.ndarray) -> tuple[Any, Any]:
+def _compress(means: np.ndarray, counts: np.ndarray) -> tuple[Any, Any]:
     """Joins neighbours whose ranks are in one step of the scale, which is fine at both ends."""
     middles = (np.cumsum(counts) - counts / 2) / counts.sum()
     scale = COMPRESSION / (2 * np.pi) * np.arcsin(2 * middles - 1)

@@ -12,7 +12,7 @@ from ...web.base.safe_json import read_json
 from ..components.schema import STATUS_NAMES
 from ..components.vocabulary import iso
 from ..schedules.schedule import DAY_MS
-from .score_digest import Digest, digest_of, merged, quantiles_of
+from .score_digest import Digest, digest_of, merge_digests, quantiles_of
 
 # Nutch's db.stats.score.quantiles.
 QUANTILES = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
@@ -102,16 +102,16 @@ def from_json(text: str) -> Statistics:
 
 
 def _spread(values: pl.Series) -> tuple[float, float, float] | None:
-    known = values.drop_nulls().cast(pl.Float64)
-    if not len(known):
+    numbers = values.drop_nulls().cast(pl.Float64)
+    if not len(numbers):
         return None
-    return float(known.min()), float(known.sum()), float(known.max())  # type: ignore[arg-type]
+    return float(numbers.min()), float(numbers.sum()), float(numbers.max())  # type: ignore[arg-type]
 
 
 def merge(parts: Iterable[Statistics]) -> Statistics:
     """Returns the statistics of all parts together."""
     total, parts = Statistics(), list(parts)
-    total.digest = merged([part.digest for part in parts]) if parts else Digest()
+    total.digest = merge_digests([part.digest for part in parts]) if parts else Digest()
     for part in parts:
         total.rows += part.rows
         total.nans += part.nans
@@ -131,8 +131,8 @@ def _widen(one: Any, other: Any) -> Any:
 
 def quantiles(statistics: Statistics) -> dict[float, float]:
     """Returns score quantiles; see ``score_digest`` for how exact they are."""
-    found = quantiles_of(statistics.digest, QUANTILES)
-    return dict(zip(QUANTILES, found, strict=True)) if found else {}
+    values = quantiles_of(statistics.digest, QUANTILES)
+    return dict(zip(QUANTILES, values, strict=True)) if values else {}
 
 
 def summary(statistics: Statistics) -> dict[str, Any]:

@@ -34,13 +34,13 @@ class Piece(NamedTuple):
         """Size in memory."""
         return sum(array.nbytes for array in self if array is not None)
 
-    def counted(self) -> "Piece":
+    def counted_links(self) -> "Piece":
         """Returns the links that count when LinkRank sums them."""
         if self.counts is None:
             return self
         return Piece(self.sources[self.counts], self.targets[self.counts])
 
-    def turned(self) -> "Piece":
+    def swap_ends(self) -> "Piece":
         """Returns the links with sources and targets swapped, unsorted."""
         return Piece(self.targets, self.sources, self.counts)
 
@@ -49,9 +49,9 @@ def pieces_of(piece: Piece) -> Iterator[Piece]:
     """Sorts links and cuts them into pieces of at most ``PIECE_LINKS``."""
     order = np.lexsort((piece.targets, piece.sources))
     for start in range(0, len(order), PIECE_LINKS):
-        some = order[start : start + PIECE_LINKS]
-        counts = None if piece.counts is None else piece.counts[some]
-        yield Piece(piece.sources[some], piece.targets[some], counts)
+        selected = order[start : start + PIECE_LINKS]
+        counts = None if piece.counts is None else piece.counts[selected]
+        yield Piece(piece.sources[selected], piece.targets[selected], counts)
 
 
 def source_ranges(links: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -68,9 +68,9 @@ def source_ranges(links: np.ndarray) -> Iterator[tuple[int, int]]:
     """
     upto, low = np.cumsum(links), 0
     while low < len(upto):
-        before = upto[low - 1] if low else 0
-        high = max(low + 1, int(np.searchsorted(upto, before + PIECE_LINKS, side="right")))
-        if upto[high - 1] > before:
+        previous_links = upto[low - 1] if low else 0
+        high = max(low + 1, int(np.searchsorted(upto, previous_links + PIECE_LINKS, side="right")))
+        if upto[high - 1] > previous_links:
             yield low, high
         low = high
 

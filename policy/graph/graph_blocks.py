@@ -76,10 +76,10 @@ def graph_blocks(
     [[0, 1]]
     """
     limits = limits_of_level(limits, level)
-    kept, counts = limit_links(to_level(edges, level), limits)
-    keys = pl.concat([kept["source"], kept["target"]]).unique().sort().alias("key")
+    links, counts = limit_links(to_level(edges, level), limits)
+    keys = pl.concat([links["source"], links["target"]]).unique().sort().alias("key")
     ids = pl.DataFrame({"key": keys}).with_columns(id=pl.int_range(pl.len(), dtype=pl.Int64))
-    numbered = with_counts(kept.sort("target", "source"), limits)
+    numbered = with_counts(links.sort("target", "source"), limits)
     numbered = numbered.select(
         source=number_of(numbered["source"], ids),
         target=number_of(numbered["target"], ids),
@@ -125,12 +125,12 @@ def _cut(
 ) -> Iterator[tuple[tuple[int, int], tuple[Piece, ...]]]:
     blocks = list(itertools.pairwise(starts))
     for (s, (low, high)), (t, (first, end)) in itertools.product(enumerate(blocks), repeat=2):
-        some = edges.filter(
+        block_edges = edges.filter(
             pl.col("source").is_between(low, high, closed="left"),
             pl.col("target").is_between(first, end, closed="left"),
         )
-        if len(some):
-            yield (s, t), tuple(pieces_of(local_piece(some, low, first)))
+        if len(block_edges):
+            yield (s, t), tuple(pieces_of(local_piece(block_edges, low, first)))
 
 
 def local_piece(edges: pl.DataFrame, first_source: int, first_target: int) -> Piece:

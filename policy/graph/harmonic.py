@@ -34,7 +34,7 @@ class Harmonic(Ranking):
     gathered = ("counters",)
     results = ("harmonic",)
 
-    def first(self, block: Block) -> tuple[Values, dict[str, float]]:
+    def initial_values(self, block: Block) -> tuple[Values, dict[str, float]]:
         nodes = np.arange(block.nodes)
         ids = nodes + block.first
         if self._is_exact(block):
@@ -68,10 +68,10 @@ class Harmonic(Ranking):
         targets, sources = piece.targets[order], piece.sources[order]
         step = max(1, _GATHERED_BYTES // counters.shape[1])
         for start in range(0, len(order), step):
-            some = targets[start : start + step]
-            starts = np.flatnonzero(np.diff(some, prepend=-1))
+            step_targets = targets[start : start + step]
+            starts = np.flatnonzero(np.diff(step_targets, prepend=-1))
             met = union.reduceat(counters[sources[start : start + step]], starts, axis=0)
-            at = some[starts]
+            at = step_targets[starts]
             sums[at] = union(sums[at], met)
 
     def apply(
@@ -85,14 +85,14 @@ class Harmonic(Ranking):
         exact = self._is_exact(block)
         counters = self._union(block)(sums, values["counters"])
         changed = (counters != values["counters"]).any(axis=1)
-        known = values["known"].copy()
-        some = counters[changed]
-        known[changed] = _BITS[some].sum(axis=1, dtype=np.int64) if exact else _estimate(some)
+        reached = values["known"].copy()
+        grown = counters[changed]
+        reached[changed] = _BITS[grown].sum(axis=1, dtype=np.int64) if exact else _estimate(grown)
         # An estimate may shrink by an error of rounding, a set may not.
-        known = np.maximum(known, values["known"])
-        score = values["score"] + (known - values["known"]) / number
-        made = {"counters": counters, "known": known, "score": score}
-        return made, {"change": float(changed.sum())}
+        reached = np.maximum(reached, values["known"])
+        score = values["score"] + (reached - values["known"]) / number
+        new_values = {"counters": counters, "known": reached, "score": score}
+        return new_values, {"change": float(changed.sum())}
 
     def change(self, number: int, totals: Mapping[str, float]) -> float | None:
         return totals["change"]

@@ -21,7 +21,7 @@ class Hits(Ranking):
     gathered = ("hub", "authority")
     results = ("authority", "hub")
 
-    def first(self, block: Block) -> tuple[Values, dict[str, float]]:
+    def initial_values(self, block: Block) -> tuple[Values, dict[str, float]]:
         zeros = np.zeros(block.nodes)
         values = {"hub": np.ones(block.nodes), "authority": zeros, "before": zeros}
         return values, {"hub": float(block.nodes), "change": 1.0}
@@ -49,8 +49,8 @@ class Hits(Ranking):
         hub = _normal(sums, totals["authority"])
         now = _normal(values["authority"], totals["authority"])
         change = float(np.abs(now - values["before"]).sum())
-        made = {"hub": hub, "authority": now, "before": now}
-        return made, {"hub": float(hub.sum()), "change": change}
+        new_values = {"hub": hub, "authority": now, "before": now}
+        return new_values, {"hub": float(hub.sum()), "change": change}
 
     def change(self, number: int, totals: Mapping[str, float]) -> float | None:
         return totals["change"] if self.backward(number) else None

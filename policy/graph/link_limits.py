@@ -72,8 +72,8 @@ def limit_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, 
     └───────────┴────────────┘, {'dropped/internal': 1, 'dropped/repeated': 1})
     """
     rows, internal = foreign_links(edges.select("source", "target"), limits)
-    kept, repeated = first_links(rows, limits)
-    return kept.select("source", "target"), dict(sorted({**internal, **repeated}.items()))
+    counted_rows, repeated = first_links(rows, limits)
+    return counted_rows.select("source", "target"), dict(sorted({**internal, **repeated}.items()))
 
 
 def foreign_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -92,13 +92,13 @@ def foreign_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame
     if limits.ignore_internal_domain or limits.limit_domain:
         rows = rows.with_columns(domain=groups(rows.get_column("target"), "domain"))
         domain = pl.col("domain").hash()
-    before = len(rows)
+    foreign_count = len(rows)
     if limits.ignore_internal_domain:
         rows = rows.filter(pl.col("domain") != groups(rows.get_column("source"), "domain"))
     elif limits.ignore_internal_host:
         hosts = groups(rows.get_column("target"), "host")
         rows = rows.filter(hosts != groups(rows.get_column("source"), "host"))
-    counts["internal"] = before - len(rows)
+    counts["internal"] = foreign_count - len(rows)
     return rows.with_columns(domain=domain), _reasons(counts)
 
 
@@ -117,9 +117,9 @@ def first_links(rows: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, d
         once.append(("limit_domain", ["source", "domain"]))
     counts = {}
     for reason, names in once:
-        before = len(rows)
+        row_count = len(rows)
         rows = rows.unique(names, keep="first", maintain_order=True)
-        counts[reason] = before - len(rows)
+        counts[reason] = row_count - len(rows)
     return rows.drop("_page", strict=False), _reasons(counts)
 
 
@@ -148,8 +148,8 @@ def thin_out(rows: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict
         return rows, {}
     heavy = pl.col("source").is_in(sources.get_column("source").implode())
     ordered = rows.filter(heavy).sort("source", "position", "target", maintain_order=True)
-    kept, counts = first_links(ordered, limits)
-    return pl.concat([rows.filter(~heavy), kept.select(rows.columns)]), counts
+    thinned, counts = first_links(ordered, limits)
+    return pl.concat([rows.filter(~heavy), thinned.select(rows.columns)]), counts
 
 
 def _reasons(counts: dict[str, int]) -> dict[str, int]:

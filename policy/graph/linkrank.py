@@ -31,13 +31,13 @@ class LinkRank(Ranking):
     gathered = ("share",)
     results = ("linkrank",)
 
-    def first(self, block: Block) -> tuple[Values, dict[str, float]]:
-        return self._shared(block, np.full(block.nodes, self.initial), 0.0)
+    def initial_values(self, block: Block) -> tuple[Values, dict[str, float]]:
+        return self._share_scores(block, np.full(block.nodes, self.initial), 0.0)
 
     def add(
         self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
     ) -> None:
-        piece = piece.counted()
+        piece = piece.counted_links()
         add_at(sums, piece.targets, values["share"].take(piece.sources))
 
     def apply(
@@ -53,7 +53,7 @@ class LinkRank(Ranking):
         sums *= self.damping
         sums += self._base(block)
         change = float(np.abs(sums - values["score"]).sum())
-        return self._shared(block, sums, change)
+        return self._share_scores(block, sums, change)
 
     def change(self, number: int, totals: Mapping[str, float]) -> float | None:
         return totals["change"] / max(totals["score"], 1e-300)
@@ -68,7 +68,7 @@ class LinkRank(Ranking):
         # Nutch divides by all links of a page, even by those that do not count.
         return block.out_links if self.nutch else block.counted_links
 
-    def _shared(
+    def _share_scores(
         self, block: Block, score: np.ndarray, change: float
     ) -> tuple[Values, dict[str, float]]:
         links = self._links(block)
@@ -85,8 +85,8 @@ class PageRank(LinkRank):
     name = "pagerank"
     results = ("pagerank",)
 
-    def first(self, block: Block) -> tuple[Values, dict[str, float]]:
-        return self._shared(block, np.full(block.nodes, 1 / block.all_nodes), 0.0)
+    def initial_values(self, block: Block) -> tuple[Values, dict[str, float]]:
+        return self._share_scores(block, np.full(block.nodes, 1 / block.all_nodes), 0.0)
 
     def add(
         self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece

@@ -65,7 +65,7 @@ class Ranking(abc.ABC):
     results: tuple[str, ...]
 
     @abc.abstractmethod
-    def first(self, block: Block) -> tuple[Values, dict[str, float]]:
+    def initial_values(self, block: Block) -> tuple[Values, dict[str, float]]:
         """Returns the values before the first round, and sums over the block."""
 
     def backward(self, number: int) -> bool:
@@ -126,20 +126,20 @@ def rank_iterations(
         tolerance: Stop after a round that changes no more than this; with 0, nothing.
     """
     blocks = [graph.block(number) for number in range(graph.blocks)]
-    values, parts = _both(ranking.first(block) for block in blocks)
+    values, parts = _values_and_sums(ranking.initial_values(block) for block in blocks)
     totals = sum_totals(parts)
     changes: list[float] = []
     for number in range(1, ranking.steps(rounds) + 1):
-        before = values
-        values, parts = _both(
-            one_block(ranking, graph, number, block, before, totals) for block in blocks
+        previous = values
+        values, parts = _values_and_sums(
+            one_block(ranking, graph, number, block, previous, totals) for block in blocks
         )
         totals = sum_totals(parts)
         if (change := ranking.change(number, totals)) is not None:
             changes.append(change)
             if has_converged(change, tolerance):
                 break
-    ranks = [ranking.ranks(some, totals) for some in values]
+    ranks = [ranking.ranks(block_values, totals) for block_values in values]
     return {name: np.concatenate([r[name] for r in ranks]) for name in ranking.results}, changes
 
 
@@ -148,7 +148,7 @@ def one_block(
     graph: Graph,
     number: int,
     block: Block,
-    before: Sequence[Values],
+    previous: Sequence[Values],
     totals: Mapping[str, float],
 ) -> tuple[Values, dict[str, float]]:
     """Makes one round for one block; returns its values and sums.
@@ -158,7 +158,7 @@ def one_block(
         graph: The graph.
         number: Number of the round, from 1.
         block: The block.
-        before: The values of all blocks before; they are read one after another.
+        previous: The values of all blocks before the round; they are read one after another.
         totals: The sums of the round before.
     """
     # Block 1 of three, in a round of LinkRank. Each cell has the links from one block to another, and
@@ -175,9 +175,9 @@ def one_block(
         source, target = (block.number, other) if backward else (other, block.number)
         for piece in graph.pieces(source, target):
             if values is None:
-                values = before[other]
-            ranking.add(number, block, sums, values, piece.turned() if backward else piece)
-    return ranking.apply(number, block, before[block.number], sums, totals)
+                values = previous[other]
+            ranking.add(number, block, sums, values, piece.swap_ends() if backward else piece)
+    return ranking.apply(number, block, previous[block.number], sums, totals)
 
 
 def has_converged(change: float, tolerance: float) -> bool:
@@ -194,8 +194,10 @@ def sum_totals(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return totals
 
 
-def _both(made: Iterator[tuple[Values, dict[str, float]]]) -> tuple[list[Values], list[dict]]:
-    pairs = list(made)
+def _values_and_sums(
+    results: Iterator[tuple[Values, dict[str, float]]],
+) -> tuple[list[Values], list[dict]]:
+    pairs = list(results)
     return [values for values, _ in pairs], [part for _, part in pairs]
 
 

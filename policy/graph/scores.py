@@ -15,10 +15,10 @@ def new_scores(rows: pl.DataFrame, ranks: pl.DataFrame, clear: float) -> pl.Data
     >>> new_scores(rows, pl.DataFrame({"key": ["a", "x"], "rank": [0.5, 9.0]}), 0.0).rows()
     [('a', 0.5), ('b', 0.0)]
     """
-    found = rows.join(ranks, on="key", how="left", maintain_order="left")
+    ranked = rows.join(ranks, on="key", how="left", maintain_order="left")
     score = pl.col("rank").fill_null(clear).cast(rows.schema["score"])
-    found = found.with_columns(new=score).filter(pl.col("score").ne_missing(pl.col("new")))
-    return found.select("key", score="new")
+    ranked = ranked.with_columns(new=score).filter(pl.col("score").ne_missing(pl.col("new")))
+    return ranked.select("key", score="new")
 
 
 def set_scores(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -31,7 +31,7 @@ def set_scores(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame,
     [('a', 1.0), ('b', 0.5)]
     """
     changes = changes.select("key", new="score")
-    found = rows.join(changes, on="key", how="left", maintain_order="left")
-    number = found.get_column("new").count()
-    made = found.with_columns(score=pl.coalesce("new", "score")).drop("new")
-    return made, {"scored": number} if number else {}
+    scored = rows.join(changes, on="key", how="left", maintain_order="left")
+    number = scored.get_column("new").count()
+    new_rows = scored.with_columns(score=pl.coalesce("new", "score")).drop("new")
+    return new_rows, {"scored": number} if number else {}

@@ -7,7 +7,7 @@ import polars as pl
 
 from ...web.base.wording import format_count
 from ..components.index_schema import DEAD_LETTERS
-from ..components.schema import conformed
+from ..components.schema import conform_frame
 
 _ADVICE = (
     "nutbeam export TABLE --what dead_letters says why; mend the cause, then run "
@@ -71,4 +71,4 @@ def letters_of(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int
     """
     letters = refused.unique("id", keep="last").join(rows.select("id", "key"), on="id", how="inner")
     letters = letters.with_columns(writer=pl.lit(writer), time=pl.lit(time))
-    return conformed(letters.select(DEAD_LETTERS.names), DEAD_LETTERS)
+    return conform_frame(letters.select(DEAD_LETTERS.names), DEAD_LETTERS)

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ..components.clocks import COUNT, RightTimes, set_right
-from ..components.schema import INLINKS, INLINKS_COLUMNS, conformed
+from ..components.schema import INLINKS, INLINKS_COLUMNS, conform_frame
 from ..schedules.schedule import TOLERANCE_MS
 from .edges import merge_rows, with_halves
 
@@ -71,7 +71,7 @@ def _after(
         last_seen=pl.max_horizontal("last_seen", "time"),
         gone_since=pl.when("_newer").then(None).when("_dies").then("ended").otherwise("gone_since"),
     )
-    wide = conformed(added, INLINKS)
+    wide = conform_frame(added, INLINKS)
     rows = pl.concat([kept.select(names), wide.select(names)]).sort("key")
     return rows, {name: number for name, number in counts.items() if number}
 

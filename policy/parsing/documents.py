@@ -25,11 +25,11 @@ from ...web.urls.row_keys import from_key
 from ..components.host_rows import Seeds
 from ..components.schema import DOCUMENTS, conform
 from ..parts import Parts
-from ..rule_counts import capped
+from ..rule_counts import cap_rule_counts
 from ..scope import TargetOptions
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
-from .parse_results import cut_off, failed, not_parsed, succeeded
+from .parse_results import cut_off, failure_status, not_parsed, success_status
 
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "protocol_message", "body", "usage")  # fmt: skip
@@ -76,7 +76,7 @@ def documents_of(
         (DOCUMENTS rows, counts). The rows of successfully fetched pages come first, then those
         of their parts.
     """
-    found = _Documents(options, seeds)
+    documents = _Documents(options, seeds)
     columns = [name for name in NEEDED if name in pages.column_names]
     for row, page in enumerate(pages.select(columns).to_pylist()):
         if page["fetch_status"] != FETCH_SUCCESS:
@@ -84,11 +84,11 @@ def documents_of(
         page.setdefault("usage", None)  # a file of an earlier version does not have it
         at_row(row)
         if page["truncated"] not in (None, *WHOLE) and options.skip_truncated:
-            found.cut(page)
+            documents.cut(page)
             continue
-        found.add(page, *_document(page, options, filters, skip.get(row), found.counts))
+        documents.add(page, *_document(page, options, filters, skip.get(row), documents.counts))
     at_row(AFTER_ROWS)
-    return found.table(), capped(found.counts)
+    return documents.table(), cap_rule_counts(documents.counts)
 
 
 class _Documents:
@@ -160,19 +160,19 @@ def _document(
         if ended is not None:
             reason, _, detail = ended.partition(" ")
             raise ParseFailed(reason) from (_Ended(detail) if detail else None)
-        found, metadata, dropped = _parse(url, page, options, filters)
+        page_content, metadata, dropped = _parse(url, page, options, filters)
         if dropped:
             counts[f"skipped/{dropped}"] += 1
             return None, None
-        content = _content(found, metadata)
-        parsed = found
+        content = _content(page_content, metadata)
+        parsed = page_content
     except MemoryError:
         raise  # the whole process is out of memory
     except NoParser as error:
         content, names = not_parsed(error, sniff(body, page["content_type"]))
         counts.update(names)
     except Exception as error:  # noqa: BLE001 - one page must not cost the others
-        content, name = failed(error, truncated=page["truncated"] is not None)
+        content, name = failure_status(error, truncated=page["truncated"] is not None)
         counts[name] += 1
     text = parsed.text if parsed is not None else ""
     record = {name: page[name] for name in _TAKEN}
@@ -213,7 +213,7 @@ def _headers(page: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
     refresh, seconds = page.refresh or (None, None)
-    return succeeded(refresh) | {
+    return success_status(refresh) | {
         "title": page.title,
         "text": page.text,
         "refresh": refresh,

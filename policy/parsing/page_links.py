@@ -15,7 +15,7 @@ from ...web.rules.chains import normalizers_in
 from ...web.rules.url_rules import absolute_urls
 from ..components.host_rows import Seeds
 from ..components.schema import LINKS
-from ..rule_counts import capped, rules_by_row
+from ..rule_counts import cap_rule_counts, rules_by_row
 from ..scope import TargetOptions, judge
 
 # Largest size of the cache of links.
@@ -74,9 +74,9 @@ class PageLinks:
         with memory.lock:
             placed = memory.places(self._added)
             for each, places in zip(self._added, placed, strict=True):
-                own, before = each.key, len(keys)
+                own, first_link = each.key, len(keys)
                 page = each.page
-                last = before + self._most if self._most >= 0 and not page.is_list else -1
+                last = first_link + self._most if self._most >= 0 and not page.is_list else -1
                 for place, anchor, rel in zip(places, page.anchors, page.rels, strict=True):
                     target, reason = memory.judged[place]
                     if reason is not None:
@@ -91,11 +91,11 @@ class PageLinks:
                         keys.append(target)
                         anchors.append(anchor)
                         rels.append(rel)
-                numbers[each.document] = len(keys) - before
+                numbers[each.document] = len(keys) - first_link
         counts["outlinks"] += len(keys)
         for reason, number in dropped.items():
             counts[f"dropped/{reason}"] += number
-        counts.update(capped(refused))
+        counts.update(cap_rule_counts(refused))
         return _lists(numbers, keys, anchors, rels)
 
 
@@ -158,30 +158,30 @@ class _Memory:
         folder = base
         if not base.startswith("file:"):  # in file: URLs, a drive letter is not a folder
             folder = base.partition("#")[0].partition("?")[0].rpartition("/")[0]
-        known = self._known.setdefault((site, folder), {})
-        found = list(map(known.get, page.hrefs))
+        places = self._known.setdefault((site, folder), {})
+        page_places = list(map(places.get, page.hrefs))
         return [
-            self._place(known, site, base, href) if place is None else place
-            for place, href in zip(found, page.hrefs, strict=True)
+            self._place(places, site, base, href) if place is None else place
+            for place, href in zip(page_places, page.hrefs, strict=True)
         ]
 
-    def _place(self, known: dict[str, int], site: str, base: str, href: str) -> int:
-        if href in known:  # an earlier link of this page
-            return known[href]
+    def _place(self, places: dict[str, int], site: str, base: str, href: str) -> int:
+        if href in places:  # an earlier link of this page
+            return places[href]
         cut = href if self._whole else href.partition("#")[0]
         if cut and cut[-1] <= " ":
             cut = href  # a space would be at the end then, and be trimmed
         if not cut or cut[0] in "?#" or not cut.isprintable() or _BARE_SCHEME.match(cut):
-            known = self._known.setdefault((site, base), {})
+            places = self._known.setdefault((site, base), {})
             href = cut
-        if cut not in known:
-            known[cut] = len(self.judged) + len(self._new)
+        if cut not in places:
+            places[cut] = len(self.judged) + len(self._new)
             self._new.append((site, base, cut))
             self._chars += len(cut)
         if href != cut:
             self._chars += len(href)
-            known[href] = known[cut]
-        return known[cut]
+            places[href] = places[cut]
+        return places[cut]
 
     def _judge(self) -> None:
         if not self._new:
@@ -196,8 +196,8 @@ class _Memory:
         # No page has this key: links of a page to itself are found later.
         links = (sites + "/\0").alias("source").to_frame().with_columns(urls.alias("url"))
         judged = judge(links, "outlink", self._options, self._seeds)
-        before = len(self.judged)
-        self.refused_by |= {before + row: name for row, name in rules_by_row(judged).items()}
+        first_place = len(self.judged)
+        self.refused_by |= {first_place + row: name for row, name in rules_by_row(judged).items()}
         self.judged += judged.select("key", "reason").iter_rows()
 
 

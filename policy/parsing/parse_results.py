@@ -15,7 +15,7 @@ _NAME = "[a-z0-9][a-z0-9!#$&^_.+-]{0,126}"
 _TYPE = re.compile(f"{_NAME}/{_NAME}")
 
 
-def succeeded(refresh: str | None) -> ParseResult:
+def success_status(refresh: str | None) -> ParseResult:
     """Returns the status of a page that was parsed with success.
 
     Args:
@@ -48,7 +48,7 @@ def cut_off(why: str) -> ParseResult:
     return _status(ParseStatus.NOTPARSED, ParseMinor.TRUNCATED, f"truncated: {why}")
 
 
-def failed(error: Exception, truncated: bool) -> tuple[ParseResult, str]:
+def failure_status(error: Exception, truncated: bool) -> tuple[ParseResult, str]:
     """Returns (the status of a page that failed to parse, the name of its count).
 
     Args:

@@ -116,18 +116,20 @@ def read_nutch_routes(writers: RuleFile, exchanges: RuleFile | None = None) -> I
     Raises:
         ValueError: A file is not XML, or lacks a name; the message names the file.
     """
-    found = tuple(_nutch_writer(writers, element) for element in read_xml(writers).iter("writer"))
+    rules = tuple(_nutch_writer(writers, element) for element in read_xml(writers).iter("writer"))
     routes: tuple[IndexRoute, ...] = ()
     if exchanges is not None:
         elements = read_xml(exchanges).iter("exchange")
         routes = tuple(_nutch_route(exchanges, element) for element in elements)
     try:
-        made = IndexRoutes(found, routes)
+        index_routes = IndexRoutes(rules, routes)
     except ValueError as error:
         raise ValueError(f"{(exchanges or writers).name}: {error}") from None
     # Nutch lists all its writers in one file. Those that get nothing are not opened.
     named = {name for route in routes for name in route.writers}
-    return made.without({rule.name for rule in found} - named) if named else made
+    return (
+        index_routes.drop_writers({rule.name for rule in rules} - named) if named else index_routes
+    )
 
 
 def _nutch_writer(file: RuleFile, element: Element) -> WriterRule:
@@ -141,8 +143,8 @@ def _nutch_writer(file: RuleFile, element: Element) -> WriterRule:
         tuple((_attribute(file, f, "source"), _targets(file, f)[0]) for f in renames),
         tuple(_attribute(file, f, "source") for f in removed),
     )
-    name, given = _attribute(file, element, "id"), _parameters(element, "parameters")
-    parameters = {_PARAMETERS.get(key, key): value for key, value in given.items()}
+    name, nutch_parameters = _attribute(file, element, "id"), _parameters(element, "parameters")
+    parameters = {_PARAMETERS.get(key, key): value for key, value in nutch_parameters.items()}
     try:
         mapping = FieldMapping(*changes)
     except ValueError as error:

@@ -5,7 +5,7 @@ import dataclasses
 import polars as pl
 
 from .host_intervals import HostIntervals
-from .visits import FETCH_TIME, ScheduleContext, content_time, next_fetch, rounded, server_time
+from .visits import FETCH_TIME, ScheduleContext, content_time, java_round, next_fetch, server_time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +82,6 @@ def sync_offset(age: pl.Expr, interval: pl.Expr, shortest: pl.Expr, rate: float)
     ...  for age in (2, 7, 300)]
     [1.0, 3.5, 3.5]
     """
-    whole = rounded(interval * 1000)
-    offset = rounded(pl.min_horizontal(age, whole) * rate)
-    return pl.min_horizontal(offset, whole - rounded(shortest * 1000))
+    whole = java_round(interval * 1000)
+    offset = java_round(pl.min_horizontal(age, whole) * rate)
+    return pl.min_horizontal(offset, whole - java_round(shortest * 1000))

@@ -39,20 +39,20 @@ def _gain(times: Array, shape: Array) -> tuple[Array, Array]:
     return fresh - times * same, shape * times**2 * same / (1 + times)
 
 
-def best_intervals(threshold: float, known: ChangeRate, shortest: float, longest: float) -> Array:
+def best_intervals(threshold: float, rates: ChangeRate, shortest: float, longest: float) -> Array:
     """Returns the intervals (days) at which the gain of each page is ``threshold`` days.
 
     Newton's method on logarithms comes from below and never passes the solution, because the gain
     is concave there and at most ``shape * time**2 / 2``.
     """
-    low, high = shortest / known.days, longest / known.days
-    wanted = threshold / known.days
-    times = np.clip(np.sqrt(2 * wanted / known.shape), low, high)
+    low, high = shortest / rates.days, longest / rates.days
+    wanted = threshold / rates.days
+    times = np.clip(np.sqrt(2 * wanted / rates.shape), low, high)
     for _ in range(_ROUNDS):
-        value, slope = _gain(times, known.shape)
+        value, slope = _gain(times, rates.shape)
         step = np.log(wanted / np.maximum(value, 1e-300)) * value / np.maximum(slope, 1e-300)
         times = np.clip(times * np.exp(np.clip(step, -5, 5)), low, high)
-    return times * known.days
+    return times * rates.days
 
 
 @functools.lru_cache(maxsize=64)
@@ -77,10 +77,10 @@ def best_threshold(mean_interval: float, shortest: float, longest: float) -> flo
     def demand(threshold: float) -> float:
         return float((1 / best_intervals(threshold, pages, shortest, longest)).mean())
 
-    return _solved(demand, 1 / mean_interval)
+    return _solve(demand, 1 / mean_interval)
 
 
-def _solved(demand: Callable[[float], float], wanted: float) -> float:
+def _solve(demand: Callable[[float], float], wanted: float) -> float:
     """Returns the argument at which a decreasing function is ``wanted``, by bisection."""
     low, high = np.log(1e-9), np.log(1e6)
     for _ in range(_HALVINGS):

@@ -37,26 +37,26 @@ class ChangeRate(NamedTuple):
 PRIOR_SHAPE, PRIOR_DAYS = 0.15, 0.7
 
 
-def unchanged(known: ChangeRate, elapsed: Array) -> ChangeRate:
+def learn_no_change(prior: ChangeRate, elapsed: Array) -> ChangeRate:
     """Returns the distributions after pages have not changed for ``elapsed`` days; exact.
 
-    >>> unchanged(ChangeRate(np.array([0.2]), np.array([15.0])), np.array([30.0])).days
+    >>> learn_no_change(ChangeRate(np.array([0.2]), np.array([15.0])), np.array([30.0])).days
     array([45.])
     """
-    return ChangeRate(known.shape, known.days + elapsed)
+    return ChangeRate(prior.shape, prior.days + elapsed)
 
 
-def changed(known: ChangeRate, elapsed: Array) -> ChangeRate:
+def learn_change(prior: ChangeRate, elapsed: Array) -> ChangeRate:
     """Returns the distributions after pages have changed at least once in ``elapsed`` days.
 
     The likelihood is 1 - exp(-rate * elapsed), so the result is a difference of two gamma
     distributions. It is replaced by the gamma distribution with the same mean and variance.
 
-    >>> after = changed(ChangeRate(np.array([1.0]), np.array([10.0])), np.array([1e-3]))
+    >>> after = learn_change(ChangeRate(np.array([1.0]), np.array([10.0])), np.array([1e-3]))
     >>> after.shape.round(2), after.days.round(2)  # a change at a known time
     (array([2.]), array([10.]))
     """
-    shape, days = known
+    shape, days = prior
     log = np.log1p(np.maximum(elapsed, SHORTEST) / days)
     # With E(k) = 1 - (days / (days + elapsed))^k, the n-th moment has E(shape + n) / E(shape).
     none, first, second = (-np.expm1(-(shape + n) * log) for n in range(3))
@@ -66,6 +66,6 @@ def changed(known: ChangeRate, elapsed: Array) -> ChangeRate:
     return ChangeRate(mean**2 / variance, mean / variance)
 
 
-def dated(known: ChangeRate, age: Array) -> ChangeRate:
+def learn_dated_change(prior: ChangeRate, age: Array) -> ChangeRate:
     """Returns the distributions after pages have changed ``age`` days ago, and not since; exact."""
-    return ChangeRate(known.shape + 1, known.days + age)
+    return ChangeRate(prior.shape + 1, prior.days + age)

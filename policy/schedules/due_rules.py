@@ -73,18 +73,18 @@ def _due_rule(
         return DueRule("never_fetched", "it has never been fetched; it is due since it was added")
     wait = (row["fetch_time"] - last) / 1000
     if status == Status.DB_UNFETCHED and row["retries"]:
-        return _failed(row["retries"], wait, options)
+        return _rule_of_failure(row["retries"], wait, options)
     if status in (Status.DB_UNFETCHED, *_MARKED) and _is_forced(row):
         detail = "it was not modified, and its interval was over max_fetch_interval: it is fetched "
         return DueRule("forced", f"{detail}again without conditions")
-    rule = _answered(row, wait, options, hosts, own)
+    rule = _rule_of_answer(row, wait, options, hosts, own)
     if status == Status.DB_UNFETCHED:
         detail = "it was an orphan until a link to it was found, and has kept its date"
         return DueRule("revived", f"{detail}: {rule.detail}")
     return rule
 
 
-def _answered(
+def _rule_of_answer(
     row: Mapping[str, Any],
     wait: float,
     options: RescheduleOptions,
@@ -93,18 +93,18 @@ def _answered(
 ) -> DueRule:
     """Returns the rule for the last answer, whatever status a scoring has set since."""
     if _may_pass(row, wait, options):
-        return _failed(row["retries"], wait, options)
+        return _rule_of_failure(row["retries"], wait, options)
     if _is_gone(row) and wait == row["fetch_interval"]:
-        interval, limit = row["fetch_interval"], options.shortened
+        interval, limit = row["fetch_interval"], options.shortened_interval
         grown = (
             "nine tenths of max_fetch_interval" if interval == limit else "longer by half each time"
         )
         what = "failed to parse" if row["status"] == Status.DB_PARSE_FAILED else "is gone"
         return DueRule("gone", f"it {what}: its interval is {in_words(interval)}, {grown}")
-    return _visited(row, wait, options, hosts, own)
+    return _rule_of_visit(row, wait, options, hosts, own)
 
 
-def _failed(retries: int, wait: float, options: RescheduleOptions) -> DueRule:
+def _rule_of_failure(retries: int, wait: float, options: RescheduleOptions) -> DueRule:
     failure = f"failure {retries} of {options.retry_max}"
     if wait == DAY_S:
         return DueRule("retry", f"{failure}: tried again a day later")
@@ -136,7 +136,7 @@ def _is_gone(row: Mapping[str, Any]) -> bool:
     return bool(status == Status.DB_PARSE_FAILED)
 
 
-def _visited(
+def _rule_of_visit(
     row: Mapping[str, Any],
     wait: float,
     options: RescheduleOptions,
@@ -147,8 +147,8 @@ def _visited(
     interval = row["fetch_interval"]
     if wait == interval == row["fixed_interval"]:
         return DueRule("fixed_interval", f"its seed list sets an interval of {in_words(interval)}")
-    notes = _bound(row, options, hosts) + _changes(row)
-    if wait == interval == options.shortened:
+    notes = _note_of_bound(row, options, hosts) + _changes(row)
+    if wait == interval == options.shortened_interval:
         most = f"max_fetch_interval, {in_words(options.max_fetch_interval)}"
         return DueRule("longest_interval", f"{in_words(interval)}: nine tenths of {most}{notes}")
     if abs(wait - interval) < 1:  # intervals are whole seconds, times are not
@@ -186,7 +186,9 @@ def _has_lost_body(row: Mapping[str, Any]) -> bool:
     return present and row["document"] is None and row["page"] is None
 
 
-def _bound(row: Mapping[str, Any], options: RescheduleOptions, hosts: HostIntervals | None) -> str:
+def _note_of_bound(
+    row: Mapping[str, Any], options: RescheduleOptions, hosts: HostIntervals | None
+) -> str:
     """Returns that the interval is a bound of the row's host, if it is."""
     bounds = hosts.of(host_key_of(row["key"])) if hosts else None
     interval = row["fetch_interval"]

@@ -71,23 +71,25 @@ def host_intervals(file: RuleFile, shortest: float, longest: float) -> HostInter
     >>> host_intervals(RuleFile("f", "www.example.com 3600 0\n"), 60, 86_400).bounds_of
     (('com.example.www', 3600.0, 86400.0),)
     """
-    found = {}
+    bounds_of = {}
     for number, line in entries(file.text):
         name, *parts = line.split()
         host = host_name(name)
         if host is None:
             raise ValueError(f"{file.name}:{number}: expected a host, got {name!r} in {line!r}")
-        low, high = (_seconds(part, usual) for part, usual in _paired(parts, shortest, longest))
+        low, high = (
+            _seconds(part, usual) for part, usual in _pair_with_usual(parts, shortest, longest)
+        )
         if low is None or high is None or not shortest <= low <= high <= longest:
             raise ValueError(
                 f"{file.name}:{number}: expected a host, its shortest and its longest interval in "
                 f"s, between {shortest} and {longest}, got {line!r}"
             )
-        found[host_key(host)] = (low, high)
-    return HostIntervals(tuple((name, *bounds) for name, bounds in found.items()))
+        bounds_of[host_key(host)] = (low, high)
+    return HostIntervals(tuple((name, *bounds) for name, bounds in bounds_of.items()))
 
 
-def _paired(parts: list[str], shortest: float, longest: float) -> list[tuple[str, float]]:
+def _pair_with_usual(parts: list[str], shortest: float, longest: float) -> list[tuple[str, float]]:
     return list(zip(parts if len(parts) == 2 else ["", ""], (shortest, longest), strict=True))
 
 

@@ -34,8 +34,8 @@ class MimeAdaptiveSchedule:
     def __call__(self, visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
         """Sets intervals by the rates of the content type, or else by those of the options."""
         options = context.options
-        given = pl.coalesce("event.content_type", "content_type")
-        mime = given.str.split_exact(";", 1).struct.field("field_0").str.strip_chars()
+        content_type = pl.coalesce("event.content_type", "content_type")
+        mime = content_type.str.split_exact(";", 1).struct.field("field_0").str.strip_chars()
         visits = visits.with_columns(mime=mime.str.to_lowercase())
         names = [name for name, _, _ in self.rates]
         inc, dec = (
@@ -56,7 +56,7 @@ def mime_rates(file: RuleFile) -> tuple[tuple[str, float, float], ...]:
     >>> mime_rates(RuleFile("rates", "# types\nText/HTML\t0.1\t0.3\n"))
     (('text/html', 0.1, 0.3),)
     """
-    found = {}
+    rates_of = {}
     for number, line in entries(file.text):
         name, *rates = (part.strip() for part in line.split("\t"))
         try:
@@ -74,5 +74,5 @@ def mime_rates(file: RuleFile) -> tuple[tuple[str, float, float], ...]:
                 f"{file.name}:{number}: expected a content type, an inc_rate of at least 0 and a "
                 f"dec_rate from 0 to 1, with tabs between, got {line!r}"
             )
-        found[name.lower()] = (inc, dec)
-    return tuple((name, *rates) for name, rates in found.items())
+        rates_of[name.lower()] = (inc, dec)
+    return tuple((name, *rates) for name, rates in rates_of.items())

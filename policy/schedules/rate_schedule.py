@@ -17,7 +17,15 @@ import polars as pl
 
 from ...web.exchange.status import NOTMODIFIED, SUCCESS
 from .allocation import best_intervals, best_threshold
-from .change_rate import PRIOR_DAYS, PRIOR_SHAPE, Array, ChangeRate, changed, dated, unchanged
+from .change_rate import (
+    PRIOR_DAYS,
+    PRIOR_SHAPE,
+    Array,
+    ChangeRate,
+    learn_change,
+    learn_dated_change,
+    learn_no_change,
+)
 from .schedule import DAY_MS, DAY_S
 from .visits import (
     EARLIEST_CHANGE_MS,
@@ -45,20 +53,20 @@ def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFram
         age=_age(),
         content_seen=pl.col("protocol_status").is_in([SUCCESS, NOTMODIFIED]).fill_null(False),
     )
-    known = _estimates(facts)
+    rates = _estimates(facts)
     bounds = options.shortest / DAY_S, options.longest / DAY_S
     threshold = best_threshold(options.mean_interval(context.pages), *bounds)
-    intervals = best_intervals(threshold, known, *bounds)
+    intervals = best_intervals(threshold, rates, *bounds)
     # Does the page change too fast to be followed? It does if it has changed again this soon. Or it
     # was new at its first visit, and need not change at all.
     new = _FIRST_DATED & (pl.col("age") < threshold)
     changed_once = (pl.col("modified") & pl.col("age").is_null()) | new
     once = facts.select(changed_once.fill_null(False).alias("once")).to_series()
-    unclear = once.to_numpy() & (known.shape < _WELL_KNOWN)
+    unclear = once.to_numpy() & (rates.shape < _WELL_KNOWN)
     intervals = np.where(unclear, np.clip(threshold, bounds[0], intervals), intervals) * DAY_S
     return visits.with_columns(
-        change_shape=pl.Series(known.shape, dtype=pl.Float32),
-        change_days=pl.Series(known.days, dtype=pl.Float32),
+        change_shape=pl.Series(rates.shape, dtype=pl.Float32),
+        change_days=pl.Series(rates.days, dtype=pl.Float32),
         modified_time=content_time(pl.coalesce(server_time(), FETCH_TIME)),
         **next_fetch(pl.lit(pl.Series(intervals))),
     )
@@ -81,23 +89,27 @@ def _estimates(facts: pl.DataFrame) -> ChangeRate:
     # Another schedule may have left something else in these columns.
     nothing = ~(np.isfinite(shape) & np.isfinite(days) & (shape > 0) & (days > 0))
     shape[nothing], days[nothing] = PRIOR_SHAPE, PRIOR_DAYS
-    known = ChangeRate(shape, days)
+    rates = ChangeRate(shape, days)
     elapsed = _array(facts.get_column("elapsed").fill_null(0.0))
     age = _array(facts.get_column("age").fill_null(0.0))
     modified = facts.get_column("modified")
     has_age = facts.get_column("age").is_not_null()
     # After a failure it is unknown how long the page was not seen.
     cases = (
-        (facts.get_column("notmodified"), unchanged, elapsed),
-        ((modified & has_age) | facts.select(_FIRST_DATED).to_series(), dated, age),
-        (modified & ~has_age & facts.get_column("content_seen"), changed, elapsed),
+        (facts.get_column("notmodified"), learn_no_change, elapsed),
+        (
+            (modified & has_age) | facts.select(_FIRST_DATED).to_series(),
+            learn_dated_change,
+            age,
+        ),
+        (modified & ~has_age & facts.get_column("content_seen"), learn_change, elapsed),
     )
     for rows, after_visit, days_of in cases:
         at = rows.fill_null(False).to_numpy()
         if at.any():
-            after = after_visit(known.take(at), days_of[at])
-            known.shape[at], known.days[at] = after
-    return known
+            after = after_visit(rates.take(at), days_of[at])
+            rates.shape[at], rates.days[at] = after
+    return rates
 
 
 def _array(column: pl.Series) -> Array:

@@ -43,8 +43,8 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
             after = _visit(tried.filter(visited), schedule, context)
             index = np.arange(len(tried))
             index[visited.arg_true()] = len(tried) + np.arange(len(after))
-            both = gather([scheduled.select(SCHEDULED), after], index)
-            scheduled = scheduled.with_columns(both)
+            gathered = gather([scheduled.select(SCHEDULED), after], index)
+            scheduled = scheduled.with_columns(gathered)
     if visited.all():
         return scheduled
     interval = pl.col("fetch_interval")
@@ -59,7 +59,7 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
 
 def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -> pl.DataFrame:
     """Returns the columns that a schedule sets, of the same rows."""
-    before = visits.with_columns(
+    untouched = visits.with_columns(
         # A row that is new has no status from before.
         status=pl.col("old_status").fill_null(int(Status.DB_UNFETCHED)),
         retries=pl.col("old_retries"),
@@ -67,22 +67,22 @@ def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -
     module = getattr(schedule, "__module__", None) or type(schedule).__module__
     what = f"schedule {quote_value(context.options.schedule)} of module {module}"
     try:
-        after = schedule(before, context)
-        wrong = _mistake(before, after, context.options.max_fetch_interval)
+        after = schedule(untouched, context)
+        wrong = _mistake(untouched, after, context.options.max_fetch_interval)
         if not wrong:
-            return after.select(*SCHEDULED).cast(before.select(*SCHEDULED).schema)
+            return after.select(*SCHEDULED).cast(untouched.select(*SCHEDULED).schema)
     except Exception as error:
         raise ValueError(one_line(f"{what}: {type(error).__name__}: {error}")) from error
     raise ValueError(f"{what}: {wrong}")
 
 
-def _mistake(before: pl.DataFrame, after: Any, longest: int) -> str:
+def _mistake(untouched: pl.DataFrame, after: Any, longest: int) -> str:
     """Returns the mistake in the result of a schedule; empty if there is none."""
     if not isinstance(after, pl.DataFrame):
         return f"it must return a frame, got {after!r}"
     if lost := [name for name in ("key", *SCHEDULED) if name not in after.columns]:
         return f"it must keep all columns, and has dropped {', '.join(lost)}"
-    if len(after) != len(before) or not after["key"].equals(before["key"]):
+    if len(after) != len(untouched) or not after["key"].equals(untouched["key"]):
         return "it must return all rows, in their order"
     wait = pl.col("fetch_time") - FETCH_TIME
     limit = pl.max_horizontal(pl.lit(longest), "fixed_interval").cast(pl.Int64)

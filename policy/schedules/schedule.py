@@ -47,20 +47,20 @@ class ScheduleOptions:
     def __post_init__(self) -> None:
         self.check_given(("fetch_interval",) if self.fetch_interval != USUAL_INTERVAL_S else ())
 
-    def check_given(self, given: Collection[str]) -> None:
+    def check_given(self, set_options: Collection[str]) -> None:
         """Refuses an interval that was given and is too long.
 
         If only the limit was given, the usual interval is shortened. If both were given, they
         contradict each other.
         """
-        if "fetch_interval" in given and self.fetch_interval > self.max_fetch_interval:
+        if "fetch_interval" in set_options and self.fetch_interval > self.max_fetch_interval:
             raise ValueError(
                 f"--fetch_interval must be at most --max_fetch_interval {self.max_fetch_interval}, "
                 f"got {self.fetch_interval}"
             )
 
     @property
-    def shortened(self) -> int:
+    def shortened_interval(self) -> int:
         """The interval in place of one that is too long, s: nine tenths of the longest."""
         return max(1, int(0.9 * self.max_fetch_interval))
 
@@ -140,4 +140,4 @@ def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
     """
     longer = (interval * _GROWTH + 0.5).floor().cast(pl.Int64)  # rounded as Nutch rounds
     limit = options.max_fetch_interval
-    return pl.when(longer < limit).then(longer).otherwise(options.shortened).cast(pl.Int32)
+    return pl.when(longer < limit).then(longer).otherwise(options.shortened_interval).cast(pl.Int32)

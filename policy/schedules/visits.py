@@ -77,14 +77,15 @@ def next_fetch(interval: pl.Expr, since: pl.Expr = FETCH_TIME) -> dict[str, pl.E
     """
     fixed = pl.col("fixed_interval")
     is_fixed = (fixed > 0).fill_null(False)
+    seconds = pl.when(is_fixed).then(fixed).otherwise(java_round(interval))
     return {
-        "fetch_interval": pl.when(is_fixed).then(fixed).otherwise(rounded(interval)).cast(pl.Int32),
+        "fetch_interval": seconds.cast(pl.Int32),
         "fetch_time": pl.when(is_fixed)
         .then(FETCH_TIME + fixed.cast(pl.Int64) * 1000)
-        .otherwise(since + rounded(interval * 1000)),
+        .otherwise(since + java_round(interval * 1000)),
     }
 
 
-def rounded(number: pl.Expr) -> pl.Expr:
+def java_round(number: pl.Expr) -> pl.Expr:
     """Returns numbers rounded as Java does: a half is rounded up."""
     return (number + 0.5).floor().cast(pl.Int64)

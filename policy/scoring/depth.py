@@ -13,7 +13,7 @@ import pyarrow as pa
 from ...web.base.columns import put
 from ...web.patterns.patterns import TimeLimit, pattern_of
 from ...web.urls.key_columns import from_keys
-from .scoring import Carried, Scoring
+from .scoring import CarriedColumn, Scoring
 from .scoring_options import ScoringOptions
 
 _MAX_DEPTH = "_maxdepth_"
@@ -31,7 +31,7 @@ class Depth(Scoring):
     name = "depth"
     row_columns = ("max_depth",)
     sort_columns = ("max_depth",)
-    passed = (Carried(pa.field(_PASSED, pa.int32()), pl.col(_PASSED).max()),)
+    passed = (CarriedColumn(pa.field(_PASSED, pa.int32()), pl.col(_PASSED).max()),)
 
     def __init__(self, options: ScoringOptions) -> None:
         super().__init__(options)
@@ -41,8 +41,8 @@ class Depth(Scoring):
 
     def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Reads the limit of each seed; ignores values other than whole numbers from 1 on."""
-        given = rows.get_column("metadata").map.get(_MAX_DEPTH)
-        limit = given.str.strip_chars().cast(pl.Int64, strict=False).alias("limit")
+        limit_texts = rows.get_column("metadata").map.get(_MAX_DEPTH)
+        limit = limit_texts.str.strip_chars().cast(pl.Int64, strict=False).alias("limit")
         limit = limit.set((~limit.is_between(1, _LARGEST)).fill_null(False), None)
         limit = limit.cast(pl.Int32)
         return rows.with_columns(max_depth=pl.coalesce(pl.lit(limit), "max_depth"))
@@ -60,8 +60,8 @@ class Depth(Scoring):
         >>> depth.sort_value(rows.with_columns(sort_value=1.0))["sort_value"].to_list()
         [1000.0, 1.0, 1.0]
         """
-        left = (self._limit() - pl.col("distance")).cast(pl.Float64)
-        return rows.with_columns(sort_value=pl.col("sort_value") * left.fill_null(1.0))
+        levels = (self._limit() - pl.col("distance")).cast(pl.Float64)
+        return rows.with_columns(sort_value=pl.col("sort_value") * levels.fill_null(1.0))
 
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Drops the links of pages at the limit; other links get the limit."""

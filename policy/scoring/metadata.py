@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.base.columns import put
-from .scoring import Carried, Scoring
+from .scoring import CarriedColumn, Scoring
 
 _OWN, _PASSED, _BEST = "own_metadata", "passed_metadata", "passed_best"
 _MAP = pa.map_(pa.large_string(), pa.large_string())
@@ -25,8 +25,8 @@ class Metadata(Scoring):
     row_columns = ("metadata",)
     passed = (
         # Before ``passed_best``, by which it is chosen.
-        Carried(pa.field(_PASSED, _MAP), pl.col(_PASSED).get(pl.col(_BEST).arg_max())),
-        Carried(pa.field(_BEST, pa.float64()), pl.col(_BEST).max()),
+        CarriedColumn(pa.field(_PASSED, _MAP), pl.col(_PASSED).get(pl.col(_BEST).arg_max())),
+        CarriedColumn(pa.field(_BEST, pa.float64()), pl.col(_BEST).max()),
     )
     sorts = "no"
 
@@ -35,7 +35,7 @@ class Metadata(Scoring):
         names = self.options.metadata_to_links
         maps = [name for name in (_OWN, "metadata") if name in pages.columns]
         return pages.with_columns(
-            picked([pages.get_column(name) for name in maps], names).alias(_PASSED),
+            pick_entries([pages.get_column(name) for name in maps], names).alias(_PASSED),
             pl.lit(None, pl.Float64).alias(_BEST),
         )
 
@@ -49,40 +49,42 @@ class Metadata(Scoring):
         if rows.get_column(_PASSED).null_count() == len(rows):
             return rows
         from_links = pl.col("status").is_null() & pl.col(_PASSED).is_not_null()
-        found = rows.select(
+        maps = rows.select(
             metadata=pl.when(from_links).then(_PASSED).otherwise("metadata"),
             own=pl.when(from_links).then("metadata"),
         )
-        return rows.with_columns(overlaid(found["metadata"], found["own"]))
+        return rows.with_columns(overlaid(maps["metadata"], maps["own"]))
 
 
 class ParseMetadata(Scoring):
     """Copies ``--parsemeta_to_crawldb`` from documents to their rows."""
 
     document_columns = ("metadata",)
-    own = (Carried(pa.field(_OWN, _MAP), pl.col(_OWN).first()),)
+    own = (CarriedColumn(pa.field(_OWN, _MAP), pl.col(_OWN).first()),)
     sorts = "no"
 
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Chooses the metadata of documents."""
-        found = picked([pages.get_column("document.metadata")], self.options.parsemeta_to_crawldb)
-        return pages.with_columns(found.alias(_OWN))
+        own_metadata = pick_entries(
+            [pages.get_column("document.metadata")], self.options.parsemeta_to_crawldb
+        )
+        return pages.with_columns(own_metadata.alias(_OWN))
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Puts it over the metadata of rows."""
         return rows.with_columns(overlaid(rows.get_column("metadata"), rows.get_column(_OWN)))
 
 
-def picked(maps: Sequence[pl.Series], names: Sequence[str]) -> pl.Series:
+def pick_entries(maps: Sequence[pl.Series], names: Sequence[str]) -> pl.Series:
     """Returns the entries with the given names; null if a row has none of them.
 
     If several maps have a name, the value in the first of them counts.
 
     >>> some = pl.Series([{"a": "1", "b": "2"}, {"b": "2"}, None], dtype=_TYPE)
-    >>> picked([some], ["a"]).to_list()
+    >>> pick_entries([some], ["a"]).to_list()
     [{'a': '1'}, None, None]
     """
-    found = {f"{at}/{name}": each.map.get(name) for at, each in enumerate(maps) for name in names}
+    columns = {f"{at}/{name}": each.map.get(name) for at, each in enumerate(maps) for name in names}
     entries = [
         pl.struct(
             pl.lit(name).alias("key"),
@@ -91,9 +93,9 @@ def picked(maps: Sequence[pl.Series], names: Sequence[str]) -> pl.Series:
         for name in names
     ]
     has_value = pl.element().filter(pl.element().struct.field("value").is_not_null())
-    chosen = pl.DataFrame(found).select(pl.concat_list(entries).list.eval(has_value).alias("m"))
-    some = pl.when(pl.col("m").list.len() > 0).then("m")
-    return chosen.select(some.cast(_TYPE)).to_series()
+    chosen = pl.DataFrame(columns).select(pl.concat_list(entries).list.eval(has_value).alias("m"))
+    present = pl.when(pl.col("m").list.len() > 0).then("m")
+    return chosen.select(present.cast(_TYPE)).to_series()
 
 
 def overlaid(maps: pl.Series, above: pl.Series) -> pl.Series:

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from .opic import Opic
-from .scoring import Carried
+from .scoring import CarriedColumn
 
 _SPENT = "own_spent"
 
@@ -27,7 +27,7 @@ class OpicCash(Opic):
     name = "opic_cash"
     row_columns = ("cash", "status")
     # A page in two files of one update gives twice, and pays twice.
-    own = (Carried(pa.field(_SPENT, pa.float64()), pl.col(_SPENT).sum(), if_stale=True),)
+    own = (CarriedColumn(pa.field(_SPENT, pa.float64()), pl.col(_SPENT).sum(), if_stale=True),)
 
     def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
         """A seed has its score as cash."""
@@ -35,11 +35,11 @@ class OpicCash(Opic):
 
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Looks up the cash of pages; a later scoring may change their score."""
-        return _given(pages.with_columns(cash=_cash().fill_nan(0.0)))
+        return _divide_cash(pages.with_columns(cash=_cash().fill_nan(0.0)))
 
     def settled(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Gives each link an equal part of its page's cash; ignores shares of other scorings."""
-        pages = _given(pages)
+        pages = _divide_cash(pages)
         spent = pl.col("share") * pl.col("links")
         return pages.with_columns(pl.when(spent != 0).then(spent).alias(_SPENT))
 
@@ -55,7 +55,7 @@ class OpicCash(Opic):
         )
 
 
-def _given(pages: pl.DataFrame) -> pl.DataFrame:
+def _divide_cash(pages: pl.DataFrame) -> pl.DataFrame:
     """Divides the cash of pages among their links."""
     cash = pl.col("cash")
     gives = (cash > 0) & cash.is_finite() & (pl.col("links") > 0) & ~pl.col("unchanged")

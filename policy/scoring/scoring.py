@@ -13,7 +13,7 @@ from .scoring_options import BoostOptions, ScoringOptions
 
 
 @dataclasses.dataclass(frozen=True)
-class Carried:
+class CarriedColumn:
     """A column of CHANGES that a scoring needs; it exists only if that scoring is chosen.
 
     Attributes:
@@ -57,8 +57,8 @@ class Scoring:
     row_columns: tuple[str, ...] = ()
     document_columns: tuple[str, ...] = ()
     sort_columns: tuple[str, ...] = ()
-    passed: tuple[Carried, ...] = ()
-    own: tuple[Carried, ...] = ()
+    passed: tuple[CarriedColumn, ...] = ()
+    own: tuple[CarriedColumn, ...] = ()
     sorts = "other"
 
     def __init__(self, options: ScoringOptions) -> None:

@@ -18,15 +18,15 @@ from .metadata import Metadata, ParseMetadata
 from .opic import Opic
 from .opic_cash import OpicCash
 from .orphan import Orphan
-from .scoring import Carried, Scoring
+from .scoring import CarriedColumn, Scoring
 from .scoring_options import BoostOptions, ScoringOptions
 from .similarity import Similarity
 from .urlboost import UrlBoost
 
 MakeScoring = Callable[[ScoringOptions], Scoring]
 _MADE: Mapping[str, MakeScoring] = {
-    made.name: made
-    for made in (Opic, OpicCash, Depth, LinkScoring, Orphan, Similarity, Metadata, UrlBoost)
+    scoring.name: scoring
+    for scoring in (Opic, OpicCash, Depth, LinkScoring, Orphan, Similarity, Metadata, UrlBoost)
 }
 _OURS = (*_MADE.values(), ParseMetadata)
 _LARGEST = 3.4e38  # the largest score that a row can hold
@@ -44,29 +44,29 @@ class Scorings:
     steps: tuple[Scoring, ...]
 
     @functools.cached_property
-    def passed(self) -> tuple[Carried, ...]:
+    def passed(self) -> tuple[CarriedColumn, ...]:
         """Columns of CHANGES from pages to their links, besides those of every link."""
         return tuple(column for step in self.steps for column in step.passed)
 
     @functools.cached_property
-    def own(self) -> tuple[Carried, ...]:
+    def own(self) -> tuple[CarriedColumn, ...]:
         """Columns of CHANGES from documents to the rows of their pages."""
         return tuple(column for step in self.steps for column in step.own)
 
     @functools.cached_property
     def row_columns(self) -> tuple[str, ...]:
         """Columns of the rows of pages that update must read."""
-        return self._all("row_columns")
+        return self._columns_of_steps("row_columns")
 
     @functools.cached_property
     def document_columns(self) -> tuple[str, ...]:
         """Columns of documents that update must read, besides the usual ones."""
-        return self._all("document_columns")
+        return self._columns_of_steps("document_columns")
 
     @functools.cached_property
     def sort_columns(self) -> tuple[str, ...]:
         """Columns of the state that generate must read, besides score and distance."""
-        return self._all("sort_columns")
+        return self._columns_of_steps("sort_columns")
 
     @functools.cached_property
     def _numbers(self) -> tuple[str, ...]:
@@ -93,14 +93,14 @@ class Scorings:
         numbers = pl.col(*self._numbers)
         return rows.with_columns(numbers.fill_nan(0.0).clip(-_LARGEST, _LARGEST))
 
-    def _all(self, name: str) -> tuple[str, ...]:
+    def _columns_of_steps(self, name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(each for step in self.steps for each in getattr(step, name)))
 
     def changes(self, schema: pa.Schema) -> pa.Schema:
         """Returns the schema of CHANGES with the columns that these scorings need."""
         return pa.schema([*schema, *(column.field for column in (*self.passed, *self.own))])
 
-    def completed(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def add_missing_columns(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Adds the columns that these scorings need and that chunks without values lack."""
         carried = (*self.passed, *self.own)
         lacking = [_null(column) for column in carried if column.name not in rows.columns]
@@ -108,23 +108,23 @@ class Scorings:
 
     def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Changes new rows of seeds."""
-        return self._as_before(rows, _applied(rows, self.steps, "injected"))
+        return self._as_before(rows, _apply_steps(rows, self.steps, "injected"))
 
     def renewed(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Changes rows of known URLs whose metadata was updated by inject."""
-        return self._as_before(rows, _applied(rows, self.steps, "renewed"))
+        return self._as_before(rows, _apply_steps(rows, self.steps, "renewed"))
 
     def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Adds ``sort_value``, by which generate chooses the best rows."""
         rows = rows.with_columns(sort_value=pl.lit(1.0))
-        return _applied(rows, self.steps, "sort_value").with_columns(
+        return _apply_steps(rows, self.steps, "sort_value").with_columns(
             pl.col("sort_value").clip(-_LARGEST, _LARGEST)
         )
 
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds ``share``, what a page gives to each of its links, and passed and own columns."""
-        pages = _applied(pages.with_columns(share=pl.lit(0.0)), self.steps, "share")
-        pages = _applied(pages, self.steps, "settled")
+        pages = _apply_steps(pages.with_columns(share=pl.lit(0.0)), self.steps, "share")
+        pages = _apply_steps(pages, self.steps, "settled")
         share = pl.col("share")
         return pages.with_columns(share=pl.when(share.is_finite()).then(share).otherwise(0.0))
 
@@ -132,21 +132,23 @@ class Scorings:
         """Changes or drops links."""
         if not self.needs_source:
             return links
-        return _applied(links, self.steps, "links")
+        return _apply_steps(links, self.steps, "links")
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Changes rows to which links, or results of their own page, have arrived."""
         score = pl.col("score").fill_null(0.0).cast(pl.Float64)
-        rows = self.completed(rows).with_columns(score)
-        return self._finite(_applied(rows, self.steps, "arrived", now))
+        rows = self.add_missing_columns(rows).with_columns(score)
+        return self._finite(_apply_steps(rows, self.steps, "arrived", now))
 
     def judged(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Changes rows whose page was tried, when all other columns are final."""
-        return self._finite(_applied(rows, self.steps, "judged", now))
+        return self._finite(_apply_steps(rows, self.steps, "judged", now))
 
     def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
         """Adds ``boost``, the factor of each page in an index."""
-        rows = _applied(rows.with_columns(boost=pl.lit(1.0)), self.steps, "index_boost", options)
+        rows = _apply_steps(
+            rows.with_columns(boost=pl.lit(1.0)), self.steps, "index_boost", options
+        )
         boost = pl.col("boost").fill_nan(0.0).clip(0.0, _LARGEST)
         return rows.with_columns(boost.fill_null(0.0))
 
@@ -178,7 +180,7 @@ def chosen_scorings(
     return Scorings((*first, *steps))
 
 
-def _applied(
+def _apply_steps(
     rows: pl.DataFrame, steps: Sequence[Scoring], method: str, *further: Any
 ) -> pl.DataFrame:
     """Returns the rows after a method of each scoring.
@@ -233,7 +235,7 @@ def _slip(rows: pl.DataFrame, after: pl.DataFrame, *, may_drop: bool) -> str:
     return ""
 
 
-def _null(column: Carried) -> pl.Expr:
+def _null(column: CarriedColumn) -> pl.Expr:
     empty = pl.from_arrow(pa.schema([column.field]).empty_table())
     assert isinstance(empty, pl.DataFrame)
     return pl.lit(None, empty.schema[column.name]).alias(column.name)

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.rule_files.rule_files import entries, read_rule_file
-from .scoring import Carried, Scoring
+from .scoring import CarriedColumn, Scoring
 from .scoring_options import ScoringOptions
 
 _WORD = r"[\p{L}\p{N}]+"
@@ -32,8 +32,8 @@ class Similarity(Scoring):
 
     name = "similarity"
     document_columns = ("text",)
-    passed = (Carried(pa.field(_PASSED, pa.float64()), pl.col(_PASSED).max()),)
-    own = (Carried(pa.field(_OWN, pa.float64()), pl.col(_OWN).first()),)
+    passed = (CarriedColumn(pa.field(_PASSED, pa.float64()), pl.col(_PASSED).max()),)
+    own = (CarriedColumn(pa.field(_OWN, pa.float64()), pl.col(_OWN).first()),)
     sorts = "no"
 
     def __init__(self, options: ScoringOptions) -> None:
@@ -55,8 +55,8 @@ class Similarity(Scoring):
     def share(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Measures the text of pages; a page without a text keeps its score."""
         gold = gold_words(self._text, self._stop)
-        found = similarities(pages.get_column("document.text"), gold, self._stop)
-        pages = pages.with_columns(found.alias(_OWN))
+        measures = similarities(pages.get_column("document.text"), gold, self._stop)
+        pages = pages.with_columns(measures.alias(_OWN))
         measured = pl.coalesce(_OWN, "score")
         # The links of an unchanged page count as seen, but scorings after this one share nothing.
         return pages.with_columns(
@@ -120,8 +120,8 @@ def _products(texts: pl.Series, gold: pl.DataFrame, stop: frozenset[str]) -> pl.
         product=(pl.col("n") * pl.col("gold").fill_null(0)).sum(), square=(pl.col("n") ** 2).sum()
     )
     all_texts = pl.DataFrame({"text": pl.int_range(len(texts), dtype=pl.UInt32, eager=True)})
-    found = all_texts.join(sums, on="text", how="left", maintain_order="left")
-    return found.select(pl.col(*_SUMS).fill_null(0)).cast(_SUMS)  # type: ignore[arg-type]
+    text_sums = all_texts.join(sums, on="text", how="left", maintain_order="left")
+    return text_sums.select(pl.col(*_SUMS).fill_null(0)).cast(_SUMS)  # type: ignore[arg-type]
 
 
 def _words(texts: pl.Series, stop: frozenset[str]) -> pl.DataFrame:

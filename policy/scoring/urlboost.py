@@ -47,11 +47,11 @@ class UrlBoost(Scoring):
 
     def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Multiplies the scores of new seeds."""
-        return self._multiplied(rows, "score") if self._of_new else rows
+        return self._multiply(rows, "score") if self._of_new else rows
 
     def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Multiplies the sort value."""
-        return rows if self._of_new else self._multiplied(rows, "sort_value")
+        return rows if self._of_new else self._multiply(rows, "sort_value")
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Multiplies the scores of new rows."""
@@ -59,10 +59,10 @@ class UrlBoost(Scoring):
         if not self._of_new or not is_new.any():
             return rows
         at = is_new.arg_true()
-        boosted = self._multiplied(rows.select("key", "score")[at], "score").get_column("score")
+        boosted = self._multiply(rows.select("key", "score")[at], "score").get_column("score")
         return rows.with_columns(put(rows.get_column("score"), at, boosted))
 
-    def _multiplied(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    def _multiply(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
         factor = factors(rows.get_column("key"), self._boosts)
         return rows.with_columns(pl.col(name) * factor)
 
@@ -77,14 +77,14 @@ def factors(keys: pl.Series, boosts: tuple[Boost, ...]) -> pl.Series:
     [2.5, 1.0]
     """
     urls, limit = from_keys(keys), TimeLimit()
-    found = pl.Series([1.0], dtype=pl.Float64).new_from_index(0, len(keys))
+    boost_factors = pl.Series([1.0], dtype=pl.Float64).new_from_index(0, len(keys))
     waiting = pl.int_range(len(keys), dtype=pl.UInt32, eager=True)
     for boost in boosts:
         hits, slow = limit.search_column(boost.pattern, urls.gather(waiting))
         hits &= ~slow
-        found = put(found, waiting.filter(hits), boost.factor)
+        boost_factors = put(boost_factors, waiting.filter(hits), boost.factor)
         waiting = waiting.filter(~hits)
-    return found
+    return boost_factors
 
 
 @functools.lru_cache(maxsize=8)

@@ -43,7 +43,7 @@ def clean_documents(
         elif column.name in dates and column.dtype.is_integer():
             columns.append(_as_texts(column, counts))
         elif column.dtype.is_float():
-            columns.append(_without(column, ~column.is_finite(), "cleaned_numbers", counts))
+            columns.append(_drop_bad_values(column, ~column.is_finite(), "cleaned_numbers", counts))
         else:
             columns.append(_clean_texts(column, counts))
     return documents.with_columns(columns), +counts
@@ -54,13 +54,15 @@ def _as_texts(column: pl.Series, counts: Counter[str]) -> pl.Series:
     times = column.cast(pl.Int64, strict=False)
     strange = ~times.is_between(_EARLIEST_MS, _LATEST_MS) | (times.is_null() & column.is_not_null())
     return (
-        _without(times, strange, "cleaned_dates", counts)
+        _drop_bad_values(times, strange, "cleaned_dates", counts)
         .cast(pl.Datetime("ms"))
         .dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
     )
 
 
-def _without(column: pl.Series, bad: pl.Series, reason: str, counts: Counter[str]) -> pl.Series:
+def _drop_bad_values(
+    column: pl.Series, bad: pl.Series, reason: str, counts: Counter[str]
+) -> pl.Series:
     bad = bad.fill_null(False)
     counts[reason] += int(bad.sum())
     return column.set(bad, None) if bad.any() else column

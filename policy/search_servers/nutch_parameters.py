@@ -18,7 +18,7 @@ _LEFT_OUT = (
 )
 
 
-def from_nutch(given: Mapping[str, str]) -> dict[str, str]:
+def from_nutch(parameters: Mapping[str, str]) -> dict[str, str]:
     """Returns Nutch's parameters under nutbeam's names; other parameters stay as they are.
 
     Raises:
@@ -29,21 +29,22 @@ def from_nutch(given: Mapping[str, str]) -> dict[str, str]:
     {'name': 'nutch', 'max_documents': '250', 'url': 'http://a:9200'}
     """
     # Nutch's own file has a user without a password, and uses neither.
-    if given.get("auth", "false").lower() == "true" or (
-        "auth" not in given and given.get("password")
+    if parameters.get("auth", "false").lower() == "true" or (
+        "auth" not in parameters and parameters.get("password")
     ):
         raise ValueError(
             "user and password must be in a file, credentials=FILE, or in the environment, "
             "and not among the parameters of an index writer"
         )
-    if given.get("type", "http") not in ("http", ""):
+    if parameters.get("type", "http") not in ("http", ""):
         raise ValueError(
             "type of an index writer must be http, with the url of one node, "
-            f"got {quote_value(given['type'])}"
+            f"got {quote_value(parameters['type'])}"
         )
-    known = {_NAMES.get(name, name): value for name, value in given.items()}
-    ours = {name: value for name, value in known.items() if name not in _LEFT_OUT}
-    if "url" not in ours and (hosts := given.get("host")):
+    renamed = {_NAMES.get(name, name): value for name, value in parameters.items()}
+    ours = {name: value for name, value in renamed.items() if name not in _LEFT_OUT}
+    if "url" not in ours and (hosts := parameters.get("host")):
         host = hosts.partition(",")[0].strip()
-        ours["url"] = f"{given.get('scheme') or 'http'}://{host}:{given.get('port') or '9200'}"
+        scheme, port = parameters.get("scheme") or "http", parameters.get("port") or "9200"
+        ours["url"] = f"{scheme}://{host}:{port}"
     return {name: value for name, value in ours.items() if value != ""}

@@ -47,7 +47,7 @@ class RetryPlan:
         self.attempt += 1
         return wished
 
-    def spent(self, seconds: float) -> None:
+    def add_lost_time(self, seconds: float) -> None:
         """Adds time lost without a result, such as that of a request without an answer."""
         self.waited += seconds
 

@@ -45,8 +45,8 @@ class SolrSchema:
         """Returns the type of a field; None: the schema does not have the field."""
         if field in self.fields:
             return self.fields[field]
-        found = (p for p in self.patterns if fnmatch.fnmatchcase(field, p))
-        best = max(found, key=len, default=None)
+        matching = (p for p in self.patterns if fnmatch.fnmatchcase(field, p))
+        best = max(matching, key=len, default=None)
         return None if best is None else self.patterns[best]
 
     def dates(self, fields: Iterable[str]) -> frozenset[str]:
@@ -77,8 +77,8 @@ class SolrSchema:
         for name in names:
             if name in self.classes:
                 return name
-        for name, found in self.classes.items():
-            if found.rpartition(".")[2] == wanted:
+        for name, class_name in self.classes.items():
+            if class_name.rpartition(".")[2] == wanted:
                 return name
         return names[0]
 
@@ -123,5 +123,5 @@ def tolerant_chain(record: Mapping[str, Any]) -> str:
 
 
 def _pairs(records: Any, value: str) -> dict[str, str]:
-    found = (record for record in records or () if isinstance(record, Mapping))
-    return {str(record.get("name", "")): str(record.get(value, "")) for record in found}
+    entries = (record for record in records or () if isinstance(record, Mapping))
+    return {str(record.get("name", "")): str(record.get(value, "")) for record in entries}

@@ -31,8 +31,8 @@ def judge_update(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdict:
     if not isinstance(header, Mapping) or header.get("status") != 0:
         return BulkVerdict(again=list(bulk), why=f"it answered no JSON of Solr: {answer.text}")
     errors = _errors(header.get("errors"))
-    known = {action.id for action in bulk}
-    if not set(errors) <= known:
+    bulk_ids = {action.id for action in bulk}
+    if not set(errors) <= bulk_ids:
         return BulkVerdict(again=list(bulk), too_large=True, why=next(iter(errors.values())))
     verdict = BulkVerdict()
     for action in bulk:
@@ -52,9 +52,9 @@ def _without_bad_one(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdic
     return BulkVerdict(refused=[(bad[0], answer.text)], again=rest, why=answer.text, at_once=True)
 
 
-def _errors(found: Any) -> dict[str, str]:
+def _errors(errors: Any) -> dict[str, str]:
     """Returns the message for each id in the answer of a chain that tolerates errors."""
-    records = [record for record in found or () if isinstance(record, Mapping)]
+    records = [record for record in errors or () if isinstance(record, Mapping)]
     return {
         str(record.get("id")): one_line(record.get("message", ""), _SHOWN) for record in records
     }

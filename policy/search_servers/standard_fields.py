@@ -51,9 +51,9 @@ def index_body(shards: int | None = None, replicas: int | None = None) -> dict[s
     >>> index_body(replicas=0)["settings"]
     {'number_of_replicas': 0}
     """
-    given = {"number_of_shards": shards, "number_of_replicas": replicas}
+    settings = {"number_of_shards": shards, "number_of_replicas": replicas}
     return {
-        "settings": {name: value for name, value in given.items() if value is not None},
+        "settings": {name: value for name, value in settings.items() if value is not None},
         "mappings": {
             "_meta": {"made_by": "nutbeam"},
             "date_detection": False,

@@ -26,7 +26,7 @@ STORED_FIELDS = ("id", "url", "tstamp", "segment", "digest", "boost")
 
 
 def stored_document_rows(
-    found: Iterable[tuple[str, Mapping[str, Any], int | None, int | None]],
+    documents: Iterable[tuple[str, Mapping[str, Any], int | None, int | None]],
 ) -> Any:
     """Returns STORED rows of documents: (id in the index, fields, sequence, term) of each.
 
@@ -46,7 +46,7 @@ def stored_document_rows(
             sequence,
             term,
         )
-        for id_, fields, sequence, term in found
+        for id_, fields, sequence, term in documents
     ]
     return pl.DataFrame(rows, schema=STORED, orient="row")
 

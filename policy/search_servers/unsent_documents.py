@@ -31,8 +31,8 @@ def unsent(ids: pl.Series, urls: Iterable[pl.Series]) -> pl.Series:
     >>> unsent(pl.Series("id", ["a", "b"]), [pl.Series(["b", "c"])]).to_list()
     ['a']
     """
-    left = ids.rename("id").to_frame()
-    for some in urls:
-        held = pl.DataFrame({"id": document_ids(some)}, schema={"id": pl.String})
-        left = left.join(held, on="id", how="anti", maintain_order="left")
-    return left.get_column("id")
+    unsent_ids = ids.rename("id").to_frame()
+    for url_part in urls:
+        held = pl.DataFrame({"id": document_ids(url_part)}, schema={"id": pl.String})
+        unsent_ids = unsent_ids.join(held, on="id", how="anti", maintain_order="left")
+    return unsent_ids.get_column("id")

@@ -44,12 +44,12 @@ def best_passage(text: str, beginnings: Mapping[str, float]) -> str:
 
 def _places(data: bytes, beginnings: Iterable[str]) -> list[tuple[int, int]]:
     """Returns (place, number of the beginning), sorted by place."""
-    found = list[tuple[int, int]]()
+    places = list[tuple[int, int]]()
     for number, word in enumerate(beginnings):
         # bytes.lower() knows ASCII only.
         for form in dict.fromkeys((word, word.capitalize())) if not word.isascii() else (word,):
-            found += ((place, number) for place in _places_of(data, form.encode()))
-    return sorted(found)
+            places += ((place, number) for place in _places_of(data, form.encode()))
+    return sorted(places)
 
 
 def _places_of(data: bytes, word: bytes) -> Iterable[int]:
@@ -69,7 +69,7 @@ def _densest(places: list[tuple[int, int]], counts: list[float]) -> int:
     900
     """
     inside, worth, last = [0] * len(counts), 0.0, 0
-    best, found = -1.0, 0
+    best, start = -1.0, 0
     for place, number in places:
         while last < len(places) and places[last][0] <= place + _WINDOW:
             other = places[last][1]
@@ -77,10 +77,10 @@ def _densest(places: list[tuple[int, int]], counts: list[float]) -> int:
             inside[other] += 1
             last += 1
         if worth > best + _SAME:
-            best, found = worth, place
+            best, start = worth, place
         inside[number] -= 1
         worth -= 0.0 if inside[number] else counts[number]
-    return found
+    return start
 
 
 def beginnings_of(
@@ -98,14 +98,14 @@ def beginnings_of(
     >>> beginnings_of(["libraries"], lambda word: ["librari"], lambda word: [word])
     {'librar': ['librari']}
     """
-    found = dict[str, list[str]]()
+    terms_by_beginning = dict[str, list[str]]()
     for word in words:
         terms, plain = terms_of(word), folded(word)
         if len(terms) == len(plain) == 1:
             pairs = zip(terms[0], plain[0], strict=False)
             same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
             short = word[:same].removesuffix("i") if same < len(word) else word
-            found[short if len(short) >= _SHORTEST else word] = terms
+            terms_by_beginning[short if len(short) >= _SHORTEST else word] = terms
         else:
-            found |= {term: [term] for term in itertools.islice(terms, _MOST_PLACES)}
-    return found
+            terms_by_beginning |= {term: [term] for term in itertools.islice(terms, _MOST_PLACES)}
+    return terms_by_beginning

@@ -48,7 +48,7 @@ def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
     ('http://a.com/', 'a.com', 'http://a.com/', '{"id":"http://a.com/","colour":"red"}')
     """
     there = documents.columns
-    kept = [name for name in there if name not in _IN_FIELDS]
+    stored = [name for name in there if name not in _IN_FIELDS]
     dates = [pl.col(name).cast(pl.Int64, strict=False) for name in _DATES if name in there]
     rows = documents.select(
         "id",
@@ -61,7 +61,7 @@ def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
         _list("type", documents).alias("type"),
         pl.coalesce(dates or [pl.lit(None, pl.Int64)]).alias("date"),
         _number("boost", documents).alias("boost"),
-        pl.struct(kept).struct.json_encode().alias("document"),
+        pl.struct(stored).struct.json_encode().alias("document"),
     )
     return _cut(rows.with_columns(_hosts(rows)))
 
@@ -80,7 +80,7 @@ def restored_rows(stored: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
         rows.append(
             {
                 **{name: one.get(name) for name in (*_IN_FIELDS, "document")},
-                **{name: _joined(fields.get(name)) for name in ("id", "host", "url", "lang")},
+                **{name: _join_texts(fields.get(name)) for name in ("id", "host", "url", "lang")},
                 "type": kind if kind is None or isinstance(kind, list) else [str(kind)],
                 "date": next((int(time) for time in times if _is_number(time)), None),
                 "boost": float(fields["boost"]) if _is_number(fields.get("boost")) else None,
@@ -99,10 +99,10 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
         (words with accents) and ``weight``, see ``stored_weight``.
     """
     rows = _cut(rows.with_columns(searched_forms(rows.get_column(name)) for name in _IN_FIELDS))
-    known = rows.get_column("host").drop_nulls().unique()
-    sites = pl.Series([sites_of(host) for host in known], dtype=_TEXTS)
+    hosts = rows.get_column("host").drop_nulls().unique()
+    sites = pl.Series([sites_of(host) for host in hosts], dtype=_TEXTS)
     place = rows.get_column("host").replace_strict(
-        known, range(len(known)), return_dtype=pl.UInt32, default=None
+        hosts, range(len(hosts)), return_dtype=pl.UInt32, default=None
     )
     empty = pl.lit("")
     texts = pl.concat_str(
@@ -113,7 +113,7 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(
         pl.Series("url_words", map(url_words, rows.get_column("url")), dtype=pl.String),
         _analyzers(rows).alias("analyzer"),
-        sites.gather(place).alias("site") if len(known) else pl.lit(None, _TEXTS).alias("site"),
+        sites.gather(place).alias("site") if len(hosts) else pl.lit(None, _TEXTS).alias("site"),
         folded=accented_words(texts),
         weight=stored_weight(pl.col("boost")),
     )
@@ -129,8 +129,8 @@ def stored_weight(boost: pl.Expr) -> pl.Expr:
     >>> pl.DataFrame({"b": [1.0, 100.0, 0.0, None]}).select(stored_weight(pl.col("b"))).to_series().to_list()
     [2.0, 6.0, 0.0, 2.0]
     """
-    known = pl.when(boost.is_finite() & (boost >= 0)).then(boost).otherwise(1.0)
-    factor = (1 + known.clip(1e-9).log10() / 4).clip(0.5, 2)
+    valid_boost = pl.when(boost.is_finite() & (boost >= 0)).then(boost).otherwise(1.0)
+    factor = (1 + valid_boost.clip(1e-9).log10() / 4).clip(0.5, 2)
     return pl.lit(4.0).pow(factor) - 2
 
 
@@ -140,11 +140,11 @@ def _analyzers(rows: pl.DataFrame) -> pl.Series:
     Many pages in Chinese or Japanese declare another language, which a template has. By its
     analyzer a sentence would be one term, so the text counts.
     """
-    found = analyzers_of(_languages(rows))
+    analyzers = analyzers_of(_languages(rows))
     text = pl.concat_str(*(pl.col(name).fill_null("") for name in ("title", "content")))
     spaceless = text.str.count_matches(f"[{SPACELESS}]") > _LEAST_SPACELESS * text.str.len_chars()
     other = pl.Series([OTHER]).new_from_index(0, len(rows))
-    return other.zip_with(rows.select(spaceless).to_series(), found)
+    return other.zip_with(rows.select(spaceless).to_series(), analyzers)
 
 
 def _languages(rows: pl.DataFrame) -> pl.Series:
@@ -172,8 +172,10 @@ def _hosts(rows: pl.DataFrame) -> pl.Series:
     hosts = rows.get_column("host")
     if not hosts.null_count():
         return hosts
-    found = pl.Series("host", [host_of_url(url) for url in rows.get_column("id")], dtype=pl.String)
-    return hosts.zip_with(hosts.is_not_null(), found)
+    url_hosts = pl.Series(
+        "host", [host_of_url(url) for url in rows.get_column("id")], dtype=pl.String
+    )
+    return hosts.zip_with(hosts.is_not_null(), url_hosts)
 
 
 def _text(name: str, documents: pl.DataFrame) -> pl.Expr:
@@ -200,7 +202,7 @@ def _number(name: str, documents: pl.DataFrame) -> pl.Expr:
     return pl.col(name).cast(pl.Float64, strict=False)
 
 
-def _joined(value: Any) -> str | None:
+def _join_texts(value: Any) -> str | None:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return None if value is None else str(value)

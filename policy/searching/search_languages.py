@@ -34,8 +34,8 @@ def analyzers_of(languages: pl.Series) -> pl.Series:
     ['de', 'no', 'other', 'other']
     """
     codes = languages.cast(pl.String).str.to_lowercase().str.replace(r"[-_].*$", "")
-    known = {**{code: code for code in STEMMERS}, **_SAME}
-    return codes.replace_strict(known, default=OTHER, return_dtype=pl.String).fill_null(OTHER)
+    analyzer_of = {**{code: code for code in STEMMERS}, **_SAME}
+    return codes.replace_strict(analyzer_of, default=OTHER, return_dtype=pl.String).fill_null(OTHER)
 
 
 def accented_words(text: pl.Expr) -> pl.Expr:

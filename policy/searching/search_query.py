@@ -72,14 +72,14 @@ def parse_search(text: str) -> tuple[Clause, ...]:
         raise ValueError(f"a query has at most {MOST_CHARS:,} characters, got {len(text):,}")
     if text.count('"') % 2:
         raise ValueError(f"a quotation mark is not closed in the query {quote_value(text)}")
-    found = [_clause(match) for match in _CLAUSE.finditer(text) if match[0]]
-    if len(found) > MOST_CLAUSES:
+    clauses = [_clause(match) for match in _CLAUSE.finditer(text) if match[0]]
+    if len(clauses) > MOST_CLAUSES:
         raise ValueError(
-            f"a query has at most {MOST_CLAUSES} words and phrases, got {len(found)} in {quote_value(text)}"
+            f"a query has at most {MOST_CLAUSES} words and phrases, got {len(clauses)} in {quote_value(text)}"
         )
-    if all(clause.excluded for clause in found):
+    if all(clause.excluded for clause in clauses):
         raise ValueError(f"a query must say what to find, got {quote_value(text)}")
-    return tuple(found)
+    return tuple(clauses)
 
 
 def _clause(match: re.Match[str]) -> Clause:

@@ -71,8 +71,8 @@ def url_words(url: str) -> str:
     return url if url.isascii() else _SPACELESS.sub(r" \1 ", searched_form(url))
 
 
-def _label(found: re.Match[str]) -> str:
+def _label(label: re.Match[str]) -> str:
     try:
-        return found[1].encode().decode("punycode")
+        return label[1].encode().decode("punycode")
     except UnicodeError:
-        return found[0]
+        return label[0]

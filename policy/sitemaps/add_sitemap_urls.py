@@ -6,7 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ..components.page_facts import StateRows
-from ..components.schema import STATE, Status, conformed
+from ..components.schema import STATE, Status, conform_frame
 from ..hosting.merit import DomainRoom, within_room
 from ..scoring.scorings import OPIC, Scorings
 from ..traps import within_budget
@@ -63,11 +63,11 @@ def add_sitemap_urls(
     merged = merge_sitemap_urls(urls)
     is_known = merged.get_column("key").is_in(rows.get_column("key").implode())
     fresh, counts = _within_budget(merged.filter(~is_known), options, facts.room)
-    known = merged.filter(is_known)
+    repeated = merged.filter(is_known)
     created = rules.scorings.injected(_new_rows(fresh, now, options))
-    kept, due = _known_rows(rows, known, now, options)
-    counts |= {"added": len(fresh), "known": len(known), "made_due": due}
-    together = pl.concat([kept, created]).sort("key")
+    old_rows, due = _known_rows(rows, repeated, now, options)
+    counts |= {"added": len(fresh), "known": len(repeated), "made_due": due}
+    together = pl.concat([old_rows, created]).sort("key")
     return together, {name: number for name, number in counts.items() if number}
 
 
@@ -80,9 +80,9 @@ def _within_budget(
     )
     scored = fresh.with_columns(inlink_score=pl.col("score").fill_null(USUAL_SCORE))
     events = pl.DataFrame(schema={"key": pl.String, "signature": pl.Binary, "fetch_time": pl.Int64})
-    kept, counts = within_budget(scored, events, budgets)
-    kept, full = within_room(kept, room)
-    return kept.drop("inlink_score"), {**counts, **full}
+    allowed, counts = within_budget(scored, events, budgets)
+    allowed, full = within_room(allowed, room)
+    return allowed.drop("inlink_score"), {**counts, **full}
 
 
 def _new_rows(urls: pl.DataFrame, now: int, options: SitemapOptions) -> pl.DataFrame:
@@ -96,7 +96,7 @@ def _new_rows(urls: pl.DataFrame, now: int, options: SitemapOptions) -> pl.DataF
         distance=pl.lit(_DISTANCE, pl.Int32),
         modified_time="lastmod",  # fetch sends it only with a stored page: see its ``_tasks``
     )
-    return conformed(frame, STATE)
+    return conform_frame(frame, STATE)
 
 
 def _known_rows(

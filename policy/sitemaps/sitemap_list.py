@@ -29,7 +29,7 @@ class Sitemap:
         places: Hosts with folders, such as ``example.com/news/``, below which its URLs may be.
         depth: Number of indexes that led to it.
         of_host: Whether it is one that a host may have: it is requested if robots.txt names none.
-        given: Whether the operator has named it.
+        by_operator: Whether the operator has named it.
         vouching: Hosts, such as ``example.com``, whose robots.txt has named it or its index.
     """
 
@@ -38,7 +38,7 @@ class Sitemap:
     places: tuple[str, ...]
     depth: int = 0
     of_host: bool = False
-    given: bool = False
+    by_operator: bool = False
     vouching: tuple[str, ...] = ()
 
 
@@ -94,8 +94,10 @@ class SitemapList:
     def add_given(self, urls: Iterable[str]) -> None:
         """Adds sitemaps that the operator names."""
         for url in urls:
-            if (found := self._admitted(url)) is not None:
-                self._add(Sitemap(found, found, (place_of_sitemap(found),), given=True))
+            if (admitted := self._admit(url)) is not None:
+                self._add(
+                    Sitemap(admitted, admitted, (place_of_sitemap(admitted),), by_operator=True)
+                )
 
     def add_host(self, origin: str) -> None:
         """Adds the sitemap that a host may have; see ``add_of_robots``.
@@ -103,10 +105,10 @@ class SitemapList:
         Args:
             origin: ``scheme://host[:port]``.
         """
-        found = self._admitted(origin + DEFAULT_PATH)
-        if found is not None:
-            home = site_of(found)
-            self._add(Sitemap(found, found, (f"{home}/",), of_host=True, vouching=(home,)))
+        admitted = self._admit(origin + DEFAULT_PATH)
+        if admitted is not None:
+            home = site_of(admitted)
+            self._add(Sitemap(admitted, admitted, (f"{home}/",), of_host=True, vouching=(home,)))
 
     def add_of_robots(self, sitemap: Sitemap, urls: Iterable[str]) -> str | None:
         """Adds what robots.txt of a host names; returns why its default is not requested, or None.
@@ -115,7 +117,7 @@ class SitemapList:
             sitemap: The default sitemap of the host.
             urls: URLs in its robots.txt.
         """
-        named = [found for url in urls if (found := self._admitted(url)) is not None]
+        named = [admitted for url in urls if (admitted := self._admit(url)) is not None]
         for url in named:
             if url != sitemap.url:
                 places = (place_of_sitemap(url), *sitemap.places)
@@ -124,7 +126,7 @@ class SitemapList:
             return None if sitemap.url in named else OTHERS_NAMED
         return None if self._options.sitemap_url_default_sitemap_xml else NONE_NAMED
 
-    def vouched(self, sitemap: Sitemap, urls: Iterable[str]) -> Sitemap:
+    def vouch_for(self, sitemap: Sitemap, urls: Iterable[str]) -> Sitemap:
         """Returns a sitemap; it may name all URLs of its host if robots.txt of its host names it.
 
         Args:
@@ -139,20 +141,20 @@ class SitemapList:
 
     def add_child(self, parent: Sitemap, url: str) -> None:
         """Adds a sitemap that an index names; strictly, it must be on a host of its index."""
-        found = self._admitted(url)
-        if found is None:
+        admitted = self._admit(url)
+        if admitted is None:
             return
         hosts = {site_of(parent.url), *parent.vouching}
         if parent.depth >= self._options.sitemap_depth:
             self._drop("too_deep")
-        elif self._options.sitemap_strict_parsing and site_of(found) not in hosts:
+        elif self._options.sitemap_strict_parsing and site_of(admitted) not in hosts:
             self._drop("foreign")
         else:
             # The index vouches for what it names, so its own places count, too.
-            places = tuple(dict.fromkeys((*parent.places, place_of_sitemap(found))))
+            places = tuple(dict.fromkeys((*parent.places, place_of_sitemap(admitted))))
             self._add(
                 dataclasses.replace(
-                    parent, url=found, places=places, depth=parent.depth + 1, of_host=False
+                    parent, url=admitted, places=places, depth=parent.depth + 1, of_host=False
                 )
             )
 
@@ -165,7 +167,7 @@ class SitemapList:
         key = self._rules.key_of(url.strip(), "default")
         return key == self._rules.key_of(sitemap.url, "default")
 
-    def redirected(self, sitemap: Sitemap, url: str, hops: int) -> Sitemap | None:
+    def follow_redirect(self, sitemap: Sitemap, url: str, hops: int) -> Sitemap | None:
         """Returns the target of a redirect, or None if it is not followed.
 
         Args:
@@ -173,22 +175,22 @@ class SitemapList:
             url: The target.
             hops: Number of redirects that led to ``sitemap``.
         """
-        found = self._admitted(url)
-        if found is None:
+        admitted = self._admit(url)
+        if admitted is None:
             return None
         if hops >= self._options.sitemap_redir_max:
             self._drop("too_many_redirects")
             return None
         hosts = {place.partition("/")[0] for place in (*sitemap.places, *sitemap.vouching)}
         strict = self._options.sitemap_strict_parsing and sitemap.depth > 0
-        if strict and site_of(found) not in hosts:  # as if the index had named it
+        if strict and site_of(admitted) not in hosts:  # as if the index had named it
             self._drop("foreign")
             return None
-        places = (*sitemap.places, place_of_sitemap(found))
-        target = dataclasses.replace(sitemap, url=found, places=places, of_host=False)
+        places = (*sitemap.places, place_of_sitemap(admitted))
+        target = dataclasses.replace(sitemap, url=admitted, places=places, of_host=False)
         return target if self._meet(target) else None
 
-    def _admitted(self, url: str) -> str | None:
+    def _admit(self, url: str) -> str | None:
         admitted, _, reason = self._rules.admit(
             pl.Series([url.strip()]), "default", filters=False
         ).row(0)
@@ -208,7 +210,7 @@ class SitemapList:
             if sitemap.url in self._known:
                 self.dropped["repeated"] += 1
                 return False
-            root = sitemap.root if sitemap.given else site_of(sitemap.root)
+            root = sitemap.root if sitemap.by_operator else site_of(sitemap.root)
             if self._of_root[root] >= self._options.sitemap_files_max:
                 self.dropped["too_many"] += 1
                 return False

@@ -14,7 +14,7 @@ from ...web.urls.row_keys import BadUrl, host_key, to_key
 from ...web.urls.url_parts import host_of_url
 from ..components.blocklist import Blocklist, drop_blocked
 from ..components.host_rows import Seeds
-from ..components.schema import STATE, columns, conformed
+from ..components.schema import STATE, columns, conform_frame
 from ..schedules.schedule_options import RescheduleOptions
 from ..scope import judge
 from .sitemap_list import Sitemap
@@ -50,10 +50,11 @@ def interval_of(changefreq: str, options: RescheduleOptions) -> int:
 
 def children_of(content: SitemapContent, base: str) -> list[str]:
     """Returns the absolute URLs of the sitemaps that an index names."""
-    found = [entry.url for entry in content.entries if entry.kind == CHILD_SITEMAP]
+    child_urls = [entry.url for entry in content.entries if entry.kind == CHILD_SITEMAP]
     return (
         absolute_urls(
-            pl.Series([base] * len(found), dtype=pl.String), pl.Series(found, dtype=pl.String)
+            pl.Series([base] * len(child_urls), dtype=pl.String),
+            pl.Series(child_urls, dtype=pl.String),
         )
         .drop_nulls()
         .to_list()
@@ -94,13 +95,13 @@ def judge_sitemap(
     if in_future := int(rows.select(late.sum()).item()):
         counts["ignored/lastmod_in_future"] += in_future
     words = {word: interval_of(word, options) for word in _INTERVALS}
-    found = rows.select(
+    url_rows = rows.select(
         "key",
         score=pl.when(pl.col("priority") == 0).then(_ZERO_SCORE).otherwise("priority"),
         changefreq=pl.col("changefreq").replace_strict(words, return_dtype=pl.Int32),
         lastmod=pl.when(~late).then("lastmod"),
     )
-    return merge_sitemap_urls(conformed(found, SITEMAP_URLS)), +counts
+    return merge_sitemap_urls(conform_frame(url_rows, SITEMAP_URLS)), +counts
 
 
 def merge_sitemap_urls(rows: pl.DataFrame) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from ..components.page_facts import (
     unique_documents,
     unique_pages,
 )
-from ..components.schema import CHANGES, DOCUMENTS, columns, conformed, empty
+from ..components.schema import CHANGES, DOCUMENTS, columns, conform_frame, empty
 from ..hosting.merit import collect_host_findings, drop_unvouched_links, merits_of_table
 from ..links import (
     count_links_too_deep,
@@ -185,8 +185,8 @@ def _typed(
     Where there is no ``order`` yet, it is the given one.
     """
     position = pl.lit(order, pl.Int64).alias("order")
-    wide = pl.concat([conformed(part, schema) for part in events])
-    narrow = (conformed(part, pa.schema(columns(schema, *part.columns))) for part in others)
+    wide = pl.concat([conform_frame(part, schema) for part in events])
+    narrow = (conform_frame(part, pa.schema(columns(schema, *part.columns))) for part in others)
     placed = (part.with_columns(position) for part in narrow)
     return PageChanges(wide.with_columns(pl.col("order").fill_null(order)), *placed)
 

@@ -102,7 +102,9 @@ def update_state(
         rules: Intervals, limits, scorings and the schedule.
     """
     options, scorings, now = rules.options, rules.scorings, facts.now
-    changes, removed = leave_out_removed(rows, scorings.completed(changes), facts.removed_keys)
+    changes, removed = leave_out_removed(
+        rows, scorings.add_missing_columns(changes), facts.removed_keys
+    )
     arrived = arrive(rows, changes, facts, rules)
     right, wrong = set_right(
         STATE_COLUMNS, arrived.rows, RightTimes(now, facts.oldest_result, options)
@@ -297,7 +299,7 @@ def _schedule(frame: pl.DataFrame, facts: RangeFacts, rules: UpdateRules) -> pl.
         # A 304 says nothing about a page whose interval is too long: it is due again, without
         # conditions.
         force=too_long & _is(FETCH_NOTMODIFIED),
-        fetch_interval=_where(too_long, options.shortened, "fetch_interval"),
+        fetch_interval=_where(too_long, options.shortened_interval, "fetch_interval"),
     )
     frame = reschedule(frame, schedule, ScheduleContext(options, facts.table_rows))
     frame = within_bounds(frame, facts.bounds, options.max_fetch_interval)

@@ -15,7 +15,7 @@ from nutbeam.policy.components.page_facts import BatchOrigin
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, empty, to_frame
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
-from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, capped, is_of_rule
+from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, cap_rule_counts, is_of_rule
 from nutbeam.transforms.wiring.metrics import metrics_of
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_SUCCESS
 from nutbeam.web.filters import filter_chain
@@ -65,7 +65,9 @@ def test_only_rules_that_refuse_most_are_counted_one_by_one(tmp_path):
     assert counts[f"filtered/{OTHERS}"] == 1000 - MOST_RULES
     # So it is when what workers have counted is added up, though each has other rules.
     parts = [{f"filtered/a.txt:{10 * part + n}": n for n in range(1, 10)} for part in range(20)]
-    total = capped(sum_counts([*parts, {"dropped/filtered": 900, f"filtered/{OTHERS}": 5}]))
+    total = cap_rule_counts(
+        sum_counts([*parts, {"dropped/filtered": 900, f"filtered/{OTHERS}": 5}])
+    )
     assert len(total) == MOST_RULES + 2
     assert sum(n for name, n in total.items() if is_of_rule(name)) == 905
     assert total["dropped/filtered"] == 900

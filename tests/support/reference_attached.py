@@ -20,7 +20,7 @@ from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGE
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.adaptive_schedule import AdaptiveSchedule
 from nutbeam.policy.schedules.allocation import best_intervals, best_threshold
-from nutbeam.policy.schedules.change_rate import ChangeRate, changed, unchanged
+from nutbeam.policy.schedules.change_rate import ChangeRate, learn_change, learn_no_change
 from nutbeam.policy.schedules.host_intervals import host_intervals
 from nutbeam.policy.schedules.mime_schedule import MimeAdaptiveSchedule, mime_rates
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
@@ -109,7 +109,7 @@ def product_rate(visits: Visits, prior: tuple[float, float]) -> tuple[float, flo
     """Returns (shape, days) of what the schedule ``rate`` knows after the visits."""
     known = ChangeRate(*(np.array([number]) for number in prior))
     for days, change in visits:
-        known = (changed if change else unchanged)(known, np.array([days]))
+        known = (learn_change if change else learn_no_change)(known, np.array([days]))
     return known.shape.item(), known.days.item()
 
 

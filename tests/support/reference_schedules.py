@@ -48,7 +48,7 @@ class Limits:
     retry_max: int = 3
 
     @property
-    def shortened(self) -> int:
+    def shortened_interval(self) -> int:
         """The interval in place of one that is too long: 0.9 of the longest."""
         return self.max_fetch_interval * 9 // 10
 
@@ -100,7 +100,7 @@ def gone_schedule(row: Row, fetched: int, limits: Limits) -> tuple[int, int]:
     """
     longer = (interval_of(row, limits) * 3 + 1) // 2
     if longer >= limits.max_fetch_interval:
-        longer = limits.shortened
+        longer = limits.shortened_interval
     return longer, fetched + longer * 1000
 
 

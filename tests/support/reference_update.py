@@ -264,7 +264,7 @@ def _schedule(row: Row, old: Row | None, event: Row, change: str, rules: Rules) 
     if rules.plugin and row["fixed_interval"]:
         too_long = False
     if too_long:
-        row["fetch_interval"] = limits.shortened
+        row["fetch_interval"] = limits.shortened_interval
     if rules.plugin:
         lively(row, old, event, change, rules.pages, limits)
         modified = row["modified_time"]

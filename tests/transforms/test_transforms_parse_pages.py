@@ -195,7 +195,7 @@ def test_a_page_that_stalls_its_parser_costs_one_dead_letter(pool):
 
 
 def test_a_page_without_a_document_has_been_dropped():
-    part = module._taken(table(page(key="a"), page(key="b")), ParsePages().options)
+    part = module._admit_pages(table(page(key="a"), page(key="b")), ParsePages().options)
     one = {"key": "test.a:http/dir/", "distance": 1, "parse_status": 1, "title": "t", "text": "x"}
     stored = pa.Table.from_pylist([one | {"metadata": []}], schema=STORED)
     rows = part.with_row_index("row")
@@ -254,7 +254,7 @@ def test_pages_of_a_job_that_kills_its_process_are_dead_letters():
 
 def test_many_pages_are_several_jobs(pool, monkeypatch):
     monkeypatch.setattr(module, "JOB_BYTES", 2 * len(HTML))
-    rows = module._taken(table(*(page(key=str(n)) for n in range(10))), ParsePages().options)
+    rows = module._admit_pages(table(*(page(key=str(n)) for n in range(10))), ParsePages().options)
     assert sorted(len(part) for part in module._parts(rows)) == [1, 1, 2, 2, 2, 2]
     documents, _ = parsed(pool, *(page(key=str(n)) for n in range(10)))
     assert [document["key"] for document in documents] == [str(n) for n in range(10)]

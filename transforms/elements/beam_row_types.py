@@ -50,9 +50,9 @@ except (ImportError, AttributeError):
 
 def row_type_of_class(user_type: type) -> RowType | None:
     """Returns the type of rows that are objects of a class; None if it has no declared fields."""
-    known = RowType.from_user_type(user_type)
-    if known is not None or not dataclasses.is_dataclass(user_type):
-        return known
+    row_type = RowType.from_user_type(user_type)
+    if row_type is not None or not dataclasses.is_dataclass(user_type):
+        return row_type
     hints = typing.get_type_hints(user_type)
     fields = [(field.name, hints[field.name]) for field in dataclasses.fields(user_type)]
     return RowType(fields, user_type)

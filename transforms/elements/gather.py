@@ -55,13 +55,13 @@ class _Gather(beam.DoFn):
         self._parts[key].append(chunk)
         self._bytes += chunk.nbytes
         if self._bytes >= self._most:
-            yield from self._joined()
+            yield from self._join_parts()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        for element in self._joined():
+        for element in self._join_parts():
             yield WindowedValue(element, _GLOBAL.max_timestamp(), (_GLOBAL,))
 
-    def _joined(self) -> Iterator[tuple[Any, Chunk]]:
+    def _join_parts(self) -> Iterator[tuple[Any, Chunk]]:
         parts = self._parts
         self.start_bundle()
         for key, chunks in parts.items():

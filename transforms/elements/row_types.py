@@ -117,9 +117,9 @@ def _kind(hint: Any, field: str) -> FieldKind:
     hint = python_type(hint)
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        some = [arg for arg in args if arg is not type(None)]
-        if len(some) == 1:
-            return _kind(some[0], field)
+        alternatives = [arg for arg in args if arg is not type(None)]
+        if len(alternatives) == 1:
+            return _kind(alternatives[0], field)
     elif hint in _PLAIN:
         return FieldKind(_PLAIN[hint])
     elif (row_type := constraint_of(hint)) is not None:
@@ -139,10 +139,10 @@ def _is_sequence(origin: Any, args: tuple[Any, ...]) -> bool:
 
 def _struct(row_type: RowType, field: str) -> FieldKind:
     kinds = {name: _kind(hint, f"{field}.{name}") for name, hint in typed_fields(row_type)}
-    packs = {name: kind.pack or _same for name, kind in kinds.items()}
-    unpacks = {name: kind.unpack or _same for name, kind in kinds.items()}
+    packs = {name: kind.pack or _identity for name, kind in kinds.items()}
+    unpacks = {name: kind.unpack or _identity for name, kind in kinds.items()}
     make = maker(row_type)
-    return _nested(
+    return _nullable_kind(
         pa.struct([(name, kind.arrow) for name, kind in kinds.items()]),
         lambda row: {name: pack(getattr(row, name)) for name, pack in packs.items()},
         lambda row: make(**{name: unpack(row[name]) for name, unpack in unpacks.items()}),
@@ -150,8 +150,8 @@ def _struct(row_type: RowType, field: str) -> FieldKind:
 
 
 def _map(key: FieldKind, item: FieldKind) -> FieldKind:
-    pack, unpack = item.pack or _same, item.unpack or _same
-    return _nested(
+    pack, unpack = item.pack or _identity, item.unpack or _identity
+    return _nullable_kind(
         pa.map_(key.arrow, item.arrow),
         lambda values: [(name, pack(value)) for name, value in values.items()],
         lambda values: {name: unpack(value) for name, value in values},
@@ -159,15 +159,15 @@ def _map(key: FieldKind, item: FieldKind) -> FieldKind:
 
 
 def _list(item: FieldKind) -> FieldKind:
-    pack, unpack = item.pack or _same, item.unpack or _same
-    return _nested(
+    pack, unpack = item.pack or _identity, item.unpack or _identity
+    return _nullable_kind(
         pa.large_list(item.arrow),
         lambda values: [pack(value) for value in values],
         lambda values: [unpack(value) for value in values],
     )
 
 
-def _nested(arrow: pa.DataType, pack: Pack, unpack: Pack) -> FieldKind:
+def _nullable_kind(arrow: pa.DataType, pack: Pack, unpack: Pack) -> FieldKind:
     """Returns a kind whose values may also be None."""
     return FieldKind(
         arrow,
@@ -181,7 +181,7 @@ def maker(row_type: RowType) -> Callable[..., Any]:
     return beam.Row if is_generated(row_type) else row_type.user_type
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 

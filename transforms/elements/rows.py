@@ -135,12 +135,12 @@ def check_columns(there: Iterable[str], needed: Mapping[str, Iterable[str]], nam
     Traceback (most recent call last):
     ValueError: TopNPerKey needs the column 'hots' (key), there are 'host', 'n'
     """
-    known = list(there)
+    existing = list(there)
     for argument, columns in needed.items():
         for column in columns:
-            if column not in known:
+            if column not in existing:
                 of = f" ({argument})" if argument != column else ""
-                listed = ", ".join(map(repr, known)) or "none"
+                listed = ", ".join(map(repr, existing)) or "none"
                 raise ValueError(f"{name} needs the column {column!r}{of}, there are {listed}")
 
 
@@ -158,15 +158,15 @@ def check_chunk(element: Any, needed: Mapping[str, Iterable[str]], name: str) ->
     check_columns(element.schema.names, needed, name)
 
 
-def column_names(given: str | Iterable[str], argument: str) -> tuple[str, ...]:
+def column_names(columns: str | Iterable[str], argument: str) -> tuple[str, ...]:
     """Returns the names of an argument that is one name or several.
 
     Raises:
         ValueError: The argument has no name.
     """
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
     if not names:
-        raise ValueError(f"{argument} must name a column, got {given!r}")
+        raise ValueError(f"{argument} must name a column, got {columns!r}")
     return names
 
 
@@ -179,13 +179,13 @@ def directions(order_by: Sequence[str], descending: Sequence[bool]) -> tuple[boo
     >>> directions(["score", "url"], [])
     (False, False)
     """
-    found = tuple(descending) or (False,) * len(order_by)
-    if len(found) != len(order_by):
+    largest_first = tuple(descending) or (False,) * len(order_by)
+    if len(largest_first) != len(order_by):
         raise ValueError(
             f"descending must have one value for each of order_by {tuple(order_by)!r}, "
-            f"got {found!r}"
+            f"got {largest_first!r}"
         )
-    return found
+    return largest_first
 
 
 def row_type_of(collection: beam.PCollection[Any], name: str) -> RowType | None:
@@ -237,15 +237,15 @@ class _Collect(beam.DoFn):
         return full
 
     def _emit(self) -> list[WindowedValue]:
-        found = []
+        windowed_chunks = []
         for window, rows in self._rows.items():
             table = rows_to_table(rows, self._kinds)
             # The sizes of rows were estimates.
             fits = len(table) <= MAX_ROWS and table.nbytes <= MAX_BYTES
             for chunk in [table] if fits else rechunk(table):
-                found.append(WindowedValue(chunk, window.max_timestamp(), (window,)))
+                windowed_chunks.append(WindowedValue(chunk, window.max_timestamp(), (window,)))
         self.start_bundle()
-        return found
+        return windowed_chunks
 
 
 class _CollectByWindow(_Collect):

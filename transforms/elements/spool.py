@@ -26,11 +26,11 @@ class Spool:
         self._attempt = secrets.token_hex(8)
         self._files = 0
 
-    def kept(self, urls: pl.Series) -> Iterator[Chunk]:
+    def saved_rows(self, urls: pl.Series) -> Iterator[Chunk]:
         """Yields the saved rows of the given URLs, each URL once, in chunks."""
         missing = urls.unique()
-        (found,) = FileSystems.match([FileSystems.join(self._folder, "*.arrow")])
-        for file in sorted(found.metadata_list, key=lambda file: str(file.path)):
+        (match,) = FileSystems.match([FileSystems.join(self._folder, "*.arrow")])
+        for file in sorted(match.metadata_list, key=lambda file: str(file.path)):
             if missing.is_empty():
                 return
             chunk = _read(file.path)

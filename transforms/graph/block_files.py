@@ -70,7 +70,7 @@ def write_block(item: tuple[int, BlockWork], how: GraphShape) -> Iterator[Writte
 def _nodes_of(work: BlockWork, how: GraphShape) -> pl.DataFrame:
     layout, table = work.layout, work.operation.table
     first, end = layout.starts[work.number : work.number + 2]
-    paths = [some.path for n in layout.blocks[work.number] if (some := layout.ranges[n])]
+    paths = [span.path for n in layout.blocks[work.number] if (span := layout.ranges[n])]
     nodes = collect(scan([table / path for path in paths], NODE_KEYS))
     counted = nodes.get_column("out_links")
     if how.limits_sources:
@@ -104,6 +104,6 @@ def _pieces_of(work: BlockWork) -> Iterator[tuple[int, Piece]]:
             positions = sources.get_column("source").to_numpy() - first
             links += np.bincount(positions, minlength=len(links))
         for low, high in source_ranges(links):
-            found = pl.concat(_slices(work, own, (first + low, first + high)))
-            piece = local_piece(found, first, starts[work.number])
+            edges = pl.concat(_slices(work, own, (first + low, first + high)))
+            piece = local_piece(edges, first, starts[work.number])
             yield from ((source, part) for part in pieces_of(piece))

@@ -80,7 +80,7 @@ class GraphBlocks(Displayed):
         return WriteBlocks(LinkLimits.of(self), self.level, self.block_nodes)
 
     def _make(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
-        links = chunks | "Keys" >> beam.FlatMap(_keyed).with_output_types(Chunk)
+        links = chunks | "Keys" >> beam.FlatMap(_to_keys).with_output_types(Chunk)
         operations = (
             chunks.pipeline
             | "Ticket" >> beam.Create([Ticket(self.folder, new_id())])
@@ -88,40 +88,40 @@ class GraphBlocks(Displayed):
         )
         written = (operations, links) | self._write()
         reads = tuple(f"{self.level}_{kind}" for kind in ("nodes", "edges", "ranks"))
-        made = (operations, written) | Commit(reads, whole=(LIMIT, BLOCKS))
+        tickets = (operations, written) | Commit(reads, whole=(LIMIT, BLOCKS))
         operation = beam.pvalue.AsSingleton(operations)
         return (
-            made
+            tickets
             | "Tidy" >> beam.Map(tidy_graph, operation, self.level).with_output_types(Ticket)
             | "Graph" >> beam.Map(_graph, self.level).with_output_types(Chunk)
         )
 
 
-def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Checks that an argument is one of its values.
 
     Raises:
         ValueError: It is not.
     """
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
-def _keyed(chunk: Chunk) -> Iterator[Chunk]:
+def _to_keys(chunk: Chunk) -> Iterator[Chunk]:
     """Yields links with row keys instead of URLs."""
     check_chunk(chunk, _NEEDED, "GraphBlocks")
     links = to_frame(chunk)
     if "position" not in links.columns:
         links = links.with_columns(position=pl.lit(None, pl.Int32))
-    found = links.select("source", "target", pl.col("position").cast(pl.Int32))
+    keyed_links = links.select("source", "target", pl.col("position").cast(pl.Int32))
     for name in ("source", "target"):
-        urls = found.get_column(name).unique().drop_nulls()
+        urls = keyed_links.get_column(name).unique().drop_nulls()
         keys = pl.Series([_key(url) for url in urls], dtype=pl.String)
-        known = pl.DataFrame({name: urls, "key": keys})
-        found = found.join(known, on=name, how="left", maintain_order="left")
-        found = found.drop(name).rename({"key": name})
-    good = found.drop_nulls(["source", "target"])
-    count("webgraph", {"dropped/malformed": len(found) - len(good)})
+        url_keys = pl.DataFrame({name: urls, "key": keys})
+        keyed_links = keyed_links.join(url_keys, on=name, how="left", maintain_order="left")
+        keyed_links = keyed_links.drop(name).rename({"key": name})
+    good = keyed_links.drop_nulls(["source", "target"])
+    count("webgraph", {"dropped/malformed": len(keyed_links) - len(good)})
     yield from to_chunks(good, LINKS_IN)
 
 
@@ -131,6 +131,6 @@ def _key(url: str) -> str | None:
 
 
 def _graph(ticket: Ticket, level: str) -> Chunk:
-    known = newest_manifest(ticket.address).components.get(f"{level}_nodes")
-    graph = LinkGraph(ticket.address, level, known.rows if known is not None else 0)
+    nodes = newest_manifest(ticket.address).components.get(f"{level}_nodes")
+    graph = LinkGraph(ticket.address, level, nodes.rows if nodes is not None else 0)
     return pa.Table.from_pylist([graph._asdict()], schema=_OUTPUT)

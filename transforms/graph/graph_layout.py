@@ -77,7 +77,7 @@ class GraphLayout:
     @property
     def links(self) -> int:
         """Number of links."""
-        return sum(some.in_links for some in self.ranges if some)
+        return sum(span.in_links for span in self.ranges if span)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +121,7 @@ def plan_graph(grouped: tuple[int, Iterable[Any]], block_nodes: int) -> GraphPla
     samples = [item for item in items if isinstance(item, Sample)]
     ranges = plan_ranges([], samples, math.ceil(range_bytes(samples, block_nodes)))
     rows = round(sum(sample.rows_per_key * len(sample.keys) for sample in samples))
-    plan = GraphPlan(operation, tuple(str(some.low) for some in ranges[1:]), rows)
+    plan = GraphPlan(operation, tuple(str(key_range.low) for key_range in ranges[1:]), rows)
     # A range is no smaller than a page, which may have any number of links.
     links = np.zeros(len(ranges))
     for sample in samples:
@@ -141,11 +141,11 @@ def ranges_of(keys: pl.Series, plan: GraphPlan) -> pl.Series:
 def lay_out(grouped: tuple[int, Iterable[Any]], how: GraphShape) -> GraphLayout:
     items = list(grouped[1])
     (plan,) = [item for item in items if isinstance(item, GraphPlan)]
-    known = {item.number: item for item in items if isinstance(item, NodeRange)}
-    if sum(r.in_links - r.out_links for r in known.values()):
+    node_ranges = {item.number: item for item in items if isinstance(item, NodeRange)}
+    if sum(r.in_links - r.out_links for r in node_ranges.values()):
         raise UserError("webgraph: some links are missing; nothing was written: run it again")
-    ranges = tuple(known.get(number) for number in range(len(plan.lows) + 1))
-    sizes = [some.nodes if some else 0 for some in ranges]
+    ranges = tuple(node_ranges.get(number) for number in range(len(plan.lows) + 1))
+    sizes = [span.nodes if span else 0 for span in ranges]
     firsts = tuple(itertools.accumulate(sizes, initial=0))
     blocks: list[list[int]] = []
     filled = 0
@@ -156,6 +156,6 @@ def lay_out(grouped: tuple[int, Iterable[Any]], how: GraphShape) -> GraphLayout:
         if size:
             blocks[-1].append(number)
             filled += size
-    starts = (*(firsts[some[0]] for some in blocks), firsts[-1])
-    splits = [1 + (some.in_links if some else 0) * _LINK_BYTES // RANGE_BYTES for some in ranges]
+    starts = (*(firsts[numbers[0]] for numbers in blocks), firsts[-1])
+    splits = [1 + (span.in_links if span else 0) * _LINK_BYTES // RANGE_BYTES for span in ranges]
     return GraphLayout(plan, ranges, firsts[:-1], tuple(map(tuple, blocks)), starts, tuple(splits))

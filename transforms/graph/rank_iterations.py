@@ -122,5 +122,5 @@ def _nodes(block: RankedBlock, level: str) -> Iterator[Chunk]:
     ranks = list(block.ranks)
     first = next(name for name in ranks if name != "hub")
     hub = pl.Series(block.ranks["hub"]) if "hub" in ranks else pl.lit(None, pl.Float64)
-    found = rows.with_columns(node=nodes, rank=pl.Series(block.ranks[first]), hub=hub)
-    yield from to_chunks(found.select(_OUTPUT.names), _OUTPUT)
+    ranked = rows.with_columns(node=nodes, rank=pl.Series(block.ranks[first]), hub=hub)
+    yield from to_chunks(ranked.select(_OUTPUT.names), _OUTPUT)

@@ -72,8 +72,8 @@ class RankRounds(Displayed):
         rounds: Most rounds.
         tolerance: Stop after a round that changes no more than this; with 0, one that changes
             nothing.
-        left: Most rounds that this pipeline makes, in the sense of ``Ranking.steps``, if pipelines
-            with ``RankSome`` have made the others; None makes all.
+        steps_limit: Most rounds that this pipeline makes, in the sense of ``Ranking.steps``, if
+            pipelines with ``RankSome`` have made the others; None makes all.
 
     Raises:
         ValueError: The pipeline would have more rounds than ``MOST_STEPS``; or an argument is out
@@ -84,7 +84,7 @@ class RankRounds(Displayed):
     level: str = "page"
     rounds: int = 10
     tolerance: float = 0.0
-    left: int | None = None
+    steps_limit: int | None = None
 
     def __post_init__(self) -> None:
         if self.rounds < 1:
@@ -92,14 +92,14 @@ class RankRounds(Displayed):
         if self.tolerance < 0:
             raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
         most = most_rounds(self.ranking)
-        if self.left is None and self.rounds > most:
+        if self.steps_limit is None and self.rounds > most:
             raise ValueError(
                 f"rounds must be at most {most} for {self.ranking.name} in one pipeline, "
                 f"got {self.rounds}"
             )
 
     def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[RankedBlock]:
-        steps = self.ranking.steps(self.rounds) if self.left is None else self.left
+        steps = self.ranking.steps(self.rounds) if self.steps_limit is None else self.steps_limit
         return (
             _rounds(operations, self.how, steps)
             | "Meet" >> beam.GroupByKey()
@@ -120,8 +120,8 @@ class RankRounds(Displayed):
         last, steps = files.last_round(blocks), self.ranking.steps(self.rounds)
         if not last:
             return steps
-        found = (files.receipt(last, block) for block in range(blocks))
-        totals = sum_totals(receipt.totals for receipt in found if receipt is not None)
+        receipts = (files.receipt(last, block) for block in range(blocks))
+        totals = sum_totals(receipt.totals for receipt in filter(None, receipts))
         change = self.ranking.change(last, totals)
         ended = change is not None and has_converged(change, self.tolerance)
         return 0 if ended else steps - last
@@ -178,9 +178,9 @@ def _rounds(operations: beam.PCollection[Operation], how: _How, steps: int) -> b
 class _RoundValues(Sequence[Values]):
     """The values of all blocks after a round; reads those of a block when they are needed."""
 
-    def __init__(self, files: RoundFiles, number: int, blocks: int, own: int, some: tuple) -> None:
+    def __init__(self, files: RoundFiles, number: int, blocks: int, own: int, names: tuple) -> None:
         self._files, self._number, self._blocks = files, number, blocks
-        self._own, self._some = own, some
+        self._own, self._names = own, names
         self._last: tuple[int, Values] = (-1, {})
 
     def __len__(self) -> int:
@@ -188,8 +188,8 @@ class _RoundValues(Sequence[Values]):
 
     def __getitem__(self, block: Any) -> Any:
         if self._last[0] != block:
-            some = None if block == self._own else self._some
-            self._last = (block, self._files.values(self._number, block, some))
+            names = None if block == self._own else self._names
+            self._last = (block, self._files.values(self._number, block, names))
         return self._last[1]
 
 
@@ -209,8 +209,8 @@ def _start(operation: Operation, how: _How) -> Iterator[tuple[int, _Report]]:
         if last is None:
             yield group, _Report(operation)
             continue
-        found = (files.receipt(last, block) for block in range(graph.blocks))
-        yield group, _Report(operation, tuple(some for some in found if some is not None))
+        receipts = (files.receipt(last, block) for block in range(graph.blocks))
+        yield group, _Report(operation, tuple(filter(None, receipts)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,16 +233,16 @@ def _meeting(grouped: tuple[int, Iterable[_Report]], how: _How) -> _Meeting:
     group, reports = grouped[0], list(grouped[1])
     operation = reports[0].operation
     graph, files = stored_graph(operation, how.level), how.files(operation)
-    return _Meeting(group, operation, graph, files, _gathered(reports, graph))
+    return _Meeting(group, operation, graph, files, _collect_receipts(reports, graph))
 
 
-def _gathered(reports: list[_Report], graph: StoredGraph) -> list[Receipt]:
-    known = {some.block: some for report in reports for some in report.receipts}
-    if known and len(known) != graph.blocks:
+def _collect_receipts(reports: list[_Report], graph: StoredGraph) -> list[Receipt]:
+    by_block = {receipt.block: receipt for report in reports for receipt in report.receipts}
+    if by_block and len(by_block) != graph.blocks:
         raise UserError(
-            f"linkrank: {len(known)} of {graph.blocks} blocks have reported: run it again"
+            f"linkrank: {len(by_block)} of {graph.blocks} blocks have reported: run it again"
         )
-    return [known[block] for block in sorted(known)]
+    return [by_block[block] for block in sorted(by_block)]
 
 
 def _round(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[tuple[int, _Report]]:
@@ -273,30 +273,30 @@ class _Work:
 
     def receipt(self, number: int) -> Receipt:
         """Makes the round for a block, unless its file is there."""
-        found = self.files.receipt(self.number, number)
-        return found if found is not None else self._made(number)
+        receipt = self.files.receipt(self.number, number)
+        return receipt if receipt is not None else self._make_round(number)
 
-    def _made(self, number: int) -> Receipt:
+    def _make_round(self, number: int) -> Receipt:
         ranking, block = self.how.ranking, self.graph.block(number)
         PROGRESS.add()
         if self.number == 0:
-            values, totals = ranking.first(block)
-            return self._written(Receipt(number, 0, totals), values)
-        before = sum_totals(some.totals for some in self.receipts)
-        known = self.receipts[number]
+            values, totals = ranking.initial_values(block)
+            return self._write(Receipt(number, 0, totals), values)
+        totals_before = sum_totals(receipt.totals for receipt in self.receipts)
+        own = self.receipts[number]
         last = self.number - 1
-        change = ranking.change(last, before) if last else None
-        changes = known.changes if change is None else (*known.changes, change)
+        change = ranking.change(last, totals_before) if last else None
+        changes = own.changes if change is None else (*own.changes, change)
         if change is not None and number == 0:
             _log_round(changes)
         if change is not None and has_converged(change, self.how.tolerance):
-            return dataclasses.replace(known, changes=changes, ended=True)
+            return dataclasses.replace(own, changes=changes, ended=True)
         old = _RoundValues(self.files, last, self.graph.blocks, number, ranking.gathered)
-        values, totals = one_block(ranking, self.graph, self.number, block, old, before)
+        values, totals = one_block(ranking, self.graph, self.number, block, old, totals_before)
         self.files.forget(self.number - 2, number)
-        return self._written(Receipt(number, self.number, totals, changes), values)
+        return self._write(Receipt(number, self.number, totals, changes), values)
 
-    def _written(self, receipt: Receipt, values: Values) -> Receipt:
+    def _write(self, receipt: Receipt, values: Values) -> Receipt:
         self.files.write(receipt, values)
         return receipt
 
@@ -304,7 +304,7 @@ class _Work:
 def _ranks(grouped: tuple[int, Iterable[_Report]], how: _How) -> Iterator[RankedBlock]:
     meeting = _meeting(grouped, how)
     receipts = meeting.receipts
-    totals = sum_totals(some.totals for some in receipts)
+    totals = sum_totals(receipt.totals for receipt in receipts)
     changes = receipts[0].changes
     if not receipts[0].ended:
         last = how.ranking.change(receipts[0].round, totals)

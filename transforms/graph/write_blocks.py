@@ -113,9 +113,9 @@ class WriteBlocks(Displayed):
             | "Plan" >> beam.Map(plan_graph, self.block_nodes).with_output_types(GraphPlan)
         )  # fmt: skip
         plan = beam.pvalue.AsSingleton(plans)
-        kept = _limited(links, how, plan)
+        limited = _limit_links(links, how, plan)
         ranges = (
-            kept[_NODES]
+            limited[_NODES]
             | "ByKey" >> GroupChunks()
             | "Nodes" >> beam.Map(_node_range, how, plan).with_output_types(NodeRange)
         )
@@ -123,22 +123,22 @@ class WriteBlocks(Displayed):
             (plans, ranges) | "Ranges" >> Together()
             | "Layout" >> beam.Map(lay_out, how).with_output_types(GraphLayout)
         )  # fmt: skip
-        edges = _numbered(kept["main"], how, beam.pvalue.AsSingleton(layouts))
+        edges = _number_links(limited["main"], how, beam.pvalue.AsSingleton(layouts))
         blocks = (
             (layouts, edges) | "Files" >> Together()
             | "Divide" >> beam.FlatMap(divide_blocks).with_output_types(tuple[int, Any])
             | "Spread" >> Spread()
             | "Blocks" >> beam.FlatMap(write_block, how).with_output_types(Written)
         )  # fmt: skip
-        return (foreign[_RECEIPTS], kept[_RECEIPTS], blocks) | beam.Flatten()
+        return (foreign[_RECEIPTS], limited[_RECEIPTS], blocks) | beam.Flatten()
 
 
-def _limited(
+def _limit_links(
     links: beam.PCollection[Chunk], how: GraphShape, plan: beam.pvalue.AsSideInput
 ) -> beam.pvalue.DoOutputsTuple:
     """Chooses the links of each source that count; also returns their keys, and counts."""
     split = beam.FlatMap(_links_by_range, how, plan)
-    kept = (
+    limited = (
         links
         | "Split" >> split.with_output_types(tuple[tuple[int, int], Chunk])
         | "BySource" >> GroupChunks()
@@ -147,11 +147,11 @@ def _limited(
         .with_output_types(tuple[int, Chunk])
         .with_outputs(_NODES, _RECEIPTS, main="main")
     )
-    kept[_NODES].element_type = beam.typehints.Tuple[int, Chunk]
-    return kept
+    limited[_NODES].element_type = beam.typehints.Tuple[int, Chunk]
+    return limited
 
 
-def _numbered(
+def _number_links(
     links: beam.PCollection[tuple[int, Chunk]], how: GraphShape, layout: beam.pvalue.AsSideInput
 ) -> beam.PCollection[EdgeFile]:
     """Writes links with the numbers of their nodes, first those of sources, then of targets."""
@@ -194,16 +194,16 @@ def _links_by_range(
     links = links.with_columns(ranges_of(links.get_column("source"), plan))
     part = _part(group_of(how.limits), plan.splits)
     for (at, own), rows in links.group_by("range", part, maintain_order=True):
-        for some in to_chunks(rows, chunk.schema):
-            yield (int(str(at)), int(str(own))), some
+        for part_chunk in to_chunks(rows, chunk.schema):
+            yield (int(str(at)), int(str(own))), part_chunk
 
 
 def _part(group: pl.Expr, parts: Sequence[int]) -> pl.Expr:
     """Returns the number of a part: links of one range and one group are in the same part."""
     if max(parts) == 1:
         return pl.lit(0).alias("part")
-    known = pl.Series(parts, dtype=pl.UInt64)
-    return (group % pl.lit(known).gather(pl.col("range"))).alias("part")
+    part_counts = pl.Series(parts, dtype=pl.UInt64)
+    return (group % pl.lit(part_counts).gather(pl.col("range"))).alias("part")
 
 
 def _keys_by_range(chunk: Chunk, plan: GraphPlan) -> Iterator[tuple[int, Chunk]]:
@@ -219,15 +219,15 @@ def _limit(
 ) -> Iterator[Any]:
     links = pl.concat(to_frame(chunk) for chunk in grouped[1])
     ordered = links.sort("source", "position", "target", maintain_order=True)
-    kept, counts = first_links(ordered, how.limits)
-    counts["links"] = len(kept)
+    counted, counts = first_links(ordered, how.limits)
+    counts["links"] = len(counted)
     yield beam.pvalue.TaggedOutput(_RECEIPTS, Written(counts=counts, done={LIMIT: len(links)}))
-    for chunk in to_chunks(kept, _KEPT):
+    for chunk in to_chunks(counted, _KEPT):
         yield grouped[0][0], chunk
     sides = [
-        kept.group_by(pl.col("source").alias("key"))
+        counted.group_by(pl.col("source").alias("key"))
         .agg(in_links=pl.lit(0, pl.Int64), out_links=pl.len().cast(pl.Int64)),
-        kept.group_by(pl.col("target").alias("key"))
+        counted.group_by(pl.col("target").alias("key"))
         .agg(in_links=pl.len().cast(pl.Int64), out_links=pl.lit(0, pl.Int64)),
     ]  # fmt: skip
     for keys in sides:
@@ -261,9 +261,9 @@ def _ids(path: Place, first: int) -> pl.DataFrame:
 
 
 def _ids_of(layout: GraphLayout, number: int) -> pl.DataFrame:
-    some = layout.ranges[number]
-    assert some is not None
-    return _ids(layout.plan.operation.table / some.path, layout.firsts[number])
+    span = layout.ranges[number]
+    assert span is not None
+    return _ids(layout.plan.operation.table / span.path, layout.firsts[number])
 
 
 def _number_sources(
@@ -304,7 +304,7 @@ def _number_targets(
         edges.filter(~pl.col("first")).with_columns(counts=pl.lit(False)),
     ])  # fmt: skip
     edges = edges.select("source", "target", "counts").sort("source", "target")
-    (block,) = [at for at, some in enumerate(layout.blocks) if number in some]
+    (block,) = [at for at, range_numbers in enumerate(layout.blocks) if number in range_numbers]
     yield EdgeFile(block, _put(layout.plan.operation, how, edges), len(edges))
 
 

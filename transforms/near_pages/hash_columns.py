@@ -36,7 +36,7 @@ def with_hashes(chunk: Chunk, name: str) -> Chunk:
     hashes = frame.get_column("hash")
     if not (hashes.dtype.is_integer() or hashes.dtype in (pl.Binary, pl.Null)):
         raise ValueError(f"{name} needs a column 'hash' of numbers or bytes, got {hashes.dtype}")
-    numbers = simhashes(hashes) if hashes.dtype == pl.Binary else _unsigned(hashes)
+    numbers = simhashes(hashes) if hashes.dtype == pl.Binary else _to_unsigned(hashes)
     return frame.with_columns(hash=numbers, scope=_scopes(frame)).to_arrow()
 
 
@@ -67,11 +67,11 @@ def _scopes(frame: pl.DataFrame) -> pl.Series:
         return pl.zeros(len(frame), pl.UInt64, eager=True)
     scopes = frame.get_column("scope")
     if scopes.dtype.is_integer():
-        return _unsigned(scopes.fill_null(0))
+        return _to_unsigned(scopes.fill_null(0))
     return pl.Series(hashes_of(scopes), dtype=pl.UInt64)
 
 
-def _unsigned(numbers: pl.Series) -> pl.Series:
+def _to_unsigned(numbers: pl.Series) -> pl.Series:
     """Returns numbers as uint64: negative ones have the same bits."""
     if numbers.dtype == pl.UInt64:
         return numbers

@@ -68,9 +68,9 @@ class LeadNearPages(Displayed):
         self.descending = directions(self.order_by, self.descending)
         NearPairs(self.distance)  # it checks the distance
 
-    def expand(self, given: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[Any]) -> Any:
         needed = {"the input": ["key", "hash"], "order_by": self.order_by}
-        return through_chunks(given, self._settle, "LeadNearPages", needed, NearPage)
+        return through_chunks(elements, self._settle, "LeadNearPages", needed, NearPage)
 
     def _settle(self, pages: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
         order_by, descending = tuple(self.order_by), tuple(self.descending)
@@ -125,11 +125,11 @@ def lead_near_pages(
     """
     ranked = rows.sort(order_by, descending=list(descending), nulls_last=True)
     scopes, hashes = (ranked.get_column(name).to_numpy() for name in ("scope", "hash"))
-    found = pl.Series(near_leaders(scopes, hashes, distance), dtype=pl.Int64)
+    leader_places = pl.Series(near_leaders(scopes, hashes, distance), dtype=pl.Int64)
     keys = ranked.get_column("key")
-    winner = keys.gather(found.clip(lower_bound=0)) if len(keys) else keys
-    leads = pl.int_range(len(ranked), eager=True).is_in(found.unique().implode())
-    return ranked.with_columns(winner=winner.zip_with(found >= 0, keys), leads=leads)
+    winner = keys.gather(leader_places.clip(lower_bound=0)) if len(keys) else keys
+    leads = pl.int_range(len(ranked), eager=True).is_in(leader_places.unique().implode())
+    return ranked.with_columns(winner=winner.zip_with(leader_places >= 0, keys), leads=leads)
 
 
 def _split(chunk: Chunk, order_by: tuple[str, ...]) -> Iterator[Any]:
@@ -169,30 +169,30 @@ class _Stars(beam.CombineFn):
     def create_accumulator(self) -> list[Chunk]:
         return []
 
-    def add_input(self, found: list[Chunk], chunk: Chunk) -> list[Chunk]:
+    def add_input(self, chunks: list[Chunk], chunk: Chunk) -> list[Chunk]:
         # Several chunks at a time: the first one is the stars so far.
-        found = [*found, chunk]
-        waiting = sum(len(some) for some in found[1:])
-        return self.compact(found) if waiting > max(MAX_ROWS, len(found[0])) else found
+        chunks = [*chunks, chunk]
+        waiting = sum(len(part) for part in chunks[1:])
+        return self.compact(chunks) if waiting > max(MAX_ROWS, len(chunks[0])) else chunks
 
     def merge_accumulators(self, parts: Iterable[list[Chunk]]) -> list[Chunk]:
-        found: list[Chunk] = []
+        chunks: list[Chunk] = []
         for part in parts:
-            found = self.compact([*found, *part])
-        return found
+            chunks = self.compact([*chunks, *part])
+        return chunks
 
-    def compact(self, found: list[Chunk]) -> list[Chunk]:
-        if not found:
-            return found
-        return [stars(pl.concat([to_frame(chunk) for chunk in found])).to_arrow()]
+    def compact(self, chunks: list[Chunk]) -> list[Chunk]:
+        if not chunks:
+            return chunks
+        return [stars(pl.concat([to_frame(chunk) for chunk in chunks])).to_arrow()]
 
-    def extract_output(self, found: list[Chunk]) -> list[Chunk]:
-        return self.compact(found)
+    def extract_output(self, chunks: list[Chunk]) -> list[Chunk]:
+        return self.compact(chunks)
 
 
-def _clusters(found: list[Chunk]) -> Iterator[Chunk]:
+def _clusters(chunks: list[Chunk]) -> Iterator[Chunk]:
     """Yields the rows (node, cluster). A cluster is named by its smallest node."""
-    for chunk in found:
+    for chunk in chunks:
         yield from to_chunks(to_frame(chunk).select(cluster="node", node="other"))
 
 

@@ -56,22 +56,22 @@ class NearPairs(Displayed):
         if not 0 <= self.distance < bands_of.BITS:
             raise ValueError(f"distance must be from 0 to 63, got {self.distance}")
 
-    def expand(self, given: beam.PCollection[Any]) -> Any:
-        row_type = row_type_of(given, "NearPairs")
+    def expand(self, elements: beam.PCollection[Any]) -> Any:
+        row_type = row_type_of(elements, "NearPairs")
         if row_type is None:
-            return self._pairs(given)
+            return self._pairs(elements)
         check_columns(field_names(row_type), _NEEDED, "NearPairs")
         fields, columns = field_types(row_type), arrow_schema(row_type)
-        found = {"hash": fields["hash"], "other": fields["hash"]}
+        outputs = {"hash": fields["hash"], "other": fields["hash"]}
         if "scope" in fields and pa.types.is_integer(columns.field("scope").type):
-            found = {"scope": fields["scope"], **found}
-        kinds = {name: columns.field("hash" if name == "other" else name).type for name in found}
+            outputs = {"scope": fields["scope"], **outputs}
+        kinds = {name: columns.field("hash" if name == "other" else name).type for name in outputs}
 
         def work(chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
             named = beam.Map(hashes_as, kinds).with_output_types(Chunk)
             return self._pairs(chunks) | "AsGiven" >> named
 
-        return through_chunks(given, work, "NearPairs", _NEEDED, row_type_with(found))
+        return through_chunks(elements, work, "NearPairs", _NEEDED, row_type_with(outputs))
 
     def _pairs(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
         numbers = beam.Map(_numbers).with_output_types(Chunk)
@@ -101,11 +101,11 @@ def near_pairs(frame: pl.DataFrame, distance: int) -> pl.DataFrame:
     [(0, 1, 3)]
     """
     scopes, hashes = _columns(frame)
-    found = [
-        _named(scopes, hashes, first, second)
+    pair_frames = [
+        _pair_rows(scopes, hashes, first, second)
         for first, second in bands_of.near_hashes(scopes ^ hashes, distance)
     ]
-    return pl.concat([to_frame(NEAR_PAIRS.empty_table()), *found])
+    return pl.concat([to_frame(NEAR_PAIRS.empty_table()), *pair_frames])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,8 +124,8 @@ class BandLayout:
 
 def _numbers(chunk: Chunk) -> Chunk:
     check_chunk(chunk, _NEEDED, "NearPairs")
-    found = to_frame(with_hashes(chunk, "NearPairs")).select("scope", "hash")
-    return found.drop_nulls("hash").to_arrow()
+    numbered = to_frame(with_hashes(chunk, "NearPairs")).select("scope", "hash")
+    return numbered.drop_nulls("hash").to_arrow()
 
 
 def count_buckets(chunk: Chunk, distance: int) -> NDArray[np.int64]:
@@ -187,16 +187,16 @@ def _to_bands(chunk: Chunk, distance: int, layout: BandLayout) -> Iterator[tuple
         for (part, count), rows in frame.with_columns(
             parts, slices=slices, slice=_slices(mixed, slices)
         ).group_by("part", "slices", maintain_order=True):
-            yield from _sliced((band, int(str(part)), int(str(count))), rows)
+            yield from _slice_rows((band, int(str(part)), int(str(count))), rows)
 
 
-def _sliced(key: tuple[int, int, int], rows: pl.DataFrame) -> Iterator[tuple[Key, Chunk]]:
+def _slice_rows(key: tuple[int, int, int], rows: pl.DataFrame) -> Iterator[tuple[Key, Chunk]]:
     """Yields rows for each pair of slices that they belong to."""
     slices = key[2]
     for pair, (one, other) in enumerate(_slice_pairs(slices)):
-        some = rows if slices == 1 else rows.filter(pl.col("slice").is_in([one, other]))
-        if len(some):
-            yield (*key, pair), some.select("scope", "hash").to_arrow()
+        slice_rows = rows if slices == 1 else rows.filter(pl.col("slice").is_in([one, other]))
+        if len(slice_rows):
+            yield (*key, pair), slice_rows.select("scope", "hash").to_arrow()
 
 
 def _slice_pairs(slices: int) -> list[tuple[int, int]]:
@@ -218,25 +218,25 @@ def _pairs(grouped: tuple[Key, Iterable[Chunk]], distance: int) -> Iterator[Chun
     mixed = scopes ^ hashes
     own = _slices(mixed, slices)
     one, other = _slice_pairs(slices)[pair]
-    found: list[pl.DataFrame] = []
+    pair_frames: list[pl.DataFrame] = []
     for first, second in pairs_of_band(mixed, distance, band):
         if slices > 1:  # a pair within a slice is in the key of that slice only
             low, high = np.minimum(own[first], own[second]), np.maximum(own[first], own[second])
             here = (low == one) & (high == other)
             first, second = first[here], second[here]
-        found.append(_named(scopes, hashes, first, second))
-        if sum(map(len, found)) > MAX_ROWS:
-            yield from to_chunks(pl.concat(found), NEAR_PAIRS)
-            found = []
-    if found:
-        yield from to_chunks(pl.concat(found), NEAR_PAIRS)
+        pair_frames.append(_pair_rows(scopes, hashes, first, second))
+        if sum(map(len, pair_frames)) > MAX_ROWS:
+            yield from to_chunks(pl.concat(pair_frames), NEAR_PAIRS)
+            pair_frames = []
+    if pair_frames:
+        yield from to_chunks(pl.concat(pair_frames), NEAR_PAIRS)
 
 
 def _columns(frame: pl.DataFrame) -> tuple[Hashes, Hashes]:
     return frame.get_column("scope").to_numpy(), frame.get_column("hash").to_numpy()
 
 
-def _named(
+def _pair_rows(
     scopes: Hashes, hashes: Hashes, first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> pl.DataFrame:
     """Returns the pairs, without those of different scopes."""

@@ -22,10 +22,10 @@ class Displayed(beam.PTransform):
     """
 
     def display_data(self) -> dict[str, Any]:
-        return displayed(self)
+        return display_fields(self)
 
 
-def displayed(step: Any) -> dict[str, str | int | float | bool]:
+def display_fields(step: Any) -> dict[str, str | int | float | bool]:
     """Returns the fields of a dataclass that may be shown, by name.
 
     >>> @dataclasses.dataclass
@@ -34,7 +34,7 @@ def displayed(step: Any) -> dict[str, str | int | float | bool]:
     ...     columns: tuple[str, ...]
     ...     api_token: str
     ...     divide: object
-    >>> displayed(Step(3, ("key", "score"), "hush", len))
+    >>> display_fields(Step(3, ("key", "score"), "hush", len))
     {'most': 3, 'columns': 'key,score', 'divide': 'len'}
     """
     shown: dict[str, str | int | float | bool] = {}
@@ -61,8 +61,8 @@ def _items(name: str, value: Any) -> list[tuple[str, str | int | float | bool]]:
     if isinstance(value, type):
         return [(name, value.__name__)]
     if isinstance(value, functools.partial):
-        given = [item for key, part in value.keywords.items() for item in _items(key, part)]
-        return [*_items(name, value.func), *given]
+        keyword_items = [item for key, part in value.keywords.items() for item in _items(key, part)]
+        return [*_items(name, value.func), *keyword_items]
     if callable(value):
         return [(name, getattr(value, "__name__", type(value).__name__))]
     return []

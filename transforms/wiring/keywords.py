@@ -14,7 +14,7 @@ _Options = TypeVar("_Options")
 
 
 def options_from(
-    cls: type[_Options], given: Any, keywords: Mapping[str, Any], **defaults: Any
+    cls: type[_Options], whole: Any, keywords: Mapping[str, Any], **defaults: Any
 ) -> _Options:
     """Returns the checked options of a transform, from one object or from keywords.
 
@@ -22,7 +22,7 @@ def options_from(
 
     Args:
         cls: The type of the options that keywords are for.
-        given: The options as one object, or None.
+        whole: The options as one object, or None.
         keywords: Values by name.
         defaults: Defaults that differ from those of ``cls``.
 
@@ -34,10 +34,10 @@ def options_from(
     >>> options_from(FetchOptions, None, {"server_delay": "500ms"}).server_delay
     0.5
     """
-    if given is not None:
+    if whole is not None:
         if keywords:
             raise TypeError(f"options must be one object or keywords, got both: {list(keywords)}")
-        return given
+        return whole
     declared = {option.name: option for option in options_of(cls)}
     for name in keywords:
         if name not in declared:
@@ -65,8 +65,8 @@ def with_keywords(cls: type, **defaults: Any) -> Callable[[Transform], Transform
         init: Any = vars(transform)["__init__"]
         signature = inspect.signature(init)
         # ``batch`` is only for jobs: YAML has no syntax for it.
-        given = signature.parameters.values()
-        own = [p for p in given if p.kind is not p.VAR_KEYWORD and p.name != "batch"]
+        parameters = signature.parameters.values()
+        own = [p for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "batch"]
         declared = options_of(cls)
         more = [
             inspect.Parameter(

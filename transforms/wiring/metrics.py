@@ -109,8 +109,8 @@ def metrics_of(job: str, name: str) -> tuple[tuple[str, str], ...]:
         return ((namespace, words[-_MOST_CHARS:]),)
     if not all(_WORD.fullmatch(word) for word in name.split("/")):
         return ((namespace, f"{family}_other" if _WORD.fullmatch(family) else "other"),)
-    known = (job, family) in STATUSES and reason
-    return ((namespace, reason if known else name.replace("/", "_")),)
+    has_metric = (job, family) in STATUSES and reason
+    return ((namespace, reason if has_metric else name.replace("/", "_")),)
 
 
 def _is_of_parse(family: str, reason: str) -> bool:

@@ -26,12 +26,12 @@ def log_start(operation: Operation) -> None:
         _LOG.info("%s begins", _title(operation), extra=fields)
 
 
-def log_end(operation: Operation, made: Manifest) -> None:
+def log_end(operation: Operation, manifest: Manifest) -> None:
     """Logs that a phase has committed, with its counts."""
-    counts = dict(made.counts)
+    counts = dict(manifest.counts)
     text = ", ".join(f"{name} {number:,}" for name, number in counts.items()) or "nothing to do"
     with logs_of(operation):
-        fields = with_fields(event="end", snapshot=made.snapshot, counts=counts)
+        fields = with_fields(event="end", snapshot=manifest.snapshot, counts=counts)
         _LOG.info("%s ends: %s", _title(operation), text, extra=fields)
 
 

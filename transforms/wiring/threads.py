@@ -29,8 +29,8 @@ def elements_at_once(spare: int = 0) -> int:
     """
     if not spill.is_open():
         return 1
-    known = getattr(os, "sched_getaffinity", None)
-    cores = len(known(0)) if known else os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return min(MOST, cores + spare) if cores > 1 else 1
 
 
@@ -70,30 +70,30 @@ class FlatMapInThreads(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._only is not None:
-            yield from map(_in_window, self._all(*self._only))
+            yield from map(_in_window, self._run(*self._only))
         while self._running:
-            yield from map(_in_window, self._next())
+            yield from map(_in_window, self._next_result())
 
     def _in_threads(self, element: Any, args: tuple[Any, ...]) -> Iterator[Any]:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._most, "nutbeam-step")
         if self._only is not None:
-            self._running.append(self._pool.submit(self._all, *self._only))
+            self._running.append(self._pool.submit(self._run, *self._only))
             self._only = None
-        self._running.append(self._pool.submit(self._all, element, args))
+        self._running.append(self._pool.submit(self._run, element, args))
         # One more element waits, so that no thread is idle.
         while len(self._running) > self._most:
-            yield from self._next()
+            yield from self._next_result()
 
     def teardown(self) -> None:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
 
-    def _all(self, element: Any, args: tuple[Any, ...]) -> list[Any]:
+    def _run(self, element: Any, args: tuple[Any, ...]) -> list[Any]:
         return list(self._function(element, *args))
 
-    def _next(self) -> list[Any]:
+    def _next_result(self) -> list[Any]:
         try:
             return self._running.popleft().result()
         except BaseException:

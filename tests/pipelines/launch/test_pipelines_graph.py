@@ -20,7 +20,7 @@ from nutbeam.pipelines import compact, crawl, dedup, fetch, generate, inject, pa
 from nutbeam.pipelines import round as round_module
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.transforms.operations import Ticket
-from nutbeam.transforms.wiring.display import displayed
+from nutbeam.transforms.wiring.display import display_fields
 from nutbeam.web.base.options import options_of
 
 SECRETS = {
@@ -131,7 +131,7 @@ def test_possible_secrets_are_not_shown():
         seeds: str = "http://me:hush@example.com/"
         table: object = dataclasses.field(default_factory=lambda: {"hush": 1})
 
-    assert displayed(Step()) == {"most": 3, "key": "host", "agent_email": "me@example.com"}
+    assert display_fields(Step()) == {"most": 3, "key": "host", "agent_email": "me@example.com"}
 
 
 @pytest.fixture(scope="module")

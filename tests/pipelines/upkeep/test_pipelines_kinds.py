@@ -22,13 +22,13 @@ from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import rollback
-from nutbeam.policy.components.columns import Column, Columns, Form, Purged, joined
+from nutbeam.policy.components.columns import Column, Columns, Form, Purged, join_columns
 from nutbeam.policy.components.declaration import Kind, Owner, RowLayout
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import TEXT
 from nutbeam.web.urls.row_keys import from_key
 
-LATER = joined(MARKS, [Column("later", TEXT, "A column of a later version.")])
+LATER = join_columns(MARKS, [Column("later", TEXT, "A column of a later version.")])
 IN_FILES = ("folder", "folder, declared in rows", "bigtable")
 IN_ROWS = "bigtable, declared in rows"
 

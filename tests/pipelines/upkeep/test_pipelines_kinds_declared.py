@@ -19,12 +19,12 @@ from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.compaction import REFERRING
-from nutbeam.policy.components.columns import Column, Purged, joined, time_column
+from nutbeam.policy.components.columns import Column, Purged, join_columns, time_column
 from nutbeam.policy.components.declaration import Kept, Kind, Owner, RowKey, RowLayout
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import TEXT
 
-NOTES = joined(
+NOTES = join_columns(
     MARKS.pick("key", "mark"),
     [
         Column("file", TEXT, "File of a batch.", purged=Purged.KEPT),
@@ -36,7 +36,7 @@ FAR = 1 << 45  # a time in the next millennium, ms
 NOTED = Kind(
     "notes", NOTES, "a note of an index", owner=Owner.INDEX, layout=RowLayout.TABLETS, ended="gone",
 )  # fmt: skip
-PAIRS = joined(
+PAIRS = join_columns(
     MARKS.pick("key"),
     [Column(name, TEXT, "A row key.") for name in ("target", "source")],
     [Column("score", pa.float32(), "A number.")],

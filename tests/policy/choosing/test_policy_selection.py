@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.choosing.selection import GenerateOptions, eligible, groups, ranked, spanning
+from nutbeam.policy.choosing.selection import GenerateOptions, add_ranks, eligible, groups, spanning
 from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock
 from nutbeam.web.urls.row_keys import to_key
@@ -65,10 +65,10 @@ def test_add_days_brings_nothing_forward_that_this_run_has_fetched(columns, take
 
 def test_ranked_rows_have_a_group_only_where_there_is_a_limit():
     rows = frame_of(STATE, row(), row(key="com.a.b:https/x")).select("key", "score")
-    assert ranked(rows, GenerateOptions()).columns == ["key", "score", "rank"]
-    limited = ranked(rows, GenerateOptions(max_count=1))
+    assert add_ranks(rows, GenerateOptions()).columns == ["key", "score", "rank"]
+    limited = add_ranks(rows, GenerateOptions(max_count=1))
     assert limited["group"].to_list() == ["com.a", "com.a.b"]
-    limited = ranked(rows, GenerateOptions(max_count=1, count_mode="domain"))
+    limited = add_ranks(rows, GenerateOptions(max_count=1, count_mode="domain"))
     assert limited["group"].to_list() == ["com.a", "com.a"]
 
 

@@ -7,7 +7,7 @@ from frames import table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of, drop_blocked, hashed
+from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of, digest, drop_blocked
 from nutbeam.policy.components.kinds import kind_of
 from nutbeam.policy.components.schema import BLOCKLIST, DOCUMENTS, HOSTS, PAGES, STATE, conform
 from nutbeam.policy.purging import pattern_of_names, purge_rows
@@ -55,7 +55,7 @@ def test_the_list_of_bars_is_hashes_and_sorted():
     assert rows.get_column("key").is_sorted()
     text = str(rows.rows())
     assert not [name for name in ("foo", "bar,", "evil", "com") if name in text]
-    assert rows.filter(pl.col("key") == f"host:{hashed('com.bar')}").height == 1
+    assert rows.filter(pl.col("key") == f"host:{digest('com.bar')}").height == 1
 
 
 LABEL = st.text("ab1-", min_size=1, max_size=3)

@@ -13,7 +13,7 @@ from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import STATE, STATE_COLUMNS, STATUS_NAMES, Status, conform
 from nutbeam.policy.components.vocabulary import (
     STATUS_WORDS,
-    numbered,
+    code_name,
     record_of,
     shown_columns,
     shown_frame,
@@ -66,7 +66,7 @@ def test_a_code_of_a_later_version_is_its_number():
     assert record_of({"status": 200}, STATE_COLUMNS.pick("status")) == {"status": "200"}
     frame = pl.DataFrame({"status": [200]}, schema={"status": pl.UInt8})
     assert shown_frame(frame, STATE_COLUMNS).item() == "200"
-    assert numbered(200, *STATE_COLUMNS.pick("status")) == "unknown (200)"
+    assert code_name(200, *STATE_COLUMNS.pick("status")) == "unknown (200)"
 
 
 def test_a_time_out_of_range_stays_readable():

@@ -11,8 +11,8 @@ from nutbeam.policy.dedup.duplicates import (
     comparable,
     follow_twins,
     order_by,
-    questioned,
     signature_rows,
+    signatures_to_compare,
 )
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
 from nutbeam.web.urls.row_keys import to_key
@@ -190,7 +190,9 @@ FETCHED, GONE = Status.DB_FETCHED, Status.DB_GONE
     ],
 )
 def test_lost_pages_and_new_signatures_of_a_batch_are_compared_again(old, new, after, lost):
-    found = questioned(frame_of(OUTCOME, outcome("http://a.com/", old, new, after=after)))
+    found = signatures_to_compare(
+        frame_of(OUTCOME, outcome("http://a.com/", old, new, after=after))
+    )
     assert found.lost.to_list() == ([to_key("http://a.com/")] if lost else [])
     assert set(found.signatures) == {after, *([b"s"] if lost else [])}
 

@@ -10,7 +10,7 @@ from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, Parse
 from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import AFTER_ROWS, DocumentOptions, documents_of
 from nutbeam.policy.parsing.parse_results import status_text
-from nutbeam.policy.rule_counts import capped
+from nutbeam.policy.rule_counts import cap_rule_counts
 from nutbeam.web.content.signature import md5
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
 from nutbeam.web.pages.page import ParseFailed
@@ -248,7 +248,7 @@ def test_types_that_servers_make_up_are_few_names():
     assert len(named) == 51
     assert (named["no_parser/x/0"], named["no_parser/other"]) == (3, 12)
     assert counts["skipped/no_parser"] == sum(named.values()) == len(kinds)
-    assert capped(Counter(named) + Counter({"no_parser/x/0": 1, "no_parser/x/59": 9})) == {
+    assert cap_rule_counts(Counter(named) + Counter({"no_parser/x/0": 1, "no_parser/x/59": 9})) == {
         **{name: n for name, n in named.items() if name != "no_parser/x/53"},
         "no_parser/x/0": 4, "no_parser/x/59": 9, "no_parser/other": 13,
     }  # fmt: skip

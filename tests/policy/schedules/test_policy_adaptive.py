@@ -229,4 +229,6 @@ def test_an_interval_of_new_pages_over_the_limit_is_refused():
         ScheduleOptions(fetch_interval=100 * DAY)
     with pytest.raises(ValueError, match=r"got 8640000$"):
         validate(InjectOptions(fetch_interval=100 * DAY))
-    assert RescheduleOptions(max_fetch_interval=DAY).shortened == 77_760  # 30 days are shortened
+    assert (
+        RescheduleOptions(max_fetch_interval=DAY).shortened_interval == 77_760
+    )  # 30 days are shortened

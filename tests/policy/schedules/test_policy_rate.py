@@ -11,9 +11,9 @@ from nutbeam.policy.schedules.change_rate import (
     PRIOR_DAYS,
     PRIOR_SHAPE,
     ChangeRate,
-    changed,
-    dated,
-    unchanged,
+    learn_change,
+    learn_dated_change,
+    learn_no_change,
 )
 from nutbeam.policy.schedules.rate_schedule import rate_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS
@@ -44,7 +44,7 @@ def test_long_histories_give_the_most_likely_rate(rate):
     was_changed = random.random(3000) < -np.expm1(-rate * elapsed)
     estimate = known()
     for days, change in zip(elapsed, was_changed, strict=True):
-        estimate = (changed if change else unchanged)(estimate, np.array([days]))
+        estimate = (learn_change if change else learn_no_change)(estimate, np.array([days]))
     mean = (estimate.shape / estimate.days).item()
     assert mean == pytest.approx(most_likely(elapsed, was_changed), rel=0.03)
     assert mean == pytest.approx(rate, rel=0.1)
@@ -59,7 +59,7 @@ def test_a_change_keeps_mean_and_variance_of_the_exact_result(shape, days, elaps
     weights = np.exp(density - density.max()) * -np.expm1(-rates * elapsed)
     mean = np.average(rates, weights=weights)
     variance = np.average((rates - mean) ** 2, weights=weights)
-    after = changed(known(shape, days), np.array([elapsed]))
+    after = learn_change(known(shape, days), np.array([elapsed]))
     assert (after.shape / after.days).item() == pytest.approx(mean, rel=1e-4)
     assert (after.shape / after.days**2).item() == pytest.approx(variance, rel=1e-3)
 
@@ -137,20 +137,20 @@ def test_the_budget_is_fetches_of_all_pages():
 @pytest.mark.parametrize(
     ("state", "row", "event", "expected"),
     [
-        (NOTMODIFIED, {}, {}, unchanged(known(), np.array([30.0]))),
-        (MODIFIED, {}, {}, changed(known(), np.array([30.0]))),
+        (NOTMODIFIED, {}, {}, learn_no_change(known(), np.array([30.0]))),
+        (MODIFIED, {}, {}, learn_change(known(), np.array([30.0]))),
         (MODIFIED, {"protocol_status": EXCEPTION}, {}, known()),  # for how long was it not seen?
         (MODIFIED, {}, {"last_modified": "Fri, 10 Nov 2023 22:13:20 GMT"},
-         dated(known(), np.array([4.0]))),
+         learn_dated_change(known(), np.array([4.0]))),
         (UNKNOWN, {"last_fetch_time": None}, {"last_modified": "Fri, 10 Nov 2023 22:13:20 GMT"},
-         dated(known(), np.array([4.0]))),
+         learn_dated_change(known(), np.array([4.0]))),
         (NOTMODIFIED, {}, {"last_modified": "Fri, 10 Nov 2023 22:13:20 GMT"},
-         unchanged(known(), np.array([30.0]))),
+         learn_no_change(known(), np.array([30.0]))),
         # A time of the answer itself.
         (MODIFIED, {}, {"last_modified": "Tue, 14 Nov 2023 22:13:20 GMT"},
-         changed(known(), np.array([30.0]))),
+         learn_change(known(), np.array([30.0]))),
         (MODIFIED, {}, {"last_modified": "Thu, 10 Nov 2033 22:13:20 GMT"},
-         changed(known(), np.array([30.0]))),
+         learn_change(known(), np.array([30.0]))),
         (UNKNOWN, {}, {}, known()),
     ],
 )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from scored_web import NOW, ScoredWeb, key, random_pages
 
 from nutbeam.policy.components.schema import CHANGES
-from nutbeam.policy.scoring.scoring import Carried, Scoring
+from nutbeam.policy.scoring.scoring import CarriedColumn, Scoring
 from nutbeam.policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
 
@@ -189,11 +189,11 @@ class Topic(Scoring):
 
     name = "topic"
     passed = (
-        Carried(
+        CarriedColumn(
             pa.field("passed_topic", pa.large_string()),
             pl.col("passed_topic").sort_by("passed_rank", maintain_order=True).first(),
         ),
-        Carried(pa.field("passed_rank", pa.float64()), pl.col("passed_rank").min()),
+        CarriedColumn(pa.field("passed_rank", pa.float64()), pl.col("passed_rank").min()),
     )
 
     def share(self, pages):

@@ -1,7 +1,7 @@
 import pytest
 from scored_web import ScoredWeb, key, scorings
 
-from nutbeam.policy.choosing.selection import GenerateOptions, ranked, sorted_out
+from nutbeam.policy.choosing.selection import GenerateOptions, add_ranks, sorted_out
 
 # nutch.md 2.6: seeds have depth 1; pages at the limit lose their links.
 
@@ -92,7 +92,7 @@ def test_pages_near_the_seeds_come_first():
     assert sorted_rows.get_column("sort_value").to_list() == [10.0]
     both = sorted_out(web.rows, GenerateOptions(), web.scorings)
     assert both.get_column("sort_value").to_list() == [10.0, 9.0]
-    rank = ranked(both.with_columns(score=2.0), GenerateOptions()).get_column("rank")
+    rank = add_ranks(both.with_columns(score=2.0), GenerateOptions()).get_column("rank")
     assert rank[0] > rank[1]
 
 

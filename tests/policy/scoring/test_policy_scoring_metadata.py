@@ -5,7 +5,7 @@ from frames import frame_of
 from scored_web import ScoredWeb, key
 
 from nutbeam.policy.components.schema import FETCHLIST
-from nutbeam.policy.scoring.metadata import overlaid, picked
+from nutbeam.policy.scoring.metadata import overlaid, pick_entries
 
 MAP = pl.Map(pl.String, pl.String)
 
@@ -94,5 +94,5 @@ def test_maps_of_all_kinds():
     over = pl.Series([None, {"c": "3"}, {"c": "3"}, {"b": "4"}], dtype=MAP)
     assert overlaid(some, over).to_list() == [{"a": "1"}, {"c": "3"}, {"c": "3"}, {"b": "4"}]
     assert overlaid(some, over.clear().extend_constant(None, 4)).to_list() == some.to_list()
-    assert picked([over, some], ("a", "b")).to_list() == [{"a": "1"}, None, None, {"b": "4"}]
-    assert picked([some.clear()], ("a",)).to_list() == []
+    assert pick_entries([over, some], ("a", "b")).to_list() == [{"a": "1"}, None, None, {"b": "4"}]
+    assert pick_entries([some.clear()], ("a",)).to_list() == []

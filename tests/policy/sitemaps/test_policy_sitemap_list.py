@@ -26,7 +26,7 @@ def test_given_ones_are_normalized_and_come_once():
         ["HTTP://Example.com:80/a.xml.gz", "http://example.com/a.xml.gz", "x", "ftp://a/"]
     )
     (one,) = sitemaps.take()
-    assert (one.url, one.places, one.given) == (
+    assert (one.url, one.places, one.by_operator) == (
         "http://example.com/a.xml.gz", ("example.com/",), True,
     )  # fmt: skip
     assert sitemaps.dropped == {"repeated": 1, "malformed": 1, "scheme_not_allowed": 1}
@@ -120,19 +120,19 @@ def test_a_sitemap_of_an_index_redirects_elsewhere_only_without_strict_parsing(s
     sitemaps, parent = begun(sitemap_strict_parsing=strict)
     sitemaps.add_child(parent, "http://example.com/child.xml")
     (child,) = sitemaps.take()
-    target = sitemaps.redirected(child, "http://evil.net/s.xml", 0)
+    target = sitemaps.follow_redirect(child, "http://evil.net/s.xml", 0)
     assert (target is not None) is followed
     assert sitemaps.dropped == ({} if followed else {"foreign": 1})
-    assert sitemaps.redirected(child, "https://example.com/child.xml", 0) is not None
+    assert sitemaps.follow_redirect(child, "https://example.com/child.xml", 0) is not None
 
 
 def test_redirects_are_limited_and_end():
     sitemaps, one = begun()
-    target = sitemaps.redirected(one, "https://www.example.com/s.xml", 0)
+    target = sitemaps.follow_redirect(one, "https://www.example.com/s.xml", 0)
     assert target.places == ("example.com/news/", "www.example.com/")
-    assert sitemaps.redirected(target, GIVEN, 1) is None
-    assert sitemaps.redirected(target, "https://c.com/", 3) is None
-    assert sitemaps.redirected(target, "file:///etc/passwd", 1) is None
+    assert sitemaps.follow_redirect(target, GIVEN, 1) is None
+    assert sitemaps.follow_redirect(target, "https://c.com/", 3) is None
+    assert sitemaps.follow_redirect(target, "file:///etc/passwd", 1) is None
     assert sitemaps.dropped == {"repeated": 1, "too_many_redirects": 1, "scheme_not_allowed": 1}
 
 
@@ -147,7 +147,7 @@ def test_redirects_are_limited_and_end():
 )
 def test_a_given_sitemap_that_robots_txt_names_may_name_all_urls_of_its_host(named, is_vouched):
     sitemaps, first = begun()
-    vouched = sitemaps.vouched(first, named)
+    vouched = sitemaps.vouch_for(first, named)
     assert ("example.com/" in vouched.places) == is_vouched
     sitemaps.add_child(vouched, "http://example.com/news/2.xml")
     assert ("example.com/" in sitemaps.take()[0].places) == is_vouched

@@ -27,8 +27,7 @@ from ..policy.schedules.built_in import built_in_schedule
 from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk
-from ..transforms.for_each import ForEach
-from ..transforms.for_each_document import ForEachDocument
+from ..transforms.for_each import ForEach, ForEachDocument
 from ..transforms.operations import Begin, Commit, Ticket, phase_of
 from ..transforms.resolvers import COUNT_PLACES, merge_resolver
 from ..web.base.errors import UsageError

@@ -1,18 +1,132 @@
 """Conditions of operators on rows of the table: the option ``--expr``, declared once.
 
-Its names are the columns of a component as users see them; see ``expression_columns``.
+The names in expressions are documented columns of a component, as users see them.
 """
 
 import dataclasses
 import functools
 from collections.abc import Iterable
 
+import polars as pl
+import pyarrow as pa
+
+from ..web.base.columns import each_once
 from ..web.base.options import option
-from .components.columns import Column, Columns
-from .components.schema import STATE_COLUMNS
-from .expression_columns import fields_of
+from ..web.rules.url_rules import host_keys
+from ..web.urls.key_columns import from_keys
+from ..web.urls.row_keys import from_host_key
+from .components.columns import Column, Columns, Form
+from .components.schema import STATE_COLUMNS, STATUS_NAMES
+from .components.view_columns import HOST_COLUMN, URL_COLUMN
+from .components.vocabulary import STATUS_WORDS, statuses_of
 from .expressions.compiler import Expression, condition
 from .expressions.expression_error import ExpressionError
+from .expressions.values import Codes, Field, Type, Value
+
+_DAY_MS = 86_400_000
+_STATUSES = {word: tuple(map(int, statuses_of(word))) for word in STATUS_WORDS}
+
+
+def fields_of(columns: Iterable[Column]) -> dict[str, Field]:
+    """Returns the names of columns for expressions, by name; rows with keys have URL and host, too.
+
+    Columns whose values users do not see as numbers, texts, times, lists or maps are left out.
+
+    >>> from .components.schema import STATE_COLUMNS
+    >>> fields = fields_of(STATE_COLUMNS.pick("key", "status", "score"))
+    >>> list(fields)
+    ['url', 'host', 'key', 'status', 'score']
+    """
+    all_columns = list(columns)
+    names = {column.name for column in all_columns}
+    fields = {}
+    if "key" in names:
+        derived = {URL_COLUMN: from_keys, HOST_COLUMN: _hosts}
+        for column, function in derived.items():
+            if column.name not in names:
+                expr = pl.col("key").map_batches(function, return_dtype=pl.String)
+                value = Value(expr, Type.TEXT)
+                fields[column.name] = Field(column.name, value, ("key",), column.meaning)
+    for column in all_columns:
+        value_or_none = _value(column)
+        if value_or_none is not None:
+            fields[column.name] = Field(column.name, value_or_none, (column.name,), column.meaning)
+    return fields
+
+
+def fields_of_frame(frame: pl.DataFrame) -> dict[str, Field]:
+    """Returns the columns of a frame for expressions, by name; times are numbers of ms.
+
+    >>> list(fields_of_frame(pl.DataFrame({"a": ["x"], "b": [1.5], "c": [{"d": 1}]})))
+    ['a', 'b']
+    """
+    fields = {}
+    for name, dtype in frame.schema.items():
+        column = pl.col(name)
+        if dtype == pl.String:
+            value = Value(column, Type.TEXT)
+        elif dtype == pl.List(pl.String):
+            value = Value(column, Type.TEXTS)
+        elif dtype == pl.Boolean:
+            value = Value(column, Type.TRUTH)
+        elif dtype.is_numeric():
+            value = Value(column, Type.NUMBER, finite=dtype.is_integer())
+        else:
+            continue
+        fields[name] = Field(name, value, (name,))
+    return fields
+
+
+def _value(column: Column) -> Value | None:
+    stored = pl.col(column.name)
+    match column.form:
+        case Form.TIME:
+            return Value(stored, Type.TIME)
+        case Form.DAY:
+            return Value(stored.cast(pl.Int64) * _DAY_MS, Type.TIME)
+        case Form.CODE:
+            return _code(column, stored)
+        case Form.HEX:
+            return Value(stored.bin.encode("hex"), Type.TEXT)
+        case Form.URL:
+            return Value(stored.map_batches(from_keys, return_dtype=pl.String), Type.TEXT)
+    return _plain(column, stored)
+
+
+def _plain(column: Column, stored: pl.Expr) -> Value | None:
+    kind = column.type
+    if pa.types.is_map(kind):
+        struct = pl.Struct({"key": pl.String, "value": pl.String})
+        return Value(stored.cast(pl.List(struct)), Type.MAP)
+    if pa.types.is_boolean(kind):
+        return Value(stored, Type.TRUTH)
+    if pa.types.is_uint64(kind):
+        return Value(stored.cast(pl.Float64), Type.NUMBER, unit=column.unit)
+    if pa.types.is_integer(kind):
+        return Value(stored.cast(pl.Int64), Type.NUMBER, unit=column.unit)
+    if pa.types.is_floating(kind):
+        return Value(stored, Type.NUMBER, finite=False, unit=column.unit)
+    if pa.types.is_large_string(kind) or pa.types.is_string(kind):
+        return Value(stored, Type.TEXT)
+    if pa.types.is_large_list(kind) or pa.types.is_list(kind):
+        texts = pa.types.is_large_string(kind.value_type) or pa.types.is_string(kind.value_type)
+        return Value(stored, Type.TEXTS if texts else Type.RECORDS)
+    return None
+
+
+def _code(column: Column, stored: pl.Expr) -> Value:
+    """Returns the names of codes; statuses have the words of other options, too."""
+    names = dict(column.codes)
+    words: dict[str, tuple[int, ...]] = {name: (code,) for code, name in names.items()}
+    if names == STATUS_NAMES:
+        words |= _STATUSES
+    shown = stored.replace_strict(names, default=stored.cast(pl.String), return_dtype=pl.String)
+    codes = Codes(stored.cast(pl.Int64), words)
+    return Value(shown, Type.TEXT, weight=3, codes=codes)
+
+
+def _hosts(keys: pl.Series) -> pl.Series:
+    return each_once(host_keys(keys), from_host_key)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ..io.batches.link_sources import documents_in
 from ..io.snapshots.operations import Operation
 from ..policy.inlinks.edges import tombstones_of
 from .elements.chunks import Chunk, named_chunks
-from .for_each_document import ForEachDocument
+from .for_each import ForEachDocument
 
 LINKS_COMPONENT = "links"
 

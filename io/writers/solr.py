@@ -11,11 +11,11 @@ from ...policy.search_servers.bulk_verdicts import (
     NOT_ADMITTED,
     BulkVerdict,
     ServerAnswer,
+    judge_update,
     refused_credentials,
 )
 from ...policy.search_servers.clean_documents import clean_documents
 from ...policy.search_servers.solr_schema import SolrSchema, read_schema, tolerant_chain
-from ...policy.search_servers.solr_verdicts import judge_update
 from ...policy.search_servers.standard_fields import REBUILD_FIELDS, VERSION_FIELD
 from ...web.base.errors import UserError
 from ...web.base.wording import quote_value

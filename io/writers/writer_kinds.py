@@ -12,7 +12,7 @@ from typing import Any
 
 from ...policy.components.index_routes import IndexRoutes, WriterRule
 from ...policy.routing.index_route_files import FOREIGN_KINDS
-from ...policy.routing.index_writer_options import IndexWriterOptions, routes_of
+from ...policy.routing.index_table_options import IndexWriterOptions, routes_of
 from ...web.base.errors import UsageError
 from ..parsing.plugins import PluginGroup, installed_plugins, load_plugins
 from .index_writer import IndexTarget, IndexWriter

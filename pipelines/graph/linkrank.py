@@ -25,10 +25,9 @@ from ...io.storage.places import Folder, Place
 from ...io.table.opening import open_table
 from ...io.tablets.written import Written
 from ...policy.components.kinds import KINDS
-from ...policy.graph.harmonic import Harmonic
 from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.ranking import Ranking, has_converged
-from ...policy.graph.rankings import RANKINGS, choose_ranking
+from ...policy.graph.rankings import RANKINGS, Harmonic, choose_ranking
 from ...transforms.graph.rank_rounds import (
     MOST_STEPS,
     ROUND_ENDS,

@@ -21,7 +21,7 @@ from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.graph_schema import RANK_COLUMNS
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import STATE
-from ...policy.graph.scores import new_scores, set_scores
+from ...policy.graph.rankings import new_scores, set_scores
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach

@@ -28,8 +28,7 @@ from ...policy.graph.graph_blocks import BLOCK_NODES, MOST_BLOCK_NODES
 from ...policy.graph.link_limits import LinkLimits
 from ...policy.page_rows import PageChoice
 from ...transforms.elements.chunks import Chunk, to_chunks
-from ...transforms.for_each import ForEach
-from ...transforms.for_each_document import ForEachDocument
+from ...transforms.for_each import ForEach, ForEachDocument
 from ...transforms.graph.graph_layout import BLOCKS, LIMIT
 from ...transforms.graph.write_blocks import LINKS_IN, WriteBlocks, tidy_graph
 from ...transforms.operations import Begin, Commit, Ticket

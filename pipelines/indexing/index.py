@@ -47,8 +47,7 @@ from ...policy.indexing.refused_documents import refusals, refused_before
 from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, named_chunks
-from ...transforms.for_each import ForEach
-from ...transforms.for_each_document import ForEachDocument
+from ...transforms.for_each import ForEach, ForEachDocument
 from ...transforms.indexing.index_making import making_of
 from ...transforms.indexing.rebuilt_indexes import check_rebuild, delete_unsent, earlier_documents
 from ...transforms.indexing.write_part import write_part

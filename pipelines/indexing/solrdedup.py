@@ -18,7 +18,7 @@ from ...io.writers.index_writer import IndexTarget
 from ...io.writers.stored_index import StoredIndex
 from ...io.writers.writer_kinds import chosen_writers, open_writer
 from ...policy.dedup.delete_duplicates import Keep, delete_duplicates
-from ...policy.routing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_table_options import IndexWriterOptions
 from ...policy.search_servers.stored_documents import STORED
 from ...transforms.indexing.dedup_in_table import dedup_in_table
 from ...web.base.clock import now_ms

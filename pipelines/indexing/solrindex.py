@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ...policy.routing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_table_options import IndexWriterOptions
 from ...web.base.options import shared_option
 from ..base.command import TABLE, Invocation
 from . import index

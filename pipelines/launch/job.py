@@ -18,7 +18,7 @@ from ...io.table.opening import open_table
 from ...policy.choosing.selection import GenerateOptions
 from ...policy.conditions import wanted_rows
 from ...policy.hosting.host_limits import host_expressions
-from ...policy.routing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_table_options import IndexWriterOptions
 from ...policy.schedules.built_in import built_in_schedule
 from ...policy.schedules.schedule import ScheduleOptions
 from ...policy.schedules.schedule_options import RescheduleOptions

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from ...io.shards.shard_search import FoundPages, Hit
-from ...policy.routing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_table_options import IndexWriterOptions
 from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option

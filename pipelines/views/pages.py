@@ -19,7 +19,7 @@ from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of
 from ...policy.page_rows import PageChoice, page_columns
 from ...transforms.elements.chunks import Chunk, to_chunks
-from ...transforms.for_each_document import ForEachDocument
+from ...transforms.for_each import ForEachDocument
 from ...web.base.options import option
 from ...web.base.wording import time_of
 from ..base.command import TABLE, Invocation

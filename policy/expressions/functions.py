@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from .expression_error import Refused, or_nearest
-from .moments import iso_time
-from .values import Type, Value, as_truth, finite, literal, number, text, truth, unify
+from .values import Type, Value, as_truth, finite, iso_time, literal, number, text, truth, unify
 
 MAX_PATTERN = 1000
 

@@ -7,8 +7,19 @@ from collections.abc import Callable
 import polars as pl
 
 from .expression_error import Refused, or_nearest
-from .moments import iso_time
-from .values import Codes, Type, Value, as_literal, combine, finite, literal, number, text, truth
+from .values import (
+    Codes,
+    Type,
+    Value,
+    as_literal,
+    combine,
+    finite,
+    iso_time,
+    literal,
+    number,
+    text,
+    truth,
+)
 
 MAX_EXPONENT = 64
 _SIGNS: dict[type[ast.AST], str] = {

@@ -1,9 +1,200 @@
-"""The methods of ranking nodes, by name."""
+"""The methods of ranking nodes besides LinkRank and PageRank, all by name, and scores from ranks.
 
-from .harmonic import Harmonic
-from .hits import Hits
+HITS: a good hub links to good authorities, and good hubs link to a good authority.
+
+Harmonic centrality: the sum over all other nodes of 1 / their distance to a node.
+
+After round r the set of a node has the nodes that reach it within r links; it is the union of
+its own set and those of the nodes that link to it. In a small graph the sets are exact, a bit per
+node. In a larger one they are HyperLogLog counters (HyperBall, Boldi and Vigna, 2013).
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from .edge_pieces import Piece
 from .linkrank import LinkRank, PageRank
-from .ranking import Ranking
+from .ranking import Block, Ranking, Values, add_at
+
+
+@dataclasses.dataclass(frozen=True)
+class Hits(Ranking):
+    """HITS (Kleinberg). The authorities sum to 1, and so do the hubs.
+
+    A round as users count them is two here: from hubs to authorities, and back. Values are divided
+    by their sum one step later, when the sum over all blocks is known.
+    """
+
+    name = "hits"
+    gathered = ("hub", "authority")
+    results = ("authority", "hub")
+
+    def initial_values(self, block: Block) -> tuple[Values, dict[str, float]]:
+        zeros = np.zeros(block.nodes)
+        values = {"hub": np.ones(block.nodes), "authority": zeros, "before": zeros}
+        return values, {"hub": float(block.nodes), "change": 1.0}
+
+    def backward(self, number: int) -> bool:
+        return number % 2 == 0
+
+    def add(
+        self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
+    ) -> None:
+        from_ = values["authority" if self.backward(number) else "hub"]
+        add_at(sums, piece.targets, from_.take(piece.sources))
+
+    def apply(
+        self,
+        number: int,
+        block: Block,
+        values: Values,
+        sums: np.ndarray,
+        totals: Mapping[str, float],
+    ) -> tuple[Values, dict[str, float]]:
+        if not self.backward(number):
+            authority = _normal(sums, totals["hub"])
+            return values | {"authority": authority}, {"authority": float(authority.sum())}
+        hub = _normal(sums, totals["authority"])
+        now = _normal(values["authority"], totals["authority"])
+        change = float(np.abs(now - values["before"]).sum())
+        new_values = {"hub": hub, "authority": now, "before": now}
+        return new_values, {"hub": float(hub.sum()), "change": change}
+
+    def change(self, number: int, totals: Mapping[str, float]) -> float | None:
+        return totals["change"] if self.backward(number) else None
+
+    def ranks(self, values: Values, totals: Mapping[str, float]) -> Values:
+        return {"authority": values["before"], "hub": _normal(values["hub"], totals["hub"])}
+
+    def steps(self, rounds: int) -> int:
+        return 2 * rounds
+
+
+def _normal(values: np.ndarray, total: float) -> np.ndarray:
+    return values / total if total > 0 else np.zeros(len(values))
+
+
+_BITS = np.array([(byte).bit_count() for byte in range(256)], np.uint8)
+# Most bytes of counters that one step gathers.
+_GATHERED_BYTES = 32 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Harmonic(Ranking):
+    """Harmonic centrality of each node, from the nodes that reach it.
+
+    Attributes:
+        exact_nodes: Graphs with at most this many nodes are ranked exactly.
+        log2_registers: Registers of a counter, as a power of 2: 6 is 64 registers, a byte each,
+            with a standard error of 13 % of a node's count.
+    """
+
+    exact_nodes: int = 10_000
+    log2_registers: int = 6
+    name = "harmonic"
+    gathered = ("counters",)
+    results = ("harmonic",)
+
+    def initial_values(self, block: Block) -> tuple[Values, dict[str, float]]:
+        nodes = np.arange(block.nodes)
+        ids = nodes + block.first
+        if self._is_exact(block):
+            counters = np.zeros((block.nodes, -(-block.all_nodes // 8)), np.uint8)
+            counters[nodes, ids // 8] = 1 << (ids % 8).astype(np.uint8)
+        else:
+            counters = np.zeros((block.nodes, 1 << self.log2_registers), np.uint8)
+            mixed = _mix(ids.astype(np.uint64))
+            register = (mixed & np.uint64(counters.shape[1] - 1)).astype(np.int64)
+            counters[nodes, register] = _leading_zeros(mixed >> np.uint64(self.log2_registers)) + 1
+        values: Values = {
+            "counters": counters,
+            "known": np.ones(block.nodes),
+            "score": np.zeros(block.nodes),
+        }
+        return values, {"change": float(block.nodes)}
+
+    def zeros(self, number: int, block: Block) -> np.ndarray:
+        width = -(-block.all_nodes // 8) if self._is_exact(block) else 1 << self.log2_registers
+        return np.zeros((block.nodes, width), np.uint8)
+
+    def add(
+        self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
+    ) -> None:
+        # targets, sorted    2  2  2  5  5  9      a step takes some of them
+        # starts             0        3     5      where another target begins
+        # counters[sources]  a  b  c  d  e  f      a row of bytes each
+        # met                a|b|c    d|e   f      reduceat unites from one start to the next
+        counters, union = values["counters"], self._union(block)
+        order = np.argsort(piece.targets, kind="stable")
+        targets, sources = piece.targets[order], piece.sources[order]
+        step = max(1, _GATHERED_BYTES // counters.shape[1])
+        for start in range(0, len(order), step):
+            step_targets = targets[start : start + step]
+            starts = np.flatnonzero(np.diff(step_targets, prepend=-1))
+            met = union.reduceat(counters[sources[start : start + step]], starts, axis=0)
+            at = step_targets[starts]
+            sums[at] = union(sums[at], met)
+
+    def apply(
+        self,
+        number: int,
+        block: Block,
+        values: Values,
+        sums: np.ndarray,
+        totals: Mapping[str, float],
+    ) -> tuple[Values, dict[str, float]]:
+        exact = self._is_exact(block)
+        counters = self._union(block)(sums, values["counters"])
+        changed = (counters != values["counters"]).any(axis=1)
+        reached = values["known"].copy()
+        grown = counters[changed]
+        reached[changed] = _BITS[grown].sum(axis=1, dtype=np.int64) if exact else _estimate(grown)
+        # An estimate may shrink by an error of rounding, a set may not.
+        reached = np.maximum(reached, values["known"])
+        score = values["score"] + (reached - values["known"]) / number
+        new_values = {"counters": counters, "known": reached, "score": score}
+        return new_values, {"change": float(changed.sum())}
+
+    def change(self, number: int, totals: Mapping[str, float]) -> float | None:
+        return totals["change"]
+
+    def ranks(self, values: Values, totals: Mapping[str, float]) -> Values:
+        return {self.name: values["score"]}
+
+    def _is_exact(self, block: Block) -> bool:
+        return block.all_nodes <= self.exact_nodes
+
+    def _union(self, block: Block) -> np.ufunc:
+        return np.bitwise_or if self._is_exact(block) else np.maximum
+
+
+def _mix(ids: np.ndarray) -> np.ndarray:
+    """Returns a hash of each id (splitmix64)."""
+    with np.errstate(over="ignore"):
+        mixed = ids + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _leading_zeros(hashes: np.ndarray) -> np.ndarray:
+    """Returns the number of zeros at the end of each hash: as random as those at its start."""
+    lowest = hashes & (~hashes + np.uint64(1))
+    return np.frexp(lowest.astype(np.float64))[1].clip(min=1).astype(np.uint8) - 1
+
+
+def _estimate(counters: np.ndarray) -> np.ndarray:
+    """Returns the numbers that HyperLogLog counters stand for."""
+    number = counters.shape[1]
+    alpha = {16: 0.673, 32: 0.697, 64: 0.709}.get(number, 0.7213 / (1 + 1.079 / number))
+    raw = alpha * number**2 / np.exp2(-counters.astype(np.float64)).sum(axis=1)
+    empty = (counters == 0).sum(axis=1)
+    few = (raw <= 2.5 * number) & (empty > 0)
+    return np.where(few, number * np.log(number / np.maximum(empty, 1)), raw)
+
 
 RANKINGS = ("linkrank", "pagerank", "hits", "harmonic")
 
@@ -24,3 +215,37 @@ def choose_ranking(name: str, linkrank: LinkRank, harmonic: Harmonic | None = No
     if name == "pagerank":
         return PageRank(linkrank.damping)
     return Hits() if name == "hits" else harmonic or Harmonic()
+
+
+def new_scores(rows: pl.DataFrame, ranks: pl.DataFrame, clear: float) -> pl.DataFrame:
+    """Returns the rows whose score changes, with the new one.
+
+    Args:
+        rows: Columns ``key`` and ``score``.
+        ranks: Columns ``key`` and ``rank``.
+        clear: Score of a row without a rank.
+
+    >>> rows = pl.DataFrame({"key": ["a", "b", "c"], "score": [1.0, 2.0, 0.0]})
+    >>> new_scores(rows, pl.DataFrame({"key": ["a", "x"], "rank": [0.5, 9.0]}), 0.0).rows()
+    [('a', 0.5), ('b', 0.0)]
+    """
+    ranked = rows.join(ranks, on="key", how="left", maintain_order="left")
+    score = pl.col("rank").fill_null(clear).cast(rows.schema["score"])
+    ranked = ranked.with_columns(new=score).filter(pl.col("score").ne_missing(pl.col("new")))
+    return ranked.select("key", score="new")
+
+
+def set_scores(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns the rows with their new scores, and the number of changed ones.
+
+    A key that has no row is not added.
+
+    >>> rows = pl.DataFrame({"key": ["a", "b"], "score": [1.0, 2.0]})
+    >>> set_scores(rows, pl.DataFrame({"key": ["b", "x"], "score": [0.5, 9.0]}))[0].rows()
+    [('a', 1.0), ('b', 0.5)]
+    """
+    changes = changes.select("key", new="score")
+    scored = rows.join(changes, on="key", how="left", maintain_order="left")
+    number = scored.get_column("new").count()
+    new_rows = scored.with_columns(score=pl.coalesce("new", "score")).drop("new")
+    return new_rows, {"scored": number} if number else {}

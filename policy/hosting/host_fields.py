@@ -9,7 +9,7 @@ from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
 from ..components.host_rows import is_given_up
 from ..components.schema import HOSTS_COLUMNS, STATUS_COUNTS
-from ..expression_columns import fields_of
+from ..conditions import fields_of
 from ..expressions.values import Field, Type, Value
 from .domain_sketch import number_of_domains
 from .response_sketch import number_of_times, percentile

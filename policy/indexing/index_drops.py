@@ -8,7 +8,7 @@ import polars as pl
 
 from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file
 from ..components.index_schema import INDEX_PAGES_COLUMNS
-from ..expression_columns import fields_of, fields_of_frame
+from ..conditions import fields_of, fields_of_frame
 from ..expressions.compiler import DOCUMENT, condition
 from .index_filter import IndexFilter
 from .index_options import IndexFilterOptions

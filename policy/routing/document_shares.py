@@ -4,7 +4,7 @@ import polars as pl
 
 from ..components.index_routes import FieldMapping, IndexRoutes
 from ..components.index_schema import DROPPED
-from ..expression_columns import fields_of_frame
+from ..conditions import fields_of_frame
 from ..expressions.compiler import condition
 
 

@@ -1,13 +1,11 @@
 """Returns the built-in schedule that the options name."""
 
 from ...web.rule_files.rule_files import RuleFile, read_rule_file
-from .adaptive_schedule import AdaptiveSchedule
-from .default_schedule import default_schedule
+from .adaptive_schedule import SHIPPED_RATES, AdaptiveSchedule, MimeAdaptiveSchedule, mime_rates
 from .host_intervals import HostIntervals, host_intervals
-from .mime_schedule import SHIPPED_RATES, MimeAdaptiveSchedule, mime_rates
 from .rate_schedule import rate_schedule
 from .schedule_options import RescheduleOptions
-from .visits import Schedule
+from .visits import Schedule, default_schedule
 
 # Those that keep to the longest interval, whatever the interval of a row was.
 LIMITING_SCHEDULES = ("adaptive", "mime_adaptive", "rate")

@@ -13,8 +13,8 @@ from ...web.exchange.status import ANSWERED, EXCEPTION, FAILED
 from ...web.urls.row_keys import host_key_of
 from ..base.row_status import Status
 from .adaptive_schedule import sync_offset
-from .change_rate import PRIOR_DAYS, PRIOR_SHAPE
 from .host_intervals import HostIntervals
+from .rate_schedule import PRIOR_DAYS, PRIOR_SHAPE
 from .schedule import DAY_S, LONGEST_RETRY_S
 from .schedule_options import RescheduleOptions
 

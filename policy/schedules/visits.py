@@ -89,3 +89,11 @@ def next_fetch(interval: pl.Expr, since: pl.Expr = FETCH_TIME) -> dict[str, pl.E
 def java_round(number: pl.Expr) -> pl.Expr:
     """Returns numbers rounded as Java does: a half is rounded up."""
     return (number + 0.5).floor().cast(pl.Int64)
+
+
+def default_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
+    """Nutch's default schedule: makes pages due when their interval is over, and it stays."""
+    interval = pl.col("fetch_interval").cast(pl.Int64)
+    return visits.with_columns(
+        fetch_time=FETCH_TIME + interval * 1000, modified_time=content_time()
+    )

@@ -1,12 +1,24 @@
-"""The scoring ``opic``, as Nutch 1.x has it: scores only grow.
+"""The scorings ``opic`` and ``opic_cash``.
 
-A page divides its score among its links and keeps it. So each fetch of a page adds to the scores of
-the pages that it links to (nutch.md 2.6).
+``opic`` is that of Nutch 1.x: scores only grow. A page divides its score among its links and keeps
+it. So each fetch of a page adds to the scores of the pages that it links to (nutch.md 2.6).
+
+``opic_cash`` is that of Nutch 2.x: a page gives away the cash that it has got. Cash is neither made
+nor lost by links: a page that gives some has so much less. A seed starts with its score as cash,
+and so does a row that another scoring has made. What a page gets is added to its score and to its
+cash; when it is fetched, its links get its cash in equal parts. A page without links keeps its cash
+(Nutch loses it), and so does one that has not changed. What a page pays follows from what its links
+get in the end. So the order of scorings does not matter: links get cash, even if a later scoring
+shares something else, and a page whose links a later scoring drops pays nothing.
+
+Cash is lost with links that update does not add to the table (``--max_new_per_host`` and similar
+limits), and with factors of links below 1; factors above 1 make cash.
 """
 
 import polars as pl
+import pyarrow as pa
 
-from .scoring import Scoring
+from .scoring import CarriedColumn, Scoring
 from .scoring_options import BoostOptions
 
 
@@ -43,3 +55,53 @@ class Opic(Scoring):
 def by_score(rows: pl.DataFrame) -> pl.DataFrame:
     """Multiplies the sort value of rows by their score."""
     return rows.with_columns(sort_value=pl.col("sort_value") * pl.col("score"))
+
+
+_SPENT = "own_spent"
+
+
+class OpicCash(Opic):
+    """OPIC with cash."""
+
+    name = "opic_cash"
+    row_columns = ("cash", "status")
+    # A page in two files of one update gives twice, and pays twice.
+    own = (CarriedColumn(pa.field(_SPENT, pa.float64()), pl.col(_SPENT).sum(), if_stale=True),)
+
+    def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """A seed has its score as cash."""
+        return rows.with_columns(cash=pl.col("score"))
+
+    def share(self, pages: pl.DataFrame) -> pl.DataFrame:
+        """Looks up the cash of pages; a later scoring may change their score."""
+        return _divide_cash(pages.with_columns(cash=_cash().fill_nan(0.0)))
+
+    def settled(self, pages: pl.DataFrame) -> pl.DataFrame:
+        """Gives each link an equal part of its page's cash; ignores shares of other scorings."""
+        pages = _divide_cash(pages)
+        spent = pl.col("share") * pl.col("links")
+        return pages.with_columns(pl.when(spent != 0).then(spent).alias(_SPENT))
+
+    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+        """Adds the shares of links to score and cash; subtracts the cash that a page has given."""
+        from_links, spent = pl.col("inlink_score"), pl.col(_SPENT)
+        changed = _cash() - spent.fill_null(0.0) + from_links.fill_null(0.0)
+        is_new = pl.col("status").is_null()  # its score is not cash, whichever scoring sets it
+        changes = is_new | from_links.is_not_null() | (spent.fill_null(0.0) != 0)
+        return rows.with_columns(
+            score=pl.col("score") + from_links.fill_null(0.0),
+            cash=pl.when(changes).then(changed).otherwise(pl.col("cash").cast(pl.Float64)),
+        )
+
+
+def _divide_cash(pages: pl.DataFrame) -> pl.DataFrame:
+    """Divides the cash of pages among their links."""
+    cash = pl.col("cash")
+    gives = (cash > 0) & cash.is_finite() & (pl.col("links") > 0) & ~pl.col("unchanged")
+    return pages.with_columns(share=pl.when(gives).then(cash / pl.col("links")).otherwise(0.0))
+
+
+def _cash() -> pl.Expr:
+    """Returns the cash of rows of the table; other pages have none."""
+    cash = pl.coalesce(pl.col("cash").cast(pl.Float64), "score")
+    return pl.when(pl.col("status").is_not_null()).then(cash).otherwise(0.0)

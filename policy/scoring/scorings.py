@@ -13,15 +13,30 @@ from ...web.base.wording import quote_value
 from ..base.made_by_plugin import made_by_plugin
 from ..base.row_status import Status
 from .depth import Depth
-from .link import LinkScoring
 from .metadata import Metadata, ParseMetadata
-from .opic import Opic
-from .opic_cash import OpicCash
+from .opic import Opic, OpicCash
 from .orphan import Orphan
 from .scoring import CarriedColumn, Scoring
 from .scoring_options import BoostOptions, ScoringOptions
 from .similarity import Similarity
 from .urlboost import UrlBoost
+
+
+class LinkScoring(Scoring):
+    """Sorts by the score, and leaves it as it is: another job computes it, or inject sets it."""
+
+    name = "link"
+    sorts = "score"
+
+    def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Returns the score; values of earlier scorings do not count (Nutch's rule)."""
+        return rows.with_columns(sort_value=pl.col("score").cast(pl.Float64))
+
+    def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
+        """Returns score times ``--normalize_score``; ignores earlier scorings (Nutch's rule)."""
+        score = pl.col("score").cast(pl.Float64)
+        return rows.with_columns(boost=score * options.normalize_score)
+
 
 MakeScoring = Callable[[ScoringOptions], Scoring]
 _MADE: Mapping[str, MakeScoring] = {

@@ -1,12 +1,39 @@
-"""Actions for search servers: documents and deletes as bytes, in bulks of bounded size."""
+"""Actions for search servers: documents and deletes as bytes, in bulks of bounded size.
 
+The id of a document is its URL, or the digest of the URL where that is long.
+"""
+
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from .document_ids import document_id, document_ids
+# Elasticsearch and OpenSearch refuse a whole request for one longer id.
+MAX_ID_BYTES = 512
+
+
+def document_id(url: str) -> str:
+    """Returns the id of the document of a URL.
+
+    >>> document_id("http://example.com/")
+    'http://example.com/'
+    >>> document_id("http://example.com/" + "a" * 512)[:20]
+    'sha256:9f61883a4bb57'
+    """
+    data = url.encode("utf-8", "surrogatepass")
+    if 0 < len(data) <= MAX_ID_BYTES:
+        return url
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def document_ids(urls: pl.Series) -> list[str]:
+    """Returns the ids of a column of URLs; writers, deletes and dedup all use it."""
+    if not (urls.str.len_bytes() > MAX_ID_BYTES).any() and not (urls == "").any():
+        return urls.to_list()
+    return [document_id(url) for url in urls]
+
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 _LONGEST_LETTER = 1 << 20  # characters of a refused document that are kept

@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 
 from ...web.urls.url_parts import host_of_url
-from .guessed_languages import guessed_languages
 from .search_languages import (
     OTHER,
     SPACELESS,
     UNKNOWN_LANGUAGE,
     accented_words,
     analyzers_of,
+    guessed_languages,
 )
 from .search_query import sites_of
 from .searched_forms import searched_forms, url_words

@@ -35,11 +35,9 @@ from ..components.schema import (
 from ..hosting.host_counts import COUNTED_OF_STATE, updated_counts
 from ..hosting.interval_bounds import within_bounds
 from ..schedules.built_in import LIMITING_SCHEDULES
-from ..schedules.default_schedule import default_schedule
-from ..schedules.reschedule import reschedule
-from ..schedules.retries import is_early
+from ..schedules.reschedule import is_early, reschedule
 from ..schedules.schedule import DAY_MS
-from ..schedules.visits import ScheduleContext
+from ..schedules.visits import ScheduleContext, default_schedule
 from ..scoring.metadata import overlaid
 from .arrivals import Arrived, Counts, Numbers, arrive, index_by_number, nullable
 from .inheritance import NO_URL

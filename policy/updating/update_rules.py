@@ -6,9 +6,8 @@ from typing import NamedTuple
 from ...web.base.options import option
 from ..components.page_facts import FactNeeds
 from ..links import LinkOptions
-from ..schedules.default_schedule import default_schedule
 from ..schedules.schedule_options import RescheduleOptions
-from ..schedules.visits import Schedule
+from ..schedules.visits import Schedule, default_schedule
 from ..scoring.scoring_options import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
 from ..traps import BudgetOptions

@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 
 from nutbeam.policy.components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, conform
-from nutbeam.policy.expression_columns import fields_of
+from nutbeam.policy.conditions import fields_of
 from nutbeam.policy.expressions.compiler import condition, value_of
 from nutbeam.policy.expressions.expression_error import ExpressionError
 

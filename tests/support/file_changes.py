@@ -14,7 +14,7 @@ from nutbeam.policy.components.schema import (
     empty,
     to_frame,
 )
-from nutbeam.policy.schedules.default_schedule import default_schedule
+from nutbeam.policy.schedules.visits import default_schedule
 from nutbeam.policy.scoring.scorings import OPIC
 from nutbeam.policy.updating import status
 from nutbeam.policy.updating.page_changes import derive_changes

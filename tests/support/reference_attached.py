@@ -18,11 +18,19 @@ from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.links import LinkOptions
-from nutbeam.policy.schedules.adaptive_schedule import AdaptiveSchedule
-from nutbeam.policy.schedules.allocation import best_intervals, best_threshold
-from nutbeam.policy.schedules.change_rate import ChangeRate, learn_change, learn_no_change
+from nutbeam.policy.schedules.adaptive_schedule import (
+    AdaptiveSchedule,
+    MimeAdaptiveSchedule,
+    mime_rates,
+)
 from nutbeam.policy.schedules.host_intervals import host_intervals
-from nutbeam.policy.schedules.mime_schedule import MimeAdaptiveSchedule, mime_rates
+from nutbeam.policy.schedules.rate_schedule import (
+    ChangeRate,
+    best_intervals,
+    best_threshold,
+    learn_change,
+    learn_no_change,
+)
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
 from nutbeam.policy.updating.update_rules import UpdateOptions

@@ -1,7 +1,7 @@
 """The schedule ``rate``, one page at a time, in plain Python: the reference for histories.
 
 It is written from docs/guides/recrawling.md, and from the docstrings that define what the guide only
-names (modules ``change_rate``, ``allocation`` and ``rate_schedule`` of policy/schedules). It shares no
+names (module ``rate_schedule`` of policy/schedules). It shares no
 code with them, and uses other methods: exact sums of 50 digits where the product guards against lost
 digits, and halving where it has Newton's method.
 
@@ -33,7 +33,7 @@ from reference_rates import root
 from reference_schedules import DAY_S, MODIFIED, NOTMODIFIED, Limits, Row, rounded
 
 DAY_MS = DAY_S * 1000
-PRIOR = (0.15, 0.7)  # PRIOR_SHAPE and PRIOR_DAYS of change_rate
+PRIOR = (0.15, 0.7)  # PRIOR_SHAPE and PRIOR_DAYS of rate_schedule
 WELL_KNOWN = 2.0  # _WELL_KNOWN of rate_schedule
 MADE_FOR_ANSWER_MS = 60_000
 HAS_CONTENT = (1, 21)  # protocol status: success, not modified

@@ -36,8 +36,7 @@ from ...policy.graph.link_limits import (
     thin_out,
     to_level,
 )
-from ..elements.chunks import Chunk, to_chunks
-from ..elements.gather import GroupChunks
+from ..elements.chunks import Chunk, GroupChunks, to_chunks
 from ..for_each import Spread
 from ..operations import Ticket, Together
 from ..wiring.display import Displayed

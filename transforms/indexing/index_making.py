@@ -9,8 +9,7 @@ from ...policy.components.schema import empty
 from ...policy.indexing.index_filters import DocumentRules, chosen_filters, documents_of_pages
 from ...policy.indexing.index_options import BUILT_IN_FILTERS
 from ...policy.routing.document_shares import share_documents
-from ...policy.routing.index_table_options import IndexMakingOptions
-from ...policy.routing.index_writer_options import IndexWriterOptions
+from ...policy.routing.index_table_options import IndexMakingOptions, IndexWriterOptions
 
 
 def making_of(options: IndexMakingOptions) -> DocumentRules:

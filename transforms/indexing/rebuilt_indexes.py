@@ -20,7 +20,7 @@ from ...io.writers.writer_kinds import open_writer
 from ...policy.components.index_routes import WriterRule
 from ...policy.routing.document_shares import mapped_fields
 from ...policy.search_servers.standard_fields import MARKING_FIELDS
-from ...policy.search_servers.unsent_documents import of_nutbeam, unsent
+from ...policy.search_servers.stored_documents import of_nutbeam, unsent
 from ...web.base.errors import UserError
 from ...web.urls.key_columns import from_keys
 

@@ -9,14 +9,13 @@ import polars as pl
 
 from ...policy.components.dedup_schema import SETTLED
 from ...policy.components.schema import to_frame
-from ...policy.dedup.clusters import near_leaders, stars
+from ...policy.dedup.near_pairs import near_leaders, stars
 from ..elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..elements.rows import check_chunk, column_names, directions, through_chunks
 from ..join_by_hash import JoinByHash
 from ..partition import grouped_by_hash
 from ..wiring.display import Displayed
-from .hash_columns import with_hashes
-from .near_pairs import NearPairs
+from .near_pairs import NearPairs, with_hashes
 
 _ALONE = "alone"
 # What names a row among those that are near others. If two rows have the same name, they only meet.

@@ -9,8 +9,8 @@ from linked_tables import make_linked, random_edges, ranks_in
 from nutbeam.io.graph.round_files import RoundFiles
 from nutbeam.io.snapshots.operations import Operation
 from nutbeam.pipelines.graph import linkrank
-from nutbeam.policy.graph.hits import Hits
 from nutbeam.policy.graph.linkrank import PageRank
+from nutbeam.policy.graph.rankings import Hits
 from nutbeam.transforms.graph import rank_rounds
 
 SMALL = ("--block_nodes", "9")

@@ -18,11 +18,10 @@ from nutbeam.pipelines.graph.graphfiles import sorted_edges
 from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.policy.graph import edge_pieces, link_limits
 from nutbeam.policy.graph.graph_blocks import graph_blocks
-from nutbeam.policy.graph.harmonic import Harmonic
-from nutbeam.policy.graph.hits import Hits
 from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import LinkRank, PageRank
 from nutbeam.policy.graph.ranking import rank_iterations
+from nutbeam.policy.graph.rankings import Harmonic, Hits
 from nutbeam.transforms.elements import chunks
 from nutbeam.transforms.graph import block_files, graph_layout, write_blocks
 

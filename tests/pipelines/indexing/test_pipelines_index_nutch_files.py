@@ -12,7 +12,7 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.writers import writer_kinds
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.writer_kinds import chosen_writers, open_writer
-from nutbeam.policy.routing.index_writer_options import IndexWriterOptions
+from nutbeam.policy.routing.index_table_options import IndexWriterOptions
 
 
 @pytest.fixture

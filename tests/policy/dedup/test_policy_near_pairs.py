@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from nutbeam.policy.dedup import near_pairs as module
-from nutbeam.policy.dedup.clusters import leaders
-from nutbeam.policy.dedup.near_pairs import bands, near_any, near_hashes
+from nutbeam.policy.dedup.near_pairs import bands, leaders, near_any, near_hashes
 
 
 def cloud(random, count, flips, most):

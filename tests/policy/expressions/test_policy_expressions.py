@@ -7,7 +7,7 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.components.schema import STATE, STATE_COLUMNS
-from nutbeam.policy.expression_columns import fields_of
+from nutbeam.policy.conditions import fields_of
 from nutbeam.policy.expressions.compiler import condition, value_of
 from nutbeam.policy.expressions.expression_error import ExpressionError
 from nutbeam.policy.expressions.values import Type

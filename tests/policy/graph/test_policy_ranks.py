@@ -10,11 +10,10 @@ import pytest
 from linked_tables import random_edges
 
 from nutbeam.policy.graph.graph_blocks import graph_blocks
-from nutbeam.policy.graph.harmonic import Harmonic
-from nutbeam.policy.graph.hits import Hits
 from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import LinkRank, PageRank
 from nutbeam.policy.graph.ranking import rank_iterations
+from nutbeam.policy.graph.rankings import Harmonic, Hits
 
 ALL = LinkLimits(False, False, False, False)
 

@@ -16,7 +16,7 @@ from nutbeam.policy.indexing.index_changes import (
     lost_pages,
 )
 from nutbeam.policy.indexing.index_decision import IndexDecisionOptions
-from nutbeam.policy.routing.index_writer_options import IndexWriterOptions, routes_of
+from nutbeam.policy.routing.index_table_options import IndexWriterOptions, routes_of
 
 KEY = "com.a:http/"
 OLD, NEW = "batches/1/documents/old", "batches/2/documents/new"

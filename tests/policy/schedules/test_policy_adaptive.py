@@ -6,10 +6,14 @@ import pytest
 from visits import DAY, MODIFIED, NOTMODIFIED, NOW, UNKNOWN, visit, visits_of
 
 from nutbeam.pipelines.inject import InjectOptions
-from nutbeam.policy.schedules.adaptive_schedule import AdaptiveSchedule
+from nutbeam.policy.schedules.adaptive_schedule import (
+    SHIPPED_RATES,
+    AdaptiveSchedule,
+    MimeAdaptiveSchedule,
+    mime_rates,
+)
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.host_intervals import HostIntervals, host_intervals
-from nutbeam.policy.schedules.mime_schedule import SHIPPED_RATES, MimeAdaptiveSchedule, mime_rates
 from nutbeam.policy.schedules.schedule import DAY_MS, ScheduleOptions
 from nutbeam.policy.schedules.schedule_options import RescheduleOptions
 from nutbeam.policy.schedules.visits import ScheduleContext

@@ -6,16 +6,17 @@ import pytest
 from reference_rate_schedule import gain
 from visits import MODIFIED, NOTMODIFIED, NOW, UNKNOWN, visit, visits_of
 
-from nutbeam.policy.schedules.allocation import best_intervals, best_threshold
-from nutbeam.policy.schedules.change_rate import (
+from nutbeam.policy.schedules.rate_schedule import (
     PRIOR_DAYS,
     PRIOR_SHAPE,
     ChangeRate,
+    best_intervals,
+    best_threshold,
     learn_change,
     learn_dated_change,
     learn_no_change,
+    rate_schedule,
 )
-from nutbeam.policy.schedules.rate_schedule import rate_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.schedules.schedule_options import RescheduleOptions
 from nutbeam.policy.schedules.visits import ScheduleContext

@@ -18,7 +18,7 @@ from reference_rates import (
     posterior_mean,
 )
 
-from nutbeam.policy.schedules.allocation import best_threshold
+from nutbeam.policy.schedules.rate_schedule import best_threshold
 
 
 @pytest.mark.parametrize("module", [reference_dates, reference_rate_schedule, reference_rates])

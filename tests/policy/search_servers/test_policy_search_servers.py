@@ -14,16 +14,16 @@ from nutbeam.policy.search_servers.actions import (
     Action,
     action_bulks,
     bulk_actions,
+    document_id,
+    document_ids,
     letter,
     solr_actions,
     solr_deletes,
 )
-from nutbeam.policy.search_servers.bulk_verdicts import ServerAnswer
+from nutbeam.policy.search_servers.bulk_verdicts import ServerAnswer, judge_update
 from nutbeam.policy.search_servers.clean_documents import clean_documents
-from nutbeam.policy.search_servers.document_ids import document_id, document_ids
 from nutbeam.policy.search_servers.retry_plan import RetryPlan, seconds_of
 from nutbeam.policy.search_servers.solr_schema import read_schema
-from nutbeam.policy.search_servers.solr_verdicts import judge_update
 from nutbeam.policy.search_servers.stored_documents import stored_document_rows
 
 NONE = pl.Series([], dtype=pl.String)

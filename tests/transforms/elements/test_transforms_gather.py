@@ -9,8 +9,7 @@ import pytest
 from running import run
 
 from nutbeam.transforms.elements import gather
-from nutbeam.transforms.elements.chunks import MAX_ROWS, Chunk
-from nutbeam.transforms.elements.gather import GroupChunks
+from nutbeam.transforms.elements.chunks import MAX_ROWS, Chunk, GroupChunks
 
 
 def grouped(pairs):

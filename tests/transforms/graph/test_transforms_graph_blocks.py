@@ -9,10 +9,10 @@ from linked_tables import in_key_order, random_edges
 from running import STEP_FAILED, apply, run
 
 from nutbeam.policy.graph.graph_blocks import graph_blocks
-from nutbeam.policy.graph.hits import Hits
 from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import LinkRank
 from nutbeam.policy.graph.ranking import rank_iterations
+from nutbeam.policy.graph.rankings import Hits
 from nutbeam.transforms.graph.graph_blocks import GraphBlocks, LinkGraph
 from nutbeam.transforms.graph.rank_iterations import RankIterations
 from nutbeam.web.urls.key_columns import from_keys

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from running import STEP_FAILED, apply, run
 
-from nutbeam.policy.dedup import clusters
+from nutbeam.policy.dedup import near_pairs as pairs_of_hashes
 from nutbeam.transforms.join_by_hash import JoinByHash
 from nutbeam.transforms.near_pages import lead_near_pages as lead_module
 from nutbeam.transforms.near_pages import near_pairs as module
@@ -115,7 +115,7 @@ def test_no_key_has_the_pairs_of_a_crowd(monkeypatch):
 
     lead.__annotations__ = real.__annotations__
     monkeypatch.setattr(lead_module, "_lead", lead)
-    monkeypatch.setattr(clusters, "LED_PAIRS", 300)
+    monkeypatch.setattr(pairs_of_hashes, "LED_PAIRS", 300)
     chunks = [part.to_arrow() for part in rows.iter_slices(90)]
     found = apply(chunks, LeadNearPages(3, "key"))
     led = {k: w for chunk in found for k, w in pl.from_arrow(chunk).select("key", "winner").rows()}
@@ -147,8 +147,8 @@ def test_leaders_do_not_depend_on_the_pairs_in_memory(monkeypatch, most, scopes)
             if right[n] < 0 and scope[n] == scope[at] and (hashes[n] ^ hashes[at]).bit_count() <= 3
         )  # fmt: skip
         right.append(next(near, -1))
-    monkeypatch.setattr(clusters, "LED_PAIRS", most)
-    assert clusters.near_leaders(scope, hashes, 3).tolist() == right
+    monkeypatch.setattr(pairs_of_hashes, "LED_PAIRS", most)
+    assert pairs_of_hashes.near_leaders(scope, hashes, 3).tolist() == right
 
 
 def random_pages():

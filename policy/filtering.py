@@ -270,12 +270,7 @@ def _overlay_maps(rows: pl.DataFrame) -> pl.DataFrame:
     several = rows.with_row_index("at").filter(number > 1)
     if several.is_empty():
         return one
-    overlaid = [_overlay(maps) for maps in several.get_column("maps").to_list()]
     metadata = one.get_column("metadata").to_list()
-    for at, merged in zip(several.get_column("at"), overlaid, strict=True):
-        metadata[at] = merged
+    for at, maps in several.select("at", "maps").iter_rows():
+        metadata[at] = {name: value for entries in maps for name, value in entries.items()}
     return one.with_columns(pl.Series("metadata", metadata, dtype=rows.schema["metadata"]))
-
-
-def _overlay(maps: list[dict[str, str]]) -> dict[str, str]:
-    return {name: value for one in maps for name, value in one.items()}

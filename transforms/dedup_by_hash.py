@@ -93,7 +93,7 @@ def dedup_by_hash(
 
 def _divide_chunk(chunk: Chunk, *order: Any) -> Iterator[Any]:
     check_chunk(chunk, {"hash": [order[0]], "order_by": order[1]}, "DedupByHash")
-    yield from _tag_duplicates(to_frame(chunk), chunk.schema, *order)
+    yield from _divide_frame(to_frame(chunk), chunk.schema, *order)
 
 
 def _divide_all(grouped: tuple[int, Iterable[Chunk]], *order: Any) -> Iterator[Any]:
@@ -109,14 +109,14 @@ def _divide_all(grouped: tuple[int, Iterable[Chunk]], *order: Any) -> Iterator[A
             yield from _duplicates(duplicates, schema)
             best, waiting = [better], []
     if best or waiting:
-        yield from _tag_duplicates(pl.concat([*best, *waiting]), schema, *order)
+        yield from _divide_frame(pl.concat([*best, *waiting]), schema, *order)
 
 
 def _rows(frames: list[pl.DataFrame]) -> int:
     return sum(len(frame) for frame in frames)
 
 
-def _tag_duplicates(frame: pl.DataFrame, schema: pa.Schema, *order: Any) -> Iterator[Any]:
+def _divide_frame(frame: pl.DataFrame, schema: pa.Schema, *order: Any) -> Iterator[Any]:
     best, duplicates = dedup_by_hash(frame, *order)
     yield from to_chunks(best, schema)
     yield from _duplicates(duplicates, schema)

@@ -103,7 +103,7 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
     """What one engine fetches, and what becomes of the results; ``fetch_pages`` runs it, once.
 
     ``FetchPages`` runs one for each partition of its rows, or of a batch (``FetchBatch``). The
-    engine calls ``may_send``, ``dropped``, ``follow`` and ``screen`` in any thread.
+    engine calls ``may_send``, ``note_drop``, ``follow`` and ``screen`` in any thread.
 
     Args:
         options: FetchOptions and HttpOptions.
@@ -239,12 +239,8 @@ class RowsFetching(Fetching):
         self, task: Task, reason: str, message: str | None = None
     ) -> tuple[str, dict[str, Any]]:
         url, key = self._given[int(task.key)], self._keys[int(task.key)]
-        return DEAD_LETTERS_OUTPUT, {
-            "url": url,
-            "key": key,
-            "reason": reason,
-            "message": message or None,
-        }
+        letter = {"url": url, "key": key, "reason": reason, "message": message or None}
+        return DEAD_LETTERS_OUTPUT, letter
 
 
 def is_answer(result: Result) -> bool:

@@ -177,15 +177,9 @@ def exclusions(options: GenerateOptions, now: int = 0) -> dict[str, pl.Expr]:
 def needed_columns(options: GenerateOptions) -> tuple[str, ...]:
     """Returns the columns that ``exclusions`` needs."""
     wanted = wanted_rows(options.expr)
-    own = {
-        "restrict_status": "status",
-        "max_distance": "distance",
-        "generate_min_interval": "fetch_interval",
-    }
-    limits = {"restrict_status": options.restrict_status != "",
-              "max_distance": options.max_distance >= 0,
-              "generate_min_interval": options.generate_min_interval >= 0}  # fmt: skip
-    names = [column for name, column in own.items() if limits[name]]
+    limited = {"status": options.restrict_status != "", "distance": options.max_distance >= 0,
+               "fetch_interval": options.generate_min_interval >= 0}  # fmt: skip
+    names = [column for column, is_limited in limited.items() if is_limited]
     return tuple(dict.fromkeys([*names, *(wanted.needs if wanted is not None else ())]))
 
 

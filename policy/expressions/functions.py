@@ -1,6 +1,7 @@
 """Functions of expressions, also called as methods: ``lower(title)`` is ``title.lower()``."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 
 import polars as pl
@@ -108,6 +109,10 @@ def matched_by(value: Value, pattern: Value, whole: bool) -> Value:
     return truth(value.expr.str.contains(checked_pattern(pattern.constant, whole)), value)
 
 
+_MATCHES = functools.partial(matched_by, whole=True)
+_SEARCH = functools.partial(matched_by, whole=False)
+
+
 def checked_pattern(pattern: str, whole: bool) -> str:
     """Returns a pattern as polars takes it.
 
@@ -129,14 +134,6 @@ def checked_pattern(pattern: str, whole: bool) -> str:
                 f"bad regular expression ({why.removeprefix('error:').strip()})"
             ) from None
     return form
-
-
-def _match_whole(value: Value, pattern: Value) -> Value:
-    return matched_by(value, pattern, whole=True)
-
-
-def _search(value: Value, pattern: Value) -> Value:
-    return matched_by(value, pattern, whole=False)
 
 
 def _duration(seconds: int) -> Callable[[Value], Value]:
@@ -221,10 +218,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "startswith": Function(2, 2, _on_texts(lambda a, b: a.str.starts_with(b)), "Begins with it."),
     "endswith": Function(2, 2, _on_texts(lambda a, b: a.str.ends_with(b)), "Ends with it."),
     "contains": Function(2, 2, _contains, "A text or list has it, as `in`."),
-    "matches": Function(
-        2, 2, _match_whole, "A regular expression matches the whole text, as `=~`."
-    ),
-    "search": Function(2, 2, _search, "A regular expression matches somewhere in the text."),
+    "matches": Function(2, 2, _MATCHES, "A regular expression matches the whole text, as `=~`."),
+    "search": Function(2, 2, _SEARCH, "A regular expression matches somewhere in the text."),
     "float": Function(1, 1, _float, "A text as a number; missing if it is none."),
     "abs": Function(1, 1, _abs, "Without its sign."),
     "min": Function(2, 8, _extreme(pl.min_horizontal), "The smallest; missing ones do not count."),

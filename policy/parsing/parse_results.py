@@ -28,7 +28,7 @@ def success_status(refresh: str | None) -> ParseResult:
 def not_parsed(error: NoParser, mime: str) -> tuple[ParseResult, tuple[str, str]]:
     """Returns (the status of a page without a parser for its type, names of its counts).
 
-    Servers invent types, so ``capped`` limits the number of names.
+    Servers invent types, so ``cap_rule_counts`` limits the number of names.
 
     >>> [not_parsed(NoParser(), m)[1] for m in ("image/x-mine", "'/`")]
     [('skipped/no_parser', 'no_parser/image/x-mine'), ('skipped/no_parser', 'no_parser/other')]

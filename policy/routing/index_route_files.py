@@ -127,9 +127,8 @@ def read_nutch_routes(writers: RuleFile, exchanges: RuleFile | None = None) -> I
         raise ValueError(f"{(exchanges or writers).name}: {error}") from None
     # Nutch lists all its writers in one file. Those that get nothing are not opened.
     named = {name for route in routes for name in route.writers}
-    return (
-        index_routes.drop_writers({rule.name for rule in rules} - named) if named else index_routes
-    )
+    unused = {rule.name for rule in rules} - named
+    return index_routes.drop_writers(unused) if named else index_routes
 
 
 def _nutch_writer(file: RuleFile, element: Element) -> WriterRule:

@@ -77,9 +77,8 @@ def host_intervals(file: RuleFile, shortest: float, longest: float) -> HostInter
         host = host_name(name)
         if host is None:
             raise ValueError(f"{file.name}:{number}: expected a host, got {name!r} in {line!r}")
-        low, high = (
-            _seconds(part, usual) for part, usual in _pair_with_usual(parts, shortest, longest)
-        )
+        texts = parts if len(parts) == 2 else ["", ""]  # an empty text is no interval
+        low, high = map(_seconds, texts, (shortest, longest))
         if low is None or high is None or not shortest <= low <= high <= longest:
             raise ValueError(
                 f"{file.name}:{number}: expected a host, its shortest and its longest interval in "
@@ -87,10 +86,6 @@ def host_intervals(file: RuleFile, shortest: float, longest: float) -> HostInter
             )
         bounds_of[host_key(host)] = (low, high)
     return HostIntervals(tuple((name, *bounds) for name, bounds in bounds_of.items()))
-
-
-def _pair_with_usual(parts: list[str], shortest: float, longest: float) -> list[tuple[str, float]]:
-    return list(zip(parts if len(parts) == 2 else ["", ""], (shortest, longest), strict=True))
 
 
 def _seconds(text: str, usual: float) -> float | None:

@@ -172,9 +172,7 @@ def _hosts(rows: pl.DataFrame) -> pl.Series:
     hosts = rows.get_column("host")
     if not hosts.null_count():
         return hosts
-    url_hosts = pl.Series(
-        "host", [host_of_url(url) for url in rows.get_column("id")], dtype=pl.String
-    )
+    url_hosts = pl.Series("host", map(host_of_url, rows.get_column("id")), dtype=pl.String)
     return hosts.zip_with(hosts.is_not_null(), url_hosts)
 
 

@@ -95,9 +95,8 @@ class SitemapList:
         """Adds sitemaps that the operator names."""
         for url in urls:
             if (admitted := self._admit(url)) is not None:
-                self._add(
-                    Sitemap(admitted, admitted, (place_of_sitemap(admitted),), by_operator=True)
-                )
+                places = (place_of_sitemap(admitted),)
+                self._add(Sitemap(admitted, admitted, places, by_operator=True))
 
     def add_host(self, origin: str) -> None:
         """Adds the sitemap that a host may have; see ``add_of_robots``.
@@ -152,11 +151,8 @@ class SitemapList:
         else:
             # The index vouches for what it names, so its own places count, too.
             places = tuple(dict.fromkeys((*parent.places, place_of_sitemap(admitted))))
-            self._add(
-                dataclasses.replace(
-                    parent, url=admitted, places=places, depth=parent.depth + 1, of_host=False
-                )
-            )
+            child = dataclasses.replace(parent, url=admitted, places=places, of_host=False)
+            self._add(dataclasses.replace(child, depth=parent.depth + 1))
 
     def is_own(self, sitemap: Sitemap, url: str) -> bool:
         """Returns whether the target of a redirect is the URL of the sitemap in another spelling."""

@@ -50,15 +50,9 @@ def interval_of(changefreq: str, options: RescheduleOptions) -> int:
 
 def children_of(content: SitemapContent, base: str) -> list[str]:
     """Returns the absolute URLs of the sitemaps that an index names."""
-    child_urls = [entry.url for entry in content.entries if entry.kind == CHILD_SITEMAP]
-    return (
-        absolute_urls(
-            pl.Series([base] * len(child_urls), dtype=pl.String),
-            pl.Series(child_urls, dtype=pl.String),
-        )
-        .drop_nulls()
-        .to_list()
-    )
+    urls = [entry.url for entry in content.entries if entry.kind == CHILD_SITEMAP]
+    bases = pl.Series([base] * len(urls), dtype=pl.String)
+    return absolute_urls(bases, pl.Series(urls, dtype=pl.String)).drop_nulls().to_list()
 
 
 def judge_sitemap(

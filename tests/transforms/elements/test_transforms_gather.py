@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from running import run
 
-from nutbeam.transforms.elements import gather
+from nutbeam.transforms.elements import chunks as module
 from nutbeam.transforms.elements.chunks import MAX_ROWS, Chunk, GroupChunks
 
 
@@ -36,7 +36,7 @@ def small_chunks(number):
 
 @pytest.mark.parametrize(("most", "chunks"), [(64 << 20, 1), (2_000, 9)])
 def test_small_chunks_of_a_key_are_joined_and_no_row_is_lost(monkeypatch, most, chunks):
-    monkeypatch.setattr(gather, "GATHERED_BYTES", most)
+    monkeypatch.setattr(module, "GATHERED_BYTES", most)
     pairs = small_chunks(400)
     found = grouped(pairs)
     right = {

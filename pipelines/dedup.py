@@ -32,14 +32,14 @@ from ..policy.dedup.duplicates import (
     SCHEME,
     DedupOptions,
     Questioned,
-    alive,
+    alive_rows,
     apply_verdicts,
-    comparable,
+    comparable_rows,
     follow_twins,
+    is_returning,
     near_duplicates_of,
     near_signatures,
     order_by,
-    returning,
     signature_rows,
     signatures_to_compare,
     simhashes,
@@ -269,13 +269,13 @@ def _probed(operation: Operation) -> Iterator[Probed]:
 def _near_pages(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
     """Yields the signatures of freed duplicates, and the keys of pages near those of the batch."""
     found = probed.questioned()
-    back = returning(found.lost)
+    back = is_returning(found.lost)
     if not options.near or not len(found.hashes):
         yield from _signatures(probed.rows(back, ("key", "status", "duplicate_of", "signature")))
         return
     rows = probed.rows(_near(found.hashes, options.dedup_distance) | back)
     yield from _signatures(rows.filter(back))
-    stay = alive(rows)
+    stay = alive_rows(rows)
     numbered = stay.select("key", hash=simhashes(stay.get_column("signature")))
     yield from to_chunks(numbered.drop_nulls("hash"), QUESTIONED)
 
@@ -317,11 +317,11 @@ def _probe(
         if options.near and len(hashes):
             of_page = pl.col("duplicate_of").is_in(pages.get_column("key").implode())
             wanted |= _near(hashes, options.dedup_distance)
-            wanted |= of_page.fill_null(value=False) | returning(lost)
+            wanted |= of_page.fill_null(value=False) | is_returning(lost)
     rows = probed.rows(wanted)
-    found_pages = comparable(rows, probed.operation.now, lost)
+    found_pages = comparable_rows(rows, probed.operation.now, lost)
     if pages is not None and len(pages):
-        back = comparable(near_duplicates_of(rows, pages), probed.operation.now)
+        back = comparable_rows(near_duplicates_of(rows, pages), probed.operation.now)
         found_pages = pl.concat([found_pages, back]).unique("key", maintain_order=True)
     every = probed.outcome is None
     yield from to_chunks(signature_rows(found_pages, options, all_pages=every), SIGNATURES)

@@ -7,7 +7,7 @@ import polars as pl
 from ..web.base.options import option
 from .components.schema import STATE, Status, conform_frame
 from .schedules.schedule import ScheduleOptions
-from .scoring.metadata import overlaid
+from .scoring.metadata import overlay_maps
 from .scoring.scoring_options import ScoringOptions
 from .scoring.scorings import OPIC, Scorings
 
@@ -108,5 +108,5 @@ def _renew(rows: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
         fetch_interval=pl.coalesce("seed.fetch_interval", "fetch_interval"),
         fixed_interval=pl.coalesce("seed.fixed_interval", "fixed_interval"),
     )
-    metadata = overlaid(renewed.get_column("metadata"), renewed.get_column("seed.metadata"))
+    metadata = overlay_maps(renewed.get_column("metadata"), renewed.get_column("seed.metadata"))
     return renewed.with_columns(metadata).select(rows.columns)

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from ...policy.search_servers.actions import Action, letter
+from ...policy.search_servers.actions import Action, dead_letter_text
 from ...policy.search_servers.bulk_verdicts import Blocked, BulkVerdict
 from ...policy.search_servers.retry_plan import RetryPlan
 from ...web.base.errors import Unavailable
@@ -93,7 +93,7 @@ class Delivery:
 
     def _refuse(self, action: Action, reason: str) -> None:
         self._counts["refused"] += 1
-        document = "" if action.document is None else letter(action.document)
+        document = "" if action.document is None else dead_letter_text(action.document)
         self._refused.append((action.url, reason, document))
 
     def _split_or_refuse(self, again: list[Action], why: str, left: list[list[Action]]) -> None:

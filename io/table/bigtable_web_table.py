@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from ...policy.components.clocks import resting
+from ...policy.components.clocks import is_resting
 from ...policy.components.declaration import Kind, RowLayout
 from ...policy.components.kinds import kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
@@ -278,7 +278,7 @@ class BigtableWebTable(WebTable):
         self, component: str, known: tuple[DataFile, ...], now: int, keys: pl.Series
     ) -> pl.Series:
         rows = self.find(component, (), host_keys(keys).unique())
-        return rows.filter(resting(now)).get_column("key")
+        return rows.filter(is_resting(now)).get_column("key")
 
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
         from ..bigtable.stored_rows import resolve_changes

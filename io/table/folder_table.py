@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.components.clocks import resting
+from ...policy.components.clocks import is_resting
 from ...policy.components.kinds import folders, kind_of
 from ...policy.components.schema import to_frame
 from ...web.base.errors import UsageError, UserError
@@ -304,6 +304,6 @@ class FolderTable(WebTable):
 
 @functools.lru_cache(maxsize=4)
 def _resting_hosts(root: Place, component: str, known: tuple[DataFile, ...], now: int) -> pl.Series:
-    rests = resting(now)
+    rests = is_resting(now)
     rows = read_tablets(root, component, tablets(known), ["key"], lambda some: some.filter(rests))
     return rows.get_column("key")

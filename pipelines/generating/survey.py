@@ -31,7 +31,7 @@ from ...policy.choosing.selection import (
     chosen_at,
     needed_columns,
     reasons_of,
-    spanning,
+    spans_tablets,
 )
 from ...policy.choosing.threshold import Leaders, score_of, summarize
 from ...policy.components.blocklist import REASON as PURGED
@@ -214,7 +214,9 @@ def _divide(
     if options.max_count <= 0:
         return rows, rows.clear()
     names = rows.get_column("group").unique()
-    wide = names.filter(spanning(names, options.count_mode, tablet.last_before, tablet.first_after))
+    wide = names.filter(
+        spans_tablets(names, options.count_mode, tablet.last_before, tablet.first_after)
+    )
     apart = rows.get_column("group").is_in(wide.implode())
     inside, outside = (
         top_n_per_key(rows.filter(part), options.max_count, "group", ("rank", "key"))
@@ -229,7 +231,7 @@ def _divide_limited(limited: pl.DataFrame, tablet: Surveyed) -> tuple[pl.DataFra
         return limited, limited
     best = best_of_hosts(limited)
     names = best.get_column("group").unique()
-    wide = names.filter(spanning(names, "host", tablet.last_before, tablet.first_after))
+    wide = names.filter(spans_tablets(names, "host", tablet.last_before, tablet.first_after))
     apart = best.get_column("group").is_in(wide.implode())
     return best.filter(~apart), best.filter(apart)
 

@@ -23,12 +23,12 @@ from ...policy.choosing.selection import (
     add_ranks,
     advance_clock,
     chosen_at,
-    eligible,
+    drop_low_scores,
+    eligible_rows,
     groups,
-    sorted_out,
 )
 from ...policy.choosing.threshold import rank
-from ...policy.components.clocks import resting, wrong_times
+from ...policy.components.clocks import is_resting, wrong_times
 from ...policy.components.host_rows import Seeds
 from ...policy.components.schema import HOSTS, STATE, STATE_COLUMNS, STATUS_NAMES, to_frame
 from ...policy.components.vocabulary import iso, record_of, statuses_of
@@ -111,9 +111,9 @@ class TableAt:
         columns = dict.fromkeys(("key", "score", "distance", *scorings.sort_columns))
         rows = self.pinned.table.read(
             "state", near, tuple(columns),
-            lambda state: eligible(state.filter(of_group), self.clock, options, scorings),
+            lambda state: eligible_rows(state.filter(of_group), self.clock, options, scorings),
         )  # fmt: skip
-        rows = sorted_out(rows, options, scorings)
+        rows = drop_low_scores(rows, options, scorings)
         batches = self.manifest.open_batches(self.now)
         claimed = claimed_keys(self.pinned.table, self.manifest, batches, None, None)
         rows = self._boosted(rows.filter(~pl.col("key").is_in(claimed.implode())), options)
@@ -171,7 +171,7 @@ def not_generated(
     if settings_of_host(table.pinned, host_key_of(key)).blocked:
         yield "host_blocked", "a setting of its host blocks it (hostinject)"
     host = table.find("hosts", host_key_of(key))
-    if host is not None and _frame(HOSTS, host).select(resting(table.now)).item():
+    if host is not None and _frame(HOSTS, host).select(is_resting(table.now)).item():
         yield "backoff", f"its host is left alone until {iso(host['backoff_until'])}"
     yield from _refused_today(row, table, options)
     own = host_limits_record(table.pinned, options, key, table.now)["max_count"]

@@ -9,7 +9,7 @@ import polars as pl
 from ...io.parsing.plugins import scorings_of
 from ...io.snapshots.manifest import Pinned
 from ...io.tablets.tablets import Tablet, tablets
-from ...policy.choosing.selection import GenerateOptions, admissible, sorted_out
+from ...policy.choosing.selection import GenerateOptions, admissible_rows, drop_low_scores
 from ...policy.schedules.schedule import DAY_MS
 from ...web.urls.row_keys import shown_url
 from .explain_row import TableAt, not_generated
@@ -76,7 +76,7 @@ def _first(seen: TableAt, options: GenerateOptions | None, since: int | None = N
         state = state if since is None else state.filter(pl.col("fetch_time") >= since)
         if options is None or scorings is None:
             return state
-        return admissible(state, options, scorings, seen.now)
+        return admissible_rows(state, options, scorings, seen.now)
 
     best: tuple[int, str] | None = None
     for tablet in _by_time(seen.pinned):
@@ -84,7 +84,7 @@ def _first(seen: TableAt, options: GenerateOptions | None, since: int | None = N
             break  # all later tablets are due later, too
         rows = seen.pinned.table.read("state", [tablet], columns, narrow)
         if options is not None and scorings is not None:
-            rows = sorted_out(rows, options, scorings).select(_COLUMNS)
+            rows = drop_low_scores(rows, options, scorings).select(_COLUMNS)
         found = rows.drop_nulls().bottom_k(1, by=["fetch_time", "key"]).rows()
         best = min([*([best] if best else []), *((time, key) for key, time in found)], default=None)
     return best[1] if best else None

@@ -109,7 +109,7 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     )
 
 
-def eligible(
+def eligible_rows(
     state: pl.LazyFrame, clock: Clock, options: GenerateOptions, scorings: Scorings = OPIC
 ) -> pl.LazyFrame:
     """Returns the rows that are due and that no option excludes.
@@ -118,9 +118,9 @@ def eligible(
         state: STATE rows.
         clock: The time.
         options: Options that exclude rows.
-        scorings: The scorings; see ``admissible``.
+        scorings: The scorings; see ``admissible_rows``.
     """
-    return admissible(state.filter(chosen_at(clock, options)), options, scorings, clock.now)
+    return admissible_rows(state.filter(chosen_at(clock, options)), options, scorings, clock.now)
 
 
 def chosen_at(clock: Clock, options: GenerateOptions) -> pl.Expr:
@@ -139,7 +139,7 @@ def chosen_at(clock: Clock, options: GenerateOptions) -> pl.Expr:
     return due(clock, options) | (~of_this_run.fill_null(False) & forward)
 
 
-def admissible(
+def admissible_rows(
     rows: pl.LazyFrame, options: GenerateOptions, scorings: Scorings = OPIC, now: int = 0
 ) -> pl.LazyFrame:
     """Returns the rows that no option excludes, whether they are due or not.
@@ -147,7 +147,7 @@ def admissible(
     Args:
         rows: STATE rows.
         options: Options that exclude rows.
-        scorings: The scorings. If the sort value is not the score, ``sorted_out`` applies the
+        scorings: The scorings. If the sort value is not the score, ``drop_low_scores`` applies the
             limit of the score.
         now: The time that counts as now, ms.
     """
@@ -200,7 +200,9 @@ def reasons_of(
     return rows.select(pl.coalesce(reasons).alias("reason")).to_series()
 
 
-def sorted_out(rows: pl.DataFrame, options: GenerateOptions, scorings: Scorings) -> pl.DataFrame:
+def drop_low_scores(
+    rows: pl.DataFrame, options: GenerateOptions, scorings: Scorings
+) -> pl.DataFrame:
     """Adds ``sort_value`` where it is not the score, and drops rows where it is too low.
 
     Args:
@@ -286,7 +288,7 @@ def queue_names(
     return f"{batch}/" + names
 
 
-def spanning(
+def spans_tablets(
     names: pl.Series, mode: str, last_before: str | None, first_after: str | None
 ) -> pl.Series:
     """Returns a mask of the groups that may have rows in the tablet before or after.
@@ -297,7 +299,7 @@ def spanning(
         last_before: Largest key of the tablet before, or None.
         first_after: Smallest key of the tablet after, or None.
 
-    >>> spanning(pl.Series(["com.a", "com.b"]), "host", "com.a:http/x", None).to_list()
+    >>> spans_tablets(pl.Series(["com.a", "com.b"]), "host", "com.a:http/x", None).to_list()
     [True, False]
     """
     low = names + ("." if mode == "domain" else ":")

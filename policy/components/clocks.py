@@ -75,7 +75,7 @@ def set_right(columns: Columns, rows: pl.DataFrame, right: RightTimes) -> tuple[
     return fixed, int(wrong.sum())
 
 
-def resting(now: int) -> pl.Expr:
+def is_resting(now: int) -> pl.Expr:
     """Returns a condition: a host gets no requests at ``now`` (ms); ignores impossible times."""
     return (pl.col("backoff_until") > now) & ~wrong_times(HOSTS_COLUMNS, now)
 

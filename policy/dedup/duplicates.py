@@ -136,12 +136,12 @@ def near_signatures(signatures: pl.Series, hashes: Hashes, distance: int) -> pl.
     return numbers.is_in(near.implode()).fill_null(value=False)
 
 
-def alive(rows: pl.DataFrame) -> pl.DataFrame:
+def alive_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the pages that stay: fetched, and no duplicates."""
     return rows.filter(pl.col("status").is_in(_ALIVE))
 
 
-def returning(lost: pl.Series) -> pl.Expr:
+def is_returning(lost: pl.Series) -> pl.Expr:
     """Returns a condition: the page is a duplicate of a lost page, or of one that is not known.
 
     A job that removes a page leaves its duplicates without ``duplicate_of``. Rows that an older
@@ -170,17 +170,17 @@ def near_duplicates_of(rows: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
     return duplicates.filter(numbers.ne_missing(duplicates.get_column("hash"))).select(rows.columns)
 
 
-def comparable(rows: pl.DataFrame, now: int, lost: pl.Series | None = None) -> pl.DataFrame:
+def comparable_rows(rows: pl.DataFrame, now: int, lost: pl.Series | None = None) -> pl.DataFrame:
     """Returns the pages that can be duplicates, with the compared columns.
 
     Args:
         rows: STATE rows with the columns ``OF_STATE``.
         now: Time in ms; a later fetch time is wrong, and does not make a page newer.
-        lost: Pages whose duplicates are compared, too, see ``returning``; None: all duplicates
+        lost: Pages whose duplicates are compared, too, see ``is_returning``; None: all duplicates
             are.
     """
     last = pl.col("last_fetch_time")
-    duplicate = pl.col("status") == _DUPLICATE if lost is None else returning(lost)
+    duplicate = pl.col("status") == _DUPLICATE if lost is None else is_returning(lost)
     compared = pl.col("status").is_in(_ALIVE) | duplicate
     key = pl.col("key")
     return rows.filter(compared & pl.col("signature").is_not_null()).select(
@@ -200,7 +200,7 @@ def signature_rows(pages: pl.DataFrame, options: DedupOptions, *, all_pages: boo
     """Returns the SIGNATURES rows of comparable pages.
 
     Args:
-        pages: Rows of ``comparable``.
+        pages: Rows of ``comparable_rows``.
         options: Groups, order, distance.
         all_pages: Whether all pages are compared. If not, near duplicates that are in question
             rank after the pages that stay, so that no page outside the batch loses.

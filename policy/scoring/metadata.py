@@ -53,7 +53,7 @@ class Metadata(Scoring):
             metadata=pl.when(from_links).then(_PASSED).otherwise("metadata"),
             own=pl.when(from_links).then("metadata"),
         )
-        return rows.with_columns(overlaid(maps["metadata"], maps["own"]))
+        return rows.with_columns(overlay_maps(maps["metadata"], maps["own"]))
 
 
 class ParseMetadata(Scoring):
@@ -72,7 +72,7 @@ class ParseMetadata(Scoring):
 
     def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """Puts it over the metadata of rows."""
-        return rows.with_columns(overlaid(rows.get_column("metadata"), rows.get_column(_OWN)))
+        return rows.with_columns(overlay_maps(rows.get_column("metadata"), rows.get_column(_OWN)))
 
 
 def pick_entries(maps: Sequence[pl.Series], names: Sequence[str]) -> pl.Series:
@@ -98,13 +98,13 @@ def pick_entries(maps: Sequence[pl.Series], names: Sequence[str]) -> pl.Series:
     return chosen.select(present.cast(_TYPE)).to_series()
 
 
-def overlaid(maps: pl.Series, above: pl.Series) -> pl.Series:
+def overlay_maps(maps: pl.Series, above: pl.Series) -> pl.Series:
     """Returns each map with the entries of ``above`` in the same row, which replace its own.
 
     A row in which ``above`` is null keeps its map. This is the usual case.
 
     >>> old = pl.Series("m", [{"a": "1", "b": "2"}, None], dtype=_TYPE)
-    >>> overlaid(old, pl.Series([{"b": "3"}, {"b": "3"}], dtype=_TYPE)).to_list()
+    >>> overlay_maps(old, pl.Series([{"b": "3"}, {"b": "3"}], dtype=_TYPE)).to_list()
     [{'b': '3', 'a': '1'}, {'b': '3'}]
     """
     at = above.is_not_null().arg_true()

@@ -145,10 +145,10 @@ def action_bulks(
         yield bulk
 
 
-def letter(document: bytes) -> str:
+def dead_letter_text(document: bytes) -> str:
     """Returns a refused document for a dead letter; long texts in it are cut.
 
-    >>> letter(b'{"id":"a"}')
+    >>> dead_letter_text(b'{"id":"a"}')
     '{"id":"a"}'
     """
     if len(document) <= _LONGEST_LETTER:

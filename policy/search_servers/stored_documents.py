@@ -100,13 +100,13 @@ def _time(value: Any) -> int | None:
     return round(zoned.timestamp() * 1000)
 
 
-def of_nutbeam(stored: pl.DataFrame) -> pl.Series:
+def ids_of_nutbeam(stored: pl.DataFrame) -> pl.Series:
     """Returns the ids of stored documents that nutbeam may have sent: they have its fields.
 
     Args:
         stored: STORED rows.
 
-    >>> of_nutbeam(pl.DataFrame({"id": ["a", "b"], "segment": ["17-1", None],
+    >>> ids_of_nutbeam(pl.DataFrame({"id": ["a", "b"], "segment": ["17-1", None],
     ...     "signature": [None, None]})).to_list()
     ['a']
     """
@@ -114,18 +114,18 @@ def of_nutbeam(stored: pl.DataFrame) -> pl.Series:
     return stored.filter(marked).get_column("id")
 
 
-def unsent(ids: pl.Series, urls: Iterable[pl.Series]) -> pl.Series:
+def unsent_ids(ids: pl.Series, urls: Iterable[pl.Series]) -> pl.Series:
     """Returns the ids that belong to none of the URLs.
 
     Args:
         ids: Ids of documents in an index.
         urls: URLs of the documents that the index must keep.
 
-    >>> unsent(pl.Series("id", ["a", "b"]), [pl.Series(["b", "c"])]).to_list()
+    >>> unsent_ids(pl.Series("id", ["a", "b"]), [pl.Series(["b", "c"])]).to_list()
     ['a']
     """
-    unsent_ids = ids.rename("id").to_frame()
+    remaining = ids.rename("id").to_frame()
     for url_part in urls:
         held = pl.DataFrame({"id": document_ids(url_part)}, schema={"id": pl.String})
-        unsent_ids = unsent_ids.join(held, on="id", how="anti", maintain_order="left")
-    return unsent_ids.get_column("id")
+        remaining = remaining.join(held, on="id", how="anti", maintain_order="left")
+    return remaining.get_column("id")

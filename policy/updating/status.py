@@ -38,7 +38,7 @@ from ..schedules.built_in import LIMITING_SCHEDULES
 from ..schedules.reschedule import is_early, reschedule
 from ..schedules.schedule import DAY_MS
 from ..schedules.visits import ScheduleContext, default_schedule
-from ..scoring.metadata import overlaid
+from ..scoring.metadata import overlay_maps
 from .arrivals import Arrived, Counts, Numbers, arrive, index_by_number, nullable
 from .inheritance import NO_URL
 from .range_facts import RangeFacts
@@ -199,7 +199,7 @@ def _inherit(rows: pl.DataFrame, arrived: Arrived) -> pl.DataFrame:
             for name in INHERITED
         ),
     ).drop(inherited.columns)
-    return rows.with_columns(overlaid(rows.get_column("metadata"), own))
+    return rows.with_columns(overlay_maps(rows.get_column("metadata"), own))
 
 
 def _is(status: int) -> pl.Expr:

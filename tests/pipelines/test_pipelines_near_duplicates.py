@@ -34,7 +34,7 @@ from nutbeam.policy.dedup.duplicates import (
     SCHEME,
     DedupOptions,
     apply_verdicts,
-    comparable,
+    comparable_rows,
     follow_twins,
     order_by,
     signature_rows,
@@ -48,7 +48,7 @@ ORDERINGS = [words for size in (1, 2, 3, 4) for words in itertools.permutations(
 
 def judged_by_functions(rows, options):
     """Applies the pure functions of the steps of dedup one after the other."""
-    pages = signature_rows(comparable(rows, NOW), options, all_pages=True)
+    pages = signature_rows(comparable_rows(rows, NOW), options, all_pages=True)
     if SCHEME in options.compare_order:
         pages = follow_twins(pages, options)
     order, descending = map(tuple, order_by(options, twins=False))
@@ -92,7 +92,7 @@ def test_the_transform_agrees_with_a_reference_by_rows(group, words):
     rows = random_rows(random.Random(group), 150)
     frame = frame_of(STATE, *rows)
     options = DedupOptions(dedup_group=group, compare_order=words)
-    pages = signature_rows(comparable(frame, NOW), options, all_pages=True)
+    pages = signature_rows(comparable_rows(frame, NOW), options, all_pages=True)
     chunks = [conform(part, SIGNATURES) for part in pages.iter_slices(40)]
 
     def build(p):

@@ -20,7 +20,7 @@ from ...io.writers.writer_kinds import open_writer
 from ...policy.components.index_routes import WriterRule
 from ...policy.routing.document_shares import mapped_fields
 from ...policy.search_servers.standard_fields import MARKING_FIELDS
-from ...policy.search_servers.stored_documents import of_nutbeam, unsent
+from ...policy.search_servers.stored_documents import ids_of_nutbeam, unsent_ids
 from ...web.base.errors import UserError
 from ...web.urls.key_columns import from_keys
 
@@ -64,7 +64,7 @@ def delete_unsent(task: IndexRun, made: Manifest, found: Mapping[str, pl.Series]
     for rule in task.routes.writers:
         if rule.name in found:
             index = open_writer(rule, task.target(rule))
-            gone = unsent(found[rule.name], _held(task, made, rule.name))
+            gone = unsent_ids(found[rule.name], _held(task, made, rule.name))
             if len(gone):
                 assert isinstance(index, StoredIndex)
                 index.remove(gone.to_frame())
@@ -92,7 +92,7 @@ def _stored(
     for rule in rules:
         writer = open_writer(rule, task.target(rule))
         if writer.leaves_earlier() and isinstance(writer, StoredIndex):
-            ids = [of_nutbeam(rows) for rows in writer.stored()]
+            ids = [ids_of_nutbeam(rows) for rows in writer.stored()]
             found[rule.name] = pl.concat([pl.Series("id", [], pl.String), *ids])
     return found
 

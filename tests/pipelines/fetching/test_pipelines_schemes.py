@@ -277,13 +277,13 @@ def test_a_folder_and_a_server_in_a_pipeline_of_ones_own(tree):
 
 
 def test_state_keys_without_a_host():
-    from nutbeam.policy.choosing.selection import groups, queue_names, spanning
+    from nutbeam.policy.choosing.selection import groups, queue_names, spans_tablets
     from nutbeam.web.rules.url_rules import host_keys, in_scope
 
     keys = pl.Series("key", [":file/a", "com.foo:http/", None])
     assert host_keys(keys).to_list() == ["", "com.foo", None]
     assert groups(keys[:2], "domain").to_list() == ["", "com.foo"]
     assert queue_names("b", keys[:1], "domain").to_list() == ["b/"]
-    assert spanning(pl.Series([""]), "host", None, ":file/b").to_list() == [True]
+    assert spans_tablets(pl.Series([""]), "host", None, ":file/b").to_list() == [True]
     assert in_scope(keys[:1], keys[:1], "domain").to_list() == [True]
     assert in_scope(keys[:1], keys[1:2], "host").to_list() == [False]

@@ -9,7 +9,7 @@ from frames import frame_of
 from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.generating.survey import due_at
-from nutbeam.policy.choosing.selection import GenerateOptions, eligible
+from nutbeam.policy.choosing.selection import GenerateOptions, eligible_rows
 from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock
 
@@ -114,7 +114,7 @@ def test_no_row_that_is_eligible_is_overlooked_by_zone_maps_and_servers(days, ah
         for at, time in enumerate(times)
         for last in (None, NOW - 9, NOW)
     ]
-    found = eligible(frame_of(STATE, *rows).lazy(), clock, options).collect()["fetch_time"]
+    found = eligible_rows(frame_of(STATE, *rows).lazy(), clock, options).collect()["fetch_time"]
     due = due_at(clock, options)
     assert ((found <= due.until) | (found > due.far)).all()
     assert due.far >= due.until  # otherwise Bigtable would send a row twice

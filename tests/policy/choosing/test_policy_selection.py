@@ -2,7 +2,13 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.choosing.selection import GenerateOptions, add_ranks, eligible, groups, spanning
+from nutbeam.policy.choosing.selection import (
+    GenerateOptions,
+    add_ranks,
+    eligible_rows,
+    groups,
+    spans_tablets,
+)
 from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock
 from nutbeam.web.urls.row_keys import to_key
@@ -41,7 +47,7 @@ def row(**columns):
 )
 def test_eligible(columns, options, taken):
     state = frame_of(STATE, row(**columns)).lazy()
-    assert len(eligible(state, Clock(NOW), GenerateOptions(**options)).collect()) == taken
+    assert len(eligible_rows(state, Clock(NOW), GenerateOptions(**options)).collect()) == taken
 
 
 @pytest.mark.parametrize(
@@ -58,9 +64,9 @@ def test_eligible(columns, options, taken):
 def test_add_days_brings_nothing_forward_that_this_run_has_fetched(columns, taken):
     state = frame_of(STATE, row(**{"fetch_time": NOW + DAY_MS} | columns)).lazy()
     clock, options = Clock(NOW + 10, began=NOW), GenerateOptions(add_days=2.0)
-    assert len(eligible(state, clock, options).collect()) == taken
+    assert len(eligible_rows(state, clock, options).collect()) == taken
     # generate by itself is a run that begins now.
-    assert len(eligible(state, clock._replace(began=None), options).collect()) == 1
+    assert len(eligible_rows(state, clock._replace(began=None), options).collect()) == 1
 
 
 def test_ranked_rows_have_a_group_only_where_there_is_a_limit():
@@ -109,11 +115,11 @@ def test_a_group_in_two_tablets_is_known_to_span_in_both(mode, cut):
     both = names["low"] & names["high"]
     for part, before, after in ((low, None, high.min()), (high, low.max(), None)):
         known = groups(part, mode).unique()
-        found = set(known.filter(spanning(known, mode, before, after)))
+        found = set(known.filter(spans_tablets(known, mode, before, after)))
         assert both <= found
         # Few others are suspected: those of the keys next to the cut.
         assert len(found) <= len(both) + 1
 
 
 def test_a_tablet_alone_has_no_group_that_spans():
-    assert spanning(pl.Series(["com.a"]), "host", None, None).to_list() == [False]
+    assert spans_tablets(pl.Series(["com.a"]), "host", None, None).to_list() == [False]

@@ -2,7 +2,7 @@ import pytest
 from file_changes import update_state
 from frames import frame_of
 
-from nutbeam.policy.components.clocks import RightTimes, resting, set_right, wrong_times
+from nutbeam.policy.components.clocks import RightTimes, is_resting, set_right, wrong_times
 from nutbeam.policy.components.columns import Form
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import (
@@ -175,7 +175,7 @@ def test_a_host_of_the_future_rests_as_long_as_it_was_to(ahead):
     then = NOW + ahead
     row = host(last_request_time=then, backoff_until=then + 60_000, robots_time=then,
                robots_failing_since=then)  # fmt: skip
-    assert not frame_of(HOSTS, row).select(resting(NOW)).item()
+    assert not frame_of(HOSTS, row).select(is_resting(NOW)).item()
     fixed, number = set_right(HOSTS_COLUMNS, frame_of(HOSTS, row), RightTimes(NOW))
     found = fixed.row(0, named=True)
     assert (found["last_request_time"], found["backoff_until"]) == (NOW, NOW + 60_000)
@@ -187,7 +187,7 @@ def test_a_host_of_the_future_rests_as_long_as_it_was_to(ahead):
                                              (LONGEST_REST_MS + 1, False), (0, False)])  # fmt: skip
 def test_no_host_rests_for_longer_than_any_may(wait, rests):
     frame = frame_of(HOSTS, host(last_request_time=NOW, backoff_until=NOW + wait))
-    assert frame.select(resting(NOW)).item() is rests
+    assert frame.select(is_resting(NOW)).item() is rests
 
 
 def test_new_host_findings_override_those_of_a_clock_that_was_ahead():

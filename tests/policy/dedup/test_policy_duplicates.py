@@ -8,7 +8,7 @@ from nutbeam.policy.dedup.duplicates import (
     SCHEME,
     DedupOptions,
     apply_verdicts,
-    comparable,
+    comparable_rows,
     follow_twins,
     order_by,
     signature_rows,
@@ -35,12 +35,12 @@ def test_only_pages_with_content_can_be_duplicates(status):
     row = page("http://a.com/", status)
     if status == Status.DB_DUPLICATE:  # without the page that stays it is compared again
         row |= {"duplicate_of": to_key("http://b.com/")}
-    found = comparable(frame_of(STATE, row), NOW, pl.Series([], dtype=pl.String))
+    found = comparable_rows(frame_of(STATE, row), NOW, pl.Series([], dtype=pl.String))
     assert len(found) == (status in (Status.DB_FETCHED, Status.DB_NOTMODIFIED))
 
 
 def test_pages_without_a_signature_cannot():
-    assert len(comparable(frame_of(STATE, page("http://a.com/", signature=None)), NOW)) == 0
+    assert len(comparable_rows(frame_of(STATE, page("http://a.com/", signature=None)), NOW)) == 0
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_pages_without_a_signature_cannot():
      ("https://[::1]/", True), ("http://[::1]/", False), ("http://https.com/https:/", False)],
 )  # fmt: skip
 def test_https(url, https):
-    assert comparable(frame_of(STATE, page(url)), NOW)["https"].to_list() == [https]
+    assert comparable_rows(frame_of(STATE, page(url)), NOW)["https"].to_list() == [https]
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ def test_https(url, https):
     ],
 )
 def test_the_length_of_a_url_is_that_of_its_decoded_form(shorter, longer):
-    lengths = comparable(frame_of(STATE, page(shorter), page(longer)), NOW)["url_length"]
+    lengths = comparable_rows(frame_of(STATE, page(shorter), page(longer)), NOW)["url_length"]
     assert lengths[0] < lengths[1]
 
 
 def survivor(*pages, **options):
     """The URL that stays, as what is left of its key."""
     chosen = DedupOptions(**options)
-    rows = signature_rows(comparable(frame_of(STATE, *pages), NOW), chosen, all_pages=True)
+    rows = signature_rows(comparable_rows(frame_of(STATE, *pages), NOW), chosen, all_pages=True)
     if SCHEME in chosen.compare_order:
         rows = follow_twins(rows, chosen)
     kept, _ = dedup_by_hash(rows, "group", *map(tuple, order_by(chosen, twins=False)))
@@ -202,7 +202,7 @@ def test_only_duplicates_of_lost_pages_are_compared_again():
                     duplicate("http://c.com/", "http://v.com/"))  # fmt: skip
     unknown = frame_of(STATE, {**duplicate("http://d.com/", "http://v.com/"), "duplicate_of": None})
     lost = pl.Series([to_key("http://w.com/")])
-    assert len(comparable(rows, NOW, lost)) == 2
-    assert len(comparable(unknown, NOW, lost)) == 1
-    assert len(comparable(rows, NOW, lost.clear())) == 1
-    assert len(comparable(rows, NOW)) == 3  # without a batch all are
+    assert len(comparable_rows(rows, NOW, lost)) == 2
+    assert len(comparable_rows(unknown, NOW, lost)) == 1
+    assert len(comparable_rows(rows, NOW, lost.clear())) == 1
+    assert len(comparable_rows(rows, NOW)) == 3  # without a batch all are

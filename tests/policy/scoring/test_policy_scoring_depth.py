@@ -1,7 +1,7 @@
 import pytest
 from scored_web import ScoredWeb, key, scorings
 
-from nutbeam.policy.choosing.selection import GenerateOptions, add_ranks, sorted_out
+from nutbeam.policy.choosing.selection import GenerateOptions, add_ranks, drop_low_scores
 
 # nutch.md 2.6: seeds have depth 1; pages at the limit lose their links.
 
@@ -88,9 +88,9 @@ def test_pages_near_the_seeds_come_first():
     web.rows = web.rows.with_columns(score=0.5)
     web.fetch({"a": ["b"]})
     web.rows = web.rows.with_columns(score=1.0)
-    sorted_rows = sorted_out(web.rows, GenerateOptions(min_score=9.5), web.scorings)
+    sorted_rows = drop_low_scores(web.rows, GenerateOptions(min_score=9.5), web.scorings)
     assert sorted_rows.get_column("sort_value").to_list() == [10.0]
-    both = sorted_out(web.rows, GenerateOptions(), web.scorings)
+    both = drop_low_scores(web.rows, GenerateOptions(), web.scorings)
     assert both.get_column("sort_value").to_list() == [10.0, 9.0]
     rank = add_ranks(both.with_columns(score=2.0), GenerateOptions()).get_column("rank")
     assert rank[0] > rank[1]

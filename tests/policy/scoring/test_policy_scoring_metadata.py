@@ -5,7 +5,7 @@ from frames import frame_of
 from scored_web import ScoredWeb, key
 
 from nutbeam.policy.components.schema import FETCHLIST
-from nutbeam.policy.scoring.metadata import overlaid, pick_entries
+from nutbeam.policy.scoring.metadata import overlay_maps, pick_entries
 
 MAP = pl.Map(pl.String, pl.String)
 
@@ -92,7 +92,7 @@ def test_a_result_that_comes_too_late_changes_no_metadata():
 def test_maps_of_all_kinds():
     some = pl.Series("m", [{"a": "1"}, {}, None, {"b": "2"}], dtype=MAP)
     over = pl.Series([None, {"c": "3"}, {"c": "3"}, {"b": "4"}], dtype=MAP)
-    assert overlaid(some, over).to_list() == [{"a": "1"}, {"c": "3"}, {"c": "3"}, {"b": "4"}]
-    assert overlaid(some, over.clear().extend_constant(None, 4)).to_list() == some.to_list()
+    assert overlay_maps(some, over).to_list() == [{"a": "1"}, {"c": "3"}, {"c": "3"}, {"b": "4"}]
+    assert overlay_maps(some, over.clear().extend_constant(None, 4)).to_list() == some.to_list()
     assert pick_entries([over, some], ("a", "b")).to_list() == [{"a": "1"}, None, None, {"b": "4"}]
     assert pick_entries([some.clear()], ("a",)).to_list() == []

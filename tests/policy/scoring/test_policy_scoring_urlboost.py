@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 from scored_web import ScoredWeb, scorings
 
-from nutbeam.policy.choosing.selection import GenerateOptions, sorted_out
+from nutbeam.policy.choosing.selection import GenerateOptions, drop_low_scores
 from nutbeam.policy.scoring.urlboost import factors, read_boosts
 from nutbeam.web.rule_files.rule_files import RuleFile
 from nutbeam.web.urls.key_columns import from_keys
@@ -46,7 +46,7 @@ def test_generate_prefers_boosted_urls(file):
     web = ScoredWeb("opic", "urlboost", url_boost_file=file)
     web.inject("archive/1", "news/1", "x")
     assert web.column("score") == dict.fromkeys(("archive/1", "news/1", "x"), 1.0)
-    values = sorted_out(web.rows, GenerateOptions(min_score=0.5), web.scorings)
+    values = drop_low_scores(web.rows, GenerateOptions(min_score=0.5), web.scorings)
     assert values.get_column("sort_value").to_list() == [2.5, 1.0]
 
 

@@ -14,9 +14,9 @@ from nutbeam.policy.search_servers.actions import (
     Action,
     action_bulks,
     bulk_actions,
+    dead_letter_text,
     document_id,
     document_ids,
-    letter,
     solr_actions,
     solr_deletes,
 )
@@ -93,7 +93,7 @@ def test_bulks_keep_order_and_limits(sizes, most_bytes, most):
 
 def test_a_dead_letter_of_a_large_document_is_cut():
     large = {"id": "a", "content": "x" * 3_000_000, "anchor": ["y"] * 50, "boost": 1.0}
-    kept = json.loads(letter(json.dumps(large).encode()))
+    kept = json.loads(dead_letter_text(json.dumps(large).encode()))
     assert kept["id"] == "a"
     assert kept["boost"] == 1.0
     assert kept["content"].endswith("(cut)")

@@ -135,12 +135,12 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Referen
     items: list[Folding | ReferenceScan | Merging] = []
     components = operation.manifest().components
     for component in components_in_tablets(components):
-        known = tablets(operation.files(component))
-        foldable = known if operation.table.in_files(component) else ()
+        all_tablets = tablets(operation.files(component))
+        foldable = all_tablets if operation.table.in_files(component) else ()
         folds = plan_folds(foldable, full=options.full)
         items += [Folding(operation, component, group) for group in folds]
-        if component in REFERRING and _spent(operation, options):
-            items += [ReferenceScan(operation, component, tablet) for tablet in known]
+        if component in REFERRING and _spent_batches(operation, options):
+            items += [ReferenceScan(operation, component, tablet) for tablet in all_tablets]
     of_shards = [kind for kind in KINDS.values() if kind.layout is RowLayout.SHARDS]
     for component in [name for kind in of_shards for name in components_of(kind, components)]:
         shards = tuple(with_orders(operation.table, operation.files(component)))
@@ -150,7 +150,7 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Referen
     yield from items
 
 
-def _spent(operation: Operation, options: Options) -> list[str]:
+def _spent_batches(operation: Operation, options: Options) -> list[str]:
     return spent_batches(
         operation.manifest(), operation.now, options.snapshot_retention, options.keep_batches
     )
@@ -188,15 +188,15 @@ def _commit(
     operation: Operation, written: list[Written], named: list[Any], options: Options
 ) -> Manifest:
     """Commits folded tablets, drops old files of batches, and deletes old snapshots."""
-    table, spent = operation.table, _spent(operation, options)
+    table, spent = operation.table, _spent_batches(operation, options)
     dropped = superseded(operation, spent, _unite(named))
     # Deletes old files before the commit, which records their number. Files that this commit
     # replaces are kept until the retention is over.
     swept = Written(counts=delete_expired(table, options.snapshot_retention))
     written = [*written, *dropped, *merge_files(operation), swept]
-    made = commit(
+    manifest = commit(
         operation, _beside_others(operation, written), CommitTerms(forgets=frozenset(spent))
     )
     if options.snapshot_retention == 0:
         delete_expired(table, 0)
-    return made
+    return manifest

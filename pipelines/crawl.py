@@ -138,9 +138,9 @@ def run(invocation: Invocation) -> int:
     with live_view(invocation.progress):
         launched = options.operation or new_id()
         named = dataclasses.replace(options, operation=launched)
-        made = list(crawl(address, words, named, beam_args))
+        manifests = list(crawl(address, words, named, beam_args))
     time_up = until is not None and now_ms() >= until
-    return finish(invocation, made, made_beside(address, launched), time_up=time_up)
+    return finish(invocation, manifests, made_beside(address, launched), time_up=time_up)
 
 
 def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None:
@@ -158,7 +158,7 @@ def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None
 
 def finish(
     invocation: Invocation,
-    made: Sequence[Manifest],
+    manifests: Sequence[Manifest],
     others: Sequence[Manifest],
     *,
     time_up: bool = False,
@@ -170,13 +170,13 @@ def finish(
 
     Args:
         invocation: The command.
-        made: The snapshots that its jobs made.
+        manifests: The snapshots that its jobs made.
         others: The snapshots that others made meanwhile.
         time_up: Whether its time is over.
     """
     stop = stop_file(open_table(str(invocation.table)))
     stopped = Stopped(None if stop is None else str(stop), time_up)
-    record = summary_of(invocation, made, others, stopped)
+    record = summary_of(invocation, manifests, others, stopped)
     print_summary(invocation, record)
     return int(record["exit_code"])
 
@@ -206,14 +206,18 @@ def crawl(
         run_over_conflicts(injecting, address, launched)
     if options.sitemaps != "never" and options.rounds and _goes_on(ticket):
         read_sitemaps(ticket, 1, options, beam_args)
-    made = made_by(address, launched, seen)
-    yield from made
-    seen = made[-1].snapshot if made else seen
-    yield from _stretches(ticket, made, seen, options, beam_args)
+    manifests = made_by(address, launched, seen)
+    yield from manifests
+    seen = manifests[-1].snapshot if manifests else seen
+    yield from _stretches(ticket, manifests, seen, options, beam_args)
 
 
 def _stretches(
-    ticket: Ticket, made: Sequence[Manifest], seen: int, options: Options, beam_args: Sequence[str]
+    ticket: Ticket,
+    manifests: Sequence[Manifest],
+    seen: int,
+    options: Options,
+    beam_args: Sequence[str],
 ) -> Iterator[Manifest]:
     """Runs rounds; with ``wait``, again and again, as soon as pages are due.
 
@@ -222,27 +226,29 @@ def _stretches(
 
     Args:
         ticket: The launch.
-        made: The snapshots that it has made before.
+        manifests: The snapshots that it has made before.
         seen: The newest of them, or the one before.
         options: Options of all jobs.
         beam_args: Arguments for Beam.
     """
     number, idle = _stretch_under_way(ticket), 0
     own = f"{_stretch(ticket, number).operation}."
-    before = [manifest for manifest in made if not manifest.operation.startswith(own)]
-    left = options.rounds - _rounds_of(before, options)
+    earlier_manifests = [
+        manifest for manifest in manifests if not manifest.operation.startswith(own)
+    ]
+    rounds_left = options.rounds - _rounds_of(earlier_manifests, options)
     while True:
         part = _stretch(ticket, number)
         begin(ticket.address, "crawl", f"{part.operation}.crawl")
-        found = []
-        within = dataclasses.replace(options, rounds=left)
+        stretch_manifests = []
+        within = dataclasses.replace(options, rounds=rounds_left)
         for manifest in _rounds(part, seen, within, beam_args, first=not number):
-            found.append(manifest)
+            stretch_manifests.append(manifest)
             yield manifest
-        seen = found[-1].snapshot if found else seen
-        left -= _rounds_of(found, options)
-        idle = idle + 1 if _in_vain(found) else 0
-        if not (options.wait and left and _goes_on(ticket)):
+        seen = stretch_manifests[-1].snapshot if stretch_manifests else seen
+        rounds_left -= _rounds_of(stretch_manifests, options)
+        idle = idle + 1 if _in_vain(stretch_manifests) else 0
+        if not (options.wait and rounds_left and _goes_on(ticket)):
             return
         if not wait_for_due(ticket.address, options, ticket.until, idle):
             return
@@ -257,10 +263,10 @@ def _stretch_under_way(ticket: Ticket) -> int:
     return number
 
 
-def _in_vain(made: Sequence[Manifest]) -> bool:
+def _in_vain(manifests: Sequence[Manifest]) -> bool:
     """Returns whether pages seemed to be due, and none was fetched."""
-    pages = any(m.job == "fetch" and m.counts.get("pages") for m in made)
-    return not pages and any(manifest.job == "generate" for manifest in made)
+    pages = any(m.job == "fetch" and m.counts.get("pages") for m in manifests)
+    return not pages and any(manifest.job == "generate" for manifest in manifests)
 
 
 def _stretch(ticket: Ticket, number: int) -> Ticket:
@@ -269,9 +275,9 @@ def _stretch(ticket: Ticket, number: int) -> Ticket:
     return dataclasses.replace(ticket, operation=named)
 
 
-def _rounds_of(made: Sequence[Manifest], options: Options) -> int:
+def _rounds_of(manifests: Sequence[Manifest], options: Options) -> int:
     """Returns how many rounds have ended."""
-    return sum(manifest.job == options.last_job for manifest in made)
+    return sum(manifest.job == options.last_job for manifest in manifests)
 
 
 def _rounds(
@@ -292,10 +298,10 @@ def _rounds(
             read_sitemaps(ticket, upcoming[0], options, beam_args)
         PROGRESS.begin_round(upcoming[0], options.rounds)
         run_over_conflicts(pipeline, address, launched)
-        made = made_by(address, launched, seen)
-        yield from made
-        seen = made[-1].snapshot if made else seen
-        if not made or fetched_nothing(made):
+        manifests = made_by(address, launched, seen)
+        yield from manifests
+        seen = manifests[-1].snapshot if manifests else seen
+        if not manifests or fetched_nothing(manifests):
             return
 
 
@@ -326,9 +332,9 @@ def read_sitemaps(ticket: Ticket, number: int, options: Options, beam_args: Sequ
     run_over_conflicts(reading, ticket.address, ticket.operation)
 
 
-def fetched_nothing(made: Sequence[Manifest]) -> bool:
+def fetched_nothing(manifests: Sequence[Manifest]) -> bool:
     """Returns whether a round requested URLs without any result; the next would do the same."""
-    fetches = [manifest for manifest in made if manifest.job == "fetch"]
+    fetches = [manifest for manifest in manifests if manifest.job == "fetch"]
     return bool(fetches) and not any(manifest.counts.get("pages") for manifest in fetches)
 
 
@@ -370,10 +376,10 @@ def _round_ticket(start: Ticket, options: RoundOptions, rounds: int) -> Ticket:
     check_versions(start)
     # Pins the batches that must be finished, unless the launcher has done so.
     began = begin(start.address, "crawl", f"{start.operation}.crawl").now
-    found = _next_round(start.address, start.operation, options, rounds)
-    if found is None:
+    next_round = _next_round(start.address, start.operation, options, rounds)
+    if next_round is None:
         return dataclasses.replace(start, idle=True)
-    number, batch = found
+    number, batch = next_round
     named = f"{start.operation}.{number}"
     return dataclasses.replace(start, operation=named, batch=batch, round=number, began=began)
 

@@ -88,11 +88,11 @@ class Probed:
     tablet: Tablet
     outcome: tuple[str, ...] | None
 
-    def questioned(self) -> Questioned:
+    def read_questions(self) -> Questioned:
         """Returns the signatures and duplicates that the batches make dedup check."""
         table = self.operation.table
-        scanned = scan([table / path for path in self.outcome or ()], OUTCOME).select(COMPARED)
-        return signatures_to_compare(collect(scanned))
+        outcome_rows = scan([table / path for path in self.outcome or ()], OUTCOME).select(COMPARED)
+        return signatures_to_compare(collect(outcome_rows))
 
     def rows(self, wanted: pl.Expr, columns: tuple[str, ...] = OF_STATE) -> pl.DataFrame:
         """Returns the wanted rows of the tablet."""
@@ -107,9 +107,15 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCollection[Ticket]:
     """Marks duplicates; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("dedup")
-    found, reports, steps = _parts_to_compare(operations, options)
+    side_inputs, reports, steps = _parts_to_compare(operations, options)
     probed = operations | "Tablets" >> ForEach(
-        _tablets, _probe, (options, *found), Chunk, outputs=(_DONE,), step="Tablets", reports=_DONE
+        _tablets,
+        _probe,
+        (options, *side_inputs),
+        Chunk,
+        outputs=(_DONE,),
+        step="Tablets",
+        reports=_DONE,
     )
     partitions = partitions_of_rows(operations, _STATE, _ROW_BYTES)
     verdicts = probed["main"] | Judge(options, partitions)
@@ -131,7 +137,7 @@ def _parts_to_compare(operations: beam.PCollection[Operation], options: DedupOpt
     near_pages = operations | "NearPages" >> ForEach(
         _tablets_of_batch, _near_pages, (options,), step="NearPages", **common
     )
-    near = _listed(near_pages["main"], "Near")
+    near = _as_list(near_pages["main"], "Near")
     if not options.near:
         return (near,), (near_pages[_DONE],), ("NearPages",)
     duplicates = operations | "DuplicatesOfNear" >> ForEach(
@@ -139,13 +145,13 @@ def _parts_to_compare(operations: beam.PCollection[Operation], options: DedupOpt
     )
     reports = (near_pages[_DONE], duplicates[_DONE])
     return (
-        (near, _listed(duplicates["main"], "Duplicates")),
+        (near, _as_list(duplicates["main"], "Duplicates")),
         reports,
         ("NearPages", "DuplicatesOfNear"),
     )
 
 
-def _listed(chunks: beam.PCollection[Chunk], name: str) -> beam.pvalue.AsList:
+def _as_list(chunks: beam.PCollection[Chunk], name: str) -> beam.pvalue.AsList:
     """Returns chunks as a side input.
 
     They pass through a step of their own: BundleBasedDirectRunner mixes up the outputs of a step
@@ -192,7 +198,7 @@ class Judge(Displayed):
             judge = beam.FlatMap(_near_verdicts).with_output_types(verdict)
         else:
             settled = divided[KEPT]
-            judge = beam.Map(_revived).with_output_types(verdict)
+            judge = beam.Map(_revive_duplicates).with_output_types(verdict)
         return (named, settled | "Settled" >> judge) | "Verdicts" >> beam.Flatten()
 
 
@@ -223,7 +229,7 @@ def _verdicts(chunk: Chunk) -> tuple[str, Chunk]:
     return _STATE, conform(chunk, VERDICTS)
 
 
-def _revived(chunk: Chunk) -> tuple[str, Chunk]:
+def _revive_duplicates(chunk: Chunk) -> tuple[str, Chunk]:
     """Returns the verdict on pages that stay though they are marked as duplicates."""
     rows = to_frame(chunk).filter(pl.col("status") == int(Status.DB_DUPLICATE)).select("key")
     return _STATE, conform(rows, VERDICTS)
@@ -242,18 +248,18 @@ def _near_verdicts(chunk: Chunk) -> Iterator[tuple[str, Chunk]]:
 
 
 def _tablets(operation: Operation) -> Iterator[Probed]:
-    known = list(_probed(operation))
-    PROGRESS.start("dedup", total=len(known), unit="tablets")
-    yield from known
+    probes = list(_tablets_to_probe(operation))
+    PROGRESS.start("dedup", total=len(probes), unit="tablets")
+    yield from probes
 
 
 def _tablets_of_batch(operation: Operation) -> Iterator[Probed]:
     """Yields the tablets if there is a batch; without one all rows are compared anyway."""
     if operation.batch is not None:
-        yield from _probed(operation)
+        yield from _tablets_to_probe(operation)
 
 
-def _probed(operation: Operation) -> Iterator[Probed]:
+def _tablets_to_probe(operation: Operation) -> Iterator[Probed]:
     manifest = operation.manifest()
     outcome = None
     if operation.batch is not None:
@@ -261,19 +267,19 @@ def _probed(operation: Operation) -> Iterator[Probed]:
         # A killed crawl may leave several batches without a dedup.
         waiting = {operation.batch, *manifest.waiting_for(DEDUP)}
         files = (operation.files(batch_component(batch, "outcome")) for batch in sorted(waiting))
-        outcome = tuple(file.path for some in files for file in some)
+        outcome = tuple(file.path for batch_files in files for file in batch_files)
     for tablet in tablets(operation.files(_STATE)):
         yield Probed(operation, tablet, outcome)
 
 
 def _near_pages(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
     """Yields the signatures of freed duplicates, and the keys of pages near those of the batch."""
-    found = probed.questioned()
-    back = is_returning(found.lost)
-    if not options.near or not len(found.hashes):
+    questions = probed.read_questions()
+    back = is_returning(questions.lost)
+    if not options.near or not len(questions.hashes):
         yield from _signatures(probed.rows(back, ("key", "status", "duplicate_of", "signature")))
         return
-    rows = probed.rows(_near(found.hashes, options.dedup_distance) | back)
+    rows = probed.rows(_near(questions.hashes, options.dedup_distance) | back)
     yield from _signatures(rows.filter(back))
     stay = alive_rows(rows)
     numbered = stay.select("key", hash=simhashes(stay.get_column("signature")))
@@ -281,14 +287,14 @@ def _near_pages(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
 
 
 def _signatures(rows: pl.DataFrame) -> Iterator[Chunk]:
-    found = rows.select("signature").drop_nulls().unique(maintain_order=True)
-    hashes = simhashes(found.get_column("signature"))
-    yield from to_chunks(found.with_columns(hash=hashes), QUESTIONED)
+    unique_rows = rows.select("signature").drop_nulls().unique(maintain_order=True)
+    hashes = simhashes(unique_rows.get_column("signature"))
+    yield from to_chunks(unique_rows.with_columns(hash=hashes), QUESTIONED)
 
 
 def _duplicates_of_near(probed: Probed, near_pages: list[Chunk]) -> Iterator[Chunk]:
     """Yields the hashes of near duplicates of ``near_pages``, which are near pages of the batch."""
-    pages = _together(near_pages).drop_nulls("key")
+    pages = _concat_chunks(near_pages).drop_nulls("key")
     if len(pages):
         rows = probed.rows(pl.col("duplicate_of").is_in(pages.get_column("key").implode()))
         back = near_duplicates_of(rows, pages)
@@ -307,13 +313,13 @@ def _probe(
         return
     wanted, lost, pages = pl.lit(value=True), None, None
     if probed.outcome is not None:
-        found = probed.questioned()
-        lost = found.lost
-        near = _together([*near_pages, *returned])
-        signatures = pl.concat([found.signatures, near.get_column("signature").drop_nulls()])
+        questions = probed.read_questions()
+        lost = questions.lost
+        near = _concat_chunks([*near_pages, *returned])
+        signatures = pl.concat([questions.signatures, near.get_column("signature").drop_nulls()])
         wanted = pl.col("signature").is_in(signatures.implode())
         pages = near.drop_nulls("key")
-        hashes = np.union1d(found.hashes, near.get_column("hash").drop_nulls().to_numpy())
+        hashes = np.union1d(questions.hashes, near.get_column("hash").drop_nulls().to_numpy())
         if options.near and len(hashes):
             of_page = pl.col("duplicate_of").is_in(pages.get_column("key").implode())
             wanted |= _near(hashes, options.dedup_distance)
@@ -329,13 +335,13 @@ def _probe(
 
 def _near(hashes: np.ndarray, distance: int) -> pl.Expr:
     return pl.col("signature").map_batches(
-        lambda some: near_signatures(some, hashes, distance),
+        lambda signatures: near_signatures(signatures, hashes, distance),
         return_dtype=pl.Boolean,
         is_elementwise=True,
     )
 
 
-def _together(chunks: Iterable[Chunk]) -> pl.DataFrame:
+def _concat_chunks(chunks: Iterable[Chunk]) -> pl.DataFrame:
     return pl.concat([empty(QUESTIONED), *(to_frame(chunk) for chunk in chunks)])
 
 

@@ -169,11 +169,12 @@ def partition_fetching(part: Partition, options: FetchBatchOptions) -> Iterator[
 
 def _other_batches(operation: Operation) -> list[str]:
     """Returns the batches whose requests are not yet in the host records of the pinned snapshot."""
-    known = operation.manifest().batches
+    pinned_batches = operation.manifest().batches
     return [
         name
         for name in load_manifest(operation.table, operation.table.latest_snapshot()).batches
-        if name != operation.batch and not (name in known and known[name].phase == "updated")
+        if name != operation.batch
+        and not (name in pinned_batches and pinned_batches[name].phase == "updated")
     ] + [SITEMAP_LEASES]
 
 
@@ -206,7 +207,7 @@ class _PartitionFetching(Fetching):
         _check_undivided(part, rows, options)
         if options.queue_mode != "ip":  # generate may have used another mode
             rows = rows.with_columns(address=pl.lit(None, pl.String))
-        self.guard = _pinned(rows, options)
+        self.guard = _pinned_guard(rows, options)
         self._adopted = adopted_pages(self._table, self._batch, part.number, blocklist.blocks)
         have = _have(self._table, self._adopted)
         self._requested = requested = Requested(rows, have)
@@ -223,7 +224,7 @@ class _PartitionFetching(Fetching):
         self._rows = rows.join(have, on="key", how="anti", maintain_order="left")
         # Redirects and links may lead to hosts of adopted pages.
         wide = [rows, have] if followed or self._outlinks else [self._rows]
-        self._keys = pl.concat([some.get_column("key") for some in wide])
+        self._keys = pl.concat([frame.get_column("key") for frame in wide])
         self._written: list[Written] = []  # files since the last page
 
     def begin(self) -> Iterator[Written]:
@@ -245,7 +246,7 @@ class _PartitionFetching(Fetching):
         self._lease.note(engine.demands)
         threads = _threads_of(self._settings)
         tasks = _tasks(self._rows, self._requested, threads, self.options)
-        return self._followed(tasks, self._outlinks) if self._outlinks else tasks
+        return self._follow_outlinks(tasks, self._outlinks) if self._outlinks else tasks
 
     def add(self, result: Result) -> Iterator[Written]:
         return self._writer.add(result)
@@ -264,7 +265,7 @@ class _PartitionFetching(Fetching):
         elif kind is not None and issubclass(kind, Exception):
             self._writer.abandon()
 
-    def _followed(self, tasks: Iterator[Task], outlinks: Outlinks) -> Iterator[Task | None]:
+    def _follow_outlinks(self, tasks: Iterator[Task], outlinks: Outlinks) -> Iterator[Task | None]:
         yield from tasks
         while True:
             yield None  # all tasks so far are queued now
@@ -307,12 +308,12 @@ def _have(table: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:
 
 
 def _parser(part: Partition, options: ParsePagesOptions, outlinks: Outlinks | None) -> Parser:
-    def done(parsed: Parsed) -> None:
+    def take_parsed(parsed: Parsed) -> None:
         PROGRESS.add(0, parsed=parsed.counts.get("parsed", 0))
         if outlinks is not None:
             outlinks.add(parsed.documents)
 
-    return parser_of(part.operation, options, done)
+    return parser_of(part.operation, options, take_parsed)
 
 
 def _threads_of(settings: Mapping[str, HostSettings]) -> dict[str, int]:
@@ -362,7 +363,7 @@ def _check_undivided(part: Partition, rows: pl.DataFrame, options: FetchBatchOpt
         return
     addresses = rows.get_column("address") if mode == "ip" else None
     slots = hash_buckets(queue_names(batch, rows.get_column("key"), mode, addresses), SLOTS)
-    if (slots != rows.get_column("slot")).any() or (mode == "ip" and _unlocated(rows, options)):
+    if (slots != rows.get_column("slot")).any() or (mode == "ip" and _lacks_address(rows, options)):
         raise UserError(
             f"batch {batch!r} was not generated for queues by {mode}, and some of these are "
             "divided between partitions: fetch it with --queue_mode host, or generate with "
@@ -370,7 +371,7 @@ def _check_undivided(part: Partition, rows: pl.DataFrame, options: FetchBatchOpt
         )
 
 
-def _unlocated(rows: pl.DataFrame, options: FetchBatchOptions) -> bool:
+def _lacks_address(rows: pl.DataFrame, options: FetchBatchOptions) -> bool:
     """Returns whether a host in the list needs an address, and the list does not have it."""
     addresses = Addresses(options)
     unlocated = rows.filter(pl.col("address").is_null()).get_column("key")
@@ -378,7 +379,7 @@ def _unlocated(rows: pl.DataFrame, options: FetchBatchOptions) -> bool:
     return any(ports and not addresses.by_name(from_host_key(key), ports) for key, ports in hosts)
 
 
-def _pinned(rows: pl.DataFrame, options: FetchBatchOptions) -> PinnedGuard | None:
+def _pinned_guard(rows: pl.DataFrame, options: FetchBatchOptions) -> PinnedGuard | None:
     """Returns a guard that connects each host to its queue's address, for queues by address."""
     located = rows.filter(pl.col("address").is_not_null())
     if not len(located):

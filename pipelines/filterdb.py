@@ -121,11 +121,11 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     begins = BeginDryRun("filterdb") if trial else Begin("filterdb")
     operations = tickets | "Begin" >> begins
     judge = functools.partial(judged_today, options=options)
-    found, counts = operations | FilterKnown(Filtering(judge, options, examples=trial))
+    changes, counts = operations | FilterKnown(Filtering(judge, options, examples=trial))
     targets = {
         "state": Target(REKEYED, _resolver, COUNT_PLACES), "hosts": Target(HOSTS, merge_resolver), **ENDED_LINKS,
     }  # fmt: skip
-    written = (operations, found) | ApplyChanges(targets, trial)
+    written = (operations, changes) | ApplyChanges(targets, trial)
     whole = ("Tablets", RESOLVE)
     reads = ("state", "hosts", "blocklist", "batches", LINKS_COMPONENT)
     ends = (
@@ -156,35 +156,37 @@ class FilterKnown(Displayed):
     step: str = "Tablets"
 
     def expand(self, operations: beam.PCollection[Operation]) -> Any:
-        found = operations | "Tablets" >> ForEach(
+        filtered = operations | "Tablets" >> ForEach(
             _tablets, _filter, (self.how,), tuple[str, Chunk],
             outputs=(_COUNTS, _KEPT, _LEAVING, _SOURCES), step=self.step, reports=_COUNTS,
         )  # fmt: skip
-        found[_SOURCES].element_type = beam.typehints.Tuple[str, Chunk]
-        ended = (operations, found[_SOURCES]) | "EndLinks" >> EndLinks()
+        filtered[_SOURCES].element_type = beam.typehints.Tuple[str, Chunk]
+        ended = (operations, filtered[_SOURCES]) | "EndLinks" >> EndLinks()
         partitions = partitions_of_rows(operations, "state", _ROW_BYTES)
-        joined = (found[_KEPT], found[_LEAVING]) | "KeptPages" >> JoinByHash(
+        joined = (filtered[_KEPT], filtered[_LEAVING]) | "KeptPages" >> JoinByHash(
             "kept", {"leaves": "leaves"}, partitions
         )
-        questioned = joined | "Questioned" >> beam.FlatMap(_questioned).with_output_types(
+        questioned = joined | "Questioned" >> beam.FlatMap(_question_duplicates).with_output_types(
             tuple[str, Chunk]
         )
-        return (found["main"], questioned, ended) | "Changes" >> beam.Flatten(), found[_COUNTS]
+        return (filtered["main"], questioned, ended) | "Changes" >> beam.Flatten(), filtered[
+            _COUNTS
+        ]
 
 
-def _questioned(joined: Chunk) -> Iterator[tuple[str, Chunk]]:
+def _question_duplicates(joined: Chunk) -> Iterator[tuple[str, Chunk]]:
     changes = questioned_duplicates(to_frame(joined))
     yield from (("state", chunk) for chunk in to_chunks(changes))
 
 
 def _tablets(operation: Operation) -> Iterator[KnownRows]:
-    known = tablets(operation.files("state"))
+    state_tablets = tablets(operation.files("state"))
     if operation.job != "inject":  # which counts lines
-        PROGRESS.start("filterdb", total=len(known), unit="tablets")
+        PROGRESS.start("filterdb", total=len(state_tablets), unit="tablets")
         for name, batch in operation.manifest().batches.items():
             if batch.phase != "updated":
                 _LOG.warning(_OPEN, name)
-    for tablet in known:
+    for tablet in state_tablets:
         yield KnownRows(operation, tablet)
 
 
@@ -197,8 +199,10 @@ def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
     leaving = []
     for part in rows.iter_slices(MAX_ROWS):
         judged = how.judge(part, operation)
-        found, numbers = filter_rows(part, judged, blocklist, operation.now, how.ages, how.family)
-        leaving.append(found)
+        leaving_rows, numbers = filter_rows(
+            part, judged, blocklist, operation.now, how.ages, how.family
+        )
+        leaving.append(leaving_rows)
         counts.update(numbers)
     if operation.job != "inject":
         PROGRESS.add()
@@ -224,7 +228,7 @@ def _changes(item: KnownRows, leaving: pl.DataFrame, how: Filtering) -> Iterator
         noted: Any = [Example(*row) for row in leaving.group_by("reason").head(3).iter_rows()]
     else:
         noted = note_removed(item.operation, leaving.get_column("key"))
-    yield from (beam.pvalue.TaggedOutput(_COUNTS, some) for some in noted)
+    yield from (beam.pvalue.TaggedOutput(_COUNTS, note) for note in noted)
 
 
 def _sources(rows: pl.DataFrame, leaving: pl.DataFrame) -> Iterator[Any]:

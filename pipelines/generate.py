@@ -41,7 +41,7 @@ from ..transforms.partition import GroupByHost
 from ..transforms.top_n_per_key import TopNPerKey
 from ..transforms.wiring.display import Displayed
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
-from .generating.recorded_options import recorded
+from .generating.recorded_options import choosing_record
 from .generating.survey import (
     CANDIDATES,
     CHOSEN_COLUMNS,
@@ -91,8 +91,8 @@ def run(invocation: Invocation) -> int:
         address = str(invocation.table)
         # Another job may have made the newest snapshot.
         pinned = pinned_operation(address, f"{options.operation}.generate")
-        made = committed(pinned) if pinned else None
-        counts = made.counts if made else {}
+        manifest = committed(pinned) if pinned else None
+        counts = manifest.counts if manifest else {}
         waiting = next_url(address, options, after_now=bool(counts.get(DUE)))
         print(none_chosen(counts, waiting) if counts.get(DUE) else nothing_due(waiting))
     return code
@@ -130,7 +130,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
         reads=("state", "blocklist", "batches"),
         opens=functools.partial(_open_batch, options=options),
         tally=tally_choices,
-        options=recorded(options),
+        options=choosing_record(options),
         whole=("Tablets",),
     )
     return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)
@@ -153,8 +153,8 @@ class FindThreshold(Displayed):
     partitions: int
 
     def expand(self, summaries: Any) -> beam.PCollection[Criteria]:
-        found = beam.Map(_criteria, self.top_n, self.partitions).with_output_types(Criteria)
-        return summaries | "Gather" >> Together() | "Find" >> found
+        find_criteria = beam.Map(_criteria, self.top_n, self.partitions).with_output_types(Criteria)
+        return summaries | "Gather" >> Together() | "Find" >> find_criteria
 
 
 @dataclasses.dataclass
@@ -238,10 +238,10 @@ def _choose(candidates: Candidates, criteria: Criteria, mode: str) -> Iterator[A
 
 def _settle(grouped: tuple[int, Iterable[Any]], top_n: int) -> Iterator[Chunk]:
     items = list(grouped[1])
-    left = top_n - sum(item for item in items if isinstance(item, int))
+    places_left = top_n - sum(item for item in items if isinstance(item, int))
     chunks = [to_frame(item) for item in items if isinstance(item, pa.Table)]
-    if chunks and left > 0:
-        best = pl.concat(chunks).sort("rank", "key", descending=True).head(left)
+    if chunks and places_left > 0:
+        best = pl.concat(chunks).sort("rank", "key", descending=True).head(places_left)
         yield from to_chunks(best)
 
 

@@ -100,8 +100,8 @@ def build(
         resolver = functools.partial(_filter_resolver, options=options)
         state = Target(_CHANGES, resolver, COUNT_PLACES)
         how = Filtering(functools.partial(_judge_known, options=options), family="known_dropped")
-        known, filtered = operations | FilterKnown(how, "Known")
-        changes, counts = [*changes, known], [*counts, filtered]
+        filter_changes, filtered = operations | FilterKnown(how, "Known")
+        changes, counts = [*changes, filter_changes], [*counts, filtered]
         reads, whole = [*reads, "batches", *ENDED_LINKS], [*whole, "Known"]
         targets |= ENDED_LINKS
     targets["state"] = state
@@ -153,8 +153,8 @@ def _filter_resolver(operation: Operation, options: InjectOptions) -> Resolver:
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         is_seed = pl.col("order").is_not_null()
-        left, counts = rekey_rows(rows, changes.filter(~is_seed), operation.now)
-        added = add(left, changes.filter(is_seed).select(SEEDS.names))
+        remaining_rows, counts = rekey_rows(rows, changes.filter(~is_seed), operation.now)
+        added = add(remaining_rows, changes.filter(is_seed).select(SEEDS.names))
         return Resolved(added.rows, counts={**added.counts, **counts}, drops=True)
 
     return counting_hosts(resolve)

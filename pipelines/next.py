@@ -54,13 +54,13 @@ def _run_phase(invocation: Invocation) -> int:
         return report(invocation, {"job": name, "counts": {}, "changed": False}, NOTHING_TO_DO)
     # Only the options of that job are checked.
     names = {field.name for field in dataclasses.fields(module.Options)}
-    given = {n: v for n, v in vars(invocation.options).items() if n in names}
-    given["operation"] = invocation.options.operation or operation_id(manifest, name, batch)
+    values = {n: v for n, v in vars(invocation.options).items() if n in names}
+    values["operation"] = invocation.options.operation or operation_id(manifest, name, batch)
     beam_args = list(invocation.beam_args)
     if not invocation.options.wait_until_done and workers_elsewhere(beam_args):
         beam_args.append("--no_wait_until_finish")
     invocation = dataclasses.replace(
-        invocation, options=module.Options(**given), beam_args=beam_args
+        invocation, options=module.Options(**values), beam_args=beam_args
     )
     after = indexing_job.check_taken if name == "index" else None
     return run_job(invocation, module.build, name, batch, after=after, over_batches=False)

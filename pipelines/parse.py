@@ -47,8 +47,8 @@ def run(invocation: Invocation) -> int:
 
 def _check_in_time(address: str, batch: str) -> None:
     manifest = newest_manifest(address)
-    known = manifest.batches.get(batch)
-    if known is None or known.phase != "updated":
+    recorded_batch = manifest.batches.get(batch)
+    if recorded_batch is None or recorded_batch.phase != "updated":
         return
     if batch_component(batch, "documents") not in manifest.components:
         raise UserError(

@@ -40,5 +40,5 @@ def run(invocation: Invocation) -> int:
     if not waits(pipeline):
         return report(invocation, {"job": "round", "operation": launched, "submitted": True})
     pinned = pinned_operation(address, f"{launched}.crawl")
-    made = made_by(address, launched, pinned.snapshot) if pinned else []
-    return finish(invocation, made, made_beside(address, launched))
+    manifests = made_by(address, launched, pinned.snapshot) if pinned else []
+    return finish(invocation, manifests, made_beside(address, launched))

@@ -80,7 +80,7 @@ class Invocation:
         format: ``text`` or ``json``.
         table: The argument ``table``, an address, if the command has one.
         progress: For ``live_view``.
-        given: Names of the options that have a value from the command line, the environment or a
+        given_names: Names of the options that have a value from the command line, the environment or a
             file.
         typed: Values of the options on the command line, by name, as they were typed.
     """
@@ -92,7 +92,7 @@ class Invocation:
     format: str = "text"
     table: str | None = None
     progress: bool | None = None
-    given: frozenset[str] = frozenset()
+    given_names: frozenset[str] = frozenset()
     typed: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
 
 

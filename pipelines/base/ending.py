@@ -99,8 +99,8 @@ class Ending:
 def _await_another(signals: socket.socket) -> None:
     """Waits for a second signal, at most until ``GRACE_S`` have passed."""
     first = time.monotonic()
-    while (left := first + GRACE_S - time.monotonic()) > 0:
-        ready, _, _ = select.select([signals], [], [], left)
+    while (remaining_s := first + GRACE_S - time.monotonic()) > 0:
+        ready, _, _ = select.select([signals], [], [], remaining_s)
         again = bool(ready) and bool(_KNOWN & set(signals.recv(64)))
         if again and time.monotonic() - first > _SAME_S:
             return

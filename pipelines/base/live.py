@@ -210,7 +210,7 @@ def _live(polls: Polls, out: TextIO, _: float) -> None:
                 live.update("")
             for phase in ended:
                 console.print(Text("✓", "green"), line(phase))
-            live.update(_shown(spinner, current, round_), refresh=True)
+            live.update(_draw_view(spinner, current, round_), refresh=True)
         if current is not None:
             console.print(Text("✗", "red"), _cut_off(current))
     if view.unfinished_line():
@@ -222,7 +222,7 @@ def _terminals(out: TextIO) -> list[TextIO]:
     return [stream for stream in streams if stream and not stream.closed and stream.isatty()]
 
 
-def _shown(spinner: object, phase: Phase | None, round_: str) -> "Group | Table":
+def _draw_view(spinner: object, phase: Phase | None, round_: str) -> "Group | Table":
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table

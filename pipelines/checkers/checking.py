@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 _OTHER_URL = re.compile(r"(?!https?:|ftp:|file:)[A-Za-z][A-Za-z0-9+.-]*:(?![\d/\\])")
 
 
-def urls_of(given: Sequence[str]) -> Iterator[str]:
+def urls_of(words: Sequence[str]) -> Iterator[str]:
     """Returns the given URLs, and those in files; without any, or for ``-``, in standard input.
 
     Lists of URLs are read as those of seeds: comments and ``name=value`` are left out, and a line with
@@ -40,8 +40,8 @@ def urls_of(given: Sequence[str]) -> Iterator[str]:
         UsageError: A word is neither a URL nor a file, or a file is no text.
         UserError: A file cannot be read.
     """
-    sources([word for word in given if word != "-" and not _is_other_url(word)])
-    return _urls_of(given or ("-",))
+    sources([word for word in words if word != "-" and not _is_other_url(word)])
+    return _urls_of(words or ("-",))
 
 
 def _is_other_url(word: str) -> bool:
@@ -49,15 +49,15 @@ def _is_other_url(word: str) -> bool:
     return _OTHER_URL.match(word) is not None and not os.path.lexists(word)
 
 
-def _urls_of(given: Sequence[str]) -> Iterator[str]:
-    for word in given:
+def _urls_of(words: Sequence[str]) -> Iterator[str]:
+    for word in words:
         if word == "-":
-            found = _lines_of_standard_input()
+            lines = _lines_of_standard_input()
         elif _is_other_url(word):
-            found = iter([UrlLine("", word, word)])
+            lines = iter([UrlLine("", word, word)])
         else:
-            found = url_lines([word])
-        for line in found:
+            lines = url_lines([word])
+        for line in lines:
             if line.url is not None:
                 yield line.url
             else:

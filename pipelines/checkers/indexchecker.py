@@ -51,10 +51,10 @@ def run(invocation: Invocation) -> int:
     with configuration():
         making = making_of(options)
         check_index(options if options.do_index else _only_filters(options), ".")
-    for given in urls_of(invocation.arguments["urls"]):
-        record, page = parsechecker.requested(given, options, rules)
+    for url in urls_of(invocation.arguments["urls"]):
+        record, page = parsechecker.request_page(url, options, rules)
         if page is not None:
-            record |= _checked(page, options, making)
+            record |= _check_page(page, options, making)
         code = code if "document" in record else NOTHING_TO_DO
         say(record, _lines(record, options), invocation.format)
     return code
@@ -67,7 +67,7 @@ def _only_filters(options: Options) -> Options:
     )
 
 
-def _checked(page: Mapping[str, Any], options: Options, making: DocumentRules) -> dict[str, Any]:
+def _check_page(page: Mapping[str, Any], options: Options, making: DocumentRules) -> dict[str, Any]:
     """Returns ``document``, or why there is none: ``error`` or ``left_out``."""
     parsed, _, error = parsechecker.parse_answer(page, options)
     if error:
@@ -87,8 +87,8 @@ def _checked(page: Mapping[str, Any], options: Options, making: DocumentRules) -
     if (dropped := documents.get_column(DROPPED).item()) is not None:
         return {"left_out": f"index filter {dropped}"}
     fields = documents.drop(DROPPED).row(0, named=True)
-    found = {"document": {name: value for name, value in fields.items() if value is not None}}
-    return found | ({"sent": _sent(documents, options)} if options.do_index else {})
+    record = {"document": {name: value for name, value in fields.items() if value is not None}}
+    return record | ({"sent": _send_document(documents, options)} if options.do_index else {})
 
 
 def _index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFrame:
@@ -116,7 +116,7 @@ def _index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFr
     return to_frame(conform(pl.DataFrame([row], schema=wide), INDEX_PAGES))
 
 
-def _sent(documents: pl.DataFrame, options: Options) -> dict[str, int]:
+def _send_document(documents: pl.DataFrame, options: Options) -> dict[str, int]:
     """Sends a document; returns the numbers of the writers, by writer and reason."""
     routes, counts = chosen_writers(options), dict[str, int]()
     shares, nothing = share_documents(routes, documents), pl.Series([], dtype=pl.String)

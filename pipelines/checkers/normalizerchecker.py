@@ -48,7 +48,7 @@ def run(invocation: Invocation) -> int:
     scope = cast(Scope, options.url_scope)
     chain = rules.normalizer(scope)
     steps = [step for step in (*chain.steps, *chain.last) if step.name == options.normalizer]
-    shown = [_shown(step, rules) for step in steps or (*chain.steps, *chain.last)]
+    shown = [_display_name(step, rules) for step in steps or (*chain.steps, *chain.last)]
     print(f"normalizers: {', '.join(shown)}", file=sys.stderr)
     for url in urls_of(invocation.arguments["urls"]):
         normalized, trace = None, []
@@ -72,7 +72,7 @@ def run(invocation: Invocation) -> int:
     return DONE
 
 
-def _shown(step: Step, rules: UrlRules) -> str:
+def _display_name(step: Step, rules: UrlRules) -> str:
     """Returns the name of a normalizer, with the name of its rule file."""
     source = rules.sources.get(getattr(step, "file", ""))
     return f"{step.name} ({source})" if source else step.name

@@ -41,15 +41,15 @@ def check_obstacles(invocation: Invocation, seeds: Sequence[str]) -> None:
         return
     with configuration():
         guard = guard_of(options)
-    found = [_needs(seed, options, guard) for seed in seeds]
-    if not all(found):
+    needs_by_seed = [_needs(seed, options, guard) for seed in seeds]
+    if not all(needs_by_seed):
         return
-    reasons = list(dict.fromkeys(reason for needs in found for _, reason, _ in needs))
+    reasons = list(dict.fromkeys(reason for needs in needs_by_seed for _, reason, _ in needs))
     flags: dict[str, dict[str, Any]] = {}
-    for name, _, value in (need for needs in found for need in needs):
+    for name, _, value in (need for needs in needs_by_seed for need in needs):
         old = getattr(options, name)
         flags.setdefault(name, dict.fromkeys(map(str, old))).setdefault(value)
-    words = [f"--{name} {_joined(values)}" for name, values in flags.items()]
+    words = [f"--{name} {_join_values(values)}" for name, values in flags.items()]
     web = [seed for seed in seeds if not is_local(seed)]
     own = "allow_addresses" in flags or options.allow_addresses or options.connect_to
     missing = missing_agent(options) if web and not own else None
@@ -67,7 +67,7 @@ def check_obstacles(invocation: Invocation, seeds: Sequence[str]) -> None:
     )
 
 
-def _joined(values: Mapping[str, Any]) -> str:
+def _join_values(values: Mapping[str, Any]) -> str:
     return shlex.quote(",".join(values))
 
 
@@ -101,5 +101,5 @@ def _needs(seed: str, options: HttpOptions, guard: Guard) -> list[tuple[str, str
 
 def _passes(host: str, guard: Guard) -> bool:
     """Returns whether the guard lets an address, or localhost, pass."""
-    known = [host] if parse_ip(host) else ["127.0.0.1", "::1"]
-    return any(guard.allows(address) or is_public(address) for address in known)
+    addresses = [host] if parse_ip(host) else ["127.0.0.1", "::1"]
+    return any(guard.allows(address) or is_public(address) for address in addresses)

@@ -25,7 +25,7 @@ from ...web.rules.url_rules import UrlRules
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation
 from ..base.url_rules import rules_of
 from .checking import URLS, say, urls_of
-from .reasons import NOT_FETCHED, detail
+from .reasons import NOT_FETCHED, describe_reason
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
 # The same number as in Nutch's parsechecker if http.redirect.max is 0.
@@ -56,36 +56,36 @@ def run(invocation: Invocation) -> int:
     options: Options = invocation.options
     rules = rules_of(options)
     code = DONE
-    for given in urls_of(invocation.arguments["urls"]):
-        record = _check(given, options, rules)
+    for url in urls_of(invocation.arguments["urls"]):
+        record = _check(url, options, rules)
         code = code if "parse" in record else NOTHING_TO_DO
         say(record, _lines(record, options), invocation.format)
     return code
 
 
-def _check(given: str, options: Options, rules: UrlRules) -> dict[str, Any]:
+def _check(url: str, options: Options, rules: UrlRules) -> dict[str, Any]:
     """Returns ``url``, ``fetch`` if a server has answered, and ``parse`` or ``error``."""
-    record, page = requested(given, options, rules)
-    return record if page is None else record | _parsed(page, options)
+    record, page = request_page(url, options, rules)
+    return record if page is None else record | _parse_page(page, options)
 
 
-def requested(
-    given: str, options: Options, rules: UrlRules
+def request_page(
+    first_url: str, options: Options, rules: UrlRules
 ) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
     """Requests a URL, and follows redirects if that is wanted.
 
     Returns:
         (``url``, and ``fetch`` or ``error``; the answer, or None if there is none).
     """
-    url: str | None = given
+    url: str | None = first_url
     if options.all_normalizers:
-        url, _, reason = rules.admit(pl.Series([given]), "fetcher", filters=False).row(0)
+        url, _, reason = rules.admit(pl.Series([first_url]), "fetcher", filters=False).row(0)
         if url is None:
-            return {"url": given, "error": {"reason": reason, "message": None}}, None
-    record: dict[str, Any] = {"url": given, "redirects": []}
+            return {"url": first_url, "error": {"reason": reason, "message": None}}, None
+    record: dict[str, Any] = {"url": first_url, "redirects": []}
     hops = _HOPS if options.follow_redirects else 0
     while True:
-        kind, page = _fetched(str(url), options)
+        kind, page = _fetch_page(str(url), options)
         if kind != PAGES_OUTPUT:
             return record | {"error": {name: page[name] for name in ("reason", "message")}}, None
         target = page["redirect"]
@@ -99,23 +99,23 @@ def requested(
     return record, page
 
 
-def _fetched(url: str, options: Options) -> tuple[str, Mapping[str, Any]]:
+def _fetch_page(url: str, options: Options) -> tuple[str, Mapping[str, Any]]:
     wanted, dead = admit(pl.DataFrame({"url": [url]}), options.schemes)
     if len(dead):
         return "", dead.row(0, named=True)
     return next(fetch_pages(RowsFetching(wanted, options)))
 
 
-def _parsed(page: Mapping[str, Any], options: Options) -> dict[str, Any]:
+def _parse_page(page: Mapping[str, Any], options: Options) -> dict[str, Any]:
     parsed, counts, error = parse_answer(page, options)
     if error:
         return {"error": error}
     document, *parts = parsed.to_dicts()
-    shown = _shown(document)
+    shown = _document_record(document)
     drops = {name.partition("dropped/")[2]: number for name, number in counts.items()}
     shown["dropped"] = {reason: number for reason, number in drops.items() if reason}
     shown["status"] = status_text(*success_status(document["refresh"]).values())
-    return {"parse": shown | {"parts": [{"url": p["url"], **_shown(p)} for p in parts]}}
+    return {"parse": shown | {"parts": [{"url": p["url"], **_document_record(p)} for p in parts]}}
 
 
 def parse_answer(
@@ -136,9 +136,9 @@ def parse_answer(
     return parsed, counts, {}
 
 
-def _shown(document: Mapping[str, Any]) -> dict[str, Any]:
-    kept = ("title", "text", "language", "charset", "directives", "refresh", "canonical", "links")
-    return {name: document[name] for name in kept} | {
+def _document_record(document: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("title", "text", "language", "charset", "directives", "refresh", "canonical", "links")
+    return {name: document[name] for name in names} | {
         "metadata": dict(document["metadata"] or {}),
         "signature": document["signature"].hex(),
     }
@@ -179,5 +179,9 @@ def error_lines(record: Mapping[str, Any], options: Options) -> list[str]:
     if error.get("status"):
         lines.append(f"status: {error['status']}")
     message, reason = error["message"], error["reason"]
-    advice = detail(reason, NOT_FETCHED, record["url"], options) if reason in NOT_FETCHED else ""
+    advice = (
+        describe_reason(reason, NOT_FETCHED, record["url"], options)
+        if reason in NOT_FETCHED
+        else ""
+    )
     return [*lines, f"not parsed: {reason}{f' ({message})' if message else ''}{advice}"]

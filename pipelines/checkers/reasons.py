@@ -142,9 +142,9 @@ _CODE = re.compile(r"http_(\d)\d\d")
 _LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost")
 
 
-def explained(
+def explain_reasons(
     reasons: Mapping[str, int],
-    known: Mapping[str, Explanation],
+    explanations: Mapping[str, Explanation],
     examples: Mapping[str, str],
     options: Any,
 ) -> str:
@@ -152,16 +152,16 @@ def explained(
 
     Args:
         reasons: Number of URLs by reason.
-        known: Explanations by reason.
+        explanations: Explanations by reason.
         examples: A URL by reason.
         options: The options of the crawl.
 
-    >>> explained({"dns": 2}, NOT_FETCHED, {"dns": "http://nosuch.example/"}, None)
+    >>> explain_reasons({"dns": 2}, NOT_FETCHED, {"dns": "http://nosuch.example/"}, None)
     'dns 2 (http://nosuch.example/: no name server knows the host; check its name)'
     """
     most = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     shown = [
-        f"{reason} {number:,}{detail(reason, known, examples.get(reason, ''), options)}"
+        f"{reason} {number:,}{describe_reason(reason, explanations, examples.get(reason, ''), options)}"
         for reason, number in most[:_SHOWN]
     ]
     rest = [format_count(len(most) - _SHOWN, "more reasons")] if len(most) > _SHOWN else []
@@ -171,13 +171,15 @@ def explained(
 _SHOWN = 3
 
 
-def detail(reason: str, known: Mapping[str, Explanation], url: str, options: Any) -> str:
+def describe_reason(
+    reason: str, explanations: Mapping[str, Explanation], url: str, options: Any
+) -> str:
     """Returns the URL of an example, the meaning and the advice of a reason, in brackets.
 
-    >>> detail("http_502", NOT_FETCHED, "", None)
+    >>> describe_reason("http_502", NOT_FETCHED, "", None)
     ' (the server failed; the same URL is tried again in a day)'
     """
-    meaning, advice = known.get(reason) or _of_code(reason)
+    meaning, advice = explanations.get(reason) or _of_code(reason)
     parts = [f"{url}: {meaning}" if url and meaning else url or meaning]
     parts += [advice.format_map(_Fields(url, options))] if advice else []
     text = "; ".join(part for part in parts if part)
@@ -186,10 +188,10 @@ def detail(reason: str, known: Mapping[str, Explanation], url: str, options: Any
 
 def _of_code(reason: str) -> Explanation:
     """Returns the explanation of an HTTP status."""
-    found = _CODE.fullmatch(reason)
-    if found is None:
+    match = _CODE.fullmatch(reason)
+    if match is None:
         return "", ""
-    return ("the server failed", _SERVER) if found[1] == "5" else ("the server refuses it", "")
+    return ("the server failed", _SERVER) if match[1] == "5" else ("the server refuses it", "")
 
 
 class _Fields(dict[str, Any]):
@@ -224,11 +226,11 @@ def _time_option(options: Mapping[str, Any]) -> str:
     '--time_limit allows more than 60 s'
     """
     limits = {name: options.get(name, -1.0) for name in ("time_limit", "fetch_time_limit")}
-    known = {name: limit for name, limit in limits.items() if limit >= 0}
-    if not known:
+    set_limits = {name: limit for name, limit in limits.items() if limit >= 0}
+    if not set_limits:
         return ""
-    name = min(known, key=lambda name: known[name])
-    return f"--{name} allows more than {known[name]:g} s"
+    name = min(set_limits, key=lambda name: set_limits[name])
+    return f"--{name} allows more than {set_limits[name]:g} s"
 
 
 def address_block(host: str) -> str:

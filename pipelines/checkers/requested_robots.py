@@ -33,8 +33,8 @@ class RequestedRobots:
             require_agent(options)
             # Whatever schemes the command has, the request is one of HTTP.
             own = {f.name for f in dataclasses.fields(HttpOptions)} - _OF_FILES
-            given = {name: value for name, value in vars(options).items() if name in own}
-            self._http = HttpOptions(**given)
+            http_values = {name: value for name, value in vars(options).items() if name in own}
+            self._http = HttpOptions(**http_values)
         self._robots: RobotsOptions = options
         self._known: dict[str, RobotsRules] = {}
 

@@ -13,7 +13,7 @@ from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.wording import quote_value
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, misspelt, one_of, suggestion
-from .config import Known, from_environment, from_file
+from .config import DeclaredOptions, from_environment, from_file
 from .nutch_names import flag_hint
 from .option_names import listed_options
 from .other_names import answer_for
@@ -121,7 +121,7 @@ def _unknown_option(
     answer = "" if near else answer_for(command, flag, names)
     others = sorted(listed_options().get(name, frozenset()) - {command})
     if others and flag.startswith("--"):  # only typing errors and other crawlers are likelier
-        text = f"{quote_value(flag)} is an option of {_some(others)}, not of {command}"
+        text = f"{quote_value(flag)} is an option of {_list_names(others)}, not of {command}"
         return UsageError(
             f"{text}; {answer}" if answer else text + one_of(near or endings(flag, ours))
         )
@@ -129,7 +129,7 @@ def _unknown_option(
     return UsageError(f"{text}; {answer}" if answer else text + suggestion(flag, [*ours, *beams]))
 
 
-def _some(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join([*names[:3], "others"] if len(names) > 4 else names)
 
 
@@ -189,7 +189,11 @@ def _runner(argv: Sequence[str]) -> str:
 
 
 def read_invocation(
-    command: str, module: CommandModule, typed: Typed, environ: Mapping[str, str], known: Known
+    command: str,
+    module: CommandModule,
+    typed: Typed,
+    environ: Mapping[str, str],
+    declared: DeclaredOptions,
 ) -> tuple[Invocation, CommonOptions]:
     """Returns the invocation.
 
@@ -200,14 +204,14 @@ def read_invocation(
         UsageError: A value or name is wrong; the message is one line that quotes it.
     """
     typed_values = {
-        name: _parse(known.options[name], texts)
+        name: _parse(declared.options[name], texts)
         for name, texts in typed.values.items()
-        if name in known.options
+        if name in declared.options
     }
-    arguments = _arguments(module.ARGUMENTS, typed, known.options)
-    values = from_environment(environ, known)
+    arguments = _arguments(module.ARGUMENTS, typed, declared.options)
+    values = from_environment(environ, declared)
     config = typed_values.get("config") or environ.get("NUTBEAM_CONFIG")
-    values = from_file(config, command, known) | values | typed_values
+    values = from_file(config, command, declared) | values | typed_values
     try:
         common = CommonOptions(**_fields(CommonOptions, values))
         options = module.Options(**_fields(module.Options, values))
@@ -222,14 +226,14 @@ def read_invocation(
         format=common.format,
         table=arguments.get("table"),
         progress=common.progress,
-        given=frozenset(values),
-        typed={name: texts for name, texts in typed.values.items() if name in known.options},
+        given_names=frozenset(values),
+        typed={name: texts for name, texts in typed.values.items() if name in declared.options},
     )
     return invocation, common
 
 
 def _fields(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    return {known.name: values[known.name] for known in options_of(cls) if known.name in values}
+    return {option.name: values[option.name] for option in options_of(cls) if option.name in values}
 
 
 def _parse(option: Option, texts: Sequence[str]) -> Any:
@@ -249,7 +253,7 @@ def _arguments(
     values: dict[str, Any] = {}
     if rest and declared and declared[0] == TABLE and is_page(rest[0]):
         raise UsageError(
-            f"missing argument TABLE before {quote_value(rest[0])}: {_first(TABLE.help)}"
+            f"missing argument TABLE before {quote_value(rest[0])}: {_mid_sentence(TABLE.help)}"
         )
     for argument in declared:
         texts = typed.values.get(argument.name, [])
@@ -260,7 +264,9 @@ def _arguments(
         else:
             values[argument.name] = texts[-1] if texts else rest.pop(0) if rest else None
         if argument.nargs in (None, "+") and not values[argument.name]:
-            raise UsageError(f"missing argument {argument.name.upper()}: {_first(argument.help)}")
+            raise UsageError(
+                f"missing argument {argument.name.upper()}: {_mid_sentence(argument.help)}"
+            )
     if rest:
         url = is_page(rest[0]) and "url" in options
         hint = "; a URL is given as --url URL" if url else ""
@@ -268,10 +274,10 @@ def _arguments(
     return values
 
 
-def _first(text: str) -> str:
+def _mid_sentence(text: str) -> str:
     """Returns a help text for the middle of a sentence.
 
-    >>> _first("Address of the table."), _first("URLs, files.")
+    >>> _mid_sentence("Address of the table."), _mid_sentence("URLs, files.")
     ('address of the table', 'URLs, files')
     """
     text = text.rstrip(".")

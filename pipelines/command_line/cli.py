@@ -33,7 +33,7 @@ from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
 from .arguments import command_options, read_invocation, split
 from .commands import COMMANDS, overview
-from .config import Known
+from .config import DeclaredOptions
 from .nutch_names import command_hint
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     share_heaps()
     collect_seldom()
     with visible_streams():
-        return _guarded(command, words)
+        return _run_guarded(command, words)
 
 
-def _guarded(command: str, words: list[str]) -> int:
+def _run_guarded(command: str, words: list[str]) -> int:
     if _asks_for_json(words):  # usage errors, too, are for a log collector
         quiet(logging.WARNING)
         json_logs.install()
@@ -95,31 +95,31 @@ def _guarded(command: str, words: list[str]) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt as error:
-        return _interrupted(command, *map(str, error.args))
+        return _report_interrupt(command, *map(str, error.args))
     except Exception as error:  # noqa: BLE001 (the last resort: a defect is one line too)
         # Worker processes get the signal, too, and may fail first.
-        return _interrupted(command) if ENDING.signalled else _failed(command, error)
+        return _report_interrupt(command) if ENDING.signalled else _report_failure(command, error)
     finally:
         json_logs.uninstall()  # another command of this process may use text
 
 
 def _asks_for_json(words: Sequence[str]) -> bool:
     """Returns whether the command line or the environment asks for logs as JSON."""
-    found = os.environ.get("NUTBEAM_LOG_FORMAT", "")
+    log_format = os.environ.get("NUTBEAM_LOG_FORMAT", "")
     for word, following in itertools.pairwise([*words, ""]):
         flag, equals, value = word.partition("=")
         if flag.replace("-", "_") == "__log_format":
-            found = value if equals else following
-    return found == "json"
+            log_format = value if equals else following
+    return log_format == "json"
 
 
-def _interrupted(command: str, *words: str) -> int:
+def _report_interrupt(command: str, *words: str) -> int:
     """Prints that a command was interrupted, and how to continue."""
     job = command in COMMANDS and COMMANDS[command].beam and command not in _READERS
     return _print_line(command, "; ".join(["interrupted", *(words or [_GO_ON] * job)]), INTERRUPTED)
 
 
-def _failed(command: str, error: Exception) -> int:
+def _report_failure(command: str, error: Exception) -> int:
     """Prints why a command failed; returns its exit code."""
     if isinstance(error, UserError):
         _traceback()
@@ -174,8 +174,8 @@ def _run(command: str, words: list[str]) -> int:
         text = command_help if typed.help == "usual" else command_help_all
         print(text(command, COMMANDS[command], module), end="")
         return 0
-    known = Known(options, COMMANDS, option_names)
-    invocation, common = read_invocation(command, module, typed, os.environ, known)
+    declared = DeclaredOptions(options, COMMANDS, option_names)
+    invocation, common = read_invocation(command, module, typed, os.environ, declared)
     log_format = getattr(invocation.options, "log_format", "text")
     quiet(_log_level(common.log_level, log_format))
     if log_format == "json":

@@ -292,8 +292,10 @@ def overview(commands: Mapping[str, Command]) -> str:
     lines = ["usage: nutbeam COMMAND TABLE [arguments] [--option value] [Beam options]"]
     for title in GROUPS:
         lines += ["", f"{title}:"]
-        found = ((name, command) for name, command in commands.items() if command.group == title)
-        lines += [f"  {name:17} {command.help}" for name, command in found]
+        group_commands = (
+            (name, command) for name, command in commands.items() if command.group == title
+        )
+        lines += [f"  {name:17} {command.help}" for name, command in group_commands]
     lines += ["", "nutbeam help COMMAND has an example and the usual options of a command,"]
     lines += ["nutbeam COMMAND --help_all all of them."]
     return "\n".join([*lines, ""])

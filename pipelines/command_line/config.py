@@ -21,7 +21,7 @@ _NO_OPTIONS = ("NUTBEAM_CONFIG", "NUTBEAM_DEBUG")  # the first is --config
 
 
 @dataclasses.dataclass(frozen=True)
-class Known:
+class DeclaredOptions:
     """The names of options and commands.
 
     Attributes:
@@ -46,11 +46,11 @@ class Known:
         """
         listed, commands = listed_options(), set(commands)
         rest = [name for name in names if not commands & listed.get(name, frozenset())]
-        found = {name for command in commands if rest for name in self.names_of(command)}
-        return [name for name in rest if name not in found]
+        own_names = {name for command in commands if rest for name in self.names_of(command)}
+        return [name for name in rest if name not in own_names]
 
 
-def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]:
+def from_environment(environ: Mapping[str, str], declared: DeclaredOptions) -> dict[str, Any]:
     """Returns the values of ``NUTBEAM_<NAME>`` variables for this command.
 
     Other variables with this prefix are ignored, because Kubernetes sets some for a
@@ -64,19 +64,19 @@ def from_environment(environ: Mapping[str, str], known: Known) -> dict[str, Any]
         name = variable.removeprefix(PREFIX).lower()
         if not variable.startswith(PREFIX) or variable in _NO_OPTIONS:
             continue
-        if name in known.options:
+        if name in declared.options:
             with configuration():
                 check_utf8(variable, environ[variable])
-            values[name] = _read(known.options[name], environ[variable], variable)
+            values[name] = _read(declared.options[name], environ[variable], variable)
             continue
-        near = misspelt(name, known.options)
-        if near and known.unknown([name], known.commands):
+        near = misspelt(name, declared.options)
+        if near and declared.unknown([name], declared.commands):
             advice = f"did you mean {PREFIX}{near[0].upper()}?"
             raise UsageError(f"unknown environment variable {variable!r}; {advice}")
     return values
 
 
-def from_file(path: str | None, command: str, known: Known) -> dict[str, Any]:
+def from_file(path: str | None, command: str, declared: DeclaredOptions) -> dict[str, Any]:
     """Returns the values of a toml file for this command.
 
     Keys at the top or in ``[common]`` apply to every command. Keys in the section of a command
@@ -85,7 +85,7 @@ def from_file(path: str | None, command: str, known: Known) -> dict[str, Any]:
     Args:
         path: The file; None for ``nutbeam.toml``, if it exists.
         command: Name of the command.
-        known: The allowed keys and sections.
+        declared: The allowed keys and sections.
 
     Raises:
         UsageError: The file cannot be read, or has an unknown name or a wrong value.
@@ -96,12 +96,12 @@ def from_file(path: str | None, command: str, known: Known) -> dict[str, Any]:
     name = path or DEFAULT_FILE
     sections = _sections(_load(name))
     for section, keys in sections.items():
-        _check_keys(name, section, keys, known)
+        _check_keys(name, section, keys, declared)
     values = {}
     for section in (COMMON, command):
         for key, value in sections.get(section, {}).items():
-            if key in known.options:
-                values[key] = _read(known.options[key], value, _place(section, name))
+            if key in declared.options:
+                values[key] = _read(declared.options[key], value, _place(section, name))
     return values
 
 
@@ -131,16 +131,16 @@ def _sections(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _check_keys(name: str, section: str, keys: Iterable[str], known: Known) -> None:
-    if section != COMMON and section not in known.commands:
-        advice = suggestion(section, [COMMON, *known.commands])
+def _check_keys(name: str, section: str, keys: Iterable[str], declared: DeclaredOptions) -> None:
+    if section != COMMON and section not in declared.commands:
+        advice = suggestion(section, [COMMON, *declared.commands])
         raise UsageError(f"unknown section {section!r} in {name}{advice}")
     common = section == COMMON
-    missing = [key for key in keys if not (common and key in known.options)]
-    unknown = known.unknown(missing, known.commands if common else [section])
+    missing = [key for key in keys if not (common and key in declared.options)]
+    unknown = declared.unknown(missing, declared.commands if common else [section])
     for key in keys:
         if key in unknown or key == "config":
-            names = known.anywhere() if common else known.names_of(section)
+            names = declared.anywhere() if common else declared.names_of(section)
             near = suggestion(key, names)
             raise UsageError(f"unknown option {key!r} in {_place(section, name)}{near}")
 

@@ -102,7 +102,7 @@ def meant_option(flag: str) -> str | None:
     >>> meant_option("--DOWNLOAD_DELAY"), meant_option("-l"), meant_option("--pdf")
     ('server_delay', 'depth', None)
     """
-    return _BY_NAME.get(_folded(flag))
+    return _BY_NAME.get(_fold_flag(flag))
 
 
 def answer_for(command: str, flag: str, options: Collection[str]) -> str:
@@ -121,7 +121,7 @@ def answer_for(command: str, flag: str, options: Collection[str]) -> str:
     name = meant_option(flag)
     if name is None:
         crawls = command == "inject" or "server_delay" in options
-        return _ANSWERS.get(_folded(flag), "") if crawls else ""
+        return _ANSWERS.get(_fold_flag(flag), "") if crawls else ""
     note = f", {_NOTES[name]}" if name in _NOTES else ""
     if name in options:
         verb = "see" if note and name != "top_n" else "it is"
@@ -131,7 +131,7 @@ def answer_for(command: str, flag: str, options: Collection[str]) -> str:
     return f"it is --{name} of {owner}{note}" if owner and is_phase else ""
 
 
-def _folded(flag: str) -> str:
+def _fold_flag(flag: str) -> str:
     """Returns a name in one form; that of a short flag keeps its dash."""
     if not flag.startswith("--") and len(flag) <= 3:
         return flag

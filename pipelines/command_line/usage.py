@@ -22,7 +22,7 @@ def command_help(name: str, command: Command, module: CommandModule) -> str:
     parser = _parser(name, command, module)
     parser.description = f"{command.help}\n\nexample:\n{example(name, command)}"
     group = parser.add_argument_group("usual options")
-    for option in usual(command, module):
+    for option in usual_options(command, module):
         _add(group, option, _first_sentence(option), _short_metavar(option))
     also = " Beam's options are taken, too." if command.beam else ""
     parser.epilog = (
@@ -36,7 +36,7 @@ def command_help(name: str, command: Command, module: CommandModule) -> str:
 def command_help_all(name: str, command: Command, module: CommandModule) -> str:
     """Returns the whole help of a command: arguments, then all options group by group."""
     parser = _parser(name, command, module)
-    for title, declared in _in_order(usual(command, module), grouped(module)):
+    for title, declared in _in_order(usual_options(command, module), options_by_group(module)):
         group = parser.add_argument_group(f"options: {title}")
         for option in declared:
             _add(group, option, option_help(option), metavar(option))
@@ -45,14 +45,19 @@ def command_help_all(name: str, command: Command, module: CommandModule) -> str:
     return parser.format_help()
 
 
-def usual(command: Command, module: CommandModule) -> list[Option]:
+def usual_options(command: Command, module: CommandModule) -> list[Option]:
     """Returns the options that ``--help`` shows."""
     options = command_options(module)
     formats = getattr(module, "FORMATS", ("text", "json"))
     text = getattr(module, "FORMAT_HELP", "Format of the result.")
     options["format"] = dataclasses.replace(options["format"], choices=formats, help=text)
-    groups = grouped(module).items()
-    own = [option.name for title, some in groups if title not in _SHARED_GROUPS for option in some]
+    groups = options_by_group(module).items()
+    own = [
+        option.name
+        for title, group_options in groups
+        if title not in _SHARED_GROUPS
+        for option in group_options
+    ]
     return [options[name] for name in (*(command.options or own), "format")]
 
 
@@ -72,7 +77,7 @@ def example(name: str, command: Command) -> str:
     return " \\\n".join(lines)
 
 
-def grouped(module: CommandModule) -> dict[str, list[Option]]:
+def options_by_group(module: CommandModule) -> dict[str, list[Option]]:
     """Returns a command's options by group: its own groups first, the common options last."""
     groups: dict[str, list[Option]] = {}
     for option in options_of(module.Options):

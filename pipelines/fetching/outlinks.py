@@ -111,21 +111,21 @@ class Outlinks:
         if too_deep:
             self.counts["outlinks/too_deep"] += too_deep
         worth = {key: (score, at) for key, score, at in sum_links(shared).iter_rows()}
-        left: dict[str, int] = {}
-        for source, key, depth, why in self._judged(frame).iter_rows():
-            left.setdefault(source, most_at(depth, self._options))
+        places_left: dict[str, int] = {}
+        for source, key, depth, why in self._judge_links(frame).iter_rows():
+            places_left.setdefault(source, most_at(depth, self._options))
             if key in worth:
-                why = why or self._why_not(key, left[source])
+                why = why or self._why_not(key, places_left[source])
                 self.counts[f"outlinks/{why or 'followed'}"] += 1
                 if why is None:
-                    left[source] -= 1
+                    places_left[source] -= 1
                     if not self._requested.has(key):
                         score, distance = worth[key]
                         self._tasks.append(
                             self._requested.follow(key, score, distance, depth=depth)
                         )
 
-    def _judged(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def _judge_links(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Returns a row per link: source, key, depth, and the reason if it is not followed."""
         key = pl.col("outlinks").list.eval(pl.element().struct.field("key"))
         links = frame.select(pl.col("key").alias("source"), key.alias("key"), "depth")
@@ -139,10 +139,10 @@ class Outlinks:
         why = pl.when(external).then(pl.lit("external")).when(~ours).then(pl.lit("elsewhere"))
         return links.with_columns(why=why)
 
-    def _why_not(self, key: str, left: int) -> str | None:
-        if self._requested.met(key):
+    def _why_not(self, key: str, places_left: int) -> str | None:
+        if self._requested.was_met(key):
             return "repeated"
-        if left <= 0:
+        if places_left <= 0:
             return "exceeded"
         return None if self._requested.meet(key) else "repeated"
 

@@ -83,12 +83,12 @@ class Redirects:
         if key is None:
             return Hop()
         if key == task.key:
-            return Hop(key, self._repeated(task, url, new_cookie))
+            return Hop(key, self._repeat_task(task, url, new_cookie))
         most = self._options.redirect_max
         most = max(most, _MOST_WITH_COOKIES) if new_cookie else most
-        return Hop(key, self._followed(task, url, most) if most else None)
+        return Hop(key, self._follow_redirect(task, url, most) if most else None)
 
-    def _repeated(self, task: Task, url: str, new_cookie: bool) -> Task | None:
+    def _repeat_task(self, task: Task, url: str, new_cookie: bool) -> Task | None:
         """Returns the task for a page whose redirect leads to its own URL."""
         if scheme_of(url) not in self._options.schemes or not self._is_reachable(task, url):
             return None
@@ -109,7 +109,7 @@ class Redirects:
         names = pl.Series([host], dtype=pl.String)
         return task.address is None and not self._blocklist.blocks_hosts(names).item()
 
-    def _followed(self, task: Task, url: str, most: int) -> Task | None:
+    def _follow_redirect(self, task: Task, url: str, most: int) -> Task | None:
         """Returns the task for the target of a redirect, or None to leave it to a later round."""
         link = {"source": [task.key], "distance": [task.distance], "url": [url]}
         links = pl.DataFrame(link, schema_overrides={"url": pl.String})
@@ -126,7 +126,7 @@ class Redirects:
         return self._requested.follow(key.item(), 0.0, task.distance, task.hops + 1, task.depth)
 
     def _why_not(self, task: Task, key: str, most: int) -> str | None:
-        if self._requested.met(key) or self._requested.has(key):
+        if self._requested.was_met(key) or self._requested.has(key):
             return "repeated"
         if task.hops >= most:
             return "exceeded"

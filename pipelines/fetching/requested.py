@@ -33,7 +33,7 @@ class Requested:
             PROGRESS.expect_more(len(have.join(rows, on="key", how="anti")))
 
     @functools.cached_property
-    def _listed(self) -> frozenset[str]:
+    def _fetch_list_keys(self) -> frozenset[str]:
         return frozenset(self._keys)
 
     @functools.cached_property
@@ -44,14 +44,14 @@ class Requested:
     def meet(self, key: str) -> bool:
         """Marks a page as met; returns whether it is new and not in the fetch list."""
         with self._lock:
-            if key in self._listed or key in self._met:
+            if key in self._fetch_list_keys or key in self._met:
                 return False
             self._met.add(key)
             return True
 
-    def met(self, key: str) -> bool:
+    def was_met(self, key: str) -> bool:
         """Returns whether a page was met before, or is in the fetch list."""
-        return key in self._listed or key in self._met
+        return key in self._fetch_list_keys or key in self._met
 
     def has(self, key: str) -> bool:
         """Returns whether an earlier attempt has a page."""
@@ -82,8 +82,8 @@ def _waits(rows: pl.DataFrame) -> dict[str, tuple[float | None, str | None]]:
 
     If the pages of a host differ, the delay of the best page counts.
     """
-    known = rows.filter(pl.col("delay").is_not_null() | pl.col("address").is_not_null())
-    known = known.with_columns(host=host_keys(known.get_column("key")))
-    first = known.sort("score", "key", descending=[True, False]).group_by("host")
+    host_rows = rows.filter(pl.col("delay").is_not_null() | pl.col("address").is_not_null())
+    host_rows = host_rows.with_columns(host=host_keys(host_rows.get_column("key")))
+    first = host_rows.sort("score", "key", descending=[True, False]).group_by("host")
     waits = first.agg(pl.col("delay").drop_nulls().first(), pl.col("address").first())
     return {host: (delay, address) for host, delay, address in waits.iter_rows()}

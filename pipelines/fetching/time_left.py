@@ -23,6 +23,10 @@ def in_time_left(options: _Of, until: int | None) -> _Of:
     """
     if until is None:
         return options
-    left = max(0.0, (until - now_ms()) / 1000)
-    limit = left if options.fetch_time_limit < 0 else min(options.fetch_time_limit, left)
+    seconds_left = max(0.0, (until - now_ms()) / 1000)
+    limit = (
+        seconds_left
+        if options.fetch_time_limit < 0
+        else min(options.fetch_time_limit, seconds_left)
+    )
     return dataclasses.replace(options, fetch_time_limit=limit)

@@ -20,7 +20,7 @@ from ...web.base.visible import visible_lines
 from ..base.command import DONE, Invocation, configuration
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from ..views.reading_job import Reading, ReadItem, exported
+from ..views.reading_job import Reading, ReadItem, export_parts
 
 # Counts rows: returns ``key``, ``which`` and ``number``; see ``policy/figures/key_counts.py``.
 Counting = Callable[[pl.DataFrame], pl.DataFrame]
@@ -50,7 +50,7 @@ def counted_rows(
         items | "Count" >> beam.Map(_count, tuple(columns), counting, options.expr, now)
 
     none = pl.DataFrame(schema={KEY: pl.String, WHICH: pl.String, NUMBER: pl.Int64})
-    with exported(address, build, invocation.beam_args, options) as (_, parts):
+    with export_parts(address, build, invocation.beam_args, options) as (_, parts):
         return sum_key_counts(
             [none, *(pl.read_parquet(read_bytes(part, LARGEST_BYTES)) for part in parts)]
         )
@@ -62,13 +62,13 @@ def _count(
     assert item.tablet is not None
     reading, wanted = item.reading, wanted_rows(expr, now=now)
     needed = tuple(dict.fromkeys((*columns, *(wanted.needs if wanted else ()))))
-    found: list[pl.DataFrame] = []
+    sums: list[pl.DataFrame] = []
     with reading.reading():
         for rows in reading.table.read_in_frames("state", item.tablet, needed):
-            some = rows.filter(wanted.expr) if wanted else rows
-            found = [sum_key_counts([*found, counting(some)])]
+            chosen = rows.filter(wanted.expr) if wanted else rows
+            sums = [sum_key_counts([*sums, counting(chosen)])]
     with creating(reading.part_file(item.number, ".parquet")) as file:
-        for frame in found:
+        for frame in sums:
             frame.write_parquet(file)
 
 

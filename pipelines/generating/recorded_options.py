@@ -12,10 +12,10 @@ _Of = TypeVar("_Of", bound=GenerateOptions)
 _FIELDS = {f.name: f for kind in (TargetOptions, GenerateOptions) for f in dataclasses.fields(kind)}
 
 
-def recorded(options: GenerateOptions) -> dict[str, Any]:
+def choosing_record(options: GenerateOptions) -> dict[str, Any]:
     """Returns the options of choosing that are not the defaults, for JSON.
 
-    >>> recorded(GenerateOptions(min_score=0.5))
+    >>> choosing_record(GenerateOptions(min_score=0.5))
     {'min_score': 0.5}
     """
     return recorded_options(options, TargetOptions, GenerateOptions)
@@ -28,12 +28,14 @@ def as_recorded(options: _Of, record: Mapping[str, Any]) -> _Of:
     0.5
     """
     present = [name for name in _FIELDS if hasattr(options, name)]
-    found = {n: tuple(v) if isinstance(v, list) else v for n, v in record.items() if n in present}
+    recorded_values = {
+        n: tuple(v) if isinstance(v, list) else v for n, v in record.items() if n in present
+    }
     default = {name: _FIELDS[name].default for name in present}
     # A value of another type is a stranger's.
-    right = {n: v for n, v in found.items() if _is_like(v, default[n])}
-    given: dict[str, Any] = default | right
-    return dataclasses.replace(options, **given)
+    right = {n: v for n, v in recorded_values.items() if _is_like(v, default[n])}
+    values: dict[str, Any] = default | right
+    return dataclasses.replace(options, **values)
 
 
 def _is_like(value: Any, default: Any) -> bool:

@@ -91,12 +91,12 @@ class Weight:
 
 
 def tablets_of_state(operation: Operation) -> Iterator[Surveyed]:
-    known = tablets(operation.files("state"))
-    PROGRESS.start("generate", total=len(known), unit="tablets")
-    for at, tablet in enumerate(known):
-        before = known[at - 1].last if at else None
-        after = known[at + 1].first if at + 1 < len(known) else None
-        yield Surveyed(operation, tablet, before, after)
+    state_tablets = tablets(operation.files("state"))
+    PROGRESS.start("generate", total=len(state_tablets), unit="tablets")
+    for at, tablet in enumerate(state_tablets):
+        last_before = state_tablets[at - 1].last if at else None
+        first_after = state_tablets[at + 1].first if at + 1 < len(state_tablets) else None
+        yield Surveyed(operation, tablet, last_before, first_after)
 
 
 def survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
@@ -106,14 +106,14 @@ def survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
     if not surveyed.tablet.may_have(due_at(_clock(operation), options)):
         # The zone map suffices: the tablet is not read.
         return
-    left, max_counts = _candidates(surveyed, options)
-    rows, free, limited = with_own_limits(left.rows, max_counts)
+    remaining, max_counts = _candidates(surveyed, options)
+    rows, free, limited = with_own_limits(remaining.rows, max_counts)
     inside, apart = _divide(rows, surveyed, options)
     alone, several = _divide_limited(limited, surveyed)
     inside = pl.concat([part.select(inside.columns) for part in (inside, free, alone)])
     # Of groups in several tablets, ``limit_counts`` counts those that stay.
-    left.counts[f"{LEFT_OUT}max_count"] += len(left.rows) - len(inside)
-    yield beam.pvalue.TaggedOutput(COUNTED, Written(counts=+left.counts))
+    remaining.counts[f"{LEFT_OUT}max_count"] += len(remaining.rows) - len(inside)
+    yield beam.pvalue.TaggedOutput(COUNTED, Written(counts=+remaining.counts))
     leaders = _leaders(operation, options)
     leaders.add(surveyed.tablet.base.path, inside.get_column("rank"))
     inside = inside.filter(pl.col("rank") >= leaders.least)
@@ -125,7 +125,7 @@ def survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
         several.select("key", "rank", "group", "most") if len(several) else several
     )
     apart = pl.concat([apart, several.select(apart.columns)])
-    nulls = [name for name in RARE if name not in left.rows.columns]
+    nulls = [name for name in RARE if name not in remaining.rows.columns]
     best = (
         _best(part, options.top_n)
         .with_columns(pl.lit(None, STATE_TYPES[name]).alias(name) for name in nulls)
@@ -150,42 +150,44 @@ def _candidates(
     operation, tablet = surveyed.operation, surveyed.tablet
     scorings, now = scorings_of(options), operation.now
     settings = read_host_settings(operation)
-    left = Remaining(_due_rows(surveyed, options), Counter())
+    remaining = Remaining(_due_rows(surveyed, options), Counter())
     if not scorings.sorts_by_score:
-        left.rows = scorings.sort_value(left.rows)
-    left.drop(reasons_of(left.rows, options, scorings, now))
-    left.drop(~allowed_keys(left.keys, options.schemes), "scheme_not_allowed")
+        remaining.rows = scorings.sort_value(remaining.rows)
+    remaining.drop(reasons_of(remaining.rows, options, scorings, now))
+    remaining.drop(~allowed_keys(remaining.keys, options.schemes), "scheme_not_allowed")
     if blocklist := read_blocklist(operation):
-        left.drop(blocklist.blocks(left.keys), PURGED)
+        remaining.drop(blocklist.blocks(remaining.keys), PURGED)
     manifest = operation.manifest()
     claimed = claimed_keys(
         operation.table, manifest, manifest.open_batches(now), tablet.first, tablet.last
     )
     if len(claimed):
-        left.drop(left.keys.is_in(claimed.implode()), "in_batch")
+        remaining.drop(remaining.keys.is_in(claimed.implode()), "in_batch")
     if blocked := blocked_hosts(settings):
-        left.drop(host_keys(left.keys).is_in(blocked), "host_blocked")
+        remaining.drop(host_keys(remaining.keys).is_in(blocked), "host_blocked")
     boosted = any(own.boost is not None for own in settings.values())
     if (
         scorings.sorts_by_score and not boosted
     ):  # rows with worse scores cannot be chosen, whatever else they are
         least = _leaders(operation, options).least
-        left.rows = left.rows.filter(pl.col("score") >= score_of(least)) if least else left.rows
-    left.rows, bad = add_delays(left.rows)
-    left.counts.update(bad)
+        remaining.rows = (
+            remaining.rows.filter(pl.col("score") >= score_of(least)) if least else remaining.rows
+        )
+    remaining.rows, bad = add_delays(remaining.rows)
+    remaining.counts.update(bad)
     hosts = tuple(operation.files("hosts"))
-    resting = operation.table.resting_hosts("hosts", hosts, now, left.keys)
+    resting = operation.table.resting_hosts("hosts", hosts, now, remaining.keys)
     if len(resting):
-        left.drop(host_keys(left.keys).is_in(resting.implode()), "backoff")
+        remaining.drop(host_keys(remaining.keys).is_in(resting.implode()), "backoff")
     if options.filter or options.normalize:
-        judged = judged_today(left.rows, operation, options)
-        left.drop(refusals_today(left.rows, judged, options))
-        left.counts.update(by_rule(judged) if options.filter else {})
-    limits = limits_of_hosts(operation, options, left.keys, now)
-    left.rows, bad = with_limits(left.rows, limits)
-    left.counts.update(bad)
-    left.rows = add_ranks(left.rows, options)
-    return left, limits.max_counts
+        judged = judged_today(remaining.rows, operation, options)
+        remaining.drop(refusals_today(remaining.rows, judged, options))
+        remaining.counts.update(by_rule(judged) if options.filter else {})
+    limits = limits_of_hosts(operation, options, remaining.keys, now)
+    remaining.rows, bad = with_limits(remaining.rows, limits)
+    remaining.counts.update(bad)
+    remaining.rows = add_ranks(remaining.rows, options)
+    return remaining, limits.max_counts
 
 
 def _due_rows(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:

@@ -78,15 +78,15 @@ def write_graph(
         start: Start of the names.
     """
     paths = [f"{start}-{kind}.txt.gz" for kind in ("vertices", "edges", "ranks")]
-    with _packed(paths[0]) as file:
+    with _open_packed(paths[0]) as file:
         for number in range(graph.blocks):
             rows = graph.keys(number).select("id", "key")
             file.write(_tabs(rows if hosts is None else _with_hosts(rows, hosts)))
-    with _packed(paths[1]) as file:
+    with _open_packed(paths[1]) as file:
         for edges in sorted_edges(graph):
             file.write(_tabs(edges))
     table = ranks_table(ranks)
-    with _packed(paths[2]) as file:
+    with _open_packed(paths[2]) as file:
         header = RANKS_HEADER if hosts is None else f"{RANKS_HEADER}\t{HOSTS_HEADER}"
         file.write(f"{header}\n".encode())
         file.write(_tabs(table if hosts is None else _with_hosts(table, hosts)))
@@ -107,8 +107,8 @@ def sorted_edges(graph: StoredGraph) -> Iterator[pl.DataFrame]:
                 links += np.bincount(piece.sources, minlength=len(links))
                 bounds[-1].append((int(piece.sources[0]), int(piece.sources[-1])))
         for low, high in source_ranges(links):
-            found = pl.concat(_between(graph, number, bounds, (low, high)))
-            yield found.with_columns(pl.col("source") + file.order).sort("source", "target")
+            edges = pl.concat(_between(graph, number, bounds, (low, high)))
+            yield edges.with_columns(pl.col("source") + file.order).sort("source", "target")
 
 
 def _between(
@@ -125,9 +125,9 @@ def _between(
     for target, file in enumerate(graph.nodes):
         there = [last >= wanted[0] and first < wanted[1] for first, last in bounds[target]]
         for piece in graph.pieces(source, target, there):
-            some = slice(*np.searchsorted(piece.sources, wanted))
-            yield pl.DataFrame({"source": piece.sources[some].astype(np.int64),
-                                "target": piece.targets[some].astype(np.int64) + file.order})  # fmt: skip
+            in_range = slice(*np.searchsorted(piece.sources, wanted))
+            yield pl.DataFrame({"source": piece.sources[in_range].astype(np.int64),
+                                "target": piece.targets[in_range].astype(np.int64) + file.order})  # fmt: skip
 
 
 def _hosts(reading: Reading) -> pl.DataFrame:
@@ -152,12 +152,12 @@ def _ranks(reading: Reading, level: str) -> pl.DataFrame:
 
 
 def _with_hosts(rows: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFrame:
-    found = rows.join(hosts, on="key", how="left", maintain_order="left")
-    return found.with_columns(pl.col("n_hosts").fill_null(1))
+    node_rows = rows.join(hosts, on="key", how="left", maintain_order="left")
+    return node_rows.with_columns(pl.col("n_hosts").fill_null(1))
 
 
 @contextmanager
-def _packed(path: str) -> Iterator[IO[bytes]]:
+def _open_packed(path: str) -> Iterator[IO[bytes]]:
     # Without name and time, so that the same graph makes the same file.
     with Path(path).open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
         yield packed  # type: ignore[misc]

@@ -125,13 +125,15 @@ def run(invocation: Invocation) -> int:
     rounds, pipelines = _Rounds(shown=invocation.format != "json"), _Pipelines(named)
     with rounds.of_this_process():
         own = dataclasses.replace(invocation, options=named)
-        code = run_job(own, pipelines.last, "linkrank", before=pipelines.before)
+        code = run_job(
+            own, pipelines.build_last, "linkrank", earlier_builds=pipelines.earlier_builds
+        )
     table = open_table(str(invocation.table))
     path = _changes_file(table, f"{named.operation}.linkrank", options.level)
     changes = _changes_in(read_if_there(path) or b"[]")
     rounds.show(changes)
     remove_file(path)
-    if code == 0 and (warning := _unfinished(options, changes)):
+    if code == 0 and (warning := _unfinished_line(options, changes)):
         RANK_LOG.warning("%s", warning)
     return code
 
@@ -165,26 +167,28 @@ class _Pipelines:
     """The pipelines of a ranking: one, or several one after the other if it has many rounds."""
 
     def __init__(self, options: Options) -> None:
-        self._whole = _iterations(options, left=0)  # it need not fit into one pipeline
+        self._whole = _iterations(options, steps_left=0)  # it need not fit into one pipeline
         self._left: int | None = None
 
-    def before(self, ticket: Ticket) -> Iterator[Build]:
+    def earlier_builds(self, ticket: Ticket) -> Iterator[Build]:
         """Yields the builds of all pipelines but the last, until the ranking has converged."""
-        steps = left = self._whole.ranking.steps(self._whole.rounds)
-        while left > MOST_STEPS:
-            yield self._some
+        steps = steps_left = self._whole.ranking.steps(self._whole.rounds)
+        while steps_left > MOST_STEPS:
+            yield self._build_some
             operation = pinned_operation(ticket.address, f"{ticket.operation}.linkrank")
             if operation is None or committed(operation) or operation.idle:
-                left = 0
+                steps_left = 0
             else:
-                left = self._whole.steps_left(operation)
-        self._left = left if left < steps else None
+                steps_left = self._whole.steps_left(operation)
+        self._left = steps_left if steps_left < steps else None
 
-    def last(self, tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
+    def build_last(
+        self, tickets: beam.PCollection[Ticket], options: Options
+    ) -> beam.PCollection[Ticket]:
         """Builds the last one."""
         return build(tickets, options, self._left)
 
-    def _some(self, tickets: beam.PCollection[Ticket], _: Options) -> beam.PCollection[Any]:
+    def _build_some(self, tickets: beam.PCollection[Ticket], _: Options) -> beam.PCollection[Any]:
         return tickets | "Begin" >> _begin() | RankSome(self._whole)
 
 
@@ -192,8 +196,8 @@ def _begin() -> Begin:
     return Begin("linkrank", allows=("compact",))
 
 
-def _iterations(options: Options, left: int | None = None) -> RankRounds:
-    return RankRounds(ranking_of(options), options.level, *rounds_of(options), left)
+def _iterations(options: Options, steps_left: int | None = None) -> RankRounds:
+    return RankRounds(ranking_of(options), options.level, *rounds_of(options), steps_left)
 
 
 def rounds_of(options: Options) -> tuple[int, float]:
@@ -202,7 +206,7 @@ def rounds_of(options: Options) -> tuple[int, float]:
     return options.rank_rounds or _ROUNDS[options.ranking], tolerance
 
 
-def _unfinished(options: Options, changes: Sequence[float]) -> str:
+def _unfinished_line(options: Options, changes: Sequence[float]) -> str:
     """Returns a line that says that a ranking needs more rounds; empty if it needs none."""
     rounds, tolerance = rounds_of(options)
     ends = options.ranking == "harmonic" or tolerance > 0
@@ -225,7 +229,7 @@ class _Rounds(logging.Handler):
     @contextlib.contextmanager
     def of_this_process(self) -> Iterator[None]:
         """Prints rounds as they end."""
-        log, before = RANK_LOG, (RANK_LOG.level, RANK_LOG.propagate)
+        log, log_state = RANK_LOG, (RANK_LOG.level, RANK_LOG.propagate)
         if not log.isEnabledFor(logging.INFO):  # then nobody else wants to see them
             log.setLevel(logging.INFO)
             log.propagate = False
@@ -234,8 +238,8 @@ class _Rounds(logging.Handler):
             yield
         finally:
             log.removeHandler(self)
-            log.setLevel(before[0])
-            log.propagate = before[1]
+            log.setLevel(log_state[0])
+            log.propagate = log_state[1]
 
     def emit(self, record: logging.LogRecord) -> None:
         self.show(getattr(record, "changes", ()))
@@ -248,18 +252,18 @@ class _Rounds(logging.Handler):
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: Options, left: int | None = None
+    tickets: beam.PCollection[Ticket], options: Options, steps_left: int | None = None
 ) -> beam.PCollection[Ticket]:
     """Ranks the nodes of a graph; returns the ticket for a next job.
 
     Args:
         tickets: One ticket.
         options: The options.
-        left: Most rounds to make if others are made, see ``RankRounds``.
+        steps_left: Most rounds to make if others are made, see ``RankRounds``.
     """
     operations = tickets | "Begin" >> _begin()
     level = options.level
-    ranked = operations | _iterations(options, left)
+    ranked = operations | _iterations(options, steps_left)
     write = functools.partial(_write, level=level)
     written = ranked | "Write" >> beam.Map(write).with_output_types(Written)
     ended = (operations, written) | Commit(
@@ -286,13 +290,15 @@ def _write(block: RankedBlock, level: str) -> Written:
     if len(rows) < len(ranks):  # a purge has removed nodes
         ranks = ranks[rows.get_column("id") - first]
     rows = pl.concat([rows.select("key"), ranks], how="horizontal")
-    before = [file for file in operation.files(component) if file.order == first]
-    if before:
-        known = collect(scan([operation.table / before[0].path], schema)).drop(list(block.ranks))
-        if known["key"].equals(rows["key"]):
-            rows = pl.concat([rows, known.drop("key")], how="horizontal")
+    previous_files = [file for file in operation.files(component) if file.order == first]
+    if previous_files:
+        previous_ranks = collect(scan([operation.table / previous_files[0].path], schema)).drop(
+            list(block.ranks)
+        )
+        if previous_ranks["key"].equals(rows["key"]):
+            rows = pl.concat([rows, previous_ranks.drop("key")], how="horizontal")
         else:
-            rows = rows.join(known, on="key", how="left", maintain_order="left")
+            rows = rows.join(previous_ranks, on="key", how="left", maintain_order="left")
     due = {RANKS: block.of} if block.number == 0 else {}
     counts = {"nodes": len(rows)}
     if block.number == 0:
@@ -300,7 +306,7 @@ def _write(block: RankedBlock, level: str) -> Written:
         overwrite_bytes(_changes_file(operation.table, operation.id, level),
                         json.dumps(block.changes).encode())  # fmt: skip
     file = write_ranks(operation.table, level, first, rows)
-    replaced = tuple(some.path for some in before)
+    replaced = tuple(previous.path for previous in previous_files)
     return Written(component, (file,), replaced, counts, due=due, done={RANKS: 1})
 
 

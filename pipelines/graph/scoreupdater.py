@@ -94,12 +94,12 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
 
 def _tablets(operation: Operation, rank: str) -> Iterator[ScoredTablet]:
     ranks = ranked_files(operation, "page", rank)
-    known = tablets(operation.files("state"))
-    PROGRESS.start("scoreupdater", total=len(known), unit="tablets")
-    for tablet in known:
+    state_tablets = tablets(operation.files("state"))
+    PROGRESS.start("scoreupdater", total=len(state_tablets), unit="tablets")
+    for tablet in state_tablets:
         low, high = tablet.first or "", tablet.last or "\x7f"
-        some = (f for f in ranks if (f.first or "") <= high and (f.last or "") >= low)
-        yield ScoredTablet(operation, tablet, tuple(file.path for file in some))
+        rank_files = (f for f in ranks if (f.first or "") <= high and (f.last or "") >= low)
+        yield ScoredTablet(operation, tablet, tuple(file.path for file in rank_files))
 
 
 def _changes(item: ScoredTablet, options: Options) -> Iterator[tuple[str, Chunk]]:

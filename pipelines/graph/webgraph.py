@@ -115,17 +115,17 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     """Makes the graph; returns the ticket for a next job."""
     operations = tickets | "Begin" >> Begin("webgraph", allows=("compact",))
     divide = _Divide(options.links_from)
-    found = operations | "Tablets" >> ForEach(
+    tablet_links = operations | "Tablets" >> ForEach(
         divide, _links, outputs=(_ROWS, _REPORTS), step="Tablets", reports=_REPORTS
     )
-    rows = found[_ROWS]
+    rows = tablet_links[_ROWS]
     rows.element_type = beam.typehints.Tuple[str, Chunk]
     operation = beam.pvalue.AsSingleton(operations)
     of_documents = rows | "Outlinks" >> ForEachDocument(_outlinks, (operation,), Chunk)
-    links = (found["main"], of_documents) | "Links" >> beam.Flatten()
+    links = (tablet_links["main"], of_documents) | "Links" >> beam.Flatten()
     level = options.level
     written = (operations, links) | WriteBlocks(LinkLimits.of(options), level, options.block_nodes)
-    committed = (operations, written, found[_REPORTS]) | Commit(
+    committed = (operations, written, tablet_links[_REPORTS]) | Commit(
         reads=(f"{level}_nodes", f"{level}_edges", f"{level}_ranks"),
         whole=("Tablets", LIMIT, BLOCKS),
     )
@@ -142,11 +142,11 @@ class _Divide:
     def __call__(self, operation: Operation) -> Iterator[LinkSource]:
         component = {"documents": "state", "links": "links"}.get(self.links_from)
         if component is None:
-            known = operation.manifest().components.get("links")
-            component = "links" if known is not None and known.rows else "state"
-        found = tablets(operation.files(component))
-        PROGRESS.start("webgraph", total=len(found), unit="tablets")
-        for tablet in found:
+            links_component = operation.manifest().components.get("links")
+            component = "links" if links_component is not None and links_component.rows else "state"
+        source_tablets = tablets(operation.files(component))
+        PROGRESS.start("webgraph", total=len(source_tablets), unit="tablets")
+        for tablet in source_tablets:
             yield LinkSource(operation, component, tablet)
 
 
@@ -156,7 +156,10 @@ def _links(item: LinkSource) -> Iterator[Any]:
     if item.component == "links":
         counting = KINDS["links"].counting & ~says_nofollow(pl.col("rel"))
         rows = table.read(
-            "links", [item.tablet], ("target", "source", "rel"), lambda some: some.filter(counting)
+            "links",
+            [item.tablet],
+            ("target", "source", "rel"),
+            lambda links: links.filter(counting),
         )
         yield from to_chunks(rows.drop("rel"), LINKS_IN)
         return
@@ -174,8 +177,10 @@ def _outlinks(document: str, rows: pl.DataFrame, operation: Operation) -> Iterat
         return
     keys = rows.get_column("key")
     with operation.reading():
-        found = scan([operation.table / file.path], DOCUMENTS).select("key", "part_of", "outlinks")
-        pages = collect(found.filter(pl.col("key").is_in(keys.implode())))
+        documents = scan([operation.table / file.path], DOCUMENTS).select(
+            "key", "part_of", "outlinks"
+        )
+        pages = collect(documents.filter(pl.col("key").is_in(keys.implode())))
     for part in unique_documents(pages).iter_slices(1024):
         yield from to_chunks(outlinks_of(part), LINKS_IN)
 

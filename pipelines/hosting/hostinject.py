@@ -79,7 +79,7 @@ def build(
     """Replaces the settings of hosts; returns the ticket for a next job."""
     operations = tickets | "Begin" >> Begin("hostinject")
     changes = operations | "Settings" >> ForEach(
-        _once, _changes, (values,), tuple[str, Chunk],
+        _whole_table, _changes, (values,), tuple[str, Chunk],
         outputs=(_WRITTEN,), step="Settings", reports=_WRITTEN,
     )  # fmt: skip
     target = Target(HOST_SETTINGS, _resolver)
@@ -89,7 +89,7 @@ def build(
     )
 
 
-def _once(operation: Operation) -> Iterator[Operation]:
+def _whole_table(operation: Operation) -> Iterator[Operation]:
     yield operation
 
 
@@ -105,9 +105,11 @@ def _resolver(_: Operation) -> Resolver:
 
 def set_settings(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns rows of the host table with the settings of some replaced; adds missing hosts."""
-    known = rows.drop("settings").join(changes, on="key", how="full", coalesce=True)
-    others = ~known.get_column("key").is_in(changes.get_column("key").implode())
-    kept = rows.filter(rows.get_column("key").is_in(known.filter(others)["key"].implode()))
-    new = known.filter(~others).select(HOSTS.names).cast(empty(HOSTS).schema)
+    host_rows = rows.drop("settings").join(changes, on="key", how="full", coalesce=True)
+    others = ~host_rows.get_column("key").is_in(changes.get_column("key").implode())
+    unchanged_rows = rows.filter(
+        rows.get_column("key").is_in(host_rows.filter(others)["key"].implode())
+    )
+    new = host_rows.filter(~others).select(HOSTS.names).cast(empty(HOSTS).schema)
     new = new.with_columns(pl.col("seed").fill_null(False), pl.col("requests").fill_null(0))
-    return pl.concat([kept, new]).sort("key"), {}
+    return pl.concat([unchanged_rows, new]).sort("key"), {}

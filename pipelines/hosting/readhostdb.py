@@ -80,15 +80,15 @@ def percents(words: tuple[str, ...]) -> list[float]:
     Raises:
         ValueError: One is no number from 0 to 100.
     """
-    found = []
+    numbers = []
     for word in words:
         try:
-            found.append(float(word))
+            numbers.append(float(word))
         except ValueError:
-            found.append(-1.0)
-        if not 0.0 <= found[-1] <= 100.0:
+            numbers.append(-1.0)
+        if not 0.0 <= numbers[-1] <= 100.0:
             raise ValueError(f"percentiles must be numbers from 0 to 100, got {word!r}")
-    return found
+    return numbers
 
 
 def run(invocation: Invocation) -> int:
@@ -130,15 +130,15 @@ def _dump(reading: Reading, wanted: Expression | None, options: Options, *, as_j
     header = not (options.hostnames or options.homepages or as_json)
     if header:
         print("\t".join(DUMP_HEADER))
-    found = False
+    any_line = False
     for frame in host_frames(reading):
         rows = host_values(frame.filter(is_shown()), wanted.needs if wanted else ())
         if wanted is not None:
             rows = rows.filter(wanted.expr)
         for line in _lines(rows, options, as_json=as_json):
-            found = True
+            any_line = True
             print(line)
-    return DONE if found else NOTHING_TO_DO
+    return DONE if any_line else NOTHING_TO_DO
 
 
 def _lines(rows: pl.DataFrame, options: Options, *, as_json: bool) -> Iterator[str]:
@@ -160,8 +160,8 @@ def _records(rows: pl.DataFrame, options: Options) -> Iterator[dict[str, Any]]:
     homes = from_keys(values.get_column("homepage"))
     for row, home in zip(values.iter_rows(named=True), homes, strict=True):
         record = {"host": row["host"], **record_of(row, _SHOWN)}
-        made = host_record(row, percentiles)
-        yield {**record, **made, "homepage": home, "settings": _settings(row["settings"])}
+        statistics = host_record(row, percentiles)
+        yield {**record, **statistics, "homepage": home, "settings": _settings(row["settings"])}
 
 
 def _settings(value: Any) -> dict[str, str]:

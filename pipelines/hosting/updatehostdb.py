@@ -78,12 +78,12 @@ class CountedTablet:
 def run(invocation: Invocation) -> int:
     """Runs the job; again if another job has committed meanwhile, without the look-ups it made."""
     build_run = functools.partial(build, run=new_id())
-    for left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(_TRIES)):
         try:
             return run_job(invocation, build_run, "updatehostdb")
         except ConflictError as error:
             # The same operation would read the same snapshot again.
-            if not left or invocation.options.operation:
+            if not tries_left or invocation.options.operation:
                 raise
             _LOG.warning("%s; counts again", error)
     raise AssertionError
@@ -113,13 +113,13 @@ def build(
 
 
 def _tablets(operation: Operation) -> Iterator[CountedTablet]:
-    found = [
+    counted_tablets = [
         CountedTablet(operation, component, tablet)
         for component in ("state", "hosts")
         for tablet in tablets(operation.files(component))
     ]
-    PROGRESS.start("updatehostdb", total=len(found), unit="tablets")
-    yield from found
+    PROGRESS.start("updatehostdb", total=len(counted_tablets), unit="tablets")
+    yield from counted_tablets
 
 
 def _count(item: CountedTablet) -> Iterator[tuple[str, Chunk]]:
@@ -151,11 +151,11 @@ class _Recount:
             # Rows of other keys are not looked up: another range may have them.
             own = counted.filter(pl.col("key").is_in(changes.get_column("key").implode()))
             chosen = to_check(own, operation.now, options)
-            made = _looked_up(run) if run else {}
-            new = chosen.filter(~chosen.is_in(pl.Series(list(made), dtype=pl.String).implode()))
-            made |= look_up(new, options)
-            found = {host: made[host] for host in chosen if host in made}
-            checked, counts = checked_hosts(counted, found, operation.now, options)
+            lookups = _looked_up(run) if run else {}
+            new = chosen.filter(~chosen.is_in(pl.Series(list(lookups), dtype=pl.String).implode()))
+            lookups |= look_up(new, options)
+            chosen_lookups = {host: lookups[host] for host in chosen if host in lookups}
+            checked, counts = checked_hosts(counted, chosen_lookups, operation.now, options)
             hosts = own.select(has_urls().sum()).item()
             counts |= {"counted_hosts": hosts, COUNT: wrong}
             return Resolved(checked, counts={name: n for name, n in counts.items() if n})
@@ -183,5 +183,5 @@ def look_up(hosts: pl.Series, options: CheckOptions) -> dict[str, str]:
         guard, options.resolvers_threads, options.lookup_timeout, options.lookup_limit
     )
     with _LOOKING_UP:
-        found = lookups.look_up(direct)
-    return {host_key(name): result for name, result in found.items()}
+        outcomes = lookups.look_up(direct)
+    return {host_key(name): result for name, result in outcomes.items()}

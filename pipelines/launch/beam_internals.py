@@ -100,31 +100,31 @@ _View = TypeVar("_View", bound=PipelineOptions)
 
 
 @functools.cache
-def tried(version: str) -> bool:
+def is_tried(version: str) -> bool:
     """Returns whether the changes were tested with a version of Beam; warns once if not.
 
-    >>> tried("2.77.0")
+    >>> is_tried("2.77.0")
     True
     """
-    known = ".".join(version.split(".")[:2]) in TRIED
-    if not known:
+    was_tried = ".".join(version.split(".")[:2]) in TRIED
+    if not was_tried:
         _LOG.warning(
             "Beam %s was not tried, only %s to %s: short jobs take longer, and runners print more",
             version, TRIED[0], TRIED[-1],
         )  # fmt: skip
-    return known
+    return was_tried
 
 
 def _may_change() -> bool:
-    return tried(beam.version.__version__)
+    return is_tried(beam.version.__version__)
 
 
 def in_process_runner() -> PipelineRunner | str:
     """Returns the in-process runner: nutbeam's, or for a version not in ``TRIED`` Beam's, by name."""
     if _may_change():
         return InProcessRunner()
-    known = getattr(StandardOptions, "KNOWN_RUNNER_NAMES", ())
-    return "FnApiRunner" if "FnApiRunner" in known else "DirectRunner"
+    runner_names = getattr(StandardOptions, "KNOWN_RUNNER_NAMES", ())
+    return "FnApiRunner" if "FnApiRunner" in runner_names else "DirectRunner"
 
 
 def beam_options(flags: Sequence[str]) -> PipelineOptions:
@@ -221,13 +221,13 @@ def _changed_stages() -> Iterator[None]:
         (GlobalCachingStateHandler, "_get_cache_token", lambda *_: None),
         (cloudpickle_pickler, "bz2", _QuickBz2),
     )
-    before = [(owner, name, vars(owner)[name]) for owner, name, _ in changed]
+    originals = [(owner, name, vars(owner)[name]) for owner, name, _ in changed]
     for owner, name, value in changed:
         setattr(owner, name, value)
     try:
         yield
     finally:
-        for owner, name, value in before:
+        for owner, name, value in originals:
             setattr(owner, name, value)
 
 
@@ -245,11 +245,11 @@ def _arguments(read: Callable[[Any], Any], function: Any) -> tuple[list[str], li
     if code is None or hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
         return read(function)
     # Functions of one code can have different defaults.
-    key, given = (code, inspect.ismethod(function)), function.__defaults__
-    known = _known_arguments.get(key)
-    if known is None or known[0] is not given:
-        known = _known_arguments[key] = (given, *read(function))
-    return list(known[1]), list(known[2])
+    key, defaults = (code, inspect.ismethod(function)), function.__defaults__
+    arguments = _known_arguments.get(key)
+    if arguments is None or arguments[0] is not defaults:
+        arguments = _known_arguments[key] = (defaults, *read(function))
+    return list(arguments[1]), list(arguments[2])
 
 
 _read_before: dict[bytes, tuple[Any, ...]] = {}
@@ -269,12 +269,12 @@ class _StagePickler(threading.local):
         from apache_beam.internal import pickler
 
         if packed not in _read_before:
-            found = pickler.loads(packed)
-            if not isinstance(found, tuple):  # not of a DoFn
-                return found
+            unpickled = pickler.loads(packed)
+            if not isinstance(unpickled, tuple):  # not of a DoFn
+                return unpickled
             if len(_read_before) >= _MOST:
                 _read_before.clear()
-            _read_before[packed] = found
+            _read_before[packed] = unpickled
         self._read = packed, _read_before[packed]
         return self._read[1]
 
@@ -325,10 +325,10 @@ _IN_THIS_THREAD = SimpleNamespace(futures=_FUTURES)
 
 def _counters(processor: Any) -> list[Any]:
     """Returns what a stage reports at its end: the counters of its DoFns."""
-    found: dict[Any, Any] = {}
+    counters: dict[Any, Any] = {}
     for name, step in processor.ops.items():
-        found.update(step.user_monitoring_infos(name))
-    return list(found.values())
+        counters.update(step.user_monitoring_infos(name))
+    return list(counters.values())
 
 
 class _QuickBz2:
@@ -414,8 +414,8 @@ def keep_paths_safe(options: PipelineOptions) -> None:
 
     portable = options.view_as(PortableOptions)
     if portable.environment_type == "PROCESS":
-        given = portable.lookup_environment_option("process_variables")
+        own_variables = portable.lookup_environment_option("process_variables")
         added = [f"{name}={value}" for name, value in SAFE.items()]
-        variables = ",".join([given, *added] if given else added)
+        variables = ",".join([own_variables, *added] if own_variables else added)
         others = portable.environment_options or []
         portable.environment_options = [f"process_variables={variables}", *others]

@@ -74,8 +74,8 @@ def look_again(work: Callable[[], int], address: str) -> int:
 
 def _others_since(address: str, launched: str, seen: int) -> bool:
     """Returns whether other launches have made snapshots after snapshot ``seen``."""
-    made = open_table(address).latest_snapshot() - seen
-    return made > len(made_by(address, launched, seen))
+    number = open_table(address).latest_snapshot() - seen
+    return number > len(made_by(address, launched, seen))
 
 
 def made_by(address: str, launched: str, seen: int) -> list[Manifest]:
@@ -86,8 +86,8 @@ def made_by(address: str, launched: str, seen: int) -> list[Manifest]:
 def made_beside(address: str, launched: str) -> list[Manifest]:
     """Returns the manifests of the snapshots that others have made since a crawl was launched."""
     pinned = pinned_operation(address, f"{launched}.crawl")
-    made = _made_since(address, pinned.snapshot) if pinned else []
-    return [m for m in made if not m.operation.startswith(f"{launched}.")]
+    manifests = _made_since(address, pinned.snapshot) if pinned else []
+    return [m for m in manifests if not m.operation.startswith(f"{launched}.")]
 
 
 def _made_since(address: str, seen: int) -> list[Manifest]:

@@ -47,17 +47,17 @@ def package_file(path: str) -> Distribution:
     """
     try:
         with zipfile.ZipFile(path):
-            found = list(distributions(path=[path])) if path.endswith(".whl") else []
+            in_wheel = list(distributions(path=[path])) if path.endswith(".whl") else []
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"cannot read the package {path!r}: {reason}") from error
     except zipfile.BadZipFile as error:
         raise UsageError(f"{path!r} is no wheel: {error}") from error
-    if not found:
+    if not in_wheel:
         raise UsageError(
             f"{path!r} is no wheel: its name does not end in .whl, or its metadata is missing"
         )
-    return found[0]
+    return in_wheel[0]
 
 
 def installed_distribution(package: str) -> Distribution:
@@ -66,13 +66,13 @@ def installed_distribution(package: str) -> Distribution:
     Raises:
         UsageError: No distribution of that name is installed.
     """
-    found = list(distributions(name=package)) if re.fullmatch(r"[\w.-]+", package) else []
-    if not found:
+    installed = list(distributions(name=package)) if re.fullmatch(r"[\w.-]+", package) else []
+    if not installed:
         raise UsageError(
             f"package {package!r} is not installed here: install it, or give the file of its wheel"
         )
     # A source folder on sys.path has metadata, too, but no list of files.
-    return min(found, key=lambda distribution: distribution.read_text("RECORD") is None)
+    return min(installed, key=lambda distribution: distribution.read_text("RECORD") is None)
 
 
 def wheel_of(package: str, folder: Path) -> Path:
@@ -98,13 +98,13 @@ def wheel_of(package: str, folder: Path) -> Path:
     head = ["Wheel-Version: 1.0", "Generator: nutbeam", f"Root-Is-Purelib: {pure}"]
     lines = [*head, *(f"Tag: {tag}" for tag in tags), ""]
     contents[f"{info}/WHEEL"] = "\n".join(lines).encode()
-    path = folder / f"{stem}-{_joined(tags)}.whl"
+    path = folder / f"{stem}-{_join_tags(tags)}.whl"
     _write(path, contents, f"{info}/RECORD")
     return path
 
 
 @functools.cache
-def delivered(packages: tuple[str, ...]) -> tuple[Path, ...]:
+def make_wheels(packages: tuple[str, ...]) -> tuple[Path, ...]:
     """Returns the wheels of packages; makes them once per process and removes them at its end.
 
     Args:
@@ -161,20 +161,20 @@ def _editable_sources(distribution: Distribution, files: Iterable[Path]) -> dict
 
     The keys are places in the wheel: ``nutbeam/io``, or ``module.py``.
     """
-    found: dict[str, Path] = {}
+    sources: dict[str, Path] = {}
     editable = False
     for path in files:
         if re.fullmatch(r"__editable__.*_finder\.py", path.name):  # the import hook of setuptools
             editable = True
             for name, source in runpy.run_path(str(path))["MAPPING"].items():
                 suffix = "" if Path(source).is_dir() else "".join(Path(source).suffixes)
-                found[name.replace(".", "/") + suffix] = Path(source)
+                sources[name.replace(".", "/") + suffix] = Path(source)
         elif path.suffix == ".pth":
             for line in path.read_text().splitlines():
                 if line.startswith("/"):
                     editable = True
-                    found |= _packages_in(Path(line), distribution)
-    return found if editable else None
+                    sources |= _packages_in(Path(line), distribution)
+    return sources if editable else None
 
 
 def _packages_in(folder: Path, distribution: Distribution) -> dict[str, Path]:
@@ -214,10 +214,10 @@ def _tags(distribution: Distribution, contents: Iterable[str]) -> list[str]:
     return tags or ["py3-none-any"]
 
 
-def _joined(tags: Iterable[str]) -> str:
+def _join_tags(tags: Iterable[str]) -> str:
     """Joins tags into one, as in a wheel's name.
 
-    >>> _joined(["py2-none-any", "py3-none-any"])
+    >>> _join_tags(["py2-none-any", "py3-none-any"])
     'py2.py3-none-any'
     """
     parts = zip(*(tag.split("-") for tag in tags), strict=True)

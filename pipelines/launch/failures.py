@@ -106,13 +106,13 @@ def from_text(text: str) -> UserError:
     the last exception in Python, the innermost cause in Java.
     """
     text = _JOB.sub("", text)
-    for found in reversed(list(_OURS.finditer(text))):
-        module, _, short = found[1].rpartition(".")
+    for match in reversed(list(_OURS.finditer(text))):
+        module, _, short = match[1].rpartition(".")
         kind = None
         with contextlib.suppress(ImportError):
             kind = getattr(importlib.import_module(module), short, None)
         if isinstance(kind, type) and issubclass(kind, UserError):
-            return kind(_without_steps(found[2]))
+            return kind(_without_steps(match[2]))
     meaning = _meaning(text)
     if meaning:
         return JobFailed(meaning)
@@ -136,8 +136,8 @@ def _meaning(text: str) -> str | None:
             f"package {missing[-1]!r} is missing on the workers: {remedy}, "
             "or install it in their image"
         )
-    found = ((re.search(pattern, text), meaning) for pattern, meaning in _MEANINGS.items())
-    return next((match.expand(meaning) for match, meaning in found if match), None)
+    matches = ((re.search(pattern, text), meaning) for pattern, meaning in _MEANINGS.items())
+    return next((match.expand(meaning) for match, meaning in matches if match), None)
 
 
 def _without_steps(message: str) -> str:

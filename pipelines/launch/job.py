@@ -221,7 +221,7 @@ def run_job(
     build: Build,
     job: str,
     batch: str | None = None,
-    before: Callable[[Ticket], Iterable[Build]] | None = None,
+    earlier_builds: Callable[[Ticket], Iterable[Build]] | None = None,
     after: Callable[[str, Manifest, Any], None] | None = None,
     over_batches: bool = True,
 ) -> int:
@@ -232,7 +232,7 @@ def run_job(
         build: Builds the pipeline.
         job: Name of the job.
         batch: Id of the batch; None takes that of the options.
-        before: Yields builds of pipelines that run before, in turn. They commit nothing.
+        earlier_builds: Yields builds of pipelines that run before, in turn. They commit nothing.
         after: Gets the table's address, the snapshot that the job has made, and the options, after
             the report: to warn of what it finds there, or to refuse it.
         over_batches: Whether to run it again if another job has done its work on the batch; else
@@ -246,8 +246,8 @@ def run_job(
     lacking = missing_rules_line(invocation)
     try:
         with _no_empty_folder(ticket.address), live_view(invocation.progress):
-            for some in before(ticket) if before else ():
-                run_pipeline(prepare(ticket, some, options, invocation.beam_args, job))
+            for earlier_build in earlier_builds(ticket) if earlier_builds else ():
+                run_pipeline(prepare(ticket, earlier_build, options, invocation.beam_args, job))
             pipeline = prepare(ticket, build, options, invocation.beam_args, job)
             (run_over_batches if over_batches else run_pipeline)(pipeline)
             PROGRESS.finish()

@@ -14,16 +14,16 @@ _PATIENCE_S = 5.0
 _ELSEWHERE = "start the job server elsewhere and give --runner=PortableRunner"
 
 
-def check_prism(given: Mapping[str, Any]) -> None:
+def check_prism(beam_values: Mapping[str, Any]) -> None:
     """Checks that ``--prism_location`` is Prism.
 
     Args:
-        given: Beam's options, by name.
+        beam_values: Beam's options, by name.
 
     Raises:
         UsageError: The reason, in one line.
     """
-    location = given.get("prism_location")
+    location = beam_values.get("prism_location")
     problem = _not_prism(Path(location)) if location and _names_file(location) else ""
     if problem:
         raise UsageError(
@@ -67,25 +67,25 @@ def _not_prism_program(program: Path) -> str:
     return "" if b"job_port" in answer.stdout else "it is another program"
 
 
-def check_java(runner: str, given: Mapping[str, Any]) -> None:
+def check_java(runner: str, beam_values: Mapping[str, Any]) -> None:
     """Checks that a job server in Java can be started.
 
     Args:
         runner: ``flinkrunner`` or ``sparkrunner``.
-        given: Beam's options, by name.
+        beam_values: Beam's options, by name.
 
     Raises:
         UsageError: Java is missing, or the given file is not a job server.
     """
-    java = given.get("job_server_java_launcher", "java")
-    uber = runner == "flinkrunner" and given.get("flink_submit_uber_jar")
+    java = beam_values.get("job_server_java_launcher", "java")
+    uber = runner == "flinkrunner" and beam_values.get("flink_submit_uber_jar")
     if not uber and shutil.which(java) is None:
         raise UsageError(
-            f"--runner={given['runner']} starts a job server in Java, and "
+            f"--runner={beam_values['runner']} starts a job server in Java, and "
             f"{java!r} is not found: install Java, or {_ELSEWHERE}"
         )
     name = runner.replace("runner", "_job_server_jar")
-    jar = given.get(name)
+    jar = beam_values.get(name)
     problem = (_no_file(Path(jar)) or _not_started(jar)) if jar and _names_file(jar) else ""
     if problem:
         raise UsageError(

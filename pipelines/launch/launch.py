@@ -15,7 +15,7 @@ from ...io.parsing.plugins import (
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from .delivery import delivered, installed_distribution, is_file, package_file
+from .delivery import installed_distribution, is_file, make_wheels, package_file
 from .requirements import check_runner
 
 REMOTE = ("dataflowrunner", "flinkrunner", "portablerunner", "sparkrunner")
@@ -67,13 +67,13 @@ def workers_elsewhere(beam_args: Sequence[str]) -> bool:
     runner = runner_of(beam_args)
     if runner not in REMOTE:
         return False
-    given = _options(beam_args).get_all_options()
+    beam_values = _options(beam_args).get_all_options()
     local = {
-        "flinkrunner": given.get("flink_master") == "[local]",
-        "sparkrunner": str(given.get("spark_master_url")).lower().startswith("local"),
-        "portablerunner": given.get("job_endpoint") == "embed",
+        "flinkrunner": beam_values.get("flink_master") == "[local]",
+        "sparkrunner": str(beam_values.get("spark_master_url")).lower().startswith("local"),
+        "portablerunner": beam_values.get("job_endpoint") == "embed",
     }
-    loopback = str(given.get("environment_type")).upper() == "LOOPBACK"
+    loopback = str(beam_values.get("environment_type")).upper() == "LOOPBACK"
     return not (loopback or local.get(runner, False))
 
 
@@ -99,7 +99,7 @@ def launch_args(options: LaunchOptions, beam_args: Sequence[str]) -> list[str]:
     args = [plugin] if options.log_format == "json" else []
     if options.deliver and workers_elsewhere(beam_args):
         # nutbeam first: plug-ins need it, and pip then does not look for it in a package index.
-        packages = delivered(("nutbeam", *options.plugin_package))
+        packages = make_wheels(("nutbeam", *options.plugin_package))
         args += [f"--extra_package={path}" for path in packages]
     return args
 

@@ -23,10 +23,10 @@ def job_record(manifest: Manifest, address: str) -> dict[str, Any]:
     if manifest.batch in manifest.batches:
         record["batch"] = manifest.batch
         record["phase"] = manifest.batches[str(manifest.batch)].phase
-    return {**record, "counts": dict(manifest.counts), "changed": _changed(manifest, address)}
+    return {**record, "counts": dict(manifest.counts), "changed": _has_changed(manifest, address)}
 
 
-def _changed(manifest: Manifest, address: str) -> bool:
+def _has_changed(manifest: Manifest, address: str) -> bool:
     """Returns whether a snapshot differs from the one before: in its files, or in its batches.
 
     If the one before has expired, the counts decide.
@@ -37,7 +37,7 @@ def _changed(manifest: Manifest, address: str) -> bool:
     return differ(load_manifest(table, number), manifest)
 
 
-def differ(before: Manifest, after: Manifest) -> bool:
+def differ(older: Manifest, newer: Manifest) -> bool:
     """Returns whether two snapshots differ for users.
 
     Neither notes of jobs that have seen a batch count, nor records that a job has run.
@@ -50,7 +50,7 @@ def differ(before: Manifest, after: Manifest) -> bool:
             {n: c.list for n, c in one.components.items() if not kind_of(n).journal},
             {name: batch.phase for name, batch in one.batches.items()},
         )
-        for one in (before, after)
+        for one in (older, newer)
     ]
     return shown[0] != shown[1]
 

@@ -32,15 +32,15 @@ def check_runner(runner: str, options: PipelineOptions) -> None:
         Unavailable: A server does not answer, or has no free slot.
     """
     # By the names of the options: Beam documents these, and not all classes that have them.
-    given = options.get_all_options()
+    beam_values = options.get_all_options()
     if runner == "portablerunner":
-        _check_job_server(given.get("job_endpoint"))
+        _check_job_server(beam_values.get("job_endpoint"))
     if runner in ("flinkrunner", "sparkrunner"):
-        check_java(runner, given)
+        check_java(runner, beam_values)
     if runner == "prismrunner":
-        check_prism(given)
+        check_prism(beam_values)
     if runner in ("flinkrunner", "portablerunner"):
-        _check_flink(given.get("flink_master"))
+        _check_flink(beam_values.get("flink_master"))
     if runner == "dataflowrunner":
         _check_gcp(options.view_as(GoogleCloudOptions))
 
@@ -75,8 +75,8 @@ def _check_flink(master: str | None) -> None:
         return
     address = master.strip() if "://" in master else f"http://{master.strip()}"
     try:
-        found = _ask(f"{address}/overview")
-        total, free = int(found["slots-total"]), int(found["slots-available"])
+        overview = _ask(f"{address}/overview")
+        total, free = int(overview["slots-total"]), int(overview["slots-available"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Unavailable(
             f"no Flink cluster answers at --flink_master {master!r}: {_reason(error)}"
@@ -125,12 +125,12 @@ def _check_gcp(options: GoogleCloudOptions) -> None:
             ) from error
     from apache_beam.runners.dataflow.dataflow_runner import DataflowRunner
 
-    given = {
+    needed_values = {
         "project": options.project,
         "region": options.region or DataflowRunner().get_default_gcp_region(),
         "temp_location": options.temp_location or options.staging_location,
     }
-    absent = [f"--{name}" for name, value in given.items() if not value]
+    absent = [f"--{name}" for name, value in needed_values.items() if not value]
     if absent:
         raise UsageError(f"DataflowRunner needs {', '.join(absent)}")
     if not options.no_auth:

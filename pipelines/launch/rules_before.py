@@ -19,8 +19,8 @@ def missing_rules_line(invocation: Invocation) -> str:
     if not _judges_links(invocation.command, options):
         return ""
     with contextlib.suppress(UserError):  # there is no table yet, or the job reports the error
-        before = load_manifest(table, table.latest_snapshot()).rules
-        lost, dropping = missing_rules(before, options, invocation.given)
+        recorded_rules = load_manifest(table, table.latest_snapshot()).rules
+        lost, dropping = missing_rules(recorded_rules, options, invocation.given_names)
         if lost:
             return (
                 f"this job lacks {', '.join(lost)} of the job before, so it takes in or leaves out "

@@ -50,17 +50,17 @@ def run_pipeline(pipeline: beam.Pipeline) -> PipelineResult:
         if waits(pipeline):
             result.wait_until_finish()
     except KeyboardInterrupt as error:
-        raise _interrupted(pipeline) from error
+        raise _interrupt_error(pipeline) from error
     except Exception as error:
         if any(isinstance(cause, KeyboardInterrupt) for cause in causes(error)):
-            raise _interrupted(pipeline) from error  # Beam has converted the interrupt
+            raise _interrupt_error(pipeline) from error  # Beam has converted the interrupt
         raise user_error(error) from error
     if result.state in (PipelineState.FAILED, PipelineState.CANCELLED):
         raise JobFailed(f"the job ended as {result.state.lower()}")
     return result
 
 
-def _interrupted(pipeline: beam.Pipeline) -> KeyboardInterrupt:
+def _interrupt_error(pipeline: beam.Pipeline) -> KeyboardInterrupt:
     runner = str(pipeline.options.view_as(StandardOptions).runner or "").lower()
     words = ["a job that was submitted goes on: cancel it where it runs"]
     return KeyboardInterrupt(*(words if runner.startswith(_CLUSTERS) else []))

@@ -60,41 +60,41 @@ def run(invocation: Invocation) -> int:
         raise UsageError("give a query, or --serve")
     with configuration():
         clauses = parse_search(query)
-    found = searched.newest().search(clauses, options.top)
+    results = searched.newest().search(clauses, options.top)
     if invocation.format == "json":
-        for hit in found.hits:
+        for hit in results.hits:
             print(json.dumps(record_of_hit(hit), ensure_ascii=False))
     else:
-        _show(found)
-    return DONE if found.hits else NOTHING_TO_DO
+        _show(results)
+    return DONE if results.hits else NOTHING_TO_DO
 
 
-def _show(found: FoundPages) -> None:
+def _show(results: FoundPages) -> None:
     """Prints pages for people: title, URL and score, snippet."""
     from rich.text import Text
 
     from ..base.console import VisibleConsole
 
-    if not found.hits:
+    if not results.hits:
         print("no page found")
         return
     console = VisibleConsole(sys.stdout)
-    for hit in found.hits:
+    for hit in results.hits:
         title, line = visible(hit.title or hit.url), f"{visible(hit.url)}  {hit.score:.2f}"
         console.print(Text(title, "bold"), soft_wrap=True)
         console.print(Text(line, "green"), soft_wrap=True)
         if hit.snippet:
-            console.print(_marked(hit), soft_wrap=True)
+            console.print(_highlight_marks(hit), soft_wrap=True)
         console.print()
-    pages = "page" if found.total == 1 else "pages"
-    console.print(Text(f"{found.total:,} {pages}"))
+    pages = "page" if results.total == 1 else "pages"
+    console.print(Text(f"{results.total:,} {pages}"))
 
 
-def _marked(hit: Hit) -> Any:
+def _highlight_marks(hit: Hit) -> Any:
     """Returns the snippet on one line, its marks in bold."""
     from rich.text import Text
 
-    made = Text()
+    snippet = Text()
     for text, is_mark in snippet_spans(hit):
-        made.append(visible(re.sub(r"\s+", " ", text)), "bold" if is_mark else None)
-    return made
+        snippet.append(visible(re.sub(r"\s+", " ", text)), "bold" if is_mark else None)
+    return snippet

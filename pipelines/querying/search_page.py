@@ -47,17 +47,17 @@ _HELP = (
 )
 
 
-def search_page(name: str, query: str, found: FoundPages | None, first: int, top_n: int) -> str:
+def search_page(name: str, query: str, results: FoundPages | None, first: int, top_n: int) -> str:
     """Returns the page with the results of a query.
 
     Args:
         name: Name of the table and the index.
         query: The query; empty for the first page.
-        found: What it has found; None if there is no query.
+        results: What it has found; None if there is no query.
         first: Number of pages that are left out before.
         top_n: Most pages of a page of results.
     """
-    return _page(name, query, "" if found is None else _results(query, found, first, top_n))
+    return _page(name, query, "" if results is None else _results(query, results, first, top_n))
 
 
 def error_page(name: str, query: str, message: str) -> str:
@@ -80,14 +80,14 @@ def _page(name: str, query: str, content: str) -> str:
     )
 
 
-def _results(query: str, found: FoundPages, first: int, top_n: int) -> str:
-    if not found.hits:
+def _results(query: str, results: FoundPages, first: int, top_n: int) -> str:
+    if not results.hits:
         return "<p>No page found.</p>"
-    pages = "page" if found.total == 1 else "pages"
-    items = "".join(map(_item, found.hits))
+    pages = "page" if results.total == 1 else "pages"
+    items = "".join(map(_item, results.hits))
     return (
-        f'<p class="soft">{found.total:,} {pages}</p><ol start="{first + 1}">{items}</ol>'
-        f"{_steps(query, found, first, top_n)}"
+        f'<p class="soft">{results.total:,} {pages}</p><ol start="{first + 1}">{items}</ol>'
+        f"{_steps(query, results, first, top_n)}"
     )
 
 
@@ -106,11 +106,11 @@ def _item(hit: Hit) -> str:
     )
 
 
-def _steps(query: str, found: FoundPages, first: int, top_n: int) -> str:
+def _steps(query: str, results: FoundPages, first: int, top_n: int) -> str:
     steps = []
     if first > 0:
         steps.append(("Previous", max(0, first - top_n)))
-    if first + len(found.hits) < found.total:
+    if first + len(results.hits) < results.total:
         steps.append(("Next", first + top_n))
     links = (
         f'<a href="/?{_text(urlencode({"q": query, "start": start}))}">{name}</a>'

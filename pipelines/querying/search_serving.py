@@ -106,23 +106,23 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _answer(self, text: str, *, as_json: bool) -> None:
-        status, found, message, query, first = HTTPStatus.OK, None, "", "", 0
+        status, results, message, query, first = HTTPStatus.OK, None, "", "", 0
         try:
             query, first = _parameters(text)
-            found = self.server.search(query, first) if query else None
+            results = self.server.search(query, first) if query else None
         except ValueError as error:
             status, message = HTTPStatus.BAD_REQUEST, str(error)
         except UserError as error:
             status, message = HTTPStatus.SERVICE_UNAVAILABLE, str(error)
         if as_json:
             record: dict[str, Any] = {"error": message} if message else {"total": 0, "pages": []}
-            if found is not None:
-                record = {"total": found.total, "pages": [record_of_hit(h) for h in found.hits]}
+            if results is not None:
+                record = {"total": results.total, "pages": [record_of_hit(h) for h in results.hits]}
             self._send(status, "application/json", json.dumps(record))
         elif message:
             self._send(status, "text/html", error_page(self.server.name, query, message))
         else:
-            page = search_page(self.server.name, query, found, first, self.server.top)
+            page = search_page(self.server.name, query, results, first, self.server.top)
             self._send(status, "text/html", page)
 
     def _is_local(self) -> bool:

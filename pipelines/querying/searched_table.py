@@ -73,10 +73,10 @@ class SearchedTable:
 
 def _no_index(address: str, name: str, manifest: Manifest) -> str:
     shards = components_of(KINDS["shards"], manifest.components)
-    known = [component.split("/")[1] for component in shards]
-    if known:
+    indexes = [component.split("/")[1] for component in shards]
+    if indexes:
         return (
-            f"{address!r} has no index {name!r} that can be searched: there is {', '.join(known)}"
+            f"{address!r} has no index {name!r} that can be searched: there is {', '.join(indexes)}"
         )
     return f"{address!r} has no index {name!r} that can be searched: run nutbeam index {address}"
 
@@ -99,8 +99,8 @@ def snippet_spans(hit: Hit) -> list[tuple[str, bool]]:
     >>> snippet_spans(Hit("u", "t", "a bc d", ((2, 4),), 1.0, {}))
     [('a ', False), ('bc', True), (' d', False)]
     """
-    made, at = list[tuple[str, bool]](), 0
+    spans, at = list[tuple[str, bool]](), 0
     for begin, end in hit.marks:
-        made += [(hit.snippet[at:begin], False), (hit.snippet[begin:end], True)]
+        spans += [(hit.snippet[at:begin], False), (hit.snippet[begin:end], True)]
         at = end
-    return [(text, mark) for text, mark in (*made, (hit.snippet[at:], False)) if text]
+    return [(text, mark) for text, mark in (*spans, (hit.snippet[at:], False)) if text]

@@ -115,9 +115,9 @@ def _rows(connection: Any, result: Any) -> Iterator[tuple[Any, ...]]:
         yield from rows
 
 
-def _print(result: Any, found: Iterator[tuple[Any, ...]], invocation: Invocation) -> None:
+def _print(result: Any, value_rows: Iterator[tuple[Any, ...]], invocation: Invocation) -> None:
     names = [column[0] for column in result.description or ()]
-    rows = ([plain_value(value) for value in row] for row in found)
+    rows = ([plain_value(value) for value in row] for row in value_rows)
     if invocation.format == "json":
         keys = unique_names(names)
         for row in rows:
@@ -129,7 +129,7 @@ def _print(result: Any, found: Iterator[tuple[Any, ...]], invocation: Invocation
                 csv_line(json_text(v) if isinstance(v, dict | list) else v for v in row)
             )
     else:
-        texts = ([readable_value(value) for value in row] for row in found)
+        texts = ([readable_value(value) for value in row] for row in value_rows)
         show(names, texts, invocation.options.max_rows)
 
 
@@ -187,7 +187,9 @@ def connect_duckdb(
     for kind in kinds:
         _store(connection, f"empty_{kind.name}", empty_table(kind.name))
     _store(connection, "batches", batches_frame(manifest).to_arrow())
-    sizes = {root / file.path: file.bytes for some in files.values() for _, file in some}
+    sizes = {
+        root / file.path: file.bytes for kind_files in files.values() for _, file in kind_files
+    }
     register_files(connection, sizes, [] if failures is None else failures)
     for statement in views_sql(root, files):
         connection.execute(statement)

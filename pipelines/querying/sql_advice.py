@@ -22,11 +22,11 @@ def with_advice(message: str, views: Iterable[str]) -> str:
     >>> with_advice('Catalog Error: Table with name x does not exist! Did you mean "y"?', ["state"])
     "there is no view 'x': the views are state"
     """
-    found = _NO_TABLE.search(message)
-    if found:
-        return f"there is no view {found[1]!r}: the views are {', '.join(views)}"
-    if found := _CODE.match(message):
-        return f"values of {found[2]} are names, such as {found[1]!r}, not numbers"
+    match = _NO_TABLE.search(message)
+    if match:
+        return f"there is no view {match[1]!r}: the views are {', '.join(views)}"
+    if match := _CODE.match(message):
+        return f"values of {match[2]} are names, such as {match[1]!r}, not numbers"
     if _TIME.search(message):
         return "times are timestamps: compare them with TIMESTAMP '2026-01-31 12:00:00'"
     if "file system operations are disabled" in message:

@@ -43,7 +43,7 @@ class StoredRows:
         Raises:
             SnapshotTooOld: The table does not have all rows of the snapshot any more.
         """
-        named = _named(connection, query) if self._waiting else set()
+        named = _named_tables(connection, query) if self._waiting else set()
         for name in sorted(self._waiting):
             if f"empty_{name}" in named:
                 self._insert(connection, name)
@@ -85,15 +85,15 @@ def _with_failures(
         raise
 
 
-def _named(connection: Any, query: str) -> set[str]:
+def _named_tables(connection: Any, query: str) -> set[str]:
     """Returns the tables below the views that a query names, perhaps more."""
     try:
         return set(connection.get_table_names(query))
     except _errors_of_duckdb():
         # It cannot bind views of files. Those of pages and links also have rows of the state.
         words = set(re.findall(r"\w+", query.lower()))
-        found = {name for name, kind in KINDS.items() if kind.shown_as in words}
-        return {f"empty_{name}" for name in found | {"state"}}
+        kind_names = {name for name, kind in KINDS.items() if kind.shown_as in words}
+        return {f"empty_{name}" for name in kind_names | {"state"}}
 
 
 def _errors_of_duckdb() -> type[Exception]:

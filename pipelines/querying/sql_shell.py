@@ -102,7 +102,7 @@ def is_complete(text: str) -> bool:
     >>> is_complete("select 1;"), is_complete("select ';"), is_complete("select 1 -- one;")
     (True, False, False)
     """
-    rest = _QUOTED.sub(lambda found: "?" if found.lastgroup else " ", text)
+    rest = _QUOTED.sub(lambda match: "?" if match.lastgroup else " ", text)
     return rest.rstrip().endswith(";")
 
 
@@ -113,20 +113,20 @@ def _do(statement: str, answer: Callable[[str], None]) -> None:
             answer(statement)
         return
     command, *words = statement.split()
-    known = views()
+    all_views = views()
     match command, words:
         case ".help", []:
             print(HELP)
         case ".tables", []:
-            width = max(map(len, known))
-            print(*(f"{name:<{width}}  {view.meaning}" for name, view in known.items()),
+            width = max(map(len, all_views))
+            print(*(f"{name:<{width}}  {view.meaning}" for name, view in all_views.items()),
                   sep="\n")  # fmt: skip
-        case ".schema", [name] if name in known:
-            print(*_columns(known[name]), sep="\n")
+        case ".schema", [name] if name in all_views:
+            print(*_columns(all_views[name]), sep="\n")
         case ".schema", [name]:
-            raise UsageError(f"there is no view {name!r}: the views are {', '.join(known)}")
+            raise UsageError(f"there is no view {name!r}: the views are {', '.join(all_views)}")
         case ".schema", _:
-            raise UsageError(f".schema needs the name of a view: {', '.join(known)}")
+            raise UsageError(f".schema needs the name of a view: {', '.join(all_views)}")
         case _:
             raise UsageError(f"unknown command {statement!r}: .help shows those that there are")
 

@@ -25,7 +25,7 @@ from .sql_tree import (
     names_in,
     nodes,
     place_in_text,
-    selected,
+    selected_expressions,
 )
 
 _COMPARED = ("COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_DISTINCT_FROM",
@@ -55,16 +55,16 @@ def with_statuses(connection: Any, query: str) -> str:
     if "'" not in query:
         return query
     (tree,) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchone()
-    return replaced(query, json.loads(tree))
+    return replace_statuses(query, json.loads(tree))
 
 
-def replaced(query: str, tree: Any) -> str:
+def replace_statuses(query: str, tree: Any) -> str:
     """Returns a query with the short names of statuses replaced that its syntax tree names.
 
     >>> column = {"class": "COLUMN_REF", "column_names": ["s", "status"], "query_location": 6}
     >>> constant = {"class": "CONSTANT", "query_location": 17, "literal": {"text": "gone"}}
     >>> equal = {"type": "COMPARE_EQUAL", "left": column, "right": constant}
-    >>> replaced("WHERE s.status = 'gone'", {"where": equal})
+    >>> replace_statuses("WHERE s.status = 'gone'", {"where": equal})
     "WHERE s.status = (CASE WHEN s.status IN ('db_gone') THEN s.status ELSE 'gone' END)"
 
     Raises:
@@ -84,27 +84,27 @@ def _edits(node: Node, names: StatusNames) -> Iterator[_Edit]:
     if kind in _COMPARED:
         sides = node["left"], node["right"]
         for one, other in (sides, sides[::-1]):
-            yield from _compared(one, other, names)
+            yield from _comparison_edits(one, other, names)
     elif kind in _LISTED:
         first, *others = arguments(node)
-        yield from _listed(first, others, names)
+        yield from _list_edits(first, others, names)
     elif kind == "SUBQUERY" and node.get("comparison_type") in _COMPARED and node.get("child"):
-        yield from _selected(node["child"], node["subquery"].get("node") or {}, names)
+        yield from _subquery_edits(node["child"], node["subquery"].get("node") or {}, names)
     elif function in _IN_LISTS:
         for one, other in _both_ways(arguments(node)):
             if other.get("function_name") in _LISTS:
-                yield from _listed(one, arguments(other), names)
+                yield from _list_edits(one, arguments(other), names)
     elif function in (*_LIKE, *_GLOB):
         one, pattern = arguments(node)[:2]
         if names.column_of(one) is not None:
             _check_pattern(constant(pattern), str(function), names)
 
 
-def _both_ways(some: list[Node]) -> list[tuple[Node, Node]]:
-    return [(some[0], some[1]), (some[1], some[0])] if len(some) > 1 else []
+def _both_ways(operands: list[Node]) -> list[tuple[Node, Node]]:
+    return [(operands[0], operands[1]), (operands[1], operands[0])] if len(operands) > 1 else []
 
 
-def _compared(one: Node, other: Node, names: StatusNames) -> Iterator[_Edit]:
+def _comparison_edits(one: Node, other: Node, names: StatusNames) -> Iterator[_Edit]:
     """Yields the edit of a constant that is compared with a status."""
     word, column = constant(other), names.column_of(one)
     if word is None:
@@ -118,7 +118,7 @@ def _compared(one: Node, other: Node, names: StatusNames) -> Iterator[_Edit]:
         _check(word, names)
 
 
-def _listed(one: Node, others: list[Node], names: StatusNames) -> Iterator[_Edit]:
+def _list_edits(one: Node, others: list[Node], names: StatusNames) -> Iterator[_Edit]:
     """Yields the edits of constants in a list that is compared with a status."""
     for other in others:
         word = constant(other)
@@ -132,12 +132,12 @@ def _listed(one: Node, others: list[Node], names: StatusNames) -> Iterator[_Edit
             _check(word, names)
 
 
-def _selected(one: Node, query: Any, names: StatusNames) -> Iterator[_Edit]:
+def _subquery_edits(one: Node, query: Any, names: StatusNames) -> Iterator[_Edit]:
     """Yields the edits of what a subquery selects, or ``ANY`` of a list."""
-    for node in selected(query):
+    for node in selected_expressions(query):
         inner = next(iter(arguments(node)), {}) if node.get("function_name") == "unnest" else {}
         if inner.get("function_name") in _LISTS:
-            yield from _listed(one, arguments(inner), names)
+            yield from _list_edits(one, arguments(inner), names)
         elif names.column_of(one) is not None and (word := constant(node)) is not None:
             _refuse_short(word, names)
             _check(word, names)

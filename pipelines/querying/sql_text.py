@@ -57,7 +57,7 @@ def layout(names: Sequence[str], rows: Sequence[Row], width: int) -> Iterator[An
     widest = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
     needed = [min(one, _NARROW) for one in widest]
     if _border(len(names)) + sum(needed) <= width:
-        yield _table(names, cells, _shared(widest, needed, width), _numeric(rows))
+        yield _table(names, cells, _share_width(widest, needed, width), _numeric(rows))
     elif len(rows) <= _FEW:
         for number, row in enumerate(rows, 1):
             if len(rows) > 1:
@@ -67,7 +67,7 @@ def layout(names: Sequence[str], rows: Sequence[Row], width: int) -> Iterator[An
         fitting = 1
         while _border(fitting + 1) + sum(needed[: fitting + 1]) <= width:
             fitting += 1
-        widths = _shared(widest[:fitting], needed[:fitting], width)
+        widths = _share_width(widest[:fitting], needed[:fitting], width)
         yield _table(names[:fitting], [row[:fitting] for row in cells], widths, _numeric(rows))
         yield (
             f"{fitting} of {len(names)} columns: select those that you need, or use --format json"
@@ -79,19 +79,19 @@ def _border(columns: int) -> int:
     return 3 * columns + 1
 
 
-def _shared(widest: Sequence[int], needed: Sequence[int], width: int) -> list[int]:
+def _share_width(widest: Sequence[int], needed: Sequence[int], width: int) -> list[int]:
     """Returns the widths of columns; the narrowest cut column gets free space first.
 
-    >>> _shared([5, 30, 90], [5, 20, 20], 75)
+    >>> _share_width([5, 30, 90], [5, 20, 20], 75)
     [5, 30, 30]
     """
     widths = list(needed)
-    left = width - _border(len(widths)) - sum(widths)
+    free = width - _border(len(widths)) - sum(widths)
     cut = sorted((n for n in range(len(widths)) if widths[n] < widest[n]), key=widest.__getitem__)
     for done, n in enumerate(cut):
-        more = min(widest[n] - widths[n], max(0, left) // (len(cut) - done))
+        more = min(widest[n] - widths[n], max(0, free) // (len(cut) - done))
         widths[n] += more
-        left -= more
+        free -= more
     return widths
 
 

@@ -33,7 +33,7 @@ class StatusNames:
         names = node.get("column_names", [""])
         if node.get("class") != "COLUMN_REF" or names[-1].lower() not in self.columns:
             return None
-        return ".".join(name if name.isidentifier() else _quoted(name) for name in names)
+        return ".".join(name if name.isidentifier() else _quote_name(name) for name in names)
 
     def is_derived(self, node: Node) -> bool:
         """Returns whether a node is made of a status, such as ``lower(status)``."""
@@ -47,19 +47,19 @@ class StatusNames:
 
 def names_in(tree: Any) -> StatusNames:
     """Returns the names under which a query has statuses."""
-    named = [(name.lower(), node) for name, node in _named(tree)]
-    found, size = StatusNames(frozenset([STATUS]), frozenset(), redefined=False), 0
-    while size < (size := len(found.columns) + len(found.derived)):
-        columns = {name for name, node in named if found.column_of(node) is not None}
-        derived = {name for name, node in named if found.is_derived(node)}
-        found = StatusNames(found.columns | columns, found.derived | derived, redefined=False)
+    named = [(name.lower(), node) for name, node in _declared_names(tree)]
+    names, size = StatusNames(frozenset([STATUS]), frozenset(), redefined=False), 0
+    while size < (size := len(names.columns) + len(names.derived)):
+        columns = {name for name, node in named if names.column_of(node) is not None}
+        derived = {name for name, node in named if names.is_derived(node)}
+        names = StatusNames(names.columns | columns, names.derived | derived, redefined=False)
     others = (
-        name in found.columns | found.derived
-        and found.column_of(node) is None
-        and not found.is_derived(node)
+        name in names.columns | names.derived
+        and names.column_of(node) is None
+        and not names.is_derived(node)
         for name, node in named
     )
-    return dataclasses.replace(found, redefined=any(others))
+    return dataclasses.replace(names, redefined=any(others))
 
 
 def nodes(tree: Any) -> Iterator[Node]:
@@ -76,8 +76,8 @@ def nodes(tree: Any) -> Iterator[Node]:
 def arguments(node: Node) -> list[Node]:
     """Returns the arguments of a function or an operator."""
     # Newer versions of DuckDB wrap each argument.
-    some = node.get("arguments") or node.get("children") or []
-    return [child.get("expression", child) for child in some]
+    children = node.get("arguments") or node.get("children") or []
+    return [child.get("expression", child) for child in children]
 
 
 def constant(node: Node) -> str | None:
@@ -100,7 +100,7 @@ def place_in_text(node: Node) -> int:
     )
 
 
-def selected(query: Any) -> list[Node]:
+def selected_expressions(query: Any) -> list[Node]:
     """Returns the expressions that a query selects; of a UNION, those of its first query."""
     while "select_list" not in query:
         query = query.get("left") or next(iter(query.get("children") or []), None)
@@ -114,19 +114,21 @@ def _is_number(node: Node) -> bool:
     return kind is not None and kind != "STRING"
 
 
-def _named(tree: Any) -> Iterator[tuple[str, Node]]:
+def _declared_names(tree: Any) -> Iterator[tuple[str, Node]]:
     """Yields each (name, expression) that a query declares."""
     for node in nodes(tree):
         if node.get("alias") and "class" in node:
             yield node["alias"], node
         if "query_node" in node:  # WITH name(columns) AS (…)
-            yield from zip(node.get("aliases") or [], selected(node["query_node"]), strict=False)
+            yield from zip(
+                node.get("aliases") or [], selected_expressions(node["query_node"]), strict=False
+            )
         columns = node.get("column_name_alias") or []
         if columns:  # FROM (…) AS name(columns)
             inner = (node.get("subquery") or {}).get("node")
-            some = selected(inner) if inner else []
-            yield from zip(columns, some or [{}] * len(columns), strict=False)
+            expressions = selected_expressions(inner) if inner else []
+            yield from zip(columns, expressions or [{}] * len(columns), strict=False)
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

@@ -23,8 +23,8 @@ def plain_value(value: Any) -> Any:
         return [plain_value(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None  # JSON has neither infinity nor NaN
-    kept = value is None or isinstance(value, str | int | float | Decimal)
-    return value if kept else str(value)
+    is_plain = value is None or isinstance(value, str | int | float | Decimal)
+    return value if is_plain else str(value)
 
 
 def readable_value(value: Any) -> Any:
@@ -70,10 +70,10 @@ def unique_names(names: Sequence[str]) -> list[str]:
     ['url', 'url_2', 'n', 'url_3', 'url_1']
     """
     taken = set(names)
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for name in names:
-        unique, number = name, 1
-        while unique in found or (number > 1 and unique in taken):
-            unique, number = f"{name}_{number}", number + 1
-        found[unique] = None
-    return list(found)
+        candidate, number = name, 1
+        while candidate in unique or (number > 1 and candidate in taken):
+            candidate, number = f"{name}_{number}", number + 1
+        unique[candidate] = None
+    return list(unique)

@@ -81,14 +81,14 @@ def _in_files(column: Column) -> str:
     if column in BATCHES_COLUMNS.pick("batch_id"):
         return "not stored: the folder"
     unit = f", {column.form.value}" if column.form in (Form.TIME, Form.DAY, Form.URL) else ""
-    return f"`{_stored(column)}`{unit}"
+    return f"`{_storage_type(column)}`{unit}"
 
 
-def _stored(column: Column) -> str:
+def _storage_type(column: Column) -> str:
     kinds = (pa.types.is_large_list, pa.types.is_map)
     names = ("list", "map")
-    found = [name for name, is_kind in zip(names, kinds, strict=True) if is_kind(column.type)]
-    return found[0] if found else str(column.type).removeprefix("large_")
+    containers = [name for name, is_kind in zip(names, kinds, strict=True) if is_kind(column.type)]
+    return containers[0] if containers else str(column.type).removeprefix("large_")
 
 
 def _codes() -> list[Column]:

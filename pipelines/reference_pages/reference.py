@@ -19,7 +19,7 @@ from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
 from ..command_line.option_names import FILE, option_lines
-from ..command_line.usage import COMMON_GROUP, grouped
+from ..command_line.usage import COMMON_GROUP, options_by_group
 from .data_dictionary import data_tables
 from .flex_templates import TEMPLATES, template
 from .markdown import markdown_table
@@ -45,36 +45,36 @@ def main(argv: Sequence[str]) -> None:
 
 def with_tables(page: str, tables: str) -> str:
     """Returns a page with the tables between its two marks replaced."""
-    before, _, rest = page.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}{tables}{_END}{after}"
+    head, _, rest = page.partition(_BEGIN)
+    _, _, tail = rest.partition(_END)
+    return f"{head}{_BEGIN}{tables}{_END}{tail}"
 
 
 def modules() -> dict[str, CommandModule]:
     """Returns the modules of all commands that this installation has, by command."""
-    found = {}
+    command_modules = {}
     for command in COMMANDS:
         try:
-            found[command] = load(command)
+            command_modules[command] = load(command)
         except ModuleNotFoundError as error:
             if error.name != f"nutbeam.pipelines.{COMMANDS[command].module}":
                 raise
-    return found
+    return command_modules
 
 
-def names_by_command(found: Mapping[str, CommandModule]) -> dict[str, list[str]]:
+def names_by_command(command_modules: Mapping[str, CommandModule]) -> dict[str, list[str]]:
     """Returns the names of the options of each command."""
-    return {command: list(command_options(module)) for command, module in found.items()}
+    return {command: list(command_options(module)) for command, module in command_modules.items()}
 
 
-def option_tables(found: Mapping[str, CommandModule]) -> str:
+def option_tables(command_modules: Mapping[str, CommandModule]) -> str:
     """Returns tables of the commands and of their options, in Markdown."""
     commands = [
         (f"`{name}`", _arguments(module.ARGUMENTS), COMMANDS[name].help)
-        for name, module in found.items()
+        for name, module in command_modules.items()
     ]
     parts = ["## Commands\n", markdown_table(("command", "arguments", "what it does"), commands)]
-    groups = _uses(found)
+    groups = _uses(command_modules)
     groups[COMMON_GROUP] = groups.pop(COMMON_GROUP)
     heads = ("option", "value", "default", "Nutch property", "meaning", "commands")
     for title, by_name in groups.items():
@@ -96,11 +96,11 @@ def status_table() -> str:
     return markdown_table(heads, rows) + "\n"
 
 
-def _uses(found: Mapping[str, CommandModule]) -> Uses:
+def _uses(command_modules: Mapping[str, CommandModule]) -> Uses:
     """Returns (command, option) of all commands with each option, by group and option name."""
     groups: Uses = defaultdict(lambda: defaultdict(list))
-    for command, module in found.items():
-        for title, options in grouped(module).items():
+    for command, module in command_modules.items():
+        for title, options in options_by_group(module).items():
             for option in options:
                 groups[title][option.name].append((command, option))
     return groups

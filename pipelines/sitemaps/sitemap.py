@@ -104,9 +104,9 @@ def run(invocation: Invocation) -> int:
         raise UsageError(
             f"{error}; hosts are those of a table: inject or crawl first, or name a sitemap"
         ) from error
-    given = seed_words(words, str(invocation.table), elsewhere=elsewhere)
-    hosts = options.sitemap_hosts or (() if given else (RECORDED,))
-    return run_job(invocation, lambda tickets, o: build(tickets, o, given, hosts), "sitemap")
+    seeds = seed_words(words, str(invocation.table), elsewhere=elsewhere)
+    hosts = options.sitemap_hosts or (() if seeds else (RECORDED,))
+    return run_job(invocation, lambda tickets, o: build(tickets, o, seeds, hosts), "sitemap")
 
 
 _GROUPS = ", ".join(GROUPS_OF_HOSTS)
@@ -128,7 +128,7 @@ def build(
     """
     operations = tickets | "Begin" >> Begin("sitemap")
     read = operations | "Sitemaps" >> ForEach(
-        functools.partial(_whole, words=tuple(words), hosts=tuple(hosts)), _read, (options,),
+        functools.partial(_single_source, words=tuple(words), hosts=tuple(hosts)), _read, (options,),
         tuple[str, Chunk], outputs=(_COUNTS,), step="Sitemaps", reports=_COUNTS,
     )  # fmt: skip
     targets = {
@@ -150,7 +150,7 @@ class _Sources:
     hosts: tuple[str, ...]
 
 
-def _whole(
+def _single_source(
     operation: Operation, words: tuple[str, ...], hosts: tuple[str, ...]
 ) -> Iterator[_Sources]:
     # One engine for all: robots.txt and redirects lead from host to host.
@@ -164,13 +164,13 @@ def _read(item: _Sources, options: SitemapTableOptions) -> Iterator[Any]:
     others = functools.partial(_open_batches, operation)
     most = longest_wait(options)
     with acquire(operation.table, SITEMAP_LEASES, 0, others, most=most) as lease:
-        before = EarlierRequests(lease.requested_until, lease.hosts)
+        earlier_requests = EarlierRequests(lease.requested_until, lease.hosts)
         for sitemaps in lists_of_sitemaps(operation, item.words, item.hosts, options):
-            left = in_time_left(options, operation.until)
-            fetching = SitemapFetching(operation, sitemaps, left, lease, before)
+            time_options = in_time_left(options, operation.until)
+            fetching = SitemapFetching(operation, sitemaps, time_options, lease, earlier_requests)
             yield from fetch_pages(fetching)
             counts.update(fetching.counts)
-            before = fetching.after()
+            earlier_requests = fetching.requests_so_far()
     yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=+counts))
 
 

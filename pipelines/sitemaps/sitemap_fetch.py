@@ -79,7 +79,7 @@ class SitemapFetching(Fetching):
         sitemaps: The sitemaps to begin with, in its list of waiting ones.
         options: Limits, rules, and how to send requests.
         lease: The lease of this attempt.
-        before: What other attempts, or this one with other lists, have done.
+        earlier_requests: What other attempts, or this one with other lists, have done.
 
     Attributes:
         counts: ``requests``, ``sitemaps``, ``entries``, ``without_sitemap`` (hosts),
@@ -94,7 +94,7 @@ class SitemapFetching(Fetching):
         sitemaps: SitemapList,
         options: SitemapFetchOptions,
         lease: Lease,
-        before: EarlierRequests,
+        earlier_requests: EarlierRequests,
     ) -> None:
         super().__init__(
             dataclasses.replace(
@@ -104,13 +104,19 @@ class SitemapFetching(Fetching):
             )
         )
         self._operation, self._sitemaps = operation, sitemaps
-        self.requested_until = before.requested_until
-        self._lease, self._before, self._throttling = lease, before, Throttling()
+        self.requested_until = earlier_requests.requested_until
+        self._lease, self._earlier_requests, self._throttling = (
+            lease,
+            earlier_requests,
+            Throttling(),
+        )
         self._blocklist = read_blocklist(operation)
         self._settings = read_host_settings(operation)
         self._seeds: Seeds = read_seeds_hosts(operation.table, seed_files(operation))
         files, none = tuple(operation.files("hosts")), pl.Series([], dtype=pl.String)
-        self.known_hosts = self._known = HostRecords(operation.table, files, none, before.notes)
+        self.known_hosts = self._known = HostRecords(
+            operation.table, files, none, earlier_requests.notes
+        )
         self._numbers = itertools.count()  # atomic, unlike +=
         self._of: dict[str, Sitemap] = {}
         self._rows: list[pl.DataFrame] = []
@@ -118,24 +124,24 @@ class SitemapFetching(Fetching):
         self._shown = 0
         self.counts: Counter[str] = Counter()
 
-    def after(self) -> EarlierRequests:
+    def requests_so_far(self) -> EarlierRequests:
         """Returns what the next list must know."""
         demands = {host: Note(*demand) for host, demand in self._engine.demands().items()}
-        return EarlierRequests(time.monotonic(), {**self._before.notes, **demands})
+        return EarlierRequests(time.monotonic(), {**self._earlier_requests.notes, **demands})
 
     def tasks(self, engine: Engine) -> Iterator[Task | None]:
         self._engine = engine
-        self._lease.note(lambda: {**self._before.notes, **engine.demands()})
-        yield from map(self._task, self._allowed(self._sitemaps.take()))
+        self._lease.note(lambda: {**self._earlier_requests.notes, **engine.demands()})
+        yield from map(self._task, self._drop_blocked(self._sitemaps.take()))
         while True:
             yield None  # all tasks so far are queued now
             idle = engine.idle()
-            following = self._allowed(self._sitemaps.take())
+            following = self._drop_blocked(self._sitemaps.take())
             if idle and not following:
                 break
             yield from map(self._task, following)
 
-    def _allowed(self, sitemaps: Sequence[Sitemap]) -> list[Sitemap]:
+    def _drop_blocked(self, sitemaps: Sequence[Sitemap]) -> list[Sitemap]:
         """Returns the sitemaps on hosts that are not blocked, and reads their rows of the host table."""
         hosts = pl.Series([_host_of(one) for one in sitemaps], dtype=pl.String)
         blocked = self._blocklist.blocks_hosts(hosts)
@@ -143,10 +149,10 @@ class SitemapFetching(Fetching):
         by_settings = hosts.is_in(unwanted.implode())
         self.counts["not_read/blocked"] += int(blocked.sum())
         self.counts["not_read/host_blocked"] += int((by_settings & ~blocked).sum())
-        left = ~(blocked | by_settings)
-        self._known.add(hosts.filter(left))
-        PROGRESS.expect_more(int(left.sum()))
-        return [one for one, good in zip(sitemaps, left, strict=True) if good]
+        allowed = ~(blocked | by_settings)
+        self._known.add(hosts.filter(allowed))
+        PROGRESS.expect_more(int(allowed.sum()))
+        return [one for one, good in zip(sitemaps, allowed, strict=True) if good]
 
     def _task(self, sitemap: Sitemap, hops: int = 0) -> Task:
         key = str(next(self._numbers))
@@ -160,7 +166,7 @@ class SitemapFetching(Fetching):
         if self._sitemaps.is_own(sitemap, url):
             return Hop(task.key, repeat_at(task, url, new_cookie))
         target = self._sitemaps.follow_redirect(sitemap, url, task.hops)
-        if target is None or not self._allowed([target]):
+        if target is None or not self._drop_blocked([target]):
             return Hop()
         return Hop("", self._task(target, task.hops + 1))
 

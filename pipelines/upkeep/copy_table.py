@@ -115,7 +115,7 @@ def build(
 
 
 def _items(operation: Operation, reading: Reading) -> Iterator[_Item]:
-    found = []
+    items = []
     with reading.reading():
         for name in reading.manifest().components:
             kind = kind_of(name)
@@ -123,11 +123,11 @@ def _items(operation: Operation, reading: Reading) -> Iterator[_Item]:
                 continue
             files = reading.files(name)
             if kind.in_tablets:
-                found += [_Item(operation, reading, name, t) for t in tablets(files)]
+                items += [_Item(operation, reading, name, t) for t in tablets(files)]
             else:
-                found += [_Item(operation, reading, name, file=file) for file in files]
-    PROGRESS.start("copy", total=len(found), unit="files")
-    yield from found
+                items += [_Item(operation, reading, name, file=file) for file in files]
+    PROGRESS.start("copy", total=len(items), unit="files")
+    yield from items
 
 
 def _copy(item: _Item) -> Iterator[Written]:

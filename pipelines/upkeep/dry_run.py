@@ -105,12 +105,12 @@ def _few(examples: Iterable[Example]) -> list[Example]:
     """Returns a few examples of each reason."""
     ordered = sorted(examples, key=lambda one: (one.reason or "", one.key))
     seen: dict[str | None, int] = {}
-    found = []
+    chosen = []
     for example in ordered:
         seen[example.reason] = seen.get(example.reason, 0) + 1
         if seen[example.reason] <= _SHOWN:
-            found.append(example)
-    return found
+            chosen.append(example)
+    return chosen
 
 
 def run_dry(invocation: Invocation, build: Build, job: str) -> int:
@@ -127,13 +127,13 @@ def run_dry(invocation: Invocation, build: Build, job: str) -> int:
     record: dict[str, Any] = {"job": job, "dry_run": True}
     if not waits(pipeline):
         return report(invocation, {**record, "operation": ticket.operation, "submitted": True})
-    return report(invocation, {**record, "counts": _counted(result), "changed": False})
+    return report(invocation, {**record, "counts": _read_counts(result), "changed": False})
 
 
-def _counted(result: PipelineResult) -> dict[str, int]:
+def _read_counts(result: PipelineResult) -> dict[str, int]:
     """Returns the counts of a dry run that has ended."""
-    found = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]
-    return {counter.key.metric.name: counter.result for counter in sorted(found, key=_name)}
+    counters = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]
+    return {counter.key.metric.name: counter.result for counter in sorted(counters, key=_name)}
 
 
 def _name(counter: Any) -> str:

@@ -91,7 +91,7 @@ class CheckResult:
     Attributes:
         snapshot: Number of the checked snapshot: the newest that can be read.
         problems: All defects.
-        left: Leftover files.
+        leftovers: Leftover files.
         files: Number of data files that were checked.
         rows: Result of the check of rows in Bigtable.
         unchecked: Components in rows that belong to a newer version, so that they are left alone.
@@ -99,7 +99,7 @@ class CheckResult:
 
     snapshot: int
     problems: tuple[Problem, ...]
-    left: Left
+    leftovers: Left
     files: int = 0
     rows: Rows = dataclasses.field(default_factory=Rows)
     unchecked: tuple[str, ...] = ()
@@ -141,42 +141,46 @@ def run(invocation: Invocation) -> int:
             return check_table(table, options)
 
     finished = checks_of(table).finish_commit(options.drop) if options.repair else None
-    found, repairs = look_live(), Repairs(finished)
-    if options.repair and not found.of_newer_version:
-        damaged = [problem for problem in found.problems if problem.kind == OPERATION_PROBLEM]
+    check_result, repairs = look_live(), Repairs(finished)
+    if options.repair and not check_result.of_newer_version:
+        damaged = [
+            problem for problem in check_result.problems if problem.kind == OPERATION_PROBLEM
+        ]
         repairs = Repairs(finished, repair_operations(table, damaged, options.drop))
         if repairs.operations:
-            found = look_live()
-    if options.repair and found.problems:
-        done = _repair(table, found, options)
-        found = look_live()
+            check_result = look_live()
+    if options.repair and check_result.problems:
+        done = _repair(table, check_result, options)
+        check_result = look_live()
         if done.manifest is not None:
             repairs = dataclasses.replace(repairs, snapshot=done)
     if invocation.format == "json":
-        print(json.dumps(_record(found, repairs)))
+        print(json.dumps(_record(check_result, repairs)))
     else:
-        print(visible_lines(_lines(found, repairs, address, options)))
-    return DAMAGED if found.problems else DONE
+        print(visible_lines(_lines(check_result, repairs, address, options)))
+    return DAMAGED if check_result.problems else DONE
 
 
-def _repair(table: WebTable, found: CheckResult, options: Options) -> Repair:
+def _repair(table: WebTable, check_result: CheckResult, options: Options) -> Repair:
     """Makes a snapshot of intact files and rows, and then one with corrected times."""
     done, operation = Repair(None), f"{new_id()}.fsck"
     others = (CLOCK_PROBLEM, HISTORY_PROBLEM)
-    if any(problem.kind not in others for problem in found.problems):
+    if any(problem.kind not in others for problem in check_result.problems):
         drop: dict[str, frozenset[str]] = {}
-        for problem in found.damage if options.drop else ():
+        for problem in check_result.damage if options.drop else ():
             if problem.component and problem.kind not in ("list", CLOCK_PROBLEM):
-                known = drop.get(problem.component, frozenset())
-                drop[problem.component] = known | {problem.path}
+                paths = drop.get(problem.component, frozenset())
+                drop[problem.component] = paths | {problem.path}
         left_out = drop if options.drop else None
-        done = checks_of(table).repair(operation, found.snapshot, found.rows, left_out)
-    if any(problem.kind == CLOCK_PROBLEM for problem in found.problems):
-        made = repair_clock(str(table), f"{new_id()}.fsck", _schedule(options))
+        done = checks_of(table).repair(
+            operation, check_result.snapshot, check_result.rows, left_out
+        )
+    if any(problem.kind == CLOCK_PROBLEM for problem in check_result.problems):
+        clock_repair = repair_clock(str(table), f"{new_id()}.fsck", _schedule(options))
         if done.manifest is None:
-            return made
-        rows = {**done.rows, **made.rows}
-        return dataclasses.replace(done, manifest=made.manifest, rows=rows)
+            return clock_repair
+        rows = {**done.rows, **clock_repair.rows}
+        return dataclasses.replace(done, manifest=clock_repair.manifest, rows=rows)
     return done
 
 
@@ -187,31 +191,35 @@ def _schedule(options: Options) -> ScheduleOptions:
 def check_table(table: WebTable, options: Options) -> CheckResult:
     """Checks all manifests of a table, and the files and rows of the newest that can be read."""
     problems = [*check_manifests(table), *check_history(table), *check_operations(table)]
-    found = CheckResult(table.latest_snapshot(), tuple(problems), Left())
-    if found.of_newer_version:
-        return found  # only the newer version can determine its files
+    check_result = CheckResult(table.latest_snapshot(), tuple(problems), Left())
+    if check_result.of_newer_version:
+        return check_result  # only the newer version can determine its files
     manifest = next(readable_manifests(table), Manifest())
-    found = CheckResult(manifest.snapshot, tuple(problems), left_over(table))
+    check_result = CheckResult(manifest.snapshot, tuple(problems), left_over(table))
     checks = checks_of(table)
     if not checks.can_check(manifest.snapshot):
-        return found
+        return check_result
     problems += check_lists(table, manifest)
     unchecked = tuple(table.unknown_rows(manifest.components))
-    judged = {name: some for name, some in manifest.components.items() if name not in unchecked}
-    files = [(name, file) for name, some in files_to_check(table, judged) for file in some]
+    judged = {
+        name: component for name, component in manifest.components.items() if name not in unchecked
+    }
+    files = [
+        (name, file) for name, component in files_to_check(table, judged) for file in component
+    ]
     problems += _check_files(table, files, options)
     broken = {problem.path for problem in problems}
     rows = checks.check(manifest, broken, options.quick, options.readers)
     problems += rows.problems
     now = now_ms(manifest.latest_time)
     problems += check_clock(table, manifest, _schedule(options), now, options.quick)
-    for batch, known in manifest.batches.items():
+    for batch, entry in manifest.batches.items():
         # After an update, compact drops files of the batch that are not needed any more.
         path = batch_component(batch, "fetchlist")
-        if known.phase != "updated" and path not in manifest.components:
+        if entry.phase != "updated" and path not in manifest.components:
             problems.append(Problem("batch", path, "missing: an open batch must have it"))
     return dataclasses.replace(
-        found, problems=tuple(problems), files=len(files), rows=rows, unchecked=unchecked
+        check_result, problems=tuple(problems), files=len(files), rows=rows, unchecked=unchecked
     )
 
 
@@ -230,27 +238,27 @@ def _check_files(
     return problems
 
 
-def _record(found: CheckResult, repairs: Repairs) -> dict[str, Any]:
+def _record(check_result: CheckResult, repairs: Repairs) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "snapshot": found.snapshot,
-        "clean": not found.problems,
-        "files": found.files,
-        "problems": [dataclasses.asdict(problem) for problem in found.problems],
-        "left": dataclasses.asdict(found.left),
+        "snapshot": check_result.snapshot,
+        "clean": not check_result.problems,
+        "files": check_result.files,
+        "problems": [dataclasses.asdict(problem) for problem in check_result.problems],
+        "left": dataclasses.asdict(check_result.leftovers),
     }
     done = repairs.snapshot
     optional = {
-        "rows": dict(found.rows.numbers),
-        "unchecked": list(found.unchecked),
-        "unfinished": found.rows.unfinished,
+        "rows": dict(check_result.rows.numbers),
+        "unchecked": list(check_result.unchecked),
+        "unfinished": check_result.rows.unfinished,
         "finished": repairs.finished,
         "operations": [dataclasses.asdict(one) for one in repairs.operations],
-        "repaired": _repaired(done, done.manifest) if done and done.manifest else None,
+        "repaired": _repair_record(done, done.manifest) if done and done.manifest else None,
     }
     return record | {name: value for name, value in optional.items() if value not in (None, {}, [])}
 
 
-def _repaired(done: Repair, manifest: Manifest) -> dict[str, Any]:
+def _repair_record(done: Repair, manifest: Manifest) -> dict[str, Any]:
     record: dict[str, Any] = {
         "snapshot": manifest.snapshot,
         "from": done.base,
@@ -261,7 +269,9 @@ def _repaired(done: Repair, manifest: Manifest) -> dict[str, Any]:
     return record | ({"rows": dict(done.rows)} if done.rows else {})
 
 
-def _lines(found: CheckResult, repairs: Repairs, address: str, options: Options) -> Iterator[str]:
+def _lines(
+    check_result: CheckResult, repairs: Repairs, address: str, options: Options
+) -> Iterator[str]:
     yield from map(str, repairs.operations)
     if repairs.finished is not None:
         yield f"finished: snapshot {repairs.finished}, which was not wholly applied"
@@ -273,47 +283,50 @@ def _lines(found: CheckResult, repairs: Repairs, address: str, options: Options)
         for first, last in runs(done.lost):
             yield f"  lost: snapshot{f' {first}' if first == last else f's {first} to {last}'}"
         yield from (f"  rows: {name} {number:,}" for name, number in done.rows.items())
-    yield from map(str, found.problems)
-    yield from (f"{name}: belongs to a newer nutbeam, not checked" for name in found.unchecked)
-    yield from (f"left over, harmless: {text}" for text in _left_lines(found.left))
-    if found.rows.unfinished is not None:
+    yield from map(str, check_result.problems)
+    yield from (
+        f"{name}: belongs to a newer nutbeam, not checked" for name in check_result.unchecked
+    )
+    yield from (f"left over, harmless: {text}" for text in _left_lines(check_result.leftovers))
+    if check_result.rows.unfinished is not None:
         yield (
-            f"snapshot {found.rows.unfinished} is not wholly applied: the next job that changes "
+            f"snapshot {check_result.rows.unfinished} is not wholly applied: the next job that changes "
             "the table does that, or --repair"
         )
-    yield _conclusion(found, address, options)
+    yield _conclusion(check_result, address, options)
 
 
-def _left_lines(left: Left) -> Iterator[str]:
-    if left.orphans or left.temporary:
-        number = left.orphans + left.temporary
-        yield f"{format_count(number, 'files')} in no snapshot, {filesize.decimal(left.orphan_bytes)}"
-    if left.leases:
-        yield f"{format_count(left.leases, 'leases')} of fetches"
-    if left.unfinished:
+def _left_lines(leftovers: Left) -> Iterator[str]:
+    if leftovers.orphans or leftovers.temporary:
+        number = leftovers.orphans + leftovers.temporary
+        yield f"{format_count(number, 'files')} in no snapshot, {filesize.decimal(leftovers.orphan_bytes)}"
+    if leftovers.leases:
+        yield f"{format_count(leftovers.leases, 'leases')} of fetches"
+    if leftovers.unfinished:
         yield (
-            f"{format_count(len(left.unfinished), 'operations')} that began more than a day "
-            f"ago and never committed, such as {left.unfinished[0]}"
+            f"{format_count(len(leftovers.unfinished), 'operations')} that began more than a day "
+            f"ago and never committed, such as {leftovers.unfinished[0]}"
         )
 
 
-def _conclusion(found: CheckResult, address: str, options: Options) -> str:
-    if not found.problems:
+def _conclusion(check_result: CheckResult, address: str, options: Options) -> str:
+    if not check_result.problems:
         rows = "".join(
-            f", {format_count(n, 'rows')} of {name}" for name, n in found.rows.numbers.items()
+            f", {format_count(n, 'rows')} of {name}"
+            for name, n in check_result.rows.numbers.items()
         )
-        return f"snapshot {found.snapshot} is whole: {format_count(found.files, 'files')}{rows}"
-    if found.of_newer_version:
+        return f"snapshot {check_result.snapshot} is whole: {format_count(check_result.files, 'files')}{rows}"
+    if check_result.of_newer_version:
         return "nothing was repaired: this version cannot recognize damage in a newer format"
-    number = format_count(len(found.problems), "problems")
-    if not found.damage:
+    number = format_count(len(check_result.problems), "problems")
+    if not check_result.damage:
         return f"{number}; upgrade nutbeam: only a newer version can judge that"
     if not options.repair:
         return f"{number}; nutbeam fsck {address} --repair repairs what it can"
-    left = f"{number} {'is' if len(found.problems) == 1 else 'are'} left"
+    remaining_line = f"{number} {'is' if len(check_result.problems) == 1 else 'are'} left"
     if options.drop:
-        return left
+        return remaining_line
     # A rollback in Bigtable needs the rows changed since then, and these may be lost.
     in_files = all(map(open_table(address).in_files, KINDS))
     back = "go back with nutbeam rollback, " if in_files else ""
-    return f"{left}; restore the files from a copy, {back}or leave them out with --drop"
+    return f"{remaining_line}; restore the files from a copy, {back}or leave them out with --drop"

@@ -12,7 +12,7 @@ from ...policy.indexing.refused_documents import refusals
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.wording import format_count
 from ..base.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
-from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, detail, explained
+from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, describe_reason, explain_reasons
 from .next_due import NextUrl
 
 _FETCHED = ("protocol/success", "protocol/notmodified")
@@ -38,7 +38,7 @@ class Work:
         requests: Page requests that were sent.
         fetched: Pages that were fetched, and those that a server reported as not modified.
         failed: URLs without a page, by reason; redirects, too.
-        left: URLs that a fetch left out, by reason; they stay due.
+        stayed_due: URLs that a fetch left out, by reason.
         targets: Targets of redirects that are not in the table, by reason.
         unchosen: Counts of the last generate, if it chose nothing of what was due.
         index: Counts of the runs of ``index``.
@@ -52,7 +52,7 @@ class Work:
     requests: int = 0
     fetched: int = 0
     failed: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    left: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    stayed_due: Mapping[str, int] = dataclasses.field(default_factory=dict)
     targets: Mapping[str, int] = dataclasses.field(default_factory=dict)
     unchosen: Mapping[str, int] = dataclasses.field(default_factory=dict)
     index: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -82,47 +82,47 @@ class CrawlEnding:
     text: str = ""
 
 
-def work_of(made: Sequence[Manifest], others: Sequence[Manifest] = ()) -> Work:
+def work_of(manifests: Sequence[Manifest], others: Sequence[Manifest] = ()) -> Work:
     """Returns what the jobs of a crawl did, from the manifests of their snapshots.
 
     Args:
-        made: The snapshots of the crawl.
+        manifests: The snapshots of the crawl.
         others: The snapshots that others made meanwhile.
     """
-    counts = {job: _sum(made, job) for job in ("inject", "fetch", "update", "index")}
+    counts = {job: _sum(manifests, job) for job in ("inject", "fetch", "update", "index")}
     fetch = counts["fetch"]
     redirects = {name: fetch[f"protocol/{name}"] for name in REDIRECTED}
     return Work(
-        rounds=sum(manifest.job == "dedup" for manifest in made),
+        rounds=sum(manifest.job == "dedup" for manifest in manifests),
         seeds=counts["inject"]["injected"],
         refused=by_reason(counts["inject"], "dropped/"),
-        tried=any(manifest.job == "fetch" for manifest in made),
+        tried=any(manifest.job == "fetch" for manifest in manifests),
         requests=fetch["requests"],
-        fetched=_fetched(fetch),
+        fetched=_sum_fetched(fetch),
         failed=by_reason(fetch, "not_fetched/") | {n: c for n, c in redirects.items() if c},
-        left={n: c for n, c in by_reason(fetch, "dropped/").items() if n in DROPPED_TASKS},
+        stayed_due={n: c for n, c in by_reason(fetch, "dropped/").items() if n in DROPPED_TASKS},
         targets=by_reason(counts["update"], "dropped/redirect_"),
-        unchosen=_unchosen(made),
+        unchosen=_unchosen(manifests),
         index=counts["index"],
-        others=_fetched(_sum(others, "fetch")),
+        others=_sum_fetched(_sum(others, "fetch")),
     )
 
 
-def _fetched(counts: Mapping[str, int]) -> int:
+def _sum_fetched(counts: Mapping[str, int]) -> int:
     return sum(counts.get(name, 0) for name in _FETCHED)
 
 
-def _unchosen(made: Sequence[Manifest]) -> Mapping[str, int]:
+def _unchosen(manifests: Sequence[Manifest]) -> Mapping[str, int]:
     """Returns the counts of the last generate, if URLs were due and it chose none."""
-    last = next((manifest for manifest in reversed(made) if manifest.job == "generate"), None)
+    last = next((manifest for manifest in reversed(manifests) if manifest.job == "generate"), None)
     if last is None or last.batch in last.batches or not last.counts.get(DUE):
         return {}
     return last.counts
 
 
-def _sum(made: Sequence[Manifest], job: str) -> Counter[str]:
+def _sum(manifests: Sequence[Manifest], job: str) -> Counter[str]:
     total: Counter[str] = Counter()
-    for manifest in made:
+    for manifest in manifests:
         if manifest.job == job:
             total.update(manifest.counts)
     return total
@@ -134,8 +134,8 @@ def by_reason(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
     >>> by_reason({"dropped/filtered": 1, "pages": 9, "dropped/nofollow": 2}, "dropped/")
     {'nofollow': 2, 'filtered': 1}
     """
-    found = {n.removeprefix(prefix): c for n, c in counts.items() if n.startswith(prefix)}
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    matching = {n.removeprefix(prefix): c for n, c in counts.items() if n.startswith(prefix)}
+    return dict(sorted(matching.items(), key=lambda item: -item[1]))
 
 
 def ending_of(
@@ -159,19 +159,19 @@ def ending_of(
             )
             return CrawlEnding(DONE, "time_limit", f"{text}the same command goes on")
         if work.unchosen:
-            return CrawlEnding(DONE, "done", none_chosen(work.unchosen, _later(waiting)))
+            return CrawlEnding(DONE, "done", none_chosen(work.unchosen, _due_later(waiting)))
         return CrawlEnding(DONE, "done", "" if work.fetched else _by_others(work))
     if work.tried:
         return CrawlEnding(
             NOTHING_FETCHED, "nothing_fetched", _why(work, options, waiting, examples)
         )
     if work.refused and not work.seeds:
-        why = explained(work.refused, NOT_INJECTED, examples, options)
+        why = explain_reasons(work.refused, NOT_INJECTED, examples, options)
         return CrawlEnding(NOTHING_FETCHED, "seeds_refused", f"every seed was refused: {why}")
     if getattr(options, "rounds", 1) == 0:
         return CrawlEnding(NOTHING_TO_DO, "no_rounds", "no page was fetched: --rounds is 0")
     if work.unchosen:
-        reason, text = "none_chosen", none_chosen(work.unchosen, _later(waiting))
+        reason, text = "none_chosen", none_chosen(work.unchosen, _due_later(waiting))
     else:
         reason, text = "nothing_due", nothing_due(waiting)
     parts = [text, _by_others(work)]
@@ -185,24 +185,24 @@ def _by_others(work: Work) -> str:
     return f"another run has fetched {format_count(work.others, 'pages')} meanwhile"
 
 
-def _later(waiting: NextUrl | None) -> NextUrl | None:
+def _due_later(waiting: NextUrl | None) -> NextUrl | None:
     """Returns the URL that is due next, if it is not due yet."""
     return waiting if waiting is not None and waiting.add_days else None
 
 
 def _why(work: Work, options: Any, waiting: NextUrl | None, examples: Mapping[str, str]) -> str:
     """Returns why no page was fetched."""
-    reasons = Counter(work.failed) + Counter(work.left)
+    reasons = Counter(work.failed) + Counter(work.stayed_due)
     if "crawl_delay" in examples and "robots_denied" not in examples:
         reasons["crawl_delay"] = reasons.pop("robots_denied", 0)
-    known = NOT_FETCHED
+    explanations = NOT_FETCHED
     if sum(work.targets.values()) >= sum(reasons[name] for name in REDIRECTED):
-        known = {**known, **dict.fromkeys(REDIRECTED, ("it redirects", ""))}
-    parts = [f"no page was fetched: {explained(reasons, known, examples, options)}"]
+        explanations = {**explanations, **dict.fromkeys(REDIRECTED, ("it redirects", ""))}
+    parts = [f"no page was fetched: {explain_reasons(reasons, explanations, examples, options)}"]
     if work.targets:
-        parts.append(f"left out: {explained(work.targets, TARGETS, {}, options)}")
+        parts.append(f"left out: {explain_reasons(work.targets, TARGETS, {}, options)}")
     same = waiting is not None and set(examples.values()) == {waiting.url}
-    return "; ".join([*parts, *_again(waiting, "it" if same else "")])
+    return "; ".join([*parts, *_retry_hints(waiting, "it" if same else "")])
 
 
 def nothing_due(waiting: NextUrl | None) -> str:
@@ -213,7 +213,7 @@ def nothing_due(waiting: NextUrl | None) -> str:
     if held:
         reason, condition = held[0]
         return f"no URL can be fetched now: {waiting.url}: {reason}: {condition}"
-    return "; ".join(["nothing is due", *_again(waiting)])
+    return "; ".join(["nothing is due", *_retry_hints(waiting)])
 
 
 def none_chosen(counts: Mapping[str, int], waiting: NextUrl | None) -> str:
@@ -227,14 +227,14 @@ def none_chosen(counts: Mapping[str, int], waiting: NextUrl | None) -> str:
     '3 URLs are due, and none was chosen: 2 in_batch (an open batch has them), 1 expr (--expr is \
 not true of them)'
     """
-    left = by_reason(counts, LEFT_OUT)
+    left_out = by_reason(counts, LEFT_OUT)
     due = format_count(counts[DUE], "URLs")
-    why = ", ".join(f"{n:,} {reason}{in_brackets(reason)}" for reason, n in left.items())
+    why = ", ".join(f"{n:,} {reason}{in_brackets(reason)}" for reason, n in left_out.items())
     verb = "is" if counts[DUE] == 1 else "are"
-    return "; ".join([f"{due} {verb} due, and none was chosen: {why}", *_again(waiting)])
+    return "; ".join([f"{due} {verb} due, and none was chosen: {why}", *_retry_hints(waiting)])
 
 
-def _again(waiting: NextUrl | None, name: str = "") -> list[str]:
+def _retry_hints(waiting: NextUrl | None, name: str = "") -> list[str]:
     """Returns when the next URL is due, and how to fetch it earlier; nothing if one is due now."""
     if waiting is None or not waiting.add_days:
         return []
@@ -257,26 +257,26 @@ def crawl_warnings(
         options: Its options.
         odd_delay: An origin whose crawl delay is no time, and its value.
     """
-    found = [
+    warnings = [
         _warning(name, counts[name], things, options, option, what)
         for name, things, option, what in _CUTS
         if counts.get(name)
     ]
-    for reason, number in work.left.items():
-        why = f"{reason}{detail(reason, NOT_FETCHED, '', options)}"
+    for reason, number in work.stayed_due.items():
+        why = f"{reason}{describe_reason(reason, NOT_FETCHED, '', options)}"
         text = f"{format_count(number, 'URLs')} stayed due: {why}"
-        found.append({"count": number, "reason": f"dropped/{reason}", "message": text})
+        warnings.append({"count": number, "reason": f"dropped/{reason}", "message": text})
     if number := counts.get("odd_crawl_delay", 0):
         origin, value = odd_delay
         such = f": {value[:100]!r} in {origin}/robots.txt" if origin else ""
         verb = "has" if number == 1 else "have"
         text = f"{format_count(number, 'hosts')} {verb} a crawl delay that is no time, so it is not obeyed"
-        found.append({"count": number, "reason": "odd_crawl_delay", "message": f"{text}{such}"})
-    found += [
+        warnings.append({"count": number, "reason": "odd_crawl_delay", "message": f"{text}{such}"})
+    warnings += [
         {"count": refusal.number, "reason": "refused", "message": refusal.line}
         for refusal in refusals(work.index)
     ]
-    return found
+    return warnings
 
 
 def _warning(

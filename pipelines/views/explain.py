@@ -132,17 +132,17 @@ class Explainer:
             ``host`` (its settings and limits), ``inlinks`` (the best, and the anchors), ``robots``.
         """
         record: dict[str, Any] = {"url": url, "parsed": urls.parse_url(url), "steps": []}
-        record |= self._normalized(url)
+        record |= self._normalize_url(url)
         normalized, key, rules = record["normalized"], record["key"], self.rules
         chain = rules.filters if self._needs_no_include() else rules.link_filters
         verdicts = chain.each(normalized) if normalized else ()
-        record["filters"] = [self._decision(*found, normalized) for found in verdicts]
-        reason = self._dropped(url, self._options)
+        record["filters"] = [self._decision(*verdict, normalized) for verdict in verdicts]
+        reason = self._drop_reason(url, self._options)
         strict = self._without_exemptions(url) if reason is None else reason
         record["scope"] = None if normalized is None else self._scope(strict)
         if rules.exemptions and strict == "out_of_scope" and normalized:
-            found = rules.exemptions.decide(normalized)
-            record["exemption"] = self._decision(rules.exemptions, found, normalized)
+            verdict = rules.exemptions.decide(normalized)
+            record["exemption"] = self._decision(rules.exemptions, verdict, normalized)
         if self._table is None or key is None:
             if self._requested and key is not None:
                 record["robots"] = self._robots(key, None)
@@ -194,8 +194,8 @@ class Explainer:
         """Returns what robots.txt says: the table's copy, or one that is requested now."""
         url = from_key(key)
         now = self._requested.host_of(url) if self._requested else None
-        found = robots_of(url, now or host, self._options)
-        return found | {"requested": now is not None, "error": now["error"] if now else None}
+        verdict = robots_of(url, now or host, self._options)
+        return verdict | {"requested": now is not None, "error": now["error"] if now else None}
 
     def _decision(self, rules: UrlFilter, verdict: Verdict, url: str) -> dict[str, Any]:
         """Returns the decision of a filter, and the line of its rule."""
@@ -210,25 +210,25 @@ class Explainer:
         if self.rules.exemptions is None:
             return None
         names = tuple(name for name in self._options.url_filters if name != EXEMPTION)
-        return self._dropped(url, dataclasses.replace(self._options, url_filters=names))
+        return self._drop_reason(url, dataclasses.replace(self._options, url_filters=names))
 
-    def _normalized(self, url: str) -> dict[str, Any]:
-        found: dict[str, Any] = dict.fromkeys(("normalized", "key", "key_bytes"))
+    def _normalize_url(self, url: str) -> dict[str, Any]:
+        record: dict[str, Any] = dict.fromkeys(("normalized", "key", "key_bytes"))
         if 0 <= self._options.max_url_length < len(url):
-            return found
+            return record
         chain = self.rules.normalizer(self._options.found_as)
-        with contextlib.suppress(BadUrl):  # ``_dropped`` has the reason
-            found["steps"] = [{"by": by, "url": after} for by, after in chain.trace(url)]
-            found["normalized"] = normalized = chain.normalize(url)
-            found["key"] = key = to_key(normalized)
-            found["key_bytes"] = len(key)
-        return found
+        with contextlib.suppress(BadUrl):  # ``_drop_reason`` has the reason
+            record["steps"] = [{"by": by, "url": after} for by, after in chain.trace(url)]
+            record["normalized"] = normalized = chain.normalize(url)
+            record["key"] = key = to_key(normalized)
+            record["key_bytes"] = len(key)
+        return record
 
-    def _dropped(self, url: str, options: Options) -> str | None:
+    def _drop_reason(self, url: str, options: Options) -> str | None:
         """Returns the reason why inject, parse or update drops a URL, or None."""
-        found = pl.Series([url])
+        url_column = pl.Series([url])
         if options.found_as == "inject":
-            judged = self.rules.admit(found, "inject")
+            judged = self.rules.admit(url_column, "inject")
         else:
             if self._scope_is_unknown():
                 options = dataclasses.replace(options, scope="any", skip_internal_links=False)
@@ -237,7 +237,7 @@ class Explainer:
             if self._needs_no_include():
                 links = links.with_columns(distance=pl.lit(0))
             use: Scope = "fetcher" if options.found_as == "fetcher" else "outlink"
-            links = links.with_columns(found.alias("url"))
+            links = links.with_columns(url_column.alias("url"))
             judged = judge(links, use, options, self._table.seeds if self._table else Seeds())
         reason: str | None = judged.get_column("reason").item()
         return reason
@@ -353,9 +353,9 @@ def _table_lines(record: Mapping[str, Any]) -> list[str]:
         lines.append(f"last generate: {last['time']}: {last['reason']}: {last['detail']}")
     lines += _history_lines(record["history"])
     lines += _host_lines(record["host"])
-    if found := record["inlinks"]:
-        lines.append(f"anchors: {json.dumps(found['anchors'], ensure_ascii=False)}")
-        lines += [f"linked from: {link_line(link)}" for link in found["best"][:_SHOWN]]
+    if inlinks := record["inlinks"]:
+        lines.append(f"anchors: {json.dumps(inlinks['anchors'], ensure_ascii=False)}")
+        lines += [f"linked from: {link_line(link)}" for link in inlinks["best"][:_SHOWN]]
     if record.get("links_too_deep"):
         lines.append("its links: dropped: too_deep")
     return [*lines, _robots_line(robots)]

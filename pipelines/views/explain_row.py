@@ -116,7 +116,7 @@ class TableAt:
         rows = drop_low_scores(rows, options, scorings)
         batches = self.manifest.open_batches(self.now)
         claimed = claimed_keys(self.pinned.table, self.manifest, batches, None, None)
-        rows = self._boosted(rows.filter(~pl.col("key").is_in(claimed.implode())), options)
+        rows = self._boost_rows(rows.filter(~pl.col("key").is_in(claimed.implode())), options)
         rows = add_ranks(rows, options)
         boost = host_limits_record(self.pinned, options, key, self.now)["boost"]
         value = sort_value(row, options) * (1.0 if boost is None else boost)
@@ -124,7 +124,7 @@ class TableAt:
         higher = (pl.col("rank") > own) | ((pl.col("rank") == own) & (pl.col("key") > key))
         return len(rows.filter(higher))
 
-    def _boosted(self, rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
+    def _boost_rows(self, rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
         """Returns rows with the boosts of their hosts, and without those of blocked hosts.
 
         Leaves out hosts with their own limit, except the host in question.
@@ -244,23 +244,23 @@ def robots_of(url: str, host: dict[str, Any] | None, options: ShownRobotsOptions
         that decide, if one does; the time ``read``, ``status``, ``crawl_delay``, and ``odd_delay``,
         a crawl delay that is no time.
     """
-    found: dict[str, Any] = dict.fromkeys(
+    details: dict[str, Any] = dict.fromkeys(
         ("line", "rule", "read", "status", "crawl_delay", "odd_delay")
     )
     origin = "/".join(url.split("/", 3)[:3])
     if not is_web(url) or is_exempt(urls.host(url), options.robots_allowlist):
-        return {"verdict": "exempt"} | found
+        return {"verdict": "exempt"} | details
     if host is None or host["robots_status"] is None or host["robots_origin"] != origin:
-        return {"verdict": "unknown"} | found
+        return {"verdict": "unknown"} | details
     agents = (agent_token(options), *options.robots_agents)
     text, read = host["robots_text"] or "", host["robots_time"] or 0
     record = RobotsRecord(host["robots_status"], text, read, host["robots_failing_since"] or 0)
     rules = RobotsRules(record, agents, host=urls.host(url) or "")
-    found |= {"read": iso(read), "status": rules.status, "crawl_delay": rules.crawl_delay}
-    found["odd_delay"] = rules.odd_delay
+    details |= {"read": iso(read), "status": rules.status, "crawl_delay": rules.crawl_delay}
+    details["odd_delay"] = rules.odd_delay
     if rules.state == DEFER:
-        return {"verdict": "deferred"} | found
+        return {"verdict": "deferred"} | details
     line = deciding_line(text, url, agents)
     if line is not None:
-        found |= {"line": line.number, "rule": line.text}
-    return {"verdict": rules.verdict(url)} | found
+        details |= {"line": line.number, "rule": line.text}
+    return {"verdict": rules.verdict(url)} | details

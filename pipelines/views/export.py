@@ -30,7 +30,7 @@ from ...web.base.wording import format_count
 from ..base.command import TABLE, Invocation, configuration
 from ..base.suggestions import suggestion
 from ..launch.launch import LaunchOptions
-from .reading_job import Output, Reading, ReadItem, exported, output_of, tablets_of
+from .reading_job import Output, Reading, ReadItem, export_parts, output_of, tablets_of
 
 ARGUMENTS = (TABLE,)
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")
@@ -60,11 +60,18 @@ class Options(ExprOptions, LaunchOptions):
     )
 
     def __post_init__(self) -> None:
-        known = _names()
-        if self.what not in known:
-            made = {"pages": "nutbeam pages writes them", "outlinks": "nutbeam pages writes them"}
-            advice = f"; {made[self.what]}" if self.what in made else suggestion(self.what, known)
-            raise ValueError(f"--what must be one of {', '.join(known)}, got {self.what!r}{advice}")
+        names = _names()
+        if self.what not in names:
+            other_commands = {
+                "pages": "nutbeam pages writes them",
+                "outlinks": "nutbeam pages writes them",
+            }
+            advice = (
+                f"; {other_commands[self.what]}"
+                if self.what in other_commands
+                else suggestion(self.what, names)
+            )
+            raise ValueError(f"--what must be one of {', '.join(names)}, got {self.what!r}{advice}")
 
 
 def run(invocation: Invocation) -> int:
@@ -81,7 +88,7 @@ def run(invocation: Invocation) -> int:
 
     divide = functools.partial(_items, what=options.what)
     schema = shown_schema(views()[options.what].columns)
-    with exported(address, build, invocation.beam_args, options, divide) as (_, parts):
+    with export_parts(address, build, invocation.beam_args, options, divide) as (_, parts):
         number = output.join(parts, schema.names, schema)
     if output.path:
         record = {"what": options.what, "rows": number, "output": str(output.path)}

@@ -32,16 +32,16 @@ class Options:
 
 def run(invocation: Invocation) -> int:
     address, what = str(invocation.table), invocation.arguments["what"]
-    known = {name: view.kind for name, view in views().items() if view.kind is not None}
-    if what not in known:
-        advice = suggestion(what, known)
-        raise UsageError(f"files can be listed of {', '.join(known)}, got {what!r}{advice}")
+    kinds = {name: view.kind for name, view in views().items() if view.kind is not None}
+    if what not in kinds:
+        advice = suggestion(what, kinds)
+        raise UsageError(f"files can be listed of {', '.join(kinds)}, got {what!r}{advice}")
     table, manifest = open_table(address), newest_manifest(address)
-    if not table.in_files(known[what].name):
+    if not table.in_files(kinds[what].name):
         raise UsageError(
             f"{what} of {address!r} is in Bigtable, not in files: nutbeam export writes it to one"
         )
-    files = in_order([file for _, file in files_of(table.files, manifest, known[what])])
+    files = in_order([file for _, file in files_of(table.files, manifest, kinds[what])])
     paths = [str(table / file.path) for file in files]
     runs = sum(file.base is not None for file in files)
     if invocation.options.query:

@@ -37,12 +37,12 @@ def history_records(address: str, key: str) -> list[dict[str, Any]]:
         Of each: ``snapshot``, ``time`` and ``job`` of the snapshot that made it, and ``VERSIONED``;
         without these if there was no row.
     """
-    found = []
+    records = []
     for version in row_history(address, key, VERSIONED):
-        made, values = version.made, version.values
-        record = {"snapshot": made.snapshot, "time": iso(made.time), "job": made.job}
-        found.append(record | ({} if values is None else record_of(values, _COLUMNS)))
-    return found
+        manifest, values = version.made, version.values
+        record = {"snapshot": manifest.snapshot, "time": iso(manifest.time), "job": manifest.job}
+        records.append(record | ({} if values is None else record_of(values, _COLUMNS)))
+    return records
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Options:
 def run(invocation: Invocation) -> int:
     table = open_table(str(invocation.table))
     options = invocation.options
-    found = list(events(table, options.last, expired=options.counts))
-    if not found:
+    all_events = list(events(table, options.last, expired=options.counts))
+    if not all_events:
         newest_manifest(str(invocation.table))  # raises the error for a missing table
     try:
         total = sizes(newest_manifest(str(invocation.table)))
@@ -67,12 +67,12 @@ def run(invocation: Invocation) -> int:
         total = {}  # the newest manifest is damaged; its line shows that
     if invocation.format == "json":
         record = {
-            "snapshots": [_record(event) for event in found],
+            "snapshots": [_record(event) for event in all_events],
             "sizes": {n: _sizes(s) for n, s in total.items()},
         }
         print(json.dumps(record))
         return 0
-    for event in found:
+    for event in all_events:
         print(visible_lines(_lines(event, invocation.options.counts)))
     for name, (files, rows, size) in total.items():
         amount = f"{format_count(files, 'files')}, {format_count(rows, 'rows')}"

@@ -39,9 +39,9 @@ class LastGenerate:
         options: Options of explain.
     """
 
-    def __init__(self, address: str, made: Manifest, options: GenerateOptions) -> None:
-        self._address, self._made = address, made
-        self._options = as_recorded(options, made.options)
+    def __init__(self, address: str, manifest: Manifest, options: GenerateOptions) -> None:
+        self._address, self._manifest = address, manifest
+        self._options = as_recorded(options, manifest.options)
         self._seen: TableAt | None = None
 
     def fate(self, key: str) -> dict[str, Any]:
@@ -55,15 +55,20 @@ class LastGenerate:
             reason, detail = self._fate(key)
         except UserError as error:  # its snapshot has expired
             reason, detail = "unknown", str(error)
-        batch = self._made.batch if self._made.batch in self._made.batches else None
-        return {"time": iso(self._made.time), "batch": batch, "reason": reason, "detail": detail}
+        batch = self._manifest.batch if self._manifest.batch in self._manifest.batches else None
+        return {
+            "time": iso(self._manifest.time),
+            "batch": batch,
+            "reason": reason,
+            "detail": detail,
+        }
 
     def _fate(self, key: str) -> tuple[str, str]:
-        table, made = open_table(self._address), self._made
-        batches = [name for name in made.batches if name == made.batch]
-        if batches and len(claimed_keys(table, made, batches, key, key)):
-            return CHOSEN, f"it is in batch {made.batch}"
-        seen = self._before()
+        table, manifest = open_table(self._address), self._manifest
+        batches = [name for name in manifest.batches if name == manifest.batch]
+        if batches and len(claimed_keys(table, manifest, batches, key, key)):
+            return CHOSEN, f"it is in batch {manifest.batch}"
+        seen = self._table_before()
         row = seen.find("state", key)
         if row is None:
             return "not_in_table", f"{from_key(key)} was not in the table"
@@ -71,9 +76,9 @@ class LastGenerate:
             return reason, detail
         return NOT_BEST, REASONS[NOT_BEST]
 
-    def _before(self) -> TableAt:
+    def _table_before(self) -> TableAt:
         """Returns the table as that generate read it: no job has changed the state since."""
         if self._seen is None:
-            made = self._made
-            self._seen = TableAt(self._address, made.snapshot - 1, made.time)
+            manifest = self._manifest
+            self._seen = TableAt(self._address, manifest.snapshot - 1, manifest.time)
         return self._seen

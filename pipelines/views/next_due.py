@@ -50,7 +50,7 @@ def next_url(address: str, options: GenerateOptions, *, after_now: bool = False)
     options = dataclasses.replace(options, add_days=0.0)
     seen = TableAt(address)
     since = seen.now + 1 if after_now else None
-    key = _first(seen, options, since) or (_first(seen, None) if since is None else None)
+    key = _first_due(seen, options, since) or (_first_due(seen, None) if since is None else None)
     row = seen.find("state", key) if key is not None else None
     if row is None:
         return None
@@ -64,7 +64,9 @@ def next_url(address: str, options: GenerateOptions, *, after_now: bool = False)
     )
 
 
-def _first(seen: TableAt, options: GenerateOptions | None, since: int | None = None) -> str | None:
+def _first_due(
+    seen: TableAt, options: GenerateOptions | None, since: int | None = None
+) -> str | None:
     """Returns the key that is due first (since then), of those that the options do not exclude."""
 
     scorings = None if options is None else scorings_of(options)
@@ -85,12 +87,14 @@ def _first(seen: TableAt, options: GenerateOptions | None, since: int | None = N
         rows = seen.pinned.table.read("state", [tablet], columns, narrow)
         if options is not None and scorings is not None:
             rows = drop_low_scores(rows, options, scorings).select(_COLUMNS)
-        found = rows.drop_nulls().bottom_k(1, by=["fetch_time", "key"]).rows()
-        best = min([*([best] if best else []), *((time, key) for key, time in found)], default=None)
+        earliest = rows.drop_nulls().bottom_k(1, by=["fetch_time", "key"]).rows()
+        best = min(
+            [*([best] if best else []), *((time, key) for key, time in earliest)], default=None
+        )
     return best[1] if best else None
 
 
 def _by_time(pinned: Pinned) -> Iterator[Tablet]:
     """Yields the tablets of the state, those that may be due first before the others."""
-    known = tablets(pinned.files("state"))
-    yield from sorted(known, key=lambda tablet: tablet.min_time or 0)
+    state_tablets = tablets(pinned.files("state"))
+    yield from sorted(state_tablets, key=lambda tablet: tablet.min_time or 0)

@@ -24,7 +24,7 @@ from ...web.base.options import option
 from ...web.base.wording import time_of
 from ..base.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
-from .reading_job import Output, Reading, ReadItem, exported, output_of
+from .reading_job import Output, Reading, ReadItem, export_parts, output_of
 from .written_before import read_batches, write_batches
 
 ARGUMENTS = (TABLE,)
@@ -72,25 +72,25 @@ class Options(LaunchOptions):
             except ValueError as error:
                 raise ValueError(f"--since {error}") from error
 
-    def choice(self, known: Iterable[str]) -> PageChoice:
+    def choice(self, batches: Iterable[str]) -> PageChoice:
         """Returns the wanted pages.
 
         Args:
-            known: Batches whose pages were written before.
+            batches: Batches whose pages were written before.
         """
         return PageChoice(
             page_columns(self.columns),
             tuple(sorted({code for word in self.status for code in statuses_of(word)})),
             time_of(self.since) if self.since else None,
-            frozenset(known),
+            frozenset(batches),
         )
 
 
 def run(invocation: Invocation) -> int:
     address, options = str(invocation.table), invocation.options
     output = output_of(options.output, "--output")
-    before = output_of(options.new, "--new").path if options.new else None
-    choice = options.choice(read_batches(before) if before else ())
+    batches_file = output_of(options.new, "--new").path if options.new else None
+    choice = options.choice(read_batches(batches_file) if batches_file else ())
     schema = shown_schema(choice.columns)
 
     def build(items: beam.PCollection[ReadItem], reading: Reading) -> None:
@@ -100,10 +100,10 @@ def run(invocation: Invocation) -> int:
             | "Write" >> ForEachDocument(_write, (reading, choice, output))
         )
 
-    with exported(address, build, invocation.beam_args, options) as (manifest, parts):
+    with export_parts(address, build, invocation.beam_args, options) as (manifest, parts):
         number = output.join(parts, schema.names, schema)
-    if before:
-        write_batches(before, manifest)
+    if batches_file:
+        write_batches(batches_file, manifest)
     if output.path:
         record = {"pages": number, "output": str(output.path)}
         text = f"{number:,} page{'s' * (number != 1)} in {output.path}"

@@ -46,7 +46,7 @@ from ..base.command import TABLE, Argument, Invocation, configuration
 from ..checkers.checking import row_key
 from ..launch.job import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from .reading_job import Output, Reading, ReadItem, check_dump, exported, output_of
+from .reading_job import Output, Reading, ReadItem, check_dump, export_parts, output_of
 
 ARGUMENTS = (
     TABLE,
@@ -157,17 +157,17 @@ def read_statistics(
     def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
         items | "Look" >> beam.Map(_look, wanted, now)
 
-    with exported(address, build, beam_args, options) as (manifest, parts):
-        found = {suffix: [read_bytes(part, LARGEST_BYTES) for part in parts if part.suffix == suffix]
+    with export_parts(address, build, beam_args, options) as (manifest, parts):
+        contents = {suffix: [read_bytes(part, LARGEST_BYTES) for part in parts if part.suffix == suffix]
                  for suffix in (_STATISTICS, _BEST, _HOSTS)}  # fmt: skip
-    record = summary(merge(from_json(data.decode()) for data in found[_STATISTICS]))
+    record = summary(merge(from_json(data.decode()) for data in contents[_STATISTICS]))
     record |= {"batches": _batches(manifest), "snapshot": manifest.snapshot}
     if wanted.hosts:
-        hosts = [by_status(empty(STATE)), *(pl.read_parquet(data) for data in found[_HOSTS])]
+        hosts = [by_status(empty(STATE)), *(pl.read_parquet(data) for data in contents[_HOSTS])]
         record["hosts"] = _by_host(sum_key_counts(hosts))
-    if not found[_BEST]:
+    if not contents[_BEST]:
         return record, []
-    rows = best_of(pl.concat(pl.read_parquet(data) for data in found[_BEST]), wanted.best)
+    rows = best_of(pl.concat(pl.read_parquet(data) for data in contents[_BEST]), wanted.best)
     return record, [
         {"url": shown_url(row["key"]), "repr_url": row["repr_url"], "score": row["score"],
          "status": STATUS_NAMES.get(row["status"], "unknown")}
@@ -177,10 +177,10 @@ def read_statistics(
 
 def _by_host(counts: pl.DataFrame) -> dict[str, dict[str, int]]:
     """Returns the number of rows by status and host, the hosts with most first."""
-    found: dict[str, dict[str, int]] = {}
+    hosts_by_status: dict[str, dict[str, int]] = {}
     for host, status, number in counts.select(KEY, WHICH, NUMBER).iter_rows():
-        found.setdefault(status, {})[host] = number
-    return found
+        hosts_by_status.setdefault(status, {})[host] = number
+    return hosts_by_status
 
 
 def _best_line(row: dict[str, Any]) -> str:
@@ -195,24 +195,28 @@ def _look(item: ReadItem, figures: Figures, now: int) -> None:
     names = tuple(dict.fromkeys((*columns, *more, *figures.rows.needs())))
     best: list[pl.DataFrame] = []
     hosts: list[pl.DataFrame] = []
-    found: list[Statistics] = []
+    statistics: list[Statistics] = []
     assert item.tablet is not None
     with item.reading.reading():
         for piece in item.reading.table.read_in_frames("state", item.tablet, names):
             rows = chosen_rows(piece, figures.rows, now)
-            found.append(statistics_of(rows, now))
+            statistics.append(statistics_of(rows, now))
             if figures.hosts:
                 hosts = [sum_key_counts([*hosts, by_status(rows)])]
             if figures.best:
                 good = rows.filter(
                     (pl.col("score") >= figures.min_score) & pl.col("score").is_not_nan()
                 )
-                some = good.select("key", "score", "status", "repr_url")
-                best = [best_of(pl.concat([*best, better(some, best, figures.best)]), figures.best)]
-            if len(found) > _PIECES:
-                found = [merge(found)]
+                candidates = good.select("key", "score", "status", "repr_url")
+                best = [
+                    best_of(
+                        pl.concat([*best, better(candidates, best, figures.best)]), figures.best
+                    )
+                ]
+            if len(statistics) > _PIECES:
+                statistics = [merge(statistics)]
     reading = item.reading
-    write_bytes(reading.part_file(item.number, _STATISTICS), to_json(merge(found)).encode())
+    write_bytes(reading.part_file(item.number, _STATISTICS), to_json(merge(statistics)).encode())
     for suffix, frames in ((_BEST, best), (_HOSTS, hosts)):
         for frame in frames:
             with creating(reading.part_file(item.number, suffix)) as file:
@@ -244,7 +248,7 @@ def _show_url(invocation: Invocation, address: str, url: str) -> int:
         file = live_file(open_table(address), manifest, row[name]) if row[name] else None
         row[name] = file.path if file else None
     if row["document"] is not None:
-        row |= _parsed(open_table(address) / row["document"], key)
+        row |= _parse_results(open_table(address) / row["document"], key)
     columns = {column.name: column for column in (*_COLUMNS, *_PARSED)}
     record = record_of(row, columns.values())
     if invocation.format == "json":
@@ -255,17 +259,17 @@ def _show_url(invocation: Invocation, address: str, url: str) -> int:
             record[name] = code_name(row.get(name), column)
         elif column.unit and record[name] is not None:
             record[name] = f"{record[name]} {column.unit}"
-    known = {name: value for name, value in record.items() if value not in (None, {})}
-    print(visible_lines(f"{name:>16}: {value}" for name, value in known.items()))
+    filled = {name: value for name, value in record.items() if value not in (None, {})}
+    print(visible_lines(f"{name:>16}: {value}" for name, value in filled.items()))
     return 0
 
 
-def _parsed(path: Place, key: str) -> dict[str, Any]:
+def _parse_results(path: Place, key: str) -> dict[str, Any]:
     """Returns the result of parsing a page, from a file of documents."""
     names = [column.name for column in _PARSED]
     rows = scan([path], DOCUMENTS).filter(pl.col("key") == key).select("key", *names)
-    found = unique_documents(collect(rows)).select(names).head(1).to_dicts()
-    return found[0] if found else {}
+    documents = unique_documents(collect(rows)).select(names).head(1).to_dicts()
+    return documents[0] if documents else {}
 
 
 def _dump(address: str, options: Options, beam_args: Any) -> int:
@@ -274,7 +278,7 @@ def _dump(address: str, options: Options, beam_args: Any) -> int:
     def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
         items | "Dump" >> beam.Map(_write_dump, options, output, now)
 
-    with exported(address, build, beam_args, options) as (_, parts):
+    with export_parts(address, build, beam_args, options) as (_, parts):
         output.join(parts, [column.name for column in _COLUMNS], shown_schema(_COLUMNS))
     return 0
 

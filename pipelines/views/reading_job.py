@@ -57,9 +57,9 @@ class Reading(Pinned):
 
     def find(self, component: str, key: str) -> dict[str, Any] | None:
         """Returns the row of a key in a component of tablets, or None."""
-        known = tablets(self.files(component))
-        found = self.table.find(component, known, pl.Series("key", [key]))
-        return found.row(0, named=True) if len(found) else None
+        component_tablets = tablets(self.files(component))
+        rows = self.table.find(component, component_tablets, pl.Series("key", [key]))
+        return rows.row(0, named=True) if len(rows) else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +80,7 @@ def tablets_of(reading: Reading, component: str = "state") -> Iterator[ReadItem]
 
 
 @contextmanager
-def exported(
+def export_parts(
     address: str,
     build: Callable[[beam.PCollection[ReadItem], Reading], Any],
     beam_args: Sequence[str],
@@ -175,7 +175,7 @@ class Output:
                 writer.write_table(conform(shown_frame(frame, columns), schema))
 
     @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
+    def _open_file(self) -> Iterator[IO[bytes]]:
         if self.path is None:
             yield sys.stdout.buffer
             return
@@ -198,7 +198,7 @@ class Output:
         if self.suffix == ".parquet":
             return _join_parquet(parts, self.path, schema)
         rows = quotes = 0
-        with self._opened() as out:
+        with self._open_file() as out:
             out.write(csv_line(names).encode() if self.suffix == ".csv" else b"")
             for part in parts:
                 with part.open_for_reading() as file:

@@ -44,46 +44,46 @@ _MOST_FILES = 20  # that are read for examples
 
 
 def summary_of(
-    invocation: Invocation, made: Sequence[Manifest], others: Sequence[Manifest], end: Stopped
+    invocation: Invocation, manifests: Sequence[Manifest], others: Sequence[Manifest], end: Stopped
 ) -> dict[str, Any]:
     """Returns the results of a crawl as one record.
 
     Args:
         invocation: The command.
-        made: The snapshots that its jobs made.
+        manifests: The snapshots that its jobs made.
         others: The snapshots that others made meanwhile.
         end: What stopped it.
     """
     address, options = str(invocation.table), invocation.options
     total: Counter[str] = Counter()
-    for manifest in made:
+    for manifest in manifests:
         total.update(manifest.counts)
-    counts, work = Counter(cap_rule_counts(total)), work_of(made, others)
+    counts, work = Counter(cap_rule_counts(total)), work_of(manifests, others)
     # Computed in this process, because a job on a cluster would take long to start.
-    known, best = read_statistics(address, options, (), Figures(BEST))
+    statistics, best = read_statistics(address, options, (), Figures(BEST))
     waiting = next_url(address, options)
-    odd_delay = _odd_delay(address, made, options) if counts["odd_crawl_delay"] else ("", "")
-    examples = {} if work.fetched else _examples(address, made)
+    odd_delay = _odd_delay(address, manifests, options) if counts["odd_crawl_delay"] else ("", "")
+    examples = {} if work.fetched else _examples(address, manifests)
     seeds: Sequence[str] = invocation.arguments.get("seeds") or []
     if len(seeds) == 1 and not is_place(seeds[0]):
         examples = dict.fromkeys(work.refused, without_login(seeds[0])) | examples
     ending = ending_of(work, options, end, waiting, examples)
-    unfetched = known["status"].get("db_unfetched", 0)
+    unfetched = statistics["status"].get("db_unfetched", 0)
     return {
         "table": address,
         "exit_code": ending.code,
         "ending": ending.reason,
         "message": ending.text or unfetched_of(unfetched, work, options, waiting),
         "warnings": crawl_warnings(work, counts, options, odd_delay),
-        "next": _next(waiting),
+        "next": _next_record(waiting),
         "rounds": work.rounds,
         "requests": work.requests,
         "fetched": work.fetched,
         "fetched_by_others": work.others,
         "parsed": counts["parsed"],
-        "urls": known["total_urls"],
-        "status": known["status"],
-        "due": known.get("due", {}),
+        "urls": statistics["total_urls"],
+        "status": statistics["status"],
+        "due": statistics.get("due", {}),
         "not_fetched": by_reason(counts, "not_fetched/"),
         "dropped": by_reason(counts, "dropped/"),
         "refused_by": {n: c for n, c in by_reason(counts, "").items() if is_of_rule(n)},
@@ -94,41 +94,41 @@ def summary_of(
                    "per_second": round(p.rate, 1)}
             for name, p in PROGRESS.snapshot().by_phase().items()
         },
-        "slow_hosts": _slow_hosts(address, made, options),
+        "slow_hosts": _slow_hosts(address, manifests, options),
         "best": best,
     }  # fmt: skip
 
 
-def _next(waiting: NextUrl | None) -> dict[str, Any] | None:
+def _next_record(waiting: NextUrl | None) -> dict[str, Any] | None:
     if waiting is None:
         return None
     held = [{"reason": reason, "detail": detail} for reason, detail in waiting.reasons]
     return {"url": waiting.url, "fetch_time": iso(waiting.time), "held_back": held}
 
 
-def _slow_hosts(address: str, made: Sequence[Manifest], options: Any) -> list[dict[str, Any]]:
+def _slow_hosts(address: str, manifests: Sequence[Manifest], options: Any) -> list[dict[str, Any]]:
     """Returns the hosts that the fetches waited for, and what to do about each."""
-    found = [
+    batch_hosts = [
         host
-        for pages in _read_batches(address, made, "pages", ("key", "fetch_time"))
+        for pages in _read_batches(address, manifests, "pages", ("key", "fetch_time"))
         for host in slow_hosts(pages)
     ]
-    if not found:
+    if not batch_hosts:
         return []
     seen = TableAt(address)
     records = []
-    for one in all_together(found):
+    for one in all_together(batch_hosts):
         host = seen.find("hosts", one.key) or {}
         own = settings_of_host(seen.pinned, one.key)
         records.append(slow_record(one, own, host.get("crawl_delay"), options.server_delay))
     return records
 
 
-def _odd_delay(address: str, made: Sequence[Manifest], options: Any) -> tuple[str, str]:
+def _odd_delay(address: str, manifests: Sequence[Manifest], options: Any) -> tuple[str, str]:
     """Returns the origin of a robots.txt whose crawl delay is no time, and its value; or empty."""
     agents = (agent_token(options), *options.robots_agents)
     columns = ("robots_origin", "robots_text")
-    for hosts in _read_batches(address, made, "host_findings", columns):
+    for hosts in _read_batches(address, manifests, "host_findings", columns):
         for origin, text in hosts.drop_nulls().iter_rows():
             odd = read_robots_rules(text, agents).odd_delay
             if odd is not None:
@@ -137,32 +137,34 @@ def _odd_delay(address: str, made: Sequence[Manifest], options: Any) -> tuple[st
 
 
 def _read_batches(
-    address: str, made: Sequence[Manifest], name: str, columns: Sequence[str]
+    address: str, manifests: Sequence[Manifest], name: str, columns: Sequence[str]
 ) -> Iterator[pl.DataFrame]:
     """Yields rows of a component of each batch that was fetched, of a limited number of files."""
     table, files = open_table(address), 0
-    for manifest in made:
+    for manifest in manifests:
         if manifest.job == "fetch" and manifest.batch and files < _MOST_FILES:
             # A purge beside the crawl deletes files that it has written again.
             with contextlib.suppress(MissingFile):
-                found = batch_files(table, manifest, manifest.batch, name)[: _MOST_FILES - files]
-                files += len(found)
-                if found:
-                    paths, schema = [table / file.path for file in found], kind_of(name).schema
+                read_files = batch_files(table, manifest, manifest.batch, name)[
+                    : _MOST_FILES - files
+                ]
+                files += len(read_files)
+                if read_files:
+                    paths, schema = [table / file.path for file in read_files], kind_of(name).schema
                     yield collect(scan(paths, schema).select(columns))
 
 
-def _examples(address: str, made: Sequence[Manifest]) -> dict[str, str]:
+def _examples(address: str, manifests: Sequence[Manifest]) -> dict[str, str]:
     """Returns a URL for each reason why a page was not fetched, also if it was redirected."""
-    found = dict[str, str]()
-    for rows in _read_batches(address, made, "pages", ("key", *COUNTED_OF_PAGES)):
+    examples = dict[str, str]()
+    for rows in _read_batches(address, manifests, "pages", ("key", *COUNTED_OF_PAGES)):
         same = ["protocol_status", "protocol_message", "http_code"]
         for row in rows.unique(same, keep="first", maintain_order=True).iter_rows(named=True):
             reason = why_not(row) or PROTOCOL_STATUS_NAMES[row["protocol_status"]]
             if (row["protocol_message"] or "").startswith("crawl delay"):
                 reason = "crawl_delay"
-            found.setdefault(reason, from_key(row["key"]))
-    return found
+            examples.setdefault(reason, from_key(row["key"]))
+    return examples
 
 
 def print_summary(invocation: Invocation, record: dict[str, Any]) -> None:

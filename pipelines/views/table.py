@@ -58,21 +58,23 @@ def _create(address: BigtableAddress, invocation: Invocation) -> int:
 def _describe(address: BigtableAddress, invocation: Invocation) -> int:
     from ...io.bigtable.admin import describe_table
 
-    found = describe_table(address)
+    description = describe_table(address)
     table = open_table(str(address))
     load_manifest(table, table.latest_snapshot())  # refuses a newer format
-    record = dataclasses.asdict(found) | {"table": str(address)}
+    record = dataclasses.asdict(description) | {"table": str(address)}
     del record["address"]
-    record["ranges"] = [{"first": first, "bytes": size} for first, size in found.ranges]
-    applying = f" ({found.applying} is being applied)" if found.applying is not None else ""
-    families = ", ".join(f"{name} (versions: {n})" for name, n in found.families.items())
+    record["ranges"] = [{"first": first, "bytes": size} for first, size in description.ranges]
+    applying = (
+        f" ({description.applying} is being applied)" if description.applying is not None else ""
+    )
+    families = ", ".join(f"{name} (versions: {n})" for name, n in description.families.items())
     lines = [
         f"table     {address}",
-        f"files     {found.files}",
-        f"profile   {found.app_profile or 'default'}",
-        f"snapshot  {found.snapshot}{applying}",
+        f"files     {description.files}",
+        f"profile   {description.app_profile or 'default'}",
+        f"snapshot  {description.snapshot}{applying}",
         f"families  {families}",
-        f"ranges    {len(found.ranges):,}, about {sum(n for _, n in found.ranges):,} bytes",
+        f"ranges    {len(description.ranges):,}, about {sum(n for _, n in description.ranges):,} bytes",
     ]
     say(record, lines, invocation.format)
     return DONE

@@ -11,7 +11,7 @@ from nutbeam.pipelines.command_line.arguments import command_options, read_invoc
 from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS, GROUPS
-from nutbeam.pipelines.command_line.config import Known
+from nutbeam.pipelines.command_line.config import DeclaredOptions
 from nutbeam.pipelines.launch.job import check
 
 README = ROOT / "README.md"
@@ -112,7 +112,7 @@ def test_a_command_that_is_not_run_is_one_that_could_be(path, words):
     module = load(words[0])
     options = command_options(module)
     typed = split(words[1:], options, module.ARGUMENTS, beam_parser)
-    known = Known(options, COMMANDS, option_names)
+    known = DeclaredOptions(options, COMMANDS, option_names)
     invocation, _ = read_invocation(words[0], module, typed, {}, known)
     check(invocation.options)  # name and contact are there
     assert not invocation.beam_args

@@ -33,7 +33,7 @@ from nutbeam.pipelines.command_line.arguments import command_options, read_invoc
 from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS
-from nutbeam.pipelines.command_line.config import Known
+from nutbeam.pipelines.command_line.config import DeclaredOptions
 from nutbeam.pipelines.launch.job import check
 from nutbeam.web.network.guard import is_public
 
@@ -156,7 +156,7 @@ def test_commands_could_be_run(where, words, config):
     options = command_options(module)
     parser = beam_parser if COMMANDS[words[0]].beam else None
     typed = split(words[1:], options, module.ARGUMENTS, parser)
-    known = Known(options, COMMANDS, option_names)
+    known = DeclaredOptions(options, COMMANDS, option_names)
     invocation, _ = read_invocation(words[0], module, typed, {}, known)
     check(invocation.options)
     # Beam's Python parser passes what it does not know on to the job server.

@@ -10,7 +10,7 @@ from simulated_web import SimWeb
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import load, main
 from nutbeam.pipelines.command_line.commands import COMMANDS, GROUPS
-from nutbeam.pipelines.command_line.usage import usual
+from nutbeam.pipelines.command_line.usage import usual_options
 
 # The commands that send requests to sites.
 AGENT_FIRST = ("crawl", "fetch", "round", "next", "parsechecker")
@@ -45,7 +45,7 @@ def test_help_is_one_screen_with_an_example_and_the_usual_options(shown, name):
     assert lines[0].startswith(f"usage: nutbeam {name} ")
     assert lines[2] == COMMANDS[name].help
     assert f"example:\n  nutbeam {name} " in text
-    assert len(usual(COMMANDS[name], load(name))) <= 13
+    assert len(usual_options(COMMANDS[name], load(name))) <= 13
     assert f"nutbeam {name} --help_all" in " ".join(text.split())
     assert "Nutch:" not in text
 
@@ -69,7 +69,7 @@ def test_an_option_means_the_same_in_each_command():
 
 @pytest.mark.parametrize("name", AGENT_FIRST)
 def test_the_agent_comes_first_where_it_is_needed(shown, name):
-    usual_names = [option.name for option in usual(COMMANDS[name], load(name))]
+    usual_names = [option.name for option in usual_options(COMMANDS[name], load(name))]
     assert usual_names[:2] == ["agent_name", "agent_email"]
     text = shown(name, "--help_all")
     assert re.findall("^options: (.*):$", text, re.MULTILINE)[0] == "agent"

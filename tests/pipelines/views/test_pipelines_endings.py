@@ -12,7 +12,7 @@ from web_servers import connect_to, reply, serve
 from nutbeam.io.reading.reader import read
 from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.pipelines.base.command import Invocation
-from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, explained
+from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, explain_reasons
 from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.endings import (
     Stopped,
@@ -40,7 +40,7 @@ def test_each_reason_is_explained_and_names_existing_options():
     assert fetching - NOT_FETCHED.keys() == set()
     for known in (NOT_FETCHED, NOT_INJECTED, TARGETS):
         for reason in known:
-            text = explained({reason: 1}, known, {reason: URL}, OPTIONS)
+            text = explain_reasons({reason: 1}, known, {reason: URL}, OPTIONS)
             assert text.startswith(f"{reason} 1 ({URL}: ")
             assert "{" not in text
     named = {word for _, cure in [*NOT_FETCHED.values(), *NOT_INJECTED.values(), *TARGETS.values()]
@@ -74,11 +74,11 @@ def test_each_reason_is_explained_and_names_existing_options():
     ],
 )
 def test_explanations_name_the_option_that_the_url_needs(url, reason, cure):
-    assert cure in explained({reason: 1}, NOT_FETCHED, {reason: url}, OPTIONS)
+    assert cure in explain_reasons({reason: 1}, NOT_FETCHED, {reason: url}, OPTIONS)
 
 
 def test_a_seed_that_is_excluded_names_the_option():
-    text = explained({"excluded": 1}, NOT_INJECTED, {"excluded": URL}, OPTIONS)
+    text = explain_reasons({"excluded": 1}, NOT_INJECTED, {"excluded": URL}, OPTIONS)
     assert (
         text
         == f"excluded 1 ({URL}: a pattern of --exclude is in it; without that pattern it is taken)"
@@ -87,10 +87,10 @@ def test_a_seed_that_is_excluded_names_the_option():
 
 def test_the_most_frequent_reasons_come_first():
     reasons = {"dns": 1, "http_404": 3, "tls": 2, "reset": 1, "timeout": 1}
-    text = explained(reasons, NOT_FETCHED, {}, OPTIONS)
+    text = explain_reasons(reasons, NOT_FETCHED, {}, OPTIONS)
     assert re.match(r"http_404 3 \(.*\), tls 2 \(.*\), dns 1 \(.*\), 2 more reasons$", text)
     del reasons["timeout"]
-    assert explained(reasons, NOT_FETCHED, {}, OPTIONS).endswith(", 1 more reason")
+    assert explain_reasons(reasons, NOT_FETCHED, {}, OPTIONS).endswith(", 1 more reason")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_most_frequent_reasons_come_first():
         (Work(rounds=1, tried=True, failed={"dns": 2}), DUE, 4, "nothing_fetched",
          ("no page was fetched: dns 2 (no name server knows the host; check its name); the next URL, "
          f"{URL}, is due at 1970-01-02T00:00:00.000Z: --add_days 1 fetches it now")),
-        (Work(rounds=1, tried=True, left={"backoff": 1}), NOW, 4, "nothing_fetched",
+        (Work(rounds=1, tried=True, stayed_due={"backoff": 1}), NOW, 4, "nothing_fetched",
          ("no page was fetched: backoff 1 (the host asks for a longer pause than --max_backoff; "
          "--max_backoff waits for more than 120 s)")),
         (Work(rounds=1, tried=True, failed={"moved": 2}, targets={"filtered": 1}), NOW, 4,
@@ -181,13 +181,13 @@ def test_the_work_of_each_job_is_counted_for_itself():
     ]  # fmt: skip
     assert work_of(made) == Work(
         rounds=1, seeds=1, refused={"filtered": 2}, tried=True, requests=3, fetched=2,
-        failed={"robots_denied": 1, "temp_moved": 1}, left={"time_limit": 5},
+        failed={"robots_denied": 1, "temp_moved": 1}, stayed_due={"time_limit": 5},
         targets={"filtered": 1}, index={"refused": 1},
     )  # fmt: skip
 
 
 def test_warnings_name_number_and_option():
-    work = Work(left={"time_limit": 1})
+    work = Work(stayed_due={"time_limit": 1})
     counts = {"dropped/max_outlinks": 1, "truncated/content_limit": 2_000,
               "truncated/document_limit": 1}  # fmt: skip
     options = Options(content_limit=9_000_000, time_limit=60.0)

@@ -24,7 +24,6 @@ from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..policy.dedup.duplicates import DedupOptions
 from ..policy.inlinks.invert_options import InvertTableOptions
-from ..policy.routing.index_table_options import IndexTableOptions
 from ..policy.schedules.schedule import Clock
 from ..policy.sitemaps.sitemap_options import SitemapLimits
 from ..policy.updating.update_rules import UpdateTableOptions
@@ -40,6 +39,7 @@ from .base.command import TABLE, Argument, Invocation
 from .base.live import live_view
 from .checkers.obstacles import check_obstacles, is_local
 from .generating.survey import due_at
+from .launch.checked_options import CheckedIndexOptions
 from .launch.conflicts import made_beside, made_by, run_over_conflicts
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
@@ -63,7 +63,7 @@ class RoundOptions(
     UpdateTableOptions,
     InvertTableOptions,
     DedupOptions,
-    IndexTableOptions,
+    CheckedIndexOptions,
     JobOptions,
 ):
     """Options of one round."""

@@ -52,6 +52,7 @@ from .generating.survey import (
     survey,
     tablets_of_state,
 )
+from .launch.checked_options import CheckedScoringOptions
 from .launch.job import JobOptions, run_job
 from .views.endings import none_chosen, nothing_due
 from .views.next_due import next_url
@@ -64,7 +65,7 @@ _COUNTS = "counts"
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(LocateOptions, TargetOptions, JobOptions):
+class Options(LocateOptions, CheckedScoringOptions, TargetOptions, JobOptions):
     """Options of generate."""
 
 

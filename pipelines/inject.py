@@ -36,9 +36,11 @@ from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.resolvers import COUNT_PLACES, counting_hosts, merge_resolver
 from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
-from ..web.rules.url_rules import UrlOptions, UrlRules, host_keys
+from ..web.rules.rule_warnings import CheckedUrlOptions
+from ..web.rules.url_rules import UrlRules, host_keys
 from ..web.urls.key_columns import from_keys
 from .base.command import TABLE, Argument, Invocation
+from .launch.checked_options import CheckedScoringOptions
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
 from .launch.seed_words import seed_words
@@ -53,7 +55,7 @@ _CHANGES = pa.schema([*REKEYED, SEEDS.field("order")])
 
 
 @dataclasses.dataclass(frozen=True)
-class InjectOptions(SeedOptions, UrlOptions, RuleCountOptions):
+class InjectOptions(SeedOptions, CheckedScoringOptions, CheckedUrlOptions, RuleCountOptions):
     """Options of injecting, without those of launching."""
 
 

@@ -30,7 +30,7 @@ from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
-from ..web.rules.url_options import UrlOptions
+from ..web.rules.rule_warnings import CheckedUrlOptions
 from ..web.rules.url_rules import UrlRules
 from .base.command import TABLE, Argument, Invocation
 from .base.url_rules import rules_of
@@ -44,7 +44,7 @@ _COUNTS = "counts"
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(UrlOptions, JobOptions):
+class Options(CheckedUrlOptions, JobOptions):
     """Options of mergelinkdb."""
 
     GROUP = "links"

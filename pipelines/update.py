@@ -34,6 +34,7 @@ from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
+from .launch.checked_options import CheckedScoringOptions
 from .launch.done_before import check_done_alike, done_with
 from .launch.job import BatchOptions, run_each_batch, run_job
 from .launch.runner import only_submits
@@ -53,7 +54,7 @@ ARGUMENTS = (TABLE,)
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(UpdateTableOptions, BatchOptions):
+class Options(UpdateTableOptions, CheckedScoringOptions, BatchOptions):
     """Options of updatedb."""
 
     batch: str = option(

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..web.base.columns import each_once
+from ..web.base.option_checks import Launch
 from ..web.base.options import option
 from ..web.rules.url_rules import host_keys
 from ..web.urls.key_columns import from_keys
@@ -141,6 +142,10 @@ class ExprOptions:
         "'unfetched'\". Its names are the columns of the data dictionary, as in nutbeam sql.",
         nutch="generate.expr, generate -expr, readdb -expr, readhostdb -expr",
     )
+
+    def check_setup(self, _: Launch) -> None:
+        """Compiles the expression."""
+        wanted_rows(self.expr)
 
 
 def wanted_rows(

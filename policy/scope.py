@@ -6,7 +6,8 @@ import polars as pl
 
 from ..web.base.columns import nulls, put, reason_if
 from ..web.base.options import option
-from ..web.rules.url_rules import Scope, UrlOptions, UrlRules, in_scope
+from ..web.rules.rule_warnings import CheckedUrlOptions
+from ..web.rules.url_rules import Scope, UrlRules, in_scope
 from ..web.urls.key_columns import from_keys
 from .components.host_rows import Seeds
 from .rule_counts import RuleCountOptions
@@ -40,7 +41,7 @@ class ScopeOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class TargetOptions(UrlOptions, ScopeOptions, TrapOptions, RuleCountOptions):
+class TargetOptions(CheckedUrlOptions, ScopeOptions, TrapOptions, RuleCountOptions):
     """Options of the rules for targets of links and redirects."""
 
 

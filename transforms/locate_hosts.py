@@ -10,6 +10,8 @@ import polars as pl
 from ..io.tablets.written import Written, sum_counts
 from ..policy.choosing.selection import GenerateOptions
 from ..policy.components.schema import to_frame
+from ..policy.hosting.host_limits import host_expressions
+from ..web.base.option_checks import Launch
 from ..web.exchange.addresses import Addresses, AddressOptions, endpoints
 from ..web.rules.url_rules import host_keys
 from .elements.chunks import Chunk, to_chunks
@@ -22,6 +24,10 @@ COUNTS = "counts"
 @dataclasses.dataclass(frozen=True)
 class LocateOptions(GenerateOptions, AddressOptions):
     """Options for partitions by address."""
+
+    def check_setup(self, _: Launch) -> None:
+        """Compiles the expressions over the host table."""
+        host_expressions(self)
 
 
 @dataclasses.dataclass

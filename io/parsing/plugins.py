@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
-from ...policy.indexing.index_options import BUILT_IN_FILTERS, IndexFilterOptions
-from ...policy.parsing.documents import DocumentOptions
+from ...policy.indexing.index_options import BUILT_IN_FILTERS
 from ...policy.schedules.built_in import BUILT_IN_SCHEDULES
-from ...policy.schedules.schedule_options import RescheduleOptions
 from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
 from ...policy.scoring.scorings import Scorings, chosen_scorings
 from ...web.base.errors import UsageError, one_line
@@ -23,17 +21,22 @@ class PluginGroup(NamedTuple):
         name: The group of entry points.
         kind: What one is called in messages.
         built_in: Names that need no plug-in.
+        option: Name of the option that chooses them; empty if none does so alone.
     """
 
     name: str
     kind: str
     built_in: tuple[str, ...] = ()
+    option: str = ""
 
 
-PARSE_FILTERS = PluginGroup("nutbeam.parse_filters", "parse filter")
-SCHEDULES = PluginGroup("nutbeam.schedules", "schedule", BUILT_IN_SCHEDULES)
-INDEX_FILTERS = PluginGroup("nutbeam.index_filters", "index filter", BUILT_IN_FILTERS)
-SCORINGS = PluginGroup("nutbeam.scorings", "scoring", BUILT_IN_SCORINGS)
+PARSE_FILTERS = PluginGroup("nutbeam.parse_filters", "parse filter", option="parse_filters")
+SCHEDULES = PluginGroup("nutbeam.schedules", "schedule", BUILT_IN_SCHEDULES, "schedule")
+INDEX_FILTERS = PluginGroup(
+    "nutbeam.index_filters", "index filter", BUILT_IN_FILTERS, "index_filters"
+)
+SCORINGS = PluginGroup("nutbeam.scorings", "scoring", BUILT_IN_SCORINGS, "scoring")
+_GROUPS = (PARSE_FILTERS, SCHEDULES, INDEX_FILTERS, SCORINGS)
 _LOG = logging.getLogger("nutbeam.plugins")
 Chosen = tuple[tuple[PluginGroup, tuple[str, ...]], ...]
 
@@ -47,12 +50,8 @@ def chosen_plugins(options: object) -> Chosen:
 
 
 def _chosen(options: object) -> Chosen:
-    return (
-        (PARSE_FILTERS, options.parse_filters if isinstance(options, DocumentOptions) else ()),
-        (SCHEDULES, (options.schedule,) if isinstance(options, RescheduleOptions) else ()),
-        (INDEX_FILTERS, options.index_filters if isinstance(options, IndexFilterOptions) else ()),
-        (SCORINGS, options.scoring if isinstance(options, ScoringOptions) else ()),
-    )
+    values = ((group, getattr(options, group.option, ())) for group in _GROUPS)
+    return tuple((group, (names,) if isinstance(names, str) else names) for group, names in values)
 
 
 def installed_plugins(group: PluginGroup) -> dict[str, EntryPoint]:

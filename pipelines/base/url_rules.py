@@ -1,11 +1,8 @@
 """Makes the URL rules of a command from its options."""
 
-import logging
-
+from ...web.rules.rule_warnings import checked_rules
 from ...web.rules.url_rules import UrlOptions, UrlRules
 from .command import configuration
-
-_LOG = logging.getLogger(__name__)
 
 
 def rules_of(options: UrlOptions) -> UrlRules:
@@ -14,10 +11,5 @@ def rules_of(options: UrlOptions) -> UrlRules:
     Raises:
         UsageError: A file is missing, or has a rule that cannot be used.
     """
-    from ...web.rules.rule_warnings import warnings_of
-
     with configuration():
-        rules = UrlRules(options)
-        for warning in warnings_of(rules):
-            _LOG.warning(warning)
-    return rules
+        return checked_rules(options)

@@ -11,6 +11,7 @@ import apache_beam as beam
 from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.operations import Ticket
 from ..base.command import TABLE, Invocation
+from ..launch.checked_options import CheckedIndexOptions
 from ..launch.job import JobOptions, run_job
 from . import index
 
@@ -18,7 +19,7 @@ ARGUMENTS = (TABLE,)
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(IndexTableOptions, JobOptions):
+class Options(CheckedIndexOptions, JobOptions):
     """Options of clean."""
 
 

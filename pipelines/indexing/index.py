@@ -57,6 +57,7 @@ from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Invocation
+from ..launch.checked_options import CheckedIndexOptions
 from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
@@ -66,7 +67,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(IndexTableOptions, JobOptions):
+class Options(CheckedIndexOptions, JobOptions):
     """Options of index."""
 
     batch: str = option(

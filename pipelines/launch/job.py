@@ -5,38 +5,23 @@ import dataclasses
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 
-from ...io.parsing.plugins import SCORINGS, chosen_plugins, installed_plugins, scorings_of
+from ...io.parsing.plugins import chosen_plugins
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.snapshots.table_clock import clock_warnings
 from ...io.table.opening import open_table
-from ...policy.choosing.selection import GenerateOptions
-from ...policy.conditions import wanted_rows
-from ...policy.hosting.host_limits import host_expressions
-from ...policy.routing.index_table_options import IndexWriterOptions
-from ...policy.schedules.built_in import built_in_schedule
-from ...policy.schedules.schedule import ScheduleOptions
-from ...policy.schedules.schedule_options import RescheduleOptions
-from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.operations import Ticket, versions
-from ...web.base.agent import require_agent
 from ...web.base.errors import NothingToDo, UserError
 from ...web.base.json_logs import set_logged_operation
+from ...web.base.option_checks import Launch, check_setup
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
-from ...web.exchange.credentials import Credentials, load_credentials, open_to_others
-from ...web.exchange.http_options import HttpOptions, guard_of
-from ...web.network.proxy import OPEN, parse_proxy
-from ...web.rules.url_rules import UrlOptions
-from ...web.tls.contexts import tls_context
 from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
-from ..base.url_rules import rules_of
 from .beam_internals import quick_stages
 from .conflicts import run_over_batches
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
@@ -85,80 +70,9 @@ def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = Fa
     preflight(address, options, invocation.beam_args)
     if not begins_table:
         newest_manifest(address)
-    check(options, local=local, address=address)
-    warn_of_clocks(address, options)
-
-
-def check(options: Any, *, local: bool = False, address: str = "") -> None:
-    """Sets up rules and clients as workers do, so that a wrong configuration fails first.
-
-    Args:
-        options: Options of a job.
-        local: Whether all seeds are local files, so that the agent needs no name.
-        address: Address of the table, for writers of an index.
-
-    Raises:
-        UsageError: Rule files, files of schedules or scorings, addresses or the agent's name cannot
-            be used.
-    """
     with configuration():
-        if isinstance(options, RescheduleOptions):
-            built_in_schedule(options)
-        if isinstance(options, GenerateOptions):
-            host_expressions(options)
-        if isinstance(options, UrlOptions):
-            rules_of(options)
-        if isinstance(options, GenerateOptions):
-            wanted_rows(options.expr)
-        if isinstance(options, ScoringOptions) and _are_here(options.scoring):
-            scorings_of(options)
-        if isinstance(options, IndexWriterOptions) and options.index:
-            from ...transforms.indexing.index_making import check_index
-
-            check_index(options, address)
-        if isinstance(options, HttpOptions):
-            guard_of(options)
-            if not local:
-                require_agent(options)
-            _check_ca_file(options.ca_file)
-            _check_http(options)
-
-
-def _are_here(scorings: Sequence[str]) -> bool:
-    """Returns whether all scorings are installed here: plug-ins may be on workers only."""
-    others = set(scorings) - set(BUILT_IN_SCORINGS)
-    return not others or others <= set(installed_plugins(SCORINGS))
-
-
-def _check_http(options: HttpOptions) -> None:
-    """Reads proxy and credentials; warns of missing folders and missing protection."""
-    proxy, path = parse_proxy(options.http_proxy), options.http_credentials
-    if path:
-        credentials = Credentials(load_credentials(path))
-        if proxy:
-            credentials.proxy_header(*proxy)
-        if open_to_others(path):
-            _LOG.warning("other users may read %s: chmod 600 it", path)
-    if proxy:
-        _LOG.warning(OPEN, options.http_proxy)
-        if "ftp" in options.schemes:
-            _LOG.warning("no proxy is used for FTP: only hosts of connect_to are reached")
-    for root in options.file_roots:
-        if not Path(root).is_dir():
-            _LOG.warning("file_roots: there is no folder %r on this machine", root)
-    if options.insecure_host:
-        _LOG.warning("certificates are not checked of %s", ", ".join(options.insecure_host))
-
-
-def _check_ca_file(path: str) -> None:
-    try:
-        if path:
-            tls_context(path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ValueError(
-            f"ca_file must be a file of certificates, got {path!r}: {reason}"
-        ) from error
+        check_setup(options, Launch(address, local))
+    warn_of_clocks(address, options)
 
 
 def prepare(
@@ -209,7 +123,7 @@ def _no_empty_folder(address: str) -> Iterator[None]:
 def warn_of_clocks(address: str, options: Any = None) -> None:
     """Warns of a wrong clock, and of impossible times in a table, one line each."""
     table = open_table(address)
-    schedule = options if isinstance(options, ScheduleOptions) else None
+    schedule = options if hasattr(options, "max_fetch_interval") else None
     with contextlib.suppress(UserError):  # there is no table yet, or the job reports the error
         manifest = load_manifest(table, table.latest_snapshot())
         for line in clock_warnings(table, manifest, schedule):

@@ -52,6 +52,7 @@ from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
 from ..fetching.lease_options import LeaseOptions, longest_wait
 from ..fetching.time_left import in_time_left
+from ..launch.checked_options import CheckedScoringOptions
 from ..launch.job import JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere
 from ..launch.seed_words import check_seeds, seed_words
@@ -72,7 +73,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(:[0-9]{1,5})?")
 
 
 @dataclasses.dataclass(frozen=True)
-class SitemapTableOptions(SitemapFetchOptions, LeaseOptions):
+class SitemapTableOptions(SitemapFetchOptions, CheckedScoringOptions, LeaseOptions):
     """Options of reading sitemaps, without those of launching."""
 
 

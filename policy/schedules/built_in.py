@@ -1,5 +1,8 @@
 """Returns the built-in schedule that the options name."""
 
+import dataclasses
+
+from ...web.base.option_checks import Launch
 from ...web.rule_files.rule_files import RuleFile, read_rule_file
 from .adaptive_schedule import SHIPPED_RATES, AdaptiveSchedule, MimeAdaptiveSchedule, mime_rates
 from .host_intervals import HostIntervals, host_intervals
@@ -10,6 +13,15 @@ from .visits import Schedule, default_schedule
 # Those that keep to the longest interval, whatever the interval of a row was.
 LIMITING_SCHEDULES = ("adaptive", "mime_adaptive", "rate")
 BUILT_IN_SCHEDULES = ("default", *LIMITING_SCHEDULES)
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckedScheduleOptions(RescheduleOptions):
+    """Options of a schedule, whose files are read before a command starts."""
+
+    def check_setup(self, _: Launch) -> None:
+        """Reads the files of the schedule."""
+        built_in_schedule(self)
 
 
 def built_in_schedule(options: RescheduleOptions) -> Schedule | None:

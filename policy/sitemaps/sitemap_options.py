@@ -4,7 +4,7 @@ import dataclasses
 
 from ...web.base.options import option
 from ...web.parsers.sitemap_entries import ALTERNATE, LINK_KINDS
-from ..schedules.schedule_options import RescheduleOptions
+from ..schedules.built_in import CheckedScheduleOptions
 from ..scope import TargetOptions
 from ..scoring.scoring_options import ScoringOptions
 from ..traps import BudgetOptions
@@ -90,6 +90,6 @@ class SitemapLimits:
 
 @dataclasses.dataclass(frozen=True)
 class SitemapOptions(
-    SitemapLimits, TargetOptions, RescheduleOptions, ScoringOptions, BudgetOptions
+    SitemapLimits, TargetOptions, CheckedScheduleOptions, ScoringOptions, BudgetOptions
 ):
     """Options of reading sitemaps, and of adding their URLs to the table."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ...web.base.options import option
 from ..components.page_facts import FactNeeds
 from ..links import LinkOptions
-from ..schedules.schedule_options import RescheduleOptions
+from ..schedules.built_in import CheckedScheduleOptions
 from ..schedules.visits import Schedule, default_schedule
 from ..scoring.scoring_options import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
@@ -14,7 +14,7 @@ from ..traps import BudgetOptions
 
 
 @dataclasses.dataclass(frozen=True)
-class UpdateOptions(RescheduleOptions, BudgetOptions, ScoringOptions):
+class UpdateOptions(CheckedScheduleOptions, BudgetOptions, ScoringOptions):
     """Options of updatedb: which URLs it adds, and what it does with pages that failed to parse."""
 
     GROUP = "updatedb"

@@ -12,7 +12,7 @@ from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS, GROUPS
 from nutbeam.pipelines.command_line.config import DeclaredOptions
-from nutbeam.pipelines.launch.job import check
+from nutbeam.web.base.option_checks import check_setup
 
 README = ROOT / "README.md"
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
@@ -114,7 +114,7 @@ def test_a_command_that_is_not_run_is_one_that_could_be(path, words):
     typed = split(words[1:], options, module.ARGUMENTS, beam_parser)
     known = DeclaredOptions(options, COMMANDS, option_names)
     invocation, _ = read_invocation(words[0], module, typed, {}, known)
-    check(invocation.options)  # name and contact are there
+    check_setup(invocation.options)  # name and contact are there
     assert not invocation.beam_args
     assert invocation.table or invocation.arguments.get("address")
 

@@ -34,7 +34,7 @@ from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.pipelines.command_line.config import DeclaredOptions
-from nutbeam.pipelines.launch.job import check
+from nutbeam.web.base.option_checks import check_setup
 from nutbeam.web.network.guard import is_public
 
 STORE = FLINK / "kubernetes-store" / "store.yaml"
@@ -158,7 +158,7 @@ def test_commands_could_be_run(where, words, config):
     typed = split(words[1:], options, module.ARGUMENTS, parser)
     known = DeclaredOptions(options, COMMANDS, option_names)
     invocation, _ = read_invocation(words[0], module, typed, {}, known)
-    check(invocation.options)
+    check_setup(invocation.options)
     # Beam's Python parser passes what it does not know on to the job server.
     flags = {word.partition("=")[0] for word in invocation.beam_args}
     assert flags <= set(beam_parser()._option_string_actions) | OF_THE_JOB_SERVER

@@ -9,7 +9,7 @@ from ...policy.components.schema import empty
 from ...policy.indexing.index_filters import DocumentRules, chosen_filters, documents_of_pages
 from ...policy.indexing.index_options import BUILT_IN_FILTERS
 from ...policy.routing.document_shares import share_documents
-from ...policy.routing.index_table_options import IndexMakingOptions, IndexWriterOptions
+from ...policy.routing.index_table_options import IndexMakingOptions, IndexTableOptions
 
 
 def making_of(options: IndexMakingOptions) -> DocumentRules:
@@ -25,7 +25,7 @@ def making_of(options: IndexMakingOptions) -> DocumentRules:
     return DocumentRules(filters, options, scorings_of(options), options, options.max_inlinks)
 
 
-def check_index(options: IndexWriterOptions, address: str) -> None:
+def check_index(options: IndexTableOptions, address: str) -> None:
     """Checks the filters and writers that options choose; sends nothing.
 
     Raises:
@@ -33,10 +33,9 @@ def check_index(options: IndexWriterOptions, address: str) -> None:
         ValueError: A file is wrong.
     """
     table, routes = open_table(address), chosen_writers(options)
-    if isinstance(options, IndexMakingOptions):
-        making = making_of(options)
-        nothing = empty(INDEX_PAGES)
-        documents = documents_of_pages(nothing, making.filters, options, making.scorings)
-        share_documents(routes, documents)  # checks the expressions
+    making = making_of(options)
+    nothing = empty(INDEX_PAGES)
+    documents = documents_of_pages(nothing, making.filters, options, making.scorings)
+    share_documents(routes, documents)  # checks the expressions
     for rule in routes.writers:
         open_writer(rule, IndexTarget(options.index, rule.name, rule.parameters, table, 0, ""))

@@ -1,19 +1,25 @@
 """The options of HTTP requests."""
 
 import dataclasses
+import logging
 import re
+from pathlib import Path
 
-from ..base.agent import AgentOptions
+from ..base.agent import AgentOptions, require_agent
+from ..base.option_checks import Launch
 from ..base.options import option, seconds
 from ..network.guard import Guard
 from ..network.headers import parse_headers
 from ..network.limits import Limits
-from ..network.proxy import parse_proxy
+from ..network.proxy import OPEN, parse_proxy
+from ..tls.contexts import tls_context
+from .credentials import Credentials, load_credentials, open_to_others
 from .file_options import FileOptions
 
 HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 # These files are unreadable if truncated: zip archives, and files with an index at the end.
 _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
+_LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +133,48 @@ class HttpOptions(AgentOptions, FileOptions):
         guard_of(self)
         parse_headers(self.http_header)
         parse_proxy(self.http_proxy)
+
+    def check_setup(self, launch: Launch) -> None:
+        """Reads files; warns of missing folders and missing protection.
+
+        Raises:
+            ValueError: Certificates or the agent's name cannot be used.
+            UsageError: The credentials cannot be read.
+        """
+        guard_of(self)
+        if not launch.local:
+            require_agent(self)
+        self._check_ca_file()
+        self._check_credentials()
+        if self.http_proxy:
+            _LOG.warning(OPEN, self.http_proxy)
+            if "ftp" in self.schemes:
+                _LOG.warning("no proxy is used for FTP: only hosts of connect_to are reached")
+        for root in self.file_roots:
+            if not Path(root).is_dir():
+                _LOG.warning("file_roots: there is no folder %r on this machine", root)
+        if self.insecure_host:
+            _LOG.warning("certificates are not checked of %s", ", ".join(self.insecure_host))
+
+    def _check_ca_file(self) -> None:
+        try:
+            if self.ca_file:
+                tls_context(self.ca_file)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ValueError(
+                f"ca_file must be a file of certificates, got {self.ca_file!r}: {reason}"
+            ) from error
+
+    def _check_credentials(self) -> None:
+        path, proxy = self.http_credentials, parse_proxy(self.http_proxy)
+        if not path:
+            return
+        credentials = Credentials(load_credentials(path))
+        if proxy:
+            credentials.proxy_header(*proxy)
+        if open_to_others(path):
+            _LOG.warning("other users may read %s: chmod 600 it", path)
 
 
 def limit_of(content_type: str | None) -> str:

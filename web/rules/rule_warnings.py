@@ -1,14 +1,18 @@
-"""Warns of valid rules that never match; they do not stop a job."""
+"""Checks the rules of options, and warns of valid rules that never match; they do not stop a job."""
 
+import dataclasses
+import logging
 import pathlib
 import re
 from collections.abc import Iterator
 
+from ..base.option_checks import Launch
 from ..base.wording import quote_value
 from ..normalizers.normalizer_step import SCOPES
 from ..normalizers.regex_rules import RegexNormalizer
 from ..rule_files.rule_files import lines_of
 from .chains import normalizers_in
+from .url_options import UrlOptions
 from .url_rules import UrlRules
 
 # Largest number of warnings for lines of one file.
@@ -23,6 +27,28 @@ _LOOKED_FOR = {
     "suffix-urlfilter.txt": re.compile(r"\s*[^\s#]"),
     "fast-urlfilter.txt": re.compile(r"\s*DenyPath[^#]*[^\x00-\x7f#]"),
 }
+_LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckedUrlOptions(UrlOptions):
+    """URL options whose rules are read before a command starts."""
+
+    def check_setup(self, _: Launch) -> None:
+        """Reads the rules, and logs those that have no effect."""
+        checked_rules(self)
+
+
+def checked_rules(options: UrlOptions) -> UrlRules:
+    """Returns the URL rules for options; logs rules in rule files that have no effect.
+
+    Raises:
+        ValueError: A file is missing, or has a rule that cannot be used.
+    """
+    rules = UrlRules(options)
+    for warning in warnings_of(rules):
+        _LOG.warning(warning)
+    return rules
 
 
 def warnings_of(rules: UrlRules) -> list[str]:

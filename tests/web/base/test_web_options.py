@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nutbeam.web.base.option_checks import Launch, check_setup
 from nutbeam.web.base.options import (
     Option,
     check_value,
@@ -151,6 +152,23 @@ def test_validate_checks_values_and_the_post_init_of_every_base():
         validate(Options(scope="any", allow=("a",)))
     with pytest.raises(ValueError, match=r"--timeout must not be 0"):
         Options(timeout=0.0)
+
+
+def test_the_setup_of_every_base_is_checked_once_and_knows_the_launch():
+    class Rules:
+        def check_setup(self, launch):
+            checked.append(("rules", launch.address))
+
+    class Client(Rules):
+        def check_setup(self, launch):
+            checked.append(("client", launch.local))
+
+    class Job(Client, Rules):
+        check = "an option of that name"
+
+    checked = []
+    check_setup(Job(), Launch("table", local=True))
+    assert checked == [("client", True), ("rules", "table")]
 
 
 def test_the_group_is_that_of_the_class_that_declares():

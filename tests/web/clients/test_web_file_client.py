@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from listed_folders import links, url_of
 
-from nutbeam.pipelines.launch.job import check
+from nutbeam.web.base.option_checks import check_setup
 from nutbeam.web.base.options import validate
 from nutbeam.web.clients import file_client
 from nutbeam.web.clients.file_client import FileClient
@@ -311,9 +311,9 @@ def test_the_http_client_reads_files_only_where_they_are_taken(root):
 
 def test_missing_folders_and_unused_proxies_are_reported_at_the_start(caplog, tmp_path):
     with caplog.at_level("WARNING"):
-        check(HttpOptions(schemes=("file",), file_roots=(str(tmp_path), "/not/there")))
+        check_setup(HttpOptions(schemes=("file",), file_roots=(str(tmp_path), "/not/there")))
         proxied = {"http_proxy": "http://127.0.0.1:1", "agent_name": "a", "agent_email": "b@c"}
-        check(HttpOptions(schemes=("http", "ftp"), **proxied))
+        check_setup(HttpOptions(schemes=("http", "ftp"), **proxied))
     said = [record.getMessage() for record in caplog.records]
     assert said[0] == "file_roots: there is no folder '/not/there' on this machine"
     assert said[-1].startswith("no proxy is used for FTP")

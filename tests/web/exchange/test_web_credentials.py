@@ -10,9 +10,9 @@ from http_clients import Client, HttpOptions
 from web_servers import connect_to, reply, serve
 
 from nutbeam.io.batches.page_writer import page_row
-from nutbeam.pipelines.launch.job import check
 from nutbeam.transforms.fetch_pages import FetchPages
 from nutbeam.web.base.errors import UsageError
+from nutbeam.web.base.option_checks import check_setup
 from nutbeam.web.engine.tasks import Result, Task
 from nutbeam.web.exchange.credentials import (
     Credential,
@@ -333,7 +333,7 @@ def test_a_credentials_file_that_others_may_read_causes_a_warning(
 ):
     (tmp_path / "credentials").chmod(mode)
     with caplog.at_level(logging.WARNING):
-        check(HttpOptions(agent_name="a", agent_email="b@c", http_credentials=file))
+        check_setup(HttpOptions(agent_name="a", agent_email="b@c", http_credentials=file))
     assert ("chmod 600" in caplog.text) == warned
     assert PASSWORD not in caplog.text
 

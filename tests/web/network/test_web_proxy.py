@@ -8,7 +8,7 @@ from made_certificates import CERTIFICATE
 from proxy_servers import WHO, proxied, tunnel
 from web_servers import connect_to, reply, serve
 
-from nutbeam.pipelines.launch.job import check
+from nutbeam.web.base.option_checks import check_setup
 from nutbeam.web.engine.engine import Engine, FetchOptions
 from nutbeam.web.engine.tasks import Task
 from nutbeam.web.exchange.status import classify
@@ -198,7 +198,7 @@ def test_a_password_in_the_proxy_is_not_repeated():
 
 def test_a_proxy_that_resolves_names_itself_causes_a_warning_at_the_start(caplog):
     with caplog.at_level(logging.WARNING):
-        check(HttpOptions(http_proxy="http://proxy.example.com:3128", **WHO))
+        check_setup(HttpOptions(http_proxy="http://proxy.example.com:3128", **WHO))
     assert "http://proxy.example.com:3128, which resolves names itself" in caplog.text
 
 

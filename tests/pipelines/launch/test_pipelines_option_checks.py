@@ -1,0 +1,32 @@
+"""Before a job starts, each part of its options is set up once as workers set it up."""
+
+import pytest
+
+from nutbeam.pipelines.command_line.cli import load
+from nutbeam.pipelines.command_line.commands import COMMANDS
+from nutbeam.pipelines.launch.checked_options import CheckedIndexOptions, CheckedScoringOptions
+from nutbeam.pipelines.launch.job import JobOptions
+from nutbeam.policy.choosing.selection import GenerateOptions
+from nutbeam.policy.routing.index_writer_options import IndexWriterOptions
+from nutbeam.policy.schedules.built_in import CheckedScheduleOptions
+from nutbeam.policy.schedules.schedule_options import RescheduleOptions
+from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.transforms.locate_hosts import LocateOptions
+from nutbeam.web.rules.rule_warnings import CheckedUrlOptions
+from nutbeam.web.rules.url_options import UrlOptions
+
+CHECKED = {
+    RescheduleOptions: CheckedScheduleOptions,
+    GenerateOptions: LocateOptions,
+    UrlOptions: CheckedUrlOptions,
+    ScoringOptions: CheckedScoringOptions,
+    IndexWriterOptions: CheckedIndexOptions,
+}
+JOBS = [name for name in COMMANDS if issubclass(load(name).Options, JobOptions)]
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_checks_each_part_of_its_options(job):
+    options = load(job).Options
+    parts = [part for part in CHECKED if issubclass(options, part)]
+    assert [part for part in parts if not issubclass(options, CHECKED[part])] == []

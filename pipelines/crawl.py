@@ -41,13 +41,13 @@ from .checkers.obstacles import check_obstacles, is_local
 from .generating.survey import due_at
 from .launch.checked_options import CheckedIndexOptions
 from .launch.conflicts import made_beside, made_by, run_over_conflicts
+from .launch.earlier_jobs import missing_rules_line
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
-from .launch.rules_before import missing_rules_line
 from .launch.seed_words import check_seeds, seed_words
 from .views.endings import Stopped
+from .views.next_due import wait_for_due
 from .views.summary import print_summary, summary_of
-from .views.waiting import wait_for_due
 
 ARGUMENTS = (
     TABLE,

@@ -59,12 +59,11 @@ from ..web.rules.url_rules import host_keys
 from ..web.urls.row_keys import from_host_key, from_key, host_key_of
 from .base.command import TABLE, Invocation
 from .fetching.host_findings import HostFindings
-from .fetching.lease_options import LeaseOptions, longest_wait
 from .fetching.outlinks import OutlinkOptions, Outlinks
 from .fetching.redirects import RedirectOptions, Redirects
 from .fetching.requested import Requested
-from .fetching.time_left import in_time_left
-from .launch.done_before import done_with
+from .fetching.time_limits import LeaseOptions, in_time_left, longest_wait
+from .launch.earlier_jobs import done_with
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)

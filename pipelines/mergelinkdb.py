@@ -33,7 +33,7 @@ from ..web.base.progress import PROGRESS
 from ..web.rules.rule_warnings import CheckedUrlOptions
 from ..web.rules.url_rules import UrlRules
 from .base.command import TABLE, Argument, Invocation
-from .base.url_rules import rules_of
+from .checkers.checking import rules_of
 from .invertlinks import link_resolver
 from .launch.job import JobOptions, run_job
 from .launch.launch import preflight

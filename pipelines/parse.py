@@ -21,7 +21,7 @@ from ..transforms.parse_pages import PAGE_FILES, PageFile, ParseBatch, ParsePage
 from ..web.base.errors import UserError
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .launch.done_before import check_done_alike, done_with
+from .launch.earlier_jobs import check_done_alike, done_with
 from .launch.job import BatchOptions, run_job
 
 ARGUMENTS = (TABLE,)

@@ -35,7 +35,7 @@ from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
 from .launch.checked_options import CheckedScoringOptions
-from .launch.done_before import check_done_alike, done_with
+from .launch.earlier_jobs import check_done_alike, done_with
 from .launch.job import BatchOptions, run_each_batch, run_job
 from .launch.runner import only_submits
 from .updating.file_changes import (

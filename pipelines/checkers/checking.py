@@ -16,9 +16,10 @@ from ...io.batches.seed_line import BLANK_IN_URL
 from ...io.batches.seeds import UrlLine, dropped_line, numbered_lines, sources, url_lines
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible, visible_lines
+from ...web.rules.rule_warnings import checked_rules
 from ...web.rules.url_rules import UrlOptions, UrlRules
 from ...web.urls.schemes import SCHEMES
-from ..base.command import Argument
+from ..base.command import Argument, configuration
 
 URLS = Argument(
     "urls",
@@ -115,3 +116,13 @@ def row_key(url: str, flag: str, rules: UrlRules | None = None) -> str:
     if key is None:
         raise UsageError(f"{flag} is no URL that can be crawled ({reason}): {url!r}")
     return str(key)
+
+
+def rules_of(options: UrlOptions) -> UrlRules:
+    """Returns the URL rules for options; logs rules in rule files that have no effect.
+
+    Raises:
+        UsageError: A file is missing, or has a rule that cannot be used.
+    """
+    with configuration():
+        return checked_rules(options)

@@ -7,8 +7,7 @@ from ...web.base.options import option
 from ...web.filters.filter_chain import rule_place
 from ...web.rules.url_options import FILTERS, UrlOptions
 from ..base.command import DONE, Invocation
-from ..base.url_rules import rules_of
-from .checking import URLS, say_columns, urls_of
+from .checking import URLS, rules_of, say_columns, urls_of
 
 ARGUMENTS = (URLS,)
 

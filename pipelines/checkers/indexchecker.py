@@ -24,9 +24,8 @@ from ...web.content.usage import usage_of_page
 from ...web.exchange.status import FETCH_SUCCESS
 from ...web.urls.row_keys import to_key
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
-from ..base.url_rules import rules_of
 from . import parsechecker
-from .checking import URLS, say, urls_of
+from .checking import URLS, rules_of, say, urls_of
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
 _LONGEST = 100

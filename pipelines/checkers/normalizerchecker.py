@@ -12,8 +12,7 @@ from ...web.rules.url_options import NORMALIZERS, UrlOptions
 from ...web.rules.url_rules import Scope, UrlRules
 from ...web.urls.row_keys import BadUrl
 from ..base.command import DONE, Invocation
-from ..base.url_rules import rules_of
-from .checking import URLS, say, urls_of
+from .checking import URLS, rules_of, say, urls_of
 
 ARGUMENTS = (URLS,)
 

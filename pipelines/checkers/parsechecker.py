@@ -23,8 +23,7 @@ from ...transforms.parse_pages import parse_pages
 from ...web.base.options import option, shared_option
 from ...web.rules.url_rules import UrlRules
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation
-from ..base.url_rules import rules_of
-from .checking import URLS, say, urls_of
+from .checking import URLS, rules_of, say, urls_of
 from .reasons import NOT_FETCHED, describe_reason
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)

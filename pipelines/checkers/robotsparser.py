@@ -5,11 +5,14 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from ...web.base.agent import agent_token, require_agent
+from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible
 from ...web.clients.requests_client import Client
+from ...web.exchange.file_options import FileOptions
 from ...web.exchange.http_options import HttpOptions
 from ...web.robots.robots import (
     ALLOWED,
@@ -25,6 +28,7 @@ from ...web.robots.robots_lines import line_of, rule_lines
 from ...web.robots.robots_options import RobotsOptions
 from ...web.robots.robots_text import decode_robots
 from ...web.robots.sitemap_lines import absolute_sitemaps
+from ...web.urls.schemes import is_web
 from ...web.urls.url_parts import host_of_url
 from ..base.command import DONE, Argument, Invocation, configuration
 from .checking import odd_delay_note, urls_of
@@ -36,6 +40,7 @@ ARGUMENTS = (
 )  # fmt: skip
 _SCHEMES = ("http://", "https://")
 _VERDICTS = {ALLOWED: "allowed", DENIED: "not allowed", TOO_COSTLY: "too costly"}
+_OF_FILES = {field.name for field in dataclasses.fields(FileOptions)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,3 +118,45 @@ def _read(path: str) -> bytes:
     except OSError as error:
         why = error.strerror or "it cannot be read"
         raise UsageError(f"there must be a file or a url, got {path!r}: {why}") from error
+
+
+class RequestedRobots:
+    """The robots.txt of sites, requested once each, by the client of fetch and through its guard.
+
+    Args:
+        options: ``RobotsOptions``, and those of ``HttpOptions`` that the command has.
+
+    Raises:
+        UsageError: The options do not say who requests it.
+    """
+
+    def __init__(self, options: Any) -> None:
+        with configuration():
+            require_agent(options)
+            # Whatever schemes the command has, the request is one of HTTP.
+            own = {f.name for f in dataclasses.fields(HttpOptions)} - _OF_FILES
+            http_values = {name: value for name, value in vars(options).items() if name in own}
+            self._http = HttpOptions(**http_values)
+        self._robots: RobotsOptions = options
+        self._known: dict[str, RobotsRules] = {}
+
+    def host_of(self, url: str) -> dict[str, Any] | None:
+        """Returns the columns of a host record about robots.txt, as of now; None without a request.
+
+        A site without robots.txt, or one that is exempt from it, gets no request.
+        """
+        if not is_web(url) or is_exempt(host_of_url(url) or "", self._robots.robots_allowlist):
+            return None
+        origin = "/".join(url.split("/", 3)[:3])
+        if origin not in self._known:
+            with contextlib.closing(Client(self._http)) as client:
+                self._known[origin] = fetch_robots(
+                    client, origin, self._robots.robots_redirect_max, self._robots.robots_agents
+                )
+        rules = self._known[origin]
+        record = rules.record
+        return {
+            "robots_status": record.status, "robots_origin": origin, "robots_text": record.text,
+            "robots_time": now_ms(), "robots_failing_since": record.failing_since,
+            "error": rules.error,
+        }  # fmt: skip

@@ -14,9 +14,8 @@ from ...web.base.wording import quote_value
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, misspelt, one_of, suggestion
 from .config import DeclaredOptions, from_environment, from_file
-from .nutch_names import flag_hint
+from .foreign_names import answer_for, flag_hint
 from .option_names import listed_options
-from .other_names import answer_for
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

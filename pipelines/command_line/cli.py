@@ -34,7 +34,7 @@ from ..base.suggestions import suggestion
 from .arguments import command_options, read_invocation, split
 from .commands import COMMANDS, overview
 from .config import DeclaredOptions
-from .nutch_names import command_hint
+from .foreign_names import command_hint
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

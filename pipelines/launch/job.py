@@ -24,9 +24,9 @@ from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
 from .beam_internals import quick_stages
 from .conflicts import run_over_batches
+from .earlier_jobs import missing_rules_line
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from .reports import job_record, report
-from .rules_before import missing_rules_line
 from .runner import make_pipeline, run_pipeline, waits
 from .workers import Arrive, check_worker, snapshot_to_find
 

@@ -3,8 +3,9 @@
 import contextlib
 import dataclasses
 import functools
+import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from typing import Any
@@ -23,12 +24,10 @@ from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation
 from ..base.ending import ENDING
 from ..views.reading_job import csv_line
-from .sql_advice import with_advice
 from .sql_rows import StoredRows
 from .sql_shell import run_shell, run_statements
 from .sql_statuses import with_statuses
-from .sql_text import show
-from .sql_values import json_text, plain_value, readable_value, unique_names
+from .sql_text import json_text, plain_value, readable_value, show, unique_names
 
 ARGUMENTS = (
     TABLE,
@@ -40,6 +39,13 @@ _ROWS_AT_ONCE = 1000
 _PATIENCE_S = 0.1
 # Messages of DuckDB if there is no space for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
+_NO_TABLE = re.compile(r'Table with name "?([^"\s]+)"? does not exist.*', re.DOTALL)
+_SUGGESTION = re.compile(r'(?<=does not exist)! Did you mean ".*"\?')
+_EXTENSION = re.compile(r", but it exists in the (\S+) extension.*", re.DOTALL)
+_CODE = re.compile(r"^Conversion Error: Could not convert string '(.*)' to \w+ when casting from "
+                   r"source column (\w+)$")  # fmt: skip
+_TIME = re.compile(r"(TIMESTAMP.*(?:INTEGER|BIGINT)|(?:INTEGER|BIGINT).*TIMESTAMP).*"
+                   r"an explicit cast is required")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,3 +232,26 @@ def _refusal(duckdb: Any, error: Exception, address: str) -> UserError:
     text = with_advice(text, views())
     # Other operational errors come from the machine, such as no memory or no disk space.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)
+
+
+def with_advice(message: str, views: Iterable[str]) -> str:
+    """Replaces DuckDB's advice in an error message with advice that fits our views.
+
+    Args:
+        message: The message as one line.
+        views: Names of the views.
+
+    >>> with_advice('Catalog Error: Table with name x does not exist! Did you mean "y"?', ["state"])
+    "there is no view 'x': the views are state"
+    """
+    match = _NO_TABLE.search(message)
+    if match:
+        return f"there is no view {match[1]!r}: the views are {', '.join(views)}"
+    if match := _CODE.match(message):
+        return f"values of {match[2]} are names, such as {match[1]!r}, not numbers"
+    if _TIME.search(message):
+        return "times are timestamps: compare them with TIMESTAMP '2026-01-31 12:00:00'"
+    if "file system operations are disabled" in message:
+        return f"{message.partition(' - ')[0]}: sql reads only the files of the table"
+    message = _EXTENSION.sub(": it is in the extension \\1, and sql loads no extension", message)
+    return _SUGGESTION.sub("", message)

@@ -1,5 +1,9 @@
-"""Formats the result of a query as text that fits the terminal."""
+"""Formats the results of queries: values for JSON, CSV and people, tables that fit the terminal."""
 
+import base64
+import datetime
+import json
+import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -7,7 +11,6 @@ from decimal import Decimal
 from typing import Any
 
 from ...web.base.visible import visible
-from .sql_values import json_text
 
 _WIDEST = 100  # characters of a value in a table
 _LONGEST = 1000  # characters of a value in a row that is shown by itself
@@ -139,3 +142,73 @@ def _cell(value: Any, longest: int) -> str:
     text = json_text(value, ascii_only=False) if is_nested else str(value)
     text = "" if value is None else visible(text[: longest + 1])
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def plain_value(value: Any) -> Any:
+    """Returns a value for JSON: bytes in base64, times in ISO form; those of the table are UTC."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime.datetime):
+        return _iso(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {str(name): plain_value(v) for name, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has neither infinity nor NaN
+    is_plain = value is None or isinstance(value, str | int | float | Decimal)
+    return value if is_plain else str(value)
+
+
+def readable_value(value: Any) -> Any:
+    """Returns a value for people: bytes as text, as far as they are text."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    return plain_value(value)
+
+
+def _iso(time: datetime.datetime) -> str:
+    utc = time.astimezone(datetime.UTC).replace(tzinfo=None) if time.tzinfo else time
+    return (
+        utc.isoformat(timespec="microseconds" if utc.microsecond % 1000 else "milliseconds") + "Z"
+    )
+
+
+def json_text(value: Any, *, ascii_only: bool = True) -> str:
+    """Returns a value as JSON; a decimal is a number with all of its digits.
+
+    Args:
+        value: As ``plain_value`` returns it.
+        ascii_only: Whether characters beyond ASCII are escaped.
+
+    >>> json_text({"a": [Decimal("0.10"), Decimal("12345678901234567890.5")], "b": "c"})
+    '{"a": [0.10, 12345678901234567890.5], "b": "c"}'
+    """
+    try:
+        return json.dumps(value, ensure_ascii=ascii_only)
+    except TypeError:  # json writes no decimals
+        pass
+    if isinstance(value, dict):
+        pairs = ((json_text(n), json_text(v, ascii_only=ascii_only)) for n, v in value.items())
+        return f"{{{', '.join(f'{name}: {text}' for name, text in pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(json_text(each, ascii_only=ascii_only) for each in value)}]"
+    return f"{value:f}"
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Returns the names of columns; of equal names the later ones get a number.
+
+    >>> unique_names(["url", "url", "n", "url", "url_1"])
+    ['url', 'url_2', 'n', 'url_3', 'url_1']
+    """
+    taken = set(names)
+    unique: dict[str, None] = {}
+    for name in names:
+        candidate, number = name, 1
+        while candidate in unique or (number > 1 and candidate in taken):
+            candidate, number = f"{name}_{number}", number + 1
+        unique[candidate] = None
+    return list(unique)

@@ -50,8 +50,7 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
-from ..fetching.lease_options import LeaseOptions, longest_wait
-from ..fetching.time_left import in_time_left
+from ..fetching.time_limits import LeaseOptions, in_time_left, longest_wait
 from ..launch.checked_options import CheckedScoringOptions
 from ..launch.job import JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere

@@ -21,9 +21,9 @@ from ...web.base.progress import PROGRESS
 from ...web.urls.row_keys import from_key
 from ..base.command import Invocation
 from ..base.live import live_view
+from ..launch.earlier_jobs import missing_rules_line
 from ..launch.job import Build, check_launch, prepare
 from ..launch.reports import report
-from ..launch.rules_before import missing_rules_line
 from ..launch.runner import run_pipeline, waits
 
 _LOG = logging.getLogger("nutbeam.dry_run")

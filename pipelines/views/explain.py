@@ -33,9 +33,8 @@ from ...web.rules.url_rules import Scope
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import BadUrl, from_key, to_key
 from ..base.command import DONE, TABLE, Argument, Invocation, configuration
-from ..base.url_rules import rules_of
-from ..checkers.checking import URLS, odd_delay_note, row_key, say, urls_of
-from ..checkers.requested_robots import RequestedRobots
+from ..checkers.checking import URLS, odd_delay_note, row_key, rules_of, say, urls_of
+from ..checkers.robotsparser import RequestedRobots
 from ..generating.own_limits import host_limits_record, settings_of_host
 from ..launch.job import warn_of_clocks
 from .explain_row import ShownRobotsOptions, TableAt, not_generated, robots_of, wrong_clock

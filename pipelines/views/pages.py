@@ -15,17 +15,21 @@ import polars as pl
 
 from ...io.batches.batches import live_file
 from ...io.reading.living_pages import pages_of_file
+from ...io.snapshots.manifest import Manifest
+from ...io.storage.files import write_bytes
+from ...io.storage.local_place import LocalPlace
 from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of
 from ...policy.page_rows import PageChoice, page_columns
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEachDocument
+from ...web.base.errors import UsageError
 from ...web.base.options import option
+from ...web.base.safe_json import json_object
 from ...web.base.wording import time_of
 from ..base.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
 from .reading_job import Output, Reading, ReadItem, export_parts, output_of
-from .written_before import read_batches, write_batches
 
 ARGUMENTS = (TABLE,)
 ENDINGS = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
@@ -134,3 +138,34 @@ def _write(
         pages = pages_of_file(reading, file, choice, rows)
     output.write_frames(path, [pages], choice.columns)
     return ()
+
+
+def read_batches(path: Path) -> list[str]:
+    """Returns the batches in a note; none if there is no file.
+
+    Raises:
+        UsageError: The file is no note, or it cannot be read.
+    """
+    try:
+        batches = json_object(path.read_bytes())["batches"]
+        if not isinstance(batches, list) or not all(isinstance(name, str) for name in batches):
+            raise ValueError("batches must be a list of names")
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError) as error:
+        raise UsageError(
+            f"--new {str(path)!r} was not written by nutbeam pages --new: "
+            "name another file, or remove it to write all pages again"
+        ) from error
+    except OSError as error:
+        raise UsageError(
+            f"cannot read --new {str(path)!r}: {str(error.strerror).lower()}"
+        ) from error
+    return batches
+
+
+def write_batches(path: Path, manifest: Manifest) -> None:
+    """Writes the note about a snapshot whose pages are written."""
+    applied = [name for name, batch in manifest.batches.items() if batch.phase == "updated"]
+    note = {"snapshot": manifest.snapshot, "batches": sorted(applied)}
+    write_bytes(LocalPlace(path), f"{json.dumps(note)}\n".encode())

@@ -13,8 +13,8 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.files import overwrite_bytes
 from nutbeam.pipelines.crawl import Options
+from nutbeam.pipelines.views.next_due import wait_for_due
 from nutbeam.pipelines.views.summary import last_lines
-from nutbeam.pipelines.views.waiting import wait_for_due
 from nutbeam.policy.hosting import slow_hosts
 from nutbeam.web.base.clock import EARLIEST_MS, replaced_clock
 

@@ -1,13 +1,15 @@
-"""Refuses to call a batch done that was done with other options than those of a command."""
+"""Compares the options of a job with those that earlier jobs recorded."""
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from ...io.snapshots.manifest import Manifest, lineage
+from ...io.snapshots.manifest import Manifest, lineage, load_manifest
 from ...io.table.opening import open_table
 from ...policy.components.phases import UPDATED_PHASE
-from ...policy.recorded_rules import chosen_options, option_words, recorded_options
-from ...web.base.errors import UsageError
+from ...policy.recorded_rules import chosen_options, missing_rules, option_words, recorded_options
+from ...web.base.errors import UsageError, UserError
+from ..base.command import Invocation
 
 
 def done_with(phase: str, options: Any, kind: type) -> dict[str, Any]:
@@ -73,3 +75,29 @@ def _advice(
         f"nutbeam updatedb {address} --batch {batch} applies today's rules to the links that were "
         "kept, and other options count when its pages are fetched again"
     )
+
+
+def missing_rules_line(invocation: Invocation) -> str:
+    """Returns a line about the rules that a job lacks; empty if it lacks none.
+
+    It is for a job that has work: what does nothing takes in no URL.
+    """
+    options, table = invocation.options, open_table(str(invocation.table))
+    if not _judges_links(invocation.command, options):
+        return ""
+    with contextlib.suppress(UserError):  # there is no table yet, or the job reports the error
+        recorded_rules = load_manifest(table, table.latest_snapshot()).rules
+        lost, dropping = missing_rules(recorded_rules, options, invocation.given_names)
+        if lost:
+            return (
+                f"this job lacks {', '.join(lost)} of the job before, so it takes in or leaves out "
+                "other URLs: give it again, or keep it in nutbeam.toml; "
+                f"{' '.join(dropping)} drops it on purpose"
+            )
+    return ""
+
+
+def _judges_links(command: str, options: Any) -> bool:
+    """Returns whether a job applies rules for links, as far as its options say."""
+    needed = {"generate": "filter", "fetch": "parse_while_fetching"}
+    return bool(getattr(options, needed[command])) if command in needed else True

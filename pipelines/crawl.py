@@ -40,12 +40,12 @@ from .base.live import live_view
 from .checkers.obstacles import check_obstacles, is_local
 from .generating.survey import due_at
 from .launch.checked_options import CheckedIndexOptions
-from .launch.conflicts import made_beside, made_by, run_over_conflicts
+from .launch.conflicts import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .launch.earlier_jobs import missing_rules_line
 from .launch.job import JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.seed_words import check_seeds, seed_words
-from .views.endings import Stopped
+from .views.endings import CrawlStop
 from .views.next_due import wait_for_due
 from .views.summary import print_summary, summary_of
 
@@ -140,7 +140,7 @@ def run(invocation: Invocation) -> int:
         named = dataclasses.replace(options, operation=launched)
         manifests = list(crawl(address, words, named, beam_args))
     time_up = until is not None and now_ms() >= until
-    return finish(invocation, manifests, made_beside(address, launched), time_up=time_up)
+    return finish(invocation, manifests, manifests_of_others(address, launched), time_up=time_up)
 
 
 def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None:
@@ -175,7 +175,7 @@ def finish(
         time_up: Whether its time is over.
     """
     stop = stop_file(open_table(str(invocation.table)))
-    stopped = Stopped(None if stop is None else str(stop), time_up)
+    stopped = CrawlStop(None if stop is None else str(stop), time_up)
     record = summary_of(invocation, manifests, others, stopped)
     print_summary(invocation, record)
     return int(record["exit_code"])
@@ -206,7 +206,7 @@ def crawl(
         run_over_conflicts(injecting, address, launched)
     if options.sitemaps != "never" and options.rounds and _goes_on(ticket):
         read_sitemaps(ticket, 1, options, beam_args)
-    manifests = made_by(address, launched, seen)
+    manifests = manifests_of_launch(address, launched, seen)
     yield from manifests
     seen = manifests[-1].snapshot if manifests else seen
     yield from _stretches(ticket, manifests, seen, options, beam_args)
@@ -298,7 +298,7 @@ def _rounds(
             read_sitemaps(ticket, upcoming[0], options, beam_args)
         PROGRESS.begin_round(upcoming[0], options.rounds)
         run_over_conflicts(pipeline, address, launched)
-        manifests = made_by(address, launched, seen)
+        manifests = manifests_of_launch(address, launched, seen)
         yield from manifests
         seen = manifests[-1].snapshot if manifests else seen
         if not manifests or fetched_nothing(manifests):

@@ -78,7 +78,7 @@ class Options(DedupOptions, BatchOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class Probed:
+class TabletToProbe:
     """A tablet of the state to probe.
 
     ``outcome`` has the files with the signatures to find; None means all rows of the tablet.
@@ -157,10 +157,10 @@ def _as_list(chunks: beam.PCollection[Chunk], name: str) -> beam.pvalue.AsList:
     They pass through a step of their own: BundleBasedDirectRunner mixes up the outputs of a step
     that has several, if one of them is a side input.
     """
-    return beam.pvalue.AsList(chunks | name >> beam.Map(_itself).with_output_types(Chunk))
+    return beam.pvalue.AsList(chunks | name >> beam.Map(_same_chunk).with_output_types(Chunk))
 
 
-def _itself(chunk: Chunk) -> Chunk:
+def _same_chunk(chunk: Chunk) -> Chunk:
     return chunk
 
 
@@ -247,19 +247,19 @@ def _near_verdicts(chunk: Chunk) -> Iterator[tuple[str, Chunk]]:
         yield _STATE, part
 
 
-def _tablets(operation: Operation) -> Iterator[Probed]:
+def _tablets(operation: Operation) -> Iterator[TabletToProbe]:
     probes = list(_tablets_to_probe(operation))
     PROGRESS.start("dedup", total=len(probes), unit="tablets")
     yield from probes
 
 
-def _tablets_of_batch(operation: Operation) -> Iterator[Probed]:
+def _tablets_of_batch(operation: Operation) -> Iterator[TabletToProbe]:
     """Yields the tablets if there is a batch; without one all rows are compared anyway."""
     if operation.batch is not None:
         yield from _tablets_to_probe(operation)
 
 
-def _tablets_to_probe(operation: Operation) -> Iterator[Probed]:
+def _tablets_to_probe(operation: Operation) -> Iterator[TabletToProbe]:
     manifest = operation.manifest()
     outcome = None
     if operation.batch is not None:
@@ -269,10 +269,10 @@ def _tablets_to_probe(operation: Operation) -> Iterator[Probed]:
         files = (operation.files(batch_component(batch, "outcome")) for batch in sorted(waiting))
         outcome = tuple(file.path for batch_files in files for file in batch_files)
     for tablet in tablets(operation.files(_STATE)):
-        yield Probed(operation, tablet, outcome)
+        yield TabletToProbe(operation, tablet, outcome)
 
 
-def _near_pages(probed: Probed, options: DedupOptions) -> Iterator[Chunk]:
+def _near_pages(probed: TabletToProbe, options: DedupOptions) -> Iterator[Chunk]:
     """Yields the signatures of freed duplicates, and the keys of pages near those of the batch."""
     questions = probed.read_questions()
     back = is_returning(questions.lost)
@@ -292,7 +292,7 @@ def _signatures(rows: pl.DataFrame) -> Iterator[Chunk]:
     yield from to_chunks(unique_rows.with_columns(hash=hashes), QUESTIONED)
 
 
-def _duplicates_of_near(probed: Probed, near_pages: list[Chunk]) -> Iterator[Chunk]:
+def _duplicates_of_near(probed: TabletToProbe, near_pages: list[Chunk]) -> Iterator[Chunk]:
     """Yields the hashes of near duplicates of ``near_pages``, which are near pages of the batch."""
     pages = _concat_chunks(near_pages).drop_nulls("key")
     if len(pages):
@@ -303,7 +303,7 @@ def _duplicates_of_near(probed: Probed, near_pages: list[Chunk]) -> Iterator[Chu
 
 
 def _probe(
-    probed: Probed,
+    probed: TabletToProbe,
     options: DedupOptions,
     near_pages: Iterable[Chunk] = (),
     returned: Iterable[Chunk] = (),

@@ -61,7 +61,7 @@ from .base.command import TABLE, Invocation
 from .fetching.host_findings import HostFindings
 from .fetching.outlinks import OutlinkOptions, Outlinks
 from .fetching.redirects import RedirectOptions, Redirects
-from .fetching.requested import Requested
+from .fetching.requested import RequestedPages
 from .fetching.time_limits import LeaseOptions, in_time_left, longest_wait
 from .launch.earlier_jobs import done_with
 from .launch.job import BatchOptions, run_job
@@ -209,7 +209,7 @@ class _PartitionFetching(Fetching):
         self.guard = _pinned_guard(rows, options)
         self._adopted = adopted_pages(self._table, self._batch, part.number, blocklist.blocks)
         have = _have(self._table, self._adopted)
-        self._requested = requested = Requested(rows, have)
+        self._requested = requested = RequestedPages(rows, have)
         follows = options.follow_outlinks_depth > 0
         self._outlinks = Outlinks(options, requested, blocklist) if follows else None
         followed = options.redirect_max > 0 or options.http_cookies
@@ -320,7 +320,10 @@ def _threads_of(settings: Mapping[str, HostSettings]) -> dict[str, int]:
 
 
 def _tasks(
-    rows: pl.DataFrame, requested: Requested, threads_of: Mapping[str, int], pauses: FetchOptions
+    rows: pl.DataFrame,
+    requested: RequestedPages,
+    threads_of: Mapping[str, int],
+    pauses: FetchOptions,
 ) -> Iterator[Task]:
     """Yields the tasks of a fetch list.
 

@@ -59,7 +59,7 @@ from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .generating.todays_rules import judged_today
+from .generating.todays_rules import judge_today
 from .invertlinks import link_resolver
 from .launch.job import JobOptions, run_job
 from .upkeep.dry_run import BeginDryRun, EndDryRun, Example, run_dry
@@ -75,7 +75,7 @@ _SOURCES = "sources"
 _KEPT, _LEAVING = "kept", "leaving"
 _ROW_BYTES = 150  # size of a row in the shuffle of duplicates
 ENDED_LINKS = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
-# Judges rows of the state; see ``judged_today``.
+# Judges rows of the state; see ``judge_today``.
 RowJudge = Callable[[pl.DataFrame, Operation], pl.DataFrame]
 
 
@@ -120,7 +120,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     trial = options.dry_run
     begins = BeginDryRun("filterdb") if trial else Begin("filterdb")
     operations = tickets | "Begin" >> begins
-    judge = functools.partial(judged_today, options=options)
+    judge = functools.partial(judge_today, options=options)
     changes, counts = operations | FilterKnown(Filtering(judge, options, examples=trial))
     targets = {
         "state": Target(REKEYED, _resolver, COUNT_PLACES), "hosts": Target(HOSTS, merge_resolver), **ENDED_LINKS,

@@ -13,7 +13,7 @@ from ..transforms.operations import Ticket
 from .base.command import TABLE, Invocation
 from .base.live import live_view
 from .crawl import RoundOptions, build_crawl, finish, warn_of_missing_rules
-from .launch.conflicts import made_beside, made_by, run_over_conflicts
+from .launch.conflicts import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .launch.job import check_launch, prepare
 from .launch.reports import report
 from .launch.runner import waits
@@ -40,5 +40,5 @@ def run(invocation: Invocation) -> int:
     if not waits(pipeline):
         return report(invocation, {"job": "round", "operation": launched, "submitted": True})
     pinned = pinned_operation(address, f"{launched}.crawl")
-    manifests = made_by(address, launched, pinned.snapshot) if pinned else []
-    return finish(invocation, manifests, made_beside(address, launched))
+    manifests = manifests_of_launch(address, launched, pinned.snapshot) if pinned else []
+    return finish(invocation, manifests, manifests_of_others(address, launched))

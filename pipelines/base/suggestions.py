@@ -43,13 +43,13 @@ def similar(name: str, candidates: Iterable[str]) -> list[str]:
     if not folded:
         return []
     by_form = [each for each in names if _fold_name(each) == folded]
-    return by_form or misspelt(name, names) or _with_words(name, names)
+    return by_form or nearest_spellings(name, names) or _with_words(name, names)
 
 
-def misspelt(name: str, candidates: Iterable[str]) -> list[str]:
+def nearest_spellings(name: str, candidates: Iterable[str]) -> list[str]:
     """Returns the known names that are nearest, if so few typing errors lead to the name.
 
-    >>> misspelt("prot", ["port", "ports"]), misspelt("top", ["to"])
+    >>> nearest_spellings("prot", ["port", "ports"]), nearest_spellings("top", ["to"])
     (['port'], ['to'])
     """
     folded = _fold_name(name)

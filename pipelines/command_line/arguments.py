@@ -12,7 +12,7 @@ from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.wording import quote_value
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
-from ..base.suggestions import endings, misspelt, one_of, suggestion
+from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, from_file
 from .foreign_names import answer_for, flag_hint
 from .option_names import listed_options
@@ -29,7 +29,7 @@ _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
 
 
 @dataclasses.dataclass
-class Typed:
+class TypedWords:
     """A command line, divided into options and arguments, but not checked.
 
     Attributes:
@@ -65,7 +65,7 @@ def split(
     arguments: Sequence[Argument],
     beam_parser: Callable[[], "ArgumentParser"] | None,
     command: str = "",
-) -> Typed:
+) -> TypedWords:
     """Divides the words after the name of the command into options and arguments.
 
     Args:
@@ -79,7 +79,7 @@ def split(
     Raises:
         UsageError: An unknown flag, or a flag without its value.
     """
-    typed = Typed()
+    typed = TypedWords()
     names = {name: option.item is bool and option.type is bool for name, option in options.items()}
     names |= {argument.name: False for argument in arguments}
     shorts = {f"-{option.short}": name for name, option in options.items() if option.short}
@@ -116,7 +116,7 @@ def _unknown_option(
     """Returns the error for an unknown flag: which commands have it, or a similar option."""
     name, names = flag.lstrip("-").replace("-", "_"), list(ours)
     ours = [f"--{each}" for each in names]
-    near = misspelt(flag, [each for each in ours if len(flag) > 2])
+    near = nearest_spellings(flag, [each for each in ours if len(flag) > 2])
     answer = "" if near else answer_for(command, flag, names)
     others = sorted(listed_options().get(name, frozenset()) - {command})
     if others and flag.startswith("--"):  # only typing errors and other crawlers are likelier
@@ -190,7 +190,7 @@ def _runner(argv: Sequence[str]) -> str:
 def read_invocation(
     command: str,
     module: CommandModule,
-    typed: Typed,
+    typed: TypedWords,
     environ: Mapping[str, str],
     declared: DeclaredOptions,
 ) -> tuple[Invocation, CommonOptions]:
@@ -246,7 +246,7 @@ def _parse(option: Option, texts: Sequence[str]) -> Any:
 
 
 def _arguments(
-    declared: Sequence[Argument], typed: Typed, options: Mapping[str, Option]
+    declared: Sequence[Argument], typed: TypedWords, options: Mapping[str, Option]
 ) -> dict[str, Any]:
     rest = list(typed.positionals)
     values: dict[str, Any] = {}

@@ -11,7 +11,7 @@ from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, check_value, parse_value
 from ...web.base.visible import check_utf8
 from ..base.command import configuration
-from ..base.suggestions import misspelt, suggestion
+from ..base.suggestions import nearest_spellings, suggestion
 from .option_names import listed_options
 
 DEFAULT_FILE = "nutbeam.toml"
@@ -69,7 +69,7 @@ def from_environment(environ: Mapping[str, str], declared: DeclaredOptions) -> d
                 check_utf8(variable, environ[variable])
             values[name] = _read(declared.options[name], environ[variable], variable)
             continue
-        near = misspelt(name, declared.options)
+        near = nearest_spellings(name, declared.options)
         if near and declared.unknown([name], declared.commands):
             advice = f"did you mean {PREFIX}{near[0].upper()}?"
             raise UsageError(f"unknown environment variable {variable!r}; {advice}")

@@ -12,7 +12,7 @@ from ...policy.links import LinkOptions, shares, sum_links
 from ...web.base.options import option
 from ...web.engine.tasks import Task
 from ...web.rules.url_rules import host_keys
-from .requested import Requested
+from .requested import RequestedPages
 
 _COLUMNS = ["key", "score", "distance", "outlinks", "part_of"]
 
@@ -92,7 +92,9 @@ class Outlinks:
             too_deep.
     """
 
-    def __init__(self, options: OutlinkOptions, requested: Requested, blocklist: Blocklist) -> None:
+    def __init__(
+        self, options: OutlinkOptions, requested: RequestedPages, blocklist: Blocklist
+    ) -> None:
         self._options, self._requested, self._blocklist = options, requested, blocklist
         self._tasks: list[Task] = []
         self.counts: Counter[str] = Counter()

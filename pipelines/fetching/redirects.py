@@ -15,7 +15,7 @@ from ...web.rules.url_rules import UrlRules
 from ...web.urls.row_keys import host_key, host_key_of
 from ...web.urls.schemes import scheme_of
 from ...web.urls.url_parts import host_of_url
-from .requested import Requested
+from .requested import RequestedPages
 
 # How many redirects in a row are followed at once where each has set a new cookie.
 _MOST_WITH_COOKIES = 5
@@ -59,7 +59,7 @@ class Redirects:
     def __init__(
         self,
         options: RedirectOptions,
-        requested: Requested,
+        requested: RequestedPages,
         seeds: Seeds,
         blocklist: Blocklist,
         cookies: bool = False,

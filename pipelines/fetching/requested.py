@@ -11,7 +11,7 @@ from ...web.rules.url_rules import host_keys
 from ...web.urls.row_keys import from_key, host_key_of
 
 
-class Requested:
+class RequestedPages:
     """The pages that a partition's fetch requests, each once; safe to use in any thread.
 
     A host that is not in the partition's fetch list may belong to another worker, so no

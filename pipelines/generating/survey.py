@@ -50,7 +50,7 @@ from ...web.base.progress import PROGRESS
 from ...web.rules.url_rules import host_keys
 from ...web.urls.schemes import allowed_keys
 from .own_limits import limits_of_hosts
-from .todays_rules import judged_today, refusals_today
+from .todays_rules import judge_today, refusals_today
 
 _OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
 CHOSEN_COLUMNS = (*_OF_STATE, "delay")
@@ -63,7 +63,7 @@ COUNTED = "done"
 
 
 @dataclasses.dataclass(frozen=True)
-class Surveyed:
+class TabletToSurvey:
     """A tablet of the state, and the nearest keys of the adjacent tablets."""
 
     operation: Operation
@@ -90,16 +90,16 @@ class Weight:
     host_rows: int
 
 
-def tablets_of_state(operation: Operation) -> Iterator[Surveyed]:
+def tablets_of_state(operation: Operation) -> Iterator[TabletToSurvey]:
     state_tablets = tablets(operation.files("state"))
     PROGRESS.start("generate", total=len(state_tablets), unit="tablets")
     for at, tablet in enumerate(state_tablets):
         last_before = state_tablets[at - 1].last if at else None
         first_after = state_tablets[at + 1].first if at + 1 < len(state_tablets) else None
-        yield Surveyed(operation, tablet, last_before, first_after)
+        yield TabletToSurvey(operation, tablet, last_before, first_after)
 
 
-def survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
+def survey(surveyed: TabletToSurvey, options: GenerateOptions) -> Iterator[Any]:
     """Reads a tablet once: summarizes its ranks, and writes its best rows to a temporary file."""
     operation = surveyed.operation
     PROGRESS.add()
@@ -141,7 +141,7 @@ def survey(surveyed: Surveyed, options: GenerateOptions) -> Iterator[Any]:
 
 
 def _candidates(
-    surveyed: Surveyed, options: GenerateOptions
+    surveyed: TabletToSurvey, options: GenerateOptions
 ) -> tuple[Remaining, Mapping[str, int]]:
     """Returns the rows that may be chosen, with ranks, and own limits of hosts.
 
@@ -180,7 +180,7 @@ def _candidates(
     if len(resting):
         remaining.drop(host_keys(remaining.keys).is_in(resting.implode()), "backoff")
     if options.filter or options.normalize:
-        judged = judged_today(remaining.rows, operation, options)
+        judged = judge_today(remaining.rows, operation, options)
         remaining.drop(refusals_today(remaining.rows, judged, options))
         remaining.counts.update(by_rule(judged) if options.filter else {})
     limits = limits_of_hosts(operation, options, remaining.keys, now)
@@ -190,7 +190,7 @@ def _candidates(
     return remaining, limits.max_counts
 
 
-def _due_rows(surveyed: Surveyed, options: GenerateOptions) -> pl.DataFrame:
+def _due_rows(surveyed: TabletToSurvey, options: GenerateOptions) -> pl.DataFrame:
     operation, tablet = surveyed.operation, surveyed.tablet
     clock = _clock(operation)
     needed = needed_columns(options)
@@ -210,7 +210,7 @@ def _leaders(operation: Operation, options: GenerateOptions) -> Leaders:
 
 
 def _divide(
-    rows: pl.DataFrame, tablet: Surveyed, options: GenerateOptions
+    rows: pl.DataFrame, tablet: TabletToSurvey, options: GenerateOptions
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Applies the limit per group; returns (groups only in this tablet, groups in several)."""
     if options.max_count <= 0:
@@ -227,7 +227,9 @@ def _divide(
     return inside, outside
 
 
-def _divide_limited(limited: pl.DataFrame, tablet: Surveyed) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _divide_limited(
+    limited: pl.DataFrame, tablet: TabletToSurvey
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Applies the own limits of hosts; returns (hosts only in this tablet, hosts in several)."""
     if limited.is_empty():
         return limited, limited

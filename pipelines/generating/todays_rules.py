@@ -11,7 +11,7 @@ from ...policy.choosing.selection import GenerateOptions
 from ...policy.scope import judge_known
 
 
-def judged_today(rows: pl.DataFrame, pinned: Pinned, options: Any) -> pl.DataFrame:
+def judge_today(rows: pl.DataFrame, pinned: Pinned, options: Any) -> pl.DataFrame:
     """Returns what today's rules say of rows of the state; see ``judge_known``.
 
     Args:

@@ -151,7 +151,7 @@ class _Recount:
             # Rows of other keys are not looked up: another range may have them.
             own = counted.filter(pl.col("key").is_in(changes.get_column("key").implode()))
             chosen = to_check(own, operation.now, options)
-            lookups = _looked_up(run) if run else {}
+            lookups = _earlier_lookups(run) if run else {}
             new = chosen.filter(~chosen.is_in(pl.Series(list(lookups), dtype=pl.String).implode()))
             lookups |= look_up(new, options)
             chosen_lookups = {host: lookups[host] for host in chosen if host in lookups}
@@ -164,7 +164,7 @@ class _Recount:
 
 
 @functools.lru_cache(maxsize=2)
-def _looked_up(run: str) -> dict[str, str]:
+def _earlier_lookups(run: str) -> dict[str, str]:
     """Returns the results of look-ups that this process has made for a run."""
     return {}
 

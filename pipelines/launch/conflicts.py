@@ -75,22 +75,22 @@ def look_again(work: Callable[[], int], address: str) -> int:
 def _others_since(address: str, launched: str, seen: int) -> bool:
     """Returns whether other launches have made snapshots after snapshot ``seen``."""
     number = open_table(address).latest_snapshot() - seen
-    return number > len(made_by(address, launched, seen))
+    return number > len(manifests_of_launch(address, launched, seen))
 
 
-def made_by(address: str, launched: str, seen: int) -> list[Manifest]:
+def manifests_of_launch(address: str, launched: str, seen: int) -> list[Manifest]:
     """Returns the manifests of a launch's snapshots after snapshot ``seen``."""
-    return [m for m in _made_since(address, seen) if m.operation.startswith(f"{launched}.")]
+    return [m for m in _manifests_since(address, seen) if m.operation.startswith(f"{launched}.")]
 
 
-def made_beside(address: str, launched: str) -> list[Manifest]:
+def manifests_of_others(address: str, launched: str) -> list[Manifest]:
     """Returns the manifests of the snapshots that others have made since a crawl was launched."""
     pinned = pinned_operation(address, f"{launched}.crawl")
-    manifests = _made_since(address, pinned.snapshot) if pinned else []
+    manifests = _manifests_since(address, pinned.snapshot) if pinned else []
     return [m for m in manifests if not m.operation.startswith(f"{launched}.")]
 
 
-def _made_since(address: str, seen: int) -> list[Manifest]:
+def _manifests_since(address: str, seen: int) -> list[Manifest]:
     table = open_table(address)
     numbers = [number for number in table.snapshots() if number > seen]
     return [load_manifest(table, number) for number in numbers]

@@ -94,14 +94,14 @@ def _report_counts(operation: Operation, written: list[Written], examples: list[
     counts = cap_rule_counts(sum_counts(part.counts for part in written))
     for name, number in counts.items():
         Metrics.counter(_NAMESPACE, name).inc(number)
-    for example in _few(examples):
+    for example in _few_of_each_reason(examples):
         url, target = from_key(example.key), example.target
         what = f"move to {from_key(target)}" if target and not example.reason else "be dropped"
         _LOG.warning("would %s: %s%s", what, url, f": {example.reason}" if example.reason else "")
     return dataclasses.replace(operation.manifest(), counts=counts)
 
 
-def _few(examples: Iterable[Example]) -> list[Example]:
+def _few_of_each_reason(examples: Iterable[Example]) -> list[Example]:
     """Returns a few examples of each reason."""
     ordered = sorted(examples, key=lambda one: (one.reason or "", one.key))
     seen: dict[str | None, int] = {}

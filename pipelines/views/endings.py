@@ -59,7 +59,7 @@ class Work:
     others: int = 0
 
 
-class Stopped(NamedTuple):
+class CrawlStop(NamedTuple):
     """What stopped a crawl: a file, its name or None, or that its time was over."""
 
     file: str | None = None
@@ -139,7 +139,7 @@ def by_reason(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
 
 
 def ending_of(
-    work: Work, options: Any, end: Stopped, waiting: NextUrl | None, examples: Mapping[str, str]
+    work: Work, options: Any, end: CrawlStop, waiting: NextUrl | None, examples: Mapping[str, str]
 ) -> CrawlEnding:
     """Returns how a crawl ended.
 

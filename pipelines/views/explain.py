@@ -146,9 +146,9 @@ class Explainer:
             if self._requested and key is not None:
                 record["robots"] = self._robots(key, None)
             return record | {"reason": reason}
-        return record | self._in_table(key, reason, self._table)
+        return record | self._table_record(key, reason, self._table)
 
-    def _in_table(self, key: str, reason: str | None, table: TableAt) -> dict[str, Any]:
+    def _table_record(self, key: str, reason: str | None, table: TableAt) -> dict[str, Any]:
         """Returns what the table says of a URL, with the reason why the URL is not added to it."""
         row = table.find("state", key)
         record: dict[str, Any] = {

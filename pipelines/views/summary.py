@@ -33,7 +33,7 @@ from ...web.urls.row_keys import from_key
 from ..base.command import Invocation
 from ..base.live import duration
 from ..generating.own_limits import settings_of_host
-from .endings import Stopped, by_reason, crawl_warnings, ending_of, unfetched_of, work_of
+from .endings import CrawlStop, by_reason, crawl_warnings, ending_of, unfetched_of, work_of
 from .explain_row import TableAt
 from .next_due import NextUrl, next_url
 from .readdb import Figures, read_statistics
@@ -44,7 +44,10 @@ _MOST_FILES = 20  # that are read for examples
 
 
 def summary_of(
-    invocation: Invocation, manifests: Sequence[Manifest], others: Sequence[Manifest], end: Stopped
+    invocation: Invocation,
+    manifests: Sequence[Manifest],
+    others: Sequence[Manifest],
+    end: CrawlStop,
 ) -> dict[str, Any]:
     """Returns the results of a crawl as one record.
 

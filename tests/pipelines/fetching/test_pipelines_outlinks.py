@@ -14,7 +14,7 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.outlinks import OutlinkOptions, Outlinks
-from nutbeam.pipelines.fetching.requested import Requested
+from nutbeam.pipelines.fetching.requested import RequestedPages
 from nutbeam.policy.components.blocklist import Names, blocklist_of
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, Status, conform, empty
 from nutbeam.web.base.progress import PROGRESS
@@ -243,7 +243,7 @@ def outlinks(
 ):
     rows = pl.DataFrame({"key": listed, "score": 1.0, "delay": 2.5, "address": None})
     tried = conform(pl.DataFrame({"key": have}, {"key": pl.String}), PAGES)
-    seen = Requested(rows, pl.concat([empty(PAGES), pl.from_arrow(tried)]))
+    seen = RequestedPages(rows, pl.concat([empty(PAGES), pl.from_arrow(tried)]))
     options = OutlinkOptions(parse_while_fetching=True, **{"follow_outlinks_depth": 2, **more})
     return Outlinks(options, seen, blocklist or blocklist_of(Names().rows(0)))
 

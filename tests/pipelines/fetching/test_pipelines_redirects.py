@@ -11,7 +11,7 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.redirects import RedirectOptions, Redirects
-from nutbeam.pipelines.fetching.requested import Requested
+from nutbeam.pipelines.fetching.requested import RequestedPages
 from nutbeam.policy.components.blocklist import Names, blocklist_of
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.schema import PAGES, empty
@@ -132,7 +132,7 @@ def redirects(options=None, blocklist=None, keys=("com.example.a:http/1", "com.e
     seeds = Seeds(frozenset(["a.example.com"]), frozenset(["example.com"]))
     options = options or RedirectOptions(redirect_max=1)
     listed = pl.DataFrame({"key": keys, "score": 1.0}).with_columns(delay=None, address=None)
-    asked = Requested(listed, empty(PAGES))
+    asked = RequestedPages(listed, empty(PAGES))
     return Redirects(options, asked, seeds, blocklist or blocklist_of(Names().rows(0)))
 
 

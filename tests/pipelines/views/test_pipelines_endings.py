@@ -15,7 +15,7 @@ from nutbeam.pipelines.base.command import Invocation
 from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, explain_reasons
 from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.endings import (
-    Stopped,
+    CrawlStop,
     Work,
     crawl_warnings,
     ending_of,
@@ -130,28 +130,28 @@ def test_the_most_frequent_reasons_come_first():
     ],
 )  # fmt: skip
 def test_endings(work, waiting, code, reason, text):
-    found = ending_of(work, OPTIONS, Stopped(), waiting, {})
+    found = ending_of(work, OPTIONS, CrawlStop(), waiting, {})
     assert (found.code, found.reason, found.text) == (code, reason, text)
 
 
 def test_stopped_and_no_rounds():
-    assert ending_of(Work(), OPTIONS, Stopped("t/.STOP"), DUE, {}).text == (
+    assert ending_of(Work(), OPTIONS, CrawlStop("t/.STOP"), DUE, {}).text == (
         "stopped by t/.STOP: remove it to go on"
     )
-    found = ending_of(Work(seeds=1), Options(rounds=0), Stopped(), NOW, {})
+    found = ending_of(Work(seeds=1), Options(rounds=0), CrawlStop(), NOW, {})
     assert (found.code, found.reason) == (1, "no_rounds")
     assert "--rounds is 0" in found.text
 
 
 def test_a_crawl_whose_time_is_over_says_how_to_go_on():
     work, options = Work(rounds=1, tried=True, fetched=3), Options(time_limit=90.0)
-    found = ending_of(work, options, Stopped(time_up=True), NOW, {})
+    found = ending_of(work, options, CrawlStop(time_up=True), NOW, {})
     assert (found.code, found.reason) == (0, "time_limit")
     assert found.text == (
         "--time_limit, 90 s, is over: what was fetched is kept, and the same command goes on"
     )
     # Then nothing is left to do.
-    assert ending_of(work, options, Stopped(time_up=True), None, {}).reason == "done"
+    assert ending_of(work, options, CrawlStop(time_up=True), None, {}).reason == "done"
 
 
 def test_a_crawl_reports_urls_that_are_left_for_the_next_one():

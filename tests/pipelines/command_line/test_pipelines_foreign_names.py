@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from nutbeam.pipelines.base.suggestions import similar
-from nutbeam.pipelines.command_line import nutch_names
+from nutbeam.pipelines.command_line import foreign_names
 from nutbeam.pipelines.command_line.arguments import command_options, split
 from nutbeam.pipelines.command_line.beam_options import beam_parser
 from nutbeam.pipelines.command_line.cli import load, main, option_names
@@ -105,7 +105,7 @@ def answer(command, *words):
 
 
 def test_each_command_of_nutch_is_there_or_has_its_answer(capsys):
-    assert set(nutch_names.NUTCH_COMMANDS) == set(OTHERS)
+    assert set(foreign_names.NUTCH_COMMANDS) == set(OTHERS)
     assert not set(OTHERS) & set(COMMANDS)
     for name in (*OTHERS, "readSeg"):
         assert main([name, "crawl/segments/1"]) == 2
@@ -118,7 +118,7 @@ def test_each_command_of_nutch_is_there_or_has_its_answer(capsys):
 
 
 def test_commands_and_options_that_answers_name_exist():
-    for text in (*nutch_names.NUTCH_COMMANDS.values(), *nutch_names._FLAGS.values()):
+    for text in (*foreign_names.NUTCH_COMMANDS.values(), *foreign_names._FLAGS.values()):
         assert set(re.findall(r"nutbeam ([a-z]+) (?!no|is)", f"{text} ")) <= {*COMMANDS, "runs"}
         options = {name for command in COMMANDS for name in option_names(command)}
         known = {*options, "help_all", "direct_num_workers"}

@@ -144,7 +144,7 @@ _LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost")
 
 def explain_reasons(
     reasons: Mapping[str, int],
-    explanations: Mapping[str, Explanation],
+    meanings: Mapping[str, Explanation],
     examples: Mapping[str, str],
     options: Any,
 ) -> str:
@@ -152,7 +152,7 @@ def explain_reasons(
 
     Args:
         reasons: Number of URLs by reason.
-        explanations: Explanations by reason.
+        meanings: Explanations by reason.
         examples: A URL by reason.
         options: The options of the crawl.
 
@@ -161,7 +161,7 @@ def explain_reasons(
     """
     most = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     shown = [
-        f"{reason} {number:,}{describe_reason(reason, explanations, examples.get(reason, ''), options)}"
+        f"{reason} {number:,}{describe_reason(reason, meanings, examples.get(reason, ''), options)}"
         for reason, number in most[:_SHOWN]
     ]
     rest = [format_count(len(most) - _SHOWN, "more reasons")] if len(most) > _SHOWN else []
@@ -172,14 +172,14 @@ _SHOWN = 3
 
 
 def describe_reason(
-    reason: str, explanations: Mapping[str, Explanation], url: str, options: Any
+    reason: str, meanings: Mapping[str, Explanation], url: str, options: Any
 ) -> str:
     """Returns the URL of an example, the meaning and the advice of a reason, in brackets.
 
     >>> describe_reason("http_502", NOT_FETCHED, "", None)
     ' (the server failed; the same URL is tried again in a day)'
     """
-    meaning, advice = explanations.get(reason) or _of_code(reason)
+    meaning, advice = meanings.get(reason) or _of_code(reason)
     parts = [f"{url}: {meaning}" if url and meaning else url or meaning]
     parts += [advice.format_map(_Fields(url, options))] if advice else []
     text = "; ".join(part for part in parts if part)

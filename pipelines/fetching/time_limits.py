@@ -25,12 +25,8 @@ def in_time_left(options: _Of, until: int | None) -> _Of:
     """
     if until is None:
         return options
-    seconds_left = max(0.0, (until - now_ms()) / 1000)
-    limit = (
-        seconds_left
-        if options.fetch_time_limit < 0
-        else min(options.fetch_time_limit, seconds_left)
-    )
+    rest_s = max(0.0, (until - now_ms()) / 1000)
+    limit = rest_s if options.fetch_time_limit < 0 else min(options.fetch_time_limit, rest_s)
     return dataclasses.replace(options, fetch_time_limit=limit)
 
 

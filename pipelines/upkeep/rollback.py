@@ -34,10 +34,10 @@ def run(invocation: Invocation) -> int:
         raise UsageError("--to must be the number of a snapshot; nutbeam history lists them")
     if options.to == manifest.snapshot:
         raise UsageError(f"snapshot {options.to} is the newest: there is nothing to go back to")
-    rollback_manifest = roll_back(
+    restored = roll_back(
         address, options.to, f"{options.operation or new_id()}.rollback", options.past_purge
     )
     return report(
         invocation,
-        {**job_record(rollback_manifest, address), "restores": rollback_manifest.restores},
+        {**job_record(restored, address), "restores": restored.restores},
     )

@@ -61,7 +61,7 @@ def test_links_of_unchanged_pages_bring_no_score_and_only_known_urls():
     assert decide_unchanged_pages(facts, RULES)[1] == {"documents_missing": 1}
 
 
-def test_what_was_purged_is_in_no_change():
+def test_purged_pages_are_in_no_change():
     blocklist = blocklist_of(Names(hosts=("com.gone",)).rows(0))
     pages = [{"key": f"com.{name}:http/", "fetch_status": FETCH_SUCCESS, "response_ms": 5}
              for name in ("a", "gone")]  # fmt: skip
@@ -75,7 +75,7 @@ def test_what_was_purged_is_in_no_change():
     assert decided.counts == {"dropped/purged": 2}
 
 
-def test_rules_say_what_they_need_to_know():
+def test_rules_declare_the_facts_that_they_need():
     assert RULES.needs == FactNeeds()
     scorings = chosen_scorings(ScoringOptions(scoring=("opic_cash",)))
     by_merit = UpdateRules(UpdateTableOptions(scope="any"), scorings)

@@ -29,14 +29,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
-from ..io.upkeep.compaction import (
-    REFERRING,
-    fold,
-    merge_files,
-    plan_folds,
-    spent_batches,
-    superseded,
-)
+from ..io.upkeep.compaction import fold, merge_files, plan_folds, spent_batches, superseded
 from ..io.upkeep.retention import delete_expired, disturbed_by
 from ..policy.components.declaration import RowLayout
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
@@ -50,6 +43,8 @@ from .launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
 NAMED = "named"
+# Columns of components that name files of batches: these files are kept.
+REFERRING = {"state": ("page", "document")}
 
 
 @dataclasses.dataclass(frozen=True)

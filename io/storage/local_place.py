@@ -11,15 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path, PosixPath
 from typing import IO
 
+from ..disk import regular_files, table_links
 from ..disk.parquet_growth import check_dictionaries
-from ..disk.regular_files import (
-    NotRegular,
-    kind_of_entry,
-    open_for_reading,
-    read_whole,
-    stat_file,
-)
-from ..disk.table_links import check_links, is_link_free, note_table
+from ..disk.regular_files import NotRegular, kind_of_entry, open_for_reading, stat_file
+from ..disk.table_links import check_links, is_link_free
 from .places import Found, Place
 
 
@@ -34,8 +29,7 @@ class LocalPlace(PosixPath, Place):
 
     # Folders.
 
-    def note_table(self) -> None:
-        note_table(self)
+    note_table = table_links.note_table
 
     def make_folder(self) -> None:
         check_links(self)
@@ -110,14 +104,11 @@ class LocalPlace(PosixPath, Place):
 
     # Reading a file.
 
-    def read_whole(self, most: int) -> bytes:
-        return read_whole(self, most)
-
-    def open_for_reading(self) -> IO[bytes]:
-        return open_for_reading(self)
+    read_whole = regular_files.read_whole
+    open_for_reading = regular_files.open_for_reading
 
     def open_parts(self, size: int) -> IO[bytes]:
-        return open_for_reading(self)
+        return self.open_for_reading()
 
     def parquet_source(self) -> tuple[Path, int]:
         return self, stat_file(self).st_size

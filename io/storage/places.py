@@ -186,31 +186,19 @@ class Place(abc.ABC):
     def size_and_version(self) -> tuple[int, str]:
         """Returns (size in bytes, a value that differs between two files of the same name)."""
 
-    def file_version(self) -> tuple[int, str] | tuple[()]:
-        """Returns ``size_and_version``; empty if there is no file.
+    def version(self, known: Hashable = None) -> Hashable:
+        """Returns a version of the file; None if there is no file.
 
         Files are never changed, but a table may be removed and created again.
+
+        Args:
+            known: A version that the caller knows, or None; for a file in a store it is enough,
+                because another would cost a request.
         """
         try:
             return self.size_and_version()
         except OSError:
-            return ()
-
-    def version(self, *known: Hashable) -> Hashable:
-        """Returns a version of the file, which never changes; None if there is no file.
-
-        Args:
-            known: Versions that the caller knows, or nothing; for a file in a store one of them is
-                enough, because another would cost a request.
-        """
-        return self.file_version() or None
-
-    def list_version(self) -> tuple[int, str] | tuple[()]:
-        """Returns the version of a file list.
-
-        For a store it is empty: the version would cost a request, and names are never reused.
-        """
-        return self.file_version()
+            return None
 
     # Writing a file.
 

@@ -56,13 +56,8 @@ class StorePlace(StoreName, Place):
         for name, (size, changed) in stores.tree(self).items():
             yield Found(self / name, size, changed)
 
-    def remove_tree(self) -> None:
-        with contextlib.suppress(OSError):
-            stores.remove_tree(self)
-
-    def remove_empty_folders(self) -> None:
-        with contextlib.suppress(OSError):
-            stores.remove_empty_folders(self)
+    remove_tree = stores.remove_tree
+    remove_empty_folders = stores.remove_empty_folders
 
     # Reading a file.
 
@@ -75,11 +70,8 @@ class StorePlace(StoreName, Place):
     def read_whole(self, most: int) -> bytes:
         return stores.read_object(self)
 
-    def version(self, *known: Hashable) -> Hashable:
-        return next(filter(None, known), None) or super().version()
-
-    def list_version(self) -> tuple[()]:
-        return ()
+    def version(self, known: Hashable = None) -> Hashable:
+        return known or super().version()
 
     # Writing a file.
 
@@ -106,12 +98,7 @@ class StorePlace(StoreName, Place):
 
     # Times, and the client.
 
-    def measure_time(self) -> float:
-        stores.overwrite(self, b"-")
-        try:
-            return stores.time_written(self)
-        finally:
-            stores.remove(self)
+    measure_time = stores.measure_time
 
     def limit_after(self, time: float) -> float:
         # Times on S3 are whole seconds: files of the same second count as not later, too.

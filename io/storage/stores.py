@@ -296,10 +296,14 @@ def names(place: StoreName, *, folders: bool = True) -> dict[str, str]:
     }
 
 
-def time_written(place: StoreName) -> float:
-    """Returns when an object was written, by the store's clock, s since the epoch."""
-    with client_errors(place):
-        return _time(store_client_of(place).info(path_in(place)))
+def measure_time(place: StoreName) -> float:
+    """Returns the time of the store's clock, s since the epoch, by writing an object for a moment."""
+    overwrite(place, b"-")
+    try:
+        with client_errors(place):
+            return _time(store_client_of(place).info(path_in(place)))
+    finally:
+        remove(place)
 
 
 def tree(place: StoreName) -> dict[str, tuple[int, float]]:
@@ -357,8 +361,8 @@ def remove(place: StoreName) -> None:
 
 
 def remove_tree(place: StoreName) -> None:
-    """Removes all objects below a place."""
-    with client_errors(place), contextlib.suppress(FileNotFoundError):
+    """Removes all objects below a place, except those that cannot be removed."""
+    with contextlib.suppress(OSError), client_errors(place):
         store_client_of(place).rm(path_in(place), recursive=True)
 
 
@@ -366,7 +370,7 @@ def remove_empty_folders(place: StoreName) -> None:
     """Removes a folder of HDFS and those below it that are empty; other stores have none."""
     if place.scheme != "hdfs":
         return
-    with client_errors(place):
+    with contextlib.suppress(OSError), client_errors(place):
         entries = store_client_of(place).ls(path_in(place), detail=True)
         for entry in entries:
             if entry["type"] == "directory":

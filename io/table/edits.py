@@ -107,11 +107,9 @@ def _edit_shard(root: Place, component: str, file: DataFile, edit: Edit) -> Iter
 
     edited = edit_shard(root, component, file, edit)
     if edited is not None:
-        new, rows, mentions = edited
-        kind = component.rpartition("/")[2]
-        counts = {f"rows/{kind}": rows, f"mentions/{kind}": mentions}
-        kept = {name: number for name, number in counts.items() if number}
-        yield Written(component, (new,), (file.path,), kept)
+        counted = CountedEdit(edit, component)
+        new, counted.rows, counted.mentions = edited
+        yield Written(component, (new,), (file.path,), counted.counts())
 
 
 def rewrite(path: Place, new: Place, edit: CountedEdit) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class FolderTable(WebTable):
 
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
         path = manifest_path(self.place, snapshot)
-        return path.version(reader, _LISTED.get(self.place, {}).get(path.name))
+        return path.version(reader or _LISTED.get(self.place, {}).get(path.name))
 
     def record_name(self, snapshot: int) -> str:
         return f"manifest/{snapshot:08d}.json"

@@ -202,7 +202,8 @@ def load_files(root: Folder, component: Component | None) -> list[DataFile]:
         return []
     path = root / component.list
     in_rows = getattr(root, "in_rows", False)  # of a table; a folder alone has only files
-    return list(_parse_files(path, component.crc32, path.list_version(), in_rows))
+    version = path.version(path.name)  # in a store no name is reused: the name is a version
+    return list(_parse_files(path, component.crc32, version, in_rows))
 
 
 @functools.lru_cache(maxsize=64)

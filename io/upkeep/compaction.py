@@ -19,8 +19,6 @@ from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet
 from ..tablets.written import Written
 
-# Columns of components that name files of batches. compact keeps the named files.
-REFERRING = {"state": ("page", "document")}
 # Components that take in batches: the record of a batch has their names then. If a table has such a
 # component, compact keeps files of a kind of a batch at least until then.
 KEPT_UNTIL = {"outcome": "links"}

@@ -16,6 +16,9 @@ from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files, totals
 from ..tablets.tablets import tablets
 
+# Components that are not rolled back.
+STAYING = ("blocklist",)
+
 
 @dataclasses.dataclass(frozen=True)
 class ComponentChange:
@@ -109,7 +112,7 @@ def _change(
 
 
 def _by_path(table: WebTable, component: Component | None) -> dict[str, DataFile]:
-    if component is not None and not (table / component.list).file_version():
+    if component is not None and size_of(table / component.list) is None:
         raise UserError("the list is gone")
     return {file.path: file for file in load_files(table, component)}
 
@@ -175,10 +178,6 @@ def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -
         if not store_manifest(table, made, _way_back(table, latest, content)):
             raise ConflictError("another job changed the table: run the command again")
         return made
-
-
-# Components that are not rolled back.
-STAYING = ("blocklist",)
 
 
 def _check_number(to: int, numbers: list[int]) -> None:

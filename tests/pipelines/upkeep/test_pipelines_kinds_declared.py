@@ -18,7 +18,7 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
-from nutbeam.io.upkeep.compaction import REFERRING
+from nutbeam.pipelines.compact import REFERRING
 from nutbeam.policy.components.columns import Column, Purged, join_columns, time_column
 from nutbeam.policy.components.declaration import Kept, Kind, Owner, RowKey, RowLayout
 from nutbeam.policy.components.kinds import KINDS

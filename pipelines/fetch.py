@@ -30,7 +30,7 @@ from ..io.snapshots.commit import check_batch_waits
 from ..io.snapshots.manifest import load_manifest
 from ..io.snapshots.operations import UPKEEP, Operation, committed
 from ..io.storage.parquet_files import collect, scan
-from ..io.table.web_table import WebTable
+from ..io.storage.places import Folder
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.choosing.selection import queue_names
@@ -299,7 +299,7 @@ class _PartitionFetching(Fetching):
         return sum_counts([self._dropped, left_out, odd_delays, self._redirects.counts, outlinks])
 
 
-def _have(table: WebTable, adopted: Sequence[DataFile]) -> pl.DataFrame:
+def _have(table: Folder, adopted: Sequence[DataFile]) -> pl.DataFrame:
     """Returns the keys and depths of the pages of earlier attempts."""
     paths = [table / file.path for file in adopted]
     pages = scan(paths, PAGES) if paths else empty(PAGES).lazy()

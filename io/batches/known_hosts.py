@@ -18,7 +18,7 @@ from ...policy.components.schema import HOSTS, HOSTS_COLUMNS, empty
 from ...web.base.clock import now_ms
 from ...web.engine.host_records import HostRecord
 from ...web.urls.row_keys import from_host_key, host_key
-from ..table.web_table import WebTable
+from ..table.table_rows import TableRows
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import tablets
 from .attempts import Note
@@ -49,7 +49,11 @@ class HostRecords:
     """
 
     def __init__(
-        self, table: WebTable, files: Sequence[DataFile], keys: pl.Series, notes: Mapping[str, Note]
+        self,
+        table: TableRows,
+        files: Sequence[DataFile],
+        keys: pl.Series,
+        notes: Mapping[str, Note],
     ) -> None:
         self._table, self._files, self._notes = table, files, notes
         self._texts: dict[str, bytes] = {}

@@ -9,14 +9,14 @@ from ...policy.components.index_schema import DEAD_LETTERS, index_component
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
-from ..table.web_table import WebTable
+from ..storage.places import Folder
 from ..tablets.file_lists import DataFile, load_files
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
 from .index_run import IndexRun
 
 
-def letter_keys(table: WebTable, files: Iterable[DataFile]) -> frozenset[str]:
+def letter_keys(table: Folder, files: Iterable[DataFile]) -> frozenset[str]:
     """Returns the row keys of the pages in files of dead letters."""
     paths = [table / file.path for file in files]
     if not paths:
@@ -24,7 +24,7 @@ def letter_keys(table: WebTable, files: Iterable[DataFile]) -> frozenset[str]:
     return frozenset(collect(scan(paths, DEAD_LETTERS).select("key")).get_column("key"))
 
 
-def refused_pages(table: WebTable, manifest: Manifest, index: str) -> int:
+def refused_pages(table: Folder, manifest: Manifest, index: str) -> int:
     """Returns how many pages of an index have dead letters in a snapshot."""
     component = manifest.components.get(index_component(index, "dead_letters"))
     return len(letter_keys(table, load_files(table, component)))

@@ -20,8 +20,8 @@ from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import size_of
 from ..storage.parquet_files import collect, scan
-from ..storage.places import Place
-from ..table.web_table import WebTable
+from ..storage.places import Folder, Place
+from ..table.table_snapshots import TableSnapshots
 from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
@@ -220,7 +220,7 @@ def _names(routes: IndexRoutes) -> list[str]:
     return [name_of(rule) for rule in routes.writers]
 
 
-def waits_for_index(table: WebTable, manifest: Manifest, index: str) -> bool:
+def waits_for_index(table: TableSnapshots, manifest: Manifest, index: str) -> bool:
     """Returns whether rows of the state have changed since an index was written."""
     last = _run_of(table, manifest, index)
     with contextlib.suppress(UserError):
@@ -235,7 +235,7 @@ def last_run(operation: Operation, index: str) -> LastRun:
         return _run_of(operation.table, operation.manifest(), index)
 
 
-def _run_of(table: WebTable, manifest: Manifest, index: str) -> LastRun:
+def _run_of(table: Folder, manifest: Manifest, index: str) -> LastRun:
     component = manifest.components.get(index_component(index, "index_runs"))
     files = load_files(table, component)
     if not files:

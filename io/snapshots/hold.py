@@ -20,8 +20,8 @@ from typing import NamedTuple
 from ...web.base.errors import UserError
 from ...web.base.safe_json import object_or_empty
 from ..storage.files import overwrite_bytes, read_if_there, remove_file
+from ..storage.places import Folder
 from ..storage.processes import is_dead, this_process
-from ..table.web_table import WebTable
 
 _LOG = logging.getLogger(__name__)
 HOLD = "operations/purge.hold"
@@ -47,7 +47,7 @@ HOLD_TIMES = HoldTimes()
 
 
 @contextlib.contextmanager
-def hold_table(table: WebTable, operation: str) -> Iterator[None]:
+def hold_table(table: Folder, operation: str) -> Iterator[None]:
     """Makes new jobs wait while the block runs; first waits for the hold of another purge.
 
     Args:
@@ -68,7 +68,7 @@ def hold_table(table: WebTable, operation: str) -> Iterator[None]:
             remove_file(table / HOLD)
 
 
-def _beat(table: WebTable, operation: str, over: threading.Event) -> None:
+def _beat(table: Folder, operation: str, over: threading.Event) -> None:
     number = 0
     while not over.wait(HOLD_TIMES.beat):
         number += 1
@@ -76,12 +76,12 @@ def _beat(table: WebTable, operation: str, over: threading.Event) -> None:
             _write(table, operation, number)
 
 
-def _write(table: WebTable, operation: str, number: int) -> None:
+def _write(table: Folder, operation: str, number: int) -> None:
     record = {"operation": operation, "beat": number, "process": this_process()}
     overwrite_bytes(table / HOLD, json.dumps(record).encode())
 
 
-def wait_for_purge(table: WebTable, operation: str) -> None:
+def wait_for_purge(table: Folder, operation: str) -> None:
     """Waits until no purge is about to commit; logs the purge that it waits for.
 
     Args:

@@ -22,6 +22,7 @@ from ..disk.record_checks import MANIFEST_CHECKS, check_fields
 from ..storage.errors import MissingFile, NoTable, PurgedMeanwhile, SnapshotTooOld
 from ..storage.file_errors import first_line
 from ..table.opening import open_table
+from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
 
@@ -143,7 +144,7 @@ class Manifest:
         return all((b.updated, b.created) < (mine.updated, mine.created) for b in others)
 
 
-def lineage(table: WebTable, since: int = 0) -> Iterator[Manifest]:
+def lineage(table: TableSnapshots, since: int = 0) -> Iterator[Manifest]:
     """Yields the table's lineage: the newest snapshot, the one that it was made from, and so on.
 
     Snapshots that a rollback has undone, or that have expired, are not yielded.
@@ -167,12 +168,12 @@ def lineage(table: WebTable, since: int = 0) -> Iterator[Manifest]:
         number = number - 1 if manifest.restores is None else manifest.restores
 
 
-def purged_since(table: WebTable, snapshot: int) -> bool:
+def purged_since(table: TableSnapshots, snapshot: int) -> bool:
     """Returns whether a purge was committed after a snapshot."""
     return any(manifest.job == "purge" for manifest in lineage(table, snapshot))
 
 
-def undone_by(table: WebTable, snapshot: int) -> int | None:
+def undone_by(table: TableSnapshots, snapshot: int) -> int | None:
     """Returns the number of the rollback that has undone a snapshot, or None."""
     for manifest in lineage(table, snapshot):
         if manifest.restores is not None and manifest.restores < snapshot:
@@ -180,7 +181,7 @@ def undone_by(table: WebTable, snapshot: int) -> int | None:
     return None
 
 
-def load_manifest(table: WebTable, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
+def load_manifest(table: TableSnapshots, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
     """Reads one snapshot's manifest.
 
     Args:
@@ -201,14 +202,14 @@ def load_manifest(table: WebTable, snapshot: int, pinned: "Pinned | None" = None
         raise
 
 
-def readable_manifests(table: WebTable) -> Iterator[Manifest]:
+def readable_manifests(table: TableSnapshots) -> Iterator[Manifest]:
     """Yields the snapshots whose manifests can be read, newest first."""
     for number in reversed(table.snapshots()):
         with contextlib.suppress(UserError):
             yield load_manifest(table, number)
 
 
-def check_kept(table: WebTable, snapshot: int) -> None:
+def check_kept(table: TableSnapshots, snapshot: int) -> None:
     """Checks that a pinned snapshot still exists.
 
     Raises:
@@ -224,11 +225,11 @@ def check_kept(table: WebTable, snapshot: int) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def _cached(table: WebTable, snapshot: int, version: Hashable) -> Manifest:
+def _cached(table: TableSnapshots, snapshot: int, version: Hashable) -> Manifest:
     return _read(table, snapshot)
 
 
-def _read(table: WebTable, snapshot: int) -> Manifest:
+def _read(table: TableSnapshots, snapshot: int) -> Manifest:
     data, label = table.record(snapshot), table.record_label(snapshot)
     try:
         record = json_object(data)
@@ -246,14 +247,16 @@ def _read(table: WebTable, snapshot: int) -> Manifest:
 
 
 def store_manifest(
-    table: WebTable, manifest: Manifest, changes: Mapping[str, Iterable[DataFile]] | None = None
+    table: TableSnapshots,
+    manifest: Manifest,
+    changes: Mapping[str, Iterable[DataFile]] | None = None,
 ) -> bool:
     """Commits a snapshot.
 
     Args:
         table: The table.
         manifest: The snapshot.
-        changes: Files of changes, by component; see ``WebTable.store``.
+        changes: Files of changes, by component; see ``TableSnapshots.store``.
 
     Returns:
         False if another commit has taken its number.
@@ -279,7 +282,7 @@ def newest_manifest(address: str) -> Manifest:
     return manifest
 
 
-def check_newest(table: WebTable, snapshot: int) -> None:
+def check_newest(table: TableSnapshots, snapshot: int) -> None:
     """Checks that the newest existing manifest is the newest that was ever made.
 
     Raises:

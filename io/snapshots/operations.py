@@ -20,7 +20,7 @@ from ..storage.files import create_exclusive, list_files, read_bytes, read_if_th
 from ..storage.places import Place
 from ..storage.processes import is_dead, this_process
 from ..table.opening import open_table
-from ..table.web_table import WebTable
+from ..table.table_snapshots import TableSnapshots
 from .hold import wait_for_purge
 from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
 from .operation_records import LOST, parse_record
@@ -127,7 +127,7 @@ def begin(
     return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
 
 
-def _pin(table: WebTable, operation: str) -> tuple[Place, bytes | None]:
+def _pin(table: TableSnapshots, operation: str) -> tuple[Place, bytes | None]:
     """Returns the file of an operation's record, and its content (None if not pinned yet).
 
     A record from before a rollback is not deleted, but it is ignored: the operation is
@@ -138,7 +138,7 @@ def _pin(table: WebTable, operation: str) -> tuple[Place, bytes | None]:
     return path, data
 
 
-def _pins(table: WebTable, operation: str) -> Iterator[tuple[Place, bytes | None]]:
+def _pins(table: TableSnapshots, operation: str) -> Iterator[tuple[Place, bytes | None]]:
     """Yields the files of an operation's records, the valid one last; see ``_pin``."""
     path = table / "operations" / f"{operation}.json"
     while (data := read_if_there(path)) is not None:
@@ -230,7 +230,7 @@ def pinned_operation(address: str, operation: str) -> Operation | None:
     return operation_of_record(path, data, address) if data is not None else None
 
 
-def reach(table: WebTable) -> tuple[int, int]:
+def reach(table: TableSnapshots) -> tuple[int, int]:
     """Returns (the newest snapshot known to be made, the newest that an operation can have read).
 
     In a folder each snapshot has a marker. Elsewhere the record of an operation may be the
@@ -241,7 +241,7 @@ def reach(table: WebTable) -> tuple[int, int]:
     return newest, newest if made else newest + MOST_AHEAD
 
 
-def seen_snapshots(table: WebTable) -> list[int]:
+def seen_snapshots(table: TableSnapshots) -> list[int]:
     """Returns the numbers of snapshots that operations have read or made; skips damaged files."""
     found, (_, most) = table.made_snapshots(), reach(table)
     for file in list_files(table / "operations"):

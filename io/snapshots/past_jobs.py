@@ -16,8 +16,8 @@ from ...web.base.safe_json import json_object
 from ..disk.record_checks import PAST_CHECKS, check_fields
 from ..storage.errors import MissingFile
 from ..storage.files import create_exclusive, list_files, read_bytes
-from ..storage.places import Found, Place
-from ..table.web_table import WebTable
+from ..storage.places import Folder, Found, Place
+from ..table.table_snapshots import TableSnapshots
 from .manifest import Manifest, lineage, load_manifest
 
 HISTORY = "history"
@@ -37,7 +37,7 @@ class PastJob:
     undone: bool = False
 
 
-def keep_past_jobs(table: WebTable, before: int) -> None:
+def keep_past_jobs(table: TableSnapshots, before: int) -> None:
     """Writes what the manifests of the snapshots before a number say about their jobs.
 
     An interrupted ``compact`` may write the same snapshots again, into another file.
@@ -62,7 +62,7 @@ def keep_past_jobs(table: WebTable, before: int) -> None:
     create_exclusive(path, "".join(f"{line}\n" for line in lines).encode())
 
 
-def past_jobs(table: WebTable) -> list[PastJob]:
+def past_jobs(table: TableSnapshots) -> list[PastJob]:
     """Returns the jobs whose snapshots have expired, the oldest first.
 
     Raises:
@@ -76,7 +76,7 @@ def past_jobs(table: WebTable) -> list[PastJob]:
     return [jobs[number] for number in sorted(jobs) if number not in kept]
 
 
-def damaged_history(table: WebTable) -> Iterator[tuple[Place, UserError]]:
+def damaged_history(table: Folder) -> Iterator[tuple[Place, UserError]]:
     """Yields the damaged files, with what is wrong."""
     for file in _files(table):
         try:
@@ -87,7 +87,7 @@ def damaged_history(table: WebTable) -> Iterator[tuple[Place, UserError]]:
             yield file.path, error
 
 
-def _files(table: WebTable) -> list[Found]:
+def _files(table: Folder) -> list[Found]:
     history_files = (f for f in list_files(table / HISTORY) if f.path.suffix == ".jsonl")
     return sorted(history_files, key=lambda file: file.path.name)
 
@@ -108,6 +108,6 @@ def _past_job(record: Mapping[str, Any]) -> PastJob:
     return PastJob(manifest, bool(record["undone"]))
 
 
-def _readable_lineage(table: WebTable) -> Iterator[Manifest]:
+def _readable_lineage(table: TableSnapshots) -> Iterator[Manifest]:
     with contextlib.suppress(UserError):
         yield from lineage(table)

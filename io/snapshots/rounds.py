@@ -5,7 +5,8 @@ from collections.abc import Callable
 from ...policy.schedules.schedule import Clock
 from ..storage.files import size_of
 from ..storage.places import Place
-from ..table.web_table import WebTable
+from ..table.table_files import TableFiles
+from ..table.table_rows import TableRows
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import Due, tablets
 from .manifest import DEDUP, Manifest, load_manifest
@@ -15,7 +16,7 @@ from .table_clock import clock_of
 STOP = ".STOP"  # Nutch's name
 
 
-def stop_file(table: WebTable) -> Place | None:
+def stop_file(table: TableFiles) -> Place | None:
     """Returns the file that stops a crawl, or None if it does not exist.
 
     It is in the folder of the table's files, also in a store or for a table in Bigtable.
@@ -74,7 +75,7 @@ def next_round(
     return number, None
 
 
-def may_have_due(table: WebTable, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
+def may_have_due(table: TableRows, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
     """Returns whether a row may be due."""
     known = tablets(load_files(table, manifest.components.get("state")))
     due = due_at(clock_of(manifest))

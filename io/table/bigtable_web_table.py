@@ -5,8 +5,8 @@ Google's libraries load slowly, so they are imported only for the first request 
 
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -16,12 +16,10 @@ from ...policy.components.kinds import kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.rules.url_rules import host_keys
-from ..bigtable.address import BigtableAddress
 from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grown
 from ..storage.errors import SnapshotTooOld
-from ..storage.files import list_files, names_of_table
+from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan
-from ..storage.place_addresses import root_at
 from ..storage.places import Place, below
 from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.fold import Narrow
@@ -29,12 +27,10 @@ from ..tablets.ranges import Range
 from ..tablets.resolve import Extras, Resolution, Resolved, Resolver
 from ..tablets.tablets import Due, Tablet, tablets
 from ..tablets.written import Written
+from .bigtable_snapshots import BigtableSnapshots
 from .edits import CountedEdit, Edit, Edited
 from .folder_table import FolderTable
 from .web_table import WebTable
-
-if TYPE_CHECKING:
-    from ..bigtable.snapshot_log import SnapshotLog
 
 _KEYS_AT_ONCE = 50_000
 _FEW_KEYS = 5_000  # rows of hosts are long
@@ -56,41 +52,14 @@ def _of_rows(method: _Method) -> _Method:
 
 
 @dataclasses.dataclass(frozen=True)
-class BigtableWebTable(WebTable):
+class BigtableWebTable(BigtableSnapshots, WebTable):
     """A table in Bigtable.
 
     Attributes:
-        address: Address of its rows.
         snapshot: Number of the snapshot whose rows are read; None if none are read.
     """
 
-    address: BigtableAddress
     snapshot: int | None = None
-    in_rows = True
-
-    def __str__(self) -> str:
-        return str(self.address)
-
-    @property
-    def log(self) -> "SnapshotLog":
-        """The snapshots.
-
-        Raises:
-            UserError: There is no web table, or Bigtable cannot be reached.
-        """
-        from ..bigtable.snapshot_log import open_log
-
-        return open_log(self.address)
-
-    @property
-    def files(self) -> Place:
-        from ..bigtable.snapshot_log import settings_of_table
-
-        return root_at(settings_of_table(self.address).files)
-
-    def why_unshared(self) -> str:
-        local = self.files.needs_shared_path
-        return f"the files of {str(self)!r} are in a folder of this machine" if local else ""
 
     @property
     def _in_files(self) -> FolderTable:
@@ -113,10 +82,6 @@ class BigtableWebTable(WebTable):
                 found.append(name)
         return found
 
-    def check_place(self) -> None:
-        self.log.head()  # raises an error if there is no table
-        names_of_table(self.files, str(self.files))
-
     def prepare_components(self) -> None:
         from ..bigtable.cell_layout import later_families
 
@@ -124,59 +89,6 @@ class BigtableWebTable(WebTable):
             from ..bigtable.admin import add_families
 
             add_families(self.address, later)
-
-    def why_empty(self) -> str:
-        return f"the web table at {str(self)!r} is empty: inject puts seeds into it"
-
-    # Snapshots.
-
-    def snapshots(self) -> list[int]:
-        return self.log.snapshots()
-
-    def latest_snapshot(self) -> int:
-        return self.log.pin()
-
-    def begun_snapshot(self) -> int:
-        return self.log.head().snapshot
-
-    def settled_snapshot(self) -> int:
-        return self.log.roll_forward().snapshot
-
-    def record(self, snapshot: int) -> bytes:
-        log = self.log
-        try:
-            return log.record(snapshot)
-        except UserError as error:
-            if snapshot > log.pin():
-                raise
-            label = self.record_label(snapshot)
-            raise UserError(f"manifest is missing: {label}: run nutbeam fsck {self}") from error
-
-    def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
-        return reader  # a table may be created again, but not while it is read
-
-    def record_name(self, snapshot: int) -> str:
-        return f"snapshot/{snapshot:08d}"  # in the history, after a zero byte
-
-    def store(
-        self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[DataFile]]
-    ) -> bool:
-        from ..bigtable.changes import change_of
-
-        rows = {name: files for name, files in changes.items() if not self.in_files(name)}
-        found = [change_of(name, file) for name, files in rows.items() for file in files]
-        return self.log.store(snapshot, record, found)
-
-    def commit_times(self) -> list[tuple[int, float]]:
-        return [(number, time / 1000) for number, time in self.log.times().items()]
-
-    def written_at(self, snapshot: int, lists: Collection[str]) -> float:
-        # The commit comes just after its lists.
-        found = list_files(self / "manifest")
-        return max((f.changed for f in found if below(self, f.path) in lists), default=0.0)
-
-    def forget_snapshots(self, before: int) -> tuple[int, int]:
-        return self.log.forget(before), 0
 
     # Rows.
 

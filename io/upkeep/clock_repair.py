@@ -15,6 +15,7 @@ from ..snapshots.commit import CommitTerms, commit
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation, begin
 from ..snapshots.table_clock import date_of, oldest_open
+from ..table.table_rows import TableRows
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.ranges import Range
@@ -53,7 +54,7 @@ def check_clock(
 
 
 def _wrong_rows(
-    table: WebTable, manifest: Manifest, options: ScheduleOptions, now: int
+    table: TableRows, manifest: Manifest, options: ScheduleOptions, now: int
 ) -> Iterator[tuple[str, Tablet, pl.DataFrame]]:
     """Yields (component, tablet, keys of its rows with impossible times)."""
     table = table.at(manifest.snapshot)

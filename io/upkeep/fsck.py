@@ -20,7 +20,8 @@ from ..storage.errors import SnapshotTooOld
 from ..storage.files import crc32_of, size_of
 from ..storage.parquet_files import row_count, row_groups
 from ..storage.places import Folder, Place, below
-from ..table.web_table import WebTable
+from ..table.table_rows import TableRows
+from ..table.table_snapshots import TableSnapshots
 from ..tablets.file_lists import Component, DataFile, load_files, totals
 
 HISTORY_PROBLEM = "history"
@@ -76,7 +77,7 @@ def without(error: UserError, path: Place | str) -> str:
     return text.replace(f": {path}", "").replace(f"{path}: ", "").replace(str(path), "it")
 
 
-def check_manifests(table: WebTable) -> list[Problem]:
+def check_manifests(table: TableSnapshots) -> list[Problem]:
     """Finds manifests that are missing or damaged, or have a newer format."""
     # In this order, so that snapshots pinned or committed during the check cause no problem.
     seen = max(seen_snapshots(table), default=0)
@@ -101,7 +102,7 @@ def check_manifests(table: WebTable) -> list[Problem]:
     return problems + list(_missing(table, beyond, ": an operation has read or made {}"))
 
 
-def check_history(table: WebTable) -> list[Problem]:
+def check_history(table: Folder) -> list[Problem]:
     """Finds damaged files of jobs whose snapshots have expired."""
     return [
         Problem(HISTORY_PROBLEM, below(table, path), without(error, path))
@@ -109,7 +110,7 @@ def check_history(table: WebTable) -> list[Problem]:
     ]
 
 
-def _missing(table: WebTable, some: list[tuple[int, int]], why: str) -> Iterator[Problem]:
+def _missing(table: TableSnapshots, some: list[tuple[int, int]], why: str) -> Iterator[Problem]:
     """Yields missing manifests; three or more consecutive ones are one problem."""
     for first, last in some:
         if last - first > 1:
@@ -155,14 +156,14 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _lost(table: WebTable, known: list[int]) -> set[int]:
+def _lost(table: TableSnapshots, known: list[int]) -> set[int]:
     """Returns the numbers of the manifests that a repair has noted as lost."""
     with contextlib.suppress(UserError):
         return set(load_manifest(table, known[-1]).lost) if known else set()
     return set()
 
 
-def check_lists(table: WebTable, manifest: Manifest) -> list[Problem]:
+def check_lists(table: Folder, manifest: Manifest) -> list[Problem]:
     """Finds lists of a snapshot that are missing, damaged, or differ from the manifest's totals."""
     found = {
         name: list_problem(table, component) for name, component in manifest.components.items()
@@ -172,7 +173,7 @@ def check_lists(table: WebTable, manifest: Manifest) -> list[Problem]:
 
 
 def files_to_check(
-    table: WebTable, components: Mapping[str, Component]
+    table: TableRows, components: Mapping[str, Component]
 ) -> Iterator[tuple[str, list[DataFile]]]:
     """Yields (name, files) of those of some components that are in files and have intact lists."""
     for name, component in components.items():

@@ -12,6 +12,7 @@ from ..snapshots.manifest import readable_manifests
 from ..snapshots.operation_records import LOST, OPERATIONS
 from ..snapshots.operations import operation_of_record
 from ..storage.files import list_files, read_bytes
+from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 from .operation_fsck import record_files
@@ -55,7 +56,7 @@ def left_over(table: WebTable) -> Left:
     return Left(len(orphans), sum(orphans), temporary, len(claims), unfinished)
 
 
-def _unfinished(table: WebTable) -> Iterator[str]:
+def _unfinished(table: TableSnapshots) -> Iterator[str]:
     manifests = list(readable_manifests(table))
     done = {manifest.operation for manifest in manifests}
     first = min((manifest.snapshot for manifest in manifests), default=0)

@@ -16,8 +16,8 @@ from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
 from ..snapshots.operation_records import LOST, OPERATIONS, id_of, parse_record
 from ..snapshots.operations import Operation, operation_record, reach
 from ..storage.files import list_files, overwrite_bytes, read_bytes, remove_file, store_time
-from ..storage.places import Found, Place, below
-from ..table.web_table import WebTable
+from ..storage.places import Folder, Found, Place, below
+from ..table.table_snapshots import TableSnapshots
 from .fsck import Problem, without
 from .retention import UNDER_WAY
 
@@ -38,7 +38,7 @@ class RepairedRecord:
         return f"{self.path}: {self.done}{after}"
 
 
-def check_operations(table: WebTable) -> list[Problem]:
+def check_operations(table: TableSnapshots) -> list[Problem]:
     """Finds bad records of operations.
 
     A record is bad if it is damaged, has a newer format, or names a missing snapshot or batch.
@@ -56,7 +56,7 @@ def check_operations(table: WebTable) -> list[Problem]:
     return problems
 
 
-def record_files(table: WebTable) -> Iterator[Found]:
+def record_files(table: Folder) -> Iterator[Found]:
     """Yields the files of records, and the marks of operations that lost to another commit."""
     for found in list_files(table / OPERATIONS):
         direct = found.path.parent == table / OPERATIONS and not found.path.name.startswith(".")
@@ -64,7 +64,7 @@ def record_files(table: WebTable) -> Iterator[Found]:
             yield found
 
 
-def _no_files(table: WebTable) -> Iterator[Problem]:
+def _no_files(table: Folder) -> Iterator[Problem]:
     """Finds folders, links and other things with the name of a record."""
     for path, kind in (table / OPERATIONS).odd_entries():
         record = path.suffix in (".json", LOST) and not path.name.startswith(".")
@@ -73,7 +73,7 @@ def _no_files(table: WebTable) -> Iterator[Problem]:
             yield Problem(OPERATION_PROBLEM, below(table, path), text)
 
 
-def _problem(table: WebTable, path: Place, known: tuple[int, int]) -> str:
+def _problem(table: TableSnapshots, path: Place, known: tuple[int, int]) -> str:
     data = read_bytes(path)
     if path.suffix == LOST:
         if not data.isdigit() or len(data) > 20:
@@ -100,7 +100,9 @@ def _ahead(snapshot: int, newest: int, most: int) -> str:
     return f"names snapshot {str(snapshot)[:20]}, the newest one is {newest}"
 
 
-def repair_operations(table: WebTable, problems: list[Problem], drop: bool) -> list[RepairedRecord]:
+def repair_operations(
+    table: TableSnapshots, problems: list[Problem], drop: bool
+) -> list[RepairedRecord]:
     """Restores damaged records from the history, or removes them.
 
     A record that is younger than a day may belong to an operation under way. It is only

@@ -32,6 +32,7 @@ from ..storage.files import (
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Found, Place, below
 from ..table.edits import CountedEdit, NameEdit, is_touched, rewrite
+from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
@@ -57,7 +58,7 @@ def update_blocklist(operation: Operation, change: BlocklistChange) -> Written:
     return Written(BLOCKLIST_COMPONENT, written, tuple(f.path for f in files), counts)
 
 
-def unnamed_files(table: WebTable, named: set[str], before: float) -> Iterator[Found]:
+def unnamed_files(table: TableSnapshots, named: set[str], before: float) -> Iterator[Found]:
     """Yields the lists and data files that are in no snapshot, and that no operation is writing.
 
     Args:

@@ -11,6 +11,8 @@ from ..snapshots.manifest import Manifest, load_manifest, readable_manifests, st
 from ..snapshots.operations import seen_snapshots
 from ..snapshots.table_clock import clock_notes
 from ..storage.errors import ConflictError
+from ..storage.places import Folder
+from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files, store_files
 from ..tablets.tablets import tablets
@@ -104,7 +106,7 @@ def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) 
     raise UserError(f"no snapshot of {table} can be repaired: restore manifest/ from a copy")
 
 
-def _check_gaps(table: WebTable, known: list[int], top: int) -> None:
+def _check_gaps(table: Folder, known: list[int], top: int) -> None:
     """Checks that so few snapshots are lost that a new one can name them.
 
     Raises:
@@ -123,7 +125,7 @@ def _length(gap: tuple[int, int]) -> int:
     return gap[1] - gap[0] + 1
 
 
-def commit_repair(table: WebTable, operation: str, plan: RepairPlan) -> Repair:
+def commit_repair(table: TableSnapshots, operation: str, plan: RepairPlan) -> Repair:
     """Commits the planned snapshots after all others."""
     base, top = plan.base, plan.numbers[-1] - 1
     older = set(range(table.snapshots()[0], base.snapshot))  # these were not read yet
@@ -156,7 +158,7 @@ def commit_repair(table: WebTable, operation: str, plan: RepairPlan) -> Repair:
     return Repair(made, base.snapshot, names, tuple(dropped), lost, plan.counts)
 
 
-def _without(table: WebTable, plan: RepairPlan) -> tuple[dict[str, list[DataFile]], list[str]]:
+def _without(table: Folder, plan: RepairPlan) -> tuple[dict[str, list[DataFile]], list[str]]:
     """Returns (the new lists without the files to drop, the paths that were left out)."""
     lists, left_out = dict(plan.lists), []
     for name, paths in plan.drop.items():

@@ -29,7 +29,8 @@ from ..snapshots.operation_records import LOST, OPERATIONS, id_of
 from ..snapshots.operations import Operation, operation_of_record
 from ..snapshots.past_jobs import keep_past_jobs
 from ..storage.files import list_files, read_bytes, remove_file, size_of, store_time
-from ..storage.places import Found, Place, below
+from ..storage.places import Folder, Found, Place, below
+from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files
 
@@ -77,7 +78,7 @@ def delete_expired(table: WebTable, retention_s: float) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
 
 
-def own_files(table: WebTable, folder: str) -> Iterator[Found]:
+def own_files(table: TableSnapshots, folder: str) -> Iterator[Found]:
     """Yields the files of a folder that have names as jobs give them; others are left alone.
 
     Args:
@@ -89,7 +90,7 @@ def own_files(table: WebTable, folder: str) -> Iterator[Found]:
             yield found
 
 
-def is_cleaned(table: WebTable, folder: str) -> bool:
+def is_cleaned(table: TableSnapshots, folder: str) -> bool:
     """Returns whether files in a folder may be deleted.
 
     If the folder is a link, as somebody makes it who moves the folder to another disk, they may
@@ -122,7 +123,7 @@ def _folders() -> tuple[str, ...]:
     return ("manifest", *folders(), "changes", *SCRATCH)
 
 
-def _redate(table: WebTable, now: float) -> int:
+def _redate(table: TableSnapshots, now: float) -> int:
     """Sets the time of files from the future to now; returns their number.
 
     It does nothing if the newest snapshot is from the future, because then the present clock
@@ -146,7 +147,7 @@ class _Operations(NamedTuple):
     since: float
 
 
-def _operations(table: WebTable, now: float, until: float) -> _Operations:
+def _operations(table: TableSnapshots, now: float, until: float) -> _Operations:
     files = {file.path: file.changed for file in own_files(table, OPERATIONS)}
     pins = {
         path: operation_of_record(path, read_bytes(path))
@@ -166,7 +167,7 @@ def _operations(table: WebTable, now: float, until: float) -> _Operations:
     return _Operations(expired, snapshots, min(begun.values(), default=math.inf))
 
 
-def disturbed_by(table: WebTable, job: str) -> list[str]:
+def disturbed_by(table: TableSnapshots, job: str) -> list[str]:
     """Returns the operations that may be under way and would fail if a job committed now.
 
     Args:
@@ -190,7 +191,7 @@ def disturbed_by(table: WebTable, job: str) -> list[str]:
 
 
 def _under_way(
-    table: WebTable, now: float, files: Mapping[Place, float], pins: Mapping[Place, Operation]
+    table: TableSnapshots, now: float, files: Mapping[Place, float], pins: Mapping[Place, Operation]
 ) -> list[Place]:
     manifests = _readable(table)
     past = {manifest.snapshot for manifest in lineage(table)} | {0}
@@ -216,7 +217,7 @@ def _under_way(
     ]
 
 
-def _readable(table: WebTable) -> list[Manifest]:
+def _readable(table: TableSnapshots) -> list[Manifest]:
     """Returns all manifests, oldest first, without those that a repair has noted as lost."""
     known = table.snapshots()
     lost = load_manifest(table, known[-1]).lost if known else ()
@@ -231,7 +232,7 @@ def _overtaken(pinned: Operation, batches: Mapping[str, Batch]) -> bool:
     return known is None or PHASES.index(known.phase) >= PHASES.index(_PHASE_AFTER_JOB[pinned.job])
 
 
-def _oldest_kept(table: WebTable, until: float, now: float, pinned: list[int]) -> int:
+def _oldest_kept(table: TableSnapshots, until: float, now: float, pinned: list[int]) -> int:
     known = table.commit_times()
     # With a right clock, no snapshot is later than the next one, or than now.
     times = itertools.accumulate((made for _, made in reversed(known)), min, initial=now)
@@ -244,16 +245,17 @@ def _oldest_kept(table: WebTable, until: float, now: float, pinned: list[int]) -
     return max(first, min([*kept, *pinned], default=0))
 
 
-def named_files(table: WebTable, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
+def named_files(table: Folder, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
     """Returns the paths, relative to the table, of all lists and data files that snapshots name.
 
-    Args:
-        table: The table.
-        manifests: Manifests of the snapshots.
-        whole_from: Number of a snapshot; from it on, every list must exist.
+        Args:
+            table: The table.
+            manifests: Manifests of the snapshots.
+            whole_from: Number of a snapshot
+    from it on, every list must exist.
 
-    Raises:
-        UserError: A list is missing or damaged.
+        Raises:
+            UserError: A list is missing or damaged.
     """
     named: set[str] = set()
     for manifest in manifests:
@@ -266,7 +268,7 @@ def named_files(table: WebTable, manifests: Iterable[Manifest], whole_from: int 
 
 
 def _unnamed(
-    table: WebTable, until: float, since: float, now: float, oldest: int
+    table: TableSnapshots, until: float, since: float, now: float, oldest: int
 ) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # List files before reading the names, so that newly committed files are not in the list.

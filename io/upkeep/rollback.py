@@ -12,6 +12,9 @@ from ..snapshots.past_jobs import past_jobs
 from ..snapshots.table_clock import clock_notes
 from ..storage.errors import ConflictError, SnapshotTooOld
 from ..storage.files import size_of
+from ..storage.places import Folder
+from ..table.table_rows import TableRows
+from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files, totals
 from ..tablets.tablets import tablets
@@ -96,7 +99,7 @@ def _changes(table: WebTable, manifest: Manifest) -> dict[str, ComponentChange]:
 
 
 def _change(
-    table: WebTable, name: str, old: Component | None, new: Component | None
+    table: TableRows, name: str, old: Component | None, new: Component | None
 ) -> ComponentChange:
     if table.in_files(name):
         with contextlib.suppress(UserError):  # a list is gone
@@ -111,7 +114,7 @@ def _change(
     return ComponentChange(more, less, exact=False)
 
 
-def _by_path(table: WebTable, component: Component | None) -> dict[str, DataFile]:
+def _by_path(table: Folder, component: Component | None) -> dict[str, DataFile]:
     if component is not None and size_of(table / component.list) is None:
         raise UserError("the list is gone")
     return {file.path: file for file in load_files(table, component)}
@@ -191,7 +194,7 @@ def _check_number(to: int, numbers: list[int]) -> None:
         raise UsageError(f"no snapshot {to} in this table, it has {known}")
 
 
-def _way_back(table: WebTable, latest: Manifest, older: Manifest) -> dict[str, list[DataFile]]:
+def _way_back(table: TableRows, latest: Manifest, older: Manifest) -> dict[str, list[DataFile]]:
     """Returns the files of changes, by component, that restore older rows."""
     back = {}
     try:
@@ -210,7 +213,7 @@ def _way_back(table: WebTable, latest: Manifest, older: Manifest) -> dict[str, l
         ) from error
 
 
-def _check_purges(table: WebTable, to: int) -> None:
+def _check_purges(table: TableSnapshots, to: int) -> None:
     for manifest in lineage(table, to):
         if manifest.job == "purge" and not manifest.counts.get("unblocked"):
             raise UsageError(
@@ -220,7 +223,7 @@ def _check_purges(table: WebTable, to: int) -> None:
             )
 
 
-def _check_files(table: WebTable, manifest: Manifest) -> None:
+def _check_files(table: TableRows, manifest: Manifest) -> None:
     gone = list(_missing(table, manifest))
     if gone:
         raise UserError(
@@ -230,7 +233,7 @@ def _check_files(table: WebTable, manifest: Manifest) -> None:
         )
 
 
-def _missing(table: WebTable, manifest: Manifest) -> Iterator[str]:
+def _missing(table: TableRows, manifest: Manifest) -> Iterator[str]:
     """Yields the files of a snapshot that are missing or have another size."""
     for name, component in manifest.components.items():
         if size_of(table / component.list) is None:

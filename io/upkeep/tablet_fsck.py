@@ -12,7 +12,7 @@ from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
-from ..table.web_table import WebTable
+from ..table.table_rows import TableRows
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import ROW_NUMBER, Tablet, tablets, with_number
 from .fsck import Problem, files_to_check
@@ -21,7 +21,7 @@ _KEYS = with_number(pa.schema([("key", TEXT)]))
 
 
 def tablet_problems(
-    table: WebTable, manifest: Manifest, broken: set[str], quick: bool
+    table: TableRows, manifest: Manifest, broken: set[str], quick: bool
 ) -> Iterator[Problem]:
     """Finds inconsistent tablets whose files are undamaged.
 

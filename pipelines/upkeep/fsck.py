@@ -18,6 +18,7 @@ from rich import filesize
 from ...io.batches.batches import batch_component
 from ...io.snapshots.manifest import Manifest, newest_manifest, readable_manifests
 from ...io.snapshots.operations import new_id
+from ...io.storage.places import Folder
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.tablets.file_lists import DataFile
@@ -224,7 +225,7 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
 
 
 def _check_files(
-    table: WebTable, files: list[tuple[str, DataFile]], options: Options
+    table: Folder, files: list[tuple[str, DataFile]], options: Options
 ) -> list[Problem]:
     def check(named: tuple[str, DataFile]) -> Problem | None:
         problem = file_problem(table, *named, options.quick)

@@ -19,8 +19,8 @@ from ..links import sum_links
 from ..schedules.schedule import TOLERANCE_MS
 from ..scoring.scorings import Scorings
 from ..traps import within_budget
-from .inheritance import first_inheritances
 from .range_facts import RangeFacts
+from .redirect_targets import first_inheritances
 from .update_rules import UpdateRules
 
 Counts = dict[str, int]

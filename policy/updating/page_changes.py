@@ -32,8 +32,7 @@ from ..links import (
     with_state_columns,
 )
 from .arrivals import Counts
-from .inheritance import inherited_by_targets
-from .redirects import judge_redirects, links_without_score
+from .redirect_targets import inherited_by_targets, judge_redirects, links_without_score
 from .update_rules import UpdateRules
 
 _OF_REFRESH = ("key", "distance", "refresh", "refresh_seconds")

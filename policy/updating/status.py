@@ -40,8 +40,8 @@ from ..schedules.schedule import DAY_MS
 from ..schedules.visits import ScheduleContext, default_schedule
 from ..scoring.metadata import overlay_maps
 from .arrivals import Arrived, Counts, Numbers, arrive, index_by_number, nullable
-from .inheritance import NO_URL
 from .range_facts import RangeFacts
+from .redirect_targets import NO_URL
 from .update_rules import UpdateOptions, UpdateRules
 
 _TYPES = empty(STATE).schema

@@ -13,7 +13,7 @@ from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLU
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.updating.inheritance import NO_URL
+from nutbeam.policy.updating.redirect_targets import NO_URL
 from nutbeam.web.exchange.status import (
     FETCH_NOTMODIFIED,
     FETCH_REDIR_PERM,

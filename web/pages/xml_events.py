@@ -149,7 +149,7 @@ def _feed(parser: expat.XMLParserType, piece: bytes, is_last: bool) -> Exception
     """Parses the next piece; returns the error in it, or None."""
     try:
         parser.Parse(piece, is_last)
-    except (expat.ExpatError, ValueError) as error:  # ValueError: an encoding it does not know
+    except (expat.ExpatError, ValueError, LookupError) as error:  # or an encoding it does not know
         parser.buffer_text = False  # passes on the text before the mistake
         return error
     return None

@@ -60,7 +60,11 @@ def test_names_of_parts_may_be_spelt_otherwise(samples, kind, rename):
 
 
 @pytest.mark.parametrize("kind", ["docx", "xlsx", "pptx"])
-@pytest.mark.parametrize("damage", [b"<broken", b"", b"\xff\xfe\x00", None], ids=["xml", "empty", "bytes", "crc"])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage",
+    [b"<broken", b"", b"\xff\xfe\x00", b"<?xml version='1.0' encoding='utf-812'?><a/>", None],
+    ids=["xml", "empty", "bytes", "encoding", "crc"],
+)
 def test_a_damaged_part_costs_no_other(samples, kind, damage):
     main = {"docx": "word/document.xml", "xlsx": "xl/workbook.xml", "pptx": "ppt/presentation.xml"}
     needed = {

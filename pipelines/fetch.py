@@ -268,7 +268,7 @@ class _PartitionFetching(Fetching):
         yield from tasks
         while True:
             yield None  # all tasks so far are queued now
-            idle = self._engine.idle()
+            idle = self._engine.is_idle()
             late = self._writer.flush() if idle else self._writer.flush_late()
             self._written.extend(late)
             following = outlinks.take()
@@ -378,7 +378,7 @@ def _lacks_address(rows: pl.DataFrame, options: FetchBatchOptions) -> bool:
     addresses = Addresses(options)
     unlocated = rows.filter(pl.col("address").is_null()).get_column("key")
     hosts = endpoints(unlocated).items()
-    return any(ports and not addresses.by_name(from_host_key(key), ports) for key, ports in hosts)
+    return any(ports and not addresses.uses_name(from_host_key(key), ports) for key, ports in hosts)
 
 
 def _pinned_guard(rows: pl.DataFrame, options: FetchBatchOptions) -> PinnedGuard | None:

@@ -62,7 +62,7 @@ def _locate(grouped: tuple[int, Iterable[Chunk]], options: LocateOptions) -> Ite
     frames = [to_frame(chunk) for chunk in grouped[1]]
     addresses, counts = Addresses(options), dict[str, int]()
     keys = pl.concat(frame.get_column("key") for frame in frames)
-    addresses_of = addresses.of_all(endpoints(keys))
+    addresses_of = addresses.look_up_all(endpoints(keys))
     for frame in frames:
         rows, frame_counts = locate_hosts(frame, addresses_of)
         counts = sum_counts([counts, frame_counts])

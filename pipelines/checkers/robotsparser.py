@@ -12,8 +12,7 @@ from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible
 from ...web.clients.requests_client import Client
-from ...web.exchange.file_options import FileOptions
-from ...web.exchange.http_options import HttpOptions
+from ...web.exchange.http_options import FileOptions, HttpOptions
 from ...web.robots.robots import (
     ALLOWED,
     DEFER,
@@ -23,8 +22,9 @@ from ...web.robots.robots import (
     RobotsRules,
     fetch_robots,
     is_exempt,
+    line_of,
+    rule_lines,
 )
-from ...web.robots.robots_lines import line_of, rule_lines
 from ...web.robots.robots_options import RobotsOptions
 from ...web.robots.robots_text import decode_robots
 from ...web.robots.sitemap_lines import absolute_sitemaps

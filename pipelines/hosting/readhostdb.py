@@ -23,7 +23,7 @@ from ...policy.hosting.host_fields import (
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option
-from ...web.rule_files.rule_hosts import host_name
+from ...web.rule_files.rule_files import host_name
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, host_key
 from ..base.command import (

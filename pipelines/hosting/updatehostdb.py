@@ -178,7 +178,7 @@ def look_up(hosts: pl.Series, options: CheckOptions) -> dict[str, str]:
         return {}
     guard = Guard(options.allow_addresses, options.connect_to, options.allowed_ports)
     addresses, names = Addresses(options, guard), map(from_host_key, hosts)
-    direct = [n for n in names if not any(addresses.by_name(n, (port,)) for port in (80, 443))]
+    direct = [n for n in names if not any(addresses.uses_name(n, (port,)) for port in (80, 443))]
     lookups = Lookups(
         guard, options.resolvers_threads, options.lookup_timeout, options.lookup_limit
     )

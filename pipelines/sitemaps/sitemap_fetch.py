@@ -135,7 +135,7 @@ class SitemapFetching(Fetching):
         yield from map(self._task, self._drop_blocked(self._sitemaps.take()))
         while True:
             yield None  # all tasks so far are queued now
-            idle = engine.idle()
+            idle = engine.is_idle()
             following = self._drop_blocked(self._sitemaps.take())
             if idle and not following:
                 break

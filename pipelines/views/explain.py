@@ -24,8 +24,7 @@ from ...policy.traps import DepthOptions
 from ...policy.updating.update_rules import UpdateOptions
 from ...web.base.options import option, shared_option
 from ...web.base.wording import format_count, in_words
-from ...web.exchange.file_options import FileOptions
-from ...web.exchange.http_options import HttpOptions
+from ...web.exchange.http_options import FileOptions, HttpOptions
 from ...web.filters.filter_chain import rule_place
 from ...web.filters.verdicts import UrlFilter, Verdict
 from ...web.rules.chains import EXEMPTION
@@ -134,7 +133,7 @@ class Explainer:
         record |= self._normalize_url(url)
         normalized, key, rules = record["normalized"], record["key"], self.rules
         chain = rules.filters if self._needs_no_include() else rules.link_filters
-        verdicts = chain.each(normalized) if normalized else ()
+        verdicts = chain.list_verdicts(normalized) if normalized else ()
         record["filters"] = [self._decision(*verdict, normalized) for verdict in verdicts]
         reason = self._drop_reason(url, self._options)
         strict = self._without_exemptions(url) if reason is None else reason

@@ -40,8 +40,7 @@ from ...policy.schedules.schedule import TOLERANCE_MS, Clock
 from ...policy.scope import TargetOptions, judge_known
 from ...web.base.agent import AgentOptions, agent_token
 from ...web.base.wording import in_words
-from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, is_exempt
-from ...web.robots.robots_lines import deciding_line
+from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, deciding_line, is_exempt
 from ...web.robots.robots_options import RobotsOptions
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_key_of

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from ...web.base.wording import quote_value
 from ...web.engine.pace import FetchOptions
-from ...web.rule_files.rule_hosts import host_name
+from ...web.rule_files.rule_files import host_name
 from ...web.urls.row_keys import BadUrl, host, host_key
 from ..components.host_rows import settings_of
 

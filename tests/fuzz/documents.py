@@ -15,8 +15,7 @@ from nutbeam.web.parsers.dispatch import parse_document
 from nutbeam.web.parsers.sitemap_entries import LINK_KINDS, read_sitemap
 from nutbeam.web.robots.match import Matcher, TooCostly
 from nutbeam.web.robots.paths import comparable_path
-from nutbeam.web.robots.robots import RobotsRecord, RobotsRules
-from nutbeam.web.robots.robots_lines import deciding_line
+from nutbeam.web.robots.robots import RobotsRecord, RobotsRules, deciding_line
 from nutbeam.web.robots.robots_text import decode_robots
 from nutbeam.web.robots.rules import RobotsRule, read_robots_rules, split_lines
 from nutbeam.web.robots.sitemap_lines import MAX_SITEMAPS, absolute_sitemaps

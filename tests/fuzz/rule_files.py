@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from nutbeam.web.filters.affixes import PrefixFilter, SuffixFilter
-from nutbeam.web.filters.domain_lists import DomainFilter
 from nutbeam.web.filters.fast import FastFilter, FastLimits
+from nutbeam.web.filters.list_filters import DomainFilter, PrefixFilter, SuffixFilter
 from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.filters.validator import Validator
 from nutbeam.web.filters.verdicts import UrlFilter

@@ -47,7 +47,7 @@ class AioClient(ClientBase):
         """See ``ClientBase``."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
-    async def _blocking(self, call: Callable[[], _T]) -> _T:
+    async def _run_blocking(self, call: Callable[[], _T]) -> _T:
         return await self._lookups.run(call)
 
     def close(self) -> None:

@@ -78,7 +78,7 @@ class ClientBase(ABC):
         missing = missing_agent(options)
         self.dialer = Dialer(self.guard, options.ca_file, missing, unchecked, proxy, auth)
         self.transport = Transport(
-            self.dialer, limits_of(options), gate, self._wire, self._blocking
+            self.dialer, limits_of(options), gate, self._wire, self._run_blocking
         )
 
         self._others: dict[str, OtherClient] = {}
@@ -112,7 +112,7 @@ class ClientBase(ABC):
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Runs a coroutine that awaits ``request`` and ``locate``; returns its result."""
 
-    async def _blocking(self, call: Callable[[], _T]) -> _T:
+    async def _run_blocking(self, call: Callable[[], _T]) -> _T:
         """Runs a call that may block."""
         return call()
 
@@ -159,7 +159,7 @@ class ClientBase(ABC):
         if other is not None:
             # The content type is not known yet, so the limit depends on the file extension.
             limit = self._limit(content_limit, mimetypes.guess_type(url)[0] or "")
-            return await self._blocking(lambda: other.get(url, headers, limit))
+            return await self._run_blocking(lambda: other.get(url, headers, limit))
         response = Response(url, started=now_ms())
         began = time.monotonic()
         try:
@@ -210,7 +210,7 @@ class ClientBase(ABC):
         """
         other = self._others.get(scheme_of(url))
         if other is not None:
-            return await self._blocking(lambda: other.address(url))
+            return await self._run_blocking(lambda: other.address(url))
         try:
             origin, _ = split_url(url)
             if not self.dialer.is_direct(origin):

@@ -70,7 +70,7 @@ class FileClient(OtherClient):
             try:
                 mode = os.fstat(descriptor).st_mode
                 _check_kind(mode)
-                if not self._redirects(response, path, real, stat.S_ISDIR(mode)):
+                if not self._redirect_if_renamed(response, path, real, stat.S_ISDIR(mode)):
                     self._read(response, real, descriptor, since, limit)
             finally:
                 os.close(descriptor)
@@ -89,7 +89,9 @@ class FileClient(OtherClient):
         # The response must not reveal whether the file exists.
         raise PermissionError(errno.EACCES, "outside of file_roots")
 
-    def _redirects(self, response: Response, path: bytes, real: bytes, folder: bool) -> bool:
+    def _redirect_if_renamed(
+        self, response: Response, path: bytes, real: bytes, folder: bool
+    ) -> bool:
         """Fills in a redirect if the file has another name; returns whether it has."""
         name = real.rstrip(b"/") + b"/" if folder else real
         if path == name or (not self._canonical and path.endswith(b"/") == folder):

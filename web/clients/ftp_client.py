@@ -217,9 +217,9 @@ class FtpClient(OtherClient):
                 self._log_in(session, host, port)
                 session.voidcmd("TYPE I")
                 if name.endswith("/"):
-                    _folder(session, response, name, limit)
+                    _fetch_folder(session, response, name, limit)
                 else:
-                    _file(session, response, name, since, limit)
+                    _fetch_file(session, response, name, since, limit)
         except (ftplib.error_perm, ftplib.error_temp) as error:
             _fill_refusal(response, str(error))
         except ftplib.Error as error:
@@ -233,7 +233,9 @@ class FtpClient(OtherClient):
         session.login("anonymous", self._options.agent_email or "anonymous@")
 
 
-def _file(session: Session, response: Response, name: str, since: float | None, limit: int) -> None:
+def _fetch_file(
+    session: Session, response: Response, name: str, since: float | None, limit: int
+) -> None:
     changed, size = _modification_time(session, name), _fact(session, f"SIZE {name}", _SIZE)
     headers = []
     if changed is not None:
@@ -267,7 +269,7 @@ def _read(session: Session, response: Response, connection: SocketWire, limit: i
         response.error = "incomplete" if isinstance(error, ftplib.Error) else reason_of(error)
 
 
-def _folder(session: Session, response: Response, name: str, limit: int) -> None:
+def _fetch_folder(session: Session, response: Response, name: str, limit: int) -> None:
     session.voidcmd(f"CWD {name.rstrip('/') or '/'}")
     data, more, reader = b"", False, read_mlsd
     try:

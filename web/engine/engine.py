@@ -97,14 +97,11 @@ class Engine:
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         self._known_hosts = known_hosts
         answers = RobotsAnswers(client.cookies)
-        self._queues = Queues(
-            options, self._recall_host, deadline, requested_until, on_drop, answers
-        )
+        limits = deadline, requested_until
+        self._queues = Queues(options, self._recall_host, *limits, on_drop, answers)
         self._robots = RobotsTurns(options, client, answers)
         self._on_pulse, self._patience = on_pulse, patience
-        self._fetch_workers = workers_of(
-            client, self._queues, self._take_turn, self._turn_after_error
-        )
+        self._fetch_workers = workers_of(client, self._queues, self._take_turn, self._turn_of_error)
         self._paused, self.odd_crawl_delays = False, 0
 
     @property
@@ -116,7 +113,7 @@ class Engine:
         """Yields the results as they arrive; closing the iterator stops the engine.
 
         ``tasks`` is read on the caller's thread, in advance. None means that there are no tasks at
-        the moment: reading continues a little later (see ``idle``). When the iterator is closed,
+        the moment: reading continues a little later (see ``is_idle``). When the iterator is closed,
         no new turn begins. Turns under way end in the background, and their results are lost.
         """
         share_heaps()
@@ -151,9 +148,9 @@ class Engine:
         finally:
             queues.close()
 
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Returns whether no task waits, no turn is under way, and all results were yielded."""
-        return self._queues.idle()
+        return self._queues.is_idle()
 
     def stop(self, reason: str = "stopped") -> None:
         """Drops all waiting tasks and counts them by ``reason``; then ``run`` ends.
@@ -211,7 +208,7 @@ class Engine:
             return False
         return True
 
-    def _turn_after_error(self, queue: HostQueue, task: Task, error: BaseException) -> HostTurn:
+    def _turn_of_error(self, queue: HostQueue, task: Task, error: BaseException) -> HostTurn:
         _LOG.error("fetching %s failed", task.url, exc_info=error)
         if task.robots:
             return HostTurn(queue, task, answer=Response(task.url, error="protocol_error"))
@@ -280,11 +277,11 @@ class Engine:
             queue.hosts[task.host].unreachable = origin, rules.record
         # No answer: the page is not fetched (RFC 9309 2.3.1.4), and its turn has failed. It counts
         # as a retry, so that pages of dead hosts do not stay due forever.
-        failed = self._turn_after_failure(queue, task, rules.error or "protocol_error")
+        failed = self._turn_of_failure(queue, task, rules.error or "protocol_error")
         failed.requested = failed.requested or turn.requested
         return failed
 
-    def _turn_after_failure(self, queue: HostQueue, task: Task, error: str) -> HostTurn:
+    def _turn_of_failure(self, queue: HostQueue, task: Task, error: str) -> HostTurn:
         if error in _FOR_ALL:
             return HostTurn(queue, task, again=True, purge=error)
         if error == "address_changed":  # another worker may fetch the host now: it stays due
@@ -306,7 +303,7 @@ class Engine:
             task.fresh = True
             return HostTurn(queue, task, again=True, requested=True)
         if not response.status and response.error in NOT_SENT:
-            return self._turn_after_failure(queue, task, response.error)
+            return self._turn_of_failure(queue, task, response.error)
         outcome = classify(response)
         turn = turn_of(queue, task, response, outcome)
         if outcome.redirect_target and self._follow is not None:

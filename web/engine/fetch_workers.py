@@ -17,7 +17,7 @@ from .tasks import Task
 
 _LOG = logging.getLogger(__name__)
 TakeTurn = Callable[[HostQueue, Task], Coroutine[Any, Any, HostTurn]]
-TurnAfterError = Callable[[HostQueue, Task, BaseException], HostTurn]
+OnError = Callable[[HostQueue, Task, BaseException], HostTurn]
 
 
 class FetchWorkers(ABC):
@@ -27,18 +27,14 @@ class FetchWorkers(ABC):
         client: Makes the requests.
         queues: Choose the next host.
         take_turn: Takes a turn.
-        turn_after_error: Returns the outcome of a turn that raised an exception.
+        on_error: Returns the outcome of a turn that raised an exception.
     """
 
     def __init__(
-        self,
-        client: ClientBase,
-        queues: Queues,
-        take_turn: TakeTurn,
-        turn_after_error: TurnAfterError,
+        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, on_error: OnError
     ) -> None:
         self._queues, self._client = queues, client
-        self._take_turn, self._turn_after_error = take_turn, turn_after_error
+        self._take_turn, self._on_error = take_turn, on_error
 
     @abstractmethod
     def grow(self, number: int) -> None:
@@ -50,24 +46,20 @@ class FetchWorkers(ABC):
 
 
 def workers_of(
-    client: ClientBase, queues: Queues, take_turn: TakeTurn, turn_after_error: TurnAfterError
+    client: ClientBase, queues: Queues, take_turn: TakeTurn, on_error: OnError
 ) -> FetchWorkers:
     """Returns the workers for a client; see ``FetchWorkers``."""
     kind = FetchThreads if isinstance(client, Client) else FetchLoop
-    return kind(client, queues, take_turn, turn_after_error)
+    return kind(client, queues, take_turn, on_error)
 
 
 class FetchThreads(FetchWorkers):
     """Turns that threads take."""
 
     def __init__(
-        self,
-        client: ClientBase,
-        queues: Queues,
-        take_turn: TakeTurn,
-        turn_after_error: TurnAfterError,
+        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, on_error: OnError
     ) -> None:
-        super().__init__(client, queues, take_turn, turn_after_error)
+        super().__init__(client, queues, take_turn, on_error)
         self._threads: list[threading.Thread] = []
 
     def grow(self, number: int) -> None:
@@ -88,7 +80,7 @@ class FetchThreads(FetchWorkers):
             try:
                 turn = self._client.run(self._take_turn(*start))
             except Exception as error:  # noqa: BLE001 - one page must not stop a thread
-                turn = self._turn_after_error(*start, error)
+                turn = self._on_error(*start, error)
 
 
 class FetchLoop(FetchWorkers):
@@ -99,13 +91,9 @@ class FetchLoop(FetchWorkers):
     """
 
     def __init__(
-        self,
-        client: ClientBase,
-        queues: Queues,
-        take_turn: TakeTurn,
-        turn_after_error: TurnAfterError,
+        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, on_error: OnError
     ) -> None:
-        super().__init__(client, queues, take_turn, turn_after_error)
+        super().__init__(client, queues, take_turn, on_error)
         self._under_way = 0
         self._ended: list[HostTurn] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -157,7 +145,7 @@ class FetchLoop(FetchWorkers):
         try:
             turn = await self._take_turn(queue, task)
         except Exception as error:  # noqa: BLE001 - one page must not stop the others
-            turn = self._turn_after_error(queue, task, error)
+            turn = self._on_error(queue, task, error)
         self._under_way -= 1
         self._ended.append(turn)
         if not self._scheduled:

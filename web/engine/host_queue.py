@@ -74,17 +74,8 @@ class HostQueue:
     __slots__ = (
         *("answered", "failure", "failures"),
         *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "fresh"),
-        *(
-            "hosts",
-            "in_progress",
-            "kept",
-            "last_request_time",
-            "listed",
-            "name",
-            "own_delay",
-            "ready_at",
-        ),
-        *("held", "own_threads", "rules", "searches", "tasks"),
+        *("hosts", "in_progress", "kept", "last_request_time", "listed", "name", "own_delay"),
+        *("held", "own_threads", "ready_at", "rules", "searches", "tasks"),
     )
 
     def __init__(self, name: str) -> None:
@@ -179,17 +170,17 @@ class HostQueue:
         self.failures, self.failure = self.failures + other.failures, self.failure or other.failure
         self._take_delays(other)
 
-    def keep_rules(self, origin: str, rules: RobotsRules, longest_delay: float) -> None:
+    def keep_rules(self, origin: str, rules: RobotsRules, longest: float) -> None:
         """Keeps the rules of a robots.txt.
 
         Args:
             origin: Its origin.
             rules: Its rules.
-            longest_delay: Limit; a longer crawl delay only counts if it is the only one of a single host.
+            longest: Limit; a longer crawl delay only counts if it is the only one of a single host.
         """
         self.rules[origin] = rules
         if len(self.hosts) > 1:  # the longest delay of all hosts counts
-            if rules.crawl_delay is not None and rules.crawl_delay <= longest_delay:
+            if rules.crawl_delay is not None and rules.crawl_delay <= longest:
                 self.crawl_delay = _longest(self.crawl_delay, rules.crawl_delay)
             return
         requested = [
@@ -197,9 +188,7 @@ class HostQueue:
             for rules in self.rules.copy().values()
             if rules.crawl_delay is not None
         ]
-        self.crawl_delay = max(
-            [d for d in requested if d <= longest_delay] or requested, default=None
-        )
+        self.crawl_delay = max([d for d in requested if d <= longest] or requested, default=None)
 
     def records(self) -> Iterator[HostRecord]:
         """Yields the findings about each host, after the first turn."""
@@ -228,20 +217,20 @@ class HostQueue:
         origin = findings.robots_origin if findings is not None else ""
         if requested:
             origin = origin if origin in requested else next(iter(requested))
-            robots_record = requested[origin].record
+            robots = requested[origin].record
             record.sitemaps = absolute_sitemaps(requested[origin].sitemaps, origin)
         elif state.unreachable is not None:
-            origin, robots_record = state.unreachable
+            origin, robots = state.unreachable
             record.sitemaps = findings.sitemaps if findings is not None else ()
         elif findings is not None and findings.robots is not None:
-            robots_record, record.sitemaps = findings.robots, findings.sitemaps
+            robots, record.sitemaps = findings.robots, findings.sitemaps
         else:
             return
         record.robots_origin = origin
-        record.robots_status, record.robots_text = robots_record.status, robots_record.text
+        record.robots_status, record.robots_text = robots.status, robots.text
         record.robots_time, record.robots_failing_since = (
-            robots_record.fetched_at,
-            robots_record.failing_since,
+            robots.fetched_at,
+            robots.failing_since,
         )
 
 

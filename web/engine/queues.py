@@ -147,7 +147,7 @@ class Queues(HostQueues):
                 self._wake()
             return results
 
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Returns whether no task waits, no turn is under way, and all results were taken."""
         with self._work:
             return not (self.waiting or self._in_progress or self._results)
@@ -210,7 +210,7 @@ class Queues(HostQueues):
     def _wake_another(self) -> None:
         """Wakes another worker for a ready host or the alarm, because this one is busy now."""
         due = self._ready.due
-        if self._idle and (self._ready.any or (due is not None and due < self._alarm)):
+        if self._idle and (self._ready.has_ready or (due is not None and due < self._alarm)):
             self._work.notify()
 
     def _wait(self, due: float) -> None:

@@ -27,7 +27,7 @@ class ReadyQueues:
         self._sequence = itertools.count()
 
     @property
-    def any(self) -> bool:
+    def has_ready(self) -> bool:
         """Whether a queue has no delay to wait for."""
         return bool(self._begun or self._fresh)
 

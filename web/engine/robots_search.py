@@ -137,12 +137,10 @@ class RobotsAnswers:
         """
         headers = [field for field in answer.headers if field[0].lower() in _KEPT_HEADERS]
         body = answer.body if 200 <= answer.status < 300 else b""
-        stored_answer = dataclasses.replace(
-            answer, headers=headers, body=body, request="", status_line=""
-        )
+        part = dataclasses.replace(answer, headers=headers, body=body, request="", status_line="")
         if answer.truncated != "disconnect":
-            self._answers.put(answer.url, stored_answer)
-        return stored_answer
+            self._answers.put(answer.url, part)
+        return part
 
 
 def _bytes_of(answer: Response) -> int:

@@ -92,10 +92,8 @@ class RobotsTurns:
         if answer is not None:
             return HostTurn(queue, task, answer=answer)
         answer = self._answers.put(await self._request(task.url))
-        is_unsent = not answer.status and answer.error in NOT_SENT
-        turn = (
-            HostTurn(queue, task) if is_unsent else turn_of(queue, task, answer, classify(answer))
-        )
+        unsent = not answer.status and answer.error in NOT_SENT
+        turn = HostTurn(queue, task) if unsent else turn_of(queue, task, answer, classify(answer))
         turn.answer = answer
         return turn
 

@@ -51,7 +51,7 @@ class Addresses:
         self._guard = guard or Guard(*where)
         self._proxied = parse_proxy(options.http_proxy) is not None
 
-    def by_name(self, host: str, ports: Iterable[int]) -> bool:
+    def uses_name(self, host: str, ports: Iterable[int]) -> bool:
         """Returns whether connections to a host use its name: with ``connect_to`` or a proxy."""
         return not self._direct_ports(host, ports)
 
@@ -60,7 +60,7 @@ class Addresses:
             return []
         return [port for port in ports if self._guard.connect_to(host.strip("[]"), port) is None]
 
-    def of(self, host: str, ports: Iterable[int]) -> str | None:
+    def look_up(self, host: str, ports: Iterable[int]) -> str | None:
         """Returns the address of a host: its smallest one, of IPv4 if it has any.
 
         So hosts with the same addresses get the same one, for any order of the name server's
@@ -76,10 +76,10 @@ class Addresses:
                 addresses.update(entry[1][0] for entry in target.addresses)
         return min(addresses, key=_order, default="")
 
-    def of_all(
+    def look_up_all(
         self, hosts: Mapping[str, Iterable[int]], threads: int = THREADS, seconds: float = SECONDS
     ) -> dict[str, str | None]:
-        """Returns the addresses of hosts, see ``of``, by reversed host.
+        """Returns the addresses of hosts, see ``look_up``, by reversed host.
 
         Hosts that were not looked up in time are missing.
 
@@ -97,7 +97,7 @@ class Addresses:
                     key, ports = waiting_hosts.popleft()
                 except IndexError:
                     return
-                addresses[key] = self.of(from_host_key(key), ports)
+                addresses[key] = self.look_up(from_host_key(key), ports)
 
         # Not a thread pool: it would wait for a name server that does not answer.
         workers = [

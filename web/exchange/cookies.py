@@ -153,9 +153,7 @@ class CookieJar:
                 cookie.order = old.order if old else self._count
                 self._bytes += cookie.size - (old.size if old else 0)
                 cookies[key] = cookie
-            for name in [
-                name for name, stored_cookie in cookies.items() if stored_cookie.expires <= now
-            ]:
+            for name in [name for name, other in cookies.items() if other.expires <= now]:
                 self._bytes -= cookies.pop(name).size
             if len(cookies) > _MAX_PER_HOST:
                 oldest = min(cookies, key=lambda name: cookies[name].order)
@@ -164,7 +162,7 @@ class CookieJar:
                 del self._by_domain[cookie.domain]
             while self._bytes > _MAX_BYTES:
                 _, forgotten = self._by_domain.popitem(last=False)
-                self._bytes -= sum(stored_cookie.size for stored_cookie in forgotten.values())
+                self._bytes -= sum(other.size for other in forgotten.values())
         return is_new
 
 

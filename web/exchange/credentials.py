@@ -76,7 +76,7 @@ def load_credentials(path: str) -> dict[Origin, Credential]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
-            origin, credential = _entry(line.strip())
+            origin, credential = _read_entry(line.strip())
             if origin in credentials:
                 raise ValueError("the origin has a line already")
         except ValueError as error:
@@ -86,7 +86,7 @@ def load_credentials(path: str) -> dict[Origin, Credential]:
     return credentials
 
 
-def _entry(line: str) -> tuple[Origin, Credential]:
+def _read_entry(line: str) -> tuple[Origin, Credential]:
     words = line.split(None, 2)
     if len(words) < 3 or words[1].lower() not in _KINDS:
         raise ValueError(
@@ -122,7 +122,7 @@ def is_token(text: str) -> bool:
     return _TOKEN.fullmatch(text) is not None
 
 
-def open_to_others(path: str) -> bool:
+def is_open_to_others(path: str) -> bool:
     """Returns whether other users of the machine may read a file."""
     return os.name == "posix" and bool(Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
 

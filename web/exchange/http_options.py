@@ -1,7 +1,8 @@
-"""The options of HTTP requests."""
+"""The options of requests: of HTTP, and of reading files."""
 
 import dataclasses
 import logging
+import os
 import re
 from pathlib import Path
 
@@ -13,13 +14,50 @@ from ..network.headers import parse_headers
 from ..network.limits import Limits
 from ..network.proxy import OPEN, parse_proxy
 from ..tls.contexts import tls_context
-from .credentials import Credentials, load_credentials, open_to_others
-from .file_options import FileOptions
+from ..urls.schemes import SchemeOptions
+from .credentials import Credentials, is_open_to_others, load_credentials
 
 HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 # These files are unreadable if truncated: zip archives, and files with an index at the end.
 _DOCUMENTS = ("application/pdf", "application/vnd.", "application/msword", "application/epub+zip")
 _LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class FileOptions(SchemeOptions):
+    """Options of reading files, used if ``schemes`` includes file."""
+
+    GROUP = "file"
+
+    file_roots: tuple[str, ...] = option(
+        (),
+        "Folders below which file: URLs are read, and no others; each machine that fetches reads "
+        "its own.",
+    )
+    file_parent: bool = option(
+        False, "A folder's page links to its parent.", nutch="file.crawl.parent"
+    )
+    file_redirect_noncanonical: bool = option(
+        True,
+        "A path with a symbolic link redirects to the path without it; if false, it is a page of "
+        "its own.",
+        nutch="file.crawl.redirect_noncanonical",
+    )
+
+    def __post_init__(self) -> None:
+        for root in self.file_roots:
+            if not Path(root).is_absolute():
+                absolute = str(Path(root).absolute())
+                raise ValueError(f"file_roots must be absolute, got {root!r}: give {absolute!r}")
+        if "file" not in self.schemes:
+            return
+        if os.name != "posix":
+            raise ValueError("schemes must be without file on this system, it is not POSIX")
+        if not self.file_roots:
+            raise ValueError(
+                "file_roots must name the folders that may be read where schemes has file: "
+                "add --file_roots DIR"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,7 +211,7 @@ class HttpOptions(AgentOptions, FileOptions):
         credentials = Credentials(load_credentials(path))
         if proxy:
             credentials.proxy_header(*proxy)
-        if open_to_others(path):
+        if is_open_to_others(path):
             _LOG.warning("other users may read %s: chmod 600 it", path)
 
 

@@ -7,12 +7,10 @@ import polars as pl
 
 from ..base.wording import value_error
 from ..patterns.patterns import compile_pattern, pattern_of
-from ..rule_files.rule_files import line_at, lines_of
-from ..rule_files.rule_hosts import host_name
+from ..rule_files.rule_files import host_name, line_at, lines_of
 from ..urls.domains import names_above
 from ..urls.url_parts import parts_of, parts_of_url
-from .column_state import ColumnState, UrlRule
-from .verdicts import UrlFilter, Verdicts
+from .verdicts import ColumnState, UrlFilter, UrlRule, Verdicts
 
 # Patterns that match every path, and the pattern that replaces them.
 _ALL = (".*", ".?")

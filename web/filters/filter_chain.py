@@ -15,7 +15,7 @@ Named = Literal["all", "refused", "none"]
 class FilterChain:
     """Filters in order; the first one that refuses a URL decides.
 
-    >>> from .affixes import PrefixFilter, SuffixFilter
+    >>> from .list_filters import PrefixFilter, SuffixFilter
     >>> chain = FilterChain([PrefixFilter("http:", "p.txt"), SuffixFilter("+\\n.gif", "s.txt")])
     >>> chain.judge("http://foo.com/a.gif"), chain.judge("http://foo.com/")
     (('filtered', 's.txt:2', '.gif'), (None, 's.txt', 'accepts what has no suffix of it'))
@@ -33,12 +33,12 @@ class FilterChain:
             those of the last filter. Without filters they are empty.
         """
         judged: tuple[str | None, str, str] = (None, "", "")
-        for each, verdict in self.each(url):
+        for each, verdict in self.list_verdicts(url):
             by = rule_place(each.name, verdict.line)
             judged = _reason(each, verdict), by, each.rule(verdict.line, url)
         return judged
 
-    def each(self, url: str) -> list[tuple[UrlFilter, Verdict]]:
+    def list_verdicts(self, url: str) -> list[tuple[UrlFilter, Verdict]]:
         """Returns the verdict of each filter, up to the first that refuses the URL."""
         verdicts = []
         for each in self.filters:
@@ -62,9 +62,9 @@ class FilterChain:
             verdicts = each.decide_column(urls if whole else urls.filter(undecided))
             refused = None if verdicts.accept.all() else _reasons(each, verdicts)
             at = None if whole else undecided.arg_true()
-            reason = _with(reason, at, refused)
+            reason = _put_values(reason, at, refused)
             if named == "all":
-                by = _with(by, at, _names(each.name, verdicts.line))
+                by = _put_values(by, at, _names(each.name, verdicts.line))
             elif named == "refused" and refused is not None:
                 refused_rows = refused.is_not_null().arg_true()
                 names = _names(each.name, verdicts.line.gather(refused_rows))
@@ -97,7 +97,7 @@ def _names(name: str, line: pl.Series) -> pl.Series:
     return pl.select(by.alias("by")).to_series()
 
 
-def _with(column: pl.Series, at: pl.Series | None, values: pl.Series | None) -> pl.Series:
+def _put_values(column: pl.Series, at: pl.Series | None, values: pl.Series | None) -> pl.Series:
     """Returns a column with new values at some positions; None means all positions."""
     if values is None:
         return column

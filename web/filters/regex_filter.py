@@ -11,14 +11,21 @@ import polars as pl
 from ..base.columns import falses, put
 from ..base.wording import value_error
 from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern, pattern_of
-from ..rule_files.rule_files import lines_of
-from ..rule_files.rule_hosts import host_name
+from ..rule_files.rule_files import host_name, lines_of
 from ..urls.domains import registered_domain
 from ..urls.row_keys import BadUrl
 from ..urls.row_keys import host as parsed_host
 from ..urls.url_parts import host_of_url, parts_of
-from .column_state import ColumnState, UrlRule
-from .verdicts import EXCLUDED, FILTERED, NOT_INCLUDED, UrlFilter, Verdict, Verdicts
+from .verdicts import (
+    EXCLUDED,
+    FILTERED,
+    NOT_INCLUDED,
+    ColumnState,
+    UrlFilter,
+    UrlRule,
+    Verdict,
+    Verdicts,
+)
 
 # Hosts in any other form need a real parser of URLs.
 _PLAIN_HOST = r"^[a-z0-9._:\[\]-]*$"
@@ -110,9 +117,9 @@ class RuleList(UrlFilter):
     def _groups(self) -> list[list[FilterRule]]:
         """The rules in order; each group has consecutive rules that one search can combine."""
         groups: list[list[FilterRule]] = []
-        for _, run in itertools.groupby(self.rules, lambda rule: (_joins(rule), rule.accept)):
+        for _, run in itertools.groupby(self.rules, lambda rule: (_is_joinable(rule), rule.accept)):
             rules = list(run)
-            size = _TOGETHER if _joins(rules[0]) else 1
+            size = _TOGETHER if _is_joinable(rules[0]) else 1
             for at in range(0, len(rules), size):
                 group = rules[at : at + size]
                 whole = len(group) > 1 and is_column_pattern(_join_patterns(group))
@@ -192,7 +199,7 @@ def _parsed_host(url: str | None) -> str | None:
         return None
 
 
-def _joins(rule: FilterRule) -> bool:
+def _is_joinable(rule: FilterRule) -> bool:
     return rule.site is None and rule.pattern.exact and rule.pattern.column is not None
 
 

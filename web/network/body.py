@@ -54,7 +54,7 @@ class Body(NamedTuple):
     missing: int | None = None
 
 
-class Taker:
+class BodyDecoder:
     """Decodes a body in pieces, and reports when the limit is reached.
 
     Args:
@@ -65,8 +65,8 @@ class Taker:
         BadEncoding: Its coding is not supported.
 
     >>> import gzip
-    >>> taker = Taker([("Content-Encoding", "gzip")], 3)
-    >>> taker.take(gzip.compress(b"hello")), taker.data
+    >>> decoder = BodyDecoder([("Content-Encoding", "gzip")], 3)
+    >>> decoder.take(gzip.compress(b"hello")), decoder.data
     ('length', b'hel')
     """
 
@@ -125,21 +125,21 @@ async def read_body(connection: Connection, limit: int) -> Body:
         connection: A connection on which the head of a response was received.
         limit: Most decoded bytes to return; negative: no limit.
     """
-    taker = why = reason = missing = None
+    decoder = why = reason = missing = None
     try:
-        taker = Taker(connection.head.fields, limit)
+        decoder = BodyDecoder(connection.head.fields, limit)
         while why is None and (piece := await connection.read()):
-            why = taker.take(piece)
-        why = why or taker.end()
+            why = decoder.take(piece)
+        why = why or decoder.end()
     except NETWORK_ERRORS as error:
         reason = reason_of(error)
         why = _KEPT.get(reason, "disconnect")
         missing = connection.missing
         if isinstance(error, http.client.IncompleteRead):
             missing = error.expected
-    if taker is None:
+    if decoder is None:
         return Body(b"", why, reason)
-    return Body(taker.data, why, reason, taker.coding_ended, missing)
+    return Body(decoder.data, why, reason, decoder.coding_ended, missing)
 
 
 def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:

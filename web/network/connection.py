@@ -3,7 +3,7 @@
 import http.client
 import ssl
 
-from ..tls.host_names import check_host_name
+from ..tls.contexts import check_host_name
 from .dialer import Origin
 from .guard import Destination
 from .heads import Head

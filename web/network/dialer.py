@@ -6,8 +6,7 @@ import ssl
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..tls.contexts import tls_context
-from ..tls.host_names import needs_own_check
+from ..tls.contexts import needs_own_check, tls_context
 from .failures import UnsendableUrl
 from .guard import Denied, Destination, Guard
 from .headers import SECRET, WITHHELD
@@ -139,12 +138,12 @@ class Dialer:
         """
         host = _name(host)
         proxied = self.is_proxied(("", host, port))
-        target = self._through_proxy(host, port) if proxied else self.guard.target(host, port, own)
+        target = self._dial_proxy(host, port) if proxied else self.guard.target(host, port, own)
         if self.missing_agent and not target.opened:
             raise Denied("agent_missing", f"add {self.missing_agent}")
         return target
 
-    def _through_proxy(self, host: str, port: int) -> Destination:
+    def _dial_proxy(self, host: str, port: int) -> Destination:
         assert self.proxy is not None
         self.guard.check_port(port)
         opened = self.guard.allows(as_address(host) or "")

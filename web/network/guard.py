@@ -241,7 +241,7 @@ class Guard:
     def connect_to(self, host: str, port: int) -> ConnectTo | None:
         """Returns the first ``connect_to`` entry that names a host and port, if any."""
         for entry in self._connect_to:
-            if entry.port in (0, port) and _names(entry.host, host):
+            if entry.port in (0, port) and _matches_host(entry.host, host):
                 return entry
         return None
 
@@ -321,7 +321,7 @@ def _with_port(
     return tuple((family, (to[0], port, *to[2:])) for family, to in resolved)
 
 
-def _names(pattern: str, host: str) -> bool:
+def _matches_host(pattern: str, host: str) -> bool:
     if pattern.startswith("*."):
         return host == pattern[2:] or host.endswith(pattern[1:])
     return host == pattern

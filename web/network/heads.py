@@ -155,13 +155,13 @@ def _odd_fields(data: bytes, at: int) -> list[tuple[str, str]]:
     fields: list[tuple[str, list[str]]] = []
     for match in _LINE.finditer(data, at):
         line = match[0]
-        _add_odd(fields, line)
+        _add_odd_line(fields, line)
         if len(line) > MAX_LINE_BYTES or len(fields) > MAX_HEADERS:
             raise HeadTooLarge("head of the response is too large")
     return [(name, " ".join(filter(None, parts))) for name, parts in fields]
 
 
-def _add_odd(fields: list[tuple[str, list[str]]], line: bytes) -> None:
+def _add_odd_line(fields: list[tuple[str, list[str]]], line: bytes) -> None:
     text = line.removesuffix(b"\n").removesuffix(b"\r").translate(_BARE).decode("latin-1")
     name, colon, value = text.partition(":")
     if text[:1] in (" ", "\t") and fields:  # RFC 9112 5.2: a folded line

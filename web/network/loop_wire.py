@@ -30,7 +30,7 @@ class LoopWire(Wire, asyncio.Protocol):
     async def _open(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
         loop = asyncio.get_running_loop()
         sock.setblocking(False)
-        async with self._in_time():
+        async with self._limit_time():
             await loop.sock_connect(sock, address)
             await loop.create_connection(lambda: self, sock=sock)
 
@@ -38,7 +38,7 @@ class LoopWire(Wire, asyncio.Protocol):
         """See ``Wire``."""
         if self._unread:  # bytes before TLS must not be taken for a response over TLS
             raise NoTls("the server sends before TLS begins")
-        async with self._in_time():
+        async with self._limit_time():
             transport = await asyncio.get_running_loop().start_tls(
                 self._open_transport(),
                 *(self, context),
@@ -48,7 +48,7 @@ class LoopWire(Wire, asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     @contextlib.asynccontextmanager
-    async def _in_time(self) -> AsyncIterator[None]:
+    async def _limit_time(self) -> AsyncIterator[None]:
         try:
             async with asyncio.timeout(self.stopwatch.time_left()):
                 yield

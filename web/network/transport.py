@@ -23,10 +23,10 @@ except ImportError:  # Windows has neither the module nor the limit
 _MAX_IDLE = min(512, _MAX_FILES // 4) if _MAX_FILES > 0 else 512
 
 Gate = Callable[[], bool]
-Blocking = Callable[[Callable[[], Destination]], Awaitable[Destination]]
+RunBlocking = Callable[[Callable[[], Destination]], Awaitable[Destination]]
 
 
-async def in_this_thread(call: Callable[[], Destination]) -> Destination:
+async def run_in_this_thread(call: Callable[[], Destination]) -> Destination:
     """Runs a call that may block in the calling thread."""
     return call()
 
@@ -95,7 +95,7 @@ class Transport:
         limits: Limits on time and rate.
         gate: Called right before each request; False denies it.
         wire: Makes the wire of a connection.
-        blocking: Runs a name lookup, which may block, in a suitable thread.
+        run_blocking: Runs a name lookup, which may block, in a suitable thread.
 
     Attributes:
         idle: The idle connections.
@@ -107,10 +107,10 @@ class Transport:
         limits: Limits = Limits(),  # noqa: B008 - it is immutable
         gate: Gate | None = None,
         wire: Callable[[], Wire] = SocketWire,
-        blocking: Blocking = in_this_thread,
+        run_blocking: RunBlocking = run_in_this_thread,
     ) -> None:
         self._dialer, self._limits, self._gate = dialer, limits, gate
-        self._wire, self._blocking = wire, blocking
+        self._wire, self._run_blocking = wire, run_blocking
         self.idle = IdleConnections()
 
     async def send(self, head: RequestHead, fresh: bool = False) -> Connection:
@@ -148,7 +148,7 @@ class Transport:
     async def dial(self, host: str, port: int) -> Destination:
         """Returns the addresses for connections to a host; see ``Dialer.dial``."""
         if self._dialer.needs_lookup(host, port):
-            return await self._blocking(lambda: self._dialer.dial(host, port))
+            return await self._run_blocking(lambda: self._dialer.dial(host, port))
         return self._dialer.dial(host, port)
 
     async def _connect(self, origin: Origin, stopwatch: Stopwatch) -> Connection:

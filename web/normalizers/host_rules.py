@@ -8,8 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ..base.wording import value_error
-from ..rule_files.rule_files import entries
-from ..rule_files.rule_hosts import host_name, pattern_name
+from ..rule_files.rule_files import entries, host_name, pattern_name
 from ..urls.domains import names_above
 from ..urls.schemes import SCHEMES
 from ..urls.url_parts import host_of_url, parts_of

@@ -24,7 +24,7 @@ _FORM = ((), ("regex",), ("pattern", "substitution"))
 
 @dataclasses.dataclass(frozen=True)
 class Substitution:
-    """One rule: every match of ``pattern`` is replaced by ``template``.
+    """One rule: every match of ``pattern`` is new by ``template``.
 
     Attributes:
         pattern: The pattern.
@@ -39,7 +39,7 @@ class Substitution:
     column: tuple[str, str] | None = None
 
     def apply(self, url: str, limit: TimeLimit | None = None) -> str:
-        """Returns the URL with every match replaced.
+        """Returns the URL with every match new.
 
         Raises:
             BadUrl: ``normalizer_timeout``: it took too long.
@@ -55,17 +55,14 @@ class Substitution:
         """Returns the result of ``apply`` for each URL."""
         if self.column is None:
             return apply_each(functools.partial(self.apply, limit=limit), urls)
-        replaced = urls.str.replace_all(*self.column)
+        new = urls.str.replace_all(*self.column)
         reasons = nulls(len(urls))
         # Both engines do the same on visible ASCII only.
         other = urls.str.contains(_UNSEEN).arg_true()
         if len(other):
             applied = apply_each(functools.partial(self.apply, limit=limit), urls.gather(other))
-            replaced, reasons = (
-                put(replaced, other, applied.urls),
-                put(reasons, other, applied.reasons),
-            )
-        return Applied(replaced, reasons)
+            new, reasons = put(new, other, applied.urls), put(reasons, other, applied.reasons)
+        return Applied(new, reasons)
 
 
 class RegexNormalizer(Step):
@@ -171,7 +168,7 @@ def _read_elements(text: str | bytes, name: str) -> list[_Element]:
 
     def start(tag: str, _: object) -> None:
         if len(inside) >= len(_FORM) or tag not in (_FORM[len(inside)] or (tag,)):
-            raise ValueError(_strange(inside, tag))
+            raise ValueError(_describe_odd_tag(inside, tag))
         inside.append(tag)
         words.clear()
         if len(inside) == 2:
@@ -184,7 +181,7 @@ def _read_elements(text: str | bytes, name: str) -> list[_Element]:
         if len(inside) == 2:
             setattr(elements[-1], tag, "".join(words))
         elif not inside and tag != _ROOT and not elements:
-            raise ValueError(_strange(inside, tag))
+            raise ValueError(_describe_odd_tag(inside, tag))
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = words.append
@@ -198,7 +195,7 @@ def _read_elements(text: str | bytes, name: str) -> list[_Element]:
     return elements
 
 
-def _strange(inside: Sequence[str], tag: str) -> str:
+def _describe_odd_tag(inside: Sequence[str], tag: str) -> str:
     if not inside:
         return f"its root is <{_ROOT}>, got {quote_value(tag)}"
     wanted = (*_FORM, ())[len(inside)]

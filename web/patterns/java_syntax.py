@@ -7,20 +7,7 @@ the patterns that it refuses.
 import re
 
 from . import java_tree as java
-from .chars import (
-    EVERY,
-    LAST,
-    LINE_ENDS,
-    NONE,
-    SHORT,
-    UNICODE_SHORT,
-    Chars,
-    family,
-    in_any_case,
-    one_in_any_case,
-    span,
-    span_in_any_case,
-)
+from .chars import EVERY, LAST, NONE, Chars, in_any_case, one_in_any_case, span, span_in_any_case
 
 _MOST_REPEATS = 2**31 - 1
 _FLAGS = frozenset("imsduxU")
@@ -108,7 +95,7 @@ class _Parser:
         self._at += 1
         return self._peek()
 
-    def _raw(self, ahead: int = 0) -> str:
+    def _peek_raw(self, ahead: int = 0) -> str:
         return self._text[self._at + ahead : self._at + ahead + 1]
 
     # Sequences, groups and quantifiers.
@@ -154,7 +141,7 @@ class _Parser:
     def _any(self) -> Chars:
         if "s" in self._flags:
             return EVERY
-        return ~(span(10, 10) if "d" in self._flags else LINE_ENDS)
+        return ~(span(10, 10) if "d" in self._flags else java.LINE_ENDS)
 
     def _repetition(self, node: java.JavaNode) -> java.JavaNode:
         char = self._peek()
@@ -227,7 +214,7 @@ class _Parser:
     # Escapes.
 
     def _escape(self) -> java.JavaNode:
-        char = self._raw(1)
+        char = self._peek_raw(1)
         self._at += 2
         if char in ("p", "P"):
             return self._family(char == "P")
@@ -247,10 +234,12 @@ class _Parser:
 
     def _short(self, char: str) -> Chars | None:
         small = char.lower()
-        if small not in SHORT:
+        if small not in java.SHORT:
             return None
-        unicode = "U" in self._flags and small in UNICODE_SHORT
-        chars = family(UNICODE_SHORT[small], False, False) if unicode else SHORT[small]
+        unicode = "U" in self._flags and small in java.UNICODE_SHORT
+        chars = (
+            java.family(java.UNICODE_SHORT[small], False, False) if unicode else java.SHORT[small]
+        )
         return chars if char == small else ~chars
 
     def _code(self, char: str) -> int:
@@ -284,7 +273,7 @@ class _Parser:
         if not match:
             raise ValueError(r"\p{ has no }")
         self._at = match.end()
-        chars = family(match[1] or match[2] or "", "i" in self._flags, "U" in self._flags)
+        chars = java.family(match[1] or match[2] or "", "i" in self._flags, "U" in self._flags)
         return ~chars if negative else chars
 
     def _numbered_reference(self, number: int) -> java.JavaNode:
@@ -313,7 +302,7 @@ class _Parser:
 
     def _class(self) -> Chars:
         """Reads a class, after its first bracket."""
-        negative = self._raw() == "^"
+        negative = self._peek_raw() == "^"
         self._at += negative
         chars = self._members()
         self._at += 1
@@ -327,7 +316,7 @@ class _Parser:
         singles, pending = NONE, False
         while (char := self._peek()) != "]" or (chars is None and not pending):
             if char == "&" and self._skip_double_ampersand():
-                right = self._right()
+                right = self._right_side()
                 if pending:
                     last = singles if chars is None else last
                     chars, pending = _join_chars(chars, singles), False
@@ -354,7 +343,7 @@ class _Parser:
         self._at = at
         return False
 
-    def _right(self) -> Chars | None:
+    def _right_side(self) -> Chars | None:
         """Reads the right side of ``&&``."""
         right: Chars | None = None
         while (char := self._peek()) not in ("]", "&"):
@@ -372,7 +361,7 @@ class _Parser:
             self._at += 1
             return self._class()
         low = self._member()
-        if not isinstance(low, int) or self._peek() != "-" or self._raw(1) in ("[", "]", ""):
+        if not isinstance(low, int) or self._peek() != "-" or self._peek_raw(1) in ("[", "]", ""):
             return low
         high = self._member() if self._next_char() else -1
         if not isinstance(high, int) or high < low:
@@ -385,11 +374,11 @@ class _Parser:
         """Reads a character, as a code point, or an escape."""
         if self._peek() != "\\":
             return ord(self._take())
-        char = self._raw(1)
+        char = self._peek_raw(1)
         self._at += 2
         if char in ("p", "P"):
             return self._family(char == "P")
-        if char == "v" and self._raw() == "-":
+        if char == "v" and self._peek_raw() == "-":
             return 0x0B
         return self._short(char) or self._code(char)
 

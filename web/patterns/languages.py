@@ -25,13 +25,10 @@ class LanguageNode:
         self.kind, self.parts, self.chars = kind, parts, chars
         # Length of its pattern in characters. A node that occurs twice counts twice.
         self.size: int = 12 + 24 * len(chars.ranges) + sum(part.size for part in parts)
-        all_nullable, any_nullable = (
-            all(part.nullable for part in parts),
-            any(part.nullable for part in parts),
-        )
+        nullable = [part.nullable for part in parts]
         self.nullable: bool = {
-            "chars": False, "empty": False, "text": True, "cat": all_nullable, "and": all_nullable,
-            "or": any_nullable, "star": True, "not": not any_nullable,
+            "chars": False, "empty": False, "text": True, "cat": all(nullable), "and": all(nullable),
+            "or": any(nullable), "star": True, "not": not any(nullable),
         }[kind]  # fmt: skip
 
 
@@ -70,12 +67,12 @@ class Nodes:
         return self._node("cat", (first, second))
 
     def either(self, *parts: LanguageNode) -> LanguageNode:
-        return self._several("or", parts, self.empty, self.all)
+        return self._combine("or", parts, self.empty, self.all)
 
     def intersection(self, *parts: LanguageNode) -> LanguageNode:
-        return self._several("and", parts, self.all, self.empty)
+        return self._combine("and", parts, self.all, self.empty)
 
-    def _several(
+    def _combine(
         self, kind: str, parts: tuple[LanguageNode, ...], neutral: LanguageNode, zero: LanguageNode
     ) -> LanguageNode:
         """Returns a union or intersection, without the parts that have no effect."""

@@ -1,9 +1,9 @@
-"""Applies robots.txt (RFC 9309): the URLs of a site that may be fetched, and the delay."""
+"""Applies robots.txt (RFC 9309): the URLs of a site that may be fetched, the deciding line, the delay."""
 
 import dataclasses
 import operator
 import zlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import NamedTuple
 
 from ..base.clock import EARLIEST_MS, now_ms
@@ -18,7 +18,7 @@ from .match import Decision, Matcher, TooCostly
 from .paths import comparable_path
 from .robots_redirects import follow_redirects
 from .robots_text import MAX_ROBOTS_BYTES, decode_robots, incomplete_of
-from .rules import RobotsRule, UsageRule, read_robots_rules
+from .rules import RobotsRule, UsageRule, read_robots_rules, split_lines
 from .sitemap_lines import usable_sitemaps
 
 ROBOTS_REQUEST_BYTES = MAX_ROBOTS_BYTES + 1  # limit of the request: the last line may be incomplete
@@ -227,6 +227,60 @@ def _state(record: RobotsRecord) -> str:
 NO_RULES = RobotsRules(RobotsRecord(404, "", 0), "")
 
 
+class Line(NamedTuple):
+    """A line of a robots.txt, by its number from 1."""
+
+    number: int
+    text: str
+
+
+def deciding_line(text: str, url: str, agents: tuple[str, ...]) -> Line | None:
+    """Returns the line that allows or denies a URL; None if no line matches.
+
+    The longest matching line decides; of equal length, one that allows; of equal ones, the first.
+    Also None if the search takes too many steps.
+
+    Args:
+        text: The robots.txt.
+        url: The URL.
+        agents: Product tokens of the agent, as ``RobotsRules`` takes them.
+
+    >>> robots = "User-agent: *\\nDisallow: /x\\nAllow: /x/y"
+    >>> deciding_line(robots, "http://a/x/z", ("bot",))
+    Line(number=2, text='Disallow: /x')
+    >>> deciding_line(robots, "http://a/x/y", ("bot",))
+    Line(number=3, text='Allow: /x/y')
+    """
+    rules = RobotsRules(RobotsRecord(200, text, 0), agents, host=host_of_url(url) or "")
+    return line_of(rules, url, rule_lines(text, agents))
+
+
+def line_of(rules: RobotsRules, url: str, lines: Sequence[Line]) -> Line | None:
+    """Returns the line that decides about a URL, as ``deciding_line`` does.
+
+    Args:
+        rules: The rules of the robots.txt.
+        url: The URL.
+        lines: The lines of these rules, see ``rule_lines``.
+    """
+    try:
+        number = rules.decide(url).rule
+    except TooCostly:
+        return None
+    return None if number is None else lines[number]
+
+
+def rule_lines(text: str, agents: tuple[str, ...]) -> list[Line]:
+    """Returns the line of each rule that applies to an agent, as ``Decision.rule`` counts them.
+
+    >>> rule_lines("User-agent: *\\nDisallow: /x\\nAllow: /x/y", ("bot",))[1]
+    Line(number=3, text='Allow: /x/y')
+    """
+    lines = split_lines(text)
+    numbers = [rule.line for rule in read_robots_rules(text, agents).rules]
+    return [Line(number, lines[number - 1].strip()) for number in numbers]
+
+
 def fetch_robots(
     client: ClientBase,
     origin: str,
@@ -279,15 +333,15 @@ def robots_steps(
 
 def _request_whole(response: Response) -> Generator[str, Response, Response]:
     """Requests a robots.txt that ended early once more: the same one again is all that there is."""
-    if not _ended_early(response):
+    if not _ends_early(response):
         return response
     again = yield response.url
-    if _ended_early(again) and again.body == response.body:
+    if _ends_early(again) and again.body == response.body:
         return dataclasses.replace(again, truncated=FRAME, error=None)
     return again if 200 <= again.status < 300 else response
 
 
-def _ended_early(response: Response) -> bool:
+def _ends_early(response: Response) -> bool:
     # Not where the connection broke, or nothing came any more: something on the way may cut it.
     early = response.truncated == "disconnect" and response.error in (None, "incomplete")
     return early and bool(response.body) and 200 <= response.status < 300

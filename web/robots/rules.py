@@ -228,7 +228,7 @@ def split_lines(text: str) -> list[str]:
 
     They end with CR, LF or both (RFC 9309 2.2), and at other separators of lines before a field.
     """
-    return _with_newlines(text).split("\n")
+    return _unify_newlines(text).split("\n")
 
 
 def number_of_lines(text: str) -> int:
@@ -236,7 +236,7 @@ def number_of_lines(text: str) -> int:
     return sum(1 for _ in _lines(text))
 
 
-def _with_newlines(text: str) -> str:
+def _unify_newlines(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not _OTHER_END.search(text):
         return text
@@ -245,7 +245,7 @@ def _with_newlines(text: str) -> str:
 
 def _lines(text: str) -> Iterator[_Line]:
     """Yields the lines with a known field; other lines are ignored (RFC 9309 2.2.4)."""
-    text = _with_newlines(text)
+    text = _unify_newlines(text)
     number, counted = 1, 0
     for match in _LINE.finditer(text):
         field, colon, mark, value = match.groups()

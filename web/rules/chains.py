@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from ..filters.affixes import PrefixFilter, SuffixFilter
-from ..filters.domain_lists import DomainFilter
 from ..filters.fast import FastFilter, FastLimits
 from ..filters.filter_chain import FilterChain
+from ..filters.list_filters import DomainFilter, PrefixFilter, SuffixFilter
 from ..filters.regex_filter import RegexFilter, exclude_filter, include_filter
 from ..filters.validator import Validator
 from ..filters.verdicts import UrlFilter
@@ -69,7 +68,7 @@ def read_files(options: UrlOptions) -> dict[str, RuleFile]:
     wanted = [FILTER_FILES[name] for name in options.url_filters if not options.no_filter]
     steps = {name for scope in SCOPES for name in normalizers_in(options, scope)}
     wanted += [NORMALIZER_FILES[name] for name in NORMALIZERS if name in steps]
-    files = {name: _find(options, name) for name in wanted if name}
+    files = {name: _find_file(options, name) for name in wanted if name}
     if "regex" in steps and options.url_rules_dir:
         for scope in SCOPES:
             name = f"regex-normalize-{scope}.xml"
@@ -79,7 +78,7 @@ def read_files(options: UrlOptions) -> dict[str, RuleFile]:
     return files
 
 
-def _find(options: UrlOptions, name: str) -> RuleFile:
+def _find_file(options: UrlOptions, name: str) -> RuleFile:
     named = {
         "regex-urlfilter.txt": options.url_filter_file,
         "regex-normalize.xml": options.url_normalizer_file,

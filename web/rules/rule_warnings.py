@@ -60,26 +60,26 @@ def warnings_of(rules: UrlRules) -> list[str]:
     >>> warnings_of(UrlRules())
     []
     """
-    flag_patterns = [("--include", text) for text in rules.options.include]
-    flag_patterns += [("--exclude", text) for text in rules.options.exclude]
-    warnings = [_never_found(flag, text) for flag, text in flag_patterns if not text.isascii()]
+    flags = [("--include", text) for text in rules.options.include]
+    flags += [("--exclude", text) for text in rules.options.exclude]
+    warnings = [_ascii_warning(flag, text) for flag, text in flags if not text.isascii()]
     for name, file in rules.files or ():
-        lines = list(_beyond_ascii(name, file.text))
+        lines = list(_non_ascii_lines(name, file.text))
         if file.xml and _basic_comes_first(rules):
             step = RegexNormalizer(file.xml, file.name)
             patterns = [(rule.line, rule.pattern.text) for rule in step.rules]
             lines = [(line, text) for line, text in patterns if not text.isascii()]
-        warnings += [_never_found(f"{file.name}:{line}", text) for line, text in lines[:_MOST]]
+        warnings += [_ascii_warning(f"{file.name}:{line}", text) for line, text in lines[:_MOST]]
         if len(lines) > _MOST:
             warnings.append(f"{file.name}: {len(lines) - _MOST} more lines are never found")
     return [*warnings, *_no_scopes(rules)]
 
 
-def _never_found(where: str, text: str) -> str:
+def _ascii_warning(where: str, text: str) -> str:
     return f"{where}: never found: {_ASCII_ONLY}, got {quote_value(text)}"
 
 
-def _beyond_ascii(name: str, text: str) -> Iterator[tuple[int, str]]:
+def _non_ascii_lines(name: str, text: str) -> Iterator[tuple[int, str]]:
     wanted = _LOOKED_FOR.get(name)
     if wanted is None or text.isascii():
         return

@@ -141,24 +141,18 @@ class UrlRules:
         dropped = judged.get_column("reason").is_not_null()
         if not dropped.any():
             return frame.with_columns(judged.get_column("by"))
-        accepted_columns = [pl.when(~dropped).then(name).alias(name) for name in ("url", "key")]
+        accepted = [pl.when(~dropped).then(name).alias(name) for name in ("url", "key")]
         reason = pl.when(dropped).then(judged.get_column("reason")).otherwise("reason")
-        return frame.with_columns(
-            *accepted_columns, reason.alias("reason"), judged.get_column("by")
-        )
+        return frame.with_columns(*accepted, reason.alias("reason"), judged.get_column("by"))
 
     def _normalize_unique(self, raw: pl.Series, scope: str) -> pl.DataFrame:
         """Returns raw, url, key and reason of URLs without nulls."""
         chain = self.normalizer(scope)
         keys = self._keys_of_normal(raw)
-        normal_rows = keys.is_not_null().arg_true()
-        whole = len(normal_rows) == len(raw)
-        touched = (
-            chain.touches(raw if whole else raw.gather(normal_rows))
-            if len(normal_rows)
-            else falses(0)
-        )
-        done = ~touched if whole else put(falses(len(raw)), normal_rows.filter(~touched), True)
+        normal = keys.is_not_null().arg_true()
+        whole = len(normal) == len(raw)
+        touched = chain.touches(raw if whole else raw.gather(normal)) if len(normal) else falses(0)
+        done = ~touched if whole else put(falses(len(raw)), normal.filter(~touched), True)
         frame = pl.DataFrame(
             {"raw": raw, "url": raw, "key": keys},
             schema_overrides={"raw": pl.String, "url": pl.String},
@@ -188,10 +182,10 @@ class UrlRules:
         rest = (pl.col("url").is_not_null() & pl.col("key").is_null()).alias("rest")
         at = frame.select(rest).to_series().arg_true()
         keys = (_key_of(url, self.options.schemes) for url in urls.gather(at))
-        keys_and_reasons = text_frame(keys, "key", "reason")
+        key_frame = text_frame(keys, "key", "reason")
         frame = frame.with_columns(
-            put(frame.get_column(name), at, keys_and_reasons.get_column(name))
-            for name in keys_and_reasons.columns
+            put(frame.get_column(name), at, key_frame.get_column(name))
+            for name in key_frame.columns
         )
         url = pl.when(pl.col("reason").is_null()).then("url").alias("url")
         reason = pl.when("long").then(pl.lit("url_too_long")).otherwise("reason")
@@ -291,11 +285,9 @@ def _key_starts(sites: pl.DataFrame, schemes: tuple[str, ...]) -> pl.DataFrame:
     tried = sites.select(
         pl.col("start").is_null() & scheme.is_in(web) & ~site.str.contains(r"[A-Z@%\\]")
     ).to_series().fill_null(False)  # fmt: skip
-    key_starts = [
-        _key_start(*row) for row in sites.filter(tried).select("scheme", "site").iter_rows()
-    ]
-    values = pl.Series(key_starts, dtype=pl.String)
-    return sites.with_columns(put(sites.get_column("start"), tried.arg_true(), values))
+    starts = [_key_start(*row) for row in sites.filter(tried).select("scheme", "site").iter_rows()]
+    new = pl.Series(starts, dtype=pl.String)
+    return sites.with_columns(put(sites.get_column("start"), tried.arg_true(), new))
 
 
 def _key_start(scheme: str, site: str) -> str | None:

@@ -7,16 +7,18 @@ Each difference from Python's default context has a reason:
 - No ``VERIFY_X509_STRICT``, with ``VERIFY_X509_PARTIAL_CHAIN``: Python 3.13 changed both. Strict
   refuses certificates of authorities that lack optional extensions.
 - Ciphers with RSA key exchange come last: old servers have nothing else, and browsers offer them.
+- Names with an underscore are compared here: OpenSSL does not compare them as browsers do.
 """
 
 import contextlib
 import functools
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import certifi
 
-from .tls_reasons import ClientCertificateWanted
+from .tls_reasons import ClientCertificateWanted, WrongName
 
 # Python has no name for it before 3.12.
 _OP_LEGACY_SERVER_CONNECT = 0x4
@@ -78,3 +80,37 @@ def tls_context(ca_file: str, check: bool = True, check_name: bool = True) -> ss
     # RFC 9525 2: the common name of a certificate must not identify a server.
     context.hostname_checks_common_name = False
     return context
+
+
+def needs_own_check(host: str) -> bool:
+    """Returns whether ``check_host_name`` must compare the name of a host.
+
+    OpenSSL lets ``*`` stand for letters, digits and hyphens only.
+
+    >>> needs_own_check("my_site.example.com"), needs_own_check("my-site.example.com")
+    (True, False)
+    """
+    return "_" in host
+
+
+def check_host_name(certificate: Mapping[str, Any], host: str) -> None:
+    """Checks that a certificate, which is valid otherwise, is for a host.
+
+    RFC 9525 6.3: names of subjectAltName, in any case; ``*`` is the whole first label, and stands
+    for one label. Like OpenSSL, it needs two labels after ``*``.
+
+    Args:
+        certificate: As ``SSLSocket.getpeercert`` returns it.
+        host: A name, no IP address.
+
+    Raises:
+        WrongName: It is for other hosts.
+
+    >>> check_host_name({"subjectAltName": (("DNS", "*.Example.com"),)}, "my_site.example.com")
+    """
+    host = host.lower()
+    _, _, parent = host.partition(".")
+    accepted = {host, f"*.{parent}"} if "." in parent else {host}
+    names = [name for kind, name in certificate.get("subjectAltName", ()) if kind == "DNS"]
+    if not any(name.lower() in accepted for name in names):
+        raise WrongName(f"the certificate is not for {host!r}")

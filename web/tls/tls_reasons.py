@@ -2,8 +2,6 @@
 
 import ssl
 
-from .host_names import WrongName
-
 _NAME, _DATE, _AUTHORITY, _CHAIN = "tls_name", "tls_date", "tls_authority", "tls_chain"
 _CERTIFICATE, _CLIENT = "tls_certificate", "tls_client_certificate"
 _PROTOCOL, _NO_TLS, _OTHER = "tls_protocol", "no_tls", "tls"
@@ -25,14 +23,8 @@ _OF_CODES = {
 _PROTOCOL_PARTS = (
     *("PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL", "NO_PROTOCOLS", "HANDSHAKE_FAILURE", "CIPHER"),
     *("INSUFFICIENT_SECURITY", "KEY_TOO_SMALL", "RENEGOTIATION", "SIGNATURE", "BAD_KEY_SHARE"),
-    *(
-        "APPLICATION_PROTOCOL",
-        "ILLEGAL_PARAMETER",
-        "NO_SUITABLE",
-        "INAPPROPRIATE_FALLBACK",
-        "DOWNGRADE",
-        "DH_KEY",
-    ),
+    *("APPLICATION_PROTOCOL", "ILLEGAL_PARAMETER", "NO_SUITABLE", "INAPPROPRIATE_FALLBACK"),
+    *("DOWNGRADE", "DH_KEY"),
 )
 # Alerts about the certificate that a client has not sent.
 _CLIENT_PARTS = (
@@ -44,6 +36,10 @@ _NO_TLS_PARTS = (
     *("UNKNOWN_PROTOCOL", "RECORD_TOO_SMALL", "BAD_RECORD_TYPE"),
 )
 _OF_PARTS = ((_NO_TLS_PARTS, _NO_TLS), (_CLIENT_PARTS, _CLIENT), (_PROTOCOL_PARTS, _PROTOCOL))
+
+
+class WrongName(ssl.SSLCertVerificationError):
+    """A certificate is for other hosts."""
 
 
 class ClientCertificateWanted(ssl.SSLError):

@@ -57,23 +57,21 @@ def absolute_urls(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
     >>> absolute_urls(pl.Series(["http://a/b/c/d;p?q"] * 3), pl.Series(["../g#s", "?y", "tel:1"])).to_list()
     ['http://a/b/g', 'http://a/b/c/d;p?y', None]
     """
-    base_parts = _read_bases(bases.cast(pl.String).unique())
-    links = pl.DataFrame({"base": bases.cast(pl.String), "href": _cut(hrefs.cast(pl.String))})
+    parts = _read_bases(bases.cast(pl.String).unique())
+    links = pl.DataFrame(
+        {"base": bases.cast(pl.String), "href": _bare_hrefs(hrefs.cast(pl.String))}
+    )
     links = links.join(
-        base_parts.select("base", "code"),
-        on="base",
-        how="left",
-        nulls_equal=True,
-        maintain_order="left",
+        parts.select("base", "code"), on="base", how="left", nulls_equal=True, maintain_order="left"
     ).drop("base")
     pairs = links.unique()
-    urls = _absolute_pairs(pairs.join(base_parts, on="code", how="left", maintain_order="left"))
+    urls = _absolute_pairs(pairs.join(parts, on="code", how="left", maintain_order="left"))
     pairs = pairs.with_columns(urls.alias("url"))
     joined = links.join(pairs, on=["code", "href"], how="left", maintain_order="left")
     return joined.get_column("url")
 
 
-def _cut(hrefs: pl.Series) -> pl.Series:
+def _bare_hrefs(hrefs: pl.Series) -> pl.Series:
     """Removes fragments, unless a space before the fragment would then be trimmed."""
     cut = hrefs.str.splitn("#", 2).struct.field("field_0")
     trimmed = cut.str.contains(r"[\x00-\x20]$")
@@ -137,11 +135,9 @@ def _absolute_pairs(pairs: pl.DataFrame) -> pl.Series:
     )
     pairs = pairs.with_columns(url=url)
     rest = pairs.filter(pl.col("url").is_null() & href.is_not_null())
-    parsed_urls = [
-        _absolute_url(base, link) for base, link in rest.select("base", "href").iter_rows()
-    ]
+    urls = [_absolute_url(base, link) for base, link in rest.select("base", "href").iter_rows()]
     at = pairs.get_column("url").is_null() & pairs.get_column("href").is_not_null()
-    return pairs.get_column("url").scatter(at.arg_true(), pl.Series(parsed_urls, dtype=pl.String))
+    return pairs.get_column("url").scatter(at.arg_true(), pl.Series(urls, dtype=pl.String))
 
 
 def _is_below_folder() -> pl.Expr:

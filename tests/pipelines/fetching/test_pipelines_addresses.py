@@ -133,21 +133,21 @@ def test_the_address_of_a_host(names):
     names["both.example.org"] = ["2606:4700::1111", "8.8.8.8", "9.9.9.9", "127.0.0.1"]
     names["six.example.org"] = ["2606:4700::1112", "2606:4700::1111"]
     at = addresses()
-    assert at.of("both.example.org", [80]) == "8.8.8.8"
-    assert at.of("six.example.org", [80]) == "2606:4700::1111"
-    assert at.of("dead.example.org", [80]) == ""
-    assert at.of("n0.example.org", [80]) == ""  # it may not be asked there
-    assert at.of("both.example.org", [81]) == ""
-    assert at.of("both.example.org", [81, 443]) == "8.8.8.8"
+    assert at.look_up("both.example.org", [80]) == "8.8.8.8"
+    assert at.look_up("six.example.org", [80]) == "2606:4700::1111"
+    assert at.look_up("dead.example.org", [80]) == ""
+    assert at.look_up("n0.example.org", [80]) == ""  # it may not be asked there
+    assert at.look_up("both.example.org", [81]) == ""
+    assert at.look_up("both.example.org", [81, 443]) == "8.8.8.8"
     mapping = addresses(connect_to=("both.example.org:80:127.0.0.1:8080",))
-    assert mapping.of("both.example.org", [80]) is None
-    assert mapping.of("both.example.org", [80, 443]) == "8.8.8.8"
-    assert addresses(http_proxy="http://127.0.0.1:3128").of("n0.example.org", [80]) is None
+    assert mapping.look_up("both.example.org", [80]) is None
+    assert mapping.look_up("both.example.org", [80, 443]) == "8.8.8.8"
+    assert addresses(http_proxy="http://127.0.0.1:3128").look_up("n0.example.org", [80]) is None
 
 
 def test_a_name_server_that_does_not_answer_ends_nothing(names, monkeypatch):
     over = threading.Event()
-    right = Addresses.of
+    right = Addresses.look_up
 
     def of(self, host, ports):
         if host == "slow.example.org":
@@ -155,12 +155,12 @@ def test_a_name_server_that_does_not_answer_ends_nothing(names, monkeypatch):
             return None
         return right(self, host, ports)
 
-    monkeypatch.setattr(Addresses, "of", of)
+    monkeypatch.setattr(Addresses, "look_up", of)
     hosts = {f"org.example.{name}": {80} for name in ("slow", "n0", "dead")}
-    found = addresses(allow_addresses=("127.0.0.0/8",)).of_all(hosts, threads=2, seconds=1.0)
+    found = addresses(allow_addresses=("127.0.0.0/8",)).look_up_all(hosts, threads=2, seconds=1.0)
     over.set()
     assert found == {"org.example.n0": ONE, "org.example.dead": ""}
-    assert addresses().of_all({}) == {}
+    assert addresses().look_up_all({}) == {}
 
 
 def test_a_host_is_reached_where_it_is_pinned(names):

@@ -12,7 +12,7 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.views.explain import verdict
 from nutbeam.pipelines.views.explain_row import ShownRobotsOptions, robots_of
-from nutbeam.web.robots.robots_lines import deciding_line
+from nutbeam.web.robots.robots import deciding_line
 from nutbeam.web.urls.row_keys import to_key
 
 SITE = "http://site.example.com"

@@ -206,7 +206,7 @@ def test_tasks_may_come_while_others_are_fetched():
         yield Task(f"{A}/0")
         for number in (1, 2, 3):
             yield None
-            while not engines[0].idle():
+            while not engines[0].is_idle():
                 yield None
             assert seen == [f"{A}/{n}" for n in range(number)]
             yield Task(f"{A}/{number}")
@@ -218,4 +218,4 @@ def test_tasks_may_come_while_others_are_fetched():
             seen.append(result.task.url)
         client.close()
     assert seen == urls(4)
-    assert engines[0].idle()
+    assert engines[0].is_idle()

@@ -3,10 +3,9 @@
 import polars as pl
 from slow_patterns import SLOW, STALLS
 
-from nutbeam.web.filters.affixes import PrefixFilter
-from nutbeam.web.filters.domain_lists import DomainFilter
 from nutbeam.web.filters.fast import FastFilter
 from nutbeam.web.filters.filter_chain import FilterChain
+from nutbeam.web.filters.list_filters import DomainFilter, PrefixFilter
 from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.filters.validator import Validator
 
@@ -41,6 +40,6 @@ def test_a_chain_stops_at_the_first_filter_that_refuses_and_names_it():
     ]
     for url, row in zip(urls[:4], judged.rows(), strict=False):
         assert chain.judge(url)[:2] == row
-    assert [f.name for f, _ in chain.each("http://bar.com/")] == ["p.txt", "d.txt"]
+    assert [f.name for f, _ in chain.list_verdicts("http://bar.com/")] == ["p.txt", "d.txt"]
     assert FilterChain([]).judge("http://foo.com/") == (None, "", "")
     assert FilterChain([]).judge_column(pl.Series(urls)).rows() == [(None, None)] * 5

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusing import assert_refused
 
-from nutbeam.web.filters.affixes import PrefixFilter, SuffixFilter
-from nutbeam.web.filters.domain_lists import DomainFilter
 from nutbeam.web.filters.fast import FastFilter, FastLimits
+from nutbeam.web.filters.list_filters import DomainFilter, PrefixFilter, SuffixFilter
 from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.filters.validator import Validator
 from nutbeam.web.patterns.brics import compile_automaton

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_patterns import SLOW, STALLS
 
-from nutbeam.web.filters.affixes import PrefixFilter
 from nutbeam.web.filters.filter_chain import FilterChain
+from nutbeam.web.filters.list_filters import PrefixFilter
 from nutbeam.web.filters.regex_filter import RegexFilter, exclude_filter, include_filter
 from nutbeam.web.rules import url_rules as rules_module
 

@@ -8,8 +8,7 @@ from robots_texts import honest, honest_urls, made_up, made_up_urls
 from short_form import first
 
 from nutbeam.web.robots.match import Matcher, TooCostly
-from nutbeam.web.robots.robots import RobotsRecord, RobotsRules
-from nutbeam.web.robots.robots_lines import deciding_line
+from nutbeam.web.robots.robots import RobotsRecord, RobotsRules, deciding_line
 from nutbeam.web.robots.robots_text import decode_robots
 from nutbeam.web.robots.rules import RobotsRule
 

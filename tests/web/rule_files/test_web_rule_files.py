@@ -3,12 +3,12 @@
 import polars as pl
 import pytest
 
-from nutbeam.web.filters.domain_lists import DomainFilter
 from nutbeam.web.filters.fast import FastFilter, FastLimits
+from nutbeam.web.filters.list_filters import DomainFilter
 from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
-from nutbeam.web.rule_files.rule_hosts import host_name
+from nutbeam.web.rule_files.rule_files import host_name
 from nutbeam.web.rules.rule_warnings import warnings_of
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 from nutbeam.web.urls.row_keys import parse_url

@@ -30,8 +30,8 @@ from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
+from ..web.normalizers.basic import normalize_basic
 from ..web.urls.domains import is_public_suffix
-from ..web.urls.normalize import normalize_basic
 from ..web.urls.row_keys import BadUrl, host, host_key
 from .base.command import TABLE, Invocation
 from .checkers.checking import row_key

@@ -7,9 +7,9 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.base.columns import put, reason_if
+from ...web.normalizers.basic import normalize_basic
 from ...web.parsers.sitemap_entries import CHILD_SITEMAP, SitemapContent, SitemapEntry
 from ...web.urls.absolute_links import absolute_urls
-from ...web.urls.normalize import normalize_basic
 from ...web.urls.row_keys import BadUrl, host_key, to_key
 from ...web.urls.url_parts import host_of_url
 from ..components.blocklist import Blocklist, drop_blocked

@@ -6,12 +6,12 @@ from collections.abc import Callable
 import polars as pl
 
 from nutbeam.policy.traps import TrapOptions, trap_reasons
-from nutbeam.web.normalizers import basic_column
+from nutbeam.web.normalizers import basic
+from nutbeam.web.normalizers.basic import normalize_basic
 from nutbeam.web.rules import url_rules as rules
 from nutbeam.web.rules.url_rules import UrlRules, host_keys
 from nutbeam.web.urls import row_keys as urls
 from nutbeam.web.urls.absolute_links import absolute_urls
-from nutbeam.web.urls.normalize import normalize_basic
 from nutbeam.web.urls.row_keys import BadUrl, from_key, host_key_of, to_key
 from nutbeam.web.urls.schemes import scheme_of
 
@@ -116,12 +116,12 @@ def _check_resolved(lines: list[str]) -> None:
 
 
 def _check_admitted(lines: list[str], use: UrlRules) -> None:
-    few = rules.FEW, basic_column._FEW
-    rules.FEW = basic_column._FEW = 0  # else so few go one by one
+    few = rules.FEW, basic._FEW
+    rules.FEW = basic._FEW = 0  # else so few go one by one
     try:
         admitted = use.admit(pl.Series(lines, dtype=pl.String)).rows()
     finally:
-        rules.FEW, basic_column._FEW = few
+        rules.FEW, basic._FEW = few
     assert admitted == [_admitted(line, use) for line in lines], lines
 
 

@@ -3,7 +3,7 @@
 import pytest
 from html_trees import TREES, parser_with
 
-from nutbeam.web.normalizers import basic_column
+from nutbeam.web.normalizers import basic
 from nutbeam.web.rules import url_rules
 
 
@@ -11,7 +11,7 @@ from nutbeam.web.rules import url_rules
 def few_urls_count_as_many():
     """Normalizes also few URLs as a column, as many are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(basic_column, "_FEW", 0)
+        patch.setattr(basic, "_FEW", 0)
         patch.setattr(url_rules, "FEW", 0)
         yield
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 import polars as pl
 
 from ..base.columns import falses, nulls, put
-from ..urls.normalize import normalize_basic
 from ..urls.row_keys import BadUrl
-from .basic_column import Basic
+from .basic import Basic, normalize_basic
 from .normalizer_step import Step, apply_each
 
 MAX_ROUNDS = 5

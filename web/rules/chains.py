@@ -15,7 +15,7 @@ from ..filters.list_filters import DomainFilter, PrefixFilter, SuffixFilter
 from ..filters.regex_filter import RegexFilter, exclude_filter, include_filter
 from ..filters.validator import Validator
 from ..filters.verdicts import UrlFilter
-from ..normalizers.basic_column import Basic
+from ..normalizers.basic import Basic
 from ..normalizers.host_rules import Host, Protocol, Slash
 from ..normalizers.normalizer_chain import Normalizer
 from ..normalizers.normalizer_step import SCOPES, Pass, Step

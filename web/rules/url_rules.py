@@ -8,12 +8,12 @@ import polars as pl
 from ..base.columns import falses, nulls, put, text_frame
 from ..filters.filter_chain import FilterChain
 from ..filters.regex_filter import RegexFilter
+from ..normalizers.basic import MAX_LABEL, normalize_basic
 from ..normalizers.normalizer_chain import Normalizer
 from ..normalizers.normalizer_step import Scope
 from ..rule_files.rule_files import RuleFile
 from ..urls.absolute_links import HOST, PORT, absolute_urls, query, segment
 from ..urls.domains import registered_domain
-from ..urls.normalize import normalize_basic
 from ..urls.row_keys import MAX_KEY_BYTES, BadUrl, from_host_key, to_key
 from ..urls.schemes import WEB, scheme_of
 from .chains import exemptions, filter_chain, inclusion_filter, normalizer, read_files
@@ -22,7 +22,6 @@ from .url_options import UrlOptions
 __all__ = ["Scope", "UrlOptions", "UrlRules", "absolute_urls", "host_keys", "in_scope"]
 
 
-_MAX_LABEL = 63
 # Fewer URLs than this are normalized one after the other.
 FEW = 200
 
@@ -270,7 +269,7 @@ def _key_starts(sites: pl.DataFrame, schemes: tuple[str, ...]) -> pl.DataFrame:
     name = site.str.splitn(":", 2)
     plain = (
         site.str.contains(_NORMAL_SITE)
-        & (site.str.len_bytes() <= _MAX_LABEL)
+        & (site.str.len_bytes() <= MAX_LABEL)
         & ~site.str.contains("xn--", literal=True)
         & scheme.is_in(web)
     )

@@ -16,7 +16,7 @@ from nutbeam.web.clients.file_client import FileClient
 from nutbeam.web.clients.requests_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.exchange.status import classify
-from nutbeam.web.urls.normalize import normalize_basic
+from nutbeam.web.normalizers.basic import normalize_basic
 from nutbeam.web.urls.percent import path_bytes, path_url
 
 SECRET = b"root:x:0:0: nobody may read this"

@@ -8,7 +8,7 @@ from refusing import assert_refused
 from slow_patterns import SLOW, STALLS
 
 from nutbeam.web.base.options import validate
-from nutbeam.web.normalizers.basic_column import Basic
+from nutbeam.web.normalizers.basic import Basic
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash
 from nutbeam.web.normalizers.normalizer_chain import Normalizer
 from nutbeam.web.normalizers.normalizer_step import Pass

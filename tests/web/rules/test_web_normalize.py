@@ -5,11 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusing import assert_refused
 
-from nutbeam.web.normalizers.basic_column import Basic
+from nutbeam.web.normalizers.basic import Basic, normalize_basic
 from nutbeam.web.normalizers.normalizer_chain import Normalizer
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
 from nutbeam.web.rules import chains
-from nutbeam.web.urls.normalize import normalize_basic
 from nutbeam.web.urls.row_keys import BadUrl, to_key
 
 SHIPPED = pathlib.Path(chains.__file__).with_name("regex-normalize.xml").read_text()

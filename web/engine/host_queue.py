@@ -68,14 +68,14 @@ class HostQueue:
         answered: Whether the server has answered a request for a page.
         failures: Number of pages without an answer.
         failure: Reason of the last of them.
-        held: Keys of pages whose results wait until it has ended; see ``HeldResults``.
+        held_keys: Keys of pages whose results wait until it has ended; see ``HeldResults``.
     """
 
     __slots__ = (
         *("answered", "failure", "failures"),
         *("backoff_level", "backoff_until", "begun", "crawl_delay", "exceptions", "fresh"),
-        *("hosts", "in_progress", "kept", "last_request_time", "listed", "name", "own_delay"),
-        *("held", "own_threads", "ready_at", "rules", "searches", "tasks"),
+        *("held_keys", "hosts", "in_progress", "last_request_time", "listed", "name", "own_delay"),
+        *("own_threads", "ready_at", "rules", "rules_counted", "searches", "tasks"),
     )
 
     def __init__(self, name: str) -> None:
@@ -83,7 +83,7 @@ class HostQueue:
         self.tasks = Tasks()
         self.hosts: SmallMap[str, HostState] = SmallMap()
         self.in_progress = 0
-        self.listed = self.begun = self.kept = False
+        self.listed = self.begun = self.rules_counted = False
         self.fresh: int | None = None
         self.ready_at = 0.0
         self.rules: SmallMap[str, RobotsRules] = SmallMap()
@@ -91,7 +91,7 @@ class HostQueue:
         self.crawl_delay: float | None = None
         self.own_delay: float | None = None
         self.own_threads: int | None = None
-        self.held: tuple[str, ...] = ()
+        self.held_keys: tuple[str, ...] = ()
         self.answered, self.failures, self.failure = False, 0, ""
         self.exceptions = 0
         self.backoff_level = self.backoff_until = self.last_request_time = 0
@@ -162,7 +162,7 @@ class HostQueue:
         other.tasks.clear()
         self.rules.update(other.rules)
         self.searches.update(other.searches)
-        self.held += other.held
+        self.held_keys += other.held_keys
         self.own_delay = _longest(self.own_delay, other.own_delay)
         self.own_threads = _fewest(self.own_threads, other.own_threads)
         self.ready_at = max(self.ready_at, other.ready_at)

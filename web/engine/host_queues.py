@@ -20,8 +20,8 @@ from .robots_search import RobotsAnswers, RobotsHops
 from .tasks import MOST_REPEATS, Result, Task, body_bytes
 
 _MAX_KEPT_BYTES = 128 << 20
-_MAX_HELD_OF_QUEUE = 50
-_MAX_HELD_BODY_BYTES = 65_536
+_MAX_HELD = 50
+_MAX_HELD_BYTES = 65_536
 
 
 class HeldResults:
@@ -46,11 +46,11 @@ class HeldResults:
         if turn.cookies is None or result is None or turn.task.again >= MOST_REPEATS:
             return False
         key = turn.task.key
-        crowded = len(queue.held) >= _MAX_HELD_OF_QUEUE or body_bytes(result) > _MAX_HELD_BODY_BYTES
+        crowded = len(queue.held_keys) >= _MAX_HELD or body_bytes(result) > _MAX_HELD_BYTES
         if crowded or key in self._by_key:
             return False
         self._by_key[key] = result, turn.cookies
-        queue.held = (*queue.held, key)
+        queue.held_keys = (*queue.held_keys, key)
         return True
 
     def take_again(self, key: str, cookies: str) -> list[Task]:
@@ -69,7 +69,7 @@ class HeldResults:
 
     def release(self, queue: HostQueue) -> list[Result]:
         """Returns the results that were held until the end of a queue."""
-        keys, queue.held = queue.held, ()
+        keys, queue.held_keys = queue.held_keys, ()
         return [self._by_key.pop(key)[0] for key in keys if key in self._by_key]
 
 
@@ -112,7 +112,7 @@ class HostQueues:
         self._ready = ReadyQueues(options.delay)
         self._address_limit = AddressLimit(options.threads_per_address, self._ready)
         self._results: list[Result] = []
-        self._held = HeldResults()
+        self._held_results = HeldResults()
         self._result_bytes = self._kept_bytes = 0
         self._stopped: str | None = None
 
@@ -242,7 +242,7 @@ class HostQueues:
             self.demands[turn.task.host] = queue.crawl_delay, queue.backoff_until
         if turn.result is not None:
             queue.count(turn.result)
-            if not self._held.hold(turn, self._queue_of(turn.follow) or queue):
+            if not self._held_results.hold(turn, self._queue_of(turn.follow) or queue):
                 self._put(turn.result)
             turn.result = None  # a thread keeps its last turn while it waits for the next one
         if self._stopped:
@@ -251,7 +251,7 @@ class HostQueues:
         if turn.follow is not None:
             self._add_all([turn.follow], now, first=True)  # in the queue of its host
         if turn.leads_to is not None:
-            self._add_all(self._held.take_again(*turn.leads_to), now, first=True)
+            self._add_all(self._held_results.take_again(*turn.leads_to), now, first=True)
         if turn.answer is not None:
             pages = self._hops.release(turn.task.url, turn.answer)
             self.waiting -= len(pages)
@@ -273,8 +273,8 @@ class HostQueues:
 
     def _release(self, queue: HostQueue) -> None:
         """Passes on the results that were held until a queue has nothing to do, if it has not."""
-        if queue.held and not queue.tasks and not queue.in_progress:
-            for result in self._held.release(queue):
+        if queue.held_keys and not queue.tasks and not queue.in_progress:
+            for result in self._held_results.release(queue):
                 self._put(result)
 
     def _await_robots(self, turn: HostTurn) -> None:
@@ -342,9 +342,9 @@ class HostQueues:
 
     def _forget(self, queue: HostQueue) -> None:
         """Keeps the robots.txt of a finished queue if there is space; otherwise drops it."""
-        if queue.kept:
+        if queue.rules_counted:
             return
-        queue.kept = True
+        queue.rules_counted = True
         self._kept_bytes += sum(rules.packed_bytes for rules in queue.rules.values())
         if self._kept_bytes > _MAX_KEPT_BYTES:
             queue.rules.clear()

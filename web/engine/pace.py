@@ -148,10 +148,10 @@ class FetchOptions(RobotsOptions, QueueOptions):
         return self.server_min_delay if self.threads_per_host > 1 else self.server_delay
 
 
-class Waited:
+class WaitedTime:
     """Sums the time of waiting; a second in which a third of the workers wait counts as a third.
 
-    >>> waited = Waited(0.0)
+    >>> waited = WaitedTime(0.0)
     >>> for now, share in ((1.0, 0.5), (3.0, 0.0), (9.0, 0.0)):
     ...     waited.account(now, share)
     >>> waited.total

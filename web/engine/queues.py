@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from .host_queue import HostQueue, HostTurn
 from .host_queues import HostQueues
 from .host_records import HostRecord
-from .pace import FetchOptions, Waited
+from .pace import FetchOptions, WaitedTime
 from .robots_search import RobotsAnswers
 from .tasks import Result, Task, body_bytes
 
@@ -53,7 +53,7 @@ class Queues(HostQueues):
         self.workers = self._idle = 0
         self.alert: Callable[[], None] | None = None
         self._fed = self._closed = self._held_back = False
-        self._throttled = Waited(time.monotonic())
+        self._throttled = WaitedTime(time.monotonic())
         self._alarm = math.inf
         lock = threading.Lock()
         self._work = threading.Condition(lock)
@@ -153,7 +153,7 @@ class Queues(HostQueues):
             return not (self.waiting or self._in_progress or self._results)
 
     def throttled_seconds(self) -> float:
-        """Returns the seconds for which tasks have waited only for politeness; see ``Waited``."""
+        """Returns the seconds for which tasks have waited only for politeness; see ``WaitedTime``."""
         with self._work:
             self._account(time.monotonic())
             return self._throttled.total

@@ -76,7 +76,7 @@ class RobotsHops:
     def __init__(self, most: int, answers: "RobotsAnswers") -> None:
         self._most = most
         self._searches: dict[str, list[RobotsSearch]] = {}
-        self._made: Counter[str] = Counter()
+        self._request_counts: Counter[str] = Counter()
         self.answers = answers
 
     @property
@@ -95,8 +95,8 @@ class RobotsHops:
     def admits(self, owner: str) -> bool:
         """Counts a request to an owner's host; returns False if there are too many."""
         if owner:
-            self._made[owner] += 1
-        return self._made[owner] <= self._most
+            self._request_counts[owner] += 1
+        return self._request_counts[owner] <= self._most
 
     def release(self, url: str, answer: Response | None, refused: str | None = None) -> list[Task]:
         """Passes a response or a refusal to the searches for a URL; returns their waiting pages."""

@@ -10,7 +10,7 @@ import polars as pl
 
 from ..base.columns import nulls, put
 from ..urls.row_keys import BadUrl, parse_url
-from .normalizer_step import Applied, Step, apply_each
+from .normalizer_step import NormalizedColumn, Step, apply_each
 
 # RFC 1035 2.3.4; no resolver accepts more.
 MAX_LABEL, MAX_HOST = 63, 253
@@ -114,7 +114,7 @@ class Basic(Step):
         """Returns the URL in the form that row keys need."""
         return normalize_basic(url)
 
-    def apply_column(self, urls: pl.Series) -> Applied:
+    def apply_column(self, urls: pl.Series) -> NormalizedColumn:
         """Returns the normalized URLs.
 
         Corrects frequent faults in all URLs at once. A result in normal form is correct. Other
@@ -127,7 +127,7 @@ class Basic(Step):
         at = (~right).arg_true()
         applied = apply_each(normalize_basic, urls.gather(at))
         reasons = nulls(len(urls))
-        return Applied(put(guesses, at, applied.urls), put(reasons, at, applied.reasons))
+        return NormalizedColumn(put(guesses, at, applied.urls), put(reasons, at, applied.reasons))
 
     def touches(self, urls: pl.Series) -> pl.Series:
         """Returns which URLs ``apply`` might change."""

@@ -170,17 +170,17 @@ class _Column:
 
     def begin(self) -> None:
         """Begins a round."""
-        self._before = self._now = self.urls.gather(self.active)
-        self._others = falses(len(self._now))
+        self._round_start = self._current = self.urls.gather(self.active)
+        self._others = falses(len(self._current))
 
     def apply(self, step: Step, every: bool = False) -> None:
         """Applies a step to the round's URLs: to all, or to those that it might change."""
-        at = (self._now.is_not_null() if every else step.touches(self._now)).arg_true()
+        at = (self._current.is_not_null() if every else step.touches(self._current)).arg_true()
         if not len(at):
             return
-        old = self._now.gather(at)
+        old = self._current.gather(at)
         new, reasons = step.apply_column(old)
-        self._now = put(self._now, at, new)
+        self._current = put(self._current, at, new)
         refused = reasons.is_not_null()
         if refused.any():
             places = self.active.gather(at.filter(refused))
@@ -191,10 +191,10 @@ class _Column:
 
     def end(self, basic_first: bool) -> None:
         """Ends a round. URLs that a step other than ``Basic`` has changed stay active."""
-        goes_on = (self._now != self._before).fill_null(False)
-        undone = (~goes_on & self._others & self._now.is_not_null()).arg_true()
+        goes_on = (self._current != self._round_start).fill_null(False)
+        undone = (~goes_on & self._others & self._current.is_not_null()).arg_true()
         if len(undone):  # if steps undo each other, basic decides
-            basic = apply_each(normalize_basic, self._now.gather(undone))
+            basic = apply_each(normalize_basic, self._current.gather(undone))
             self.urls = put(self.urls, self.active.gather(undone), basic.urls)
             self.reasons = put(self.reasons, self.active.gather(undone), basic.reasons)
         if basic_first:

@@ -17,7 +17,7 @@ Scope = Literal[
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
-class Applied(NamedTuple):
+class NormalizedColumn(NamedTuple):
     """The result of a step for a column of URLs.
 
     Attributes:
@@ -29,7 +29,7 @@ class Applied(NamedTuple):
     reasons: pl.Series
 
 
-def apply_each(apply: Callable[[str], str], urls: pl.Series) -> Applied:
+def apply_each(apply: Callable[[str], str], urls: pl.Series) -> NormalizedColumn:
     """Applies a function to each URL; nulls stay null, without a reason."""
     new: list[str | None] = []
     reasons: list[str | None] = []
@@ -42,7 +42,7 @@ def apply_each(apply: Callable[[str], str], urls: pl.Series) -> Applied:
                 url, reason = None, error.reason
         new.append(url)
         reasons.append(reason)
-    return Applied(pl.Series(new, dtype=pl.String), pl.Series(reasons, dtype=pl.String))
+    return NormalizedColumn(pl.Series(new, dtype=pl.String), pl.Series(reasons, dtype=pl.String))
 
 
 class Step(abc.ABC):
@@ -62,7 +62,7 @@ class Step(abc.ABC):
             BadUrl: The URL cannot be used.
         """
 
-    def apply_column(self, urls: pl.Series) -> Applied:
+    def apply_column(self, urls: pl.Series) -> NormalizedColumn:
         """Returns the result of ``apply`` for each URL; there are no nulls."""
         return apply_each(self.apply, urls)
 

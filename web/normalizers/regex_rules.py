@@ -13,7 +13,7 @@ from ..base.columns import falses, nulls, put
 from ..base.wording import quote_value, value_error
 from ..patterns.patterns import Pattern, TimeLimit, compile_pattern, is_column_pattern, pattern_of
 from ..urls.row_keys import BadUrl
-from .normalizer_step import Applied, Step, apply_each
+from .normalizer_step import NormalizedColumn, Step, apply_each
 
 _GROUP = re.compile(r"\\(.)|\$(?:([0-9]+)|\{([A-Za-z][A-Za-z0-9]*)\})|[\\$]", re.DOTALL)
 _UNSEEN = "[^!-~]"
@@ -51,7 +51,7 @@ class Substitution:
         except TimeoutError as error:
             raise BadUrl("normalizer_timeout", url) from error
 
-    def apply_column(self, urls: pl.Series, limit: TimeLimit) -> Applied:
+    def apply_column(self, urls: pl.Series, limit: TimeLimit) -> NormalizedColumn:
         """Returns the result of ``apply`` for each URL."""
         if self.column is None:
             return apply_each(functools.partial(self.apply, limit=limit), urls)
@@ -62,7 +62,7 @@ class Substitution:
         if len(other):
             applied = apply_each(functools.partial(self.apply, limit=limit), urls.gather(other))
             new, reasons = put(new, other, applied.urls), put(reasons, other, applied.reasons)
-        return Applied(new, reasons)
+        return NormalizedColumn(new, reasons)
 
 
 class RegexNormalizer(Step):
@@ -95,7 +95,7 @@ class RegexNormalizer(Step):
             url = rule.apply(url, limit)
         return url
 
-    def apply_column(self, urls: pl.Series) -> Applied:
+    def apply_column(self, urls: pl.Series) -> NormalizedColumn:
         """Returns the result of ``apply`` for each URL, rule by rule."""
         reasons = nulls(len(urls))
         limit = TimeLimit()
@@ -109,7 +109,7 @@ class RegexNormalizer(Step):
             if applied.reasons.null_count() < len(at):
                 bad = applied.reasons.is_not_null()
                 reasons = put(reasons, at.filter(bad), applied.reasons.filter(bad))
-        return Applied(urls, reasons)
+        return NormalizedColumn(urls, reasons)
 
     def touches(self, urls: pl.Series) -> pl.Series:
         """Returns a mask of the URLs in which a rule's pattern may be found."""

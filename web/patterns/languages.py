@@ -36,7 +36,7 @@ class Nodes:
     """Makes nodes in their simplest form; equal ones are made once."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, LanguageNode] = {}
+        self._nodes_by_key: dict[Any, LanguageNode] = {}
         self.empty = self._node("empty")
         self.text = self._node("text")  # the text without characters
         self.any_char = self.chars(EVERY)
@@ -46,11 +46,11 @@ class Nodes:
         self, kind: str, parts: tuple[LanguageNode, ...] = (), chars: Chars = NONE
     ) -> LanguageNode:
         key = (kind, tuple(map(id, parts)), chars)
-        if key not in self._known:
-            if len(self._known) > _MOST_NODES:
+        if key not in self._nodes_by_key:
+            if len(self._nodes_by_key) > _MOST_NODES:
                 raise TooLarge("it is too large")
-            self._known[key] = LanguageNode(kind, parts, chars)
-        return self._known[key]
+            self._nodes_by_key[key] = LanguageNode(kind, parts, chars)
+        return self._nodes_by_key[key]
 
     def chars(self, chars: Chars) -> LanguageNode:
         return self.empty if chars == NONE else self._node("chars", chars=chars)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from nutbeam.policy.choosing.threshold import rank
+from nutbeam.policy.generating.threshold import rank
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.scoring.scoring import Scoring
 from nutbeam.web.base.clock import EARLIEST_MS

@@ -33,11 +33,11 @@ from ..io.storage.parquet_files import collect, scan
 from ..io.storage.places import Folder
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
-from ..policy.choosing.selection import queue_names
 from ..policy.components.blocklist import drop_blocked
 from ..policy.components.host_rows import HostSettings
 from ..policy.components.phases import FETCHED_PHASE, PARSED_PHASE
 from ..policy.components.schema import FETCHLIST, PAGES, empty
+from ..policy.generating.selection import queue_names
 from ..policy.hosting.host_limits import without_blocked_hosts
 from ..policy.hosting.host_lines import pause_of
 from ..policy.parsing.documents import DocumentOptions

@@ -27,10 +27,10 @@ from ..io.snapshots.manifest import Batch
 from ..io.snapshots.operations import Operation, committed, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
-from ..policy.choosing.left_out import DUE, LEFT_OUT, tally_choices
-from ..policy.choosing.selection import GenerateOptions, queue_names
-from ..policy.choosing.threshold import Summary, Threshold, summarize, threshold
 from ..policy.components.schema import FETCHLIST, conform, to_frame
+from ..policy.generating.left_out import DUE, LEFT_OUT, tally_choices
+from ..policy.generating.selection import GenerateOptions, queue_names
+from ..policy.generating.threshold import Summary, Threshold, summarize, threshold
 from ..policy.hosting.host_limits import best_of_hosts
 from ..policy.scope import TargetOptions
 from ..transforms.elements.chunks import Chunk, to_chunks

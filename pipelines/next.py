@@ -11,7 +11,7 @@ from ..io.index.index_run import waits_for_index
 from ..io.snapshots.manifest import DEDUP, Manifest, newest_manifest
 from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
-from ..policy.choosing.selection import GenerateOptions
+from ..policy.generating.selection import GenerateOptions
 from ..transforms.end_links import LINKS_COMPONENT
 from ..web.base.options import option, shared_option
 from . import crawl, dedup, fetch, generate, invertlinks, parse, update

@@ -8,8 +8,8 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.tablets.written import Written, sum_counts
-from ..policy.choosing.selection import GenerateOptions
 from ..policy.components.schema import to_frame
+from ..policy.generating.selection import GenerateOptions
 from ..policy.hosting.host_limits import host_expressions
 from ..web.base.option_checks import Launch
 from ..web.exchange.addresses import Addresses, AddressOptions, endpoints

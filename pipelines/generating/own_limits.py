@@ -7,9 +7,9 @@ import polars as pl
 from ...io.reading.host_rows import LARGE, find_hosts
 from ...io.rows.host_settings import read_host_settings
 from ...io.snapshots.manifest import Pinned
-from ...policy.choosing.selection import GenerateOptions
 from ...policy.components.host_rows import HostSettings
 from ...policy.components.schema import HOSTS, empty
+from ...policy.generating.selection import GenerateOptions
 from ...policy.hosting.host_limits import HostLimits, host_expressions, host_limits_of
 from ...web.rules.url_rules import host_keys
 

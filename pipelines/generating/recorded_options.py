@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from ...policy.choosing.selection import GenerateOptions
+from ...policy.generating.selection import GenerateOptions
 from ...policy.recorded_rules import recorded_options
 from ...policy.scope import TargetOptions
 

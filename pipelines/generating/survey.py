@@ -22,8 +22,10 @@ from ...io.snapshots.operations import Operation
 from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.tablets import Due, Tablet, tablets
 from ...io.tablets.written import Written
-from ...policy.choosing.left_out import LEFT_OUT, Remaining
-from ...policy.choosing.selection import (
+from ...policy.components.blocklist import REASON as PURGED
+from ...policy.components.schema import FETCHLIST, STATE, empty
+from ...policy.generating.left_out import LEFT_OUT, Remaining
+from ...policy.generating.selection import (
     GenerateOptions,
     add_delays,
     add_ranks,
@@ -33,9 +35,7 @@ from ...policy.choosing.selection import (
     reasons_of,
     spans_tablets,
 )
-from ...policy.choosing.threshold import Leaders, score_of, summarize
-from ...policy.components.blocklist import REASON as PURGED
-from ...policy.components.schema import FETCHLIST, STATE, empty
+from ...policy.generating.threshold import Leaders, score_of, summarize
 from ...policy.hosting.host_limits import (
     best_of_hosts,
     blocked_hosts,

@@ -6,8 +6,8 @@ import polars as pl
 
 from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import Pinned
-from ...policy.choosing.left_out import refused_today
-from ...policy.choosing.selection import GenerateOptions
+from ...policy.generating.left_out import refused_today
+from ...policy.generating.selection import GenerateOptions
 from ...policy.scope import judge_known
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...io.snapshots.manifest import Manifest
-from ...policy.choosing.left_out import DUE, LEFT_OUT, in_brackets
 from ...policy.components.vocabulary import iso
+from ...policy.generating.left_out import DUE, LEFT_OUT, in_brackets
 from ...policy.indexing.refused_documents import refusals
 from ...transforms.wiring.metrics import DROPPED_TASKS
 from ...web.base.wording import format_count

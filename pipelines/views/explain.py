@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 
 from ...io.parsing.plugins import chosen_plugins, load_plugins
-from ...policy.choosing.selection import GenerateOptions
 from ...policy.components.host_rows import Seeds
 from ...policy.components.kinds import KINDS
 from ...policy.components.vocabulary import record_of, shown_columns
+from ...policy.generating.selection import GenerateOptions
 from ...policy.schedules.built_in import intervals_of_hosts
 from ...policy.schedules.due_rules import due_rule
 from ...policy.schedules.schedule import horizon

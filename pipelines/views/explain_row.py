@@ -18,7 +18,12 @@ from ...io.snapshots.table_clock import clock_of
 from ...io.table.opening import open_table
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
-from ...policy.choosing.selection import (
+from ...policy.components.clocks import is_resting, wrong_times
+from ...policy.components.host_rows import Seeds
+from ...policy.components.schema import HOSTS, STATE, STATE_COLUMNS, STATUS_NAMES, to_frame
+from ...policy.components.vocabulary import iso, record_of, statuses_of
+from ...policy.conditions import wanted_rows
+from ...policy.generating.selection import (
     GenerateOptions,
     add_ranks,
     advance_clock,
@@ -27,12 +32,7 @@ from ...policy.choosing.selection import (
     eligible_rows,
     groups,
 )
-from ...policy.choosing.threshold import rank
-from ...policy.components.clocks import is_resting, wrong_times
-from ...policy.components.host_rows import Seeds
-from ...policy.components.schema import HOSTS, STATE, STATE_COLUMNS, STATUS_NAMES, to_frame
-from ...policy.components.vocabulary import iso, record_of, statuses_of
-from ...policy.conditions import wanted_rows
+from ...policy.generating.threshold import rank
 from ...policy.hosting.host_limits import with_limits, with_own_limits, without_blocked_hosts
 from ...policy.inlinks.anchors import anchors_of
 from ...policy.inlinks.invert_options import BestOptions

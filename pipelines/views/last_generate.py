@@ -5,9 +5,9 @@ from typing import Any
 from ...io.batches.batches import claimed_keys
 from ...io.snapshots.manifest import Manifest, lineage
 from ...io.table.opening import open_table
-from ...policy.choosing.left_out import CHOSEN, NOT_BEST, REASONS
-from ...policy.choosing.selection import GenerateOptions
 from ...policy.components.vocabulary import iso
+from ...policy.generating.left_out import CHOSEN, NOT_BEST, REASONS
+from ...policy.generating.selection import GenerateOptions
 from ...web.base.errors import UserError
 from ...web.urls.row_keys import from_key
 from ..generating.recorded_options import as_recorded

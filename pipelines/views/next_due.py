@@ -14,8 +14,8 @@ from ...io.snapshots.rounds import may_have_due, stop_file
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.tablets.tablets import Tablet, tablets
-from ...policy.choosing.selection import GenerateOptions, admissible_rows, drop_low_scores
 from ...policy.components.vocabulary import iso
+from ...policy.generating.selection import GenerateOptions, admissible_rows, drop_low_scores
 from ...policy.schedules.schedule import DAY_MS
 from ...web.base.clock import now_ms, pause
 from ...web.base.progress import PROGRESS

@@ -9,9 +9,9 @@ import polars as pl
 
 from ...web.base.columns import each_once
 from ...web.base.options import option
-from ..choosing.selection import groups
 from ..components.dedup_schema import SIGNATURES
 from ..components.schema import Status
+from ..generating.selection import groups
 from ..schedules.schedule import TOLERANCE_MS
 from .near_pairs import Hashes, near_any
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ..choosing.selection import groups
+from ..generating.selection import groups
 from .edge_pieces import Piece, pieces_of
 from .link_limits import LinkLimits, count_sources, limit_links, page_of, to_level
 from .ranking import Block

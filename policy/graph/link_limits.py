@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ...web.base.options import option
-from ..choosing.selection import groups
+from ..generating.selection import groups
 
 # If a chunk has more links of a page, those that cannot count leave before the shuffle.
 MANY_LINKS = 4096

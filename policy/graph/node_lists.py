@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ..choosing.selection import groups
+from ..generating.selection import groups
 
 AGGREGATES = ("sum", "max")
 

@@ -8,11 +8,11 @@ import polars as pl
 
 from ...web.base.columns import number_in
 from ...web.rules.url_rules import host_keys
-from ..choosing.selection import GenerateOptions
 from ..components.host_rows import HostSettings
 from ..components.schema import MAX_DELAY
 from ..expressions.compiler import Expression, value_of
 from ..expressions.values import Type
+from ..generating.selection import GenerateOptions
 from .host_fields import host_fields, host_values
 
 NO_LIMIT = 2**31 - 1

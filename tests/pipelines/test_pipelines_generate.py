@@ -21,8 +21,8 @@ from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
 from nutbeam.pipelines import generate
-from nutbeam.policy.choosing import threshold
 from nutbeam.policy.components.schema import STATE, Status, conform
+from nutbeam.policy.generating import threshold
 from nutbeam.web.urls.row_keys import to_key
 
 ROWS = 6_000

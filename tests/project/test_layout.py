@@ -72,7 +72,7 @@ FOLDERS = {
             "updating",
             "parsing",
         ),
-        *("sitemaps", "hosting", "figures", "dedup", "choosing", "", "components"),
+        *("sitemaps", "hosting", "figures", "dedup", "generating", "", "components"),
         *("schedules", "scoring", "expressions", "base"),
     ),
     "transforms": ("graph", "indexing", "near_pages", "", "elements", "wiring"),

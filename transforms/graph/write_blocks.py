@@ -23,8 +23,8 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.tablets.ranges import Sample, sample_keys
 from ...io.tablets.written import Written
-from ...policy.choosing.selection import groups
 from ...policy.components.schema import TEXT, conform, to_frame
+from ...policy.generating.selection import groups
 from ...policy.graph.graph_blocks import BLOCK_NODES, limits_of_level, number_of
 from ...policy.graph.link_limits import (
     LinkLimits,

@@ -9,8 +9,8 @@ from frames import frame_of
 from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.generating.survey import due_at
-from nutbeam.policy.choosing.selection import GenerateOptions, eligible_rows
 from nutbeam.policy.components.schema import STATE, Status
+from nutbeam.policy.generating.selection import GenerateOptions, eligible_rows
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock
 
 NOW = 1_700_000_000_000

@@ -8,9 +8,9 @@ from file_changes import update_state
 from frames import frame_of
 from status_rows import NOW, A, event, old_row
 
-from nutbeam.policy.choosing.selection import GenerateOptions
 from nutbeam.policy.components.host_rows import HostSettings
 from nutbeam.policy.components.schema import CHANGES, HOSTS, STATE, Status
+from nutbeam.policy.generating.selection import GenerateOptions
 from nutbeam.policy.hosting.host_limits import (
     NO_LIMIT,
     best_of_hosts,

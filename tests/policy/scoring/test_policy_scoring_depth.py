@@ -1,7 +1,7 @@
 import pytest
 from scored_web import ScoredWeb, key, scorings
 
-from nutbeam.policy.choosing.selection import GenerateOptions, add_ranks, drop_low_scores
+from nutbeam.policy.generating.selection import GenerateOptions, add_ranks, drop_low_scores
 
 # nutch.md 2.6: seeds have depth 1; pages at the limit lose their links.
 

@@ -2,14 +2,14 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.choosing.selection import (
+from nutbeam.policy.components.schema import STATE, Status
+from nutbeam.policy.generating.selection import (
     GenerateOptions,
     add_ranks,
     eligible_rows,
     groups,
     spans_tablets,
 )
-from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.policy.schedules.schedule import DAY_MS, Clock
 from nutbeam.web.urls.row_keys import to_key
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nutbeam.policy.choosing import threshold as module
-from nutbeam.policy.choosing.threshold import STEPS, Leaders, rank, score_of, summarize, threshold
+from nutbeam.policy.generating import threshold as module
+from nutbeam.policy.generating.threshold import STEPS, Leaders, rank, score_of, summarize, threshold
 
 
 def ranks_of(values):

@@ -15,6 +15,7 @@ from ..web.base.options import option
 from ..web.rules.url_rules import host_keys
 from .components.blocklist import REASON as PURGED
 from .components.blocklist import Blocklist
+from .components.page_facts import StateRows
 from .components.schema import HOSTS, STATE, TEXT, Status, conform_frame
 from .rule_counts import by_rule
 from .scope import TargetOptions
@@ -136,15 +137,15 @@ def departures(leaving: pl.DataFrame) -> pl.DataFrame:
     return leaving.select("key", gone=pl.lit(True))
 
 
-def arrivals(rows: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
+def arrivals(state_rows: StateRows, leaving: pl.DataFrame) -> pl.DataFrame:
     """Returns changes that add moving rows at their new keys.
 
     Args:
-        rows: STATE rows, those that move among them.
+        state_rows: STATE rows, those that move among them.
         leaving: From ``filter_rows``.
     """
     moving = leaving.filter(pl.col("reason").is_null()).select("key", "target")
-    moved = rows.join(moving, on="key", maintain_order="left")
+    moved = state_rows.join(moving, on="key", maintain_order="left")
     moved = moved.rename({"key": "origin", "target": "key"})
     return conform_frame(moved, REKEYED)
 
@@ -182,7 +183,7 @@ def hosts_of_seeds(arrived: pl.DataFrame) -> pl.DataFrame:
 
 
 def rekey_rows(
-    rows: pl.DataFrame, changes: pl.DataFrame, now: int
+    state_rows: StateRows, changes: pl.DataFrame, now: int
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Applies the changes of a filter to the rows of one range of keys.
 
@@ -194,7 +195,7 @@ def rekey_rows(
     due at once, and fetched without conditions.
 
     Args:
-        rows: STATE rows in key order.
+        state_rows: STATE rows in key order.
         changes: REKEYED rows for keys in the same range.
         now: The time that counts as now, ms.
 
@@ -205,7 +206,7 @@ def rekey_rows(
     gone = changes.filter(leaves).get_column("key")
     questioned = pl.col("questioned").fill_null(False)
     in_question = pl.col("key").is_in(changes.filter(questioned).get_column("key").implode())
-    stayed = rows.filter(~pl.col("key").is_in(gone.implode()))
+    stayed = state_rows.filter(~pl.col("key").is_in(gone.implode()))
     staying = stayed.with_columns(duplicate_of=pl.when(~in_question).then("duplicate_of"))
     arrived = changes.filter(~leaves & ~questioned).drop("gone", "questioned")
     if arrived.is_empty():

@@ -5,6 +5,7 @@ import dataclasses
 import polars as pl
 
 from ..web.base.options import option
+from .components.page_facts import StateRows
 from .components.schema import STATE, Status, conform_frame
 from .schedules.schedule import ScheduleOptions
 from .scoring.metadata import overlay_maps
@@ -46,7 +47,7 @@ class SeedOptions(ScheduleOptions, ScoringOptions):
 
 
 def inject_seeds(
-    rows: pl.DataFrame,
+    state_rows: StateRows,
     seeds: pl.DataFrame,
     now: int,
     options: SeedOptions,
@@ -58,7 +59,7 @@ def inject_seeds(
     distance is 0. The rest of its row stays, unless an option changes it.
 
     Args:
-        rows: STATE rows in key order.
+        state_rows: STATE rows in key order.
         seeds: SEEDS rows for keys in the same range.
         now: Due time of new URLs, ms.
         options: Options for known URLs.
@@ -68,11 +69,13 @@ def inject_seeds(
         (STATE rows in key order, counts).
     """
     last = seeds.sort("order", maintain_order=True).unique("key", keep="last")
-    is_known = last.get_column("key").is_in(rows.get_column("key").implode())
+    is_known = last.get_column("key").is_in(state_rows.get_column("key").implode())
     repeated = last.filter(is_known)
     fresh = last if options.overwrite_known else last.filter(~is_known)
     created = scorings.injected(_new_rows(fresh, now, options))
-    old_rows = rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else rows
+    old_rows = (
+        state_rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else state_rows
+    )
     if len(repeated):
         is_seed = pl.col("key").is_in(repeated.get_column("key").implode())
         seen = old_rows.filter(is_seed)

@@ -10,6 +10,7 @@ import polars as pl
 from ...web.base.columns import each_once
 from ...web.base.options import option
 from ..components.dedup_schema import SIGNATURES
+from ..components.page_facts import StateRows
 from ..components.schema import Status
 from ..generating.selection import groups
 from ..schedules.schedule import TOLERANCE_MS
@@ -153,28 +154,29 @@ def is_returning(lost: pl.Series) -> pl.Expr:
     )
 
 
-def near_duplicates_of(rows: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+def near_duplicates_of(state_rows: StateRows, pages: pl.DataFrame) -> pl.DataFrame:
     """Returns the duplicates of pages whose signature is not that of the page.
 
     A page of equal content needs no other winner if its page loses: it is as near to that page's
     winner as its page is.
 
     Args:
-        rows: STATE rows with the columns ``OF_STATE``.
+        state_rows: STATE rows with the columns ``OF_STATE``.
         pages: QUESTIONED rows with keys of pages and their hashes.
     """
-    duplicates = rows.filter(pl.col("status") == _DUPLICATE).join(
+    duplicates = state_rows.filter(pl.col("status") == _DUPLICATE).join(
         pages.select(duplicate_of="key", hash="hash"), on="duplicate_of", how="inner"
     )
     numbers = simhashes(duplicates.get_column("signature"))
-    return duplicates.filter(numbers.ne_missing(duplicates.get_column("hash"))).select(rows.columns)
+    differ = numbers.ne_missing(duplicates.get_column("hash"))
+    return duplicates.filter(differ).select(state_rows.columns)
 
 
-def comparable_rows(rows: pl.DataFrame, now: int, lost: pl.Series | None = None) -> pl.DataFrame:
+def comparable_rows(state_rows: StateRows, now: int, lost: pl.Series | None = None) -> pl.DataFrame:
     """Returns the pages that can be duplicates, with the compared columns.
 
     Args:
-        rows: STATE rows with the columns ``OF_STATE``.
+        state_rows: STATE rows with the columns ``OF_STATE``.
         now: Time in ms; a later fetch time is wrong, and does not make a page newer.
         lost: Pages whose duplicates are compared, too, see ``is_returning``; None: all duplicates
             are.
@@ -183,7 +185,7 @@ def comparable_rows(rows: pl.DataFrame, now: int, lost: pl.Series | None = None)
     duplicate = pl.col("status") == _DUPLICATE if lost is None else is_returning(lost)
     compared = pl.col("status").is_in(_ALIVE) | duplicate
     key = pl.col("key")
-    return rows.filter(compared & pl.col("signature").is_not_null()).select(
+    return state_rows.filter(compared & pl.col("signature").is_not_null()).select(
         "key",
         "signature",
         "status",
@@ -282,19 +284,19 @@ def _decoded_length(keys: pl.Expr) -> pl.Expr:
 
 
 def apply_verdicts(
-    rows: pl.DataFrame, verdicts: pl.DataFrame
+    state_rows: StateRows, verdicts: pl.DataFrame
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Marks duplicates with the page that stays; revives pages that are no longer duplicates.
 
     Args:
-        rows: STATE rows in key order.
+        state_rows: STATE rows in key order.
         verdicts: VERDICTS rows; without ``duplicate_of`` the page is no duplicate.
 
     Returns:
         (rows, counts).
     """
     judged = verdicts.select("key", "near", winner="duplicate_of", judged=pl.lit(True))
-    judged_rows = rows.join(judged, on="key", how="left", maintain_order="left")
+    judged_rows = state_rows.join(judged, on="key", how="left", maintain_order="left")
     lost = pl.col("winner").is_not_null()
     revived = pl.col("judged") & ~lost & (pl.col("status") == _DUPLICATE)
     fresh = lost & (pl.col("status") != _DUPLICATE)
@@ -310,4 +312,4 @@ def apply_verdicts(
         status=status.otherwise("status").cast(pl.UInt8),
         duplicate_of=pl.when("judged").then("winner").otherwise("duplicate_of"),
     )
-    return marked.select(rows.columns), {name: n for name, n in counts.items() if n}
+    return marked.select(state_rows.columns), {name: n for name, n in counts.items() if n}

@@ -44,14 +44,14 @@ class SitemapFacts(NamedTuple):
 
 
 def add_sitemap_urls(
-    rows: StateRows, urls: pl.DataFrame, facts: SitemapFacts, rules: SitemapRules
+    state_rows: StateRows, urls: pl.DataFrame, facts: SitemapFacts, rules: SitemapRules
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Adds the URLs of sitemaps to the rows of a range of keys.
 
     A new URL is due at once. A known URL stays as it is, unless an option changes it.
 
     Args:
-        rows: STATE rows in key order.
+        state_rows: STATE rows in key order.
         urls: SITEMAP_URLS rows for keys in the same range; a key may be there several times.
         facts: The time, and the room for new URLs.
         rules: The rules.
@@ -61,11 +61,11 @@ def add_sitemap_urls(
     """
     options, now = rules.options, facts.now
     merged = merge_sitemap_urls(urls)
-    is_known = merged.get_column("key").is_in(rows.get_column("key").implode())
+    is_known = merged.get_column("key").is_in(state_rows.get_column("key").implode())
     fresh, counts = _within_budget(merged.filter(~is_known), options, facts.room)
     repeated = merged.filter(is_known)
     created = rules.scorings.injected(_new_rows(fresh, now, options))
-    old_rows, due = _known_rows(rows, repeated, now, options)
+    old_rows, due = _known_rows(state_rows, repeated, now, options)
     counts |= {"added": len(fresh), "known": len(repeated), "made_due": due}
     together = pl.concat([old_rows, created]).sort("key")
     return together, {name: number for name, number in counts.items() if number}

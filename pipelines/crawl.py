@@ -233,10 +233,8 @@ def _stretches(
     """
     number, idle = _stretch_under_way(ticket), 0
     own = f"{_stretch(ticket, number).operation}."
-    earlier_manifests = [
-        manifest for manifest in manifests if not manifest.operation.startswith(own)
-    ]
-    rounds_left = options.rounds - _rounds_of(earlier_manifests, options)
+    of_earlier_stretches = [m for m in manifests if not m.operation.startswith(own)]
+    rounds_left = options.rounds - _rounds_of(of_earlier_stretches, options)
     while True:
         part = _stretch(ticket, number)
         begin(ticket.address, "crawl", f"{part.operation}.crawl")

@@ -168,12 +168,12 @@ def partition_fetching(part: Partition, options: FetchBatchOptions) -> Iterator[
 
 def _other_batches(operation: Operation) -> list[str]:
     """Returns the batches whose requests are not yet in the host records of the pinned snapshot."""
-    pinned_batches = operation.manifest().batches
+    batches = operation.manifest().batches
+    updated = {name for name, batch in batches.items() if batch.phase == "updated"}
     return [
         name
         for name in load_manifest(operation.table, operation.table.latest_snapshot()).batches
-        if name != operation.batch
-        and not (name in pinned_batches and pinned_batches[name].phase == "updated")
+        if name != operation.batch and name not in updated
     ] + [SITEMAP_LEASES]
 
 

@@ -178,9 +178,6 @@ def error_lines(record: Mapping[str, Any], options: Options) -> list[str]:
     if error.get("status"):
         lines.append(f"status: {error['status']}")
     message, reason = error["message"], error["reason"]
-    advice = (
-        describe_reason(reason, NOT_FETCHED, record["url"], options)
-        if reason in NOT_FETCHED
-        else ""
-    )
+    known_reason = reason in NOT_FETCHED
+    advice = describe_reason(reason, NOT_FETCHED, record["url"], options) if known_reason else ""
     return [*lines, f"not parsed: {reason}{f' ({message})' if message else ''}{advice}"]

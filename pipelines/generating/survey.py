@@ -166,13 +166,9 @@ def _candidates(
     if blocked := blocked_hosts(settings):
         remaining.drop(host_keys(remaining.keys).is_in(blocked), "host_blocked")
     boosted = any(own.boost is not None for own in settings.values())
-    if (
-        scorings.sorts_by_score and not boosted
-    ):  # rows with worse scores cannot be chosen, whatever else they are
-        least = _leaders(operation, options).least
-        remaining.rows = (
-            remaining.rows.filter(pl.col("score") >= score_of(least)) if least else remaining.rows
-        )
+    if scorings.sorts_by_score and not boosted and (least := _leaders(operation, options).least):
+        # Rows with worse scores cannot be chosen, whatever else they are.
+        remaining.rows = remaining.rows.filter(pl.col("score") >= score_of(least))
     remaining.rows, bad = add_delays(remaining.rows)
     remaining.counts.update(bad)
     hosts = tuple(operation.files("hosts"))

@@ -292,9 +292,8 @@ def _write(block: RankedBlock, level: str) -> Written:
     rows = pl.concat([rows.select("key"), ranks], how="horizontal")
     previous_files = [file for file in operation.files(component) if file.order == first]
     if previous_files:
-        previous_ranks = collect(scan([operation.table / previous_files[0].path], schema)).drop(
-            list(block.ranks)
-        )
+        stored_ranks = scan([operation.table / previous_files[0].path], schema)
+        previous_ranks = collect(stored_ranks.drop(list(block.ranks)))
         if previous_ranks["key"].equals(rows["key"]):
             rows = pl.concat([rows, previous_ranks.drop("key")], how="horizontal")
         else:

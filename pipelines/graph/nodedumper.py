@@ -89,15 +89,12 @@ def best_nodes(reading: Reading, options: Options) -> pl.DataFrame:
         ranks = {file.order: file.path for file in files}
     for number, file in enumerate(graph.nodes):
         nodes = _values(graph, number, ranks.get(file.order), options)
-        block_values = grouped_values(nodes, options.group_by, options.aggregate)
+        values = [grouped_values(nodes, options.group_by, options.aggregate)]
+        values += [] if best is None else [best]
         if options.group_by != "none":
-            best = merged_values(
-                [block_values, *([] if best is None else [best])], options.aggregate
-            )
+            best = merged_values(values, options.aggregate)
         else:
-            best = best_first(
-                pl.concat([block_values, *([] if best is None else [best])]), options.top
-            )
+            best = best_first(pl.concat(values), options.top)
     assert best is not None
     rows = best_first(best, options.top)
     keys = rows.get_column("key")

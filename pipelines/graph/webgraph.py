@@ -155,12 +155,8 @@ def _links(item: LinkSource) -> Iterator[Any]:
     table = item.operation.table
     if item.component == "links":
         counting = KINDS["links"].counting & ~says_nofollow(pl.col("rel"))
-        rows = table.read(
-            "links",
-            [item.tablet],
-            ("target", "source", "rel"),
-            lambda links: links.filter(counting),
-        )
+        columns = ("target", "source", "rel")
+        rows = table.read("links", [item.tablet], columns, lambda links: links.filter(counting))
         yield from to_chunks(rows.drop("rel"), LINKS_IN)
         return
     rows = table.read(
@@ -177,10 +173,9 @@ def _outlinks(document: str, rows: pl.DataFrame, operation: Operation) -> Iterat
         return
     keys = rows.get_column("key")
     with operation.reading():
-        documents = scan([operation.table / file.path], DOCUMENTS).select(
-            "key", "part_of", "outlinks"
-        )
-        pages = collect(documents.filter(pl.col("key").is_in(keys.implode())))
+        documents = scan([operation.table / file.path], DOCUMENTS)
+        rows_of_keys = documents.filter(pl.col("key").is_in(keys.implode()))
+        pages = collect(rows_of_keys.select("key", "part_of", "outlinks"))
     for part in unique_documents(pages).iter_slices(1024):
         yield from to_chunks(outlinks_of(part), LINKS_IN)
 

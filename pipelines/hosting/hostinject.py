@@ -107,9 +107,8 @@ def set_settings(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFram
     """Returns rows of the host table with the settings of some replaced; adds missing hosts."""
     host_rows = rows.drop("settings").join(changes, on="key", how="full", coalesce=True)
     others = ~host_rows.get_column("key").is_in(changes.get_column("key").implode())
-    unchanged_rows = rows.filter(
-        rows.get_column("key").is_in(host_rows.filter(others)["key"].implode())
-    )
+    unchanged_keys = host_rows.filter(others)["key"].implode()
+    unchanged_rows = rows.filter(rows.get_column("key").is_in(unchanged_keys))
     new = host_rows.filter(~others).select(HOSTS.names).cast(empty(HOSTS).schema)
     new = new.with_columns(pl.col("seed").fill_null(False), pl.col("requests").fill_null(0))
     return pl.concat([unchanged_rows, new]).sort("key"), {}

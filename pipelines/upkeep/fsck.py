@@ -202,12 +202,8 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
         return check_result
     problems += check_lists(table, manifest)
     unchecked = tuple(table.unknown_rows(manifest.components))
-    judged = {
-        name: component for name, component in manifest.components.items() if name not in unchecked
-    }
-    files = [
-        (name, file) for name, component in files_to_check(table, judged) for file in component
-    ]
+    judged = {name: c for name, c in manifest.components.items() if name not in unchecked}
+    files = [(name, file) for name, listed in files_to_check(table, judged) for file in listed]
     problems += _check_files(table, files, options)
     broken = {problem.path for problem in problems}
     rows = checks.check(manifest, broken, options.quick, options.readers)

@@ -207,12 +207,9 @@ def _look(item: ReadItem, figures: Figures, now: int) -> None:
                 good = rows.filter(
                     (pl.col("score") >= figures.min_score) & pl.col("score").is_not_nan()
                 )
-                candidates = good.select("key", "score", "status", "repr_url")
-                best = [
-                    best_of(
-                        pl.concat([*best, better(candidates, best, figures.best)]), figures.best
-                    )
-                ]
+                good = good.select("key", "score", "status", "repr_url")
+                good = pl.concat([*best, better(good, best, figures.best)])
+                best = [best_of(good, figures.best)]
             if len(statistics) > _PIECES:
                 statistics = [merge(statistics)]
     reading = item.reading

@@ -148,9 +148,8 @@ def _read_batches(
         if manifest.job == "fetch" and manifest.batch and files < _MOST_FILES:
             # A purge beside the crawl deletes files that it has written again.
             with contextlib.suppress(MissingFile):
-                read_files = batch_files(table, manifest, manifest.batch, name)[
-                    : _MOST_FILES - files
-                ]
+                read_files = batch_files(table, manifest, manifest.batch, name)
+                read_files = read_files[: _MOST_FILES - files]
                 files += len(read_files)
                 if read_files:
                     paths, schema = [table / file.path for file in read_files], kind_of(name).schema

@@ -60,7 +60,7 @@ def explained(capsys):
 SOURCE = ("--source", f"{SITE}/")
 # What a URL is dropped for when it is met: options, URL, reason.
 DROPPED = [
-    ((), "foo", "malformed"),
+    ((), "http://[::1/", "malformed"),
     ((), "mailto:a@b.org", "scheme_not_allowed"),
     ((), "ftp://site.example.com/", "scheme_not_allowed"),
     (("--schemes", "http,file"), "file://elsewhere/x", "file_elsewhere"),

@@ -183,7 +183,9 @@ def test_a_job_that_fails_for_another_reason_is_one_clear_line(pool):
     good = pool.submit(job(page("a")))
     number = pool.submit(bad)
     missing = "data file is missing: /nowhere/missing.parquet"
-    with pytest.raises(UserError, match=rf"^cannot parse missing.parquet: {missing}$"):
+    with pytest.raises(
+        UserError, match=rf"^cannot parse missing.parquet: {missing}: run nutbeam fsck /nowhere$"
+    ):
         pool.result(number)
     assert said(pool.result(good)) == ["a"]  # others do not suffer
     number = pool.submit(Job("/nowhere", "pages", (), (), OPTIONS, pages="/nowhere/pages.arrow"))

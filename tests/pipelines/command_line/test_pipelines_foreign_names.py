@@ -158,7 +158,7 @@ TYPED = {
         "--round": ["--rounds"], "--agent": ["--agent_name", "--agent_url"], "--topn": ["--top_n"],
         "--exlude": ["--exclude"], "--includes": ["--include"], "--delay": ["--server_delay"],
         "--max_depth": [], "--user_agent": [], "--frobnicate": [], "-v": [], "-q": [],
-        "--thread": ["--threads"], "--robots": ["--robots_agents", "--robots_max_age"],
+        "--thread": ["--threads"], "--robots": ["--robots_agents", "--robots_allowlist"],
         "--recursive": [],
     },
     "readdb": {"--stat": ["--stats"], "--tops": ["--top"], "--json": [], "--output_file": []},

@@ -280,7 +280,7 @@ def test_records_for_scripts_are_exact_and_text_is_not(folder, capsys):
     assert EVIL[-12:] in capsys.readouterr().out
     assert main(["export", table, "--format", "csv"]) == 0
     assert EVIL[:9] in capsys.readouterr().out
-    for words in (["readdb", table, "--url", f"{SITE}/busy"], ["filterchecker", EVIL]):
+    for words in (["readdb", table, "--url", f"{SITE}/busy"], ["filterchecker", f"{SITE}/{EVIL}"]):
         assert main(words) == 0
         printed = capsys.readouterr().out
         assert obeyed(printed.encode()) == []

@@ -20,7 +20,8 @@ def check_setup(options: Any, launch: Launch | None = None) -> None:
     """Calls the method ``check_setup`` of each class of options that has one.
 
     There a class sets up from its options what workers set up, such as rules and clients, so that a
-    wrong configuration fails first. As in ``validate``, the checks of all bases count.
+    wrong configuration fails first. As in ``validate``, the checks of all bases count. A class with
+    ``CHECKED_LAST = True`` comes after the others.
 
     Args:
         options: The options.
@@ -30,6 +31,6 @@ def check_setup(options: Any, launch: Launch | None = None) -> None:
         ValueError: One line that quotes what cannot be used.
         UsageError: The same, from a part that other callers use, too.
     """
-    for base in type(options).__mro__:
-        if "check_setup" in vars(base):
-            vars(base)["check_setup"](options, launch or Launch())
+    checked = [base for base in type(options).__mro__ if "check_setup" in vars(base)]
+    for base in sorted(checked, key=lambda base: vars(base).get("CHECKED_LAST", False)):
+        vars(base)["check_setup"](options, launch or Launch())

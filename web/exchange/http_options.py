@@ -5,6 +5,7 @@ import logging
 import os
 import re
 from pathlib import Path
+from typing import ClassVar
 
 from ..base.agent import AgentOptions, require_agent
 from ..base.option_checks import Launch
@@ -63,6 +64,9 @@ class FileOptions(SchemeOptions):
 @dataclasses.dataclass(frozen=True)
 class HttpOptions(AgentOptions, FileOptions):
     """Options of requests for pages, and of allowed connections."""
+
+    # Who tries a command without the name of an agent sees other mistakes first.
+    CHECKED_LAST: ClassVar[bool] = True
 
     timeout: float = seconds(
         10.0,

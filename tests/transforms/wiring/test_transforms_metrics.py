@@ -150,7 +150,7 @@ def test_names(job, name, metrics):
 
 def test_the_reasons_of_the_engine_are_known():
     """They are told apart from the reasons for which links are dropped."""
-    said = Engine.__doc__.partition("dropped:")[2]
+    said = Engine.__doc__.partition("drop_counts:")[2]
     assert {reason for reason in DROPPED_TASKS if reason in said} == DROPPED_TASKS
     ours = {name.partition("/")[2] for job, name in NUTCH
             if job == "fetch" and name.startswith("dropped/")}  # fmt: skip

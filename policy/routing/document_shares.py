@@ -45,20 +45,20 @@ def mapped_fields(documents: pl.DataFrame, mapping: FieldMapping) -> pl.DataFram
     for source, targets in mapping.copy:
         for target in targets if source in documents.columns else ():
             if target != source:
-                changed = _added(changed, target, documents.get_column(source))
+                changed = _add_values(changed, target, documents.get_column(source))
     for source, target in mapping.rename:
         if source in documents.columns and target != source:
-            changed = _added(changed.drop(source), target, documents.get_column(source))
+            changed = _add_values(changed.drop(source), target, documents.get_column(source))
     return changed.drop(mapping.remove, strict=False)
 
 
-def _added(documents: pl.DataFrame, name: str, values: pl.Series) -> pl.DataFrame:
+def _add_values(documents: pl.DataFrame, name: str, values: pl.Series) -> pl.DataFrame:
     if name not in documents.columns:
         return documents.with_columns(values.alias(name))
-    both = pl.concat_list(_texts(documents.get_column(name)), _texts(values)).list.drop_nulls()
-    found = documents.select(both.alias(name))
-    some = pl.when(pl.col(name).list.len() > 0).then(name)
-    return documents.with_columns(found.select(some))
+    texts = pl.concat_list(_texts(documents.get_column(name)), _texts(values)).list.drop_nulls()
+    merged = documents.select(texts.alias(name))
+    present = pl.when(pl.col(name).list.len() > 0).then(name)
+    return documents.with_columns(merged.select(present))
 
 
 def _texts(values: pl.Series) -> pl.Series:

@@ -79,7 +79,7 @@ def judge_sitemap(
     entries = _frame(content.entries)
     counts = Counter({"entries": len(entries)})
     urls = absolute_urls(pl.Series([sitemap.url] * len(entries), dtype=pl.String), entries["url"])
-    rows = _judged(entries.with_columns(urls.alias("url")), sitemap, options, seeds)
+    rows = _judge_entries(entries.with_columns(urls.alias("url")), sitemap, options, seeds)
     refused = rows.filter(pl.col("reason").is_not_null()).get_column("reason")
     for reason, number in refused.value_counts().iter_rows():
         counts[f"dropped/{reason}"] += number
@@ -117,7 +117,7 @@ def _frame(entries: list[SitemapEntry]) -> pl.DataFrame:
     return pl.DataFrame(own, schema=_FIELDS, orient="row")
 
 
-def _judged(
+def _judge_entries(
     entries: pl.DataFrame, sitemap: Sitemap, options: SitemapOptions, seeds: Seeds
 ) -> pl.DataFrame:
     """Returns entries, whose URLs are absolute, with ``key`` and ``reason``; one of the two is null."""

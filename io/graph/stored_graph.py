@@ -34,7 +34,7 @@ class StoredGraph:
     """A graph of a snapshot.
 
     Attributes:
-        table: The table.
+        root: Where the table has its files.
         level: One of ``GRAPH_LEVELS``.
         nodes: Files of nodes, a block each; ``order`` is the first id, ``partition`` the number.
         edges: Files of links, one per block of targets; ``order`` is the number of the block.
@@ -156,7 +156,7 @@ def write_edges(
     """Writes the links to a block.
 
     Args:
-        table: The table.
+        root: Where the table has its files.
         level: One of ``GRAPH_LEVELS``.
         block: Number of the block of the targets.
         pieces: (number of the block of the sources, links), in the order of these numbers.

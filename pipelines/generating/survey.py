@@ -111,7 +111,7 @@ def survey(surveyed: TabletToSurvey, options: GenerateOptions) -> Iterator[Any]:
     inside, apart = _divide(rows, surveyed, options)
     alone, several = _divide_limited(limited, surveyed)
     inside = pl.concat([part.select(inside.columns) for part in (inside, free, alone)])
-    # Of groups in several tablets, ``limit_counts`` counts those that stay.
+    # Of groups in several tablets, some of these stay: generate corrects the count.
     remaining.counts[f"{LEFT_OUT}max_count"] += len(remaining.rows) - len(inside)
     yield beam.pvalue.TaggedOutput(COUNTED, Written(counts=+remaining.counts))
     leaders = _leaders(operation, options)

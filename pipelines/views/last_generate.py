@@ -34,8 +34,8 @@ class LastGenerate:
     """The newest generate of a table, and the snapshot that it read.
 
     Args:
-        table: Address of the table.
-        made: The snapshot that it made.
+        address: Address of the table.
+        manifest: The snapshot that it made.
         options: Options of explain.
     """
 

@@ -15,6 +15,8 @@ from ...web.urls.row_keys import from_host_key
 from .schema import HOST_COUNTS, HOSTS, MAX_DELAY, STATUS_COUNTS, URL_COUNTS, empty
 
 _NONE = empty(HOST_COUNTS)
+# Columns of the host table to which differences are added.
+SUMMED_COLUMNS = (*URL_COUNTS, "domain_urls")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 LONGEST_INTERVAL = 2**31 - 1
 
@@ -74,10 +76,9 @@ def counted_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
         changes: Differences, at most one row per key: ``key``, ``URL_COUNTS``, ``domain_urls``.
     """
     wide = empty(HOSTS)
-    together = pl.concat([rows, pl.concat([wide, changes], how="diagonal")])
-    summed = (*URL_COUNTS, "domain_urls")
-    added = together.group_by("key", maintain_order=True).agg(
-        pl.exclude("key", *summed).first(), pl.col(summed).fill_null(0).sum()
+    all_rows = pl.concat([rows, pl.concat([wide, changes], how="diagonal")])
+    added = all_rows.group_by("key", maintain_order=True).agg(
+        pl.exclude("key", *SUMMED_COLUMNS).first(), pl.col(SUMMED_COLUMNS).fill_null(0).sum()
     )
     added = added.with_columns(pl.col("seed").fill_null(False), pl.col("requests").fill_null(0))
     return added.select(HOSTS.names).cast(wide.schema).sort("key")

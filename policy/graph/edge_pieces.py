@@ -76,7 +76,7 @@ def source_ranges(links: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def pack_piece(key: str, piece: Piece) -> pl.DataFrame:
-    """Returns a piece as a row of ``GRAPH_EDGES``.
+    """Returns a piece as a row of ``EDGE_COLUMNS``.
 
     >>> piece = Piece(np.array([5, 5, 7]), np.array([1, 300, 2]))
     >>> row = pack_piece("0/0/0", piece)
@@ -103,7 +103,7 @@ def pack_piece(key: str, piece: Piece) -> pl.DataFrame:
 
 
 def unpack_piece(row: dict) -> Piece:
-    """Returns the piece of a row of ``GRAPH_EDGES``.
+    """Returns the piece of a row of ``EDGE_COLUMNS``.
 
     Raises:
         ValueError, TypeError: The row is damaged: its arrays do not fit its number of links, or

@@ -11,7 +11,7 @@ from ..components.schema import HOST_COUNTS, STATUS_COUNTS, URL_COUNTS, empty
 
 # Columns of the state on which the numbers depend.
 COUNTED_OF_STATE = ("key", "status", "retries")
-_NONE = empty(HOST_COUNTS)
+_TYPES = empty(HOST_COUNTS).schema
 # A row's code is twice its status, plus 1 if it has failed. The last two codes stand for unknown
 # statuses, which have no count.
 _CODES = 2 * (max(STATUS_COUNTS) + 2)
@@ -101,4 +101,4 @@ def _summed(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
                for code, name in STATUS_COUNTS.items()}  # fmt: skip
     failed = numbers[:, 1::2].sum(axis=1)
     counted = pl.DataFrame({"key": hosts, **columns, "connection_failures": failed})
-    return counted.filter(pl.col("key") != "").select(HOST_COUNTS.names).cast(_NONE.schema)
+    return counted.filter(pl.col("key") != "").select(HOST_COUNTS.names).cast(_TYPES)

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterable
 import polars as pl
 
 from ..components.clocks import COUNT, RightTimes, set_right
-from ..components.schema import HOSTS, HOSTS_COLUMNS, URL_COUNTS
+from ..components.host_rows import SUMMED_COLUMNS
+from ..components.schema import HOSTS, HOSTS_COLUMNS
 from .domain_sketch import unite_sketches
 from .response_sketch import add_sketches
 
 ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl_delay",
           "robots_failing_since", "sitemaps"]  # fmt: skip
-_SUMMED = (*URL_COUNTS, "domain_urls")
 _SKETCHES: dict[str, Callable[[Iterable[bytes]], bytes]] = {
     "response_times": add_sketches,
     "linking_domains": unite_sketches,
 }
-_MERGED = ("key", "seed", "requests", "last_request_time", "backoff_until", *ROBOTS, *_SUMMED,
-           *_SKETCHES)  # fmt: skip
+_MERGED = ("key", "seed", "requests", "last_request_time", "backoff_until", *ROBOTS,
+           *SUMMED_COLUMNS, *_SKETCHES)  # fmt: skip
 _NEWEST = [name for name in HOSTS.names if name not in _MERGED]
 
 
@@ -51,7 +51,7 @@ def merge_hosts(
         pl.col("seed").any(),
         pl.col(_NEWEST).drop_nulls().last(),
         pl.col("requests").sum(),
-        pl.when(pl.col(_SUMMED).is_not_null().any()).then(pl.col(_SUMMED).sum()),
+        pl.when(pl.col(SUMMED_COLUMNS).is_not_null().any()).then(pl.col(SUMMED_COLUMNS).sum()),
         pl.col("last_request_time", "backoff_until").max(),
     )
     merged = rest.join(robots, on="key", how="left")

@@ -8,14 +8,13 @@ import polars as pl
 from ...web.base.options import option, seconds
 from ...web.network.lookups import FOUND
 from ..base.row_status import Status
-from ..components.host_rows import has_urls, urls_of_domains
-from ..components.schema import HOSTS, URL_COUNTS, empty
+from ..components.host_rows import SUMMED_COLUMNS, has_urls, urls_of_domains
+from ..components.schema import HOSTS, empty
 from .host_counts import count_urls
 from .hosts import united
 from .page_findings import with_homepages
 from .response_sketch import add_sketches, sketch_hosts
 
-_SUMMED = (*URL_COUNTS, "domain_urls")
 _LIVING = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
 CHECKS = ("none", "new", "known", "failed", "all")
 
@@ -91,12 +90,16 @@ def recount_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """
     wide = empty(HOSTS)
     changes = pl.concat([wide, changes], how="diagonal")
-    sums = changes.group_by("key").agg(pl.col(_SUMMED).fill_null(0).sum(), pl.col("homepage").max())
+    sums = changes.group_by("key").agg(
+        pl.col(SUMMED_COLUMNS).fill_null(0).sum(), pl.col("homepage").max()
+    )
     times = united(changes, "response_times", add_sketches).rename({"response_times": "times"})
     made = sums.join(times, on="key", how="left")
     touched = rows.filter(pl.col("key").is_in(sums.get_column("key").implode()))
     others = rows.join(touched, on="key", how="anti")
-    counted = made.join(touched.drop(*_SUMMED, "homepage"), on="key", how="left").with_columns(
+    counted = made.join(
+        touched.drop(*SUMMED_COLUMNS, "homepage"), on="key", how="left"
+    ).with_columns(
         pl.coalesce("response_times", "times").alias("response_times"),
         pl.col("seed").fill_null(False),
         pl.col("requests").fill_null(0),

@@ -30,9 +30,9 @@ def drop_outdated_links(
         source_rows: ``source``, ``since``; see ``read_source_rows``.
     """
     times = changes.join(source_rows, on="source", how="left", maintain_order="left")
-    kept = changes.filter((times["time"] >= times["since"]).fill_null(True))
-    left_out = len(changes) - len(kept)
-    return kept, {"dropped/outdated": left_out} if left_out else {}
+    newer_links = changes.filter((times["time"] >= times["since"]).fill_null(True))
+    left_out = len(changes) - len(newer_links)
+    return newer_links, {"dropped/outdated": left_out} if left_out else {}
 
 
 def end_unseen_links(old_rows: pl.DataFrame, source_rows: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 FIELD = "content-usage"
 TDM_FIELD = "tdm-reservation"
-TRAIN_AI, SEARCH = "train-ai", "search"
+TRAIN_AI = "train-ai"
 MAX_CATEGORIES = 20
 _MAX_CHARS = 4096
 # A member of a dictionary (RFC 8941 3.2) whose value is the token y or n; parameters do not count.

@@ -67,7 +67,7 @@ class Engine:
     Attributes:
         drop_counts: Number of tasks without a result, by reason; they stay due:
             bad_url, scheme_not_allowed, address_changed, robots_deferred,
-            robots_redirects, robots_too_costly (see ``robots_match``),
+            robots_redirects, robots_too_costly (see ``RobotsRules``),
             too_many_exceptions, backoff,
             time_limit, throughput, agent_missing, proxy_error, stopped (by the
             client's gate), or the reason given to ``stop``.

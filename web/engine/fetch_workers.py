@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import math
 import threading
 from abc import ABC, abstractmethod
@@ -15,7 +14,6 @@ from .host_queue import HostQueue, HostTurn
 from .queues import Queues
 from .tasks import Task
 
-_LOG = logging.getLogger(__name__)
 TakeTurn = Callable[[HostQueue, Task], Coroutine[Any, Any, HostTurn]]
 OnError = Callable[[HostQueue, Task, BaseException], HostTurn]
 

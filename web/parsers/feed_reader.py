@@ -29,7 +29,7 @@ _CHANNELS = frozenset({"channel", "feed"})
 _AROUND_ITEMS = _ROOTS | _CHANNELS | ITEMS
 _MEDIA_GROUPS = frozenset({"media:group", "media:content"})
 _FURTHER_PAGES = frozenset({"next", "prev-archive"})
-_WEB_URL = re.compile(r"(?i)https?://[^\s]")
+WEB_URL = re.compile(r"(?i)https?://[^\s]")
 # In an Atom text that does not say what it is: mark-up all the same.
 _MARKUP = re.compile(r"</[A-Za-z]\w*\s*>|<(?:br|hr|img|p)\b[^<>]*>|&#?\w+;", re.IGNORECASE)
 _PLAIN_TYPES = frozenset({"text", "plain", "text/plain"})
@@ -271,7 +271,7 @@ class _Reader:
 
     def _take_link(self, url: str, rank: int) -> None:
         """Takes a name that is a URL as the link of an item, if there is none."""
-        if self._item is not None and _WEB_URL.match(url) and self._takes("link", rank):
+        if self._item is not None and WEB_URL.match(url) and self._takes("link", rank):
             self._item.link = url
 
 

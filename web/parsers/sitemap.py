@@ -16,7 +16,7 @@ from .text import text_page
 MAX_URLS = 50_000
 _MAX_BYTES = 50 << 20
 _MAX_CHARS = 4_096
-_ENTRIES = frozenset({"url", "sitemap"})
+ENTRIES = frozenset({"url", "sitemap"})
 _MAX_DATE_CHARS = 40
 _FACTS = ("lastmod", "changefreq", "priority")
 # W3C dates may be those of a month, or of a year; those of XML Schema may have a zone, too.
@@ -87,14 +87,14 @@ class _Reader:
             elif kind == START:
                 path.append(value)
                 text = ""
-                if value in _ENTRIES and len(path) == 2:
+                if value in ENTRIES and len(path) == 2:
                     self._entries += 1
                 elif value == "link" and path[1:2] == ["url"]:
                     self._add(attributes.get("href", ""), attributes.get("rel", "").lower())
             else:
                 path.pop()
                 # Elements of the same names in image:image and video:video lie deeper.
-                if len(path) == 2 and path[1] in _ENTRIES:
+                if len(path) == 2 and path[1] in ENTRIES:
                     self._take(path[1], value, text.strip())
 
     def _take(self, entry: str, name: str, text: str) -> None:

@@ -17,9 +17,9 @@ from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START, Attributes, Event, xml_events
 from ..pages.xml_repair import repair_pieces
 from .feed_items import MAX_FEED_CHARS, Feed
-from .feed_reader import read_feed
+from .feed_reader import WEB_URL, read_feed
 from .json_feed import load_json_feed
-from .sitemap import moment_of_lastmod
+from .sitemap import ENTRIES, moment_of_lastmod
 from .sitemap_stream import INVALID, unpacked_stream, utf8_stream
 
 URL, CHILD_SITEMAP = "url", "sitemap"
@@ -30,7 +30,6 @@ FREQUENCIES = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "neve
 _MAX_CHARS = 4_096
 _MAX_VALUE_CHARS = 100
 _ROOTS = frozenset({"urlset", "sitemapindex"})
-_ENTRIES = frozenset({"url", "sitemap"})
 _ENTRY_DEPTH = 1
 # Of several dates the one with the highest number counts.
 _DATES = {"lastmod": 2, "publication_date": 1}
@@ -49,7 +48,6 @@ _ROOT = re.compile(
 )
 _FEEDS = frozenset({b"rss", b"rdf", b"feed"})
 _HTML = frozenset({b"html", b"head", b"body"})
-_WEB_URL = re.compile(r"(?i)https?://[^\s]")
 _NO_SITEMAP = "not_a_sitemap"
 _LINES_LOOKED_AT = 100
 
@@ -177,7 +175,7 @@ class _Reader:
         """Reads a list of URLs, one a line."""
         self.form = "text"
         for number, line in enumerate(filter(None, map(str.strip, lines))):
-            if _WEB_URL.match(line):
+            if WEB_URL.match(line):
                 self._add(SitemapEntry(URL, line))
             else:
                 self._dropped["not_a_url"] += 1
@@ -214,7 +212,7 @@ class _Reader:
                 text = ""
                 if len(path) == 1:
                     self._begin(name)
-                elif len(path) == _ENTRY_DEPTH + 1 and name in _ENTRIES:
+                elif len(path) == _ENTRY_DEPTH + 1 and name in ENTRIES:
                     inside = name
                     self._values, self._date, self._entry_links = {}, (0, ""), []
                 elif inside and name == "link":

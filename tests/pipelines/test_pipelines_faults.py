@@ -116,7 +116,7 @@ TRAPS = {
     "fetch": [
         *ENDS,
         Trap(fetch, "acquire", after=False),
-        *both(fetch, "check_batch"),  # while the lease is held
+        *both(fetch, "check_batch_waits"),  # while the lease is held
         *both(pages.PageWriter, "add", at=3),
         Trap(pages, "write_file"),  # a file of pages is flushed, and nobody is told of it
         Trap(pages, "write_file", at=4),
@@ -130,7 +130,7 @@ TRAPS = {
         *APPLY,
     ],
     # Few rows change: they become a run.
-    "dedup": [*ENDS, Trap(dedup, "comparable"), APPLY[0], *both(resolve, "write_run")],
+    "dedup": [*ENDS, Trap(dedup, "comparable_rows"), APPLY[0], *both(resolve, "write_run")],
 }
 
 

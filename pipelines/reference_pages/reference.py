@@ -172,10 +172,6 @@ def _arguments(arguments: Sequence[Argument]) -> str:
     return "; ".join(f"`{a.name.upper()}`: {a.help.rstrip('.')}" for a in arguments)
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
-
-
 def data_tables() -> str:
     """Returns a section per view with its columns, and the values of codes, in Markdown."""
     parts: list[str] = []
@@ -258,3 +254,7 @@ def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |" for cells in lines
     )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -22,7 +22,6 @@ from ...web.base.safe_json import read_json
 _PATIENCE_S = 5.0
 _GCP_MODULES = ("google.auth", "google.cloud.storage", "google.cloud.dataflow",
                 "google_auth_httplib2")  # fmt: skip
-_PATIENCE_S = 5.0
 _ELSEWHERE = "start the job server elsewhere and give --runner=PortableRunner"
 
 

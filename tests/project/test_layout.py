@@ -218,6 +218,16 @@ def test_the_tree_in_the_docs_is_the_declared_one():
     assert shown == {place: list(folders) for place, folders in FOLDERS.items()}
 
 
+def test_a_module_that_is_a_program_calls_it_at_its_end():
+    early = [
+        label(path)
+        for path in FILES
+        for node in ast.parse(path.read_text("utf-8")).body[:-1]
+        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+    ]
+    assert early == []
+
+
 def test_a_folder_with_many_modules_is_named_in_a_warning():
     sizes = Counter((room(path), folder(path)) for path in FILES if path.name != "__main__.py")
     assert sizes.total() > 400

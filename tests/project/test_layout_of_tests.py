@@ -16,7 +16,7 @@ LINES = 1  # of the body of a function that may stand in several files
 
 # Folders of modules without a folder of tests, folders of tests without a folder of modules, and why.
 WITHOUT_TESTS = {
-    "policy/base": "it only names statuses; tests of policy/components use them all",
+    "policy/base": "statuses and makers of plug-ins: tests of scorings, filters and components use both",
     "io/updating": "it only reads: tests of pipelines/updating run it on batches of a real server",
     "transforms/indexing": "tests of pipelines/indexing run it with each writer",
 }

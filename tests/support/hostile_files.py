@@ -160,6 +160,5 @@ def pdf_deep_array():
 # Nests deep, but has as many end tags as a quick look can see: the parser takes seconds.
 SLOW_HTML = b"<p>" + b"<div a='</'>" * 49_000
 NESTED_HTML = b"<title>nested</title>" + b"<div>" * 8_000 + b"x"
-NESTED_LONG_HTML = b"<div>" * 900_000
 MANY_ATTRIBUTES = b"<p " + b" ".join(b"attribute%d=1" % n for n in range(300_000)) + b">"
 HUGE_ATTRIBUTE = b"<title>huge</title><p title='" + b"x" * 3_000_000 + b"'>x"

@@ -58,11 +58,6 @@ def replace(server):
     server.create(name, found["body"])
 
 
-def of_another(server):
-    remove(server)
-    server.create("main", {})
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("act", [empty, remove, replace])
 def test_an_index_that_was_lost_is_named_and_built_again(server, table, line, act):

@@ -113,10 +113,10 @@ def _read_state(operation: Operation, keys: pl.Series, columns: Sequence[str]) -
 def read_journal(task: IndexRun, keys: pl.Series, *, every: bool = False) -> JournalRows:
     """Reads the rows of the journal with some keys; ``every``: deleted ones, too."""
     name = task.component("indexed")
-    known = tablets(task.files("indexed"))
-    if not known or not len(keys):
+    journal_tablets = tablets(task.files("indexed"))
+    if not journal_tablets or not len(keys):
         return empty(INDEXED)
-    rows = task.operation.table.find(name, known, keys)
+    rows = task.operation.table.find(name, journal_tablets, keys)
     return rows if every else rows.filter(COUNTING)
 
 

@@ -35,8 +35,8 @@ def outdated_letters(task: IndexRun, journal: pl.DataFrame) -> list[str]:
 
     The journal and the new dead letters record these pages again.
     """
-    known = frozenset() if task.full else _letter_keys(task.operation, task.index)
-    return [key for key in journal.get_column("key") if key in known] if known else []
+    refused_keys = frozenset() if task.full else _letter_keys(task.operation, task.index)
+    return [key for key in journal.get_column("key") if key in refused_keys] if refused_keys else []
 
 
 @functools.lru_cache(maxsize=4)
@@ -50,7 +50,7 @@ def without_letters(task: IndexRun, keys: Collection[str]) -> Iterator[Written]:
     gone = pl.Series("key", sorted(keys), dtype=pl.String)
     for file in task.files("dead_letters") if len(gone) else ():
         rows = collect(scan([task.operation.table / file.path], DEAD_LETTERS))
-        kept = rows.join(gone.to_frame(), on="key", how="anti", maintain_order="left")
-        if len(kept) < len(rows):
-            files = write_bases(root, component, [kept]) if len(kept) else ()
+        remaining_rows = rows.join(gone.to_frame(), on="key", how="anti", maintain_order="left")
+        if len(remaining_rows) < len(rows):
+            files = write_bases(root, component, [remaining_rows]) if len(remaining_rows) else ()
             yield Written(component, files, (file.path,))

@@ -58,8 +58,8 @@ def do_part_once(
     """
     part = hashlib.sha256(name.encode()).hexdigest()[:16]
     receipt = task.receipts / f"{part}.receipt"
-    known = read_if_there(receipt, LARGEST_BYTES)
-    if known is None:
+    receipt_bytes = read_if_there(receipt, LARGEST_BYTES)
+    if receipt_bytes is None:
         # A rebuild of hours ends here, and not at its commit, when another run was faster.
         check_can_commit(task.operation, task.reads)
         # If this run never commits, the next one deletes what must not stay.
@@ -67,10 +67,11 @@ def do_part_once(
         done = work(part)
         if create_exclusive(receipt, _to_bytes(done), durable=False):
             return done
-        known = read_if_there(receipt, LARGEST_BYTES)  # that of another attempt, which was first
-        if known is None:  # the operation has committed in the meantime
+        # That of another attempt, which was first.
+        receipt_bytes = read_if_there(receipt, LARGEST_BYTES)
+        if receipt_bytes is None:  # the operation has committed in the meantime
             return done
-    return _from_bytes(receipt, known)
+    return _from_bytes(receipt, receipt_bytes)
 
 
 def _to_bytes(done: PartDone) -> bytes:

@@ -56,9 +56,10 @@ def settings_rows(values: SettingsByHost) -> pl.DataFrame:
 def write_settings(pinned: Pinned, values: SettingsByHost) -> Written:
     """Writes the settings of a table with those of some hosts replaced."""
     paths = _paths(pinned)
-    before = _values(pinned.table, paths)
-    left = {host: v for host, v in {**before, **values}.items() if v}
-    if left == before:
+    stored_values = _values(pinned.table, paths)
+    values_by_host = {host: v for host, v in {**stored_values, **values}.items() if v}
+    if values_by_host == stored_values:
         return Written(SETTINGS_COMPONENT, counts={"hosts": len(values)})
-    files = write_bases(pinned.table, SETTINGS_COMPONENT, [settings_rows(left)]) if left else ()
+    frames = [settings_rows(values_by_host)] if values_by_host else []
+    files = write_bases(pinned.table, SETTINGS_COMPONENT, frames) if frames else ()
     return Written(SETTINGS_COMPONENT, files, paths, counts={"hosts": len(values)})

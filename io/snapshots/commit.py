@@ -85,11 +85,11 @@ def commit_once(operation: Operation, written: list[Written], terms: CommitTerms
             check_batch(operation, latest)
         _check_unchanged(operation, before, latest, terms.reads)
         check_there(operation, written)
-        known = dict(terms.others)
+        other_batches = dict(terms.others)
         if terms.batch is not None and operation.batch is not None:
-            known[operation.batch] = terms.batch
-        known |= _with_notes({**latest.batches, **known}, terms.takes_in)
-        following = _following(operation, latest, written, known, lists)
+            other_batches[operation.batch] = terms.batch
+        other_batches |= _with_notes({**latest.batches, **other_batches}, terms.takes_in)
+        following = _following(operation, latest, written, other_batches, lists)
         used = {name.split("/")[1] for name in following.components if name.startswith("batches/")}
         batches = {
             name: some

@@ -70,10 +70,10 @@ def past_jobs(table: TableSnapshots) -> list[PastJob]:
     """
     jobs: dict[int, PastJob] = {}
     # Listed first: a file is written before its snapshots are deleted.
-    kept = set(table.snapshots())
+    stored_snapshots = set(table.snapshots())
     for file in _files(table):
         jobs |= {job.manifest.snapshot: job for job in _read(file.path)}
-    return [jobs[number] for number in sorted(jobs) if number not in kept]
+    return [jobs[number] for number in sorted(jobs) if number not in stored_snapshots]
 
 
 def damaged_history(table: Folder) -> Iterator[tuple[Place, UserError]]:

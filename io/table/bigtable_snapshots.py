@@ -96,16 +96,16 @@ class BigtableSnapshots(TableSnapshots):
         from ..bigtable.changes import change_of
 
         rows = {name: files for name, files in changes.items() if name in kinds_in_rows()}
-        found = [change_of(name, file) for name, files in rows.items() for file in files]
-        return self.log.store(snapshot, record, found)
+        row_changes = [change_of(name, file) for name, files in rows.items() for file in files]
+        return self.log.store(snapshot, record, row_changes)
 
     def commit_times(self) -> list[tuple[int, float]]:
         return [(number, time / 1000) for number, time in self.log.times().items()]
 
     def written_at(self, snapshot: int, lists: Collection[str]) -> float:
         # The commit comes just after its lists.
-        found = list_files(self / "manifest")
-        return max((f.changed for f in found if below(self, f.path) in lists), default=0.0)
+        manifest_files = list_files(self / "manifest")
+        return max((f.changed for f in manifest_files if below(self, f.path) in lists), default=0.0)
 
     def forget_snapshots(self, before: int) -> tuple[int, int]:
         return self.log.forget(before), 0

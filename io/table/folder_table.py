@@ -92,11 +92,11 @@ class FolderTable(WebTable):
         return f"the table {str(self)!r} is a folder of this machine" if local else ""
 
     def check_place(self) -> None:
-        found = set(names_of_table(self.place, str(self)))
+        entry_names = set(names_of_table(self.place, str(self)))
         strange = sorted(
-            name for name in found.difference(_KNOWN, folders()) if not name.startswith(".")
+            name for name in entry_names.difference(_KNOWN, folders()) if not name.startswith(".")
         )
-        if "manifest" not in found and strange:
+        if "manifest" not in entry_names and strange:
             raise UsageError(
                 f"no web table in folder {str(self)!r}, and it is not empty: it has {strange[0]!r}"
             )

@@ -93,10 +93,10 @@ def repair_clock(address: str, operation: str, options: ScheduleOptions) -> Repa
         for how in [_resolution(name, tablet, pinned, options)]
         for part in pinned.table.resolve(how, keys)
     ]
-    made = commit(
+    manifest = commit(
         pinned, written, CommitTerms(reads=frozenset(_with_times(before)), past=Manifest())
     )
-    return Repair(made, before.snapshot, rows=made.counts)
+    return Repair(manifest, before.snapshot, rows=manifest.counts)
 
 
 def _resolution(

@@ -51,7 +51,7 @@ def commit_over_purges(
     newest, left = operation, written
     while True:
         try:
-            made = commit_once(newest, left, terms)
+            manifest = commit_once(newest, left, terms)
         except ConflictError:
             if not purged_since(operation.table, newest.snapshot):
                 note_loss(operation)
@@ -59,7 +59,7 @@ def commit_over_purges(
         else:
             with contextlib.suppress(UserError):  # the operation has committed
                 _remove_leftovers(operation, written)
-            return made
+            return manifest
         done = committed(operation)
         if done is not None:
             return done

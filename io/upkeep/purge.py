@@ -91,13 +91,13 @@ def delete_purged(table: WebTable, since: int, purge: NameEdit) -> dict[str, int
     root = table.files
     table.settled_snapshot()  # files of changes are needed until they are applied
     components = load_manifest(table, since).components
-    made = table.written_at(since, {component.list for component in components.values()})
-    before = root.limit_after(made)
-    kept = [load_manifest(table, number) for number in table.snapshots() if number >= since]
-    named = named_files(table, kept)
-    waiting = {name for name, batch in kept[-1].batches.items() if batch.phase == "generated"}
+    purge_time = table.written_at(since, {component.list for component in components.values()})
+    changed_before = root.limit_after(purge_time)
+    manifests = [load_manifest(table, number) for number in table.snapshots() if number >= since]
+    named = named_files(table, manifests)
+    waiting = {name for name, batch in manifests[-1].batches.items() if batch.phase == "generated"}
     gone = []
-    for found in unnamed_files(table, named, before):
+    for found in unnamed_files(table, named, changed_before):
         if not is_mark(found.path) and not _is_spared(root, found.path, waiting, purge):
             if is_intent(found.path):
                 note_lost(found.path)

@@ -15,6 +15,9 @@ from ...web.base.wording import quote_value
 from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile
 
+# Documents for a call of ``write`` that only deletes some.
+NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
+
 
 @dataclasses.dataclass(frozen=True)
 class IndexTarget:

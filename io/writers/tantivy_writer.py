@@ -16,9 +16,7 @@ from ..shards.shard_merging import visible_documents
 from ..shards.tantivy_schema import tantivy
 from ..snapshots.manifest import load_manifest
 from ..tablets.file_lists import DataFile, load_files
-from .index_writer import REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
-
-_NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
+from .index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
 
 
 class TantivyWriter(IndexWriter):
@@ -84,7 +82,7 @@ class TantivyWriter(IndexWriter):
 
     def remove(self, documents: pl.DataFrame) -> WriteResult:
         """Returns a shard that deletes stored documents; they vanish when it is committed."""
-        done = self.write(_NO_DOCUMENTS, documents.get_column("id"))
+        done = self.write(NO_DOCUMENTS, documents.get_column("id"))
         return WriteResult(done.counts, files=self.close().files)
 
     def _is_full(self) -> bool:

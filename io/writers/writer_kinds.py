@@ -75,11 +75,11 @@ def chosen_writers(options: IndexWriterOptions) -> IndexRoutes:
         return routes
     kinds = ", ".join(f"{name} ({kind})" for name, kind in missing.items())
     try:
-        made = routes.drop_writers(missing)
+        usable_routes = routes.drop_writers(missing)
     except ValueError as error:
         raise ValueError(f"{file}: {error}: nutbeam has no {kinds}") from None
     _warn_once(f"{file}: left out, since nutbeam has no such index writers: {kinds}")
-    return made
+    return usable_routes
 
 
 @functools.cache

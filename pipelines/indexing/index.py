@@ -211,9 +211,9 @@ def _commit(
         letters = without_letters(task, set(outdated))
         written = [*written, task.record(places(task)), *task.replaced(), *letters]
     earlier = earlier_documents(task)
-    made = commit(operation, written, CommitTerms(reads=task.reads))
+    manifest = commit(operation, written, CommitTerms(reads=task.reads))
     for writer in task.writers().values():
         writer.finish()
-    delete_unsent(task, made, earlier)
+    delete_unsent(task, manifest, earlier)
     forget_receipts(task)
-    return made
+    return manifest

@@ -182,11 +182,12 @@ class Kind:
 
 def columns_to_search(schema: pa.Schema, kind: Kind) -> list[str]:
     """Returns the columns that may have names to purge; a body or a text is not read for it."""
-    known = {column.name: column for column in kind.columns}
+    columns_by_name = {column.name: column for column in kind.columns}
     return [
         field.name
         for field in schema
-        if field.name == "key" or (has_texts(field.type) and not is_kept(known.get(field.name)))
+        if field.name == "key"
+        or (has_texts(field.type) and not is_kept(columns_by_name.get(field.name)))
     ]
 
 

@@ -33,8 +33,6 @@ AGAIN_REASON = "sent_again"
 # Pages that an index does not have any more, because it was built again for one batch.
 OTHER_BATCH_REASON = "deleted_other_batch"
 UNKNOWN_REASON = "deleted_unknown"
-# Rows of the journal that count: those of pages that were not deleted.
-_COUNTING = KINDS["indexed"].counting
 
 
 class IndexRules(NamedTuple):
@@ -112,8 +110,8 @@ def _decide_unfinished(facts: CandidateFacts, rules: IndexRules) -> Iterator[Can
     # The journal's writers delete these pages as its other pages.
     gone = decided.filter(pl.col("known") & (pl.col("action") == DELETE))
     others = gone.select("key", writers=pl.col("outside").list.set_difference("writers"))
-    kept = pl.concat([facts.journal_rows.select("key"), adds.select("key")])
-    unknown = sent.select("key").join(kept, on="key", how="anti")
+    indexed_keys = pl.concat([facts.journal_rows.select("key"), adds.select("key")])
+    unknown = sent.select("key").join(indexed_keys, on="key", how="anti")
     yield to_candidates(
         pl.concat([unknown.with_columns(writers=names), others]).with_columns(
             known=pl.lit(False), action=pl.lit(DELETE), reason=pl.lit(UNFINISHED_REASON)
@@ -136,9 +134,9 @@ def _decide_purged(facts: CandidateFacts, rules: IndexRules) -> Iterator[Candida
 
     Pages that a purged URL represented are added again.
     """
-    kept = pl.concat([facts.journal_rows.select("key"), facts.kept_keys])
-    yield to_candidates(lost_pages(facts.earlier_rows, kept, PURGED_REASON))
-    hidden = facts.journal_rows.filter(_COUNTING & pl.col("repr_url").is_null())
+    indexed_keys = pl.concat([facts.journal_rows.select("key"), facts.kept_keys])
+    yield to_candidates(lost_pages(facts.earlier_rows, indexed_keys, PURGED_REASON))
+    hidden = facts.journal_rows.filter(KINDS["indexed"].counting & pl.col("repr_url").is_null())
     rows = facts.state_rows.join(hidden, on="key", how="semi")
     again = _add_again(decide_changes(rows, hidden, rules.options), pl.lit(True))
     yield to_candidates(again.filter(pl.col("reason") == AGAIN_REASON))

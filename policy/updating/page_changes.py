@@ -246,8 +246,8 @@ def _linking_documents(
     score = pl.when(is_same).then(0.0).otherwise("score")
     fetched = document_rows.join(old, on="key", how="left", maintain_order="left")
     fetched = fetched.with_columns(score.cast(pl.Float32).alias("score"), unchanged=is_same)
-    kept = unchanged.with_columns(score=pl.lit(0.0, pl.Float32), unchanged=pl.lit(True))
-    return pl.concat([fetched.drop("old"), kept], how="diagonal")
+    unchanged_rows = unchanged.with_columns(score=pl.lit(0.0, pl.Float32), unchanged=pl.lit(True))
+    return pl.concat([fetched.drop("old"), unchanged_rows], how="diagonal")
 
 
 def _linked_parts(

@@ -99,9 +99,9 @@ def take_hop(chains: Chains, leads_to: Mapping[str, str | None]) -> Chains:
     if chains.hops:  # The target of a redirect may be new: the table gets it with this update.
         ways = {page: target for page, target in ways.items() if target != ABSENT}
     ended = {page for page, target in ways.items() if not target}
-    left = {page: target for page, target in ways.items() if target and target != page}
+    next_hops = {page: target for page, target in ways.items() if target and target != page}
     hops = chains.hops + 1
-    return Chains(left if hops < _LONGEST_CHAIN else {}, chains.unrepresented | ended, hops)
+    return Chains(next_hops if hops < _LONGEST_CHAIN else {}, chains.unrepresented | ended, hops)
 
 
 def _ordered_keys(chains: Chains) -> pl.Series:

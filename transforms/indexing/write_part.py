@@ -16,7 +16,7 @@ from ...io.index.page_frames import PageNeeds, page_frames
 from ...io.index.part_receipts import PartDone, do_part_once
 from ...io.tablets.resolve import write_bases
 from ...io.tablets.written import Written
-from ...io.writers.index_writer import REFUSED_DOCUMENTS, WriteResult
+from ...io.writers.index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, WriteResult
 from ...policy.components.index_schema import ADD, DEAD_LETTERS, DELETE, INDEXED, NOTHING
 from ...policy.components.schema import empty
 from ...policy.indexing.index_changes import (
@@ -32,7 +32,6 @@ from ...web.base.columns import repeat_value
 from ...web.urls.key_columns import from_keys
 
 _DELETES_AT_ONCE = 5_000
-_NO_DOCUMENTS = pl.DataFrame(schema={"id": pl.String})
 
 
 def write_part(task: IndexRun, name: str, rows: pl.DataFrame, rules: DocumentRules) -> PartDone:
@@ -102,7 +101,7 @@ class _PartWriter:
         self._counts.update(counts_of(decided))
         added = decided.get_column("action") == ADD
         self._delete(decided.filter(pl.col("action") == DELETE))
-        self._send(_those(decided, added), _those(documents, added))
+        self._send(_select_rows(decided, added), _select_rows(documents, added))
 
     def _send(self, decided: pl.DataFrame, documents: pl.DataFrame) -> None:
         if not len(decided):
@@ -114,7 +113,7 @@ class _PartWriter:
             share = shares[rule.name]
             # A document that another writer gets now.
             moved = ~share & before.list.contains(rule.name) & (not self._task.full)
-            mine = mapped_fields(_those(documents, share), rule.mapping)
+            mine = mapped_fields(_select_rows(documents, share), rule.mapping)
             if len(mine) or moved.any():
                 self._write(rule.name, _with_values(mine), ids.filter(moved))
         if nobody := int((~_any_of(shares, len(decided))).sum()):
@@ -131,10 +130,10 @@ class _PartWriter:
             if self._writers[name].component:  # in the table, a purge or a lost commit undid it
                 held &= ~unlisted
             for some in ids.filter(held).to_frame().iter_slices(_DELETES_AT_ONCE):
-                self._write(name, _NO_DOCUMENTS, some.to_series())
-        kept = decided.filter(~unlisted)
-        rows = kept.with_columns(id=ids.filter(~unlisted))
-        self._sent.append((rows, dict.fromkeys(self._writers, _any_of({}, len(kept)))))
+                self._write(name, NO_DOCUMENTS, some.to_series())
+        listed_rows = decided.filter(~unlisted)
+        rows = listed_rows.with_columns(id=ids.filter(~unlisted))
+        self._sent.append((rows, dict.fromkeys(self._writers, _any_of({}, len(listed_rows)))))
 
     def _write(self, name: str, documents: pl.DataFrame, deletes: pl.Series) -> None:
         self._results[name].append(self._writers[name].write(documents, deletes))
@@ -176,9 +175,10 @@ class _PartWriter:
         """
         if self._task.full:
             return taken
-        before = rows.get_column("writers")
+        earlier_writers = rows.get_column("writers")
         return {
-            name: of | (shares[name] & before.list.contains(name)) for name, of in taken.items()
+            name: of | (shares[name] & earlier_writers.list.contains(name))
+            for name, of in taken.items()
         }
 
     def _count(self, name: str, results: list[WriteResult]) -> None:
@@ -192,7 +192,7 @@ class _PartWriter:
                     self._counts[reason] += number
 
 
-def _those(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
+def _select_rows(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
     """Returns the chosen rows; if these are all, without a copy of large texts."""
     return rows if chosen.all() else rows.filter(chosen)
 

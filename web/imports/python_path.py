@@ -15,7 +15,7 @@ def safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Returns the environment of a process, changed so that its Python ignores the working folder.
 
     An empty part of ``PYTHONPATH``, and ``.``, mean the working folder, too, and are removed.
-    Whoever wants it there writes its name.
+    To keep a folder there, write its path.
 
     >>> safe_environment({"PYTHONPATH": ":/plug-ins::./:x"})
     {'PYTHONPATH': '/plug-ins:x', 'PYTHONSAFEPATH': '1'}

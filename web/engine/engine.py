@@ -26,7 +26,7 @@ from .fetch_workers import workers_of
 from .host_queue import HostQueue, HostTurn, origin_of, turn_of
 from .host_records import HostRecord, KnownHosts
 from .host_reports import host_activity, log_odd_delay, log_silent_hosts
-from .pace import FetchOptions, Throughput
+from .pace import FetchOptions, RunTimes, Throughput
 from .queues import Queues
 from .robots_search import RobotsAnswers
 from .robots_turns import RobotsTurns, earlier_record
@@ -97,8 +97,8 @@ class Engine:
         deadline = time.monotonic() + limit if limit >= 0 else math.inf
         self._known_hosts = known_hosts
         answers = RobotsAnswers(client.cookies)
-        limits = deadline, requested_until
-        self._queues = Queues(options, self._recall_host, *limits, on_drop, answers)
+        times = RunTimes(deadline, requested_until)
+        self._queues = Queues(options, self._recall_host, times, on_drop, answers)
         self._robots = RobotsTurns(options, client, answers)
         self._on_pulse, self._patience = on_pulse, patience
         self._fetch_workers = workers_of(client, self._queues, self._take_turn, self._turn_of_error)

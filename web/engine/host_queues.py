@@ -6,7 +6,6 @@ A queue per host (or domain or address) keeps delays and limits. Nothing here wa
 
 import dataclasses
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -14,7 +13,7 @@ from ..base.clock import now_ms
 from .host_queue import HostQueue, HostTurn, back_off_after, origin_of
 from .host_records import HostRecord
 from .host_reports import log_given_up_host
-from .pace import FetchOptions
+from .pace import FetchOptions, RunTimes
 from .ready_queues import AddressLimit, ReadyQueues
 from .robots_search import RobotsAnswers, RobotsHops
 from .tasks import MOST_REPEATS, Result, Task, body_bytes
@@ -79,8 +78,7 @@ class HostQueues:
     Args:
         options: The limits.
         recall_host: Function that returns the findings of an earlier run about a host.
-        requested_until: Time on the monotonic clock until which other engines may have sent
-            requests to the same hosts.
+        times: The clock, and until when other engines may have sent requests to the same hosts.
         on_drop: Called with each page that will have no result and the reason, in any thread.
         answers: Responses to requests for robots.txt; empty at first.
 
@@ -96,12 +94,12 @@ class HostQueues:
         self,
         options: FetchOptions,
         recall_host: Callable[[str], HostRecord | None],
-        requested_until: float = -math.inf,
+        times: RunTimes,
         on_drop: Callable[[Task, str], None] | None = None,
         answers: RobotsAnswers | None = None,
     ) -> None:
         self._options, self._recall_host = options, recall_host
-        self._requested_until, self._on_drop = requested_until, on_drop
+        self._times, self._on_drop = times, on_drop
         self._hops = RobotsHops(options.robots_redirect_targets, answers or RobotsAnswers())
         self.answers = self._hops.answers
         self.demands: dict[str, tuple[float | None, int]] = {}
@@ -169,9 +167,9 @@ class HostQueues:
             since = (now_ms() - findings.last_request_time) / 1000
             pause = min((findings.backoff_until - now_ms()) / 1000, self._options.max_retry_after)
             queue.ready_at = max(queue.ready_at, now + max(0.0, min(delay, delay - since), pause))
-        if self._requested_until > -math.inf:
+        if self._times.requested_until > -math.inf:
             delay = queue.delay_after_request(self._options.delay)
-            queue.ready_at = max(queue.ready_at, self._requested_until + delay)
+            queue.ready_at = max(queue.ready_at, self._times.requested_until + delay)
         return queue
 
     def _offer(self, queue: HostQueue, now: float) -> None:
@@ -217,7 +215,7 @@ class HostQueues:
         return self._address_limit.enter(queue)
 
     def _settle(self, turn: HostTurn) -> None:
-        queue, now = turn.queue, time.monotonic()
+        queue, now = turn.queue, self._times.monotonic()
         queue.in_progress -= 1
         self._in_progress -= 1
         host = queue.hosts[turn.task.host]

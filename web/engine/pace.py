@@ -2,6 +2,9 @@
 
 import dataclasses
 import math
+import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 from ..base.options import option, seconds
 from ..robots.robots_options import RobotsOptions
@@ -146,6 +149,20 @@ class FetchOptions(RobotsOptions, QueueOptions):
             least = self.min_crawl_delay
             return max(crawl_delay, self.server_delay if least is None else least)
         return self.server_min_delay if self.threads_per_host > 1 else self.server_delay
+
+
+class RunTimes(NamedTuple):
+    """The clock of a run and moments on it, in s.
+
+    Attributes:
+        deadline: After this, no turn begins.
+        requested_until: Until then, other engines may have sent requests to the same hosts.
+        monotonic: The clock; tests give one of their own.
+    """
+
+    deadline: float = math.inf
+    requested_until: float = -math.inf
+    monotonic: Callable[[], float] = time.monotonic
 
 
 class WaitedTime:

@@ -7,13 +7,12 @@ event loop must not wait: it gets the time of its next call, and an alert if som
 
 import math
 import threading
-import time
 from collections.abc import Callable, Iterable
 
 from .host_queue import HostQueue, HostTurn
 from .host_queues import HostQueues
 from .host_records import HostRecord
-from .pace import FetchOptions, WaitedTime
+from .pace import FetchOptions, RunTimes, WaitedTime
 from .robots_search import RobotsAnswers
 from .tasks import Result, Task, body_bytes
 
@@ -28,8 +27,7 @@ class Queues(HostQueues):
     Args:
         options: The limits.
         recall_host: Function that returns the findings of an earlier run about a host.
-        deadline: Time on the monotonic clock after which no turn begins.
-        requested_until: See ``HostQueues``.
+        times: The clock, and the time after which no turn begins.
         on_drop: See ``HostQueues``.
         answers: See ``HostQueues``.
 
@@ -43,17 +41,15 @@ class Queues(HostQueues):
         self,
         options: FetchOptions,
         recall_host: Callable[[str], HostRecord | None],
-        deadline: float,
-        requested_until: float = -math.inf,
+        times: RunTimes,
         on_drop: Callable[[Task, str], None] | None = None,
         answers: RobotsAnswers | None = None,
     ) -> None:
-        super().__init__(options, recall_host, requested_until, on_drop, answers)
-        self._deadline = deadline
+        super().__init__(options, recall_host, times, on_drop, answers)
         self.workers = self._idle = 0
         self.alert: Callable[[], None] | None = None
         self._fed = self._closed = self._held_back = False
-        self._throttled = WaitedTime(time.monotonic())
+        self._throttled = WaitedTime(self._times.monotonic())
         self._alarm = math.inf
         lock = threading.Lock()
         self._work = threading.Condition(lock)
@@ -62,7 +58,7 @@ class Queues(HostQueues):
     def add(self, tasks: Iterable[Task]) -> None:
         """Queues tasks; each must have its host."""
         with self._work:
-            self._add_all(tasks, time.monotonic())
+            self._add_all(tasks, self._times.monotonic())
             self._wake(self._idle)
 
     def end_feed(self) -> None:
@@ -102,7 +98,7 @@ class Queues(HostQueues):
         with self._work:
             turns, due = self._due_turns(ended, room)
             self._idle = room - len(turns)
-            self._account(time.monotonic())
+            self._account(self._times.monotonic())
             return turns, due
 
     def _due_turns(
@@ -110,8 +106,8 @@ class Queues(HostQueues):
     ) -> tuple[list[tuple[HostQueue, Task]], float | None]:
         for turn in ended:
             self._settle(turn)
-        now = time.monotonic()
-        if now >= self._deadline:
+        now = self._times.monotonic()
+        if now >= self._times.deadline:
             self._stop("time_limit")
         if self._closed or self._is_done():
             self._arrived.notify_all()
@@ -132,12 +128,12 @@ class Queues(HostQueues):
         It waits for the first result, up to ``patience`` seconds, unless fewer than
         ``most`` tasks wait and more may be added.
         """
-        until = time.monotonic() + patience
+        until = self._times.monotonic() + patience
         with self._arrived:
             while not self._results and (self._fed or self.waiting >= most):
                 if self._is_done() or self._closed:
                     return None
-                patience_left = until - time.monotonic()
+                patience_left = until - self._times.monotonic()
                 if patience_left <= 0:
                     break
                 self._arrived.wait(patience_left)
@@ -155,7 +151,7 @@ class Queues(HostQueues):
     def throttled_seconds(self) -> float:
         """Returns the seconds for which tasks have waited only for politeness; see ``WaitedTime``."""
         with self._work:
-            self._account(time.monotonic())
+            self._account(self._times.monotonic())
             return self._throttled.total
 
     def stop(self, reason: str) -> None:
@@ -194,7 +190,7 @@ class Queues(HostQueues):
 
     def _due(self, room: bool) -> float:
         """Returns the time of the next turn or event, if nothing changes before."""
-        end = math.inf if self._stopped else self._deadline
+        end = math.inf if self._stopped else self._times.deadline
         due = self._ready.due if room else None
         return end if due is None else min(due, end)
 
@@ -215,7 +211,7 @@ class Queues(HostQueues):
 
     def _wait(self, due: float) -> None:
         """Waits for a change. The worker with the earliest ``due`` waits at most until then."""
-        now = time.monotonic()
+        now = self._times.monotonic()
         self._idle += 1
         self._account(now)
         if due < self._alarm:
@@ -226,4 +222,4 @@ class Queues(HostQueues):
         else:
             self._work.wait()
         self._idle -= 1
-        self._account(time.monotonic())
+        self._account(self._times.monotonic())

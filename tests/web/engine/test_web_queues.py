@@ -2,17 +2,17 @@
 
 import heapq
 import itertools
+import math
 import random
 import zlib
 from collections import Counter
 
 import pytest
 
-from nutbeam.web.engine import host_queues
-from nutbeam.web.engine import queues as module
+from nutbeam.web.base.clock import EARLIEST_MS, replaced_clock
 from nutbeam.web.engine.host_queue import HostTurn, origin_of
 from nutbeam.web.engine.host_records import HostRecord
-from nutbeam.web.engine.pace import FetchOptions, Throughput
+from nutbeam.web.engine.pace import FetchOptions, RunTimes, Throughput
 from nutbeam.web.engine.queues import Queues
 from nutbeam.web.engine.robots_search import RobotsSearch
 from nutbeam.web.engine.tasks import Result, Task
@@ -21,58 +21,48 @@ from nutbeam.web.robots.robots import robots_steps
 
 
 class Clock:
-    """Stands for the module ``time``."""
+    """A monotonic clock that only the test moves."""
 
     def __init__(self):
         self.now = 1000.0
 
-    def monotonic(self):
+    def __call__(self):
         return self.now
-
-    def time_ns(self):
-        return int(self.now * 1e9)
 
 
 @pytest.fixture
-def clock(monkeypatch):
+def clock():
     clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(host_queues, "time", clock)
-    return clock
+    with replaced_clock(lambda: EARLIEST_MS + int(clock.now * 1000)):
+        yield clock
 
 
 def tasks_of(lengths):
     return [Task(f"http://{host}/{n}", host=host) for host, many in lengths for n in range(many)]
 
 
-def take(queues, now):
-    with queues._work:
-        return queues._take(now)
+def done(queue, task):
+    return HostTurn(queue, task, requested=True, failed=False)
 
 
-def work(clock, queues, threads, latency, take_turn=None):
+def work(clock, queues, threads, latency, take_turn=done):
     """Lets threads work through queues; returns the (moment, host) of each request."""
-    take_turn = take_turn or (
-        lambda queue, task: HostTurn(queue, task, requested=True, failed=False)
-    )
     begin, requested, busy, ties = clock.now, [], [], itertools.count()
     while True:
-        while len(busy) < threads and (turn := take(queues, clock.now)) is not None:
+        turns, due = queues.take_due([], threads - len(busy))
+        for turn in turns:
             requested.append((clock.now - begin, turn[1].host))
             heapq.heappush(busy, (clock.now + latency, next(ties), turn))
-        due = queues._ready.due
-        if not busy and due is None:
+        if not busy and due == math.inf:
             return requested
-        moments = [busy[0][0]] if busy else []
-        clock.now = min(moments + ([due] if due is not None and len(busy) < threads else []))
+        clock.now = min([due] + [moment for moment, _, _ in busy[:1]])
         while busy and busy[0][0] <= clock.now:
-            ended = take_turn(*heapq.heappop(busy)[2])
-            with queues._work:
-                queues._settle(ended)
+            queues.take_due([take_turn(*heapq.heappop(busy)[2])], 0)
 
 
-def queues_of(lengths, known=None, **options):
-    queues = Queues(FetchOptions(**options), (known or {}).get, float("inf"))
+def queues_of(clock, lengths, records=None, **options):
+    times = RunTimes(monotonic=clock)
+    queues = Queues(FetchOptions(**options), (records or {}).get, times)
     queues.add(tasks_of(lengths))
     return queues
 
@@ -86,7 +76,7 @@ def bound(lengths, threads, delay, latency):
 
 def test_the_longest_queue_is_begun_first_so_the_tail_is_short(clock):
     lengths = [*((f"h{n}", 5) for n in range(400)), ("long", 60)]  # known last, asked first
-    requested = work(clock, queues_of(lengths, server_delay=1.0), 10, 0.1)
+    requested = work(clock, queues_of(clock, lengths, server_delay=1.0), 10, 0.1)
     assert requested[0][1] == "long"
     assert len(requested) == 2060
     assert requested[-1][0] + 0.1 <= 1.02 * bound(lengths, 10, 1.0, 0.1)
@@ -97,45 +87,45 @@ def test_the_total_time_is_near_the_bound(clock, seed):
     dice = random.Random(seed)
     lengths = [(f"h{n}", 1 + int(dice.paretovariate(1.2)) % 200) for n in range(500)]
     threads, delay, latency = dice.choice([(4, 1.0, 0.1), (20, 1.0, 0.1), (50, 5.0, 0.3)])
-    requested = work(clock, queues_of(lengths, server_delay=delay), threads, latency)
+    requested = work(clock, queues_of(clock, lengths, server_delay=delay), threads, latency)
     assert Counter(host for _, host in requested) == dict(lengths)
     assert requested[-1][0] + latency <= 1.1 * bound(lengths, threads, delay, latency) + delay
 
 
 def test_no_host_is_requested_before_its_delay_is_over(clock):
     lengths = [(f"h{n}", 4) for n in range(30)]
-    requested = work(clock, queues_of(lengths, server_delay=2.0), 5, 0.25)
+    requested = work(clock, queues_of(clock, lengths, server_delay=2.0), 5, 0.25)
     for host, _ in lengths:
         moments = [moment for moment, name in requested if name == host]
         assert all(b - a >= 2.25 - 1e-9 for a, b in itertools.pairwise(moments)), host
 
 
 def test_a_queue_that_has_begun_is_not_starved_by_longer_ones(clock):
-    queues = queues_of([("short", 3)], server_delay=1.0)
-    first = queues._take(clock.now)
+    queues = queues_of(clock, [("short", 3)], server_delay=1.0)
+    (first,), _ = queues.take_due([], 1)
     queues.add(tasks_of((f"h{n}", 50) for n in range(100)))
-    queues._settle(HostTurn(*first, requested=True, failed=False))
+    queues.take_due([done(*first)], 0)
     clock.now += 1.0
-    assert queues._take(clock.now)[1].host == "short"
+    assert [task.host for _, task in queues.take_due([], 1)[0]] == ["short"]
 
 
 def test_a_queue_that_grows_moves_up(clock):
-    queues = queues_of([("a", 3), ("b", 4)])
+    queues = queues_of(clock, [("a", 3), ("b", 4)])
     queues.add(tasks_of([("a", 10)]))
-    first = queues._take(clock.now)
+    (first,), _ = queues.take_due([], 1)
     assert first[1].host == "a"
-    queues._settle(HostTurn(*first, requested=True, failed=False))
+    queues.take_due([done(*first)], 0)
     assert len(work(clock, queues, 1, 0.1)) == 16  # each is listed once
 
 
 def test_without_a_delay_all_is_done_too(clock):
     lengths = [("a", 3), ("b", 50), ("c", 1)]
-    requested = work(clock, queues_of(lengths, server_delay=0.0), 2, 0.1)
+    requested = work(clock, queues_of(clock, lengths, server_delay=0.0), 2, 0.1)
     assert Counter(host for _, host in requested) == dict(lengths)
 
 
 def test_a_redirect_is_requested_in_the_turn_of_its_host(clock):
-    queues = queues_of([("a", 2), ("b", 3)], server_delay=1.0)
+    queues = queues_of(clock, [("a", 2), ("b", 3)], server_delay=1.0)
     target = Task("http://b/target", host="b")
 
     def take_turn(queue, task):
@@ -145,10 +135,10 @@ def test_a_redirect_is_requested_in_the_turn_of_its_host(clock):
     requested = work(clock, queues, 4, 0.1, take_turn)
     # robots.txt is not asked for here: b's four requests are a delay apart, as if all were its own.
     assert [round(moment, 3) for moment, host in requested if host == "b"] == [0.0, 1.1, 2.2, 3.3]
-    assert queues.waiting == queues._in_progress == 0
-    assert queues._is_done() is False  # more may be added until end_feed() is called
+    assert queues.is_idle()
+    assert queues.take_due([], 1) == ([], math.inf)  # more may be added until end_feed() is called
     queues.end_feed()
-    assert queues._is_done()
+    assert queues.take_due([], 1) == ([], None)
 
 
 ENDS = {
@@ -195,7 +185,7 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
     for _ in range(60):
         options = {"threads_per_host": threads_per_host, "threads_per_address": 2}
         lengths = [(f"h{n}.d{n % 3}.com", dice.randrange(1, 6)) for n in range(9)]
-        queues = queues_of(lengths, queue_mode=mode, server_delay=1.0, **options)
+        queues = queues_of(clock, lengths, queue_mode=mode, server_delay=1.0, **options)
         ended = Counter()
 
         def take_turn(queue, task, ended=ended):
@@ -206,16 +196,12 @@ def test_every_way_a_turn_may_end_frees_its_slot(clock, mode, threads_per_host):
                 end = "failed"
             if end == "address" and queue.hosts[task.host].address is not None:
                 end = "not sent"
-            made = ENDS[end](queue, task)
-            ended["done"] += not (made.again or made.search or made.drop)
-            return made
+            turn = ENDS[end](queue, task)
+            ended["done"] += not (turn.again or turn.search or turn.drop)
+            return turn
 
         work(clock, queues, 4, 0.1, take_turn)
-        assert queues._in_progress == queues.waiting == 0
-        assert not queues._address_limit.busy
-        assert not queues._address_limit.waiting
-        assert all(not queue.in_progress for queue in queues.queues.values())
-        assert not queues._hops.urls
+        assert queues.is_idle()
         assert ended["done"] + queues.drop_counts.total() == sum(many for _, many in lengths)
 
 
@@ -234,21 +220,21 @@ def test_a_robots_txt_that_others_wait_for_comes_before_hosts_that_have_not_begu
         turn.answer = Response(task.url, status=404) if task.robots else None
         return turn
 
-    requested = work(clock, queues_of(lengths, server_delay=1.0), 1, 0.1, take_turn)
+    requested = work(clock, queues_of(clock, lengths, server_delay=1.0), 1, 0.1, take_turn)
     assert [host for _, host in requested[:2]] == ["a", "v"]
     assert Counter(host for _, host in requested)["a"] == 10  # the first page twice
 
 
 def test_a_failure_of_an_earlier_round_makes_the_delay_longer(clock):
-    known = {"a": HostRecord("a", backoff_level=3)}
-    queues = queues_of([("a", 2)], known, server_delay=1.0, exceptions_delay=1.0)
+    records = {"a": HostRecord("a", backoff_level=3)}
+    queues = queues_of(clock, [("a", 2)], records, server_delay=1.0, exceptions_delay=1.0)
     requested = work(clock, queues, 1, 0.1, ENDS["failed"])
     assert 8 <= requested[1][0] - requested[0][0] - 1.1 <= 8 * 1.2
 
 
 def test_successes_lower_the_level_again(clock):
-    known = {"a": HostRecord("a", backoff_level=9)}
-    queues = queues_of([("a", 5)], known, server_delay=1.0)
+    records = {"a": HostRecord("a", backoff_level=9)}
+    queues = queues_of(clock, [("a", 5)], records, server_delay=1.0)
     levels = []
 
     def take_turn(queue, task):
@@ -286,7 +272,7 @@ def test_seconds_of_a_pause_do_not_count_for_throughput():
 
 
 def test_turns_say_when_to_ask_again(clock):
-    queues = queues_of([("a", 2), ("b", 1)], server_delay=5.0)
+    queues = queues_of(clock, [("a", 2), ("b", 1)], server_delay=5.0)
     queues.workers = 9
     queues.end_feed()
     turns, due = queues.take_due([], 9)  # hosts are looked for first, one at a time
@@ -308,20 +294,19 @@ def test_turns_say_when_to_ask_again(clock):
 
 
 def test_no_more_turns_than_there_is_room_for(clock):
-    queues = queues_of([(f"h{n}", 1) for n in range(5)], server_delay=5.0)
+    queues = queues_of(clock, [(f"h{n}", 1) for n in range(5)], server_delay=5.0)
     assert [len(queues.take_due([], room)[0]) for room in (0, 2, 9, 9)] == [0, 2, 3, 0]
 
 
-def test_uncollected_results_hold_turns_back(clock, monkeypatch):
-    monkeypatch.setattr(module, "_MAX_RESULTS", 2)
-    queues = queues_of([(f"h{n}", 1) for n in range(5)], server_delay=5.0)
+def test_uncollected_results_hold_turns_back(clock):
+    queues = queues_of(clock, [(f"h{n}", 1) for n in range(1002)], server_delay=5.0)
     alerts = []
     queues.alert = lambda: alerts.append(clock.now)
-    taken, _ = queues.take_due([], 3)
+    taken, _ = queues.take_due([], 1000)
     back = [HostTurn(*turn, Result(turn[1], None, 33, 1), requested=True) for turn in taken]
     assert queues.take_due(back, 9) == ([], float("inf"))
     assert not alerts
-    assert len(queues.collect(0, 0.0)) == 3
+    assert len(queues.collect(0, 0.0)) == 1000
     assert len(alerts) == 1
     assert len(queues.take_due([], 9)[0]) == 2
     queues.collect(0, 0.0)
@@ -329,7 +314,7 @@ def test_uncollected_results_hold_turns_back(clock, monkeypatch):
 
 
 def test_changes_of_the_queues_alert_the_loop(clock):
-    queues = Queues(FetchOptions(), {}.get, clock.now + 60)
+    queues = Queues(FetchOptions(), {}.get, RunTimes(clock.now + 60, monotonic=clock))
     alerts = []
     queues.alert = lambda: alerts.append(None)
     for number, change in enumerate(
@@ -341,7 +326,7 @@ def test_changes_of_the_queues_alert_the_loop(clock):
 
 
 def test_after_the_time_limit_nothing_is_waited_for(clock):
-    queues = Queues(FetchOptions(), {}.get, clock.now + 60)
+    queues = Queues(FetchOptions(), {}.get, RunTimes(clock.now + 60, monotonic=clock))
     queues.add(tasks_of([("a", 2)]))
     queues.end_feed()
     (turn,), due = queues.take_due([], 9)

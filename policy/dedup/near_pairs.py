@@ -12,6 +12,7 @@ duplicate is near the page that stays instead of it: chains do not grow.
 
 import itertools
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -34,6 +35,34 @@ LEVELS = 3
 BLOCK = 16_384
 # Pairs that are gathered before they are yielded.
 MOST_PAIRS = 1 << 18
+
+
+class DifferingBits(NamedTuple):
+    """In which bits hashes may differ, and in how many of them.
+
+    Attributes:
+        distance: In how many bits a pair may differ.
+        bits: Mask of the bits in which hashes may differ.
+        level: How often the bits were divided into bands.
+    """
+
+    distance: int
+    bits: int = ALL_BITS
+    level: int = 0
+
+
+class Runs(NamedTuple):
+    """Hashes with an equal band, one after another.
+
+    Attributes:
+        order: Positions of hashes, run by run.
+        ends: End of each run in ``order``.
+        sizes: Length of each run.
+    """
+
+    order: Places
+    ends: Places
+    sizes: Places
 
 
 def bands(distance: int, bits: int = ALL_BITS) -> list[int]:
@@ -74,33 +103,29 @@ def near_hashes(hashes: Hashes, distance: int) -> Iterator[Pairs]:
     [(0, 2), (1, 2)]
     """
     for number in range(distance + 1):
-        yield from pairs_of_band(hashes, distance, number)
+        yield from pairs_of_band(hashes, number, DifferingBits(distance))
 
 
-def pairs_of_band(
-    hashes: Hashes, distance: int, number: int, bits: int = ALL_BITS, level: int = 1
-) -> Iterator[Pairs]:
+def pairs_of_band(hashes: Hashes, number: int, differing_bits: DifferingBits) -> Iterator[Pairs]:
     """Yields the near pairs whose first equal band is the band with this number.
 
     Memory: a few times that of ``hashes``, and ``MOST_PAIRS``.
 
     Args:
-        hashes: Hashes, equal in all bits that are not in ``bits``.
-        distance: Number of bits in which a pair may differ.
+        hashes: The hashes.
         number: Number of the band.
-        bits: The bits that may differ.
-        level: How often bits were divided, with this time.
+        differing_bits: In which bits the hashes may differ.
     """
+    distance, bits, level = differing_bits
     masks = bands(distance, bits)
     values = band_values(hashes, masks[number])
     if not int(values.max(initial=0)) >> 16:
         values = values.astype(np.uint16)  # numpy sorts these in linear time
     order = np.argsort(values, kind="stable")
     ends = np.flatnonzero(np.diff(values[order], append=values[order[-1:]] + 1)) + 1
-    sizes = np.diff(ends, prepend=0)
-    for first, second in _of_runs(
-        hashes, order, ends, sizes, (distance, bits & ~masks[number], level)
-    ):
+    runs = Runs(order, ends, np.diff(ends, prepend=0))
+    rest = DifferingBits(distance, bits & ~masks[number], level + 1)
+    for first, second in _pairs_of_runs(hashes, runs, rest):
         differing = hashes[first] ^ hashes[second]
         new = np.ones(len(first), dtype=bool)
         for mask in masks[:number]:
@@ -109,25 +134,16 @@ def pairs_of_band(
             yield first[new], second[new]
 
 
-def _of_runs(
-    hashes: Hashes, order: Places, ends: Places, sizes: Places, rest: tuple[int, int, int]
-) -> Iterator[Pairs]:
-    """Yields the near pairs within runs; a run is a part of ``order``.
-
-    Args:
-        hashes: All hashes.
-        order: Positions of hashes, run by run.
-        ends: End of each run in ``order``.
-        sizes: Length of each run.
-        rest: (distance, mask of the bits in which hashes of a run may differ, level).
-    """
-    distance, bits, level = rest
+def _pairs_of_runs(hashes: Hashes, runs: Runs, differing_bits: DifferingBits) -> Iterator[Pairs]:
+    """Yields the near pairs within runs; hashes of one run differ only in these bits."""
+    order, ends, sizes = runs
+    distance, bits, level = differing_bits
     divisible = level < LEVELS and bits.bit_count() > distance
     crowds = np.flatnonzero(sizes > CROWD) if divisible else ()
     for crowd in crowds:
         run = order[ends[crowd] - sizes[crowd] : ends[crowd]]
         for number in range(distance + 1):
-            for first, second in pairs_of_band(hashes[run], distance, number, bits, level + 1):
+            for first, second in pairs_of_band(hashes[run], number, differing_bits):
                 yield run[first], run[second]
     small = np.flatnonzero((sizes > 1) & ((sizes <= CROWD) | (not divisible)))
     # Runs of similar length are compared together.
@@ -138,14 +154,13 @@ def _of_runs(
         previous_pairs = upto[start - 1] if start else 0
         end = max(start + 1, int(np.searchsorted(upto, previous_pairs + BLOCK, side="right")))
         chosen = small[start:end]
-        yield from _compare(hashes, order, ends[chosen], sizes[chosen], distance)
+        yield from _compare_runs(hashes, Runs(order, ends[chosen], sizes[chosen]), distance)
         start = end
 
 
-def _compare(
-    hashes: Hashes, order: Places, ends: Places, sizes: Places, distance: int
-) -> Iterator[Pairs]:
-    """Yields the near pairs within some runs, after comparing all pairs of each run."""
+def _compare_runs(hashes: Hashes, runs: Runs, distance: int) -> Iterator[Pairs]:
+    """Yields the near pairs within runs, after comparing all pairs of each run."""
+    order, ends, sizes = runs
     run = np.repeat(np.arange(len(sizes)), sizes)
     within = np.arange(len(run)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     places = order[np.repeat(ends - sizes, sizes) + within]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from .edge_pieces import Piece
-from .ranking import Block, Ranking, Values, add_at
+from .ranking import Block, BlockRound, Ranking, Values, add_at
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,20 +34,14 @@ class LinkRank(Ranking):
     def initial_values(self, block: Block) -> tuple[Values, dict[str, float]]:
         return self._share_scores(block, np.full(block.nodes, self.initial), 0.0)
 
-    def add(
-        self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
-    ) -> None:
+    def add(self, block_round: BlockRound, sums: np.ndarray, values: Values, piece: Piece) -> None:
         piece = piece.counted_links()
         add_at(sums, piece.targets, values["share"].take(piece.sources))
 
     def apply(
-        self,
-        number: int,
-        block: Block,
-        values: Values,
-        sums: np.ndarray,
-        totals: Mapping[str, float],
+        self, block_round: BlockRound, values: Values, sums: np.ndarray
     ) -> tuple[Values, dict[str, float]]:
+        _, block, totals = block_round
         lost = (1.0 if self.nutch else totals["dangling"]) / block.all_nodes
         sums += lost
         sums *= self.damping
@@ -88,9 +82,7 @@ class PageRank(LinkRank):
     def initial_values(self, block: Block) -> tuple[Values, dict[str, float]]:
         return self._share_scores(block, np.full(block.nodes, 1 / block.all_nodes), 0.0)
 
-    def add(
-        self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
-    ) -> None:
+    def add(self, block_round: BlockRound, sums: np.ndarray, values: Values, piece: Piece) -> None:
         add_at(sums, piece.targets, values["share"].take(piece.sources))
 
     def _base(self, block: Block) -> float:

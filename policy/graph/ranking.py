@@ -37,6 +37,20 @@ class Block(NamedTuple):
     counted_links: np.ndarray
 
 
+class BlockRound(NamedTuple):
+    """A round for one block of nodes.
+
+    Attributes:
+        number: Number of the round, from 1.
+        block: The block.
+        totals: The sums over all blocks of the round before.
+    """
+
+    number: int
+    block: Block
+    totals: Mapping[str, float]
+
+
 class Graph(Protocol):
     """A graph whose nodes are divided into blocks."""
 
@@ -72,33 +86,24 @@ class Ranking(abc.ABC):
         """Returns whether a round sums over the links of a node, not over the links to it."""
         return False
 
-    def zeros(self, number: int, block: Block) -> np.ndarray:
-        """Returns the sums of a block in a round, before any link is added."""
+    def zeros(self, block: Block) -> np.ndarray:
+        """Returns the sums of a block, before any link is added."""
         return np.zeros(block.nodes)
 
     @abc.abstractmethod
-    def add(
-        self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
-    ) -> None:
+    def add(self, block_round: BlockRound, sums: np.ndarray, values: Values, piece: Piece) -> None:
         """Adds values of the sources of links to the sums of their targets."""
 
     @abc.abstractmethod
     def apply(
-        self,
-        number: int,
-        block: Block,
-        values: Values,
-        sums: np.ndarray,
-        totals: Mapping[str, float],
+        self, block_round: BlockRound, values: Values, sums: np.ndarray
     ) -> tuple[Values, dict[str, float]]:
         """Returns the values of a block after a round, and sums over the block.
 
         Args:
-            number: Number of the round, from 1.
-            block: The block.
-            values: Its values before.
-            sums: Its sums.
-            totals: The sums over all blocks of the round before.
+            block_round: The round.
+            values: The values of the block before it.
+            sums: What ``add`` has summed for the block.
         """
 
     @abc.abstractmethod
@@ -132,7 +137,8 @@ def rank_iterations(
     for number in range(1, ranking.steps(rounds) + 1):
         previous = values
         values, parts = _values_and_sums(
-            one_block(ranking, graph, number, block, previous, totals) for block in blocks
+            one_block(ranking, graph, BlockRound(number, block, totals), previous)
+            for block in blocks
         )
         totals = sum_totals(parts)
         if (change := ranking.change(number, totals)) is not None:
@@ -144,22 +150,15 @@ def rank_iterations(
 
 
 def one_block(
-    ranking: Ranking,
-    graph: Graph,
-    number: int,
-    block: Block,
-    previous: Sequence[Values],
-    totals: Mapping[str, float],
+    ranking: Ranking, graph: Graph, block_round: BlockRound, previous: Sequence[Values]
 ) -> tuple[Values, dict[str, float]]:
     """Makes one round for one block; returns its values and sums.
 
     Args:
         ranking: The method.
         graph: The graph.
-        number: Number of the round, from 1.
-        block: The block.
+        block_round: The round.
         previous: The values of all blocks before the round; they are read one after another.
-        totals: The sums of the round before.
     """
     # Block 1 of three, in a round of LinkRank. Each cell has the links from one block to another, and
     # values of one block of sources at a time are in memory:
@@ -168,16 +167,17 @@ def one_block(
     #   from block 0           .   +   .                            targets   2   7   2
     #              1           .   +   .        share of block 0    s0  s1  s2  s3  ...
     #              2           .   +   .        sums of block 1     [2] += s0 + s3, [7] += s0
-    sums = ranking.zeros(number, block)
-    backward = ranking.backward(number)
+    block = block_round.block
+    sums = ranking.zeros(block)
+    backward = ranking.backward(block_round.number)
     for other in range(graph.blocks):
         values: Values | None = None
         source, target = (block.number, other) if backward else (other, block.number)
         for piece in graph.pieces(source, target):
             if values is None:
                 values = previous[other]
-            ranking.add(number, block, sums, values, piece.swap_ends() if backward else piece)
-    return ranking.apply(number, block, previous[block.number], sums, totals)
+            ranking.add(block_round, sums, values, piece.swap_ends() if backward else piece)
+    return ranking.apply(block_round, previous[block.number], sums)
 
 
 def has_converged(change: float, tolerance: float) -> bool:

@@ -17,7 +17,7 @@ import polars as pl
 
 from .edge_pieces import Piece
 from .linkrank import LinkRank, PageRank
-from .ranking import Block, Ranking, Values, add_at
+from .ranking import Block, BlockRound, Ranking, Values, add_at
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,20 +40,14 @@ class Hits(Ranking):
     def backward(self, number: int) -> bool:
         return number % 2 == 0
 
-    def add(
-        self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
-    ) -> None:
-        from_ = values["authority" if self.backward(number) else "hub"]
+    def add(self, block_round: BlockRound, sums: np.ndarray, values: Values, piece: Piece) -> None:
+        from_ = values["authority" if self.backward(block_round.number) else "hub"]
         add_at(sums, piece.targets, from_.take(piece.sources))
 
     def apply(
-        self,
-        number: int,
-        block: Block,
-        values: Values,
-        sums: np.ndarray,
-        totals: Mapping[str, float],
+        self, block_round: BlockRound, values: Values, sums: np.ndarray
     ) -> tuple[Values, dict[str, float]]:
+        number, _, totals = block_round
         if not self.backward(number):
             authority = _normal(sums, totals["hub"])
             return values | {"authority": authority}, {"authority": float(authority.sum())}
@@ -116,18 +110,16 @@ class Harmonic(Ranking):
         }
         return values, {"change": float(block.nodes)}
 
-    def zeros(self, number: int, block: Block) -> np.ndarray:
+    def zeros(self, block: Block) -> np.ndarray:
         width = -(-block.all_nodes // 8) if self._is_exact(block) else 1 << self.log2_registers
         return np.zeros((block.nodes, width), np.uint8)
 
-    def add(
-        self, number: int, block: Block, sums: np.ndarray, values: Values, piece: Piece
-    ) -> None:
+    def add(self, block_round: BlockRound, sums: np.ndarray, values: Values, piece: Piece) -> None:
         # targets, sorted    2  2  2  5  5  9      a step takes some of them
         # starts             0        3     5      where another target begins
         # counters[sources]  a  b  c  d  e  f      a row of bytes each
         # met                a|b|c    d|e   f      reduceat unites from one start to the next
-        counters, union = values["counters"], self._union(block)
+        counters, union = values["counters"], self._union(block_round.block)
         order = np.argsort(piece.targets, kind="stable")
         targets, sources = piece.targets[order], piece.sources[order]
         step = max(1, _GATHERED_BYTES // counters.shape[1])
@@ -139,13 +131,9 @@ class Harmonic(Ranking):
             sums[at] = union(sums[at], met)
 
     def apply(
-        self,
-        number: int,
-        block: Block,
-        values: Values,
-        sums: np.ndarray,
-        totals: Mapping[str, float],
+        self, block_round: BlockRound, values: Values, sums: np.ndarray
     ) -> tuple[Values, dict[str, float]]:
+        number, block, _ = block_round
         exact = self._is_exact(block)
         counters = self._union(block)(sums, values["counters"])
         changed = (counters != values["counters"]).any(axis=1)

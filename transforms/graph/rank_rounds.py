@@ -10,7 +10,14 @@ import apache_beam as beam
 from ...io.graph.round_files import Receipt, RoundFiles, round_files
 from ...io.graph.stored_graph import StoredGraph, stored_graph
 from ...io.snapshots.operations import Operation
-from ...policy.graph.ranking import Ranking, Values, has_converged, one_block, sum_totals
+from ...policy.graph.ranking import (
+    BlockRound,
+    Ranking,
+    Values,
+    has_converged,
+    one_block,
+    sum_totals,
+)
 from ...web.base.errors import UserError
 from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
@@ -292,7 +299,9 @@ class _Work:
         if change is not None and has_converged(change, self.how.tolerance):
             return dataclasses.replace(own, changes=changes, ended=True)
         old = _RoundValues(self.files, last, self.graph.blocks, number, ranking.gathered)
-        values, totals = one_block(ranking, self.graph, self.number, block, old, totals_before)
+        values, totals = one_block(
+            ranking, self.graph, BlockRound(self.number, block, totals_before), old
+        )
         self.files.forget(self.number - 2, number)
         return self._write(Receipt(number, self.number, totals, changes), values)
 

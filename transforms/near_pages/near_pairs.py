@@ -17,7 +17,7 @@ from ...policy.components.dedup_schema import NEAR_PAIRS
 from ...policy.components.schema import to_frame
 from ...policy.dedup import near_pairs as bands_of
 from ...policy.dedup.duplicates import simhashes
-from ...policy.dedup.near_pairs import Hashes, band_values, pairs_of_band
+from ...policy.dedup.near_pairs import DifferingBits, Hashes, band_values, pairs_of_band
 from ..elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..elements.row_types import arrow_schema, field_names, field_types, row_type_with
 from ..elements.rows import check_chunk, check_columns, row_type_of, through_chunks
@@ -290,7 +290,7 @@ def _pairs(grouped: tuple[Key, Iterable[Chunk]], distance: int) -> Iterator[Chun
     own = _slices(mixed, slices)
     one, other = _slice_pairs(slices)[pair]
     pair_frames: list[pl.DataFrame] = []
-    for first, second in pairs_of_band(mixed, distance, band):
+    for first, second in pairs_of_band(mixed, band, DifferingBits(distance)):
         if slices > 1:  # a pair within a slice is in the key of that slice only
             low, high = np.minimum(own[first], own[second]), np.maximum(own[first], own[second])
             here = (low == one) & (high == other)

@@ -33,7 +33,7 @@ def ours(limit: int, hosts: int = 1) -> int:
 
     from nutbeam.policy.components.host_rows import Seeds
     from nutbeam.policy.components.schema import PAGES, conform
-    from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
+    from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
     from nutbeam.web.base.memory import collect_seldom, keep_modules
     from nutbeam.web.exchange.status import FETCH_SUCCESS
     from nutbeam.web.urls.row_keys import to_key
@@ -55,7 +55,7 @@ def ours(limit: int, hosts: int = 1) -> int:
     options = DocumentOptions(max_outlinks=-1)
     seeds = Seeds(frozenset({"docs.example.com"}), frozenset({"example.com"}))
     # What a process does once, is done; of another host, whose links are not those of these.
-    documents_of(tables("warm.", found[:100])[0], options, seeds)
+    documents_of(tables("warm.", found[:100])[0], ParseRules(options, seeds))
     links = 0
     collect_seldom()
     keep_modules()
@@ -63,7 +63,7 @@ def ours(limit: int, hosts: int = 1) -> int:
         jobs = tables(f"docs{number or ''}.", found)
         with measure.measured():
             for job in jobs:
-                _, counts = documents_of(job, options, seeds)
+                _, counts = documents_of(job, ParseRules(options, seeds))
                 links += counts.get("outlinks", 0)
     return links
 

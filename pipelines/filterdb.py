@@ -36,6 +36,7 @@ from ..policy.filtering import (
     REKEYED,
     DropOptions,
     FilterOptions,
+    RowRules,
     arrivals,
     departures,
     filter_rows,
@@ -195,13 +196,12 @@ def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
     linked = LINKS_COMPONENT in operation.manifest().components
     columns = (*JUDGED, "duplicate_of", *(["document"] if linked else []))
     rows = operation.table.read("state", [tablet], columns).sort("key")
-    blocklist, counts = read_blocklist(operation), Counter[str]()
+    rules = RowRules(read_blocklist(operation), operation.now, how.ages, how.family)
+    counts = Counter[str]()
     leaving = []
     for part in rows.iter_slices(MAX_ROWS):
         judged = how.judge(part, operation)
-        leaving_rows, numbers = filter_rows(
-            part, judged, blocklist, operation.now, how.ages, how.family
-        )
+        leaving_rows, numbers = filter_rows(part, judged, rules)
         leaving.append(leaving_rows)
         counts.update(numbers)
     if operation.job != "inject":

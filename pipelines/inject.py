@@ -28,7 +28,7 @@ from ..policy.components.schema import HOSTS, SEEDS
 from ..policy.filtering import REKEYED, rekey_rows
 from ..policy.recorded_rules import recorded_rules
 from ..policy.rule_counts import RuleCountOptions
-from ..policy.seeding import SeedOptions, inject_seeds
+from ..policy.seeding import SeedOptions, SeedRules, inject_seeds
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
@@ -144,8 +144,8 @@ def _judge_known(rows: pl.DataFrame, operation: Operation, options: InjectOption
 
 
 def _seed_resolver(operation: Operation, options: InjectOptions) -> Resolver:
-    scorings = scorings_of(options)
-    inject = functools.partial(inject_seeds, now=operation.now, options=options, scorings=scorings)
+    rules = SeedRules(operation.now, options, scorings_of(options))
+    inject = functools.partial(inject_seeds, rules=rules)
     return counting_hosts(resolving(inject))
 
 

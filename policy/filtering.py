@@ -6,6 +6,7 @@ the table has that one already, the two rows become one.
 
 import dataclasses
 from collections import Counter
+from typing import NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -67,28 +68,37 @@ class FilterOptions(TargetOptions, DropOptions):
     """Options of filterdb, without those of launching."""
 
 
+class RowRules(NamedTuple):
+    """Which rows go besides those that the rules of URLs refuse.
+
+    Attributes:
+        blocklist: Names that no row may move to.
+        now: The time that counts as now, ms.
+        options: Which URLs go because of their age; None for none.
+        family: Under which name rows that go are counted, by reason.
+    """
+
+    blocklist: Blocklist
+    now: int
+    options: DropOptions | None = None
+    family: str = "dropped"
+
+
 def filter_rows(
-    rows: pl.DataFrame,
-    judged: pl.DataFrame,
-    blocklist: Blocklist,
-    now: int,
-    options: DropOptions | None = None,
-    family: str = "dropped",
+    rows: pl.DataFrame, judged: pl.DataFrame, rules: RowRules
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Decides which rows of the table go, and which move to another key.
 
     Args:
         rows: Rows of the state, with at least the columns ``JUDGED``.
         judged: Verdicts of the rules, one per row: ``key`` of the normalized URL, ``reason``.
-        blocklist: Names that no row may move to.
-        now: The time that counts as now, ms.
-        options: Which URLs go because of their age; None for none.
-        family: Under which name rows that go are counted, by reason.
+        rules: Which rows go besides those that were refused.
 
     Returns:
         (``key``, ``target`` and ``reason`` of the rows that do not stay where they are, in the same
         order: a row with a reason goes, another one moves to its target; counts).
     """
+    blocklist, now, options, family = rules
     reasons = [pl.lit(judged.get_column("reason"))]
     if blocklist:
         reasons.append(reason_if(pl.lit(blocklist.blocks(judged.get_column("key"))), PURGED))

@@ -1,6 +1,7 @@
 """Adds seeds to the rows of the state: Nutch's inject (nutch.md 2.1)."""
 
 import dataclasses
+from typing import NamedTuple
 
 import polars as pl
 
@@ -46,12 +47,22 @@ class SeedOptions(ScheduleOptions, ScoringOptions):
             )
 
 
+class SeedRules(NamedTuple):
+    """How seeds become rows.
+
+    Attributes:
+        now: Due time of new URLs, ms.
+        options: Options for known URLs.
+        scorings: The scorings.
+    """
+
+    now: int
+    options: SeedOptions
+    scorings: Scorings = OPIC
+
+
 def inject_seeds(
-    state_rows: StateRows,
-    seeds: pl.DataFrame,
-    now: int,
-    options: SeedOptions,
-    scorings: Scorings = OPIC,
+    state_rows: StateRows, seeds: pl.DataFrame, rules: SeedRules
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Adds seeds to the rows of a range of keys.
 
@@ -61,13 +72,12 @@ def inject_seeds(
     Args:
         state_rows: STATE rows in key order.
         seeds: SEEDS rows for keys in the same range.
-        now: Due time of new URLs, ms.
-        options: Options for known URLs.
-        scorings: The scorings.
+        rules: How seeds become rows.
 
     Returns:
         (STATE rows in key order, counts).
     """
+    now, options, scorings = rules
     last = seeds.sort("order", maintain_order=True).unique("key", keep="last")
     is_known = last.get_column("key").is_in(state_rows.get_column("key").implode())
     repeated = last.filter(is_known)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...policy.parsing.documents import NEEDED, DocumentOptions, documents_of
+from ...policy.parsing.documents import NEEDED, DocumentOptions, ParseRules, documents_of
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, keep_modules
 from ..rows.hosts import read_seeds_hosts
@@ -119,6 +119,7 @@ def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
             pages = file.read_row_groups(list(job.row_groups), columns=list(NEEDED))
     filters = load_plugins(PARSE_FILTERS, job.options.parse_filters)
     seeds = read_seeds_hosts(root_at(job.root), job.hosts)
+    rules = ParseRules(job.options, seeds, filters)
     connection.send(Begun(len(pages)))
     for start, stop in job.slices or ((0, len(pages)),):
 
@@ -129,7 +130,7 @@ def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
 
         skip = {row - start: why for row, why in job.skip.items() if start <= row < stop}
         some = pages.slice(start, stop - start)
-        documents, counts = documents_of(some, job.options, seeds, skip, at_row, filters)
+        documents, counts = documents_of(some, rules, skip, at_row)
         yield Done(write_arrow(scratch, documents), len(some), counts)
 
 

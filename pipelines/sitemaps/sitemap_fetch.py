@@ -28,7 +28,7 @@ from ...policy.sitemaps.sitemap_list import (
     SitemapList,
 )
 from ...policy.sitemaps.sitemap_options import SitemapOptions
-from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS, children_of, judge_sitemap
+from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS, EntryRules, children_of, judge_sitemap
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.fetching import Fetching
 from ...transforms.wiring.metrics import Throttling
@@ -211,9 +211,8 @@ class SitemapFetching(Fetching):
             self._sitemaps.add_child(sitemap, url)
         if sitemap.by_operator:
             self._seed_hosts.add(host_key(host_of_url(sitemap.root) or ""))
-        rows, counts = judge_sitemap(
-            content, sitemap, self.options, self._seeds, self._blocklist, self._operation.now
-        )
+        rules = EntryRules(self.options, self._seeds, self._blocklist, self._operation.now)
+        rows, counts = judge_sitemap(content, sitemap, rules)
         self.counts.update(counts)
         self._rows.append(rows)
         if sum(map(len, self._rows)) >= _ROWS:

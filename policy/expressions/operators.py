@@ -203,7 +203,7 @@ def calculate(left: Value, sign: str, right: Value) -> Value:
         case "**":
             result = number(a.pow(_exponent(right)), left)
         case _:
-            result = _divide(a, sign, b, left, right)
+            result = _divide(left, sign, right)
     durations = [left.type, right.type].count(Type.DURATION)
     if durations == 0 or (sign == "/" and durations == 2) or sign == "**":
         return result
@@ -219,7 +219,8 @@ def _exponent(value: Value) -> float:
     return float(exponent)
 
 
-def _divide(a: pl.Expr, sign: str, b: pl.Expr, left: Value, right: Value) -> Value:
+def _divide(left: Value, sign: str, right: Value) -> Value:
+    a, b = left.expr.cast(pl.Float64), right.expr.cast(pl.Float64)
     divisor = b if right.constant else pl.when(b != 0).then(b)
     parts = (left, right) if right.constant else (left, right, right)
     match sign:

@@ -8,7 +8,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -120,41 +120,51 @@ class DocumentOptions(ParseOptions, SignatureOptions, TargetOptions):
     )
 
 
+class ParseRules(NamedTuple):
+    """How pages are parsed.
+
+    Attributes:
+        options: Options of parsing.
+        seeds: Hosts and domains of the seeds, for the scope.
+        filters: (name, parse filter) pairs to apply to each page.
+    """
+
+    options: DocumentOptions
+    seeds: Seeds
+    filters: Sequence[tuple[str, Filter]] = ()
+
+
 def documents_of(
     pages: pa.Table,
-    options: DocumentOptions,
-    seeds: Seeds,
+    rules: ParseRules,
     skip: Mapping[int, str] = _NONE,
     at_row: Callable[[int], None] = lambda row: None,
-    filters: Sequence[tuple[str, Filter]] = (),
 ) -> tuple[pa.Table, dict[str, int]]:
     """Parses pages.
 
     Args:
         pages: PAGES rows, at least the columns ``NEEDED``.
-        options: Options of parsing.
-        seeds: Hosts and domains of the seeds, for the scope.
+        rules: How they are parsed.
         skip: Reasons of rows that have ended a process before, by row number; a detail may
             follow after a space.
         at_row: Called with the number of each row before it is parsed, so that another process
             can find the page at which a parser stalls.
-        filters: (name, parse filter) pairs to apply to each page.
 
     Returns:
         (DOCUMENTS rows, counts). The rows of successfully fetched pages come first, then those
         of their parts.
     """
-    documents = _Documents(options, seeds)
+    documents = _Documents(rules.options, rules.seeds)
     columns = [name for name in NEEDED if name in pages.column_names]
     for row, page in enumerate(pages.select(columns).to_pylist()):
         if page["fetch_status"] != FETCH_SUCCESS:
             continue
         page.setdefault("usage", None)  # a file of an earlier version does not have it
         at_row(row)
-        if page["truncated"] not in (None, *WHOLE) and options.skip_truncated:
+        if page["truncated"] not in (None, *WHOLE) and rules.options.skip_truncated:
             documents.cut(page)
             continue
-        documents.add(page, *_document(page, options, filters, skip.get(row), documents.counts))
+        documents.add(page, *_document(page, rules, skip.get(row), documents.counts))
     at_row(AFTER_ROWS)
     return documents.table(), cap_rule_counts(documents.counts)
 
@@ -207,18 +217,13 @@ class _Documents:
 
 
 def _document(
-    page: Mapping[str, Any],
-    options: DocumentOptions,
-    filters: Sequence[tuple[str, Filter]],
-    ended: str | None,
-    counts: Counter[str],
+    page: Mapping[str, Any], rules: ParseRules, ended: str | None, counts: Counter[str]
 ) -> tuple[dict[str, Any] | None, Page | None]:
     """Returns (DOCUMENTS row without links, or None if a filter drops the page; parsed page).
 
     Args:
         page: A PAGES row.
-        options: Options of parsing.
-        filters: (name, parse filter) pairs to apply to the page.
+        rules: How it is parsed.
         ended: Reason why the page ended a process before, or None.
         counts: Counts failures and dropped pages.
     """
@@ -228,7 +233,7 @@ def _document(
         if ended is not None:
             reason, _, detail = ended.partition(" ")
             raise ParseFailed(reason) from (_Ended(detail) if detail else None)
-        page_content, metadata, dropped = _parse(url, page, options, filters)
+        page_content, metadata, dropped = _parse(url, page, rules)
         if dropped:
             counts[f"skipped/{dropped}"] += 1
             return None, None
@@ -246,7 +251,7 @@ def _document(
     record = {name: page[name] for name in _TAKEN}
     directives = parsed.directives if parsed is not None else ()
     record["usage"] = usage_of_page(page["usage"], _headers(page), directives)
-    return record | content | {"signature": signature_of(body, text, url, options)}, parsed
+    return record | content | {"signature": signature_of(body, text, url, rules.options)}, parsed
 
 
 class _Ended(Exception):
@@ -257,21 +262,18 @@ class _Ended(Exception):
 
 
 def _parse(
-    url: str,
-    page: Mapping[str, Any],
-    options: DocumentOptions,
-    filters: Sequence[tuple[str, Filter]],
+    url: str, page: Mapping[str, Any], rules: ParseRules
 ) -> tuple[Page, dict[str, str], str | None]:
     """Returns (parsed page, its metadata, reason why a filter drops it or None)."""
     body = page["body"] or b""
     parsed = parse_document(
-        Source(url, body, page["content_type"], _headers(page), page["fetch_time"]), options
+        Source(url, body, page["content_type"], _headers(page), page["fetch_time"]), rules.options
     )
     metadata = metadata_of(parsed)
     if page["protocol_message"] == UNCHECKED:
         metadata["tls"] = "unchecked"
     filtered = FilteredPage(url, page["content_type"], parsed, metadata)
-    apply_filters(filtered, filters)
+    apply_filters(filtered, rules.filters)
     return parsed, filtered.metadata, filtered.dropped
 
 

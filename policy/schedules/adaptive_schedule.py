@@ -25,18 +25,15 @@ class AdaptiveSchedule:
 
     def __call__(self, visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
         """Sets intervals by the rates of the options; see ``visits``."""
-        options = context.options
-        return adapt(
-            visits, context, self.hosts, pl.lit(options.inc_rate), pl.lit(options.dec_rate)
-        )
+        rates = pl.lit(context.options.inc_rate), pl.lit(context.options.dec_rate)
+        return adapt(visits, context, self.hosts, rates)
 
 
 def adapt(
     visits: pl.DataFrame,
     context: ScheduleContext,
     hosts: HostIntervals,
-    inc_rate: pl.Expr,
-    dec_rate: pl.Expr,
+    rates: tuple[pl.Expr, pl.Expr],
 ) -> pl.DataFrame:
     """Sets intervals by the given rates.
 
@@ -44,10 +41,10 @@ def adapt(
         visits: See ``visits``.
         context: Options.
         hosts: Shortest and longest intervals of some hosts.
-        inc_rate: By which share the interval of an unchanged page grows.
-        dec_rate: By which share the interval of a changed page shrinks.
+        rates: By which share the interval of an unchanged page grows, and by which share that of a
+            changed page shrinks.
     """
-    options = context.options
+    options, (inc_rate, dec_rate) = context.options, rates
     old = pl.col("fetch_interval").cast(pl.Float64)
     interval = (
         pl.when("modified")
@@ -126,7 +123,7 @@ class MimeAdaptiveSchedule:
             )
             for at, usual in ((1, options.inc_rate), (2, options.dec_rate))
         )
-        return adapt(visits, context, self.hosts, inc, dec).drop("mime")
+        return adapt(visits, context, self.hosts, (inc, dec)).drop("mime")
 
 
 def mime_rates(file: RuleFile) -> tuple[tuple[str, float, float], ...]:

@@ -71,27 +71,29 @@ def _due_rule(
     last, status = row["last_fetch_time"], row["status"]
     if last is None:
         return DueRule("never_fetched", "it has never been fetched; it is due since it was added")
-    wait = (row["fetch_time"] - last) / 1000
+    wait = _wait_of(row)
     if status == Status.DB_UNFETCHED and row["retries"]:
         return _rule_of_failure(row["retries"], wait, options)
     if status in (Status.DB_UNFETCHED, *_MARKED) and _is_forced(row):
         detail = "it was not modified, and its interval was over max_fetch_interval: it is fetched "
         return DueRule("forced", f"{detail}again without conditions")
-    rule = _rule_of_answer(row, wait, options, hosts, own)
+    rule = _rule_of_answer(row, options, hosts, own)
     if status == Status.DB_UNFETCHED:
         detail = "it was an orphan until a link to it was found, and has kept its date"
         return DueRule("revived", f"{detail}: {rule.detail}")
     return rule
 
 
+def _wait_of(row: Mapping[str, Any]) -> float:
+    """Returns the time between the last fetch and the next one, s."""
+    return float(row["fetch_time"] - row["last_fetch_time"]) / 1000
+
+
 def _rule_of_answer(
-    row: Mapping[str, Any],
-    wait: float,
-    options: RescheduleOptions,
-    hosts: HostIntervals | None,
-    own: Own,
+    row: Mapping[str, Any], options: RescheduleOptions, hosts: HostIntervals | None, own: Own
 ) -> DueRule:
     """Returns the rule for the last answer, whatever status a scoring has set since."""
+    wait = _wait_of(row)
     if _may_pass(row, wait, options):
         return _rule_of_failure(row["retries"], wait, options)
     if _is_gone(row) and wait == row["fetch_interval"]:
@@ -101,7 +103,7 @@ def _rule_of_answer(
         )
         what = "failed to parse" if row["status"] == Status.DB_PARSE_FAILED else "is gone"
         return DueRule("gone", f"it {what}: its interval is {in_words(interval)}, {grown}")
-    return _rule_of_visit(row, wait, options, hosts, own)
+    return _rule_of_visit(row, options, hosts, own)
 
 
 def _rule_of_failure(retries: int, wait: float, options: RescheduleOptions) -> DueRule:
@@ -137,14 +139,10 @@ def _is_gone(row: Mapping[str, Any]) -> bool:
 
 
 def _rule_of_visit(
-    row: Mapping[str, Any],
-    wait: float,
-    options: RescheduleOptions,
-    hosts: HostIntervals | None,
-    own: Own,
+    row: Mapping[str, Any], options: RescheduleOptions, hosts: HostIntervals | None, own: Own
 ) -> DueRule:
     """Returns the rule of a page that was fetched, was not modified, or redirects."""
-    interval = row["fetch_interval"]
+    wait, interval = _wait_of(row), row["fetch_interval"]
     if wait == interval == row["fixed_interval"]:
         return DueRule("fixed_interval", f"its seed list sets an interval of {in_words(interval)}")
     notes = _note_of_bound(row, options, hosts) + _changes(row)

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections import Counter
+from typing import NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -55,27 +56,36 @@ def children_of(content: SitemapContent, base: str) -> list[str]:
     return absolute_urls(bases, pl.Series(urls, dtype=pl.String)).drop_nulls().to_list()
 
 
+class EntryRules(NamedTuple):
+    """Which URLs of sitemaps are taken.
+
+    Attributes:
+        options: The rules.
+        seeds: Hosts and domains of the seeds.
+        blocklist: Names that must not be added again.
+        now: The time that counts as now, ms; a later ``lastmod`` does not count.
+    """
+
+    options: SitemapOptions
+    seeds: Seeds
+    blocklist: Blocklist
+    now: int
+
+
 def judge_sitemap(
-    content: SitemapContent,
-    sitemap: Sitemap,
-    options: SitemapOptions,
-    seeds: Seeds,
-    blocklist: Blocklist,
-    now: int,
+    content: SitemapContent, sitemap: Sitemap, rules: EntryRules
 ) -> tuple[pl.DataFrame, Counter[str]]:
     """Decides which URLs of a sitemap are taken.
 
     Args:
         content: What the sitemap says.
         sitemap: Where it is, and what it may name.
-        options: The rules.
-        seeds: Hosts and domains of the seeds.
-        blocklist: Names that must not be added again.
-        now: The time that counts as now, ms; a later ``lastmod`` does not count.
+        rules: Which URLs are taken.
 
     Returns:
         (SITEMAP_URLS rows, counts: ``entries``, ``dropped/REASON``, ``ignored/REASON``).
     """
+    options, seeds, blocklist, now = rules
     entries = _frame(content.entries)
     counts = Counter({"entries": len(entries)})
     urls = absolute_urls(pl.Series([sitemap.url] * len(entries), dtype=pl.String), entries["url"])

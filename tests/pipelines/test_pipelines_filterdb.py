@@ -15,6 +15,7 @@ from nutbeam.policy.components.schema import empty
 from nutbeam.policy.filtering import (
     REKEYED,
     FilterOptions,
+    RowRules,
     arrivals,
     departures,
     filter_rows,
@@ -73,7 +74,7 @@ def in_memory(table, options):
     rows, now = pinned.rows(), manifest_of(table).time + 1
     seeds = read_seeds_hosts(pinned.table, seed_files(pinned))
     judged = judge_known(rows, FilterOptions(**options), seeds)
-    leaving, counts = filter_rows(rows, judged, Blocklist(), now)
+    leaving, counts = filter_rows(rows, judged, RowRules(Blocklist(), now))
     joined = kept_pages(rows).join(leaving_pages(leaving), on="kept", how="left")
     changes = [empty(REKEYED), departures(leaving), arrivals(rows, leaving)]
     changes.append(questioned_duplicates(joined))

@@ -13,6 +13,7 @@ from nutbeam.policy.filtering import (
     REKEYED,
     DropOptions,
     FilterOptions,
+    RowRules,
     arrivals,
     departures,
     filter_rows,
@@ -85,7 +86,7 @@ def test_rules_are_counted_and_reasons_too():
     rows = frame_of(STATE, row("com.a:http/x"), row("com.a:http/y"), row("com.a:http/z.gif"))
     options = FilterOptions(exclude=("x", "y"), count_by_rule=True)
     judged = judge_known(rows, options, SEEDS)
-    found, counts = filter_rows(rows, judged, Blocklist(), NOW)
+    found, counts = filter_rows(rows, judged, RowRules(Blocklist(), NOW))
     assert found["reason"].to_list() == ["excluded", "excluded", "filtered"]
     by_rule = {name: n for name, n in counts.items() if name.startswith(("excluded/", "filtered/"))}
     assert sum(by_rule.values()) == 3
@@ -97,7 +98,7 @@ def test_rules_are_counted_and_reasons_too():
 def dropped(rows, now, **options):
     """The last letters of the keys of rows that go because of their age, with the reasons."""
     judged = rows.select("key", reason=pl.lit(None, pl.String))
-    found, _ = filter_rows(rows, judged, Blocklist(), now, DropOptions(**options))
+    found, _ = filter_rows(rows, judged, RowRules(Blocklist(), now, DropOptions(**options)))
     return {key[-1]: reason for key, _, reason in found.iter_rows()}
 
 
@@ -158,7 +159,7 @@ def test_nothing_moves_to_a_purged_name():
     judged = pl.DataFrame({"key": ["com.a:http/", "com.a:http/x"], "reason": [None, None]},
                           schema_overrides={"reason": pl.String})  # fmt: skip
     blocklist = blocklist_of(Names(urls=("com.a:http/",)).rows(0))
-    found, counts = filter_rows(rows, judged, blocklist, NOW)
+    found, counts = filter_rows(rows, judged, RowRules(blocklist, NOW))
     assert found.rows() == [("com.a.www:http/", "com.a:http/", "purged")]
     assert counts == {"rows": 2, "dropped/purged": 1}
 
@@ -268,7 +269,7 @@ def test_dropped_moved_and_merged_rows_agree_with_plain_python(seed):
         },
         schema={"key": pl.String, "reason": pl.String},
     )
-    leaving, _ = filter_rows(rows, judged, Blocklist(), NOW)
+    leaving, _ = filter_rows(rows, judged, RowRules(Blocklist(), NOW))
     changes = [departures(leaving), arrivals(rows, leaving)]
     dice.shuffle(changes)
     together = pl.concat([frame_of(REKEYED), *changes], how="diagonal")
@@ -291,7 +292,7 @@ def test_a_page_that_meets_its_own_duplicate_is_no_duplicate(stays):
     )
     target = {"page": page, "duplicate": duplicate, "neither": "com.a:http/new"}[stays]
     judged = rows.with_columns(key=pl.lit(target), reason=pl.lit(None, pl.String))
-    leaving, _ = filter_rows(rows, judged, Blocklist(), NOW)
+    leaving, _ = filter_rows(rows, judged, RowRules(Blocklist(), NOW))
     joined = kept_pages(rows).join(leaving_pages(leaving), on="kept", how="left")
     changes = [empty(REKEYED), arrivals(rows, leaving), departures(leaving),
                questioned_duplicates(joined)]  # fmt: skip
@@ -307,7 +308,7 @@ def test_cash_that_is_not_written_down_is_not_lost():
     rows = frame_of(STATE, *(row(f"com.a:http/{n}", score=n + 1.0, cash=some)
                              for n, some in enumerate(cash)))  # fmt: skip
     judged = rows.with_columns(key=pl.lit("com.a:http/0"), reason=pl.lit(None, pl.String))
-    leaving, _ = filter_rows(rows, judged, Blocklist(), NOW)
+    leaving, _ = filter_rows(rows, judged, RowRules(Blocklist(), NOW))
     changes = [empty(REKEYED), departures(leaving), arrivals(rows, leaving)]
     left, _ = rekey_rows(rows, pl.concat(changes, how="diagonal"), NOW)
     assert left.get_column("cash").to_list() == [2.5]

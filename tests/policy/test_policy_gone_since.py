@@ -8,7 +8,7 @@ from status_rows import BEFORE, DAY_MS, NOW, A, B, event, linked, old_row, one
 
 from nutbeam.policy.components.blocklist import Blocklist
 from nutbeam.policy.components.schema import CHANGES, STATE, Status
-from nutbeam.policy.filtering import DropOptions, filter_rows
+from nutbeam.policy.filtering import DropOptions, RowRules, filter_rows
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.updating.update_rules import UpdateOptions
@@ -75,7 +75,7 @@ def test_a_page_without_links_is_gone_until_a_link_comes():
 def is_dropped(row, now, **options):
     rows = frame_of(STATE, row)
     verdicts = rows.select("key", reason=pl.lit(None, pl.String))
-    found, _ = filter_rows(rows, verdicts, Blocklist(), now, DropOptions(**options))
+    found, _ = filter_rows(rows, verdicts, RowRules(Blocklist(), now, DropOptions(**options)))
     return found.get_column("reason").to_list() == ["gone"]
 
 

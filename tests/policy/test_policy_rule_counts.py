@@ -14,7 +14,7 @@ from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import BatchOrigin
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, empty, to_frame
 from nutbeam.policy.links import LinkOptions
-from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
+from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
 from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, cap_rule_counts, is_of_rule
 from nutbeam.transforms.wiring.metrics import metrics_of
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_SUCCESS
@@ -35,7 +35,7 @@ def page(**columns):
 @pytest.mark.parametrize("asked", [True, False])
 def test_links_of_documents(asked):
     options = DocumentOptions(count_by_rule=asked)
-    _, counts = documents_of(table_of(PAGES, page()), options, SEEDS)
+    _, counts = documents_of(table_of(PAGES, page()), ParseRules(options, SEEDS))
     assert counts["dropped/filtered"] == 3
     by = {"filtered/regex-urlfilter.txt:20": 2, "filtered/regex-urlfilter.txt:24": 1}
     assert {name: n for name, n in counts.items() if is_of_rule(name)} == (by if asked else {})

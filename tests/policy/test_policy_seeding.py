@@ -6,7 +6,7 @@ from nutbeam.policy.components.schema import SEEDS, STATE, Status
 from nutbeam.policy.scoring.scoring import Scoring
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings
-from nutbeam.policy.seeding import SeedOptions, inject_seeds
+from nutbeam.policy.seeding import SeedOptions, SeedRules, inject_seeds
 
 NOW = 1_700_000_000_000
 KNOWN = {
@@ -28,7 +28,7 @@ def seed(key="com.example:http/b", order=0, **columns):
 
 def inject(rows, seeds, **options):
     kept, counts = inject_seeds(
-        frame_of(STATE, *rows), frame_of(SEEDS, *seeds), NOW, SeedOptions(**options)
+        frame_of(STATE, *rows), frame_of(SEEDS, *seeds), SeedRules(NOW, SeedOptions(**options))
     )
     assert kept.schema == frame_of(STATE).schema
     return kept.to_dicts(), counts
@@ -113,8 +113,8 @@ def test_scorings_see_only_the_seeds_of_the_rows_that_are_written_again():
     """A piece of the table has other rows, too."""
     others = [KNOWN | {"key": f"com.example:http/{name}"} for name in "acd"]
     rows, _ = inject_seeds(
-        frame_of(STATE, others[0], KNOWN, *others[1:]), frame_of(SEEDS, seed()), NOW,
-        SeedOptions(update_known=True), Scorings((Marking(ScoringOptions()),)),
+        frame_of(STATE, others[0], KNOWN, *others[1:]), frame_of(SEEDS, seed()), 
+        SeedRules(NOW, SeedOptions(update_known=True), Scorings((Marking(ScoringOptions()),))),
     )  # fmt: skip
     assert rows["score"].to_list() == [3.0, 99.0, 3.0, 3.0]
     assert rows["distance"].to_list() == [4, 0, 4, 4]
@@ -149,7 +149,7 @@ def test_updating_adds_new_urls_too():
 
 
 def test_no_seeds_and_no_rows():
-    rows, counts = inject_seeds(frame_of(STATE), frame_of(SEEDS), NOW, SeedOptions())
+    rows, counts = inject_seeds(frame_of(STATE), frame_of(SEEDS), SeedRules(NOW, SeedOptions()))
     assert (len(rows), counts) == (0, {})
 
 
@@ -160,7 +160,7 @@ def test_overwriting_and_updating_contradict_each_other():
 
 def test_seeds_give_the_same_rows_in_any_number_of_files():
     lines = [seed(f"com.example:http/{n % 7}", order=n, score=float(n)) for n in range(30)]
-    whole, _ = inject_seeds(frame_of(STATE), frame_of(SEEDS, *lines), NOW, SeedOptions())
+    whole, _ = inject_seeds(frame_of(STATE), frame_of(SEEDS, *lines), SeedRules(NOW, SeedOptions()))
     parts = pl.concat([frame_of(SEEDS, *lines[20:]), frame_of(SEEDS, *lines[:20])])
-    again, _ = inject_seeds(frame_of(STATE), parts, NOW, SeedOptions())
+    again, _ = inject_seeds(frame_of(STATE), parts, SeedRules(NOW, SeedOptions()))
     assert whole.equals(again)

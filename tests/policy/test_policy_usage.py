@@ -8,7 +8,7 @@ from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, BatchOrigin
 from nutbeam.policy.components.schema import PAGES, STATE, to_frame
 from nutbeam.policy.links import LinkOptions
-from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
+from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
 from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.content.usage import read_usage, usage_of_page
 from nutbeam.web.exchange.status import FETCH_RETRY, FETCH_SUCCESS
@@ -28,7 +28,9 @@ def page(body=b"<p>x", robots=None, status=FETCH_SUCCESS, time=7, **headers):
 
 
 def usage(**columns):
-    table, _ = documents_of(table_of(PAGES, page(**columns)), DocumentOptions(), Seeds())
+    table, _ = documents_of(
+        table_of(PAGES, page(**columns)), ParseRules(DocumentOptions(), Seeds())
+    )
     (document,) = table.to_pylist()
     return document["usage"]
 
@@ -53,7 +55,10 @@ def test_documents_have_the_usage(columns, expected):
 
 def test_a_file_of_an_earlier_version_has_no_usage_of_robots_txt():
     table = table_of(PAGES, page()).drop_columns(["usage"])
-    assert documents_of(table, DocumentOptions(), Seeds())[0].to_pylist()[0]["usage"] is None
+    assert (
+        documents_of(table, ParseRules(DocumentOptions(), Seeds()))[0].to_pylist()[0]["usage"]
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +97,7 @@ Disallow: /no
 
 
 def updated(rows, row, now):
-    documents, _ = documents_of(table_of(PAGES, row), DocumentOptions(), Seeds())
+    documents, _ = documents_of(table_of(PAGES, row), ParseRules(DocumentOptions(), Seeds()))
     pages = to_frame(table_of(PAGES, row)).select(COLUMNS_OF_PAGES)
     origin = BatchOrigin(0, "1-1", "d")
     changes, _ = changes_of(pages, to_frame(documents), origin, Seeds(), LinkOptions())

@@ -277,6 +277,18 @@ def test_io_imports_no_decisions():
     assert deciding == READING_WITH_DECISIONS
 
 
+def test_a_decision_has_at_most_four_parameters():
+    longer = []
+    for path in PACKAGE.glob("policy/**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+                named = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                parameters = [each.arg for each in named if each.arg not in ("self", "cls")]
+                if len(parameters) > 4:
+                    longer.append((path.name, node.name, parameters))
+    assert not longer
+
+
 def test_modules_imported_by_a_computed_name_are_listed():
     found = {label(path) for path in FILES if imports_by_made_name(path)}
     assert found == set(BY_NAME) | IMPORTS_WHAT_IS_GIVEN

@@ -13,7 +13,7 @@ from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
-from nutbeam.policy.seeding import SeedOptions, inject_seeds
+from nutbeam.policy.seeding import SeedOptions, SeedRules, inject_seeds
 from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 
@@ -50,7 +50,9 @@ class ScoredWeb:
         lines = [{"order": n, **({"key": key(seed)} if isinstance(seed, str) else seed)}
                  for n, seed in enumerate(seeds)]  # fmt: skip
         self.rows, self.counts = inject_seeds(
-            self.rows, frame_of(SEEDS, *lines), self.now, SeedOptions(**options), self.scorings
+            self.rows,
+            frame_of(SEEDS, *lines),
+            SeedRules(self.now, SeedOptions(**options), self.scorings),
         )
 
     def changes(self, pages, order=0, before=_NOTHING, **columns):

@@ -7,7 +7,7 @@ from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import unique_documents
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus
 from nutbeam.policy.parsing import documents as module
-from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
+from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
 from nutbeam.web.content.signature import md5
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.pages import page as page_module
@@ -24,7 +24,7 @@ def page(body="", url=URL):
 
 
 def documents(*pages):
-    table, counts = documents_of(table_of(PAGES, *pages), DocumentOptions(), Seeds())
+    table, counts = documents_of(table_of(PAGES, *pages), ParseRules(DocumentOptions(), Seeds()))
     return table.to_pylist(), counts
 
 
@@ -126,7 +126,7 @@ def filtered(*filters, body="<title>t</title><p>x"):
     """The result of a page after filters."""
     named = [(function.__name__, function) for function in filters]
     options = DocumentOptions()
-    table, counts = documents_of(table_of(PAGES, page(body)), options, Seeds(), filters=named)
+    table, counts = documents_of(table_of(PAGES, page(body)), ParseRules(options, Seeds(), named))
     return table.to_pylist(), counts
 
 

@@ -8,7 +8,7 @@ from frames import frame_of, table_of
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
 from nutbeam.policy.parsing import documents as module
-from nutbeam.policy.parsing.documents import AFTER_ROWS, DocumentOptions, documents_of
+from nutbeam.policy.parsing.documents import AFTER_ROWS, DocumentOptions, ParseRules, documents_of
 from nutbeam.policy.parsing.parse_results import status_text
 from nutbeam.policy.rule_counts import cap_rule_counts
 from nutbeam.web.content.signature import md5
@@ -35,7 +35,7 @@ def page(body="", url=URL, status=FETCH_SUCCESS, content_type="text/html", **col
 
 def documents(*pages, skip=MappingProxyType({}), at_row=lambda row: None, seeds=Seeds(), **options):  # noqa: B008
     table, counts = documents_of(
-        table_of(PAGES, *pages), DocumentOptions(**options), seeds, skip, at_row
+        table_of(PAGES, *pages), ParseRules(DocumentOptions(**options), seeds), skip, at_row
     )
     assert table.schema == DOCUMENTS
     return table.to_pylist(), counts
@@ -306,7 +306,7 @@ def test_signatures_are_of_the_text_after_filters():
 
     rows = table_of(PAGES, page("<p>Same and more"), page("<p>Same but other", f"{URL}2"))
     table, _ = documents_of(
-        rows, DocumentOptions(signature="text_md5"), Seeds(), filters=[("cut", cut)]
+        rows, ParseRules(DocumentOptions(signature="text_md5"), Seeds(), [("cut", cut)])
     )
     assert table["signature"].to_pylist() == [md5(b"Same", "")] * 2
 

@@ -9,7 +9,7 @@ from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.sitemaps.sitemap_list import Sitemap
 from nutbeam.policy.sitemaps.sitemap_options import SitemapOptions
-from nutbeam.policy.sitemaps.sitemap_urls import children_of, interval_of, judge_sitemap
+from nutbeam.policy.sitemaps.sitemap_urls import EntryRules, children_of, interval_of, judge_sitemap
 from nutbeam.web.parsers.sitemap_entries import CHILD_SITEMAP, URL, SitemapContent, SitemapEntry
 
 HERE = "http://example.com/news/sitemap.xml"
@@ -22,9 +22,8 @@ def judged(*entries, url=HERE, places=("example.com/news/",), blocklist=NO_BLOCK
     some = [SitemapEntry(URL, e) if isinstance(e, str) else e for e in entries]
     content = SitemapContent("urlset", some, Counter())
     sitemap = Sitemap(url, url, places)
-    rows, counts = judge_sitemap(
-        content, sitemap, SitemapOptions(**options), NO_SEEDS, blocklist, NOW
-    )
+    rules = EntryRules(SitemapOptions(**options), NO_SEEDS, blocklist, NOW)
+    rows, counts = judge_sitemap(content, sitemap, rules)
     counts.pop("entries", None)
     return rows.to_dicts(), dict(counts)
 

@@ -10,7 +10,7 @@ from html_trees import TREES, URL, parser_with
 
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.schema import PAGES, conform
-from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
+from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.pages import language
 from nutbeam.web.pages.language import language_code, settle_language
@@ -306,7 +306,7 @@ def document(markup, headers=(), **options):
     }  # fmt: skip
     pages = conform(pa.Table.from_pylist([row]), PAGES)
     seeds = Seeds(frozenset({"h0.example.com"}), frozenset({"example.com"}))
-    documents, counts = documents_of(pages, DocumentOptions(**options), seeds)
+    documents, counts = documents_of(pages, ParseRules(DocumentOptions(**options), seeds))
     (found,) = documents.to_pylist()
     return found, counts
 

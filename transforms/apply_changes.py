@@ -14,7 +14,7 @@ from ..io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_b
 from ..io.tablets.resolve import Resolution, Resolver
 from ..io.tablets.tablets import tablets
 from ..io.tablets.written import Written
-from ..policy.components.schema import to_frame
+from ..policy.components.schema import empty, to_frame
 from .elements.chunks import Chunk
 from .operations import Together
 from .wiring.display import Displayed
@@ -163,7 +163,7 @@ def _resolve(
         return
     operation, part, target = plan.operation, plan.ranges[name][number], targets[name]
     # A chunk may lack columns that are null in all of its rows.
-    wide = to_frame(target.schema.empty_table())
+    wide = empty(target.schema)
     changes = pl.concat(
         [wide, *(to_frame(chunk) for chunk in chunks)], how="diagonal", rechunk=True
     )

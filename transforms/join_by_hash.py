@@ -8,7 +8,7 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..policy.components.schema import to_frame
+from ..policy.components.schema import empty, to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.row_types import arrow_schema, extended_row_type, field_types, optional
 from .elements.rows import RowsToChunks, check_chunk, check_columns, row_type_of, through_chunks
@@ -149,7 +149,7 @@ def _join(
     # Together, because each join makes an index of the others.
     rows = pl.concat(row_frames)
     if not others and schema is not None:
-        others = [to_frame(schema.empty_table())]
+        others = [empty(schema)]
     elif not others:
         nothing = (pl.lit(None, pl.String).alias(column) for column in columns)
         others = [rows.select(*hash, *nothing).clear()]

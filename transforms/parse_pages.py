@@ -26,6 +26,7 @@ from ..policy.components.schema import (
     ParseStatus,
     columns,
     conform,
+    empty,
     to_frame,
 )
 from ..policy.page_rows import with_urls
@@ -201,7 +202,7 @@ def parse_pages(
             parsed, failed = _divide(part, result)
             done.append(parsed)
             dead.append(failed)
-    nothing = to_frame(PARSED.empty_table())
+    nothing = empty(PARSED)
     return pl.concat(done) if done else nothing, pl.concat(dead), counts
 
 

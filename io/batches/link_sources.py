@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from ...policy.components.link_rows import EDGES_OF
-from ...policy.components.schema import OUTCOME, Status, to_frame
+from ...policy.components.schema import OUTCOME, Status, empty, to_frame
 from ..snapshots.manifest import lineage
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
@@ -179,7 +179,7 @@ def is_there(item: OldDocuments) -> bool:
 def _outcome(operation: Operation) -> pl.LazyFrame:
     files = operation.files(batch_component(str(operation.batch), "outcome"))
     if not files:
-        return to_frame(OUTCOME.empty_table()).lazy()
+        return empty(OUTCOME).lazy()
     return scan([operation.table / file.path for file in files], OUTCOME)
 
 

@@ -12,7 +12,6 @@ import polars as pl
 
 from ...policy.components.index_routes import IndexRoutes, WriterRule
 from ...policy.components.index_schema import INDEX_RUNS, index_component
-from ...policy.components.schema import to_frame
 from ...web.base.errors import UserError
 from ..disk.record_checks import check_count
 from ..disk.table_names import checked_part
@@ -154,7 +153,7 @@ class IndexRun:
             "rebuilt": self.full, "writers": _names(self.routes), "places": list(places),
             "time": self.operation.now,
         }  # fmt: skip
-        frame = pl.DataFrame([row], schema=to_frame(INDEX_RUNS.empty_table()).schema)
+        frame = pl.DataFrame([row], schema=pl.Schema(INDEX_RUNS))
         name = self.component("index_runs")
         files = write_bases(self.operation.table.files, name, [frame])
         return Written(name, files, tuple(file.path for file in self.files("index_runs")))

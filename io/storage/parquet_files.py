@@ -58,7 +58,7 @@ def scan(paths: Sequence[Place], schema: pa.Schema, row_index: str | None = None
         UserError: A file is missing or damaged. Some damage is only found when the rows
             are collected: use ``collect``.
     """
-    declared = pl.Schema(pl.from_arrow(schema.empty_table()).schema)  # type: ignore[union-attr]
+    declared = pl.Schema(schema)
     if not all(path.opens_by_name for path in paths):
         return _scan_groups(paths, schema, declared, row_index)
     for path in paths:

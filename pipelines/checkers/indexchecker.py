@@ -107,7 +107,7 @@ def _index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFr
         "fetch_time": page["fetch_time"], "headers": page["headers"], "ip": page["ip"],
         "status": int(Status.DB_FETCHED), "score": 1.0, "retries": 0,
     }  # fmt: skip
-    wide = to_frame(INDEX_PAGES.empty_table()).schema
+    wide = pl.Schema(INDEX_PAGES)
     row = {
         **row,
         "metadata": [{"key": k, "value": v} for k, v in dict(row["metadata"] or {}).items()],

@@ -23,7 +23,7 @@ from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.tablets import Due, Tablet, tablets
 from ...io.tablets.written import Written
 from ...policy.components.blocklist import REASON as PURGED
-from ...policy.components.schema import FETCHLIST, STATE, empty
+from ...policy.components.schema import FETCHLIST, STATE
 from ...policy.generating.left_out import LEFT_OUT, Remaining
 from ...policy.generating.selection import (
     GenerateOptions,
@@ -56,7 +56,7 @@ _OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
 CHOSEN_COLUMNS = (*_OF_STATE, "delay")
 # Of these the columns that are null in most tables; then they are not read.
 RARE = ("document", "fixed_interval", "metadata", "repr_url")
-STATE_TYPES = empty(STATE).schema
+STATE_TYPES = pl.Schema(STATE)
 SPANNING = "spanning"
 CANDIDATES = "candidates"
 COUNTED = "done"

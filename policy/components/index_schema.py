@@ -15,7 +15,6 @@ from .schema import (
     TEXT,
     TEXT_MAP,
     empty,
-    to_frame,
 )
 
 JournalRows: TypeAlias = pl.DataFrame  # columns of INDEXED
@@ -171,6 +170,6 @@ class CandidateFacts(NamedTuple):
 
 def to_candidates(rows: pl.DataFrame) -> CandidateRows:
     """Returns rows with all columns of ``INDEX_CANDIDATES``."""
-    wide = to_frame(INDEX_CANDIDATES.empty_table())
+    wide = empty(INDEX_CANDIDATES)
     whole = pl.concat([wide, rows], how="diagonal_relaxed")
     return whole.select(pl.col(name).cast(kind) for name, kind in wide.schema.items())

@@ -432,10 +432,11 @@ def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
 
 
 def empty(schema: pa.Schema) -> pl.DataFrame:
-    """Returns a frame without rows, with the columns of ``schema``."""
-    frame = pl.from_arrow(schema.empty_table())
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+    """Returns a frame without rows, with the columns of ``schema``.
+
+    Not by way of ``schema.empty_table()``, which loads pandas where it is installed: that takes a second.
+    """
+    return pl.DataFrame(schema=pl.Schema(schema))
 
 
 def to_frame(table: pa.Table) -> pl.DataFrame:

@@ -7,11 +7,11 @@ import numpy.typing as npt
 import polars as pl
 
 from ...web.rules.url_rules import host_keys
-from ..components.schema import HOST_COUNTS, STATUS_COUNTS, URL_COUNTS, empty
+from ..components.schema import HOST_COUNTS, STATUS_COUNTS, URL_COUNTS
 
 # Columns of the state on which the numbers depend.
 COUNTED_OF_STATE = ("key", "status", "retries")
-_TYPES = empty(HOST_COUNTS).schema
+_TYPES = pl.Schema(HOST_COUNTS)
 # A row's code is twice its status, plus 1 if it has failed. The last two codes stand for unknown
 # statuses, which have no count.
 _CODES = 2 * (max(STATUS_COUNTS) + 2)

@@ -28,7 +28,7 @@ LINK_CHANGES = pa.schema(
     ]
 )
 RELS = ("nofollow", "sponsored", "ugc")
-_OUTLINKS = pl.Schema(pl.from_arrow(DOCUMENTS.empty_table()).schema)["outlinks"]  # type: ignore[union-attr]
+_OUTLINKS = pl.Schema(DOCUMENTS)["outlinks"]
 
 
 def edges_of(

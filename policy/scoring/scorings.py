@@ -251,9 +251,8 @@ def _slip(rows: pl.DataFrame, after: pl.DataFrame, *, may_drop: bool) -> str:
 
 
 def _null(column: CarriedColumn) -> pl.Expr:
-    empty = pl.from_arrow(pa.schema([column.field]).empty_table())
-    assert isinstance(empty, pl.DataFrame)
-    return pl.lit(None, empty.schema[column.name]).alias(column.name)
+    types = pl.Schema(pa.schema([column.field]))
+    return pl.lit(None, types[column.name]).alias(column.name)
 
 
 OPIC = Scorings((Opic(ScoringOptions()),))

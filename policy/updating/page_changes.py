@@ -22,7 +22,7 @@ from ..components.page_facts import (
     unique_documents,
     unique_pages,
 )
-from ..components.schema import CHANGES, DOCUMENTS, columns, conform_frame, empty
+from ..components.schema import CHANGES, DOCUMENTS, columns, conform_frame
 from ..hosting.merit import collect_host_findings, drop_unvouched_links, merits_of_table
 from ..links import (
     count_links_too_deep,
@@ -36,7 +36,7 @@ from .redirect_targets import inherited_by_targets, judge_redirects, links_witho
 from .update_rules import UpdateRules
 
 _OF_REFRESH = ("key", "distance", "refresh", "refresh_seconds")
-_TYPES = empty(DOCUMENTS).schema
+_TYPES = pl.Schema(DOCUMENTS)
 
 
 class PageChanges(NamedTuple):

@@ -30,7 +30,6 @@ from ..components.schema import (
     STATUS_NAMES,
     ParseStatus,
     Status,
-    empty,
 )
 from ..hosting.host_counts import COUNTED_OF_STATE, updated_counts
 from ..hosting.interval_bounds import within_bounds
@@ -44,7 +43,7 @@ from .range_facts import RangeFacts
 from .redirect_targets import NO_URL
 from .update_rules import UpdateOptions, UpdateRules
 
-_TYPES = empty(STATE).schema
+_TYPES = pl.Schema(STATE)
 _STATUS_OF = {
     FETCH_SUCCESS: int(Status.DB_FETCHED),
     FETCH_REDIR_TEMP: int(Status.DB_REDIR_TEMP),
@@ -341,7 +340,7 @@ def _outcome(resolved: pl.DataFrame) -> pl.DataFrame:
             document=pl.when(answered).then("document"), fetch_status="event.fetch_status"
         )
         .select(*OUTCOME.names)
-        .cast(empty(OUTCOME).schema)
+        .cast(pl.Schema(OUTCOME))
     )
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...policy.components.dedup_schema import NEAR_PAIRS
-from ...policy.components.schema import to_frame
+from ...policy.components.schema import empty, to_frame
 from ...policy.dedup import near_pairs as bands_of
 from ...policy.dedup.duplicates import simhashes
 from ...policy.dedup.near_pairs import DifferingBits, Hashes, band_values, pairs_of_band
@@ -176,7 +176,7 @@ def near_pairs(frame: pl.DataFrame, distance: int) -> pl.DataFrame:
         _pair_rows(scopes, hashes, first, second)
         for first, second in bands_of.near_hashes(scopes ^ hashes, distance)
     ]
-    return pl.concat([to_frame(NEAR_PAIRS.empty_table()), *pair_frames])
+    return pl.concat([empty(NEAR_PAIRS), *pair_frames])
 
 
 @dataclasses.dataclass(frozen=True)

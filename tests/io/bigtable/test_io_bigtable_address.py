@@ -89,14 +89,18 @@ def test_commands_without_bigtable_do_not_load_its_libraries():
     assert done.returncode == 0, done.stderr
 
 
-def test_packing_and_unpacking_do_not_load_pandas():
+def test_packing_and_the_parse_worker_do_not_load_pandas(tmp_path):
     # pyarrow loads it, where it is installed, for its most common calls; that takes a second.
+    (tmp_path / "pandas.py").write_text("raise SystemExit('pandas is loaded')")
     code = (
-        "import sys; from nutbeam.io.bigtable.cell_layout import cell_kind;"
+        "import sys; sys.path.insert(0, sys.argv[1]);"
+        "from nutbeam.io.bigtable.cell_layout import cell_kind;"
         "from nutbeam.io.bigtable.cells import decode, encode; kind = cell_kind('state');"
         "from nutbeam.io.bigtable.limits import check_limits; import polars as pl;"
         "cells = encode(pl.DataFrame({'key': ['a', 'b'], 'score': [None, 1.0]}), kind);"
         "check_limits(cells); assert len(decode(cells, kind)) == 2;"
-        "sys.exit('pandas' in sys.modules)"
+        "from nutbeam.io.parsing import parse_worker"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    command = [sys.executable, "-c", code, tmp_path]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

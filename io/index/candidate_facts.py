@@ -52,8 +52,8 @@ def read_candidate_facts(item: Candidate, task: IndexRun) -> Iterator[CandidateF
             yield _read_pages(CandidateKind.UNFINISHED, task, sent)
     elif isinstance(item, RefusedPages):
         keys = sorted(letter_keys(item.operation.table, item.files))
-        for some in pl.DataFrame({"key": keys}, {"key": pl.String}).iter_slices(_KEYS_AT_ONCE):
-            yield _read_pages(CandidateKind.REFUSED, task, some)
+        for key_rows in pl.DataFrame({"key": keys}, {"key": pl.String}).iter_slices(_KEYS_AT_ONCE):
+            yield _read_pages(CandidateKind.REFUSED, task, key_rows)
     else:
         yield from _read_purged(item, task)
 
@@ -61,7 +61,7 @@ def read_candidate_facts(item: Candidate, task: IndexRun) -> Iterator[CandidateF
 def _read_changed(item: Changed, task: IndexRun) -> Iterator[CandidateFacts]:
     table = item.operation.table
     if item.since:
-        changed = table.changed_since("state", item.tablet, item.since, item.before)
+        changed = table.changed_since("state", item.tablet, item.since, item.indexed_paths)
     else:
         changed = ((rows["key"], rows) for rows in table.scan("state", item.tablet))
     for keys, rows in changed:

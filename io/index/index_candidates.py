@@ -27,14 +27,14 @@ class Changed:
         number: Number of the item.
         tablet: The tablet.
         since: The snapshot that the index shows; 0: all rows count.
-        before: Paths of the state's files in that snapshot.
+        indexed_paths: Paths of the state's files in that snapshot.
     """
 
     operation: Operation
     number: int
     tablet: Tablet
     since: int
-    before: frozenset[str] = frozenset()
+    indexed_paths: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,10 +118,10 @@ def candidates(task: IndexRun) -> Iterator[Candidate]:
 def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
     """Yields functions that make items of an operation and their numbers."""
     # A page is in one item, so that it is not deleted twice.
-    some = () if task.full or not task.outside else tuple(intents(task))
-    shares = 1 + sum(intent.bytes for intent in some) // _INTENTS_AT_ONCE if some else 0
+    parts = () if task.full or not task.outside else tuple(intents(task))
+    shares = 1 + sum(part.bytes for part in parts) // _INTENTS_AT_ONCE if parts else 0
     for share in range(shares):
-        yield functools.partial(Unfinished, intents=some, share=share, shares=shares)
+        yield functools.partial(Unfinished, intents=parts, share=share, shares=shares)
     if task.cleans:
         for tablet in tablets(task.files("indexed")):
             yield functools.partial(IndexedPages, tablet=tablet)
@@ -130,11 +130,11 @@ def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
     again = task.retries_refused and not task.full
     for file in task.files("dead_letters") if again else ():
         yield functools.partial(RefusedPages, files=(file,))
-    before = _state_before(task)
-    paths = frozenset(file.path for file in before)
-    changed, ranges = operation.table.changed_tablets("state", before, operation.files("state"))
+    old_files = _indexed_state_files(task)
+    paths = frozenset(file.path for file in old_files)
+    changed, ranges = operation.table.changed_tablets("state", old_files, operation.files("state"))
     for tablet in changed:
-        yield functools.partial(Changed, tablet=tablet, since=task.since, before=paths)
+        yield functools.partial(Changed, tablet=tablet, since=task.since, indexed_paths=paths)
     for tablet in tablets(task.files("indexed")):
         near = _near(tablet, ranges) if task.since else None
         if near is None or near:
@@ -143,11 +143,11 @@ def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
         yield functools.partial(PurgedPages, tablet=tablet)
 
 
-def _state_before(task: IndexRun) -> list[DataFile]:
+def _indexed_state_files(task: IndexRun) -> list[DataFile]:
     """Returns the state's files in the snapshot that the index shows."""
     table = task.operation.table
-    known = load_manifest(table, task.since).components if task.since else {}
-    return load_files(table, known.get("state"))
+    components = load_manifest(table, task.since).components if task.since else {}
+    return load_files(table, components.get("state"))
 
 
 def _near(tablet: Tablet, ranges: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -158,7 +158,7 @@ class IndexRun:
         files = write_bases(self.operation.table.files, name, [frame])
         return Written(name, files, tuple(file.path for file in self.files("index_runs")))
 
-    def replaced(self) -> Iterable[Written]:
+    def replaced_files(self) -> Iterable[Written]:
         """Yields the files that a full run replaces: dead letters, and those of writers."""
         kinds = {writer_class(rule).component for rule in self.routes.writers} | {"dead_letters"}
         for kind in sorted(kinds - {""}) if self.full else ():
@@ -197,16 +197,16 @@ def plan_run(
             f"index {index!r} was written by {', '.join(last.writers)}, not by "
             f"{', '.join(names)}: give another --index, or --full"
         )
-    found = IndexRun(operation, index, routes, last, max(operation.now, last.version + 1))
+    task = IndexRun(operation, index, routes, last, max(operation.now, last.version + 1))
     history = _history(operation, index, last)
-    if found.outside and not cleans:
+    if task.outside and not cleans:
         lost = not history.has_journal and _was_purged(operation, history)
         # After a rollback, writers outside the table hold more than the journal says.
-        full |= history.undone or (bool(last.operation) and lost) or were_lost(found.all_receipts)
+        full |= history.undone or (bool(last.operation) and lost) or were_lost(task.all_receipts)
     full = full and not cleans
     since = last.snapshot if history.readable and not full else 0
     return dataclasses.replace(
-        found, full=full, since=since, batch=batch, cleans=cleans, retries_refused=retries_refused
+        task, full=full, since=since, batch=batch, cleans=cleans, retries_refused=retries_refused
     )
 
 
@@ -223,8 +223,8 @@ def waits_for_index(table: TableSnapshots, manifest: Manifest, index: str) -> bo
     """Returns whether rows of the state have changed since an index was written."""
     last = _run_of(table, manifest, index)
     with contextlib.suppress(UserError):
-        before = load_manifest(table, last.snapshot)
-        return before.content_of("state") != manifest.content_of("state")
+        indexed_manifest = load_manifest(table, last.snapshot)
+        return indexed_manifest.content_of("state") != manifest.content_of("state")
     return True
 
 
@@ -260,52 +260,56 @@ class _History:
 
     Attributes:
         undone: Whether a rollback has undone a run of the index.
-        made: The snapshot that the last run has made; None: it has expired.
+        last_manifest: The snapshot that the last run has made; None: it has expired.
         readable: Whether the lists of the snapshot that the index shows can be read.
         has_journal: Whether the journal after the last run can be compared with that of today.
     """
 
     undone: bool = False
-    made: Manifest | None = None
+    last_manifest: Manifest | None = None
     readable: bool = False
     has_journal: bool = False
 
 
 def _history(operation: Operation, index: str, last: LastRun) -> _History:
-    made, undone, name = None, False, index_component(index, "index_runs")
-    known = operation.manifest().components.get(name)
+    run_manifest, undone, name = None, False, index_component(index, "index_runs")
+    current_runs = operation.manifest().components.get(name)
     with contextlib.suppress(UserError):
         for manifest in lineage(operation.table, last.snapshot):
             if last.operation and manifest.operation == last.operation:
-                made = manifest
+                run_manifest = manifest
                 break
             if manifest.restores is not None:
-                undone |= _has_run(operation, manifest, name, known)
-    if made is None:
+                undone |= _has_run(operation, manifest, name, current_runs)
+    if run_manifest is None:
         return _History(undone)
     readable = False
     with contextlib.suppress(UserError):
         shown = load_manifest(operation.table, last.snapshot)
         load_files(operation.table, shown.components.get("state"))
         readable = True
-    return _History(undone, made, readable, _has_journal(operation, index, made))
+    return _History(undone, run_manifest, readable, _has_journal(operation, index, run_manifest))
 
 
-def _has_run(operation: Operation, rollback: Manifest, name: str, known: Component | None) -> bool:
+def _has_run(
+    operation: Operation, rollback: Manifest, name: str, current_runs: Component | None
+) -> bool:
     """Returns whether a snapshot that a rollback has undone has another run of the index."""
     table, first = operation.table, (rollback.restores or 0) + 1
     for number in table.snapshots():
         if first <= number < rollback.snapshot:
             with contextlib.suppress(UserError):
-                found = load_manifest(table, number).components.get(name)
-                if found is not None and (known is None or found.list != known.list):
+                other_runs = load_manifest(table, number).components.get(name)
+                if other_runs is not None and (
+                    current_runs is None or other_runs.list != current_runs.list
+                ):
                     return True
     return False
 
 
-def _has_journal(operation: Operation, index: str, made: Manifest) -> bool:
+def _has_journal(operation: Operation, index: str, run_manifest: Manifest) -> bool:
     name = index_component(index, "indexed")
-    component = made.components.get(name)
+    component = run_manifest.components.get(name)
     with contextlib.suppress(UserError):
         now = {file.path for file in operation.files(name)}
         files = load_files(operation.table, component)
@@ -315,9 +319,10 @@ def _has_journal(operation: Operation, index: str, made: Manifest) -> bool:
 
 
 def _was_purged(operation: Operation, history: _History) -> bool:
-    now = operation.manifest().content_of("blocklist")
-    before = None if history.made is None else history.made.content_of("blocklist")
-    return before != now
+    blocklist_now = operation.manifest().content_of("blocklist")
+    last_manifest = history.last_manifest
+    blocklist_then = None if last_manifest is None else last_manifest.content_of("blocklist")
+    return blocklist_then != blocklist_now
 
 
 @functools.lru_cache(maxsize=8)
@@ -327,8 +332,8 @@ def journal_before(operation: Operation, index: str) -> tuple[DataFile, ...]:
     Only a purge removes rows from the journal; compact folds them into other files.
     """
     name = index_component(index, "indexed")
-    made = _history(operation, index, last_run(operation, index)).made
-    component = made.components.get(name) if made is not None else None
+    run_manifest = _history(operation, index, last_run(operation, index)).last_manifest
+    component = run_manifest.components.get(name) if run_manifest is not None else None
     if component is None:
         return ()
     now = {file.path for file in operation.files(name)}

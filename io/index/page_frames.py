@@ -64,16 +64,16 @@ def page_frames(
         documents = to_frame(cut_texts(table, counts))
         if links is not None and not documents.get_column("key").is_sorted():
             documents = documents.sort("key")
-        known = documents.select("key").join(rows, on="key", how="left", maintain_order="left")
-        found = documents.hstack(known.select(*_STATE[1:], row_metadata="metadata"))
-        for other in (_answers(pinned, known, headers), ranks):
-            found = found.join(other, on="key", how="left", maintain_order="left")
+        state_rows = documents.select("key").join(rows, on="key", how="left", maintain_order="left")
+        page_rows = documents.hstack(state_rows.select(*_STATE[1:], row_metadata="metadata"))
+        for other in (_answers(pinned, state_rows, headers), ranks):
+            page_rows = page_rows.join(other, on="key", how="left", maintain_order="left")
         start = 0
-        for pages in (found,) if links is None else links.with_inlinks(found):
+        for pages in (page_rows,) if links is None else links.with_inlinks(page_rows):
             step = _rows_at_once(pages)
             for at in range(0, len(pages), step):
-                some = to_frame(conform(pages.slice(at, step), INDEX_PAGES))
-                yield some, known.slice(start + at, len(some))
+                index_rows = to_frame(conform(pages.slice(at, step), INDEX_PAGES))
+                yield index_rows, state_rows.slice(start + at, len(index_rows))
             start += len(pages)
 
 
@@ -98,14 +98,14 @@ def cut_texts(documents: pa.Table, counts: Counter[str]) -> pa.Table:
 def _answers(pinned: Pinned, rows: pl.DataFrame, columns: Collection[str]) -> pl.DataFrame:
     """Returns columns of the answers to the newest fetches: one row per key."""
     names = ["key", *sorted(columns)]
-    found = [empty(PAGES).select(names)]
+    frames = [empty(PAGES).select(names)]
     for (page,), group in rows.group_by("page", maintain_order=True) if columns else ():
         file = live_file(pinned.table, pinned.manifest(), str(page)) if page else None
         if file is not None:
             wanted = pl.col("key").is_in(group.get_column("key").implode())
             answers = scan([pinned.table / file.path], PAGES).select(names).filter(wanted)
-            found.append(collect(answers))
-    return pl.concat(found).unique("key", keep="first", maintain_order=True)
+            frames.append(collect(answers))
+    return pl.concat(frames).unique("key", keep="first", maintain_order=True)
 
 
 def _ranks(pinned: Pinned, keys: pl.Series) -> pl.DataFrame:

@@ -47,19 +47,19 @@ class PageInlinks:
             pages: ``key`` and other columns, in the order of the keys.
         """
         if self._few is not None:
-            yield _joined(pages, self._few)
+            yield _join_inlinks(pages, self._few)
             return
         start, keys = 0, pages.get_column("key")
         for links in inlinks_in_frames(self._pinned, keys, self._most):
             # Of long URLs with the same beginning, links may come in another order.
             end = max(start, int(keys.search_sorted(links.get_column("target")[-1], side="right")))
-            yield _joined(pages[start:end], anchors_and_inlinks(links))
+            yield _join_inlinks(pages[start:end], anchors_and_inlinks(links))
             start = end
         if start < len(pages):
-            yield _joined(pages[start:], anchors_and_inlinks(empty(INLINKS).select(_LINK)))
+            yield _join_inlinks(pages[start:], anchors_and_inlinks(empty(INLINKS).select(_LINK)))
 
 
-def _joined(pages: pl.DataFrame, inlinks: pl.DataFrame) -> pl.DataFrame:
+def _join_inlinks(pages: pl.DataFrame, inlinks: pl.DataFrame) -> pl.DataFrame:
     return pages.join(inlinks, on="key", how="left", maintain_order="left")
 
 
@@ -102,8 +102,8 @@ def _whole_targets(links: pl.DataFrame) -> Iterator[pl.DataFrame]:
 def _links_to(pinned: Pinned, targets: pl.Series) -> Iterator[pl.DataFrame]:
     """Yields the current links to some targets; the rows of a target one after the other."""
     wanted = pl.col("target").is_in(targets.implode()) & _LINKS.counting
-    known, ranges = tablets(pinned.files(_LINKS.name)), sorted(map(range_of_target, targets))
-    for rows in pinned.table.read_ranges(_LINKS.name, known, ranges, _LINK):
+    link_tablets, ranges = tablets(pinned.files(_LINKS.name)), sorted(map(range_of_target, targets))
+    for rows in pinned.table.read_ranges(_LINKS.name, link_tablets, ranges, _LINK):
         yield rows.filter(wanted)
 
 

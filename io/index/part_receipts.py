@@ -95,7 +95,7 @@ def _from_bytes(receipt: Place, data: bytes) -> PartDone:
     head, _, rows = data.partition(b"\n")
     try:
         journal = pl.read_ipc(io.BytesIO(rows)).select(INDEXED.names)
-        return PartDone(journal, tuple(map(_written, read_json(head))))
+        return PartDone(journal, tuple(map(_read_written, read_json(head))))
     except (
         *(ValueError, TypeError, KeyError, OSError),
         *(pl.exceptions.PolarsError, pl.exceptions.PanicException),
@@ -103,7 +103,7 @@ def _from_bytes(receipt: Place, data: bytes) -> PartDone:
         raise UserError(f"receipt is damaged: {receipt}: {first_line(error)[:200]}") from error
 
 
-def _written(part: Mapping[str, Any]) -> Written:
+def _read_written(part: Mapping[str, Any]) -> Written:
     files, counts = tuple(map(file_of_record, part["files"])), dict(part["counts"])
     for number in counts.values():
         check_number(number)

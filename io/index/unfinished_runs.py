@@ -62,8 +62,8 @@ def _has_ended(task: IndexRun, folder: str) -> bool:
         return True
     if version < task.last.version < task.version - _LONGEST_PART_MS:
         return True
-    found = pinned_operation(task.operation.address, name)
-    return found is None or has_ended(found)
+    operation = pinned_operation(task.operation.address, name)
+    return operation is None or has_ended(operation)
 
 
 def forget_receipts(task: IndexRun) -> None:

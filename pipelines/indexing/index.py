@@ -209,7 +209,7 @@ def _commit(
     if not operation.idle:
         check_whole(operation.job, [Written(due={_WRITE: 0}), *written], (_WRITE,))
         letters = without_letters(task, set(outdated))
-        written = [*written, task.record(places(task)), *task.replaced(), *letters]
+        written = [*written, task.record(places(task)), *task.replaced_files(), *letters]
     earlier = earlier_documents(task)
     manifest = commit(operation, written, CommitTerms(reads=task.reads))
     for writer in task.writers().values():

@@ -164,14 +164,14 @@ def _is_of_batch(batch: str) -> pl.Expr:
 
 
 def divide_by_part(
-    item: int, decided: CandidateRows, before: int = 0
+    item: int, decided: CandidateRows, earlier_deletes: int = 0
 ) -> Iterator[tuple[str, CandidateRows]]:
     """Divides decisions into parts of the work: a file of documents each, or some deletes.
 
     Args:
         item: Number of the candidate.
         decided: Decisions about some of its pages.
-        before: Number of deletes among the decisions that were made before.
+        earlier_deletes: Number of deletes among the decisions that were made before.
 
     Yields:
         (name of a part, its rows).
@@ -179,7 +179,7 @@ def divide_by_part(
     adds = decided.filter(pl.col("action") == ADD)
     for (document,), rows in adds.group_by("document", maintain_order=True):
         yield str(document), rows
-    deletes = decided.filter(pl.col("action") == DELETE).with_row_index("part", before)
+    deletes = decided.filter(pl.col("action") == DELETE).with_row_index("part", earlier_deletes)
     deletes = deletes.with_columns(pl.col("part") // _DELETES_IN_PART)
     for (part,), rows in deletes.group_by("part", maintain_order=True):
         narrow = to_candidates(rows.select(_OF_DELETES))

@@ -137,19 +137,19 @@ def fields_of_entry(entry: Any) -> dict[str, str | int]:
     >>> fields_of_entry({"country": {"iso_code": "SE"}, "traits": {"isp": "A", "is_anonymous": True}})
     {'countryIsoCode': 'SE', 'isp': 'A', 'isAnonymous': 'true'}
     """
-    found = dict[str, str | int]()
+    values = dict[str, str | int]()
     for name, field in GEO_FIELDS.items():
         value = _value(entry, field.path)
         if value is None and name not in _PLACES:
             value = _value(entry, ("traits", *field.path))
         if field.kind is bool and value is True:
-            found[name] = "true"
+            values[name] = "true"
         elif type(value) is field.kind and isinstance(value, str | int) and value is not False:
-            found[name] = value
+            values[name] = value
     latitude, longitude = (_value(entry, ("location", name)) for name in ("latitude", "longitude"))
     if isinstance(latitude, float) and isinstance(longitude, float):
-        found["latLon"] = f"{latitude},{longitude}"
-    return found
+        values["latLon"] = f"{latitude},{longitude}"
+    return values
 
 
 def _value(entry: Any, path: Iterable[str | int]) -> Any:
@@ -168,12 +168,12 @@ def open_database(path: str) -> GeoDatabase:
         ValueError: It cannot be opened, or is of another kind.
     """
     try:
-        known = os.stat(path)  # noqa: PTH116 - a text, as the cache needs it
-        return _opened(path, known.st_mtime_ns, known.st_size)
+        file = os.stat(path)  # noqa: PTH116 - a text, as the cache needs it
+        return _open_version(path, file.st_mtime_ns, file.st_size)
     except OSError:
         return GeoDatabase(path)  # which says why not
 
 
 @functools.lru_cache(maxsize=16)
-def _opened(path: str, changed: int, size: int) -> GeoDatabase:
+def _open_version(path: str, changed: int, size: int) -> GeoDatabase:
     return GeoDatabase(path)

@@ -7,7 +7,7 @@ from ...web.urls.domains import registered_domain
 from ...web.urls.key_columns import from_keys
 from ...web.urls.url_parts import host_of_url
 from .index_filter import IndexFilter
-from .index_pages import hosts_of_keys
+from .index_pages import hosts_of_keys, map_distinct
 
 
 class IndexBasic(IndexFilter):
@@ -39,10 +39,7 @@ class IndexBasic(IndexFilter):
             tstamp=pl.col("fetch_time"),
         )
         if self.options.add_domain:
-            known = hosts.drop_nulls().unique()
-            domains = pl.Series([registered_domain(host) for host in known], dtype=pl.String)
-            found = hosts.replace_strict(known, domains, return_dtype=pl.String)
-            fields = fields.with_columns(found.alias("domain"))
+            fields = fields.with_columns(domain=map_distinct(hosts, registered_domain))
         return documents.with_columns(fields)
 
 
@@ -76,6 +73,6 @@ class Anchor(IndexFilter):
             # As Nutch: texts that differ only in case are equal; the first stays.
             first = pl.element().str.to_lowercase().is_first_distinct()
             texts = texts.list.eval(pl.element().filter(first))
-        some = pl.col("anchor").list.len() > 0
-        found = texts.alias("anchor").to_frame().select(pl.when(some).then("anchor"))
-        return documents.with_columns(found)
+        has_texts = pl.col("anchor").list.len() > 0
+        anchors = texts.alias("anchor").to_frame().select(pl.when(has_texts).then("anchor"))
+        return documents.with_columns(anchors)

@@ -55,33 +55,33 @@ def decide_changes(
     >>> decide_changes(rows, empty(INDEXED), IndexDecisionOptions()).select("action").item()
     'add'
     """
-    found = _with_journal(rows, journal)
+    page_rows = _with_journal(rows, journal)
     status = pl.col("status").cast(pl.Int64)
     fetched = status.replace_strict(_FETCHED, default=None, return_dtype=pl.Int64)
     has_text = pl.col("document").is_not_null()
     # As long as its newest body waits to be parsed, the text of an older body counts.
     waits = has_text & pl.col("parse_status").is_null()
-    found = found.with_columns(
+    page_rows = page_rows.with_columns(
         fetch_status=pl.coalesce(fetched, pl.when(has_text).then(FETCH_SUCCESS)),
         parse_status=pl.when(waits).then(int(ParseStatus.SUCCESS)).otherwise("parse_status"),
         directives=pl.lit(None, _TEXTS),
     )
     every = dataclasses.replace(options, skip_notmodified=False)
-    decided = decide_on_pages(found, every).drop("fetch_status", "directives")
-    action, known = pl.col("action"), pl.col("known")
+    decided = decide_on_pages(page_rows, every).drop("fetch_status", "directives")
+    action, is_known = pl.col("action"), pl.col("known")
     # The URL that an index shows may change though the page does not.
     shown = pl.col("repr_url").eq_missing(pl.col("known_repr_url"))
-    same = known & has_text & shown & pl.col("document").eq_missing(pl.col("known_document"))
+    same = is_known & has_text & shown & pl.col("document").eq_missing(pl.col("known_document"))
     unchanged = (action == ADD) & same & (not full)
     # Only a page whose text the index has can be skipped because it has not changed.
-    skipped = (action == ADD) & known & (status == int(Status.DB_NOTMODIFIED)) & (not full)
+    skipped = (action == ADD) & is_known & (status == int(Status.DB_NOTMODIFIED)) & (not full)
     skipped &= shown & pl.col("signature").eq_missing(pl.col("known_signature"))
     skipped &= options.skip_notmodified
     # The text has left the table, or could not be parsed: a full index would not have the page.
-    lost = (action == NOTHING) & known
+    lost = (action == NOTHING) & is_known
     if not options.delete_gone:  # these stay, whether their texts do or not
         lost &= ~status.is_in([*_FETCHED, int(Status.DB_DUPLICATE)])
-    absent = (action == DELETE) & ~known
+    absent = (action == DELETE) & ~is_known
     return decided.with_columns(
         action=pl.when(unchanged | skipped | absent)
         .then(pl.lit(NOTHING))
@@ -92,7 +92,7 @@ def decide_changes(
         .then(pl.lit("unchanged"))
         .when(skipped)
         .then(pl.lit("skipped_not_modified"))
-        .when(absent | (~known & ~has_text))
+        .when(absent | (~is_known & ~has_text))
         .then(pl.lit("unknown"))
         .when(lost & has_text)
         .then(pl.lit(UNPARSED_REASON))
@@ -103,14 +103,14 @@ def decide_changes(
 
 
 def _with_journal(rows: pl.DataFrame, journal: pl.DataFrame) -> pl.DataFrame:
-    known = journal.select(
+    known_pages = journal.select(
         "key",
         "writers",
         known=pl.lit(True),
         **{f"known_{name}": name for name in ("document", "signature", "repr_url")},
     )
-    found = rows.join(known, on="key", how="left", maintain_order="left")
-    return found.with_columns(
+    page_rows = rows.join(known_pages, on="key", how="left", maintain_order="left")
+    return page_rows.with_columns(
         pl.col("known").fill_null(False), pl.col("writers").cast(_TEXTS).fill_null([])
     )
 
@@ -124,8 +124,8 @@ def lost_pages(journal: pl.DataFrame, rows: pl.DataFrame, reason: str) -> pl.Dat
         reason: Why the others are deleted.
     """
     gone = journal.join(rows.select("key"), on="key", how="anti")
-    found = gone.select("key", pl.col("writers").cast(_TEXTS).fill_null([]), known=pl.lit(True))
-    return found.with_columns(action=pl.lit(DELETE), reason=pl.lit(reason))
+    deletes = gone.select("key", pl.col("writers").cast(_TEXTS).fill_null([]), known=pl.lit(True))
+    return deletes.with_columns(action=pl.lit(DELETE), reason=pl.lit(reason))
 
 
 def decide_by_documents(
@@ -155,9 +155,9 @@ def decide_by_documents(
     unparsed = documents.get_column("parse_status") != int(ParseStatus.SUCCESS)
     unparsed = unparsed.fill_null(False) & ~noindex
     dropped = documents.get_column("dropped_by").is_not_null() & ~noindex & ~unparsed
-    known, out = decided.get_column("known"), noindex | unparsed | dropped
-    unfinished = out & ~known & (decided.get_column("writers").list.len() > 0)
-    goes = unfinished | (out & known & (noindex | unparsed | options.delete_skipped))
+    is_known, out = decided.get_column("known"), noindex | unparsed | dropped
+    unfinished = out & ~is_known & (decided.get_column("writers").list.len() > 0)
+    goes = unfinished | (out & is_known & (noindex | unparsed | options.delete_skipped))
     why = (
         pl.when(unfinished)
         .then(pl.lit(UNFINISHED_REASON))
@@ -215,10 +215,10 @@ def journal_rows(decided: pl.DataFrame, holders: dict[str, pl.Series], time: int
     ]
     writers = decided.select(pl.concat_list(names).list.drop_nulls()).to_series()
     gone = pl.col("action") == DELETE
-    found = decided.with_columns(
+    rows = decided.with_columns(
         writers=writers,
         state=pl.when(writers.list.len() > 0).then(pl.lit(HELD)).otherwise(pl.lit(REFUSED)),
         time=pl.lit(time),
         deleted=pl.when(gone).then(pl.lit(time)),
     )
-    return found.select(pl.col(name).cast(kind) for name, kind in empty(INDEXED).schema.items())
+    return rows.select(pl.col(name).cast(kind) for name, kind in empty(INDEXED).schema.items())

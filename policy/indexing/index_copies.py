@@ -5,7 +5,7 @@ import polars as pl
 from ...web.urls.domains import suffix_and_domain
 from ...web.urls.key_columns import from_keys
 from .index_filter import IndexFilter
-from .index_pages import entries_of, header, hosts_of_keys, target_urls
+from .index_pages import entries_of, header, hosts_of_keys, map_distinct, target_urls
 
 
 class MetadataFields(IndexFilter):
@@ -17,13 +17,13 @@ class MetadataFields(IndexFilter):
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields; of a name in several places the row's value counts, as in Nutch."""
         options, headers = self.options, pages.get_column("headers")
-        found = entries_of(pages.get_column("metadata"), options.index_parse_md)
-        found |= {name: header(headers, name.lower()) for name in options.index_content_md}
+        fields = entries_of(pages.get_column("metadata"), options.index_parse_md)
+        fields |= {name: header(headers, name.lower()) for name in options.index_content_md}
         for name, values in entries_of(
             pages.get_column("row_metadata"), options.index_db_md
         ).items():
-            found[name] = values.zip_with(values.is_not_null(), found.get(name, values))
-        return documents.with_columns(values.alias(name) for name, values in found.items())
+            fields[name] = values.zip_with(values.is_not_null(), fields.get(name, values))
+        return documents.with_columns(values.alias(name) for name, values in fields.items())
 
 
 class LinkFields(IndexFilter):
@@ -45,13 +45,15 @@ class LinkFields(IndexFilter):
         outlinks = target_urls(pages.get_column("outlinks"))
         inlinks = pages.get_column("inlinks").cast(pl.List(pl.String))
         return documents.with_columns(
-            self._shown(outlinks, own, options.links_outlinks_host_ignore).alias("outlinks"),
-            self._shown(inlinks, own, options.links_inlinks_host_ignore).alias("inlinks"),
+            self._urls_or_hosts(outlinks, own, options.links_outlinks_host_ignore).alias(
+                "outlinks"
+            ),
+            self._urls_or_hosts(inlinks, own, options.links_inlinks_host_ignore).alias("inlinks"),
             outlinks.list.len().cast(pl.Int64).alias("outlink_count"),
             inlinks.list.len().cast(pl.Int64).alias("inlink_count"),
         )
 
-    def _shown(self, urls: pl.Series, own: pl.Series, ignore: bool) -> pl.Series:
+    def _urls_or_hosts(self, urls: pl.Series, own: pl.Series, ignore: bool) -> pl.Series:
         numbered = pl.DataFrame({"url": urls, "own": own}).with_row_index("page")
         flat = numbered.explode("url").drop_nulls("url")
         host = pl.col("url").str.extract(r"^[a-z]+://(\[[^\]]*\]|[^/:?#]*)", 1)
@@ -87,10 +89,9 @@ class TopLevelDomain(IndexFilter):
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the field."""
         hosts = hosts_of_keys(pages.get_column("key"))
-        known = hosts.drop_nulls().unique()
-        suffixes = pl.Series([suffix_and_domain(host)[0] for host in known], dtype=pl.String)
-        found = hosts.replace_strict(known, suffixes, return_dtype=pl.String)
-        return documents.with_columns(found.alias("tld"))
+        return documents.with_columns(
+            tld=map_distinct(hosts, lambda host: suffix_and_domain(host)[0])
+        )
 
 
 class Headings(IndexFilter):
@@ -101,9 +102,9 @@ class Headings(IndexFilter):
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields."""
-        found = entries_of(pages.get_column("metadata"), self.options.index_headings)
+        headings = entries_of(pages.get_column("metadata"), self.options.index_headings)
         return documents.with_columns(
-            values.str.split("\n").alias(name) for name, values in found.items()
+            values.str.split("\n").alias(name) for name, values in headings.items()
         )
 
 
@@ -123,11 +124,11 @@ class FeedFields(IndexFilter):
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields to parts of feeds; other pages keep what earlier filters have set."""
         part = pages.get_column("part_of").is_not_null()
-        found = entries_of(pages.get_column("metadata"), ("author", "published", "updated"))
+        fields = entries_of(pages.get_column("metadata"), ("author", "published", "updated"))
         tags = entries_of(pages.get_column("metadata"), ("tag",))["tag"].str.split("\n")
-        found |= {"tag": tags, "feed": _urls(pages.get_column("part_of"))}
+        fields |= {"tag": tags, "feed": _urls(pages.get_column("part_of"))}
         return documents.with_columns(
-            _of_parts(documents, name, values, part) for name, values in found.items()
+            _of_parts(documents, name, values, part) for name, values in fields.items()
         )
 
 
@@ -135,10 +136,10 @@ def _of_parts(documents: pl.DataFrame, name: str, values: pl.Series, part: pl.Se
     """Returns a field with values for parts of feeds; documents without a new value keep theirs."""
     if name not in documents.columns:
         return pl.select(pl.when(part).then(values)).to_series().alias(name)
-    before = documents.get_column(name)
-    if before.dtype != values.dtype:  # a text, and a list
-        before, values = _as_lists(before), _as_lists(values)
-    return values.zip_with(part & values.is_not_null(), before).alias(name)
+    earlier_values = documents.get_column(name)
+    if earlier_values.dtype != values.dtype:  # a text, and a list
+        earlier_values, values = _as_lists(earlier_values), _as_lists(values)
+    return values.zip_with(part & values.is_not_null(), earlier_values).alias(name)
 
 
 def _as_lists(values: pl.Series) -> pl.Series:

@@ -41,8 +41,8 @@ class ExprFilter(IndexFilter):
         own = documents.select(pl.all().name.prefix(f"{DOCUMENT}."))
         fields = fields_of_frame(own)
         alone = {name.partition(".")[2]: field for name, field in fields.items()}
-        known = alone | columns | fields
-        wanted = condition(self.options.index_expr, known).of(pages.hstack(own))
+        usable_fields = alone | columns | fields
+        wanted = condition(self.options.index_expr, usable_fields).of(pages.hstack(own))
         return self.dropping(documents, ~wanted)
 
 
@@ -112,20 +112,20 @@ class SubcollectionFields(IndexFilter):
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the field, and others that subcollections name."""
         urls = documents.get_column("id").str.to_lowercase()
-        found: dict[str, list[pl.Expr]] = {}
+        names_by_field: dict[str, list[pl.Expr]] = {}
         for part in read_subcollections(
             read_rule_file(self.options.subcollections_file, flag="--subcollections_file")
         ):
             inside = _has_one(urls, part.whitelist) & ~_has_one(urls, part.blacklist)
             name = pl.when(pl.lit(inside)).then(pl.lit(part.name))
-            found.setdefault(part.field, []).append(name)
+            names_by_field.setdefault(part.field, []).append(name)
         return documents.with_columns(
-            _some(pl.concat_list(names).list.drop_nulls()).alias(field)
-            for field, names in found.items()
+            _texts_or_null(pl.concat_list(names).list.drop_nulls()).alias(field)
+            for field, names in names_by_field.items()
         )
 
 
-def _some(texts: pl.Expr) -> pl.Expr:
+def _texts_or_null(texts: pl.Expr) -> pl.Expr:
     return pl.when(texts.list.len() > 0).then(texts)
 
 

@@ -82,11 +82,11 @@ class Replace(IndexFilter):
         for rule in self._rules:
             if rule.field not in documents.columns:
                 continue
-            documents = documents.with_columns(_replaced(rule, documents))
+            documents = documents.with_columns(_replaced_texts(rule, documents))
         return documents
 
 
-def _replaced(rule: Replacement, documents: pl.DataFrame) -> pl.Expr:
+def _replaced_texts(rule: Replacement, documents: pl.DataFrame) -> pl.Expr:
     source = pl.col(rule.field)
     if documents.schema[rule.field] == pl.List(pl.String):
         changed = source.list.eval(pl.element().str.replace_all(rule.pattern, rule.text))
@@ -101,10 +101,10 @@ def _replaced(rule: Replacement, documents: pl.DataFrame) -> pl.Expr:
     chosen = pl.lit(False)
     if column in documents.columns:
         chosen = pl.col(column).str.contains(pattern).fill_null(False)
-    before: pl.Expr = pl.lit(None, documents.schema[rule.field])
+    earlier_texts: pl.Expr = pl.lit(None, documents.schema[rule.field])
     if rule.target in documents.columns:
-        before = pl.col(rule.target)
-    return pl.when(chosen).then(changed).otherwise(before).alias(rule.target)
+        earlier_texts = pl.col(rule.target)
+    return pl.when(chosen).then(changed).otherwise(earlier_texts).alias(rule.target)
 
 
 @functools.lru_cache(maxsize=8)
@@ -118,24 +118,24 @@ def read_replacements(text: str) -> tuple[Replacement, ...]:
     Replacement(field='title', target='title', pattern='(?i)(a)b', text='${1}c', only=None)
     """
     only: tuple[str, str] | None = None
-    found = []
+    replacements = []
     for number, line in entries(text):
         name, equals, value = line.partition("=")
         try:
             if equals and name.strip() in ("hostmatch", "urlmatch"):
                 only = name.strip().removesuffix("match"), checked_pattern(value.strip(), False)
                 continue
-            found.append(_replacement(line, only))
+            replacements.append(_replacement(line, only))
         except (Refused, ValueError) as error:
             raise ValueError(f"index_replace:{number}: {error}, got {quote_value(line)}") from None
-    return tuple(found)
+    return tuple(replacements)
 
 
-def _as_in_rust(found: re.Match[str]) -> str:
+def _as_in_rust(match: re.Match[str]) -> str:
     """Returns a part of Java's replacement text: an escaped character, a group, a dollar."""
-    if found[2]:
-        return f"${{{found[2]}}}"
-    return "$$" if found[1] in ("$", None) else found[1]
+    if match[2]:
+        return f"${{{match[2]}}}"
+    return "$$" if match[1] in ("$", None) else match[1]
 
 
 def _replacement(line: str, only: tuple[str, str] | None) -> Replacement:

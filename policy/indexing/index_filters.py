@@ -31,8 +31,8 @@ from .index_options import IndexFilterOptions
 
 MakeFilter = Callable[[IndexFilterOptions], IndexFilter]
 BUILT_IN: Mapping[str, type[IndexFilter]] = {
-    made.name: made
-    for made in (
+    filter_class.name: filter_class
+    for filter_class in (
         *(IndexBasic, Anchor, More, MetadataFields, LinkFields, Static, Replace, ExprFilter),
         *(MimeTypeFilter, Language, SubcollectionFields, Headings, FeedFields, TopLevelDomain),
         GeoIp,

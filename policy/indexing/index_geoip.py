@@ -39,15 +39,19 @@ class GeoIp(IndexFilter):
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields; a page without a known address has none."""
         ips = pages.get_column("ip").cast(pl.String)
-        known = ips.drop_nulls().unique()
-        made = pl.DataFrame([{"ip": ip, **self._fields(ip)} for ip in known], schema=_SCHEMA)
-        found = ips.to_frame("ip").join(made, on="ip", how="left", maintain_order="left")
+        addresses = ips.drop_nulls().unique()
+        address_rows = pl.DataFrame(
+            [{"ip": ip, **self._fields(ip)} for ip in addresses], schema=_SCHEMA
+        )
+        geo_fields = ips.to_frame("ip").join(
+            address_rows, on="ip", how="left", maintain_order="left"
+        )
         if "domain" in documents.columns:  # the registered domain of the page
-            found = found.drop("domain")
-        return documents.with_columns(found)
+            geo_fields = geo_fields.drop("domain")
+        return documents.with_columns(geo_fields)
 
     def _fields(self, address: str) -> dict[str, str | int]:
-        found = dict[str, str | int]()
+        fields = dict[str, str | int]()
         for database in reversed(self._databases):
-            found |= database.fields(address)
-        return found
+            fields |= database.fields(address)
+        return fields

@@ -1,15 +1,13 @@
 """The index filter ``more``: dates, length and type."""
 
 import re
-from collections.abc import Callable
 from email.message import Message
-from typing import Any
 
 import polars as pl
 
 from ...web.pages.directives import parse_moment
 from .index_filter import IndexFilter
-from .index_pages import found_types, header
+from .index_pages import found_types, header, map_distinct
 
 _MOST_DIGITS = 18
 
@@ -30,20 +28,20 @@ class More(IndexFilter):
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields."""
         headers = pages.get_column("headers")
-        modified = _mapped(header(headers, "last-modified"), parse_moment, pl.Int64)
+        modified = map_distinct(header(headers, "last-modified"), parse_moment, pl.Int64)
         digits = header(headers, "content-length").str.strip_chars()
         length = digits.set((~digits.str.contains(f"^[0-9]{{1,{_MOST_DIGITS}}}$")), None)
-        names = _mapped(header(headers, "content-disposition"), _file_name, pl.String)
+        names = map_distinct(header(headers, "content-disposition"), _file_name)
         dates = pages.select(
             lastModified=modified,
             date=pl.coalesce(
                 modified, pl.when(pl.col("modified_time") > 0).then("modified_time"), "fetch_time"
             ),
             contentLength=length.cast(pl.Int64, strict=False),
-            type=_mapped(found_types(pages), self._types, pl.List(pl.String)),
+            type=map_distinct(found_types(pages), self._types, pl.List(pl.String)),
         )
-        given = pl.col("title") if "title" in documents.columns else pl.lit(None, pl.String)
-        return documents.with_columns(dates).with_columns(title=pl.coalesce(given, names))
+        title = pl.col("title") if "title" in documents.columns else pl.lit(None, pl.String)
+        return documents.with_columns(dates).with_columns(title=pl.coalesce(title, names))
 
     def _types(self, mime: str) -> list[str] | None:
         if "/" not in mime:
@@ -63,15 +61,3 @@ def _file_name(disposition: str) -> str | None:
         return message.get_filename() or None
     except (ValueError, LookupError, TypeError):
         return None
-
-
-def _mapped(column: pl.Series, function: Callable[[str], Any], dtype: Any) -> pl.Series:
-    """Returns the results of a function, which is called once for each value."""
-    known = column.drop_nulls().unique()
-    if not len(known):
-        return pl.Series([None], dtype=dtype).new_from_index(0, len(column))
-    made = pl.Series([function(value) for value in known], dtype=dtype)
-    if dtype == pl.List(pl.String):
-        place = column.replace_strict(known, range(len(known)), return_dtype=pl.Int64)
-        return made.gather(place)
-    return column.replace_strict(known, made, return_dtype=dtype)

@@ -1,6 +1,7 @@
 """What index filters find in columns of pages on their way into an index."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import polars as pl
 
@@ -16,10 +17,25 @@ def hosts_of_keys(keys: pl.Series) -> pl.Series:
     >>> hosts_of_keys(pl.Series(["com.foo.www:http/"])).to_list()
     ['www.foo.com']
     """
-    names = host_keys(keys)
-    known = names.drop_nulls().unique()
-    made = pl.Series([from_host_key(name) for name in known], dtype=pl.String)
-    return names.replace_strict(known, made, return_dtype=pl.String)
+    return map_distinct(host_keys(keys), from_host_key)
+
+
+def map_distinct(
+    column: pl.Series, function: Callable[[str], Any], dtype: Any = pl.String
+) -> pl.Series:
+    """Returns the results of a function, which is called once for each distinct value.
+
+    >>> map_distinct(pl.Series(["a b", None, "c"]), str.split, pl.List(pl.String)).to_list()
+    [['a', 'b'], None, ['c']]
+    """
+    distinct = column.drop_nulls().unique()
+    if not len(distinct):
+        return pl.Series([None], dtype=dtype).new_from_index(0, len(column))
+    results = pl.Series([function(value) for value in distinct], dtype=dtype)
+    if dtype == pl.List(pl.String):
+        place = column.replace_strict(distinct, range(len(distinct)), return_dtype=pl.Int64)
+        return results.gather(place)
+    return column.replace_strict(distinct, results, return_dtype=dtype)
 
 
 def target_urls(links: pl.Series) -> pl.Series:
@@ -45,9 +61,9 @@ def entries_of(column: pl.Series, names: Iterable[str]) -> dict[str, pl.Series]:
 
 def found_types(pages: pl.DataFrame) -> pl.Series:
     """Returns the MIME type of each page: as its bytes show, if its header has another one or none."""
-    found = entries_of(pages.get_column("metadata"), [TYPE_FOUND])[TYPE_FOUND]
+    by_bytes = entries_of(pages.get_column("metadata"), [TYPE_FOUND])[TYPE_FOUND]
     declared = pl.col("content_type").str.split(";").list.first().str.strip_chars()
-    return pages.select(pl.coalesce(found, declared.str.to_lowercase())).to_series()
+    return pages.select(pl.coalesce(by_bytes, declared.str.to_lowercase())).to_series()
 
 
 def header(headers: pl.Series, name: str) -> pl.Series:

@@ -32,8 +32,8 @@ class Refusal(NamedTuple):
     def line(self) -> str:
         """One line for people."""
         who = f"index writer {self.writer!r}" if self.writer else "the index writer"
-        some = "all " if self.every and self.number > 1 else ""
-        return f"{who} refused {some}{format_count(self.number, 'documents')}: {_ADVICE}"
+        quantity = "all " if self.every and self.number > 1 else ""
+        return f"{who} refused {quantity}{format_count(self.number, 'documents')}: {_ADVICE}"
 
 
 def refusals(counts: Mapping[str, int]) -> Iterator[Refusal]:

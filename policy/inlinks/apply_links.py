@@ -45,34 +45,34 @@ def apply_links(
     again = seen.select(
         "key", "time", "first", *(pl.col(name).alias(f"{name}.new") for name in _NEW)
     )
-    found = rows.join(again, on="key", how="left", maintain_order="left")
-    found = found.join(ended, on="key", how="left", maintain_order="left")
+    link_rows = rows.join(again, on="key", how="left", maintain_order="left")
+    link_rows = link_rows.join(ended, on="key", how="left", maintain_order="left")
     since = pl.min_horizontal(pl.lit(now, pl.Int64), "time", "ended")
-    found, wrong = set_right(INLINKS_COLUMNS, found, RightTimes(now, since))
-    return _after(found, added, rows.columns, {COUNT: wrong})
+    link_rows, wrong = set_right(INLINKS_COLUMNS, link_rows, RightTimes(now, since))
+    return _update_rows(link_rows, added, rows.columns, {COUNT: wrong})
 
 
-def _after(
-    found: pl.DataFrame, added: pl.DataFrame, names: list[str], counts: dict[str, int]
+def _update_rows(
+    link_rows: pl.DataFrame, added: pl.DataFrame, names: list[str], counts: dict[str, int]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     alive, time = pl.col("gone_since").is_null(), pl.col("time")
     newer = (time >= pl.max_horizontal("last_seen", "gone_since")).fill_null(False)
     dies = (alive & (pl.col("ended") >= pl.col("last_seen"))).fill_null(False)
-    judged = found.with_columns(_newer=newer, _dies=dies)
+    judged = link_rows.with_columns(_newer=newer, _dies=dies)
     back = judged.select(number=pl.col("_newer") & ~alive).get_column("number").sum()
     counts |= {
         "links_added": len(added) + int(back or 0),
         "links_seen": int(judged.get_column("_newer").sum()) - int(back or 0),
         "links_gone": int(judged.get_column("_dies").sum()),
     }
-    kept = judged.with_columns(
+    changed_rows = judged.with_columns(
         *(pl.when("_newer").then(f"{name}.new").otherwise(name).alias(name) for name in _NEW),
         first_seen=pl.min_horizontal("first_seen", _FIRST),
         last_seen=pl.max_horizontal("last_seen", "time"),
         gone_since=pl.when("_newer").then(None).when("_dies").then("ended").otherwise("gone_since"),
     )
     wide = conform_frame(added, INLINKS)
-    rows = pl.concat([kept.select(names), wide.select(names)]).sort("key")
+    rows = pl.concat([changed_rows.select(names), wide.select(names)]).sort("key")
     return rows, {name: number for name, number in counts.items() if number}
 
 

@@ -95,10 +95,12 @@ def with_halves(changes: pl.DataFrame) -> pl.DataFrame:
 def _links(documents: pl.DataFrame, options: InvertOptions) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns a row per link that is kept, and the numbers of others by reason."""
     lists = [name for name in LISTS_OF_LINKS if name in documents.columns]
-    return kept_links(pl.concat(_exploded(documents, name) for name in lists), options, host_keys)
+    return kept_links(
+        pl.concat(_one_row_per_link(documents, name) for name in lists), options, host_keys
+    )
 
 
-def _exploded(documents: pl.DataFrame, name: str) -> pl.DataFrame:
+def _one_row_per_link(documents: pl.DataFrame, name: str) -> pl.DataFrame:
     link = pl.col("links").struct
     return (
         documents.filter(pl.col(name).list.len() > 0)
@@ -128,28 +130,28 @@ def kept_links(
         options: Which links are kept.
         hosts: Returns the hosts of a column of sources or targets.
     """
-    found = len(links)
+    total = len(links)
     links = links.filter(pl.col("target").is_not_null() & (pl.col("target") != pl.col("source")))
-    counts = {"dropped/own_url": found - len(links)}
+    counts = {"dropped/own_url": total - len(links)}
     if options.ignore_internal_links or options.ignore_external_links:
         same = hosts(links.get_column("target")) == hosts(links.get_column("source"))
-        kept = links.filter(~same if options.ignore_internal_links else same)
+        admitted_links = links.filter(~same if options.ignore_internal_links else same)
         reason = "internal_link" if options.ignore_internal_links else "external_link"
-        counts[f"dropped/{reason}"] = len(links) - len(kept)
-        links = kept
+        counts[f"dropped/{reason}"] = len(links) - len(admitted_links)
+        links = admitted_links
     return links, {name: number for name, number in counts.items() if number}
 
 
 def known_rel(rels: pl.Series) -> pl.Series:
     """Returns the known words of attributes ``rel``, in the order of ``RELS``; null for none."""
     values = rels.unique().drop_nulls()
-    known = [
+    known_words = [
         " ".join(w for w in RELS if w in value.lower().replace(",", " ").split()) or None
         for value in values
     ]
-    words = pl.DataFrame({"rel": values, "word": pl.Series(known, dtype=pl.String)})
-    found = rels.alias("rel").to_frame().join(words, on="rel", how="left", maintain_order="left")
-    return found.get_column("word").alias("rel")
+    words = pl.DataFrame({"rel": values, "word": pl.Series(known_words, dtype=pl.String)})
+    rows = rels.alias("rel").to_frame().join(words, on="rel", how="left", maintain_order="left")
+    return rows.get_column("word").alias("rel")
 
 
 def merge_rows(links: pl.DataFrame) -> pl.DataFrame:

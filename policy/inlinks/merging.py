@@ -21,19 +21,19 @@ def merged_links(
     Returns:
         (LINK_CHANGES rows; numbers of links that were left out, by reason).
     """
-    found = links.filter(pl.col("gone_since").is_null()).with_columns(
+    changes = links.filter(pl.col("gone_since").is_null()).with_columns(
         time="last_seen", first="first_seen", gone=pl.lit(False)
     )
     counts: dict[str, int] = {}
     if rules is not None:
         for name in ("target", "source"):
-            keys = found.get_column(name)
+            keys = changes.get_column(name)
             judged = rules.admit(from_keys(keys), "linkdb", filters=filters)
-            found = found.with_columns(judged.get_column("key").alias(name))
-        admitted = found.drop_nulls(["target", "source"])
-        counts["dropped/filtered"] = len(found) - len(admitted)
-        found = admitted.filter(pl.col("target") != pl.col("source"))
-        counts["dropped/own_url"] = len(admitted) - len(found)
-    keys = link_keys(found.get_column("target"), found.get_column("source"))
-    found = found.with_columns(keys).select(LINK_CHANGES.names)
-    return found, {reason: count for reason, count in counts.items() if count}
+            changes = changes.with_columns(judged.get_column("key").alias(name))
+        admitted = changes.drop_nulls(["target", "source"])
+        counts["dropped/filtered"] = len(changes) - len(admitted)
+        changes = admitted.filter(pl.col("target") != pl.col("source"))
+        counts["dropped/own_url"] = len(admitted) - len(changes)
+    keys = link_keys(changes.get_column("target"), changes.get_column("source"))
+    changes = changes.with_columns(keys).select(LINK_CHANGES.names)
+    return changes, {reason: count for reason, count in counts.items() if count}

@@ -29,7 +29,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
-from ..io.upkeep.compaction import fold, merge_files, plan_folds, spent_batches, superseded
+from ..io.upkeep.compaction import fold, merge_files, plan_folds, spent_batches, superseded_files
 from ..io.upkeep.retention import delete_expired, disturbed_by
 from ..policy.components.declaration import RowLayout
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
@@ -184,7 +184,7 @@ def _commit(
 ) -> Manifest:
     """Commits folded tablets, drops old files of batches, and deletes old snapshots."""
     table, spent = operation.table, _spent_batches(operation, options)
-    dropped = superseded(operation, spent, _unite(named))
+    dropped = superseded_files(operation, spent, _unite(named))
     # Deletes old files before the commit, which records their number. Files that this commit
     # replaces are kept until the retention is over.
     swept = Written(counts=delete_expired(table, options.snapshot_retention))

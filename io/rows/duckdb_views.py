@@ -74,27 +74,27 @@ def views_sql(root: Folder, files: dict[str, list[tuple[str, DataFile]]]) -> Ite
         root: The table's folder.
         files: Files by kind of component, from ``files_of``.
     """
-    known = views()
-    for view in known.values():
+    all_views = views()
+    for view in all_views.values():
         if view.kind is not None:
             rows = " ".join(_parts(root, view.kind, files[view.kind.name]))
             yield f"CREATE VIEW stored.{view.kind.name} AS {rows}"
     for kind in ("documents", "pages"):
         yield f"CREATE VIEW stored.newest_{kind} AS {_newest(root, kind, files[kind])}"
-    for name, view in known.items():
+    for name, view in all_views.items():
         if view.kind is not None:
             counting = f" WHERE {view.kind.ended} IS NULL" if view.kind.ended else ""
-            yield f"CREATE VIEW {name} AS SELECT {_shown(view)} FROM stored.{view.kind.name}{counting}"
+            yield f"CREATE VIEW {name} AS SELECT {_column_list(view)} FROM stored.{view.kind.name}{counting}"
     batches = ", ".join(map(_expression, BATCHES_COLUMNS))
     yield f"CREATE VIEW batches AS SELECT {batches} FROM stored.batches"
-    yield _pages(known["pages"])
+    yield _pages(all_views["pages"])
     yield """CREATE VIEW outlinks AS
         SELECT url_of(key) AS url, url_of(link.key) AS target_url, link.anchor AS anchor,
                link.rel AS rel, key, link.key AS target_key
         FROM (SELECT key, unnest(outlinks) AS link FROM stored.newest_documents)"""
 
 
-def _shown(view: View) -> str:
+def _column_list(view: View) -> str:
     """Returns the columns of a component as users see them."""
     return ", ".join(map(_expression, view.columns))
 
@@ -166,12 +166,12 @@ def _newest(root: Folder, kind: str, files: Sequence[tuple[str, DataFile]]) -> s
         kind: ``documents`` or ``pages``.
         files: Their files.
     """
-    found = [file for _, file in files]
-    read = _read(root, found, "filename = true, file_row_number = true") if found else ""
+    data_files = [file for _, file in files]
+    read = _read(root, data_files, "filename = true, file_row_number = true") if data_files else ""
     # The name of each file in the state: a file may have replaced the one that the state names.
     names = ", ".join(
-        f"({_quoted(str(root / file.path))}, {_quoted(name)})"
-        for file in found
+        f"({_quote(str(root / file.path))}, {_quote(name)})"
+        for file in data_files
         for name in sorted({file.path, file.formerly or file.path})
     )
     # A part of a page may have the key of a page; of several rows the first one counts.
@@ -195,25 +195,25 @@ def _newest(root: Folder, kind: str, files: Sequence[tuple[str, DataFile]]) -> s
 
 def _parts(root: Folder, kind: Kind, files: Sequence[tuple[str, DataFile]]) -> Iterator[str]:
     yield f"SELECT * FROM stored.empty_{kind.name}"  # columns that an older file lacks are null
-    for owner, some in itertools.groupby(files, key=itemgetter(0)):
-        own = f", {_quoted(owner)} AS {kind.owner.column}" if kind.owner.column else ""
+    for owner, group in itertools.groupby(files, key=itemgetter(0)):
+        own = f", {_quote(owner)} AS {kind.owner.column}" if kind.owner.column else ""
         if not kind.in_tablets:
-            read = _read(root, [file for _, file in some])
+            read = _read(root, [file for _, file in group])
             yield f"UNION ALL BY NAME SELECT *{own} FROM {read}"
             continue
-        known = tablets(file for _, file in some)
-        plain = [tablet.base for tablet in known if not tablet.runs]
+        group_tablets = tablets(file for _, file in group)
+        plain = [tablet.base for tablet in group_tablets if not tablet.runs]
         if plain:
             yield f"UNION ALL BY NAME SELECT *{own} FROM {_read(root, plain)}"
-        layered = [tablet for tablet in known if tablet.runs]
+        layered = [tablet for tablet in group_tablets if tablet.runs]
         if layered:
-            yield from _folded(root, layered, own)
+            yield from _fold_sql(root, layered, own)
 
 
-def _folded(root: Folder, layered: Sequence[Tablet], own: str = "") -> Iterator[str]:
+def _fold_sql(root: Folder, layered: Sequence[Tablet], own: str = "") -> Iterator[str]:
     """Yields SQL for tablets with runs: the newest row of each number, as in ``fold``."""
     run_files = ", ".join(
-        f"({_quoted(str(root / run.path))}, {_quoted(str(root / tablet.base.path))}, {number})"
+        f"({_quote(str(root / run.path))}, {_quote(str(root / tablet.base.path))}, {number})"
         for tablet in layered
         for number, run in enumerate(tablet.runs)
     )
@@ -235,7 +235,7 @@ def _folded(root: Folder, layered: Sequence[Tablet], own: str = "") -> Iterator[
 
 
 def _read(root: Folder, files: Iterable[DataFile], how: str = "") -> str:
-    paths = ", ".join(_quoted(str(root / file.path)) for file in files)
+    paths = ", ".join(_quote(str(root / file.path)) for file in files)
     return f"read_parquet([{paths}], union_by_name = true{', ' if how else ''}{how})"
 
 
@@ -247,5 +247,5 @@ def empty_table(kind: str) -> pa.Table:
     return schema.empty_table()
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

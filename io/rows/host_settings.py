@@ -47,8 +47,8 @@ def _values(root: Folder, paths: tuple[str, ...]) -> dict[str, dict[str, str]]:
 def settings_rows(values: SettingsByHost) -> pl.DataFrame:
     """Returns HOST_SETTINGS rows in key order; of a host without settings null."""
     records = [
-        {"key": host, "settings": sorted(found.items()) or None}
-        for host, found in sorted(values.items())
+        {"key": host, "settings": sorted(settings.items()) or None}
+        for host, settings in sorted(values.items())
     ]
     return to_frame(pa.Table.from_pylist(records, schema=HOST_SETTINGS))
 

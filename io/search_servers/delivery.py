@@ -45,38 +45,38 @@ class Delivery:
         """Adds numbers by reason."""
         self._counts.update(counts)
 
-    def done(self) -> tuple[Counter[str], list[tuple[str, str, str]]]:
+    def take_results(self) -> tuple[Counter[str], list[tuple[str, str, str]]]:
         """Returns what was done since the last call: numbers by reason, and what was refused.
 
         Each document that was refused has its URL, the reason, and the document as JSON.
         """
-        done = +self._counts, self._refused
+        results = +self._counts, self._refused
         self._counts, self._refused = Counter(), []
-        return done
+        return results
 
     def _deliver(self, bulk: list[Action]) -> None:
         plan = RetryPlan(self._patience)
-        left = [bulk]
-        while left:
-            part = left.pop()
-            verdict = self._judged(part, plan)
+        waiting_bulks = [bulk]
+        while waiting_bulks:
+            part = waiting_bulks.pop()
+            verdict = self._judge(part, plan)
             self._note(verdict)
             again = verdict.again
             if not again:
                 plan.progress()
             elif verdict.at_once:
                 plan.progress()
-                left.append(again)
+                waiting_bulks.append(again)
             elif verdict.too_large:
-                self._split_or_refuse(again, verdict.why, left)
+                self._split_or_refuse(again, verdict.why, waiting_bulks)
             else:
                 if len(again) < len(part):
                     plan.progress()
                 self._wait(plan, verdict)
                 halves = _halves(again) if plan.attempt > _SPLIT_AFTER else [again]
-                left += reversed(halves)
+                waiting_bulks += reversed(halves)
 
-    def _judged(self, part: list[Action], plan: RetryPlan) -> BulkVerdict:
+    def _judge(self, part: list[Action], plan: RetryPlan) -> BulkVerdict:
         begun = time.monotonic()
         try:
             return self._send(part)
@@ -96,11 +96,13 @@ class Delivery:
         document = "" if action.document is None else dead_letter_text(action.document)
         self._refused.append((action.url, reason, document))
 
-    def _split_or_refuse(self, again: list[Action], why: str, left: list[list[Action]]) -> None:
+    def _split_or_refuse(
+        self, again: list[Action], why: str, waiting_bulks: list[list[Action]]
+    ) -> None:
         if len(again) == 1:
             self._refuse(again[0], why)
         else:
-            left += reversed(_halves(again))
+            waiting_bulks += reversed(_halves(again))
 
     def _wait(self, plan: RetryPlan, verdict: BulkVerdict) -> None:
         seconds = plan.wait(verdict.retry_after)

@@ -30,7 +30,7 @@ def stored_in_search(client: ServerClient, index: str) -> Iterator[pl.DataFrame]
         "query": {"match_all": {}},
     }
     path = f"/{quote(index, safe='')}/_search?scroll={_KEPT}"
-    answer = _checked(client, client.send("POST", path, wanted), index)
+    answer = _check_answer(client, client.send("POST", path, wanted), index)
     scroll = ""
     try:
         while True:
@@ -44,7 +44,7 @@ def stored_in_search(client: ServerClient, index: str) -> Iterator[pl.DataFrame]
                 for hit in hits
             )
             following = {"scroll": _KEPT, "scroll_id": scroll}
-            answer = _checked(client, client.send("POST", "/_search/scroll", following), index)
+            answer = _check_answer(client, client.send("POST", "/_search/scroll", following), index)
     finally:
         if scroll:
             client.send("DELETE", "/_search/scroll", {"scroll_id": scroll})
@@ -56,24 +56,24 @@ def stored_in_solr(client: ServerClient, schema: SolrSchema) -> Iterator[pl.Data
     Raises:
         UserError: The server does not return the documents.
     """
-    known = [name for name in STORED_FIELDS if schema.type_of(name) is not None]
+    stored_names = [name for name in STORED_FIELDS if schema.type_of(name) is not None]
     mark = "*"
     while True:
         params = {
-            "q": "*:*", "defType": "lucene", "fl": ",".join(known), "sort": "id asc",
+            "q": "*:*", "defType": "lucene", "fl": ",".join(stored_names), "sort": "id asc",
             "rows": str(_AT_ONCE), "cursorMark": mark, "wt": "json",
         }  # fmt: skip
         answer = client.send("GET", "/select", params=params)
-        record = _checked(client, answer, "the core").record
-        found = record["response"]["docs"]
-        if found:
-            yield stored_document_rows((fields["id"], fields, None, None) for fields in found)
+        record = _check_answer(client, answer, "the core").record
+        documents = record["response"]["docs"]
+        if documents:
+            yield stored_document_rows((fields["id"], fields, None, None) for fields in documents)
         if record.get("nextCursorMark", mark) == mark:
             return
         mark = record["nextCursorMark"]
 
 
-def _checked(client: ServerClient, answer: ServerAnswer, what: str) -> ServerAnswer:
+def _check_answer(client: ServerClient, answer: ServerAnswer, what: str) -> ServerAnswer:
     record: dict[str, Any] = answer.record
     if answer.status == 200 and ("hits" in record or "response" in record):
         return answer

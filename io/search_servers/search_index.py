@@ -51,14 +51,14 @@ def server_of(client: ServerClient) -> Server:
         raise UserError(f"{client.address} {refused_credentials(answer.status)}")
     version = answer.record.get("version")
     number = version.get("number") if isinstance(version, dict) else None
-    found = re.match(r"(\d+)\.(\d+)", number) if isinstance(number, str) else None
-    if answer.status != 200 or found is None or not isinstance(version, dict):
+    match = re.match(r"(\d+)\.(\d+)", number) if isinstance(number, str) else None
+    if answer.status != 200 or match is None or not isinstance(version, dict):
         raise UserError(
             f"{client.address} is no OpenSearch or Elasticsearch: it answers with status "
             f"{answer.status} and {quote_value(answer.text)}"
         )
     kind = "opensearch" if version.get("distribution") == "opensearch" else "elasticsearch"
-    return Server(kind, (int(found[1]), int(found[2])))
+    return Server(kind, (int(match[1]), int(match[2])))
 
 
 class SearchIndex:
@@ -93,8 +93,8 @@ class SearchIndex:
         answer = self._client.ask("GET", f"/{_path(name)}/_settings/index.uuid")
         if answer.status == 404:
             return None
-        found = answer.record.values() if answer.status == 200 else ()
-        settings = [_inside(one, "settings", "index", "uuid") for one in found]
+        indexes = answer.record.values() if answer.status == 200 else ()
+        settings = [_inside(one, "settings", "index", "uuid") for one in indexes]
         return ",".join(sorted(id_ for id_ in settings if isinstance(id_, str)))
 
     def is_empty(self) -> bool:
@@ -165,16 +165,16 @@ class SearchIndex:
         Raises:
             UserError: Another index has the name of the alias, or the server refuses.
         """
-        before = self.targets()
-        if any(self._number(index) > self._version for index in before):
+        targets = self.targets()
+        if any(self._number(index) > self._version for index in targets):
             return  # a later rebuild was faster
-        if before != [self.new]:
+        if targets != [self.new]:
             actions: list[dict[str, Any]] = [
                 {"remove": {"index": index, "alias": self.name}}
-                for index in before
+                for index in targets
                 if index != self.new
             ]
-            if not before and self.exists(self.name):
+            if not targets and self.exists(self.name):
                 self.check_name()
                 actions.append({"remove_index": {"index": self.name}})
             actions.append({"add": {"index": self.new, "alias": self.name}})
@@ -186,24 +186,24 @@ class SearchIndex:
 
     def _remove_earlier(self) -> None:
         """Removes the indexes of earlier operations that nutbeam has made for this alias."""
-        for name in self._made(f"{self.name}-*"):
+        for name in self._made_by_nutbeam(f"{self.name}-*"):
             if 0 <= self._number(name) < self._version:
                 self._client.ask("DELETE", f"/{_path(name)}")
 
     def _has_made(self, name: str) -> bool:
-        return name in self._made(name)
+        return name in self._made_by_nutbeam(name)
 
-    def _made(self, names: str) -> list[str]:
+    def _made_by_nutbeam(self, names: str) -> list[str]:
         """Returns the indexes that nutbeam has made, among those that ``names`` matches."""
         answer = self._client.ask("GET", f"/{_path(names)}/_mapping")
-        found = answer.record.items() if answer.status == 200 else ()
+        mappings = answer.record.items() if answer.status == 200 else ()
         made_by = ("mappings", "_meta", "made_by")
-        return [name for name, one in found if _inside(one, *made_by) == "nutbeam"]
+        return [name for name, one in mappings if _inside(one, *made_by) == "nutbeam"]
 
     def _number(self, index: str) -> int:
         """Returns the number of the operation that made an index; -1: it was none."""
-        found = re.fullmatch(re.escape(self.name) + r"-(\d+)", index)
-        return int(found[1]) if found else -1
+        match = re.fullmatch(re.escape(self.name) + r"-(\d+)", index)
+        return int(match[1]) if match else -1
 
     def _fail(self, what: str, answer: ServerAnswer) -> None:
         raise UserError(

@@ -168,13 +168,13 @@ class ServerClient:
         return bytes(body)
 
     def _session(self) -> requests.Session:
-        found: requests.Session | None = getattr(self._local, "session", None)
-        if found is None:
-            found = self._local.session = requests.Session()
-            found.trust_env = False  # neither ~/.netrc nor proxies of the environment
+        session: requests.Session | None = getattr(self._local, "session", None)
+        if session is None:
+            session = self._local.session = requests.Session()
+            session.trust_env = False  # neither ~/.netrc nor proxies of the environment
             for scheme in ("http://", "https://"):
-                found.mount(scheme, HTTPAdapter(pool_connections=1, pool_maxsize=1))
-        return found
+                session.mount(scheme, HTTPAdapter(pool_connections=1, pool_maxsize=1))
+        return session
 
 
 def checked_address(address: str) -> str:
@@ -216,12 +216,12 @@ def _checked_authorities(path: str) -> str:
 def _authorization(address: str, path: str) -> str:
     """Returns the header Authorization; empty if there are no credentials."""
     if path:
-        found = load_credentials(path).get(split_url(address)[0])
-        if found is None:
+        credential = load_credentials(path).get(split_url(address)[0])
+        if credential is None:
             raise UsageError(f"{path} has no line for {address}")
-        if found.kind == "digest":
+        if credential.kind == "digest":
             raise UsageError(f"{path}: search servers need basic, bearer or apikey for {address}")
-        return found.header()
+        return credential.header()
     for name, kind in TOKENS.items():
         if secret := os.environ.get(name, "").strip():
             if not is_token(secret):  # a header with it would fail with a message that shows it

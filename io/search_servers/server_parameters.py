@@ -61,29 +61,29 @@ class WriterLimits:
     patience: float
 
 
-def writer_limits(given: Mapping[str, str]) -> WriterLimits:
+def writer_limits(parameters: Mapping[str, str]) -> WriterLimits:
     """Returns the limits in the parameters of a writer.
 
     Raises:
         UsageError: A value is no number that is larger than 0.
     """
     return WriterLimits(
-        max_bytes=int(number_parameter(given, "max_bytes", 5_000_000)),
-        max_documents=int(number_parameter(given, "max_documents", 1_000)),
-        timeout=number_parameter(given, "timeout", 120),
-        patience=number_parameter(given, "patience", 600, least=0),
+        max_bytes=int(number_parameter(parameters, "max_bytes", 5_000_000)),
+        max_documents=int(number_parameter(parameters, "max_documents", 1_000)),
+        timeout=number_parameter(parameters, "timeout", 120),
+        patience=number_parameter(parameters, "patience", 600, least=0),
     )
 
 
 def number_parameter(
-    given: Mapping[str, str], name: str, default: float, least: float = 1e-3
+    parameters: Mapping[str, str], name: str, default: float, least: float = 1e-3
 ) -> float:
     """Returns the value of a parameter that is a number.
 
     Raises:
         UsageError: It is none, or too small.
     """
-    text = given.get(name, "")
+    text = parameters.get(name, "")
     if not text:
         return default
     try:
@@ -95,13 +95,13 @@ def number_parameter(
     return value
 
 
-def choice(given: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+def choice(parameters: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
     """Returns the value of a parameter; without one the first choice.
 
     Raises:
         UsageError: It is none of the choices.
     """
-    value = given.get(name) or choices[0]
+    value = parameters.get(name) or choices[0]
     if value not in choices:
         raise UsageError(
             f"{name} of an index writer must be one of {', '.join(choices)}, got {quote_value(value)}"
@@ -109,29 +109,29 @@ def choice(given: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str
     return value
 
 
-def our_parameters(given: Mapping[str, str]) -> dict[str, str]:
+def our_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
     """Returns parameters without Nutch's names.
 
     Raises:
         UsageError: They need a feature that is not supported.
     """
     try:
-        return from_nutch(given)
+        return from_nutch(parameters)
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
-def server_client(given: Mapping[str, str], *, packed: bool) -> ServerClient:
+def server_client(parameters: Mapping[str, str], *, packed: bool) -> ServerClient:
     """Returns the client of the server that a writer's parameters name.
 
     Raises:
         UsageError: The address or a file is wrong.
     """
-    limits = writer_limits(given)
+    limits = writer_limits(parameters)
     return ServerClient(
-        given.get("url", ""),
-        given.get("credentials", ""),
-        given.get("ca_file", ""),
+        parameters.get("url", ""),
+        parameters.get("credentials", ""),
+        parameters.get("ca_file", ""),
         limits.timeout,
         packed,
         limits.patience,

@@ -114,30 +114,30 @@ class ShardBuilder:
         return self._writer
 
 
-def _document(made: Any, row: dict[str, Any]) -> Any:
-    made.add_text("id", row["id"])
-    made.add_text("url", row["url_words"])
-    made.add_text("analyzer", row["analyzer"])
+def _document(document: Any, row: dict[str, Any]) -> Any:
+    document.add_text("id", row["id"])
+    document.add_text("url", row["url_words"])
+    document.add_text("analyzer", row["analyzer"])
     for name in row["site"] or ():
-        made.add_text("site", name)
+        document.add_text("site", name)
     for name in row["type"] or ():
-        made.add_text("type", name)
+        document.add_text("type", name)
     if row["lang"]:
-        made.add_text("lang", row["lang"])
+        document.add_text("lang", row["lang"])
     if row["date"] is not None:
-        made.add_integer("date", row["date"])
+        document.add_integer("date", row["date"])
     if row["folded"]:
-        made.add_text("folded", row["folded"])
-    made.add_float("weight", row["weight"])
+        document.add_text("folded", row["folded"])
+    document.add_float("weight", row["weight"])
     title, content, anchor = _FIELDS[row["analyzer"]]
     if row["title"]:
-        made.add_text(title, row["title"])
+        document.add_text(title, row["title"])
     if row["content"]:
-        made.add_text(content, row["content"])
+        document.add_text(content, row["content"])
     for text in row["anchor"] or ():
-        made.add_text(anchor, text)
-    made.add_bytes("document", row["document"].encode())
-    return made
+        document.add_text(anchor, text)
+    document.add_bytes("document", row["document"].encode())
+    return document
 
 
 class _FieldNames(dict[str, tuple[str, ...]]):

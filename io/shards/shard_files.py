@@ -68,14 +68,14 @@ def shard_keys(path: Place) -> pl.DataFrame:
     Raises:
         UserError: The file is missing or damaged.
     """
-    found = [empty(SHARDS).select(_KEYS)]
+    frames = [empty(SHARDS).select(_KEYS)]
     with _reading(path):
         for group in row_groups(path, SHARDS, _KEYS):
             rows = to_frame(group).filter(pl.col("key").is_not_null())
             if not len(rows):
                 break  # pieces of files follow
-            found.append(rows)
-    return pl.concat(found)
+            frames.append(rows)
+    return pl.concat(frames)
 
 
 def unpack_shard(path: Place, folder: Path) -> bool:
@@ -112,13 +112,13 @@ def shard_version(path: Place) -> str:
 
 def with_orders(root: Folder, files: Iterable[DataFile]) -> list[DataFile]:
     """Returns shards in order; if a list was rebuilt, their orders are read from the shards."""
-    known = (
+    numbered = (
         file
         if file.order
         else dataclasses.replace(file, order=int(_about(root / file.path)["order"]))
         for file in files
     )
-    return sorted(known, key=lambda file: (file.order, file.path))
+    return sorted(numbered, key=lambda file: (file.order, file.path))
 
 
 def _about(path: Place) -> dict[str, Any]:

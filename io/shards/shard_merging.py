@@ -61,9 +61,9 @@ def _newest(group: Sequence[DataFile]) -> tuple[DataFile, ...]:
     """Returns the newest shards of a group; older ones stay if they are much larger than these."""
     size = 0
     for number, file in enumerate(reversed(group)):
-        left = len(group) - number
-        if left < MOST_SHARDS and number > 1 and file.bytes > 2 * size:
-            return tuple(group[left:])
+        start = len(group) - number
+        if start < MOST_SHARDS and number > 1 and file.bytes > 2 * size:
+            return tuple(group[start:])
         size += file.bytes
     return tuple(group)
 
@@ -89,23 +89,23 @@ def merge_shards(
     order = max(file.order for file in group)
     older = [f.path for f in every if f.path not in chosen and f.order < order]
     deleted = pl.concat([named[path] for path in chosen]).filter("deletes").get_column("key")
-    held = pl.concat([_held(named[path], gone[path]) for path in chosen])
+    held = pl.concat([_held_keys(named[path], gone[path]) for path in chosen])
     needed = pl.concat([_NONE, *(named[path].get_column("key") for path in older)])
     # What the merged shards have held and no longer hold also hides what older shards hold.
     dropped = pl.concat([_NONE, *(gone[path] for path in chosen), deleted]).unique()
     dropped = dropped.filter(dropped.is_in(needed.implode()) & ~dropped.is_in(held.implode()))
     documents = (rows for file in group for rows in stored_documents(root, file, gone[file.path]))
-    files = _built(root, component, documents, dropped, order)
+    files = _build_shards(root, component, documents, dropped, order)
     counts = {"shards/merged": len(group), "shards/written": len(files)}
     return Written(component, files, tuple(chosen), counts, tidies=True)
 
 
-def _held(rows: pl.DataFrame, gone: pl.Series) -> pl.Series:
+def _held_keys(rows: pl.DataFrame, gone: pl.Series) -> pl.Series:
     keys = rows.filter(~pl.col("deletes")).get_column("key")
     return keys.filter(~keys.is_in(gone.implode()))
 
 
-def _built(
+def _build_shards(
     root: Folder, component: str, documents: Iterator[pl.DataFrame], deleted: pl.Series, order: int
 ) -> tuple[DataFile, ...]:
     files, builder = [], ShardBuilder()
@@ -131,10 +131,14 @@ def stored_documents(
     with open_shard(root, file, gone) as searcher:
         if searcher is None:
             return
-        found = searcher.search(tantivy().Query.all_query(), max(1, searcher.num_docs), count=False)
-        places = [place for _, place in found.hits]
+        matches = searcher.search(
+            tantivy().Query.all_query(), max(1, searcher.num_docs), count=False
+        )
+        places = [place for _, place in matches.hits]
         for start in range(0, len(places), _AT_ONCE):
-            stored = [_stored(searcher.doc(place)) for place in places[start : start + _AT_ONCE]]
+            stored = [
+                _stored_fields(searcher.doc(place)) for place in places[start : start + _AT_ONCE]
+            ]
             yield _with_keys(restored_rows(stored))
 
 
@@ -148,12 +152,12 @@ def visible_documents(root: Folder, files: Sequence[DataFile]) -> Iterator[pl.Da
             yield rows.select("id", "document")
 
 
-def _stored(document: Any) -> dict[str, Any]:
+def _stored_fields(document: Any) -> dict[str, Any]:
     fields = document.to_dict()
     texts = {name.rpartition("_")[0]: values for name, values in fields.items()}
     one = {name: texts[name][0] for name in TEXT_FIELDS[:2] if name in texts}
-    kept = document.get_first("document").decode()
-    return {**one, "anchor": texts.get("anchor"), "document": kept}
+    stored_document = document.get_first("document").decode()
+    return {**one, "anchor": texts.get("anchor"), "document": stored_document}
 
 
 def edit_shard(
@@ -170,41 +174,45 @@ def edit_shard(
     keys = shard_keys(root / file.path)
     nothing = pa.nulls(len(keys), _LEAVES.field("leaves").type)
     table = pa.table([keys["key"].to_arrow().cast(TEXT), nothing], schema=_LEAVES)
-    left, removed, _ = edit(table, component)
+    remaining_rows, removed, _ = edit(table, component)
     deleted = keys.filter("deletes").join(
-        pl.DataFrame({"key": left["key"].to_pylist()}, {"key": pl.String}), on="key", how="semi"
+        pl.DataFrame({"key": remaining_rows["key"].to_pylist()}, {"key": pl.String}),
+        on="key",
+        how="semi",
     )
     # To read the documents costs much less than to index them again.
     if not removed and not any(
-        _edited(rows, component, edit)[1] for rows in stored_documents(root, file)
+        _edit_documents(rows, component, edit)[1] for rows in stored_documents(root, file)
     ):
         return None
     mentions = 0
     with ShardBuilder() as builder:
         builder.delete(deleted.get_column("key"))
         for rows in stored_documents(root, file):
-            rows, found = _edited(rows, component, edit)
-            mentions += found
+            rows, removed_texts = _edit_documents(rows, component, edit)
+            mentions += removed_texts
             builder.add(rows)
-        made = builder.pack(root, component, file.order)
-    return dataclasses.replace(made, formerly=file.formerly or file.path), removed, mentions
+        shard = builder.pack(root, component, file.order)
+    return dataclasses.replace(shard, formerly=file.formerly or file.path), removed, mentions
 
 
-def _edited(rows: pl.DataFrame, component: str, edit: RowEdit) -> tuple[pl.DataFrame, int]:
+def _edit_documents(rows: pl.DataFrame, component: str, edit: RowEdit) -> tuple[pl.DataFrame, int]:
     """Returns documents as an edit leaves them, and the number of removed texts."""
     parsed = {key: json.loads(text) for key, text in rows.select("key", "document").iter_rows()}
     table = pa.table(
         {"key": list(parsed), "leaves": [_leaves(fields) for fields in parsed.values()]},
         schema=_LEAVES,
     )
-    left, removed, mentions = edit(table, component)
+    remaining_rows, removed, mentions = edit(table, component)
     if not removed and not mentions:
         return rows, 0
-    kept = dict(zip(left["key"].to_pylist(), left["leaves"].to_pylist(), strict=True))
+    remaining_leaves = dict(
+        zip(remaining_rows["key"].to_pylist(), remaining_rows["leaves"].to_pylist(), strict=True)
+    )
     stored = []
     for row in rows.to_dicts():
-        if row["key"] in kept:
-            fields = _with_leaves(parsed[row["key"]], kept[row["key"]])
+        if row["key"] in remaining_leaves:
+            fields = _with_leaves(parsed[row["key"]], remaining_leaves[row["key"]])
             stored.append({**row, "document": json.dumps(fields, ensure_ascii=False)})
     return _with_keys(restored_rows(stored)), mentions
 
@@ -215,28 +223,28 @@ def _with_keys(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _leaves(fields: dict[str, Any]) -> list[dict[str, Any]]:
-    found = []
+    leaves = []
     for name, value in fields.items():
         if name == "id":
             continue  # it is the key
         for at, text in enumerate(value if isinstance(value, list) else [value]):
             if isinstance(text, str):
-                found.append({"field": name, "at": at, "text": text})
-    return found
+                leaves.append({"field": name, "at": at, "text": text})
+    return leaves
 
 
 def _with_leaves(fields: dict[str, Any], leaves: list[dict[str, Any]]) -> dict[str, Any]:
     """Returns fields with only those texts that are left."""
-    left = {(leaf["field"], leaf["at"]) for leaf in leaves}
-    made: dict[str, Any] = {}
+    remaining = {(leaf["field"], leaf["at"]) for leaf in leaves}
+    edited: dict[str, Any] = {}
     for name, value in fields.items():
         if name == "id":
-            made[name] = value
+            edited[name] = value
         elif isinstance(value, list):
             items = [
-                v for at, v in enumerate(value) if not isinstance(v, str) or (name, at) in left
+                v for at, v in enumerate(value) if not isinstance(v, str) or (name, at) in remaining
             ]
-            made |= {name: items} if items else {}
-        elif not isinstance(value, str) or (name, 0) in left:
-            made[name] = value
-    return made
+            edited |= {name: items} if items else {}
+        elif not isinstance(value, str) or (name, 0) in remaining:
+            edited[name] = value
+    return edited

@@ -38,15 +38,15 @@ def build_query(
     optional: list[Any] = []
     extra: list[Any] = []
     for clause in words:
-        found = _clause_query(clause, present, drops=True)
-        if found is None:
+        clause_query = _clause_query(clause, present, drops=True)
+        if clause_query is None:
             continue
         if clause.phrase or clause.name:
-            musts.append(found)
+            musts.append(clause_query)
         else:
             # A common word of one language may be rare in another: it counts, but is optional.
             common = any(is_common(clause.text, analyzer) for analyzer in present)
-            (extra if common else optional).append(found)
+            (extra if common else optional).append(clause_query)
     if not musts and not optional:  # it has only words that questions have
         optional = [q for c in words if (q := _clause_query(c, present, drops=False)) is not None]
         if words and not optional:
@@ -64,7 +64,7 @@ def build_query(
             if query is not None:
                 parts.append((occur.MustNot if clause.excluded else occur.Must, query))
     if not words:  # the order follows from the boost alone
-        parts.append((occur.Must, tantivy().Query.const_score_query(_all(), 1.0)))
+        parts.append((occur.Must, tantivy().Query.const_score_query(_all_pages(), 1.0)))
     return tantivy().Query.boolean_query(parts)
 
 
@@ -75,7 +75,7 @@ def _some_of(queries: Sequence[Any], any_word: bool) -> Any:
     return tantivy().Query.boolean_query(parts, minimum_number_should_match=least)
 
 
-def _all() -> Any:
+def _all_pages() -> Any:
     return tantivy().Query.all_query()
 
 
@@ -90,20 +90,20 @@ def _clause_query(clause: Clause, present: Sequence[str], *, drops: bool) -> Any
     names = ("title",) if clause.name == "intitle" else TEXT_FIELDS
     if clause.name == "inurl":
         return _terms("url", "plain", url_words(clause.text))
-    found = []
+    queries = []
     for analyzer in present:
         if drops and not clause.phrase and not clause.name and is_common(clause.text, analyzer):
             continue
         for name in names:
-            found.append(
+            queries.append(
                 _terms(f"{name}_{analyzer}", f"text_{analyzer}", clause.text, BOOSTS[name])
             )
     common = drops and not clause.phrase and clause.text.lower() in QUESTION_WORDS
     if not clause.name and not common:
-        found.append(_terms("folded", "plain", clause.text, BOOSTS["folded"]))
-        found.append(_terms("url", "plain", url_words(clause.text), BOOSTS["url"]))
-    known = [query for query in found if query is not None]
-    return tantivy().Query.disjunction_max_query(known, _TIE) if known else None
+        queries.append(_terms("folded", "plain", clause.text, BOOSTS["folded"]))
+        queries.append(_terms("url", "plain", url_words(clause.text), BOOSTS["url"]))
+    queries = [query for query in queries if query is not None]
+    return tantivy().Query.disjunction_max_query(queries, _TIE) if queries else None
 
 
 def _terms(field: str, analyzer: str, text: str, boost: float = 1.0) -> Any:
@@ -113,12 +113,12 @@ def _terms(field: str, analyzer: str, text: str, boost: float = 1.0) -> Any:
     if not terms:
         return None
     if len(terms) == 1:
-        made = query.term_query(schema, field, terms[0], "position")
+        terms_query = query.term_query(schema, field, terms[0], "position")
     else:
-        made = query.phrase_query(schema, field, terms)
+        terms_query = query.phrase_query(schema, field, terms)
         if analyzer == f"text_{OTHER}" and len(terms) > _CHARACTERS and " " not in text:
-            made = query.disjunction_max_query([made, _pairs(field, terms)])
-    return query.boost_query(made, boost) if boost != 1.0 else made
+            terms_query = query.disjunction_max_query([terms_query, _pairs(field, terms)])
+    return query.boost_query(terms_query, boost) if boost != 1.0 else terms_query
 
 
 def _pairs(field: str, terms: Sequence[str]) -> Any:
@@ -160,18 +160,18 @@ def _filter_query(clause: Clause, present: Sequence[str]) -> Any:
     query, schema, kinds = tantivy().Query, shard_schema(), tantivy().FieldType
     text = clause.text
     if clause.name in ("site", "lang", "type"):
-        made = query.term_query(schema, clause.name, text, "basic")
+        filter_query = query.term_query(schema, clause.name, text, "basic")
     elif clause.name == "after":
-        made = query.range_query(schema, "date", kinds.Integer, int(text), None)
+        filter_query = query.range_query(schema, "date", kinds.Integer, int(text), None)
     elif clause.name == "before":
-        made = query.range_query(
+        filter_query = query.range_query(
             schema, "date", kinds.Integer, None, int(text), include_upper=False
         )
     else:
-        made = _clause_query(clause, present, drops=False)
-        if made is None:
+        filter_query = _clause_query(clause, present, drops=False)
+        if filter_query is None:
             return None
-    return query.const_score_query(made, 0.0)
+    return query.const_score_query(filter_query, 0.0)
 
 
 def is_common(word: str, analyzer: str) -> bool:
@@ -192,11 +192,11 @@ class _CommonWords:
     def __init__(self, analyzer: str) -> None:
         self._analyzer: Any = None
         if analyzer in STEMMERS:
-            made = tantivy().TextAnalyzerBuilder(tantivy().Tokenizer.simple())
+            builder = tantivy().TextAnalyzerBuilder(tantivy().Tokenizer.simple())
             with contextlib.suppress(ValueError):  # some languages have no list
-                made = made.filter(tantivy().Filter.lowercase())
-                made = made.filter(tantivy().Filter.stopword(STEMMERS[analyzer]))
-                self._analyzer = made.build()
+                builder = builder.filter(tantivy().Filter.lowercase())
+                builder = builder.filter(tantivy().Filter.stopword(STEMMERS[analyzer]))
+                self._analyzer = builder.build()
 
     def __contains__(self, word: str) -> bool:
         return self._analyzer is not None and not self._analyzer.analyze(word)

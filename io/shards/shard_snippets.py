@@ -40,11 +40,13 @@ class Snippets:
         maker, beginnings = self._fields[field]
         document = tantivy().Document()
         document.add_text(field, best_passage(text[:_SEARCHED_CHARS], beginnings))
-        found = maker.snippet_from_doc(document)
-        snippet = found.fragment()
+        generated = maker.snippet_from_doc(document)
+        snippet = generated.fragment()
         if not snippet:
             return text[:_SNIPPET_CHARS], ()
-        return snippet, marks_of(snippet, [(mark.start, mark.end) for mark in found.highlighted()])
+        return snippet, marks_of(
+            snippet, [(mark.start, mark.end) for mark in generated.highlighted()]
+        )
 
     def _maker(self, field: str) -> Any:
         maker = tantivy().SnippetGenerator.create(
@@ -62,8 +64,10 @@ class Snippets:
         words = [word for text in self._texts for word in _WORD.findall(text)]
         words = [word for word in words if not is_common(word, language)] or words
         analyze = analyzers()[f"text_{language}"].analyze
-        found = beginnings_of(words, analyze, analyzers()["plain"].analyze)
-        return {beginning: self._worth(field, terms) for beginning, terms in found.items()}
+        terms_by_beginning = beginnings_of(words, analyze, analyzers()["plain"].analyze)
+        return {
+            beginning: self._worth(field, terms) for beginning, terms in terms_by_beginning.items()
+        }
 
     def _worth(self, field: str, terms: Iterable[str]) -> float:
         pages = min(self._searcher.doc_freq(field, term) for term in terms)
@@ -76,11 +80,11 @@ def marks_of(text: str, in_bytes: Iterable[tuple[int, int]]) -> Marks:
     >>> marks_of("für dich", [(0, 3), (3, 4), (5, 9)])
     ((0, 3), (4, 8))
     """
-    data, found = text.encode(), list[tuple[int, int]]()
+    data, marks = text.encode(), list[tuple[int, int]]()
     for begin, end in sorted(in_bytes):
         first = len(data[:begin].decode(errors="ignore"))
         last = first + len(data[begin:end].decode(errors="ignore"))
-        if found and first <= found[-1][1]:
-            first, last = found[-1][0], max(last, found.pop()[1])
-        found.append((first, last))
-    return tuple(found)
+        if marks and first <= marks[-1][1]:
+            first, last = marks[-1][0], max(last, marks.pop()[1])
+        marks.append((first, last))
+    return tuple(marks)

@@ -84,14 +84,14 @@ def analyzers() -> dict[str, Any]:
 
     A stemmer needs the accents of its language, so these are folded after it.
     """
-    made = {"plain": _analyzer(tantivy().Tokenizer.simple())}
+    by_name = {"plain": _analyzer(tantivy().Tokenizer.simple())}
     for name in ANALYZERS:
         pattern = name in _BY_PATTERN
         tokenizer = (
             tantivy().Tokenizer.regex(SPACELESS_TERM) if pattern else tantivy().Tokenizer.simple()
         )
-        made[f"text_{name}"] = _analyzer(tokenizer, STEMMERS.get(name))
-    return made
+        by_name[f"text_{name}"] = _analyzer(tokenizer, STEMMERS.get(name))
+    return by_name
 
 
 def _analyzer(tokenizer: Any, stemmer: str | None = None) -> Any:

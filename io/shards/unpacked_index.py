@@ -148,7 +148,7 @@ def superseded_keys(shards: Sequence[pl.DataFrame], orders: Sequence[int]) -> li
 
 
 def _unpack_into(
-    root: Folder, ordered: Sequence[DataFile], folder: Path, known: Mapping[str, Path]
+    root: Folder, ordered: Sequence[DataFile], folder: Path, unpacked_shards: Mapping[str, Path]
 ) -> None:
     """Fills a folder with the segments of shards."""
     keys = [shard_keys(root / file.path) for file in ordered]
@@ -159,7 +159,7 @@ def _unpack_into(
     for number, file in enumerate(ordered):
         part = folder / f"part-{number}"
         part.mkdir()
-        _fill_part(root, file, part, known)
+        _fill_part(root, file, part, unpacked_shards)
         if not (part / _META).exists():
             continue  # the shard only deletes
         records[file.path] = {
@@ -218,14 +218,16 @@ def open_shard(root: Folder, file: DataFile, gone: pl.Series) -> Iterator[Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _fill_part(root: Folder, file: DataFile, part: Path, known: Mapping[str, Path]) -> None:
+def _fill_part(
+    root: Folder, file: DataFile, part: Path, unpacked_shards: Mapping[str, Path]
+) -> None:
     """Puts the files of a shard into a folder, from an older unpacked index if one has them."""
-    if file.path in known:
+    if file.path in unpacked_shards:
         with contextlib.suppress(OSError, ValueError, KeyError):
-            record = json.loads((known[file.path] / _SHARDS).read_bytes())[file.path]
+            record = json.loads((unpacked_shards[file.path] / _SHARDS).read_bytes())[file.path]
             for name in record["files"]:
                 if name != _META:
-                    os.link(known[file.path] / name, part / name)
+                    os.link(unpacked_shards[file.path] / name, part / name)
             (part / _META).write_text(json.dumps(record["meta"]))
             return
     for path in part.iterdir():
@@ -254,12 +256,12 @@ def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:
 
 def _known_shards(cache: Path) -> dict[str, Path]:
     """Returns the unpacked indexes in a cache that have a shard, by its name."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for path in cache.glob(f"*/{_SHARDS}"):
         with contextlib.suppress(OSError, ValueError):
             if is_whole(path.parent):
-                found |= dict.fromkeys(json.loads(path.read_bytes()), path.parent)
-    return found
+                folders |= dict.fromkeys(json.loads(path.read_bytes()), path.parent)
+    return folders
 
 
 def _lives(process: str) -> bool:

@@ -55,12 +55,12 @@ class _Parts(io.RawIOBase):
         return self._file.seek(offset, whence)
 
     def read(self, size: int | None = -1) -> bytes:
-        with _noted(self._place, self._failures):
+        with _noting_errors(self._place, self._failures):
             return self._file.read(-1 if size is None else size)
 
 
 @contextlib.contextmanager
-def _noted(place: Place, failures: list[UserError]) -> Iterator[None]:
+def _noting_errors(place: Place, failures: list[UserError]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -105,7 +105,7 @@ def _system_of(
             place, size = files[path]
             if size > stores.WHOLE_BYTES:
                 return cast("IO[bytes]", _Parts(place.open_parts(size), place, failures))
-            with _noted(place, failures):
+            with _noting_errors(place, failures):
                 return io.BytesIO(small(path))
 
     return StoreFiles()

@@ -84,11 +84,11 @@ class LocalPlace(PosixPath, Place):
         if is_link_free(self):
             shutil.rmtree(self, ignore_errors=True)
 
-    def empty_folders(self, before: float) -> Iterator[str]:
+    def empty_folders(self, changed_before: float) -> Iterator[str]:
         with contextlib.suppress(OSError):  # another process has removed it
             for path in self.iterdir() if is_link_free(self) else ():
                 inside = [path, *path.rglob("*")]
-                if all(one._is_folder() and one.stat().st_mtime < before for one in inside):
+                if all(one._is_folder() and one.stat().st_mtime < changed_before for one in inside):
                     yield path.name
 
     def remove_empty_folders(self) -> None:

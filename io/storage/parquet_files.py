@@ -82,7 +82,7 @@ def _scan_groups(
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, most: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
-        left, start = most, 0
+        remaining, start = most, 0
         wanted = columns if columns is None else [name for name in columns if name != row_index]
         numbered = row_index is not None and (columns is None or row_index in columns)
         for path in paths:
@@ -92,10 +92,10 @@ def _scan_groups(
                     rows = rows.with_row_index(row_index, start)  # type: ignore[arg-type]
                     start += len(rows)
                 rows = rows if predicate is None else rows.filter(predicate)
-                rows = rows if left is None else rows.head(left)
-                left = None if left is None else left - len(rows)
+                rows = rows if remaining is None else rows.head(remaining)
+                remaining = None if remaining is None else remaining - len(rows)
                 yield rows
-                if left == 0:
+                if remaining == 0:
                     return
 
     if row_index is not None:
@@ -152,9 +152,9 @@ def row_groups(
         UserError: The file is missing or damaged.
     """
     with parquet_file(path) as file:
-        wanted, there = _narrowed(file, schema, columns)
+        wanted, there = _wanted_columns(file, schema, columns)
         for group in range(file.num_row_groups):
-            yield _checked(conform(file.read_row_group(group, columns=there), wanted))
+            yield _check_utf8(conform(file.read_row_group(group, columns=there), wanted))
 
 
 def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -164,12 +164,12 @@ def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[
         UserError: The file is missing or damaged.
     """
     with parquet_file(path) as file:
-        wanted, there = _narrowed(file, schema, columns)
+        wanted, there = _wanted_columns(file, schema, columns)
         for batch in file.iter_batches(BATCH_ROWS, columns=there, use_threads=False):
-            yield _checked(conform(pa.Table.from_batches([batch]), wanted))
+            yield _check_utf8(conform(pa.Table.from_batches([batch]), wanted))
 
 
-def _checked(rows: pa.Table) -> pa.Table:
+def _check_utf8(rows: pa.Table) -> pa.Table:
     """Returns rows that were read, if their texts are UTF-8; pyarrow's reader does not check that.
 
     Raises:
@@ -179,7 +179,7 @@ def _checked(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _narrowed(
+def _wanted_columns(
     file: pq.ParquetFile, schema: pa.Schema, columns: Sequence[str] | None
 ) -> tuple[pa.Schema, list[str] | None]:
     """Returns the schema of the wanted columns, and those of them that a file has (None: all)."""
@@ -228,16 +228,16 @@ def columns_with_values(path: Place, columns: Collection[str]) -> set[str]:
     Raises:
         UserError: The file is missing or damaged.
     """
-    found: set[str] = set()
+    filled_columns: set[str] = set()
     with parquet_file(path) as file:
         there = [name for name in file.schema_arrow.names if name in columns]
         for group in range(file.num_row_groups):
-            left = [name for name in there if name not in found]
-            if not left:
+            unread_columns = [name for name in there if name not in filled_columns]
+            if not unread_columns:
                 break
-            rows = file.read_row_group(group, columns=left)
-            found |= {name for name in left if _has_values(rows.column(name))}
-    return found
+            rows = file.read_row_group(group, columns=unread_columns)
+            filled_columns |= {name for name in unread_columns if _has_values(rows.column(name))}
+    return filled_columns
 
 
 def _has_values(column: pa.ChunkedArray) -> bool:

@@ -139,11 +139,11 @@ class Place(abc.ABC):
     def remove_tree(self) -> None:
         """Removes the folder and its content; skips files that cannot be removed."""
 
-    def empty_folders(self, before: float) -> Iterator[str]:
+    def empty_folders(self, changed_before: float) -> Iterator[str]:
         """Yields the names of the folders in the folder that have no files; stores have none.
 
         Args:
-            before: Time of the store's clock, s. A folder that was changed later is left out,
+            changed_before: Time of the store's clock, s. A folder that was changed later is left out,
                 because another process may be about to write there.
         """
         return iter(())
@@ -186,13 +186,13 @@ class Place(abc.ABC):
     def size_and_version(self) -> tuple[int, str]:
         """Returns (size in bytes, a value that differs between two files of the same name)."""
 
-    def version(self, known: Hashable = None) -> Hashable:
+    def version(self, known_version: Hashable = None) -> Hashable:
         """Returns a version of the file; None if there is no file.
 
         Files are never changed, but a table may be removed and created again.
 
         Args:
-            known: A version that the caller knows, or None; for a file in a store it is enough,
+            known_version: A version that the caller knows, or None; for a file in a store it is enough,
                 because another would cost a request.
         """
         try:

@@ -174,8 +174,8 @@ def _make(base: Path) -> Path:
 def _is_left(folder: Path) -> bool:
     """Returns whether a folder is this user's, and its process has certainly ended."""
     match = _NAME.fullmatch(folder.name)
-    known = folder.lstat()
-    if match is None or known.st_uid != os.getuid() or not stat.S_ISDIR(known.st_mode):
+    facts = folder.lstat()
+    if match is None or facts.st_uid != os.getuid() or not stat.S_ISDIR(facts.st_mode):
         return False  # another user's folder, or a link
     here = this_process()
     boot, pids, host = _digests(here)

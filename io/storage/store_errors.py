@@ -31,7 +31,7 @@ def client_errors(place: StoreName) -> Iterator[None]:
     except (UserError, FileNotFoundError, NotADirectoryError, StoreError):
         raise
     except Exception as error:
-        raise _explained(error, place) from error
+        raise _store_error(error, place) from error
 
 
 _NO_CREDENTIALS = {
@@ -48,7 +48,7 @@ _CONNECTION_ERRORS = {"ClientConnectorError", "ClientOSError", "ConnectionError"
                       "TimeoutError", "FSTimeoutError"}  # fmt: skip
 
 
-def _explained(error: Exception, place: StoreName) -> StoreError:
+def _store_error(error: Exception, place: StoreName) -> StoreError:
     """Returns a readable one-line error for an error of a client."""
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
     code, text = code_of(error), one_line(first_line(error), 300)
@@ -85,12 +85,12 @@ def code_of(error: BaseException) -> int | None:
             return 403
         response = getattr(cause, "response", None)
         if isinstance(response, dict):  # botocore
-            found = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
         else:
-            found = getattr(response, "status_code", None) or getattr(cause, "status", None)
-        found = found or getattr(cause, "code", None)
-        if str(found).isdigit():
-            return int(str(found))
+            status = getattr(response, "status_code", None) or getattr(cause, "status", None)
+        status = status or getattr(cause, "code", None)
+        if str(status).isdigit():
+            return int(str(status))
     return None
 
 

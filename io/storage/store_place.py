@@ -61,7 +61,7 @@ class StorePlace(StoreName, Place):
 
     # Reading a file.
 
-    open_for_reading = stores.opened
+    open_for_reading = stores.open_object
     open_parts = stores.ranges
     parquet_source = stores.seekable
     arrow_source = stores.read_object
@@ -70,8 +70,8 @@ class StorePlace(StoreName, Place):
     def read_whole(self, most: int) -> bytes:
         return stores.read_object(self)
 
-    def version(self, known: Hashable = None) -> Hashable:
-        return known or super().version()
+    def version(self, known_version: Hashable = None) -> Hashable:
+        return known_version or super().version()
 
     # Writing a file.
 

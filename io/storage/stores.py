@@ -64,22 +64,22 @@ def create(place: StoreName, data: bytes) -> bool:
     client = store_client_of(place)
     arguments = {"metadata" if place.scheme == "gs" else "Metadata": {_MARK: mark}}
     with client_errors(place):
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             try:
                 client.pipe_file(path_in(place), data, mode="create", **arguments)
                 return True
             except Exception as error:  # noqa: BLE001 - after any error the object may be there
                 try:
-                    found = _mark_of(place)
+                    stored_mark = _mark_of(place)
                 except FileNotFoundError:
                     # S3 replies 409 while another writer creates it; that writer may still fail.
-                    if not left or code_of(error) not in (409, 412):
+                    if not tries_left or code_of(error) not in (409, 412):
                         raise error from error.__cause__  # the cause has the status
-                    time.sleep(random.random() / (left + 1))
+                    time.sleep(random.random() / (tries_left + 1))
                     continue
                 except Exception:  # noqa: BLE001 - the first error says why it could not be created
                     raise error from error.__cause__
-                return found == mark
+                return stored_mark == mark
     raise AssertionError
 
 
@@ -178,7 +178,7 @@ class _Upload(io.RawIOBase):
                 store_client_of(self._target).rm_file(path_in(self._target))
 
 
-def opened(place: StoreName) -> IO[bytes]:
+def open_object(place: StoreName) -> IO[bytes]:
     """Opens an object for reading from its beginning to its end."""
     with client_errors(place):
         file = store_client_of(place).open(
@@ -264,10 +264,10 @@ class _Ranges(io.RawIOBase):
 def stat(place: StoreName) -> tuple[int, str]:
     """Returns (size in bytes, version) of an object; its version changes with its content."""
     with client_errors(place):
-        known = store_client_of(place).info(path_in(place))
-    if known.get("type") == "directory":
+        entry = store_client_of(place).info(path_in(place))
+    if entry.get("type") == "directory":
         raise FileNotFoundError(str(place))
-    return int(known["size"]), _version(known)
+    return int(entry["size"]), _version(entry)
 
 
 def names(place: StoreName, *, folders: bool = True) -> dict[str, str]:
@@ -318,26 +318,26 @@ def tree(place: StoreName) -> dict[str, tuple[int, float]]:
         except FileNotFoundError:
             return {}
         return {
-            path.removeprefix(f"{above}/"): (int(known["size"]), _time(known))
-            for path, known in sorted(entries.items())
+            path.removeprefix(f"{above}/"): (int(entry["size"]), _time(entry))
+            for path, entry in sorted(entries.items())
             # Web consoles create an object "FOLDER/": it is the folder itself.
-            if known["type"] == "file" and path != above and not path.endswith("/")
+            if entry["type"] == "file" and path != above and not path.endswith("/")
         }
 
 
-def _time(known: Mapping[str, Any]) -> float:
+def _time(entry: Mapping[str, Any]) -> float:
     """Returns when an object was written, from its client's description."""
-    if "modificationTime" in known:  # HDFS, ms
-        return int(known["modificationTime"]) / 1000
-    written = known.get("LastModified") or known.get("mtime")  # S3; Cloud Storage
+    if "modificationTime" in entry:  # HDFS, ms
+        return int(entry["modificationTime"]) / 1000
+    written = entry.get("LastModified") or entry.get("mtime")  # S3; Cloud Storage
     if not isinstance(written, datetime.datetime):
         raise StoreError("the store does not say when files were written")
     return written.timestamp()
 
 
-def _version(known: Mapping[str, Any]) -> str:
+def _version(entry: Mapping[str, Any]) -> str:
     """Returns a value that changes with an object's content, from its client's description."""
-    parts = (known.get(n) for n in ("generation", "ETag", "fileId", "modificationTime"))
+    parts = (entry.get(n) for n in ("generation", "ETag", "fileId", "modificationTime"))
     return " ".join(str(part).strip('"') for part in parts if part is not None)
 
 

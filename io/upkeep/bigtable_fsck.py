@@ -23,7 +23,7 @@ from ..bigtable.snapshot_log import ChangedFile, SnapshotLog
 from ..snapshots.manifest import Manifest
 from ..table.bigtable_web_table import BigtableWebTable
 from ..tablets.file_lists import DataFile, load_files
-from .fsck import Problem, Rows, list_problem, without
+from .fsck import Problem, Rows, bare_message, list_problem
 
 # Number of ranges per thread: ranges differ in size.
 _PER_THREAD = 4
@@ -58,7 +58,7 @@ def check_cells(table: BigtableWebTable, manifest: Manifest, quick: bool, thread
         SnapshotTooOld: Too many commits have changed rows during the check.
     """
     unfinished, problems = check_changes(table, quick)
-    for number in untimed(table.log, manifest.lost):
+    for number in snapshots_without_time(table.log, manifest.lost):
         text = "does not say when it was committed"
         problems.append(Problem("manifest", table.record_name(number), text))
     numbers: dict[str, int] = {}
@@ -69,26 +69,28 @@ def check_cells(table: BigtableWebTable, manifest: Manifest, quick: bool, thread
             problems += check_ranges(name, load_files(table, component))
         if quick:
             continue
-        path, known = (component.list, component.rows) if component is not None else (name, 0)
-        PROGRESS.start(f"fsck {name}", total=known, unit="rows")
-        found = read_cells(table.log, name, manifest.snapshot, threads)
+        path, recorded_rows = (
+            (component.list, component.rows) if component is not None else (name, 0)
+        )
+        PROGRESS.start(f"fsck {name}", total=recorded_rows, unit="rows")
+        checked = read_cells(table.log, name, manifest.snapshot, threads)
         PROGRESS.finish()
-        numbers[name], damaged[name] = found.rows, tuple(found.damaged)
-        for key, text in found.damaged.items():
+        numbers[name], damaged[name] = checked.rows, tuple(checked.damaged)
+        for key, text in checked.damaged.items():
             shown = key.decode("utf-8", "backslashreplace")
-            newer = key in found.newer
+            newer = key in checked.newer
             problems.append(Problem("cell", f"{name}/{shown}", text, name, newer=newer))
-        if found.rows != known:
-            text = f"names {format_count(known, 'rows')}, in Bigtable are {found.rows:,}"
+        if checked.rows != recorded_rows:
+            text = f"names {format_count(recorded_rows, 'rows')}, in Bigtable are {checked.rows:,}"
             problems.append(Problem("rows", path, text, name))
     return Rows(tuple(problems), numbers, damaged, unfinished)
 
 
-def untimed(log: SnapshotLog, lost: Collection[int]) -> list[int]:
+def snapshots_without_time(log: SnapshotLog, lost: Collection[int]) -> list[int]:
     """Returns the snapshots without a commit time in the history."""
-    before, times = log.snapshots(), log.times()
+    numbers, times = log.snapshots(), log.times()
     there = set(log.snapshots())  # without snapshots that were just deleted
-    return [n for n in before if n in there and n not in times and n not in lost]
+    return [n for n in numbers if n in there and n not in times and n not in lost]
 
 
 def check_changes(table: BigtableWebTable, quick: bool) -> tuple[int | None, list[Problem]]:
@@ -121,7 +123,7 @@ def why_unreadable(table: BigtableWebTable, change: ChangedFile, quick: bool = F
             if quick:
                 break
     except UserError as error:
-        return without(error, table / change.path)
+        return bare_message(error, table / change.path)
     return ""
 
 
@@ -132,12 +134,12 @@ def check_ranges(component: str, ranges: Sequence[DataFile]) -> Iterator[Problem
     >>> [problem.message for problem in check_ranges("hosts", parts)]
     ["begins at 'c', the range before ends at 'b'"]
     """
-    for before, file in zip([None, *ranges], ranges, strict=False):
+    for previous, file in zip([None, *ranges], ranges, strict=False):
         text = ""
-        if before is None and file.first is not None:
+        if previous is None and file.first is not None:
             text = f"begins at {file.first!r}, and no range is before"
-        elif before is not None and (before.last is None or file.first != before.last):
-            end = "the end" if before.last is None else repr(before.last)
+        elif previous is not None and (previous.last is None or file.first != previous.last):
+            end = "the end" if previous.last is None else repr(previous.last)
             text = f"begins at {file.first!r}, the range before ends at {end}"
         if text:
             yield Problem("range", file.path, text, component)
@@ -190,10 +192,12 @@ def damaged_cells(cells: pa.Table, kind: CellKind) -> dict[bytes, str]:
         if len(cells) > 1:  # the error names only the first of them, or none
             half = len(cells) // 2
             halves = (cells.slice(0, half), cells.slice(half))
-            return {k: v for some in halves for k, v in damaged_cells(some, kind).items()}
-        _, found, reason = str(error).partition(" is damaged: ")
+            return {
+                k: v for half_cells in halves for k, v in damaged_cells(half_cells, kind).items()
+            }
+        _, separator, reason = str(error).partition(" is damaged: ")
         version = str(error).rpartition(" has version")[2]
-        text = f"its cell is damaged: {reason}" if found else f"its cell has version{version}"
+        text = f"its cell is damaged: {reason}" if separator else f"its cell has version{version}"
         return {cells.column("key")[0].as_py(): text}
 
 

@@ -26,7 +26,13 @@ from ..storage.errors import ConflictError
 from ..table.bigtable_web_table import BigtableWebTable
 from ..tablets import tablet_writer
 from ..tablets.file_lists import DataFile
-from .bigtable_fsck import damaged_cells, is_newer, read_cells, untimed, why_unreadable
+from .bigtable_fsck import (
+    damaged_cells,
+    is_newer,
+    read_cells,
+    snapshots_without_time,
+    why_unreadable,
+)
 from .fsck import Rows, list_problem
 from .list_repair import rebuilt_lists
 from .repair import Repair, RepairPlan, commit_repair
@@ -73,7 +79,7 @@ def _complete_history(table: BigtableWebTable, head: ManifestHead) -> None:
     except UserError:
         table.log.record_again(head)
         lost = ()
-    for number in untimed(table.log, lost):
+    for number in snapshots_without_time(table.log, lost):
         if number == head.snapshot:
             table.log.record_again(head)
             continue
@@ -165,8 +171,8 @@ def _ranges(
     total = rows.numbers.get(name)
     if total is None:
         total = read_cells(table.log, name, base.snapshot, 1).rows
-    known = base.components.get(name)
-    whole = [DataFile(name, total - deleted, known.bytes if known is not None else 0)]
+    component = base.components.get(name)
+    whole = [DataFile(name, total - deleted, component.bytes if component is not None else 0)]
     large = total - deleted > 2 * tablet_writer.TABLET_ROWS
     return cut_ranges(name, whole, table.samples()) if large else whole
 
@@ -185,7 +191,7 @@ def _repair_damaged(
         # Keys that are not text, and cells of a newer version, stay unchanged.
         is_text = key.decode(errors="ignore").encode() == key
         if is_text and versions and not is_newer(versions[0][1], kind):
-            cells[key] = _whole(kind, versions, undone, purges)
+            cells[key] = _newest_readable(kind, versions, undone, purges)
     back = {key: cell for key, cell in cells.items() if cell is not None}
     gone = [key.decode() for key, cell in cells.items() if cell is None]
     packed = pa.table({"key": list(back), "cell": list(back.values())}, schema=_PACKED)
@@ -198,7 +204,9 @@ def _repair_damaged(
     return files, {"given_back": len(back), "deleted": len(gone)}
 
 
-def _whole(kind: CellKind, versions: Versions, undone: set[int], purges: set[int]) -> bytes | None:
+def _newest_readable(
+    kind: CellKind, versions: Versions, undone: set[int], purges: set[int]
+) -> bytes | None:
     """Returns the newest cell of a row that is readable and may be restored, or None."""
     for snapshot, cell in versions:
         if snapshot in undone:
@@ -232,24 +240,24 @@ def _versions(
     keys = sorted(keys)
     for at in range(0, len(keys), _SOUGHT):
         request = table.keys_request(history_filter(kind, snapshot), keys[at : at + _SOUGHT])
-        found = persistent(table.address, functools.partial(_read, table, request))
-        yield from found.items()
+        versions_by_key = persistent(table.address, functools.partial(_read, table, request))
+        yield from versions_by_key.items()
 
 
 def _read(table: BigtableTable, request: types.ReadRowsRequest) -> dict[bytes, Versions]:
-    found: dict[bytes, Versions] = {}
+    versions_by_key: dict[bytes, Versions] = {}
     key, goes_on = b"", False
     for reply in table.client.read_rows(request=request, retry=None, timeout=60):
         for chunk in types.ReadRowsResponse.pb(reply).chunks:
             if chunk.reset_row:
-                found.pop(key, None)
+                versions_by_key.pop(key, None)
                 goes_on = False
                 continue
             key = chunk.row_key or key
-            versions = found.setdefault(key, [])
+            versions = versions_by_key.setdefault(key, [])
             if goes_on:  # a large cell comes in parts
                 versions[-1] = (versions[-1][0], versions[-1][1] + chunk.value)
             else:
                 versions.append((chunk.timestamp_micros // 1000, chunk.value))
             goes_on = chunk.value_size > 0
-    return found
+    return versions_by_key

@@ -86,17 +86,17 @@ def repair_clock(address: str, operation: str, options: ScheduleOptions) -> Repa
         ConflictError: Another operation has changed rows during the repair.
     """
     pinned = begin(address, "fsck", operation)
-    before, now = pinned.manifest(), pinned.now
+    base, now = pinned.manifest(), pinned.now
     written = [
         part
-        for name, tablet, keys in _wrong_rows(pinned.table, before, options, now)
+        for name, tablet, keys in _wrong_rows(pinned.table, base, options, now)
         for how in [_resolution(name, tablet, pinned, options)]
         for part in pinned.table.resolve(how, keys)
     ]
     manifest = commit(
-        pinned, written, CommitTerms(reads=frozenset(_with_times(before)), past=Manifest())
+        pinned, written, CommitTerms(reads=frozenset(_with_times(base)), past=Manifest())
     )
-    return Repair(manifest, before.snapshot, rows=manifest.counts)
+    return Repair(manifest, base.snapshot, rows=manifest.counts)
 
 
 def _resolution(

@@ -24,11 +24,11 @@ from ..tablets.written import Written
 KEPT_UNTIL = {"outcome": "links"}
 
 
-def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tablet, ...]]:
+def plan_folds(tablets: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tablet, ...]]:
     """Returns groups of tablets to rewrite; each group is rewritten together.
 
     Args:
-        known: Tablets of a component in key order.
+        tablets: Tablets of a component in key order.
         full: Whether to rewrite all tablets.
 
     Returns:
@@ -36,7 +36,7 @@ def plan_folds(known: Sequence[Tablet], *, full: bool = False) -> list[tuple[Tab
     """
     size = tablet_writer.TABLET_ROWS
     groups: list[list[Tablet]] = []
-    for tablet in known:
+    for tablet in tablets:
         rows = sum(one.rows for one in groups[-1]) if groups else 0
         tiny = min(rows, tablet.rows) < size // 4
         if groups and tiny and rows + tablet.rows <= size:
@@ -65,7 +65,7 @@ def fold(
     limited = component == "links" and most_inlinks > 0
     live: list[int] = []
     if limited:
-        frames = keep_best(_counted(frames, kind_of(component), live), most_inlinks)
+        frames = keep_best(_count_live(frames, kind_of(component), live), most_inlinks)
     files = write_bases(root, component, frames, schema)
     replaced = tuple(path for tablet in group for path in tablet.paths)
     counts = {"tablets/folded": len(group), "tablets/written": len(files)}
@@ -74,7 +74,9 @@ def fold(
     return Written(component, files, replaced, counts, tidies=True)
 
 
-def _counted(frames: Iterable[pl.DataFrame], kind: Kind, live: list[int]) -> Iterator[pl.DataFrame]:
+def _count_live(
+    frames: Iterable[pl.DataFrame], kind: Kind, live: list[int]
+) -> Iterator[pl.DataFrame]:
     """Yields the current rows; adds their numbers to ``live``."""
     for rows in frames:
         counting = rows.filter(kind.counting)
@@ -116,7 +118,7 @@ def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> 
     ]
 
 
-def superseded(
+def superseded_files(
     operation: Operation, batches: Sequence[str], named: frozenset[str]
 ) -> Iterator[Written]:
     """Yields the files of batches to drop, as ``Kind.kept`` and ``KEPT_UNTIL`` say.
@@ -132,7 +134,7 @@ def superseded(
         files = {kind.name: operation.files(batch_component(batch, kind.name)) for kind in kinds}
         for kind in kinds:
             if batch not in waiting[kind.name]:
-                paths = tuple(_dropped(kind, files, named))
+                paths = tuple(_droppable_files(kind, files, named))
                 counts = {f"dropped/{kind.name}": len(paths)}
                 if paths:
                     yield Written(batch_component(batch, kind.name), (), paths, counts, tidies=True)
@@ -144,7 +146,7 @@ def _waiting(manifest: Manifest, kind: str) -> Container[str]:
     return manifest.waiting_for(taker) if taker in manifest.components else ()
 
 
-def _dropped(
+def _droppable_files(
     kind: Kind, files: Mapping[str, Sequence[DataFile]], named: frozenset[str]
 ) -> Iterator[str]:
     """Yields the paths of files of a kind that a batch does not need, of its files by kind."""

@@ -71,7 +71,7 @@ class Rows:
     unfinished: int | None = None
 
 
-def without(error: UserError, path: Place | str) -> str:
+def bare_message(error: UserError, path: Place | str) -> str:
     """Returns the message of an error without its path and its advice."""
     text = str(error).partition(": run nutbeam fsck")[0]
     return text.replace(f": {path}", "").replace(f"{path}: ", "").replace(str(path), "it")
@@ -82,21 +82,21 @@ def check_manifests(table: TableSnapshots) -> list[Problem]:
     # In this order, so that snapshots pinned or committed during the check cause no problem.
     seen = max(seen_snapshots(table), default=0)
     newest = table.latest_snapshot()
-    known = table.snapshots()
-    accepted = _lost(table, known)
+    numbers = table.snapshots()
+    accepted = _noted_losses(table, numbers)
     problems = []
-    for number in known:
+    for number in numbers:
         try:
             load_manifest(table, number)
         except SnapshotTooOld:
             continue  # deleted since then
         except UserError as error:
-            text = without(error, table.record_label(number))
+            text = bare_message(error, table.record_label(number))
             newer = isinstance(error, NewerFormat)
             if number not in accepted:
                 problems.append(Problem("manifest", table.record_name(number), text, newer=newer))
-    first = known[0] if known else max(1, newest)
-    there = {*known, *accepted}
+    first = numbers[0] if numbers else max(1, newest)
+    there = {*numbers, *accepted}
     problems += _missing(table, gaps(there, first, newest), "")
     beyond = gaps(there, max(first, newest + 1), seen)
     return problems + list(_missing(table, beyond, ": an operation has read or made {}"))
@@ -105,14 +105,14 @@ def check_manifests(table: TableSnapshots) -> list[Problem]:
 def check_history(table: Folder) -> list[Problem]:
     """Finds damaged files of jobs whose snapshots have expired."""
     return [
-        Problem(HISTORY_PROBLEM, below(table, path), without(error, path))
+        Problem(HISTORY_PROBLEM, below(table, path), bare_message(error, path))
         for path, error in damaged_history(table)
     ]
 
 
-def _missing(table: TableSnapshots, some: list[tuple[int, int]], why: str) -> Iterator[Problem]:
+def _missing(table: TableSnapshots, ranges: list[tuple[int, int]], why: str) -> Iterator[Problem]:
     """Yields missing manifests; three or more consecutive ones are one problem."""
-    for first, last in some:
+    for first, last in ranges:
         if last - first > 1:
             path = f"{table.record_name(first)} to {PurePosixPath(table.record_name(last)).name}"
             yield Problem("manifest", path, "are missing" + why.format("them"))
@@ -133,12 +133,12 @@ def gaps(numbers: Iterable[int], first: int, last: int) -> list[tuple[int, int]]
     >>> gaps([2, 5, 9], 1, 99_999_999)
     [(1, 1), (3, 4), (6, 8), (10, 99999999)]
     """
-    found, next_number = [], first
+    missing, next_number = [], first
     for number in (*sorted(n for n in numbers if first <= n <= last), last + 1):
         if number > next_number:
-            found.append((next_number, number - 1))
+            missing.append((next_number, number - 1))
         next_number = max(next_number, number + 1)
-    return found
+    return missing
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
@@ -147,29 +147,29 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     >>> runs([7, 1, 2, 3])
     [(1, 3), (7, 7)]
     """
-    found: list[tuple[int, int]] = []
+    sequences: list[tuple[int, int]] = []
     for number in sorted(numbers):
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
+        if sequences and sequences[-1][1] == number - 1:
+            sequences[-1] = (sequences[-1][0], number)
         else:
-            found.append((number, number))
-    return found
+            sequences.append((number, number))
+    return sequences
 
 
-def _lost(table: TableSnapshots, known: list[int]) -> set[int]:
+def _noted_losses(table: TableSnapshots, numbers: list[int]) -> set[int]:
     """Returns the numbers of the manifests that a repair has noted as lost."""
     with contextlib.suppress(UserError):
-        return set(load_manifest(table, known[-1]).lost) if known else set()
+        return set(load_manifest(table, numbers[-1]).lost) if numbers else set()
     return set()
 
 
 def check_lists(table: Folder, manifest: Manifest) -> list[Problem]:
     """Finds lists of a snapshot that are missing, damaged, or differ from the manifest's totals."""
-    found = {
+    texts = {
         name: list_problem(table, component) for name, component in manifest.components.items()
     }
-    lists = {name: manifest.components[name].list for name, text in found.items() if text}
-    return [Problem("list", path, found[name], name) for name, path in lists.items()]
+    lists = {name: manifest.components[name].list for name, text in texts.items() if text}
+    return [Problem("list", path, texts[name], name) for name, path in lists.items()]
 
 
 def files_to_check(
@@ -189,13 +189,13 @@ def list_problem(root: Folder, component: Component) -> str:
             return "is missing"
         if component.crc32 not in (None, crc32_of(path)):
             return _CHANGED
-        found = totals(load_files(root, component))
+        list_totals = totals(load_files(root, component))
     except UserError as error:
-        return without(error, path)
-    if found == component.totals:
+        return bare_message(error, path)
+    if list_totals == component.totals:
         return ""
     files, rows, _ = component.totals
-    named = f"{format_count(found[0], 'files')} with {format_count(found[1], 'rows')}"
+    named = f"{format_count(list_totals[0], 'files')} with {format_count(list_totals[1], 'rows')}"
     return f"names {named}, the manifest {files:,} with {rows:,}"
 
 
@@ -227,7 +227,7 @@ def file_problem(
         keys = _keys(path) if not quick else None
         rows = row_count(path) if keys is None else len(keys)
     except UserError as error:
-        return problem("damaged", without(error, path))
+        return problem("damaged", bare_message(error, path))
     if rows != file.rows:
         return problem("rows", f"has {format_count(rows, 'rows')}, should have {file.rows:,}")
     if keys is None or not rows or file.first is None:
@@ -249,7 +249,7 @@ def _keys(path: Place) -> pl.Series:
     return pl.concat([empty(_KEY), *frames]).get_column("key")
 
 
-def described(root: Folder, path: Place) -> DataFile:
+def describe_file(root: Folder, path: Place) -> DataFile:
     """Returns the description of a Parquet file, as far as it follows from its content.
 
     Raises:

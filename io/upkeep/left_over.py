@@ -21,7 +21,7 @@ from .retention import UNDER_WAY
 
 
 @dataclasses.dataclass(frozen=True)
-class Left:
+class Leftovers:
     """Harmless leftovers in a table.
 
     Attributes:
@@ -39,7 +39,7 @@ class Left:
     unfinished: tuple[str, ...] = ()
 
 
-def left_over(table: WebTable) -> Left:
+def left_over(table: WebTable) -> Leftovers:
     """Counts leftover files; lists operations that began over a day ago and never committed."""
     named = table.needed_files()
     components = {c for one in readable_manifests(table) for c in one.components.values()}
@@ -47,20 +47,20 @@ def left_over(table: WebTable) -> Left:
         named.add(component.list)
         with contextlib.suppress(UserError):  # the list is damaged
             named |= {file.path for file in load_files(table, component)}
-    known = {table / HOLD, *(found.path for found in record_files(table))}
-    beside = [found for found in list_files(table / OPERATIONS) if found.path not in known]
-    found = [*unnamed_files(table, named, math.inf), *beside]
-    orphans = [one.bytes for one in found if not one.path.name.startswith(".")]
+    records = {table / HOLD, *(file.path for file in record_files(table))}
+    others = [file for file in list_files(table / OPERATIONS) if file.path not in records]
+    files = [*unnamed_files(table, named, math.inf), *others]
+    orphans = [one.bytes for one in files if not one.path.name.startswith(".")]
     claims = [one for one in list_files(table / "batches") if one.path.suffix == ".claim"]
-    temporary, unfinished = len(found) - len(orphans), tuple(_unfinished(table))
-    return Left(len(orphans), sum(orphans), temporary, len(claims), unfinished)
+    temporary, unfinished = len(files) - len(orphans), tuple(_unfinished_operations(table))
+    return Leftovers(len(orphans), sum(orphans), temporary, len(claims), unfinished)
 
 
-def _unfinished(table: TableSnapshots) -> Iterator[str]:
+def _unfinished_operations(table: TableSnapshots) -> Iterator[str]:
     manifests = list(readable_manifests(table))
     done = {manifest.operation for manifest in manifests}
     first = min((manifest.snapshot for manifest in manifests), default=0)
-    records = {found.path for found in record_files(table)}
+    records = {file.path for file in record_files(table)}
     now = now_ms(max((manifest.latest_time for manifest in manifests), default=0))
     for path in sorted(records):
         if path.suffix == LOST or path.with_suffix(LOST) in records:

@@ -19,7 +19,7 @@ from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files, totals
 from ..tablets.tablet_writer import zone
 from ..tablets.tablets import ROW_NUMBER, run_schema
-from .fsck import described, list_problem
+from .fsck import describe_file, list_problem
 
 
 def rebuilt_lists(table: WebTable, manifest: Manifest) -> dict[str, list[DataFile] | None]:
@@ -43,8 +43,10 @@ class _Rebuild:
         others = self._described_elsewhere()
         files: list[DataFile] = []  # newest first
         runs: list[Place] = []  # runs whose base is in no list
-        found = [file for name in folders_of(self.name) for file in list_files(self.table / name)]
-        for file in sorted(found, key=lambda file: -file.changed):
+        files_there = [
+            file for name in folders_of(self.name) for file in list_files(self.table / name)
+        ]
+        for file in sorted(files_there, key=lambda file: -file.changed):
             if file.path.suffix != ".parquet" or file.path.name.startswith("."):
                 continue
             path = below(self.table, file.path)
@@ -52,16 +54,16 @@ class _Rebuild:
                 if path not in others and ROW_NUMBER in schema_of(file.path).names:
                     runs.append(file.path)
                     continue
-                known = others.get(path) or self._described(file.path)
+                description = others.get(path) or self._describe(file.path)
             except UserError:
                 continue  # the file is damaged
-            if known is None:
+            if description is None:
                 return None
-            files.append(known)
+            files.append(description)
         new = [file for file in files if file.path not in others]
         bases = list(_newest([file for file in files if file.base is None]))
         try:
-            layered = self._layered(bases, [file for file in files if file.base], runs)
+            layered = self._layer_runs(bases, [file for file in files if file.base], runs)
         except UserError:
             return None  # one of the files is damaged
         wanted = self.manifest.components[self.name].totals
@@ -72,15 +74,15 @@ class _Rebuild:
         others = [other.components.get(self.name) for other in readable_manifests(self.table)]
         lists = {component.list: component for component in reversed(others) if component}
         lists.pop(self.manifest.components[self.name].list, None)
-        found: dict[str, DataFile] = {}
+        descriptions: dict[str, DataFile] = {}
         for component in lists.values():
             with contextlib.suppress(UserError):
-                found |= {file.path: file for file in load_files(self.table, component)}
-        return found
+                descriptions |= {file.path: file for file in load_files(self.table, component)}
+        return descriptions
 
-    def _described(self, path: Place) -> DataFile | None:
+    def _describe(self, path: Place) -> DataFile | None:
         """Returns a file's description from its content and name; None if these do not suffice."""
-        file, kind = described(self.table, path), kind_of(self.name)
+        file, kind = describe_file(self.table, path), kind_of(self.name)
         if kind.in_tablets:
             return self._with_zone(file)
         if kind.adopted:
@@ -94,7 +96,7 @@ class _Rebuild:
         if kind.name == "fetchlist":  # only the list knows the partition of a file
             batch = self.manifest.batches.get(self.name.split("/")[1])
             return file if batch is not None and batch.partitions == 1 else None
-        return self._paired(file, "pages") if kind.name == "documents" else file
+        return self._pair_with(file, "pages") if kind.name == "documents" else file
 
     def _with_zone(self, file: DataFile) -> DataFile:
         if not file.rows:
@@ -104,27 +106,29 @@ class _Rebuild:
         rows = collect(scan([self.table / file.path], kind.schema).select(columns))
         return dataclasses.replace(file, **zone(rows, kind))  # type: ignore[arg-type]
 
-    def _paired(self, file: DataFile, other: str) -> DataFile | None:
+    def _pair_with(self, file: DataFile, other: str) -> DataFile | None:
         """Sets the order of a file to that of the file of another kind with its first key."""
         others = self.manifest.components.get(batch_component(self.name.split("/")[1], other))
         with contextlib.suppress(UserError):
             files = load_files(self.table, others)
-            for known in files:
-                keys = scan([self.table / known.path], kind_of(other).schema).select("key")
+            for candidate in files:
+                keys = scan([self.table / candidate.path], kind_of(other).schema).select("key")
                 # A file without rows can only belong to the only other file.
                 alone = file.first is None and len(files) == 1
                 if alone or len(collect(keys.filter(pl.col("key") == file.first))):
-                    return dataclasses.replace(file, partition=known.partition, order=known.order)
+                    return dataclasses.replace(
+                        file, partition=candidate.partition, order=candidate.order
+                    )
         return None
 
-    def _layered(
-        self, bases: list[DataFile], known: list[DataFile], runs: list[Place]
+    def _layer_runs(
+        self, bases: list[DataFile], known_runs: list[DataFile], runs: list[Place]
     ) -> list[list[DataFile]]:
         """Returns two sets of files: new runs are added to the known runs, or replace them.
 
         Args:
             bases: Bases that may be live.
-            known: Runs that lists of other snapshots describe.
+            known_runs: Runs that lists of other snapshots describe.
             runs: New runs, at most one per base; their rows show the base.
         """
         new: dict[str, tuple[Place, pl.DataFrame]] = {}
@@ -136,7 +140,7 @@ class _Rebuild:
                     break
         above, alone = list[DataFile](), list[DataFile]()
         for base in bases:
-            older = [base, *(run for run in known if run.base == base.path)]
+            older = [base, *(run for run in known_runs if run.base == base.path)]
             older.sort(key=lambda file: (file.base is not None, file.order))
             if base.path in new:
                 above += [*older, self._run(older, *new[base.path])]
@@ -148,9 +152,9 @@ class _Rebuild:
 
     def _run(self, older: list[DataFile], path: Place, rows: pl.DataFrame) -> DataFile:
         fresh = int((rows.get_column(ROW_NUMBER) >= totals(older)[1]).sum())
-        made, order = described(self.table, path), self.manifest.snapshot
-        made = dataclasses.replace(made, base=older[0].path, order=order, fresh=fresh)
-        return self._with_zone(made)
+        run, order = describe_file(self.table, path), self.manifest.snapshot
+        run = dataclasses.replace(run, base=older[0].path, order=order, fresh=fresh)
+        return self._with_zone(run)
 
     def _lies_on(self, base: DataFile, rows: pl.DataFrame) -> bool:
         """Returns whether a run replaces rows of a base; False for a run that only adds rows."""

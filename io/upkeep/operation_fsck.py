@@ -18,7 +18,7 @@ from ..snapshots.operations import Operation, operation_record, reach
 from ..storage.files import list_files, overwrite_bytes, read_bytes, remove_file, store_time
 from ..storage.places import Folder, Found, Place, below
 from ..table.table_snapshots import TableSnapshots
-from .fsck import Problem, without
+from .fsck import Problem, bare_message
 from .retention import UNDER_WAY
 
 OPERATION_PROBLEM = "operation"
@@ -44,24 +44,24 @@ def check_operations(table: TableSnapshots) -> list[Problem]:
     A record is bad if it is damaged, has a newer format, or names a missing snapshot or batch.
     """
     records = list(record_files(table))
-    known = reach(table)  # read after the records: operations pinned just now are not checked
+    limits = reach(table)  # read after the records: operations pinned just now are not checked
     problems = list(_no_files(table))
-    for found in records:
+    for file in records:
         try:
-            text, newer = _problem(table, found.path, known), False
+            text, newer = _problem(table, file.path, limits), False
         except UserError as error:
-            text, newer = without(error, found.path), isinstance(error, NewerFormat)
+            text, newer = bare_message(error, file.path), isinstance(error, NewerFormat)
         if text:
-            problems.append(Problem(OPERATION_PROBLEM, below(table, found.path), text, newer=newer))
+            problems.append(Problem(OPERATION_PROBLEM, below(table, file.path), text, newer=newer))
     return problems
 
 
 def record_files(table: Folder) -> Iterator[Found]:
     """Yields the files of records, and the marks of operations that lost to another commit."""
-    for found in list_files(table / OPERATIONS):
-        direct = found.path.parent == table / OPERATIONS and not found.path.name.startswith(".")
-        if direct and found.path.suffix in (".json", LOST):
-            yield found
+    for file in list_files(table / OPERATIONS):
+        direct = file.path.parent == table / OPERATIONS and not file.path.name.startswith(".")
+        if direct and file.path.suffix in (".json", LOST):
+            yield file
 
 
 def _no_files(table: Folder) -> Iterator[Problem]:
@@ -73,12 +73,12 @@ def _no_files(table: Folder) -> Iterator[Problem]:
             yield Problem(OPERATION_PROBLEM, below(table, path), text)
 
 
-def _problem(table: TableSnapshots, path: Place, known: tuple[int, int]) -> str:
+def _problem(table: TableSnapshots, path: Place, limits: tuple[int, int]) -> str:
     data = read_bytes(path)
     if path.suffix == LOST:
         if not data.isdigit() or len(data) > 20:
             return "is damaged: it should be the number of a snapshot"
-        return _ahead(int(data[:20]), *known)
+        return _ahead(int(data[:20]), *limits)
     record = parse_record(path, data)
     batch, snapshot = record["batch"], record["snapshot"]
     job = id_of(path).rpartition(".")[2]
@@ -90,7 +90,7 @@ def _problem(table: TableSnapshots, path: Place, known: tuple[int, int]) -> str:
             if batch not in load_manifest(table, snapshot).batches:
                 return f"names batch {batch!r}, which snapshot {snapshot} does not have"
         return ""
-    return _ahead(snapshot, *known)
+    return _ahead(snapshot, *limits)
 
 
 def _ahead(snapshot: int, newest: int, most: int) -> str:
@@ -113,20 +113,20 @@ def repair_operations(
         problems: Problems of records, from ``check_operations``.
         drop: Whether to remove young records, too.
     """
-    records = {below(table, found.path): found for found in record_files(table)}
+    records = {below(table, file.path): file for file in record_files(table)}
     history, now = [*readable_manifests(table)][::-1], store_time(table / OPERATIONS)
     done = []
     for problem in problems:
-        found = records.get(problem.path)
-        if found is None or problem.newer:
+        file = records.get(problem.path)
+        if file is None or problem.newer:
             continue
-        known = _from_history(history, found.path) if found.path.suffix != LOST else None
-        if known is not None:
-            overwrite_bytes(found.path, operation_record(known))
+        operation = _from_history(history, file.path) if file.path.suffix != LOST else None
+        if operation is not None:
+            overwrite_bytes(file.path, operation_record(operation))
             done.append(RepairedRecord(problem.path, "restored"))
-        elif drop or found.path.suffix == LOST or found.changed < now - UNDER_WAY:
-            remove_file(found.path)
-            remove_file(found.path.with_suffix(LOST))
+        elif drop or file.path.suffix == LOST or file.changed < now - UNDER_WAY:
+            remove_file(file.path)
+            remove_file(file.path.with_suffix(LOST))
             done.append(RepairedRecord(problem.path, "removed"))
     return done
 
@@ -137,10 +137,10 @@ def _from_history(history: list[Manifest], path: Place) -> Operation | None:
     launch, _, job = name.rpartition(".")
     after = int(restart) if restart.isdigit() else 0
     crawls = job == "crawl"  # only the phases of a crawl make snapshots
-    for made in history:
-        of_phase = crawls and made.operation.startswith(f"{launch}.")
-        if made.snapshot > after and (made.operation == name or of_phase):
-            job, batch = (job, None) if crawls else (made.job, made.batch)
+    for manifest in history:
+        of_phase = crawls and manifest.operation.startswith(f"{launch}.")
+        if manifest.snapshot > after and (manifest.operation == name or of_phase):
+            job, batch = (job, None) if crawls else (manifest.job, manifest.batch)
             seed = zlib.crc32(name.encode())
-            return Operation("", name, job, made.snapshot - 1, made.time, seed, batch)
+            return Operation("", name, job, manifest.snapshot - 1, manifest.time, seed, batch)
     return None

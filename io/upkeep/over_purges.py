@@ -48,10 +48,10 @@ def commit_over_purges(
     """
     written = list(written)
     terms = dataclasses.replace(terms, reads=terms.reads | {BLOCKLIST_COMPONENT})
-    newest, left = operation, written
+    newest, remaining_parts = operation, written
     while True:
         try:
-            manifest = commit_once(newest, left, terms)
+            manifest = commit_once(newest, remaining_parts, terms)
         except ConflictError:
             if not purged_since(operation.table, newest.snapshot):
                 note_loss(operation)
@@ -66,7 +66,7 @@ def commit_over_purges(
         try:
             newest = _after_purges(operation, written, terms.reads)
             purge = Purge(read_blocklist(newest))
-            left = [_without_blocked(operation, part, purge) for part in written]
+            remaining_parts = [_without_blocked(operation, part, purge) for part in written]
         except UserError:
             if (done := committed(operation)) is not None:  # another attempt was faster
                 return done
@@ -86,20 +86,20 @@ def _remove_leftovers(operation: Operation, written: Iterable[Written]) -> None:
         return
 
     def without_rows(rows: pa.Table, component: str) -> tuple[pa.Table, int, int]:
-        left, removed, _ = purge(rows, component)  # a document may mention a purged name
-        return left, removed, 0
+        remaining_rows, removed, _ = purge(rows, component)  # a document may mention a purged name
+        return remaining_rows, removed, 0
 
     purged: list[Place] = []
     components = {part.component for part in written}
     for component in (name for name in components if kind_of(name).flushed is not None):
-        found = [file.path for name in folders_of(component) for file in own_files(table, name)]
-        known = {file.path for file in now.files(component)}
-        left = (
+        paths = [file.path for name in folders_of(component) for file in own_files(table, name)]
+        live_paths = {file.path for file in now.files(component)}
+        leftovers = (
             path
-            for path in found
-            if below(table, path) not in known and not path.name.startswith(".")
+            for path in paths
+            if below(table, path) not in live_paths and not path.name.startswith(".")
         )
-        purged += [path for path in left if is_touched(path, component, without_rows)]
+        purged += [path for path in leftovers if is_touched(path, component, without_rows)]
     if purged:
         named = named_files(table, readable_manifests(table), whole_from=now.snapshot)
         for path in purged:
@@ -135,9 +135,9 @@ def _without_blocked(operation: Operation, part: Written, purge: Purge) -> Writt
         return part
     counts, files = dict(part.counts), list[DataFile]()
     for file in part.files:
-        (left,) = [*edit_file(operation.table.files, part.component, file, purge)] or [Written()]
-        files += left.files or (file,)
-        dropped = sum(n for name, n in left.counts.items() if name.startswith("rows/"))
+        (edited,) = [*edit_file(operation.table.files, part.component, file, purge)] or [Written()]
+        files += edited.files or (file,)
+        dropped = sum(n for name, n in edited.counts.items() if name.startswith("rows/"))
         if dropped:
             counts[_DROPPED] = counts.get(_DROPPED, 0) + dropped
     return dataclasses.replace(part, files=tuple(files), counts=counts)

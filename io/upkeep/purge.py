@@ -58,20 +58,20 @@ def update_blocklist(operation: Operation, change: BlocklistChange) -> Written:
     return Written(BLOCKLIST_COMPONENT, written, tuple(f.path for f in files), counts)
 
 
-def unnamed_files(table: TableSnapshots, named: set[str], before: float) -> Iterator[Found]:
+def unnamed_files(table: TableSnapshots, named: set[str], changed_before: float) -> Iterator[Found]:
     """Yields the lists and data files that are in no snapshot, and that no operation is writing.
 
     Args:
         table: The table.
         named: Paths from ``named_files``.
-        before: Time of the store's clock, s. Files that were written later are
+        changed_before: Time of the store's clock, s. Files that were written later are
             skipped, because an operation may be about to commit them.
     """
     for folder in (*folders(), "changes", "exports", "manifest/lists"):
-        for found in own_files(table, folder):
-            inside = below(table, found.path)
-            if inside not in named and found.changed < before and "/leases/" not in inside:
-                yield found
+        for file in own_files(table, folder):
+            inside = below(table, file.path)
+            if inside not in named and file.changed < changed_before and "/leases/" not in inside:
+                yield file
 
 
 def delete_purged(table: WebTable, since: int, purge: NameEdit) -> dict[str, int]:
@@ -97,17 +97,17 @@ def delete_purged(table: WebTable, since: int, purge: NameEdit) -> dict[str, int
     named = named_files(table, manifests)
     waiting = {name for name, batch in manifests[-1].batches.items() if batch.phase == "generated"}
     gone = []
-    for found in unnamed_files(table, named, changed_before):
-        if not is_mark(found.path) and not _is_spared(root, found.path, waiting, purge):
-            if is_intent(found.path):
-                note_lost(found.path)
-            table.erase(found.path, since)
-            gone.append(remove_file(found.path))
-    for found in own_files(table, "seeds"):
-        data = read_bytes(found.path, LARGEST_BYTES)
+    for file in unnamed_files(table, named, changed_before):
+        if not is_mark(file.path) and not _is_spared(root, file.path, waiting, purge):
+            if is_intent(file.path):
+                note_lost(file.path)
+            table.erase(file.path, since)
+            gone.append(remove_file(file.path))
+    for file in own_files(table, "seeds"):
+        data = read_bytes(file.path, LARGEST_BYTES)
         lines = pl.Series(data.decode("utf-8", "replace").lower().splitlines())
         if len(lines) and lines.str.contains(purge.pattern).any():
-            gone.append(remove_file(found.path))
+            gone.append(remove_file(file.path))
     if is_cleaned(table, "batches"):
         forget_in_leases(root / "batches", purge)
     return {"files": len(gone), "bytes": sum(gone)}
@@ -132,14 +132,18 @@ def _is_spared(root: Place, path: Place, waiting: set[str], purge: NameEdit) -> 
 
 def forget_in_leases(folder: Place, purge: NameEdit) -> None:
     """Removes purged hosts from the lease files of attempts in a folder."""
-    for found in list_files(folder):
-        if found.path.suffix != ".beat":
+    for file in list_files(folder):
+        if file.path.suffix != ".beat":
             continue
         with contextlib.suppress(ValueError, KeyError, TypeError, UserError):  # the file is damaged
-            record = json_object(read_bytes(found.path))
+            record = json_object(read_bytes(file.path))
             hosts: Mapping[str, object] = record["hosts"]
             keys = pl.Series([host_key(host) for host in hosts], dtype=pl.String)
             gone = purge.blocklist.blocks_hosts(keys).to_list()
             if any(gone):
-                left = {h: v for (h, v), bad in zip(hosts.items(), gone, strict=True) if not bad}
-                overwrite_bytes(found.path, json.dumps({**record, "hosts": left}).encode())
+                remaining_hosts = {
+                    h: v for (h, v), bad in zip(hosts.items(), gone, strict=True) if not bad
+                }
+                overwrite_bytes(
+                    file.path, json.dumps({**record, "hosts": remaining_hosts}).encode()
+                )

@@ -69,8 +69,8 @@ class PurgeTask:
         yield PurgeItem(operation, BLOCKLIST_COMPONENT)
         for component in self.components(operation):
             if component != BLOCKLIST_COMPONENT:
-                known = tablets_of_component(component, operation.files(component))
-                yield from (PurgeItem(operation, component, tablet) for tablet in known)
+                component_tablets = tablets_of_component(component, operation.files(component))
+                yield from (PurgeItem(operation, component, tablet) for tablet in component_tablets)
 
     def components(self, operation: Operation) -> Iterable[str]:
         """Returns the components to purge.
@@ -138,8 +138,8 @@ def commit_purge(
             terms = CommitTerms(reads=frozenset({"*"}))
             return commit_once(purged.operation, list(purged.written), terms)
         except (ConflictError, SnapshotTooOld) as error:
-            before, newest = newest, operation.table.latest_snapshot()
-            if newest == before:  # nobody has committed: the same error would come again
+            previous, newest = newest, operation.table.latest_snapshot()
+            if newest == previous:  # nobody has committed: the same error would come again
                 note_loss(operation)
                 raise
             _LOG.info("purge %r begins its commit again: %s", operation.id, error)
@@ -166,12 +166,12 @@ def wait_for_jobs(operation: Operation, until: float) -> None:
 
 def _wait_for(operation: Operation, job: Operation, until: float) -> None:
     logged = False
-    while not has_ended(job) and (left := until - time.monotonic()) > 0:
+    while not has_ended(job) and (seconds_left := until - time.monotonic()) > 0:
         if not logged:
             logged = True
             _LOG.warning(
                 "purge %r waits for %s %r to commit, for %d s at most",
-                operation.id, job.job, job.id, left,
+                operation.id, job.job, job.id, seconds_left,
             )  # fmt: skip
         pause_in_hold()
 
@@ -191,14 +191,14 @@ def rebase(purged: PurgedFiles, task: PurgeTask) -> PurgedFiles:
 def _rebase_component(
     purged: PurgedFiles, now: Operation, component: str, task: PurgeTask
 ) -> Iterable[Written]:
-    known = [part for part in purged.written if part.component == component]
+    parts = [part for part in purged.written if part.component == component]
     was, is_now = (op.manifest().components.get(component) for op in (purged.operation, now))
     if was == is_now:
-        return known
+        return parts
     if component == BLOCKLIST_COMPONENT or task.edit is None:
         return task(PurgeItem(now, BLOCKLIST_COMPONENT))
-    before, after = (
+    old_tablets, new_tablets = (
         tablets_of_component(component, op.files(component)) for op in (purged.operation, now)
     )
-    edited = Edited(purged.operation.snapshot, before, known)
-    return now.table.edit_again(component, task.edit, edited, after)
+    edited = Edited(purged.operation.snapshot, old_tablets, parts)
+    return now.table.edit_again(component, task.edit, edited, new_tablets)

@@ -86,11 +86,11 @@ def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) 
         UserError: No snapshot can be repaired, or a newer version of nutbeam is needed.
         ConflictError: Another operation has committed during the repair.
     """
-    known = table.snapshots()
-    top = max([*known, *seen_snapshots(table)], default=0)
-    _check_gaps(table, known, top)
+    numbers = table.snapshots()
+    top = max([*numbers, *seen_snapshots(table)], default=0)
+    _check_gaps(table, numbers, top)
     unreadable: list[int] = []
-    for number in range(top, known[0] - 1 if known else 0, -1):
+    for number in range(top, numbers[0] - 1 if numbers else 0, -1):
         try:
             manifest = load_manifest(table, number)
         except NewerFormat:
@@ -98,21 +98,21 @@ def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) 
         except UserError:
             unreadable.append(number)
             continue
-        found = rebuilt_lists(table, manifest)
-        lists = {name: files for name, files in found.items() if files is not None}
-        if len(lists) == len(found):
+        rebuilt = rebuilt_lists(table, manifest)
+        lists = {name: files for name, files in rebuilt.items() if files is not None}
+        if len(lists) == len(rebuilt):
             plan = RepairPlan(manifest, range(top + 1, top + 2), lists, drop, unreadable)
             return commit_repair(table, operation, plan)
     raise UserError(f"no snapshot of {table} can be repaired: restore manifest/ from a copy")
 
 
-def _check_gaps(table: Folder, known: list[int], top: int) -> None:
+def _check_gaps(table: Folder, numbers: list[int], top: int) -> None:
     """Checks that so few snapshots are lost that a new one can name them.
 
     Raises:
         UserError: A number is so far beyond the others that it is not of this table.
     """
-    widest = max(gaps(known, known[0] if known else 1, top), default=(0, -1), key=_length)
+    widest = max(gaps(numbers, numbers[0] if numbers else 1, top), default=(0, -1), key=_length)
     if _length(widest) >= _MOST_LOST:
         first, last = widest
         raise UserError(
@@ -131,14 +131,14 @@ def commit_repair(table: TableSnapshots, operation: str, plan: RepairPlan) -> Re
     older = set(range(table.snapshots()[0], base.snapshot))  # these were not read yet
     older -= {manifest.snapshot for manifest in readable_manifests(table)}
     lost = tuple(sorted({*base.lost, *plan.unreadable, *older}))
-    lists, left_out = _without(table, plan)
+    lists, left_out = _leave_out_files(table, plan)
     dropped = [*plan.dropped, *left_out]
     idle = not (lists or plan.changes or plan.dropped or plan.counts)
     if idle and base.snapshot == top and lost == base.lost:
         return Repair(None)
     stored = {name: store_files(table, name, files) for name, files in lists.items()}
     counts = {"rebuilt": len(lists), "dropped": len(dropped), "lost": len(lost)}
-    made = dataclasses.replace(
+    repaired = dataclasses.replace(
         base,
         operation=operation,
         job="fsck",
@@ -151,24 +151,26 @@ def commit_repair(table: TableSnapshots, operation: str, plan: RepairPlan) -> Re
         **clock_notes(base),
     )
     for number in plan.numbers:
-        made = dataclasses.replace(made, snapshot=number)
-        if not store_manifest(table, made, plan.changes if number > top else {}):
+        repaired = dataclasses.replace(repaired, snapshot=number)
+        if not store_manifest(table, repaired, plan.changes if number > top else {}):
             raise ConflictError("another job changed the table: run the command again")
     names = tuple(name for name in lists if name not in plan.drop)
-    return Repair(made, base.snapshot, names, tuple(dropped), lost, plan.counts)
+    return Repair(repaired, base.snapshot, names, tuple(dropped), lost, plan.counts)
 
 
-def _without(table: Folder, plan: RepairPlan) -> tuple[dict[str, list[DataFile]], list[str]]:
+def _leave_out_files(
+    table: Folder, plan: RepairPlan
+) -> tuple[dict[str, list[DataFile]], list[str]]:
     """Returns (the new lists without the files to drop, the paths that were left out)."""
     lists, left_out = dict(plan.lists), []
     for name, paths in plan.drop.items():
         component = plan.base.components.get(name)
         files = lists[name] if name in lists else load_files(table, component)
         gone = _with_runs(name, files, paths)
-        left = [file for file in files if file.path not in gone]
+        remaining_files = [file for file in files if file.path not in gone]
         left_out += [file.path for file in files if file.path in gone]
-        if len(left) < len(files):
-            lists[name] = left
+        if len(remaining_files) < len(files):
+            lists[name] = remaining_files
     return lists, left_out
 
 

@@ -66,7 +66,7 @@ def delete_expired(table: WebTable, retention_s: float) -> dict[str, int]:
     files = 0
     # Delete records of operations last: a relaunch needs them to report that its snapshot is gone.
     for path in itertools.chain(
-        _unnamed(table, until, operations.since, now, oldest), operations.expired
+        _unnamed_files(table, until, operations.since, now, oldest), operations.expired
     ):
         table.erase(path, oldest)
         freed += remove_file(path)
@@ -85,9 +85,9 @@ def own_files(table: TableSnapshots, folder: str) -> Iterator[Found]:
         table: The table.
         folder: Name of one of its folders.
     """
-    for found in list_files(table / folder) if is_cleaned(table, folder) else ():
-        if is_made_name(below(table, found.path)):
-            yield found
+    for file in list_files(table / folder) if is_cleaned(table, folder) else ():
+        if is_made_name(below(table, file.path)):
+            yield file
 
 
 def is_cleaned(table: TableSnapshots, folder: str) -> bool:
@@ -129,8 +129,8 @@ def _redate(table: TableSnapshots, now: float) -> int:
     It does nothing if the newest snapshot is from the future, because then the present clock
     is wrong.
     """
-    made = table.commit_times()
-    if made and made[-1][1] > now + _TOLERANCE_S:
+    times = table.commit_times()
+    if times and times[-1][1] > now + _TOLERANCE_S:
         return 0
     if not table.files.needs_shared_path:
         return 0  # files in a store keep their time
@@ -203,8 +203,8 @@ def _under_way(
 
     def is_done(path: Place, pinned: Operation) -> bool:
         # A rolled-back operation does not count as done, unless it will be pinned again.
-        made = (n for n in done.get(id_of(path), ()) if n > pinned.snapshot)
-        return any(n in past or pinned.snapshot not in past for n in made)
+        commits = (n for n in done.get(id_of(path), ()) if n > pinned.snapshot)
+        return any(n in past or pinned.snapshot not in past for n in commits)
 
     # Retention keeps the snapshot of an operation under way. If it is gone, the operation ended.
     # A crawl commits nothing itself; it is under way as long as its phases are.
@@ -219,43 +219,42 @@ def _under_way(
 
 def _readable(table: TableSnapshots) -> list[Manifest]:
     """Returns all manifests, oldest first, without those that a repair has noted as lost."""
-    known = table.snapshots()
-    lost = load_manifest(table, known[-1]).lost if known else ()
-    return [load_manifest(table, number) for number in known if number not in lost]
+    numbers = table.snapshots()
+    lost = load_manifest(table, numbers[-1]).lost if numbers else ()
+    return [load_manifest(table, number) for number in numbers if number not in lost]
 
 
 def _overtaken(pinned: Operation, batches: Mapping[str, Batch]) -> bool:
     """Returns whether the batch has already reached the phase that the operation works for."""
     if pinned.job not in _PHASE_AFTER_JOB or pinned.batch is None:
         return False
-    known = batches.get(pinned.batch)
-    return known is None or PHASES.index(known.phase) >= PHASES.index(_PHASE_AFTER_JOB[pinned.job])
+    batch = batches.get(pinned.batch)
+    return batch is None or PHASES.index(batch.phase) >= PHASES.index(_PHASE_AFTER_JOB[pinned.job])
 
 
 def _oldest_kept(table: TableSnapshots, until: float, now: float, pinned: list[int]) -> int:
-    known = table.commit_times()
+    commit_times = table.commit_times()
     # With a right clock, no snapshot is later than the next one, or than now.
-    times = itertools.accumulate((made for _, made in reversed(known)), min, initial=now)
-    found = [(n, made) for (n, _), made in zip(known, [*times][:0:-1], strict=True)]
-    kept = [number for number, _ in found[-1:]]
-    for (number, _), (_, replaced) in itertools.pairwise(found):
+    times = [*itertools.accumulate((time for _, time in reversed(commit_times)), min, initial=now)]
+    snapshots = [(n, time) for (n, _), time in zip(commit_times, times[:0:-1], strict=True)]
+    numbers = [number for number, _ in snapshots[-1:]]
+    for (number, _), (_, replaced) in itertools.pairwise(snapshots):
         if replaced > until:
-            kept.append(number)
-    first = found[0][0] if found else 0  # pinned snapshots before it were deleted earlier
-    return max(first, min([*kept, *pinned], default=0))
+            numbers.append(number)
+    first = snapshots[0][0] if snapshots else 0  # pinned snapshots before it were deleted earlier
+    return max(first, min([*numbers, *pinned], default=0))
 
 
 def named_files(table: Folder, manifests: Iterable[Manifest], whole_from: int = 0) -> set[str]:
     """Returns the paths, relative to the table, of all lists and data files that snapshots name.
 
-        Args:
-            table: The table.
-            manifests: Manifests of the snapshots.
-            whole_from: Number of a snapshot
-    from it on, every list must exist.
+    Args:
+        table: The table.
+        manifests: Manifests of the snapshots.
+        whole_from: Number of a snapshot; from it on, every list must exist.
 
-        Raises:
-            UserError: A list is missing or damaged.
+    Raises:
+        UserError: A list is missing or damaged.
     """
     named: set[str] = set()
     for manifest in manifests:
@@ -267,16 +266,16 @@ def named_files(table: Folder, manifests: Iterable[Manifest], whole_from: int = 
     return named
 
 
-def _unnamed(
+def _unnamed_files(
     table: TableSnapshots, until: float, since: float, now: float, oldest: int
 ) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # List files before reading the names, so that newly committed files are not in the list.
     files = [(f.path, f.changed) for name in _folders() for f in own_files(table, name)]
     newest = table.latest_snapshot()
-    kept = (manifest for manifest in _readable(table) if manifest.snapshot >= oldest)
+    manifests = (manifest for manifest in _readable(table) if manifest.snapshot >= oldest)
     # A purge deletes files that only older snapshots need.
-    named = named_files(table, kept, whole_from=newest)
+    named = named_files(table, manifests, whole_from=newest)
     batches = load_manifest(table, newest).batches
     open_batches = {n: batch.phase for n, batch in batches.items() if batch.phase != "updated"}
     touched = set()

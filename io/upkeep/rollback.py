@@ -88,11 +88,11 @@ def events(table: WebTable, last: int = 0, *, expired: bool = False) -> Iterator
 
 def _changes(table: WebTable, manifest: Manifest) -> dict[str, ComponentChange]:
     try:
-        before = load_manifest(table, manifest.snapshot - 1)
+        previous = load_manifest(table, manifest.snapshot - 1)
     except UserError:
         return {}  # no earlier snapshot to compare with
-    names = sorted({*before.components, *manifest.components})
-    pairs = {name: (before.components.get(name), manifest.components.get(name)) for name in names}
+    names = sorted({*previous.components, *manifest.components})
+    pairs = {name: (previous.components.get(name), manifest.components.get(name)) for name in names}
     return {
         name: _change(table, name, old, new) for name, (old, new) in pairs.items() if old != new
     }
@@ -125,10 +125,13 @@ def sizes(manifest: Manifest) -> dict[str, tuple[int, ...]]:
 
     The components of all batches are summed, and those of all indexes.
     """
-    found: dict[str, list[tuple[int, ...]]] = {}
+    totals_by_name: dict[str, list[tuple[int, ...]]] = {}
     for name, component in manifest.components.items():
-        found.setdefault(kind_of(name).shown_as, []).append(component.totals)
-    return {name: tuple(map(sum, zip(*some, strict=True))) for name, some in sorted(found.items())}
+        totals_by_name.setdefault(kind_of(name).shown_as, []).append(component.totals)
+    return {
+        name: tuple(map(sum, zip(*all_totals, strict=True)))
+        for name, all_totals in sorted(totals_by_name.items())
+    }
 
 
 def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -> Manifest:
@@ -163,9 +166,9 @@ def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -
         content = load_manifest(table, to)
         table.check_rows_known({**latest.components, **content.components}, "rollback")
         _check_files(table, content)
-        older = {n: some for n, some in content.components.items() if n not in STAYING}
-        staying = {n: some for n, some in latest.components.items() if n in STAYING}
-        made = Manifest(
+        older = {n: component for n, component in content.components.items() if n not in STAYING}
+        staying = {n: component for n, component in latest.components.items() if n in STAYING}
+        manifest = Manifest(
             snapshot=latest.snapshot + 1,
             operation=operation,
             job="rollback",
@@ -178,20 +181,20 @@ def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -
             rules=content.rules,
             **clock_notes(content),
         )
-        if not store_manifest(table, made, _way_back(table, latest, content)):
+        if not store_manifest(table, manifest, _way_back(table, latest, content)):
             raise ConflictError("another job changed the table: run the command again")
-        return made
+        return manifest
 
 
 def _check_number(to: int, numbers: list[int]) -> None:
     ends = sorted({*numbers[:1], *numbers[-1:]})
-    known = " to ".join(map(str, ends)) or "none"
+    numbers_text = " to ".join(map(str, ends)) or "none"
     if numbers and 0 < to < numbers[0]:
         raise UsageError(
-            f"snapshot {to} was deleted by compact (--snapshot_retention): this table has {known}"
+            f"snapshot {to} was deleted by compact (--snapshot_retention): this table has {numbers_text}"
         )
     if to not in numbers:
-        raise UsageError(f"no snapshot {to} in this table, it has {known}")
+        raise UsageError(f"no snapshot {to} in this table, it has {numbers_text}")
 
 
 def _way_back(table: TableRows, latest: Manifest, older: Manifest) -> dict[str, list[DataFile]]:
@@ -203,8 +206,8 @@ def _way_back(table: TableRows, latest: Manifest, older: Manifest) -> dict[str, 
                 continue
             # An earlier rollback may have removed the component.
             component = latest.components.get(name) or older.components.get(name)
-            known = tablets(load_files(table, component))
-            back[name] = table.way_back(name, known, older.snapshot)
+            current_tablets = tablets(load_files(table, component))
+            back[name] = table.way_back(name, current_tablets, older.snapshot)
         return back
     except SnapshotTooOld as error:
         raise UsageError(

@@ -60,7 +60,7 @@ class TableChecks:
         self,
         operation: str,
         snapshot: int,
-        found: Rows,
+        rows: Rows,
         drop: Mapping[str, frozenset[str]] | None,
     ) -> Repair:
         """Makes a new snapshot without damage.
@@ -68,7 +68,7 @@ class TableChecks:
         Args:
             operation: Id of this operation.
             snapshot: Number of the snapshot that was checked.
-            found: The result of checking its rows.
+            rows: The result of checking its rows.
             drop: Paths of data files to leave out, by component; None also keeps damaged rows.
         """
         return repair(self.table, operation, drop or {})
@@ -92,16 +92,16 @@ class BigtableChecks(TableChecks):
         from .bigtable_fsck import check_cells
 
         in_files = super().check(manifest, broken, quick, threads).problems
-        found = check_cells(self.table, manifest, quick, threads)
-        return dataclasses.replace(found, problems=found.problems + in_files)
+        rows = check_cells(self.table, manifest, quick, threads)
+        return dataclasses.replace(rows, problems=rows.problems + in_files)
 
     def repair(
         self,
         operation: str,
         snapshot: int,
-        found: Rows,
+        rows: Rows,
         drop: Mapping[str, frozenset[str]] | None,
     ) -> Repair:
         from .bigtable_repair import repair_rows
 
-        return repair_rows(self.table, operation, snapshot, found, drop)
+        return repair_rows(self.table, operation, snapshot, rows, drop)

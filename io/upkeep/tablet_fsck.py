@@ -31,10 +31,12 @@ def tablet_problems(
         broken: Paths of damaged or missing files; their tablets are skipped.
         quick: Whether to skip reading runs.
     """
-    in_tablets = {n: some for n, some in manifest.components.items() if kind_of(n).in_tablets}
-    for name, known in files_to_check(table, in_tablets):
-        yield from check_overlaps(name, known)
-        for tablet in tablets(known) if not quick else ():
+    in_tablets = {
+        n: component for n, component in manifest.components.items() if kind_of(n).in_tablets
+    }
+    for name, files in files_to_check(table, in_tablets):
+        yield from check_overlaps(name, files)
+        for tablet in tablets(files) if not quick else ():
             if tablet.runs and not broken.intersection(tablet.paths):
                 problem = check_runs(table, name, tablet)
                 yield from [problem] if problem else []
@@ -42,16 +44,16 @@ def tablet_problems(
 
 def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
     """Finds tablets whose key ranges overlap, and runs without a base."""
-    last, before = "", ""
-    known = tablets(files)
-    for tablet in known:
+    last, previous_path = "", ""
+    all_tablets = tablets(files)
+    for tablet in all_tablets:
         if tablet.first is None or tablet.last is None:
             continue
         path = tablet.base.path
-        if before and tablet.first <= last:
-            yield Problem("overlap", path, f"its keys meet those of {before}", component)
-        last, before = max(last, tablet.last), path
-    whole = {path for tablet in known for path in tablet.paths}
+        if previous_path and tablet.first <= last:
+            yield Problem("overlap", path, f"its keys meet those of {previous_path}", component)
+        last, previous_path = max(last, tablet.last), path
+    whole = {path for tablet in all_tablets for path in tablet.paths}
     for file in files:
         if file.path not in whole:
             text = f"is a run on {file.base}, which is not part of the table"
@@ -87,8 +89,10 @@ def check_runs(root: Folder, component: str, tablet: Tablet) -> Problem | None:
     return None
 
 
-def _follows(numbers: pl.Series, known: int, fresh: int) -> bool:
+def _follows(numbers: pl.Series, base_rows: int, fresh: int) -> bool:
     """Returns whether the numbers of a run are valid: old rows first, then new rows."""
     if numbers.null_count() or numbers.n_unique() < len(numbers):
         return False
-    return numbers.filter(numbers >= known).to_list() == list(range(known, known + fresh))
+    return numbers.filter(numbers >= base_rows).to_list() == list(
+        range(base_rows, base_rows + fresh)
+    )

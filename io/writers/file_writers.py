@@ -31,7 +31,7 @@ _BUFFER = 32 << 20
 
 
 class FileWriter(IndexWriter):
-    """Writes documents into files of a folder. Subclasses define ``encoded`` and ``ending``."""
+    """Writes documents into files of a folder. Subclasses define ``encode_documents`` and ``ending``."""
 
     parameters: Mapping[str, str] = {"path": "Folder of the files: a local one, or one in a store."}
     required = ("path",)
@@ -54,12 +54,12 @@ class FileWriter(IndexWriter):
         """The end of the names of files, without a dot."""
 
     @abc.abstractmethod
-    def encoded(self, documents: pl.DataFrame) -> bytes:
+    def encode_documents(self, documents: pl.DataFrame) -> bytes:
         """Returns documents as the content of a file."""
 
-    def encoded_deletes(self, ids: pl.Series) -> bytes:
+    def encode_deletes(self, ids: pl.Series) -> bytes:
         """Returns the URLs of documents to delete as the content of a file."""
-        return self.encoded(ids.to_frame("id"))
+        return self.encode_documents(ids.to_frame("id"))
 
     def prepare(self) -> None:
         """Checks that the folder can be written."""
@@ -87,26 +87,26 @@ class FileWriter(IndexWriter):
         self._flush()
         if self._deletes:
             ids = pl.concat(self._deletes).rename("id")
-            self._write("-deletes", self.encoded_deletes(ids))
+            self._write("-deletes", self.encode_deletes(ids))
             self._counts["deleted"] += len(ids)
         self._deletes = []
         return WriteResult({name: number for name, number in self._counts.items() if number})
 
     def finish(self) -> None:
         """Moves the files of the operation to their place; repeating it changes nothing."""
-        for found in list_files(self._staging):
-            if not found.path.name.startswith("."):
-                _move(found.path, self._folder / found.path.name)
+        for file in list_files(self._staging):
+            if not file.path.name.startswith("."):
+                _move(file.path, self._folder / file.path.name)
         if self.target.full:
             for name, version in self._visible():
                 if version < self.target.version:
                     remove_file(self._folder / name)
         # A run that was overtaken has left its files.
         self._staging.remove_tree()
-        for found in list_files(self._folder / _STAGING):
-            older = self._version_of(found.path.name)
+        for file in list_files(self._folder / _STAGING):
+            older = self._version_of(file.path.name)
             if older is not None and older < self.target.version:
-                remove_file(found.path)
+                remove_file(file.path)
         (self._folder / _STAGING).remove_empty_folders()
 
     @property
@@ -119,23 +119,23 @@ class FileWriter(IndexWriter):
         return self._folder / _STAGING / own
 
     def _visible(self) -> Iterable[tuple[str, int]]:
-        for found in list(list_files(self._folder)):
-            version = self._version_of(found.path.name)
-            if version is not None and found.path.parent == self._folder:
-                yield found.path.name, version
+        for file in list(list_files(self._folder)):
+            version = self._version_of(file.path.name)
+            if version is not None and file.path.parent == self._folder:
+                yield file.path.name, version
 
     def _version_of(self, name: str) -> int | None:
         """Returns the version in the name of a file of this index; None for other files."""
         pattern = (
             rf"{re.escape(self._start)}(\d{{13}})-[0-9a-f]{{16}}-\d+(-deletes)?\.{self.ending}"
         )
-        known = re.fullmatch(pattern, name)
-        return int(known[1]) if known else None
+        match = re.fullmatch(pattern, name)
+        return int(match[1]) if match else None
 
     def _flush(self) -> None:
         if self._documents:
             documents = pl.concat(self._documents)
-            self._write("", self.encoded(documents))
+            self._write("", self.encode_documents(documents))
             self._counts["added"] += len(documents)
         self._documents, self._bytes = [], 0
 
@@ -163,11 +163,11 @@ class JsonLinesWriter(FileWriter):
     kind = "jsonl"
     ending = "jsonl"
 
-    def encoded(self, documents: pl.DataFrame) -> bytes:
+    def encode_documents(self, documents: pl.DataFrame) -> bytes:
         lines = io.BytesIO()  # a large document is in memory as few times as possible
         for row in documents.iter_rows(named=True):
-            given = {name: value for name, value in row.items() if value is not None}
-            lines.write(json.dumps(given, ensure_ascii=False).encode())
+            fields = {name: value for name, value in row.items() if value is not None}
+            lines.write(json.dumps(fields, ensure_ascii=False).encode())
             lines.write(b"\n")
         return lines.getvalue()
 
@@ -192,26 +192,34 @@ class CsvWriter(FileWriter):
 
     def __init__(self, target: IndexTarget) -> None:
         super().__init__(target)
-        given = {name: value for name, value in target.parameters.items() if value != ""}
-        self._fields = [name for name in given.get("fields", "id,title,content").split(",") if name]
-        self._values, self._charset = given.get("valuesep", "|"), given.get("charset", "utf-8")
-        quote = _character(given, "quotechar", '"')
-        escape = _character(given, "escapechar", quote)
+        parameters = {name: value for name, value in target.parameters.items() if value != ""}
+        self._fields = [
+            name for name in parameters.get("fields", "id,title,content").split(",") if name
+        ]
+        self._values, self._charset = (
+            parameters.get("valuesep", "|"),
+            parameters.get("charset", "utf-8"),
+        )
+        quote = _character(parameters, "quotechar", '"')
+        escape = _character(parameters, "escapechar", quote)
         self._format: dict[str, Any] = {
-            "delimiter": _character(given, "separator", ","), "quotechar": quote,
+            "delimiter": _character(parameters, "separator", ","), "quotechar": quote,
             "doublequote": escape == quote, "escapechar": None if escape == quote else escape,
         }  # fmt: skip
-        self._header = _truth(given, "header")
-        self._longest, self._most = _most(given, "maxfieldlength"), _most(given, "maxfieldvalues")
+        self._header = _truth(parameters, "header")
+        self._longest, self._most = (
+            _limit_parameter(parameters, "maxfieldlength"),
+            _limit_parameter(parameters, "maxfieldvalues"),
+        )
         try:
             "".encode(self._charset)
         except LookupError:
             raise UsageError(f"charset must be known, got {quote_value(self._charset)}") from None
 
-    def encoded(self, documents: pl.DataFrame) -> bytes:
+    def encode_documents(self, documents: pl.DataFrame) -> bytes:
         return self._lines(self._fields, documents)
 
-    def encoded_deletes(self, ids: pl.Series) -> bytes:
+    def encode_deletes(self, ids: pl.Series) -> bytes:
         return self._lines(["id"], ids.to_frame("id"))
 
     def _lines(self, fields: list[str], documents: pl.DataFrame) -> bytes:
@@ -230,22 +238,22 @@ class CsvWriter(FileWriter):
         return self._values.join(str(one)[: self._longest] for one in values)
 
 
-def _character(given: Mapping[str, str], name: str, default: str) -> str:
-    value = given.get(name, default)
+def _character(parameters: Mapping[str, str], name: str, default: str) -> str:
+    value = parameters.get(name, default)
     if len(value) != 1:
         raise UsageError(f"{name} must be one character, got {quote_value(value)}")
     return value
 
 
-def _truth(given: Mapping[str, str], name: str) -> bool:
-    value = given.get(name, "true")
+def _truth(parameters: Mapping[str, str], name: str) -> bool:
+    value = parameters.get(name, "true")
     if value not in ("true", "false"):
         raise UsageError(f"{name} must be true or false, got {quote_value(value)}")
     return value == "true"
 
 
-def _most(given: Mapping[str, str], name: str) -> int | None:
-    value = given.get(name, "0")
+def _limit_parameter(parameters: Mapping[str, str], name: str) -> int | None:
+    value = parameters.get(name, "0")
     if not value.isascii() or not value.isdigit() or len(value) > 9:
         raise UsageError(f"{name} must be a number from 0 on, got {quote_value(value)}")
     return int(value) or None
@@ -257,7 +265,7 @@ class ParquetIndexWriter(FileWriter):
     kind = "parquet"
     ending = "parquet"
 
-    def encoded(self, documents: pl.DataFrame) -> bytes:
+    def encode_documents(self, documents: pl.DataFrame) -> bytes:
         sink = io.BytesIO()
         documents.with_columns(pl.col(pl.Null).cast(pl.String)).write_parquet(sink)
         return sink.getvalue()
@@ -281,8 +289,8 @@ class DummyWriter(FileWriter):
         """Buffers documents, and deletes if they are wanted."""
         return super().write(documents, deletes if self._writes_deletes else deletes[:0])
 
-    def encoded(self, documents: pl.DataFrame) -> bytes:
+    def encode_documents(self, documents: pl.DataFrame) -> bytes:
         return "".join(f"add\t{url}\n" for url in documents.get_column("id")).encode()
 
-    def encoded_deletes(self, ids: pl.Series) -> bytes:
+    def encode_deletes(self, ids: pl.Series) -> bytes:
         return "".join(f"delete\t{url}\n" for url in ids).encode()

@@ -93,12 +93,12 @@ class IndexWriter(abc.ABC):
 
     def __init__(self, target: IndexTarget) -> None:
         self.target = target
-        known = ", ".join(self.parameters) or "none"
+        names = ", ".join(self.parameters) or "none"
         for name in target.parameters:
             if name not in self.parameters:
                 raise UsageError(
                     f"index writer {target.name!r} ({self.kind}) has no parameter {quote_value(name)}: "
-                    f"there are {known}"
+                    f"there are {names}"
                 )
         for name in self.required:
             if not target.parameters.get(name):
@@ -158,7 +158,7 @@ class IndexWriter(abc.ABC):
     def leaves_earlier(self) -> bool:
         """Returns whether documents of earlier operations stay after ``finish`` of a full rebuild.
 
-        If so, the job deletes the documents that ``stored`` returns and that were not sent. May be
+        If so, the job deletes the documents that ``stored_documents`` yields and that were not sent. May be
         called before ``prepare``.
         """
         return False

@@ -58,8 +58,8 @@ class SearchServerWriter(ServerWriter):
 
     def mark(self) -> str:
         """Returns the server's id of the index."""
-        found = self._index.ids(self._index.new if self.target.full else self._index.name)
-        return "none" if found is None else found
+        ids = self._index.ids(self._index.new if self.target.full else self._index.name)
+        return "none" if ids is None else ids
 
     def is_empty(self) -> bool:
         """Returns whether searches find no documents."""
@@ -94,7 +94,7 @@ class SearchServerWriter(ServerWriter):
         elif self._index.refresh(self._index.new):
             self._index.swap()
 
-    def stored(self) -> Iterator[pl.DataFrame]:
+    def stored_documents(self) -> Iterator[pl.DataFrame]:
         """Yields the documents that searches find: STORED rows."""
         server_of(self._client)
         self._index.refresh(self._index.name)
@@ -106,8 +106,8 @@ class SearchServerWriter(ServerWriter):
         self._index.refresh(self._index.name)
         return done
 
-    def _packs(self, given: Mapping[str, str]) -> bool:
-        return choice(given, "gzip", ("false", "true")) == "true"
+    def _packs(self, parameters: Mapping[str, str]) -> bool:
+        return choice(parameters, "gzip", ("false", "true")) == "true"
 
     def _send(self, bulk: list[Action]) -> BulkVerdict:
         self._path = self._path or self._bulk_path()
@@ -127,8 +127,8 @@ class SearchServerWriter(ServerWriter):
         return path
 
     def _new_index(self) -> dict[str, Any]:
-        given = self.target.parameters
-        if path := given.get("index_file"):
+        parameters = self.target.parameters
+        if path := parameters.get("index_file"):
             try:
                 body = json_object(Path(path).read_bytes())
             except (OSError, ValueError) as error:
@@ -139,7 +139,9 @@ class SearchServerWriter(ServerWriter):
             meta = {**mappings.get("_meta", {}), **index_body()["mappings"]["_meta"]}
             return {**body, "mappings": {**mappings, "_meta": meta}}
         counts = {
-            name: int(number_parameter(given, name, 0, least=0)) if given.get(name) else None
+            name: int(number_parameter(parameters, name, 0, least=0))
+            if parameters.get(name)
+            else None
             for name in ("shards", "replicas")
         }
         return index_body(**counts)

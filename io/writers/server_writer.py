@@ -21,13 +21,13 @@ class ServerWriter(IndexWriter):
     required = ("url",)
 
     def __init__(self, target: IndexTarget) -> None:
-        given = our_parameters(target.parameters)
-        super().__init__(dataclasses.replace(target, parameters=given))
-        self._limits = writer_limits(given)
-        self._client: ServerClient = server_client(given, packed=self._packs(given))
+        parameters = our_parameters(target.parameters)
+        super().__init__(dataclasses.replace(target, parameters=parameters))
+        self._limits = writer_limits(parameters)
+        self._client: ServerClient = server_client(parameters, packed=self._packs(parameters))
         self._delivery = Delivery(self._client.address, self._send, self._limits.patience)
 
-    def _packs(self, given: Mapping[str, str]) -> bool:
+    def _packs(self, parameters: Mapping[str, str]) -> bool:
         """Returns whether requests are sent with gzip."""
         return False
 
@@ -48,8 +48,10 @@ class ServerWriter(IndexWriter):
             What was done.
         """
         self._delivery.count(counts or Counter())
-        for some in actions:
+        for group in actions:
             limits = self._limits
-            self._delivery.deliver(action_bulks(some, limits.max_bytes, limits.max_documents))
-        done, refused = self._delivery.done()
-        return WriteResult(done, pl.DataFrame(refused, schema=REFUSED_DOCUMENTS, orient="row"))
+            self._delivery.deliver(action_bulks(group, limits.max_bytes, limits.max_documents))
+        counts_by_reason, refused = self._delivery.take_results()
+        return WriteResult(
+            counts_by_reason, pl.DataFrame(refused, schema=REFUSED_DOCUMENTS, orient="row")
+        )

@@ -38,11 +38,11 @@ class SolrWriter(ServerWriter):
 
     def __init__(self, target: IndexTarget) -> None:
         super().__init__(target)  # without gzip, which Solr does not take
-        given = self.target.parameters
-        self._commit = choice(given, "commit", ("finish", "part", "never"))
-        within = int(number_parameter(given, "commit_within", 0, least=0))
+        parameters = self.target.parameters
+        self._commit = choice(parameters, "commit", ("finish", "part", "never"))
+        within = int(number_parameter(parameters, "commit_within", 0, least=0))
         self._within = f"&commitWithin={within}" if within else ""
-        self._drops = choice(given, "unknown_fields", ("refuse", "drop")) == "drop"
+        self._drops = choice(parameters, "unknown_fields", ("refuse", "drop")) == "drop"
         self._schema: SolrSchema | None = None
         self._path = ""
 
@@ -56,8 +56,8 @@ class SolrWriter(ServerWriter):
             return False
         params = {"q": "*:*", "defType": "lucene", "rows": "0", "wt": "json"}
         answer = self._client.ask("GET", "/select", params=params)
-        found = answer.record.get("response")
-        return isinstance(found, dict) and found.get("numFound") == 0
+        response = answer.record.get("response")
+        return isinstance(response, dict) and response.get("numFound") == 0
 
     def prepare(self) -> None:
         """Reaches the core, and adds the fields that its schema lacks, if that can be changed."""
@@ -81,12 +81,12 @@ class SolrWriter(ServerWriter):
     def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
         """Sends documents and deletes; they are visible after a commit."""
         schema = self._schema or self._read_schema()
-        known = documents
+        indexable = documents
         if self._drops:
-            known = documents.select(
+            indexable = documents.select(
                 name for name in documents.columns if schema.type_of(name) is not None
             )
-        clean, counts = clean_documents(known, schema.dates(known.columns))
+        clean, counts = clean_documents(indexable, schema.dates(indexable.columns))
         extra: dict[str, Any] = {}
         if schema.type_of(VERSION_FIELD) is not None:
             extra = {VERSION_FIELD: self.target.version}
@@ -110,7 +110,7 @@ class SolrWriter(ServerWriter):
         if self._commit != "never":
             self._update({"commit": {}}, "commit")
 
-    def stored(self) -> Iterator[pl.DataFrame]:
+    def stored_documents(self) -> Iterator[pl.DataFrame]:
         """Yields the documents that searches find: STORED rows."""
         schema = self._read_schema()
         yield from stored_in_solr(self._client, schema)
@@ -134,8 +134,8 @@ class SolrWriter(ServerWriter):
         """Returns where to send, with the chain of processors and the time of the commit."""
         chain = self.target.parameters.get("update_chain")
         if chain is None:
-            found = self._client.ask("GET", "/config/updateRequestProcessorChain")
-            chain = tolerant_chain(found.record)
+            answer = self._client.ask("GET", "/config/updateRequestProcessorChain")
+            chain = tolerant_chain(answer.record)
         chosen = f"&update.chain={quote(chain, safe='')}" if chain else ""
         return f"/update?wt=json{chosen}{self._within}"
 

@@ -19,8 +19,8 @@ class StoredIndex(Protocol):
 
     component: str
 
-    def stored(self) -> Iterator[pl.DataFrame]:
+    def stored_documents(self) -> Iterator[pl.DataFrame]:
         """Yields the documents that searches find: STORED rows."""
 
     def remove(self, documents: pl.DataFrame) -> WriteResult:
-        """Deletes documents that ``stored`` has yielded."""
+        """Deletes documents that ``stored_documents`` has yielded."""

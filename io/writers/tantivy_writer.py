@@ -58,27 +58,28 @@ class TantivyWriter(IndexWriter):
         for part in rows.iter_slices(1_000):
             self._builder.add(part)
         counts = {"added": len(rows), "deleted": len(deletes)}
-        refused = _refused(documents.filter(~good))
+        refused = _refused_rows(documents.filter(~good))
         if len(refused):
             counts["refused"] = len(refused)
         counts = {name: number for name, number in counts.items() if number}
-        return WriteResult(counts, refused, self._packed() if self._is_full() else ())
+        return WriteResult(counts, refused, self._pack() if self._is_full() else ())
 
     def close(self) -> WriteResult:
         """Writes the last shard."""
         try:
-            return WriteResult(files=self._packed() if len(self._builder) else ())
+            return WriteResult(files=self._pack() if len(self._builder) else ())
         finally:
             self._builder.close()
 
-    def stored(self) -> Iterator[pl.DataFrame]:
+    def stored_documents(self) -> Iterator[pl.DataFrame]:
         """Yields the documents that searches find: STORED rows, of the newest snapshot."""
         table = self.target.table
         component = index_component(self.target.index, self.component)
         newest = load_manifest(table, table.settled_snapshot())
         for rows in visible_documents(table, load_files(table, newest.components.get(component))):
-            found = ((id_, json.loads(text)) for id_, text in rows.iter_rows())
-            yield stored_document_rows((id_, fields, None, None) for id_, fields in found)
+            yield stored_document_rows(
+                (id_, json.loads(text), None, None) for id_, text in rows.iter_rows()
+            )
 
     def remove(self, documents: pl.DataFrame) -> WriteResult:
         """Returns a shard that deletes stored documents; they vanish when it is committed."""
@@ -88,7 +89,7 @@ class TantivyWriter(IndexWriter):
     def _is_full(self) -> bool:
         return self._builder.documents >= MOST_DOCUMENTS
 
-    def _packed(self) -> tuple[DataFile, ...]:
+    def _pack(self) -> tuple[DataFile, ...]:
         target = self.target
         with self._builder as builder:
             file = builder.pack(
@@ -105,7 +106,7 @@ def _key(url: str) -> str | None:
         return None
 
 
-def _refused(documents: pl.DataFrame) -> pl.DataFrame:
+def _refused_rows(documents: pl.DataFrame) -> pl.DataFrame:
     rows = [
         {"id": row["id"], "reason": "id_is_no_url", "document": json.dumps(row, default=str)}
         for row in documents.iter_rows(named=True)

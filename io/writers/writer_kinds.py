@@ -49,10 +49,10 @@ def writer_class(rule: WriterRule) -> type[IndexWriter]:
     """
     if rule.kind in BUILT_IN_WRITERS:
         return _built_in(rule.kind)
-    found: Any = dict(load_plugins(INDEX_WRITERS, (rule.kind,))).get(rule.kind)
-    if not isinstance(found, type) or not issubclass(found, IndexWriter):
+    plugin: Any = dict(load_plugins(INDEX_WRITERS, (rule.kind,))).get(rule.kind)
+    if not isinstance(plugin, type) or not issubclass(plugin, IndexWriter):
         raise UsageError(f"index writer {rule.kind!r} is not a subclass of IndexWriter")
-    return found
+    return plugin
 
 
 def chosen_writers(options: IndexWriterOptions) -> IndexRoutes:
@@ -90,7 +90,9 @@ def _warn_once(message: str) -> None:
 def _built_in(kind: str) -> type[IndexWriter]:
     module, name, extra = BUILT_IN_WRITERS[kind]
     try:
-        made: type[IndexWriter] = getattr(importlib.import_module(f".{module}", __package__), name)
+        writer: type[IndexWriter] = getattr(
+            importlib.import_module(f".{module}", __package__), name
+        )
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("nutbeam."):
             raise UsageError(f"this nutbeam has no index writer {kind!r}") from error
@@ -99,4 +101,4 @@ def _built_in(kind: str) -> type[IndexWriter]:
         raise UsageError(
             f"index writer {kind!r} needs {error.name}: pip install 'nutbeam[{extra}]'"
         ) from error
-    return made
+    return writer

@@ -85,7 +85,7 @@ def _dedup(index: StoredIndex, keep: Keep) -> Counter[str]:
 
 def _losers(index: StoredIndex, keep: Keep) -> tuple[int, pl.DataFrame]:
     """Returns the number of documents of an index, and the STORED rows of those to delete."""
-    documents = pl.concat([pl.DataFrame(schema=STORED), *index.stored()])
+    documents = pl.concat([pl.DataFrame(schema=STORED), *index.stored_documents()])
     if not index.component:  # a server has no order; shards have, and the first one seen stays
         documents = documents.sort("id")
     (losers,) = delete_duplicates([documents], now_ms(), keep)

@@ -34,7 +34,7 @@ from ...io.upkeep.fsck import (
     files_to_check,
     runs,
 )
-from ...io.upkeep.left_over import Left, left_over
+from ...io.upkeep.left_over import Leftovers, left_over
 from ...io.upkeep.operation_fsck import (
     OPERATION_PROBLEM,
     RepairedRecord,
@@ -100,7 +100,7 @@ class CheckResult:
 
     snapshot: int
     problems: tuple[Problem, ...]
-    leftovers: Left
+    leftovers: Leftovers
     files: int = 0
     rows: Rows = dataclasses.field(default_factory=Rows)
     unchecked: tuple[str, ...] = ()
@@ -192,7 +192,7 @@ def _schedule(options: Options) -> ScheduleOptions:
 def check_table(table: WebTable, options: Options) -> CheckResult:
     """Checks all manifests of a table, and the files and rows of the newest that can be read."""
     problems = [*check_manifests(table), *check_history(table), *check_operations(table)]
-    check_result = CheckResult(table.latest_snapshot(), tuple(problems), Left())
+    check_result = CheckResult(table.latest_snapshot(), tuple(problems), Leftovers())
     if check_result.of_newer_version:
         return check_result  # only the newer version can determine its files
     manifest = next(readable_manifests(table), Manifest())
@@ -293,7 +293,7 @@ def _lines(
     yield _conclusion(check_result, address, options)
 
 
-def _left_lines(leftovers: Left) -> Iterator[str]:
+def _left_lines(leftovers: Leftovers) -> Iterator[str]:
     if leftovers.orphans or leftovers.temporary:
         number = leftovers.orphans + leftovers.temporary
         yield f"{format_count(number, 'files')} in no snapshot, {filesize.decimal(leftovers.orphan_bytes)}"

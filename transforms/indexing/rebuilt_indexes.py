@@ -92,7 +92,7 @@ def _stored(
     for rule in rules:
         writer = open_writer(rule, task.target(rule))
         if writer.leaves_earlier() and isinstance(writer, StoredIndex):
-            ids = [ids_of_nutbeam(rows) for rows in writer.stored()]
+            ids = [ids_of_nutbeam(rows) for rows in writer.stored_documents()]
             found[rule.name] = pl.concat([pl.Series("id", [], pl.String), *ids])
     return found
 

@@ -17,7 +17,7 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import retention as module
-from nutbeam.io.upkeep.compaction import KEPT_UNTIL, superseded
+from nutbeam.io.upkeep.compaction import KEPT_UNTIL, superseded_files
 from nutbeam.io.upkeep.purge import delete_purged
 from nutbeam.io.upkeep.retention import delete_expired, disturbed_by, is_cleaned
 from nutbeam.io.upkeep.rollback import roll_back
@@ -196,7 +196,7 @@ def test_the_declaration_of_a_component_decides_which_files_compact_keeps(
     make(table, "more", drafts, documents)
     named = frozenset({file_name(names["drafts"] + "a"), file_name(names["documents"] + document)})
     operation = begin(str(table), "compact", "one.compact")
-    parts = {part.component: part.replaced for part in superseded(operation, ["b1"], named)}
+    parts = {part.component: part.replaced for part in superseded_files(operation, ["b1"], named)}
     found = list(parts.get("batches/b1/drafts", ()))
     assert found == [file_name(names["drafts"] + name) for name in dropped]
 
@@ -207,7 +207,9 @@ def dropped_of_updated(table, kind, made, taken_in):
     make(table, "more", *parts, batch="b1", phase="updated", created=1, partitions=1, urls=1,
          blocks_until=1, taken_in=frozenset(taken_in))  # fmt: skip
     operation = begin(str(table), "compact", "one.compact")
-    return [path for part in superseded(operation, ["b1"], frozenset()) for path in part.replaced]
+    return [
+        path for part in superseded_files(operation, ["b1"], frozenset()) for path in part.replaced
+    ]
 
 
 @pytest.mark.parametrize(

@@ -159,11 +159,11 @@ def test_an_operation_that_is_started_again_sends_no_part_twice(tmp_path, monkey
         return plain(task, name, rows, making)
 
     encoded = []
-    encode = file_writers.JsonLinesWriter.encoded
+    encode = file_writers.JsonLinesWriter.encode_documents
     monkeypatch.setattr(job, "write_part", noted)
     monkeypatch.setattr(
         file_writers.JsonLinesWriter,
-        "encoded",
+        "encode_documents",
         lambda self, documents: encoded.append(len(documents)) or encode(self, documents),
     )
     history = History(tmp_path, 1)

@@ -104,7 +104,7 @@ def test_a_mistake_is_one_line(plugin, table, capsys):
         (("--writer", "lines"), "index writer 'lines' (lines) needs the parameter 'file'"),
         (("--writer", "line"), "no index writer 'line' is installed"),
         (("--writer", "bare"), "index writer 'bare': the class 'my_index:BegunWriter' lacks write"),
-        (("--writer", "begun"), "the class 'my_index:BegunFile' lacks encoded, ending"),
+        (("--writer", "begun"), "the class 'my_index:BegunFile' lacks encode_documents, ending"),
         (("--index_filters", "lenght"), "no index filter 'lenght' is installed"),
         (("--index_filters", "begun"), "the class 'my_index:Begun' lacks apply"),
         (("--index_filters", "odd"), "'odd' of module builtins must be a class derived from"),

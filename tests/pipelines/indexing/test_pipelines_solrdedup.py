@@ -46,7 +46,9 @@ def stored(table):
     """Returns the URLs that the index has."""
     target = IndexTarget("main", "w", {}, open_table(table), 0, "")
     return sorted(
-        id_ for rows in open_writer(RULE, target).stored() for id_ in rows.get_column("id")
+        id_
+        for rows in open_writer(RULE, target).stored_documents()
+        for id_ in rows.get_column("id")
     )
 
 

@@ -115,9 +115,9 @@ def bare(folder: str, documents: int) -> dict[str, Any]:
 
 def ask(folder: str, documents: int, queries: int) -> dict[str, Any]:
     """Returns how long queries take in an open index of eight shards, and to open it, in ms."""
-    from nutbeam.io.shards.shard_search import ShardSearch
     from nutbeam.io.shards.unpacked_index import unpack_index
     from nutbeam.io.tablets.file_lists import DataFile
+    from nutbeam.pipelines.querying.index_search import ShardSearch
     from nutbeam.policy.searching.search_query import parse_search
 
     paths = write(folder, documents, 8)["files"]

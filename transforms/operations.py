@@ -16,6 +16,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.written import Written, check_whole, sum_counts
 from ..io.upkeep.over_purges import commit_over_purges
 from ..policy.components.phases import PHASES
+from ..policy.purging import Purge
 from ..web.base.errors import NothingToDo, UserError
 from ..web.base.progress import PROGRESS
 from .wiring.display import Displayed
@@ -381,5 +382,6 @@ def commit_job(operation: Operation, written: list[Written], how: Commit) -> Man
     waiting = operation.manifest().waiting_for(how.takes_in) if how.takes_all else ()
     taken = {str(operation.batch), *waiting} if how.takes_in else ()
     terms = CommitTerms(names, batch, takes_in=dict.fromkeys(taken, how.takes_in))
-    finish = commit_over_purges if how.over_purges else commit
-    return finish(operation, written, terms)
+    if how.over_purges:
+        return commit_over_purges(operation, written, terms, Purge)
+    return commit(operation, written, terms)

@@ -5,10 +5,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from ...policy.search_servers.actions import Action, dead_letter_text
-from ...policy.search_servers.bulk_verdicts import Blocked, BulkVerdict
-from ...policy.search_servers.retry_plan import RetryPlan
 from ...web.base.errors import Unavailable
+from ...web.search_servers.actions import Action, dead_letter_text
+from ...web.search_servers.bulk_verdicts import Blocked, BulkVerdict
+from ...web.search_servers.retry_plan import RetryPlan
 from .server_client import NoAnswer
 
 _LOG = logging.getLogger(__name__)

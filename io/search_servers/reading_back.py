@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 import polars as pl
 
-from ...policy.search_servers.bulk_verdicts import ServerAnswer
-from ...policy.search_servers.solr_schema import SolrSchema
-from ...policy.search_servers.stored_documents import STORED_FIELDS, stored_document_rows
 from ...web.base.errors import UserError
+from ...web.search_servers.bulk_verdicts import ServerAnswer
+from ...web.search_servers.server_fields import SolrSchema
+from ...web.search_servers.stored_documents import STORED_FIELDS, stored_document_rows
 from .server_client import ServerClient
 
 _AT_ONCE = 5_000

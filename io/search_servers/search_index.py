@@ -9,13 +9,9 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from ...policy.search_servers.bulk_verdicts import (
-    NOT_ADMITTED,
-    ServerAnswer,
-    refused_credentials,
-)
 from ...web.base.errors import UserError
 from ...web.base.wording import quote_value
+from ...web.search_servers.bulk_verdicts import NOT_ADMITTED, ServerAnswer, refused_credentials
 from .server_client import ServerClient
 
 _ALIASES_REQUIRED = (7, 10)  # the version of Elasticsearch that knows require_alias

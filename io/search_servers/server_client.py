@@ -14,12 +14,12 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
-from ...policy.search_servers.bulk_verdicts import BUSY, ServerAnswer
-from ...policy.search_servers.retry_plan import RetryPlan
 from ...web.base.errors import Unavailable, UsageError, UserError, one_line
 from ...web.base.wording import quote_value
 from ...web.exchange.credentials import Credential, is_token, load_credentials
 from ...web.network.dialer import split_url
+from ...web.search_servers.bulk_verdicts import BUSY, ServerAnswer
+from ...web.search_servers.retry_plan import RetryPlan
 from ...web.urls.userinfo import mask_users
 
 USER, PASSWORD = "NUTBEAM_INDEX_USER", "NUTBEAM_INDEX_PASSWORD"

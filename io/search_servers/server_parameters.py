@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Mapping
 
-from ...policy.search_servers.nutch_parameters import from_nutch
 from ...web.base.errors import UsageError
 from ...web.base.wording import quote_value
 from .server_client import ServerClient
@@ -42,6 +41,19 @@ SOLR_PARAMETERS: Mapping[str, str] = {
     "unknown_fields": "refuse: documents with fields that the schema does not have are refused "
     "(default); drop: without these fields they are indexed.",
 }
+# Parameters of Nutch's index writers, and the names of the same here.
+_NUTCH_NAMES = {
+    "commitSize": "max_documents",
+    "max.bulk.docs": "max_documents",
+    "max.bulk.size": "max_bytes",
+    "index": "name",
+}
+# What has no meaning here: the address says it, or waiting follows the server.
+_LEFT_OUT = (
+    *("type", "collection", "cluster", "weight.field", "bulk.close.timeout"),
+    *("exponential.backoff.millis", "exponential.backoff.retries"),
+    *("auth", "username", "password", "host", "port", "scheme"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,15 +122,35 @@ def choice(parameters: Mapping[str, str], name: str, choices: tuple[str, ...]) -
 
 
 def our_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Returns parameters without Nutch's names.
+    """Returns Nutch's parameters under nutbeam's names; other parameters stay as they are.
 
     Raises:
-        UsageError: They need a feature that is not supported.
+        UsageError: A parameter needs something that nutbeam does not support: ZooKeeper, or a
+            password in the file.
+
+    >>> our_parameters({"host": "a,b", "port": "9200", "index": "nutch", "max.bulk.docs": "250"})
+    {'name': 'nutch', 'max_documents': '250', 'url': 'http://a:9200'}
     """
-    try:
-        return from_nutch(parameters)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    # Nutch's own file has a user without a password, and uses neither.
+    if parameters.get("auth", "false").lower() == "true" or (
+        "auth" not in parameters and parameters.get("password")
+    ):
+        raise UsageError(
+            "user and password must be in a file, credentials=FILE, or in the environment, "
+            "and not among the parameters of an index writer"
+        )
+    if parameters.get("type", "http") not in ("http", ""):
+        raise UsageError(
+            "type of an index writer must be http, with the url of one node, "
+            f"got {quote_value(parameters['type'])}"
+        )
+    renamed = {_NUTCH_NAMES.get(name, name): value for name, value in parameters.items()}
+    ours = {name: value for name, value in renamed.items() if name not in _LEFT_OUT}
+    if "url" not in ours and (hosts := parameters.get("host")):
+        host = hosts.partition(",")[0].strip()
+        scheme, port = parameters.get("scheme") or "http", parameters.get("port") or "9200"
+        ours["url"] = f"{scheme}://{host}:{port}"
+    return {name: value for name, value in ours.items() if value != ""}
 
 
 def server_client(parameters: Mapping[str, str], *, packed: bool) -> ServerClient:

@@ -10,11 +10,11 @@ from typing import Any, Self
 
 import polars as pl
 
-from ...policy.searching.search_documents import index_terms
 from ...web.base.errors import UserError
 from ..storage.places import Folder
 from ..storage.scratch import ScratchFull, full, scratch
 from ..tablets.file_lists import DataFile
+from .search_documents import index_terms
 from .shard_files import pack_shard
 from .tantivy_schema import (
     TEXT_FIELDS,

@@ -9,12 +9,12 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.schema import TEXT
-from ...policy.searching.search_documents import restored_rows
 from ...web.urls.row_keys import to_key
 from ..storage.places import Folder
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
+from .search_documents import restored_rows
 from .shard_building import MOST_DOCUMENTS, ShardBuilder
 from .shard_files import shard_keys, with_orders
 from .tantivy_schema import TEXT_FIELDS, tantivy

@@ -23,8 +23,8 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...policy.searching.search_languages import ANALYZERS, OTHER, SPACELESS_TERM, STEMMERS
 from ...web.base.errors import UsageError, UserError
+from ...web.content.search_languages import ANALYZERS, OTHER, SPACELESS_TERM, STEMMERS
 from ..storage.file_errors import first_line
 
 # Changes with the schema or its analyzers. Shards of another version are refused: index --full.

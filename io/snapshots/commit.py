@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ...policy.recorded_rules import following_rules
 from ...policy.rule_counts import cap_rule_counts
-from ...policy.schedules.schedule import TOLERANCE_MS
+from ...web.base.clock import TOLERANCE_MS
 from ..storage.errors import BatchMovedOn, ConflictError
 from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files

@@ -7,13 +7,12 @@ import polars as pl
 
 from ...policy.schedules.schedule import (
     LONGEST_RETRY_S,
-    TOLERANCE_MS,
     Clock,
     ScheduleOptions,
     horizon,
     latest_due,
 )
-from ...web.base.clock import EARLIEST_MS, clock_ms, now_ms
+from ...web.base.clock import EARLIEST_MS, TOLERANCE_MS, clock_ms, now_ms
 from ...web.base.wording import format_count
 from ..table.web_table import WebTable
 from ..tablets.file_lists import load_files

@@ -1,19 +1,19 @@
 """Finds wrong times in a table, caused by a wrong clock, and corrects them in a new snapshot."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import methodcaller
 
 import polars as pl
 
 from ...policy.components.clocks import COUNT, RightTimes, set_right, wrong_times
 from ...policy.components.kinds import KINDS, components_of, kind_of
-from ...policy.schedules.schedule import TOLERANCE_MS, ScheduleOptions
+from ...web.base.clock import TOLERANCE_MS
 from ...web.base.errors import UserError
 from ...web.base.wording import format_count
 from ..snapshots.commit import CommitTerms, commit
 from ..snapshots.manifest import Manifest
-from ..snapshots.operations import Operation, begin
+from ..snapshots.operations import begin
 from ..snapshots.table_clock import date_of, oldest_open
 from ..table.table_rows import TableRows
 from ..table.web_table import WebTable
@@ -28,18 +28,17 @@ CLOCK_PROBLEM = "clock"
 
 
 def check_clock(
-    table: WebTable, manifest: Manifest, options: ScheduleOptions, now: int, quick: bool
+    table: WebTable, manifest: Manifest, right: RightTimes, quick: bool
 ) -> Iterator[Problem]:
     """Finds impossible times: of the manifest, of batches, and of rows.
 
     Args:
         table: The table.
         manifest: The snapshot.
-        options: Options that limit how late a row may be due.
-        now: Time in ms.
+        right: Which times are right.
         quick: Whether to skip reading the rows.
     """
-    late, says = now + TOLERANCE_MS, f"the clock says {date_of(now)}"
+    late, says = right.now + TOLERANCE_MS, f"the clock says {date_of(right.now)}"
     if manifest.latest_time > late:
         text = f"{date_of(manifest.latest_time)} has counted as now, {says}"
         yield Problem(CLOCK_PROBLEM, table.record_name(manifest.snapshot), text)
@@ -48,18 +47,18 @@ def check_clock(
             text = f"was made at {date_of(batch.created)}, {says}"
             yield Problem(CLOCK_PROBLEM, f"batches/{name}", text)
     if not quick:
-        for component, tablet, keys in _wrong_rows(table, manifest, options, now):
+        for component, tablet, keys in _wrong_rows(table, manifest, right):
             text = f"{format_count(len(keys), 'rows')} of {component} with times that cannot be, {says}"
             yield Problem(CLOCK_PROBLEM, tablet.base.path, text)
 
 
 def _wrong_rows(
-    table: TableRows, manifest: Manifest, options: ScheduleOptions, now: int
+    table: TableRows, manifest: Manifest, right: RightTimes
 ) -> Iterator[tuple[str, Tablet, pl.DataFrame]]:
     """Yields (component, tablet, keys of its rows with impossible times)."""
     table = table.at(manifest.snapshot)
     for name in _with_times(manifest):
-        wrong = wrong_times(kind_of(name).columns, now, options)
+        wrong = wrong_times(kind_of(name).columns, right.now, right.options)
         with contextlib.suppress(UserError):  # other checks report damage
             for tablet in tablets(load_files(table, manifest.components.get(name))):
                 with contextlib.suppress(UserError):
@@ -74,23 +73,25 @@ def _with_times(manifest: Manifest) -> list[str]:
     return [name for kind in kinds for name in components_of(kind, manifest.components)]
 
 
-def repair_clock(address: str, operation: str, options: ScheduleOptions) -> Repair:
+def repair_clock(address: str, operation: str, right_at: Callable[[int], RightTimes]) -> Repair:
     """Makes a snapshot in which no row has an impossible time.
 
     Args:
         address: The address of the table.
         operation: Id of this operation.
-        options: Options that limit how late a row may be due.
+        right_at: Returns which times are right at a time, ms.
 
     Raises:
         ConflictError: Another operation has changed rows during the repair.
     """
     pinned = begin(address, "fsck", operation)
-    base, now = pinned.manifest(), pinned.now
+    base = pinned.manifest()
+    since = oldest_open(base, pinned.now)
+    right = right_at(pinned.now)._replace(since=since)
     written = [
         part
-        for name, tablet, keys in _wrong_rows(pinned.table, base, options, now)
-        for how in [_resolution(name, tablet, pinned, options)]
+        for name, tablet, keys in _wrong_rows(pinned.table, base, right)
+        for how in [_resolution(name, tablet, right, pinned.snapshot + 1)]
         for part in pinned.table.resolve(how, keys)
     ]
     manifest = commit(
@@ -99,13 +100,11 @@ def repair_clock(address: str, operation: str, options: ScheduleOptions) -> Repa
     return Repair(manifest, base.snapshot, rows=manifest.counts)
 
 
-def _resolution(
-    name: str, tablet: Tablet, pinned: Operation, options: ScheduleOptions
-) -> Resolution:
-    since, columns = oldest_open(pinned.manifest(), pinned.now), kind_of(name).columns
+def _resolution(name: str, tablet: Tablet, right: RightTimes, order: int) -> Resolution:
+    columns = kind_of(name).columns
 
     def correct(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        fixed, number = set_right(columns, rows, RightTimes(pinned.now, since, options))
+        fixed, number = set_right(columns, rows, right)
         return Resolved(fixed, counts={COUNT: number})
 
-    return Resolution(name, Range(None, None, tablet), correct, order=pinned.snapshot + 1)
+    return Resolution(name, Range(None, None, tablet), correct, order=order)

@@ -6,14 +6,13 @@ are not lost: blocked rows are removed from the new files before these are commi
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
-from ...policy.components.blocklist import REASON
+from ...policy.components.blocklist import REASON, Blocklist
 from ...policy.components.component_names import folders_of
 from ...policy.components.kinds import kind_of
-from ...policy.purging import Purge
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component
 from ..rows.blocklist import BLOCKLIST_COMPONENT, read_blocklist
@@ -23,17 +22,19 @@ from ..snapshots.operations import Operation, committed, losses_noted, note_loss
 from ..storage.errors import ConflictError
 from ..storage.files import remove_file
 from ..storage.places import Place, below
-from ..table.edits import edit_file, is_touched
+from ..table.edits import NameEdit, edit_file, is_touched
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
 from .purge import forget_in_leases
 from .retention import named_files, own_files
 
 _DROPPED = f"dropped/{REASON}"
+# Returns what removes the names of a blocklist from rows.
+EditOf = Callable[[Blocklist], NameEdit]
 
 
 def commit_over_purges(
-    operation: Operation, written: Iterable[Written], terms: CommitTerms
+    operation: Operation, written: Iterable[Written], terms: CommitTerms, edit_of: EditOf
 ) -> Manifest:
     """Makes the next snapshot, once; see ``commit``.
 
@@ -41,6 +42,7 @@ def commit_over_purges(
         operation: The pinned operation.
         written: Reports of its workers.
         terms: What the commit requires and records; a purge may have changed what ``reads`` names.
+        edit_of: Makes the edit of rows that the newest blocklist calls for.
 
     Raises:
         ConflictError: Another job has changed a component of ``terms.reads``, or a purge
@@ -58,14 +60,14 @@ def commit_over_purges(
                 raise
         else:
             with contextlib.suppress(UserError):  # the operation has committed
-                _remove_leftovers(operation, written)
+                _remove_leftovers(operation, written, edit_of)
             return manifest
         done = committed(operation)
         if done is not None:
             return done
         try:
             newest = _after_purges(operation, written, terms.reads)
-            purge = Purge(read_blocklist(newest))
+            purge = edit_of(read_blocklist(newest))
             remaining_parts = [_without_blocked(operation, part, purge) for part in written]
         except UserError:
             if (done := committed(operation)) is not None:  # another attempt was faster
@@ -73,7 +75,7 @@ def commit_over_purges(
             raise
 
 
-def _remove_leftovers(operation: Operation, written: Iterable[Written]) -> None:
+def _remove_leftovers(operation: Operation, written: Iterable[Written], edit_of: EditOf) -> None:
     """Removes files of the batch that have purged rows, and that no snapshot names.
 
     This attempt, or an earlier one of the job, has written them after the purge. Components that the
@@ -81,7 +83,7 @@ def _remove_leftovers(operation: Operation, written: Iterable[Written]) -> None:
     """
     table = operation.table
     now = dataclasses.replace(operation, snapshot=table.settled_snapshot())
-    purge = Purge(read_blocklist(now))
+    purge = edit_of(read_blocklist(now))
     if not purge.blocklist:
         return
 
@@ -129,7 +131,7 @@ def _after_purges(operation: Operation, written: list[Written], reads: frozenset
     return newest
 
 
-def _without_blocked(operation: Operation, part: Written, purge: Purge) -> Written:
+def _without_blocked(operation: Operation, part: Written, purge: NameEdit) -> Written:
     """Returns written files without blocked rows."""
     if kind_of(part.component).flushed is None:
         return part

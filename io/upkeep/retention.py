@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ...policy.components.clocks import COUNT
 from ...policy.components.kinds import folders, kind_of
 from ...policy.components.phases import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
-from ...policy.schedules.schedule import TOLERANCE_MS
+from ...web.base.clock import TOLERANCE_MS
 from ...web.base.errors import UserError
 from ..disk.table_links import has_manifests
 from ..disk.table_names import is_made_name, is_unguessable_name

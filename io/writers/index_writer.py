@@ -6,7 +6,8 @@ An ``IndexWriter`` brings documents into an index and deletes them there. The jo
 
 import abc
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Protocol, runtime_checkable
 
 import polars as pl
 
@@ -165,3 +166,21 @@ class IndexWriter(abc.ABC):
 
     def finish(self) -> None:  # noqa: B027 - as prepare
         """Makes the index visible after the commit; called once, or again after a failure."""
+
+
+@runtime_checkable
+class StoredIndex(Protocol):
+    """A writer whose index can be read back, which ``solrdedup`` needs.
+
+    Attributes:
+        component: As in ``IndexWriter``: if it is not empty, the files of a result of ``remove``
+            must be committed.
+    """
+
+    component: str
+
+    def stored_documents(self) -> Iterator[pl.DataFrame]:
+        """Yields the documents that searches find: STORED rows."""
+
+    def remove(self, documents: pl.DataFrame) -> WriteResult:
+        """Deletes documents that ``stored_documents`` has yielded."""

@@ -8,14 +8,14 @@ from urllib.parse import quote
 
 import polars as pl
 
-from ...policy.search_servers.actions import Action, bulk_actions
-from ...policy.search_servers.bulk_verdicts import Blocked, BulkVerdict, judge_bulk
-from ...policy.search_servers.clean_documents import clean_documents
-from ...policy.search_servers.standard_fields import DATE, STANDARD_FIELDS, index_body
-from ...policy.search_servers.stored_documents import stored_deletes
 from ...web.base.errors import UsageError, UserError
 from ...web.base.safe_json import json_object
 from ...web.base.wording import quote_value
+from ...web.search_servers.actions import Action, bulk_actions
+from ...web.search_servers.bulk_verdicts import Blocked, BulkVerdict, judge_bulk
+from ...web.search_servers.clean_documents import clean_documents
+from ...web.search_servers.server_fields import DATE, STANDARD_FIELDS, index_body
+from ...web.search_servers.stored_documents import stored_deletes
 from ..search_servers.reading_back import stored_in_search
 from ..search_servers.search_index import SearchIndex, server_of
 from ..search_servers.server_parameters import SEARCH_PARAMETERS, choice, number_parameter

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from ...policy.search_servers.actions import Action, action_bulks
-from ...policy.search_servers.bulk_verdicts import BulkVerdict
+from ...web.search_servers.actions import Action, action_bulks
+from ...web.search_servers.bulk_verdicts import BulkVerdict
 from ..search_servers.delivery import Delivery
 from ..search_servers.server_client import ServerClient
 from ..search_servers.server_parameters import our_parameters, server_client, writer_limits

@@ -6,19 +6,24 @@ from urllib.parse import quote
 
 import polars as pl
 
-from ...policy.search_servers.actions import Action, solr_actions, solr_deletes
-from ...policy.search_servers.bulk_verdicts import (
+from ...web.base.errors import UserError
+from ...web.base.wording import quote_value
+from ...web.search_servers.actions import Action, solr_actions, solr_deletes
+from ...web.search_servers.bulk_verdicts import (
     NOT_ADMITTED,
     BulkVerdict,
     ServerAnswer,
     judge_update,
     refused_credentials,
 )
-from ...policy.search_servers.clean_documents import clean_documents
-from ...policy.search_servers.solr_schema import SolrSchema, read_schema, tolerant_chain
-from ...policy.search_servers.standard_fields import REBUILD_FIELDS, VERSION_FIELD
-from ...web.base.errors import UserError
-from ...web.base.wording import quote_value
+from ...web.search_servers.clean_documents import clean_documents
+from ...web.search_servers.server_fields import (
+    REBUILD_FIELDS,
+    VERSION_FIELD,
+    SolrSchema,
+    read_schema,
+    tolerant_chain,
+)
 from ..search_servers.reading_back import stored_in_solr
 from ..search_servers.server_parameters import SOLR_PARAMETERS, choice, number_parameter
 from .index_writer import IndexTarget, WriteResult

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from ...policy.components.index_schema import index_component
-from ...policy.search_servers.stored_documents import stored_document_rows
-from ...policy.searching.search_documents import searched_rows
 from ...web.base.errors import UsageError
 from ...web.base.wording import quote_value
+from ...web.search_servers.stored_documents import stored_document_rows
 from ...web.urls.row_keys import BadUrl, to_key
+from ..shards.search_documents import searched_rows
 from ..shards.shard_building import MOST_DOCUMENTS, ShardBuilder
 from ..shards.shard_merging import visible_documents
 from ..shards.tantivy_schema import tantivy

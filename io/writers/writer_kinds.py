@@ -4,17 +4,13 @@ Built-in writers are imported when they are used; others are found by the entry 
 ``nutbeam.index_writers``.
 """
 
-import functools
 import importlib
-import logging
 from collections.abc import Mapping
 from typing import Any
 
-from ...policy.components.index_routes import IndexRoutes, WriterRule
-from ...policy.routing.index_route_files import FOREIGN_KINDS
-from ...policy.routing.index_table_options import IndexWriterOptions, routes_of
+from ...policy.components.index_routes import WriterRule
 from ...web.base.errors import UsageError
-from ..parsing.plugins import PluginGroup, installed_plugins, load_plugins
+from ..parsing.plugins import PluginGroup, load_plugins
 from .index_writer import IndexTarget, IndexWriter
 
 # Kind of each built-in writer: its module and class, and the extra that it needs.
@@ -28,7 +24,6 @@ BUILT_IN_WRITERS: Mapping[str, tuple[str, str, str]] = {
     "elasticsearch": ("search_server", "ElasticsearchWriter", ""),
     "solr": ("solr", "SolrWriter", ""),
 }
-_LOG = logging.getLogger(__name__)
 INDEX_WRITERS = PluginGroup("nutbeam.index_writers", "index writer", tuple(BUILT_IN_WRITERS))
 
 
@@ -53,38 +48,6 @@ def writer_class(rule: WriterRule) -> type[IndexWriter]:
     if not isinstance(plugin, type) or not issubclass(plugin, IndexWriter):
         raise UsageError(f"index writer {rule.kind!r} is not a subclass of IndexWriter")
     return plugin
-
-
-def chosen_writers(options: IndexWriterOptions) -> IndexRoutes:
-    """Returns the writers that options choose, and which documents each gets.
-
-    Of Nutch's file, writers of a kind that is not here are left out with a warning: it lists all
-    writers of Nutch, also those that nobody has chosen there.
-
-    Raises:
-        ValueError: A file or a parameter is wrong, or a route names a writer that is not here.
-    """
-    routes, file = routes_of(options), options.index_writers
-    here = installed_plugins(INDEX_WRITERS)
-    missing = {
-        rule.name: rule.kind
-        for rule in routes.writers
-        if rule.kind in FOREIGN_KINDS and rule.kind not in here and file.endswith(".xml")
-    }
-    if not missing:
-        return routes
-    kinds = ", ".join(f"{name} ({kind})" for name, kind in missing.items())
-    try:
-        usable_routes = routes.drop_writers(missing)
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}: nutbeam has no {kinds}") from None
-    _warn_once(f"{file}: left out, since nutbeam has no such index writers: {kinds}")
-    return usable_routes
-
-
-@functools.cache
-def _warn_once(message: str) -> None:
-    _LOG.warning("%s", message)
 
 
 def _built_in(kind: str) -> type[IndexWriter]:

@@ -9,14 +9,14 @@ import polars as pl
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...io.writers.index_writer import IndexTarget
-from ...io.writers.writer_kinds import chosen_writers, open_writer
+from ...io.writers.writer_kinds import open_writer
 from ...policy.components.index_schema import DROPPED, INDEX_PAGES
 from ...policy.components.schema import ParseStatus, Status, conform, to_frame
 from ...policy.indexing.index_decision import decide_on_pages
 from ...policy.indexing.index_filters import DocumentRules, documents_of_pages
 from ...policy.routing.document_shares import mapped_fields, share_documents
 from ...policy.routing.index_table_options import IndexTableOptions
-from ...transforms.indexing.index_making import check_index, making_of
+from ...transforms.indexing.index_making import check_index, chosen_writers, making_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option

@@ -29,7 +29,6 @@ from ...io.snapshots.operations import Operation
 from ...io.table.opening import open_table
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written, check_whole
-from ...io.writers.writer_kinds import chosen_writers
 from ...policy.components.index_schema import (
     DELETE,
     INDEX_CANDIDATES,
@@ -48,7 +47,7 @@ from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach, ForEachDocument
-from ...transforms.indexing.index_making import making_of
+from ...transforms.indexing.index_making import chosen_writers, making_of
 from ...transforms.indexing.rebuilt_indexes import check_rebuild, delete_unsent, earlier_documents
 from ...transforms.indexing.write_part import write_part
 from ...transforms.indexing.writer_places import finish_and_check_places, places

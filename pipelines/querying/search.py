@@ -6,13 +6,13 @@ import re
 import sys
 from typing import Any
 
-from ...io.shards.shard_search import FoundPages, Hit
 from ...policy.routing.index_table_options import IndexWriterOptions
 from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.visible import visible
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
+from .index_search import FoundPages, Hit
 from .searched_table import SearchedTable, record_of_hit, snippet_spans
 
 ARGUMENTS = (

@@ -14,10 +14,10 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from ...io.shards.shard_search import FoundPages, Hit, ShardSearch
 from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError, UserError
 from ...web.base.visible import check_utf8, visible
+from .index_search import FoundPages, Hit, ShardSearch
 from .searched_table import SearchedTable, record_of_hit, snippet_spans
 
 _LOG = logging.getLogger(__name__)

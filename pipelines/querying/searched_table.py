@@ -3,12 +3,12 @@
 from typing import Any
 
 from ...io.rows.blocklist import BLOCKLIST_COMPONENT
-from ...io.shards.shard_search import Hit, ShardSearch
 from ...io.shards.unpacked_index import index_cache, is_whole, table_cache, unpack_index
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
 from ...policy.components.index_schema import index_component
 from ...policy.components.kinds import KINDS, components_of
 from ...web.base.errors import UsageError, UserError
+from .index_search import Hit, ShardSearch
 
 _ATTEMPTS = 3  # to open what other processes remove
 

@@ -8,6 +8,7 @@
 """
 
 import dataclasses
+import functools
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,7 @@ from ...io.upkeep.operation_fsck import (
 )
 from ...io.upkeep.repair import Repair
 from ...io.upkeep.table_checks import checks_of
+from ...policy.components.clocks import RightTimes
 from ...policy.components.kinds import KINDS
 from ...policy.schedules.schedule import ScheduleOptions
 from ...web.base.clock import now_ms
@@ -177,7 +179,8 @@ def _repair(table: WebTable, check_result: CheckResult, options: Options) -> Rep
             operation, check_result.snapshot, check_result.rows, left_out
         )
     if any(problem.kind == CLOCK_PROBLEM for problem in check_result.problems):
-        clock_repair = repair_clock(str(table), f"{new_id()}.fsck", _schedule(options))
+        right_at = functools.partial(_right_times, options)
+        clock_repair = repair_clock(str(table), f"{new_id()}.fsck", right_at)
         if done.manifest is None:
             return clock_repair
         rows = {**done.rows, **clock_repair.rows}
@@ -185,8 +188,9 @@ def _repair(table: WebTable, check_result: CheckResult, options: Options) -> Rep
     return done
 
 
-def _schedule(options: Options) -> ScheduleOptions:
-    return ScheduleOptions(max_fetch_interval=options.max_fetch_interval)
+def _right_times(options: Options, now: int) -> RightTimes:
+    schedule = ScheduleOptions(max_fetch_interval=options.max_fetch_interval)
+    return RightTimes(now, options=schedule)
 
 
 def check_table(table: WebTable, options: Options) -> CheckResult:
@@ -208,8 +212,8 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
     broken = {problem.path for problem in problems}
     rows = checks.check(manifest, broken, options.quick, options.readers)
     problems += rows.problems
-    now = now_ms(manifest.latest_time)
-    problems += check_clock(table, manifest, _schedule(options), now, options.quick)
+    right = _right_times(options, now_ms(manifest.latest_time))
+    problems += check_clock(table, manifest, right, options.quick)
     for batch, entry in manifest.batches.items():
         # After an update, compact drops files of the batch that are not needed any more.
         path = batch_component(batch, "fetchlist")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ...web.base.clock import EARLIEST_MS
-from ..schedules.schedule import DAY_MS, TOLERANCE_MS, ScheduleOptions
+from ...web.base.clock import EARLIEST_MS, TOLERANCE_MS
+from ..schedules.schedule import DAY_MS, ScheduleOptions
 from .columns import Column, Columns, Form
 from .schema import HOSTS_COLUMNS
 

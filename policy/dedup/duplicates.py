@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from ...web.base.clock import TOLERANCE_MS
 from ...web.base.columns import each_once
 from ...web.base.options import option
 from ..components.dedup_schema import SIGNATURES
 from ..components.page_facts import StateRows
 from ..components.schema import Status
 from ..generating.selection import groups
-from ..schedules.schedule import TOLERANCE_MS
 from .near_pairs import Hashes, near_any
 
 SCHEME = "httpsOverHttp"

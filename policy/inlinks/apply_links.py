@@ -2,9 +2,9 @@
 
 import polars as pl
 
+from ...web.base.clock import TOLERANCE_MS
 from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.schema import INLINKS, INLINKS_COLUMNS, conform_frame
-from ..schedules.schedule import TOLERANCE_MS
 from .edges import merge_rows, with_halves
 
 _NEW = ("anchor", "rel", "score")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ...web.base.clock import TOLERANCE_MS
 from ...web.base.options import option
 
 DAY_S = 86_400
@@ -14,9 +15,6 @@ USUAL_INTERVAL_S = 30 * DAY_S
 # The longest wait after a failure or because of a server's Retry-After.
 LONGEST_RETRY_S = 30 * DAY_S
 LONGEST_REST_MS = LONGEST_RETRY_S * 1000
-# By how much correct clocks of several machines may differ, as in Kerberos. With NTP it is less
-# than a second; a larger difference means that a clock is wrong.
-TOLERANCE_MS = 300_000
 _GROWTH = 1.5  # factor by which the interval of a gone page grows
 
 

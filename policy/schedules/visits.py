@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ...web.base.clock import TOLERANCE_MS
 from ...web.exchange.status import FETCH_SUCCESS
-from .schedule import TOLERANCE_MS
 from .schedule_options import RescheduleOptions
 
 # 1 January 1990: there was no web before, so an earlier time of a server is wrong.

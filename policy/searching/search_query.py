@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...web.base.wording import quote_value
-from ...web.urls.domains import registered_domain
+from ...web.content.searched_forms import searched_form
 from ...web.urls.row_keys import BadUrl
 from ...web.urls.row_keys import host as host_of
-from .searched_forms import searched_form
 
 MOST_CHARS = 1_000
 MOST_CLAUSES = 32
@@ -20,6 +19,13 @@ _CLAUSE = re.compile(
     rf"""(?P<minus>-)?(?:(?P<name>{"|".join(OPERATORS)}):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))?""",
     re.IGNORECASE,
 )
+# Words that questions have, and that pages which answer them need not have.
+_QUESTION_WORDS = """
+a about all am an and any are as at be been but by can could did do does for from get had has have
+how i if in into is it its me my no not of on or our should so such that the their then there these
+they this to us was we were what when where which who why will with would you your
+"""
+QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 # What people write, and the part of a MIME type that pages have.
 _TYPES = {
@@ -151,18 +157,3 @@ _VALUES: dict[str, Callable[[str], str]] = {
     "after": _day("after"),
     "before": _day("before"),
 }
-
-
-def sites_of(host: str) -> list[str]:
-    """Returns the names by which ``site:`` finds a host: its own, and those of its domains.
-
-    >>> sites_of("docs.www.example.co.uk")
-    ['docs.www.example.co.uk', 'www.example.co.uk', 'example.co.uk']
-    >>> sites_of("127.0.0.1"), sites_of("localhost")
-    (['127.0.0.1'], ['localhost'])
-    """
-    domain = registered_domain(host)
-    names = [host]
-    while names[-1] != domain and names[-1].endswith(f".{domain}"):
-        names.append(names[-1].partition(".")[2])
-    return names

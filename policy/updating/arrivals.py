@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ...web.base.clock import EARLIEST_MS
+from ...web.base.clock import EARLIEST_MS, TOLERANCE_MS
 from ...web.base.columns import gather
 from ...web.exchange.status import SUCCESS
 from ..components.page_facts import INHERITED, StateRows
 from ..hosting.merit import within_room
 from ..links import sum_links
-from ..schedules.schedule import TOLERANCE_MS
 from ..scoring.scorings import Scorings
 from ..traps import within_budget
 from .range_facts import RangeFacts

@@ -31,6 +31,7 @@ from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import over_purges, purge_commit
 from nutbeam.policy.components.blocklist import Names, blocklist_of
 from nutbeam.policy.components.schema import DOCUMENTS
+from nutbeam.policy.purging import Purge
 from nutbeam.web.urls.row_keys import host_key
 
 WEB = MadeUpWeb()
@@ -241,7 +242,7 @@ def test_a_commit_step_that_runs_again_deletes_nothing_that_is_needed(table):
     beat.parent.mkdir(parents=True, exist_ok=True)
     beat.write_text(json.dumps({"hosts": {HOST: [None, 0], "h3.example.com": [None, 0]}}))
     fetch_writes = [Written(f"batches/{batch}/{kind}") for kind in ("pages", "documents")]
-    made = over_purges.commit_over_purges(done, fetch_writes, CommitTerms())
+    made = over_purges.commit_over_purges(done, fetch_writes, CommitTerms(), Purge)
     assert made.snapshot == fetched
     assert (files / page).exists()
     assert (files / written.path).exists()

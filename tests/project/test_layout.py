@@ -49,6 +49,7 @@ FOLDERS = {
         *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),
         *("filters", "rule_files", "patterns"),
         *(
+            "search_servers",
             "engine",
             "robots",
             "clients",
@@ -64,7 +65,6 @@ FOLDERS = {
     "policy": (
         *(
             "searching",
-            "search_servers",
             "routing",
             "indexing",
             "graph",
@@ -129,28 +129,9 @@ READING_WITH_DECISIONS = {
     "io/parsing/plugins.py",
     "io/reading/living_pages.py",
     "io/reading/reader.py",
-    "io/search_servers/delivery.py",
-    "io/search_servers/reading_back.py",
-    "io/search_servers/search_index.py",
-    "io/search_servers/server_client.py",
-    "io/search_servers/server_parameters.py",
-    "io/shards/shard_building.py",
-    "io/shards/shard_merging.py",
-    "io/shards/shard_queries.py",
-    "io/shards/shard_search.py",
-    "io/shards/shard_snippets.py",
-    "io/shards/tantivy_schema.py",
     "io/snapshots/commit.py",
     "io/snapshots/rounds.py",
     "io/snapshots/table_clock.py",
-    "io/upkeep/clock_repair.py",
-    "io/upkeep/over_purges.py",
-    "io/upkeep/retention.py",
-    "io/writers/search_server.py",
-    "io/writers/server_writer.py",
-    "io/writers/solr.py",
-    "io/writers/tantivy_writer.py",
-    "io/writers/writer_kinds.py",
 }
 
 # Questions about a word of the command line, and the modules that may ask them. Of a table they are

@@ -16,7 +16,7 @@ from ...io.tablets.ranges import Range
 from ...io.tablets.resolve import Resolution, Resolved, Resolver
 from ...io.tablets.tablets import tablets
 from ...io.tablets.written import Written
-from ...io.writers.stored_index import StoredIndex
+from ...io.writers.index_writer import StoredIndex
 from ...io.writers.writer_kinds import open_writer
 from ...policy.components.index_routes import IndexRoutes, WriterRule
 from ...policy.components.index_schema import HELD, REFUSED

@@ -1,15 +1,27 @@
 """Sets up what makes documents of pages: the chosen index filters, scorings, rules, writers."""
 
-from ...io.parsing.plugins import INDEX_FILTERS, load_plugins, scorings_of
+import functools
+import logging
+
+from ...io.parsing.plugins import INDEX_FILTERS, installed_plugins, load_plugins, scorings_of
 from ...io.table.opening import open_table
 from ...io.writers.index_writer import IndexTarget
-from ...io.writers.writer_kinds import chosen_writers, open_writer
+from ...io.writers.writer_kinds import INDEX_WRITERS, open_writer
+from ...policy.components.index_routes import IndexRoutes
 from ...policy.components.index_schema import INDEX_PAGES
 from ...policy.components.schema import empty
 from ...policy.indexing.index_filters import DocumentRules, chosen_filters, documents_of_pages
 from ...policy.indexing.index_options import BUILT_IN_FILTERS
 from ...policy.routing.document_shares import share_documents
-from ...policy.routing.index_table_options import IndexMakingOptions, IndexTableOptions
+from ...policy.routing.index_route_files import FOREIGN_KINDS
+from ...policy.routing.index_table_options import (
+    IndexMakingOptions,
+    IndexTableOptions,
+    IndexWriterOptions,
+    routes_of,
+)
+
+_LOG = logging.getLogger(__name__)
 
 
 def making_of(options: IndexMakingOptions) -> DocumentRules:
@@ -23,6 +35,38 @@ def making_of(options: IndexMakingOptions) -> DocumentRules:
     own = tuple(name for name in options.index_filters if name not in BUILT_IN_FILTERS)
     filters = chosen_filters(options, dict(load_plugins(INDEX_FILTERS, own)))
     return DocumentRules(filters, options, scorings_of(options), options, options.max_inlinks)
+
+
+def chosen_writers(options: IndexWriterOptions) -> IndexRoutes:
+    """Returns the writers that options choose, and which documents each gets.
+
+    Of Nutch's file, writers of a kind that is not here are left out with a warning: it lists all
+    writers of Nutch, also those that nobody has chosen there.
+
+    Raises:
+        ValueError: A file or a parameter is wrong, or a route names a writer that is not here.
+    """
+    routes, file = routes_of(options), options.index_writers
+    here = installed_plugins(INDEX_WRITERS)
+    missing = {
+        rule.name: rule.kind
+        for rule in routes.writers
+        if rule.kind in FOREIGN_KINDS and rule.kind not in here and file.endswith(".xml")
+    }
+    if not missing:
+        return routes
+    kinds = ", ".join(f"{name} ({kind})" for name, kind in missing.items())
+    try:
+        usable_routes = routes.drop_writers(missing)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}: nutbeam has no {kinds}") from None
+    _warn_once(f"{file}: left out, since nutbeam has no such index writers: {kinds}")
+    return usable_routes
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    _LOG.warning("%s", message)
 
 
 def check_index(options: IndexTableOptions, address: str) -> None:

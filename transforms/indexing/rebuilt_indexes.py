@@ -15,13 +15,13 @@ from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import list_files
 from ...io.tablets.file_lists import load_files
 from ...io.tablets.tablets import tablets
-from ...io.writers.stored_index import StoredIndex
+from ...io.writers.index_writer import StoredIndex
 from ...io.writers.writer_kinds import open_writer
 from ...policy.components.index_routes import WriterRule
 from ...policy.routing.document_shares import mapped_fields
-from ...policy.search_servers.standard_fields import MARKING_FIELDS
-from ...policy.search_servers.stored_documents import ids_of_nutbeam, unsent_ids
 from ...web.base.errors import UserError
+from ...web.search_servers.server_fields import MARKING_FIELDS
+from ...web.search_servers.stored_documents import ids_of_nutbeam, unsent_ids
 from ...web.urls.key_columns import from_keys
 
 

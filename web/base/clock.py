@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 
 # 1 January 2025. Packages that nutbeam needs are newer, so an earlier time is wrong.
 EARLIEST_MS = 1_735_689_600_000
+# By how much correct clocks of several machines may differ, as in Kerberos. With NTP it is less
+# than a second; a larger difference means that a clock is wrong.
+TOLERANCE_MS = 300_000
 
 
 def now_ms(passed_ms: int = 0) -> int:

@@ -76,6 +76,21 @@ def names_above(host: str) -> list[str]:
     return [".".join(labels[at:]) for at in range(len(labels))]
 
 
+def sites_of(host: str) -> list[str]:
+    """Returns the names by which ``site:`` finds a host: its own, and those of its domains.
+
+    >>> sites_of("docs.www.example.co.uk")
+    ['docs.www.example.co.uk', 'www.example.co.uk', 'example.co.uk']
+    >>> sites_of("127.0.0.1"), sites_of("localhost")
+    (['127.0.0.1'], ['localhost'])
+    """
+    domain = registered_domain(host)
+    names = [host]
+    while names[-1] != domain and names[-1].endswith(f".{domain}"):
+        names.append(names[-1].partition(".")[2])
+    return names
+
+
 @functools.cache
 def _extractor() -> Any:
     # Late: it imports requests. Without URLs and cache, it uses neither network nor disk.

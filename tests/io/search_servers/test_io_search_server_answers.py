@@ -13,9 +13,9 @@ from nutbeam.io.search_servers import server_client
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.writer_kinds import open_writer
 from nutbeam.policy.components.index_routes import WriterRule
-from nutbeam.policy.search_servers.bulk_verdicts import Blocked
-from nutbeam.policy.search_servers.retry_plan import RetryPlan
 from nutbeam.web.base.errors import Unavailable, UsageError, UserError
+from nutbeam.web.search_servers.bulk_verdicts import Blocked
+from nutbeam.web.search_servers.retry_plan import RetryPlan
 
 NONE = pl.Series([], dtype=pl.String)
 TOO_MUCH = b'{"error":{"type":"rejected_execution_exception","reason":"busy"},"status":429}'

@@ -15,8 +15,8 @@ from search_servers_here import (
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.writer_kinds import open_writer
 from nutbeam.policy.components.index_routes import WriterRule
-from nutbeam.policy.search_servers.bulk_verdicts import Blocked
 from nutbeam.web.base.errors import UserError
+from nutbeam.web.search_servers.bulk_verdicts import Blocked
 
 pytestmark = pytest.mark.servers
 NONE = pl.Series([], dtype=pl.String)

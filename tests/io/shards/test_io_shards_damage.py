@@ -12,11 +12,11 @@ from stores_here import in_stores
 from nutbeam.io.shards import shard_files, tantivy_schema
 from nutbeam.io.shards.shard_files import SHARDS
 from nutbeam.io.shards.shard_merging import edit_shard, merge_shards, stored_documents
-from nutbeam.io.shards.shard_search import ShardSearch
 from nutbeam.io.storage.parquet_files import row_groups
 from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.io.writers.index_writer import IndexTarget
 from nutbeam.io.writers.tantivy_writer import TantivyWriter
+from nutbeam.pipelines.querying.index_search import ShardSearch
 from nutbeam.policy.components.blocklist import Names
 from nutbeam.policy.components.index_schema import index_component
 from nutbeam.policy.purging import purge_of

@@ -9,16 +9,17 @@ from indexed_tables import page, put
 from nutch_index_files import exchanges_xml, index_writers_xml
 
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.writers import writer_kinds
 from nutbeam.io.writers.index_writer import IndexTarget
-from nutbeam.io.writers.writer_kinds import chosen_writers, open_writer
+from nutbeam.io.writers.writer_kinds import open_writer
 from nutbeam.policy.routing.index_table_options import IndexWriterOptions
+from nutbeam.transforms.indexing import index_making
+from nutbeam.transforms.indexing.index_making import chosen_writers
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    writer_kinds._warn_once.cache_clear()
+    index_making._warn_once.cache_clear()
     (tmp_path / "index-writers.xml").write_text(index_writers_xml())
     return tmp_path
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.policy.search_servers.actions import (
+from nutbeam.web.search_servers.actions import (
     Action,
     action_bulks,
     bulk_actions,
@@ -20,11 +20,11 @@ from nutbeam.policy.search_servers.actions import (
     solr_actions,
     solr_deletes,
 )
-from nutbeam.policy.search_servers.bulk_verdicts import ServerAnswer, judge_update
-from nutbeam.policy.search_servers.clean_documents import clean_documents
-from nutbeam.policy.search_servers.retry_plan import RetryPlan, seconds_of
-from nutbeam.policy.search_servers.solr_schema import read_schema
-from nutbeam.policy.search_servers.stored_documents import stored_document_rows
+from nutbeam.web.search_servers.bulk_verdicts import ServerAnswer, judge_update
+from nutbeam.web.search_servers.clean_documents import clean_documents
+from nutbeam.web.search_servers.retry_plan import RetryPlan, seconds_of
+from nutbeam.web.search_servers.server_fields import read_schema
+from nutbeam.web.search_servers.stored_documents import stored_document_rows
 
 NONE = pl.Series([], dtype=pl.String)
 

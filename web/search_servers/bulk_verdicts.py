@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...web.base.errors import UserError, one_line
-from ...web.base.safe_json import object_or_empty
+from ..base.errors import UserError, one_line
+from ..base.safe_json import object_or_empty
 from .actions import Action
 
 NOT_ADMITTED = (401, 403)

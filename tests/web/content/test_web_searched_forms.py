@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.policy.searching.searched_forms import SAME_IN_NFKC, searched_form, searched_forms
+from nutbeam.web.content.searched_forms import SAME_IN_NFKC, searched_form, searched_forms
 
 PARTS = st.sampled_from(
     ["e", "\u0301", "\u00ad", "İ", "ﬁ", "ｶ", "ﾞ", "か", "\u3099", "각", "\u11a8", "й", "\u2013", " "]

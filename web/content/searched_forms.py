@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from ...web.content.legibility import SPACELESS_RANGES
+from .legibility import SPACELESS_RANGES
 
 # Inside of words: the soft hyphen and other invisible characters, and accents that no letter of
 # Unicode includes. U+0130 is Turkish: in lower case it would become two characters.

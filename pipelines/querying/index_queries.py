@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...policy.searching.search_languages import OTHER, QUESTION_WORDS, STEMMERS
-from ...policy.searching.search_query import Clause
-from ...policy.searching.searched_forms import url_words
-from .tantivy_schema import TEXT_FIELDS, analyzers, shard_schema, tantivy
+from ...io.shards.tantivy_schema import TEXT_FIELDS, analyzers, shard_schema, tantivy
+from ...policy.searching.search_query import QUESTION_WORDS, Clause
+from ...web.content.search_languages import OTHER, STEMMERS
+from ...web.content.searched_forms import url_words
 
 # How much a word counts in each field.
 BOOSTS = {"title": 1.0, "content": 1.0, "anchor": 1.0, "url": 0.7, "folded": 0.8}

@@ -10,17 +10,16 @@ from typing import Any
 
 import polars as pl
 
-from ...web.urls.url_parts import host_of_url
-from .search_languages import (
+from ...web.content.search_languages import (
     OTHER,
     SPACELESS,
-    UNKNOWN_LANGUAGE,
     accented_words,
     analyzers_of,
     guessed_languages,
 )
-from .search_query import sites_of
-from .searched_forms import searched_forms, url_words
+from ...web.content.searched_forms import searched_forms, url_words
+from ...web.urls.domains import sites_of
+from ...web.urls.url_parts import host_of_url
 
 _TEXTS = pl.List(pl.String)
 # The searched fields of documents, as ``index`` makes them, and all other fields as JSON.
@@ -34,6 +33,7 @@ MOST_CONTENT = 4_000_000  # characters: a longer text is cut, so that memory is 
 MOST_ANCHORS = 1_000
 _LEAST_SPACELESS = 0.1  # share of characters of scripts without spaces
 _IN_FIELDS = ("title", "content", "anchor")
+_UNKNOWN_LANGUAGE = "unknown"  # what the index filter writes where a page declares none
 _DATES = ("date", "lastModified", "tstamp")
 
 
@@ -150,7 +150,7 @@ def _analyzers(rows: pl.DataFrame) -> pl.Series:
 def _languages(rows: pl.DataFrame) -> pl.Series:
     """Returns the language of each row; where it is not known, a guess from the text."""
     lang = rows.get_column("lang")
-    unknown = lang.is_null() | (lang == UNKNOWN_LANGUAGE)
+    unknown = lang.is_null() | (lang == _UNKNOWN_LANGUAGE)
     if not unknown.any():
         return lang
     guesses = guessed_languages(rows.get_column("content").filter(unknown))

@@ -3,8 +3,8 @@
 import dataclasses
 import random
 
-from ...web.base.clock import clock_ms
-from ...web.exchange.status import moment_of
+from ..base.clock import clock_ms
+from ..exchange.status import moment_of
 
 _FIRST = 0.5  # s
 _LONGEST = 60.0  # s

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from nutbeam.policy.searching.search_documents import index_terms, searched_rows
-from nutbeam.policy.searching.search_languages import guessed_languages
+from nutbeam.io.shards.search_documents import index_terms, searched_rows
+from nutbeam.web.content.search_languages import guessed_languages
 
 
 @pytest.mark.parametrize(

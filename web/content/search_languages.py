@@ -10,19 +10,11 @@ STEMMERS = {
     "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
 OTHER = "other"
-UNKNOWN_LANGUAGE = "unknown"  # what the index filter writes where a page declares none
 ANALYZERS = (*STEMMERS, OTHER)
 _SAME = {"nb": "no", "nn": "no"}
 # Scripts that are written without spaces: each character is a term.
 SPACELESS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 SPACELESS_TERM = rf"[{SPACELESS}]|[\w&&[^{SPACELESS}]]+"
-# Words that questions have, and that pages which answer them need not have.
-_QUESTION_WORDS = """
-a about all am an and any are as at be been but by can could did do does for from get had has have
-how i if in into is it its me my no not of on or our should so such that the their then there these
-they this to us was we were what when where which who why will with would you your
-"""
-QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
 # A Latin word with at least one letter that is not ASCII.
 _ACCENTED = r"\p{Latin}*[\u{00C0}-\u{024F}\u{1E00}-\u{1EFF}]\p{Latin}*"
 

@@ -53,10 +53,11 @@ from freshness import (
 
 from nutbeam.policy.components.schema import CHANGES, STATE, Status, conform, to_frame
 from nutbeam.policy.schedules.built_in import built_in_schedule
-from nutbeam.policy.schedules.schedule import DAY_MS, Clock, due
+from nutbeam.policy.schedules.schedule import DAY_MS, due
 from nutbeam.policy.updating.range_facts import RangeFacts
 from nutbeam.policy.updating.status import update_state
 from nutbeam.policy.updating.update_rules import UpdateOptions, UpdateRules
+from nutbeam.web.base.clock import Clock
 from nutbeam.web.exchange import status as codes
 
 SCHEDULES = ("default", "adaptive", "rate")

@@ -21,7 +21,7 @@ from types import ModuleType
 # What type checkers read; at run time _MODULES says the same, and imports nothing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from nutbeam.io.reading.reader import read as read
+    from nutbeam.pipelines.views.reader import read as read
     from nutbeam.transforms.dedup_by_hash import DedupByHash as DedupByHash
     from nutbeam.transforms.elements.rows import ChunksToRows as ChunksToRows
     from nutbeam.transforms.elements.rows import RowsToChunks as RowsToChunks
@@ -52,7 +52,7 @@ _MODULES = {
     "RankIterations": "transforms.graph.rank_iterations",
     "RowsToChunks": "transforms.elements.rows",
     "TopNPerKey": "transforms.top_n_per_key",
-    "read": "io.reading.reader",
+    "read": "pipelines.views.reader",
 }
 __all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 

@@ -24,13 +24,12 @@ from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..policy.dedup.duplicates import DedupOptions
 from ..policy.inlinks.invert_options import InvertTableOptions
-from ..policy.schedules.schedule import Clock
 from ..policy.sitemaps.sitemap_options import SitemapLimits
 from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
 from ..web.base import json_logs
-from ..web.base.clock import now_ms
+from ..web.base.clock import Clock, now_ms
 from ..web.base.errors import UsageError
 from ..web.base.options import option, seconds, shared_option
 from ..web.base.progress import PROGRESS

@@ -24,10 +24,10 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..io.tablets.written import Written
 from ..policy.components.blocklist import drop_blocked
+from ..policy.components.rule_counts import RuleCountOptions
 from ..policy.components.schema import HOSTS, SEEDS
 from ..policy.filtering import REKEYED, rekey_rows
 from ..policy.recorded_rules import recorded_rules
-from ..policy.rule_counts import RuleCountOptions
 from ..policy.seeding import SeedOptions, SeedRules, inject_seeds
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, to_chunks

@@ -17,8 +17,8 @@ from ..web.rules.url_rules import host_keys
 from .components.blocklist import REASON as PURGED
 from .components.blocklist import Blocklist
 from .components.page_facts import StateRows
+from .components.rule_counts import by_rule
 from .components.schema import HOSTS, STATE, TEXT, Status, conform_frame
-from .rule_counts import by_rule
 from .scope import TargetOptions
 from .scoring.orphan import is_orphan, without_link
 from .scoring.scoring_options import OrphanOptions

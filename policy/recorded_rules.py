@@ -58,20 +58,6 @@ def recorded_rules(options: Any) -> dict[str, Any] | None:
     return default | {name: value for name, value in recorded.items() if name in _DEFAULTS}
 
 
-def following_rules(previous: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the rules that a snapshot records.
-
-    Args:
-        previous: Those of the snapshot before it.
-        rules: ``recorded_rules`` of the job; rules that it does not have stay.
-
-    >>> following_rules({"depth": 2, "scope": "host"}, {"scope": None, "exclude": ["x"]})
-    {'depth': 2, 'exclude': ['x']}
-    """
-    merged = {**previous, **(rules or {})}
-    return {name: value for name, value in merged.items() if value is not None}
-
-
 def missing_rules(
     previous: Mapping[str, Any], options: Any, set_options: Collection[str]
 ) -> tuple[list[str], list[str]]:

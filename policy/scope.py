@@ -10,7 +10,7 @@ from ..web.rules.rule_warnings import CheckedUrlOptions
 from ..web.rules.url_rules import Scope, UrlRules, in_scope
 from ..web.urls.key_columns import from_keys
 from .components.host_rows import Seeds
-from .rule_counts import RuleCountOptions
+from .components.rule_counts import RuleCountOptions
 from .traps import TrapOptions, trap_reasons
 
 _FILE = ":file"  # start of row keys of file: URLs

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from ...policy.components.rule_counts import by_rule
 from ...policy.components.schema import FETCH_DELAY, MAX_DELAY, SEEDS, columns, conform, to_frame
-from ...policy.rule_counts import by_rule
 from ...web.base.columns import put
 from ...web.base.errors import Unavailable, UsageError, UserError
 from ...web.base.json_logs import without_login

@@ -7,9 +7,9 @@ their changes are kept. The commit fails if they changed data that this operatio
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from ...policy.recorded_rules import following_rules
-from ...policy.rule_counts import cap_rule_counts
+from ...policy.components.rule_counts import cap_rule_counts
 from ...web.base.clock import TOLERANCE_MS
 from ..storage.errors import BatchMovedOn, ConflictError
 from ..storage.files import size_of
@@ -177,6 +177,20 @@ def _following(
         options=operation.options,
         rules=following_rules(latest.rules, operation.rules),
     )
+
+
+def following_rules(previous: Mapping[str, Any], rules: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the rules for links that a snapshot records.
+
+    Args:
+        previous: Those of the snapshot before it.
+        rules: ``recorded_rules`` of the job; rules that it does not have stay, null drops one.
+
+    >>> following_rules({"depth": 2, "scope": "host"}, {"scope": None, "exclude": ["x"]})
+    {'depth': 2, 'exclude': ['x']}
+    """
+    merged = {**previous, **(rules or {})}
+    return {name: value for name, value in merged.items() if value is not None}
 
 
 def _timely(batches: Mapping[str, Batch], now: int) -> dict[str, Batch]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ...policy.schedules.schedule import Clock
+from ...web.base.clock import Clock
 from ..storage.files import size_of
 from ..storage.places import Place
 from ..table.table_files import TableFiles

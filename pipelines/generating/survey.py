@@ -23,6 +23,7 @@ from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.tablets import Due, Tablet, tablets
 from ...io.tablets.written import Written
 from ...policy.components.blocklist import REASON as PURGED
+from ...policy.components.rule_counts import by_rule
 from ...policy.components.schema import FETCHLIST, STATE
 from ...policy.generating.left_out import LEFT_OUT, Remaining
 from ...policy.generating.selection import (
@@ -42,10 +43,9 @@ from ...policy.hosting.host_limits import (
     with_limits,
     with_own_limits,
 )
-from ...policy.rule_counts import by_rule
-from ...policy.schedules.schedule import Clock
 from ...transforms.elements.chunks import to_chunks
 from ...transforms.top_n_per_key import top_n_per_key
+from ...web.base.clock import Clock
 from ...web.base.progress import PROGRESS
 from ...web.rules.url_rules import host_keys
 from ...web.urls.schemes import allowed_keys

@@ -10,12 +10,11 @@ from typing import Any
 import apache_beam as beam
 
 from ...io.parsing.plugins import chosen_plugins
-from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
-from ...io.snapshots.table_clock import clock_warnings
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, versions
-from ...web.base.errors import NothingToDo, UserError
+from ...web.base.errors import NothingToDo
 from ...web.base.json_logs import set_logged_operation
 from ...web.base.option_checks import Launch, check_setup
 from ...web.base.options import option
@@ -23,6 +22,7 @@ from ...web.base.progress import PROGRESS
 from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
 from .beam_internals import quick_stages
+from .clock_warnings import warn_of_clocks
 from .conflicts import run_over_batches
 from .earlier_jobs import missing_rules_line
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
@@ -118,16 +118,6 @@ def _no_empty_folder(address: str) -> Iterator[None]:
             for folder in new:
                 folder.rmdir()
         raise
-
-
-def warn_of_clocks(address: str, options: Any = None) -> None:
-    """Warns of a wrong clock, and of impossible times in a table, one line each."""
-    table = open_table(address)
-    schedule = options if hasattr(options, "max_fetch_interval") else None
-    with contextlib.suppress(UserError):  # there is no table yet, or the job reports the error
-        manifest = load_manifest(table, table.latest_snapshot())
-        for line in clock_warnings(table, manifest, schedule):
-            _LOG.warning("%s", line)
 
 
 def run_job(

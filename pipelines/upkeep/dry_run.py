@@ -13,7 +13,7 @@ from ...io.snapshots.manifest import Manifest, load_manifest
 from ...io.snapshots.operations import Operation, new_id
 from ...io.table.opening import open_table
 from ...io.tablets.written import Written, sum_counts
-from ...policy.rule_counts import cap_rule_counts
+from ...policy.components.rule_counts import cap_rule_counts
 from ...transforms.operations import Finish, Ticket, check_versions
 from ...transforms.wiring.display import Displayed
 from ...web.base.clock import now_ms

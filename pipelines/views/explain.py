@@ -35,7 +35,7 @@ from ..base.command import DONE, TABLE, Argument, Invocation, configuration
 from ..checkers.checking import URLS, odd_delay_note, row_key, rules_of, say, urls_of
 from ..checkers.robotsparser import RequestedRobots
 from ..generating.own_limits import host_limits_record, settings_of_host
-from ..launch.job import warn_of_clocks
+from ..launch.clock_warnings import warn_of_clocks
 from .explain_row import ShownRobotsOptions, TableAt, not_generated, robots_of, wrong_clock
 from .history import VERSIONED, history_records
 from .last_generate import last_generate

@@ -36,10 +36,9 @@ from ...policy.generating.threshold import rank
 from ...policy.hosting.host_limits import with_limits, with_own_limits, without_blocked_hosts
 from ...policy.inlinks.anchors import anchors_of
 from ...policy.inlinks.invert_options import BestOptions
-from ...policy.schedules.schedule import Clock
 from ...policy.scope import TargetOptions, judge_known
 from ...web.base.agent import AgentOptions, agent_token
-from ...web.base.clock import TOLERANCE_MS
+from ...web.base.clock import TOLERANCE_MS, Clock
 from ...web.base.wording import in_words
 from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, deciding_line, is_exempt
 from ...web.robots.robots_options import RobotsOptions

@@ -14,7 +14,6 @@ from pathlib import Path
 import apache_beam as beam
 import polars as pl
 
-from ...io.reading.reader import with_owner
 from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import verify_file, verify_tablets
@@ -30,6 +29,7 @@ from ...web.base.wording import format_count
 from ..base.command import TABLE, Invocation, configuration
 from ..base.suggestions import suggestion
 from ..launch.launch import LaunchOptions
+from .reader import with_owner
 from .reading_job import Output, Reading, ReadItem, export_parts, output_of, tablets_of
 
 ARGUMENTS = (TABLE,)

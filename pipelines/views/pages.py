@@ -14,7 +14,6 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.batches.batches import live_file
-from ...io.reading.living_pages import pages_of_file
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import write_bytes
 from ...io.storage.local_place import LocalPlace
@@ -29,6 +28,7 @@ from ...web.base.safe_json import json_object
 from ...web.base.wording import time_of
 from ..base.command import TABLE, Invocation
 from ..launch.launch import LaunchOptions
+from .reader import pages_of_file
 from .reading_job import Output, Reading, ReadItem, export_parts, output_of
 
 ARGUMENTS = (TABLE,)

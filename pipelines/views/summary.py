@@ -18,9 +18,9 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.storage.place_addresses import is_place
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
+from ...policy.components.rule_counts import cap_rule_counts, is_of_rule
 from ...policy.components.vocabulary import iso
 from ...policy.hosting.slow_hosts import all_together, slow_hosts, slow_record
-from ...policy.rule_counts import cap_rule_counts, is_of_rule
 from ...web.base import json_logs
 from ...web.base.agent import agent_token
 from ...web.base.json_logs import without_login

@@ -4,7 +4,7 @@ import dataclasses
 
 import polars as pl
 
-from ...web.base.clock import TOLERANCE_MS
+from ...web.base.clock import TOLERANCE_MS, Clock
 from ...web.base.columns import each_once, falses, reason_if
 from ...web.base.options import option
 from ...web.engine.pace import QueueOptions
@@ -15,7 +15,7 @@ from ...web.urls.schemes import SchemeOptions
 from ..components.schema import FETCH_DELAY, MAX_DELAY
 from ..components.vocabulary import STATUS_WORDS, statuses_of
 from ..conditions import ExprOptions, wanted_rows
-from ..schedules.schedule import DAY_MS, Clock, ScheduleOptions, due
+from ..schedules.schedule import DAY_MS, ScheduleOptions, due
 from ..scoring.scoring_options import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
 from .threshold import rank

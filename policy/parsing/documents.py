@@ -27,8 +27,8 @@ from ...web.parsers.dispatch import parse_document
 from ...web.rules.url_rules import host_keys
 from ...web.urls.row_keys import from_key
 from ..components.host_rows import Seeds
+from ..components.rule_counts import cap_rule_counts
 from ..components.schema import DOCUMENTS, conform
-from ..rule_counts import cap_rule_counts
 from ..scope import TargetOptions, judge
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters

@@ -14,8 +14,8 @@ from ...web.pages.page import Page
 from ...web.rules.chains import normalizers_in
 from ...web.rules.url_rules import absolute_urls
 from ..components.host_rows import Seeds
+from ..components.rule_counts import cap_rule_counts, rules_by_row
 from ..components.schema import LINKS
-from ..rule_counts import cap_rule_counts, rules_by_row
 from ..scope import TargetOptions, judge
 
 # Largest size of the cache of links.

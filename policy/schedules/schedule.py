@@ -2,11 +2,10 @@
 
 import dataclasses
 from collections.abc import Collection
-from typing import NamedTuple
 
 import polars as pl
 
-from ...web.base.clock import TOLERANCE_MS
+from ...web.base.clock import TOLERANCE_MS, Clock
 from ...web.base.options import option
 
 DAY_S = 86_400
@@ -61,24 +60,6 @@ class ScheduleOptions:
     def shortened_interval(self) -> int:
         """The interval in place of one that is too long, s: nine tenths of the longest."""
         return max(1, int(0.9 * self.max_fetch_interval))
-
-
-class Clock(NamedTuple):
-    """The time for a table, and earlier errors of clocks.
-
-    Attributes:
-        now: The time that counts as now, ms.
-        latest: The latest time that has ever counted as now, ms. If it is later than
-            ``now``, a clock was ahead, and rows may have its times.
-        back: Time since which the clock is right again, ms, if it was right before;
-            None if unknown.
-        began: Time at which the run of a crawl began, ms; None if it begins now.
-    """
-
-    now: int
-    latest: int = 0
-    back: int | None = None
-    began: int | None = None
 
 
 def horizon(now: int, options: ScheduleOptions) -> pl.Expr:

@@ -9,7 +9,7 @@ from ...web.urls.representative import choose_representative
 from ...web.urls.row_keys import from_key
 from ..components.host_rows import Seeds
 from ..components.page_facts import INHERITED, DocumentRows, FetchListRows, PageRows
-from ..rule_counts import by_rule
+from ..components.rule_counts import by_rule
 from ..scope import TargetOptions, judge
 
 # A change with it in place of a URL says that no other URL represents the page any more.

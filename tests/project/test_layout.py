@@ -121,17 +121,11 @@ SAME_NAMES = {
 READING_WITH_DECISIONS = {
     "io/batches/document_queue.py",
     "io/batches/documents.py",
-    "io/batches/seeds.py",
     "io/graph/round_files.py",
     "io/graph/stored_graph.py",
     "io/parsing/parse_pool.py",
     "io/parsing/parse_worker.py",
     "io/parsing/plugins.py",
-    "io/reading/living_pages.py",
-    "io/reading/reader.py",
-    "io/snapshots/commit.py",
-    "io/snapshots/rounds.py",
-    "io/snapshots/table_clock.py",
 }
 
 # Questions about a word of the command line, and the modules that may ask them. Of a table they are

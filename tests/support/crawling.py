@@ -14,7 +14,6 @@ from running import BEAM_ARGS
 from nutbeam.io.batches.batches import live_file
 from nutbeam.io.bigtable.cell_layout import OWN_FAMILY
 from nutbeam.io.bigtable.limits import VERSIONS
-from nutbeam.io.reading.reader import read
 from nutbeam.io.snapshots.manifest import load_manifest
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
@@ -23,6 +22,7 @@ from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.command_line.commands import COMMANDS
+from nutbeam.pipelines.views.reader import read
 from nutbeam.policy.components.kinds import KINDS, SEED_HOSTS
 from nutbeam.policy.components.schema import STATUS_NAMES, empty
 from nutbeam.web.urls.row_keys import from_key, parse_url

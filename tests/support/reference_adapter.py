@@ -20,11 +20,12 @@ from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.hosting.interval_bounds import Bounds, interval_bounds
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.built_in import built_in_schedule
-from nutbeam.policy.schedules.schedule import Clock, due
+from nutbeam.policy.schedules.schedule import due
 from nutbeam.policy.schedules.visits import Schedule
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
 from nutbeam.policy.updating.update_rules import UpdateOptions
+from nutbeam.web.base.clock import Clock
 
 NO_BUDGETS = dict.fromkeys(
     ("max_per_host", "max_new_per_host", "max_new_queries", "max_new_hosts_per_domain",

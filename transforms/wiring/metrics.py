@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from apache_beam.metrics import Metrics
 
-from ...policy.rule_counts import RULE_FAMILIES, is_of_rule
+from ...policy.components.rule_counts import RULE_FAMILIES, is_of_rule
 
 # Namespaces of jobs; that of another job is nutbeam_JOB.
 NAMESPACES = {

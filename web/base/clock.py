@@ -6,12 +6,31 @@ Programs that simulate years use ``replaced_clock``: then all jobs of the proces
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 # 1 January 2025. Packages that nutbeam needs are newer, so an earlier time is wrong.
 EARLIEST_MS = 1_735_689_600_000
 # By how much correct clocks of several machines may differ, as in Kerberos. With NTP it is less
 # than a second; a larger difference means that a clock is wrong.
 TOLERANCE_MS = 300_000
+
+
+class Clock(NamedTuple):
+    """The time for a table, and earlier errors of clocks.
+
+    Attributes:
+        now: The time that counts as now, ms.
+        latest: The latest time that has ever counted as now, ms. If it is later than
+            ``now``, a clock was ahead, and rows may have its times.
+        back: Time since which the clock is right again, ms, if it was right before;
+            None if unknown.
+        began: Time at which the run of a crawl began, ms; None if it begins now.
+    """
+
+    now: int
+    latest: int = 0
+    back: int | None = None
+    began: int | None = None
 
 
 def now_ms(passed_ms: int = 0) -> int:

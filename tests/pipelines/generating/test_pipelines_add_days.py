@@ -11,7 +11,8 @@ from web_servers import connect_to, reply, serve
 from nutbeam.pipelines.generating.survey import due_at
 from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.policy.generating.selection import GenerateOptions, eligible_rows
-from nutbeam.policy.schedules.schedule import DAY_MS, Clock
+from nutbeam.policy.schedules.schedule import DAY_MS
+from nutbeam.web.base.clock import Clock
 
 NOW = 1_700_000_000_000
 ROBOTS = reply(b"", "404 Not Found")

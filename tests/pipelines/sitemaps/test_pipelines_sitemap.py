@@ -11,9 +11,9 @@ from simulated_web import SimWeb
 from web_servers import connect_to, reply, serve
 
 from nutbeam.io.batches.leases import SITEMAP_LEASES, acquire
-from nutbeam.io.reading.reader import read
 from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.sitemaps import sitemap
+from nutbeam.pipelines.views.reader import read
 from nutbeam.web.simweb.site import lone_pages, lone_path
 from nutbeam.web.urls.row_keys import from_key
 

@@ -9,7 +9,6 @@ from free_ports import free_port
 from waiting import PATIENCE
 from web_servers import connect_to, reply, serve
 
-from nutbeam.io.reading.reader import read
 from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.pipelines.base.command import Invocation
 from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, explain_reasons
@@ -23,6 +22,7 @@ from nutbeam.pipelines.views.endings import (
     work_of,
 )
 from nutbeam.pipelines.views.next_due import NextUrl
+from nutbeam.pipelines.views.reader import read
 from nutbeam.pipelines.views.summary import print_summary
 from nutbeam.transforms.wiring.metrics import DROPPED_TASKS
 from nutbeam.web.base import json_logs

@@ -14,9 +14,9 @@ from nutbeam.policy.components.schema import (
     Status,
 )
 from nutbeam.policy.hosting.hosts import merge_hosts
-from nutbeam.policy.schedules.schedule import DAY_MS, LONGEST_REST_MS, Clock, ScheduleOptions, due
+from nutbeam.policy.schedules.schedule import DAY_MS, LONGEST_REST_MS, ScheduleOptions, due
 from nutbeam.policy.updating.update_rules import UpdateOptions
-from nutbeam.web.base.clock import EARLIEST_MS, TOLERANCE_MS
+from nutbeam.web.base.clock import EARLIEST_MS, TOLERANCE_MS, Clock
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 
 NOW = EARLIEST_MS + 365 * DAY_MS

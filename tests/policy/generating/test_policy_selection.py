@@ -10,7 +10,8 @@ from nutbeam.policy.generating.selection import (
     groups,
     spans_tablets,
 )
-from nutbeam.policy.schedules.schedule import DAY_MS, Clock
+from nutbeam.policy.schedules.schedule import DAY_MS
+from nutbeam.web.base.clock import Clock
 from nutbeam.web.urls.row_keys import to_key
 
 NOW = 1_700_000_000_000

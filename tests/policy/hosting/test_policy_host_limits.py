@@ -23,8 +23,9 @@ from nutbeam.policy.hosting.host_limits import (
 )
 from nutbeam.policy.hosting.interval_bounds import interval_bounds, within_bounds
 from nutbeam.policy.schedules.built_in import built_in_schedule
-from nutbeam.policy.schedules.schedule import DAY_MS, DAY_S, Clock, due
+from nutbeam.policy.schedules.schedule import DAY_MS, DAY_S, due
 from nutbeam.policy.updating.update_rules import UpdateOptions
+from nutbeam.web.base.clock import Clock
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,

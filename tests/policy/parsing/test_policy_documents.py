@@ -6,11 +6,11 @@ import pytest
 from frames import frame_of, table_of
 
 from nutbeam.policy.components.host_rows import Seeds
+from nutbeam.policy.components.rule_counts import cap_rule_counts
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
 from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import AFTER_ROWS, DocumentOptions, ParseRules, documents_of
 from nutbeam.policy.parsing.parse_results import status_text
-from nutbeam.policy.rule_counts import cap_rule_counts
 from nutbeam.web.content.signature import md5
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
 from nutbeam.web.pages.page import ParseFailed

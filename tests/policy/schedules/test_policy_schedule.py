@@ -3,7 +3,8 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.components.schema import STATE
-from nutbeam.policy.schedules.schedule import Clock, ScheduleOptions, due, gone_interval
+from nutbeam.policy.schedules.schedule import ScheduleOptions, due, gone_interval
+from nutbeam.web.base.clock import Clock
 
 NOW = 1_700_000_000_000
 DAY = 86_400

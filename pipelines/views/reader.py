@@ -8,21 +8,30 @@ from typing import Any, Literal, overload
 import polars as pl
 import pyarrow as pa
 
+from ...io.batches.batches import live_file
+from ...io.rows.duckdb_views import batches_frame, files_of
+from ...io.snapshots.manifest import Pinned, newest_manifest
+from ...io.storage.parquet_files import collect, row_groups, scan
+from ...io.table.opening import open_table
+from ...io.tablets.file_lists import DataFile
+from ...io.tablets.tablets import tablets
 from ...policy.components.columns import Columns
 from ...policy.components.declaration import Kind, Owner
 from ...policy.components.kinds import components_of
-from ...policy.components.schema import DOCUMENTS_COLUMNS, Status, conform, to_frame
+from ...policy.components.schema import (
+    DOCUMENTS,
+    DOCUMENTS_COLUMNS,
+    PAGES,
+    Status,
+    conform,
+    empty,
+    to_frame,
+)
 from ...policy.components.view_columns import PAGE_COLUMNS
 from ...policy.components.vocabulary import View, shown_frame, shown_schema, views
-from ...policy.page_rows import PageChoice
+from ...policy.page_rows import PageChoice, page_rows
 from ...web.base.errors import UsageError
 from ...web.urls.key_columns import from_keys
-from ..rows.duckdb_views import batches_frame, files_of
-from ..snapshots.manifest import Pinned, newest_manifest
-from ..storage.parquet_files import row_groups
-from ..table.opening import open_table
-from ..tablets.tablets import tablets
-from .living_pages import living_pages
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
 INTO = ("polars", "arrow", "batches", "duckdb")
@@ -92,7 +101,7 @@ def read(
         advice = advice if str(into) == "pandas" else ""
         raise UsageError(f"into must be one of {', '.join(INTO)}, got {into!r}{advice}")
     view, wanted = _choice(what, columns)
-    pinned = _pinned(os.fspath(table), snapshot)
+    pinned = _snapshot_to_read(os.fspath(table), snapshot)
     schema = shown_schema(wanted)
     parts = _tables(pinned, what, view, wanted, schema)
     if into == "batches":
@@ -105,24 +114,24 @@ def read(
 
 
 def _choice(what: str, columns: Sequence[str]) -> tuple[View, Columns]:
-    known = views()
-    if what not in known:
-        raise UsageError(f"what must be one of {', '.join(known)}, got {what!r}")
+    views_by_name = views()
+    if what not in views_by_name:
+        raise UsageError(f"what must be one of {', '.join(views_by_name)}, got {what!r}")
     if isinstance(columns, str):
         raise UsageError(f"columns must be a list of names, got {columns!r}")
+    view = views_by_name[what]
     if not columns:
-        return known[what], PAGE_COLUMNS if what == "pages" else known[what].columns
+        return view, PAGE_COLUMNS if what == "pages" else view.columns
     try:
-        return known[what], known[what].columns.pick_named(*columns)
+        return view, view.columns.pick_named(*columns)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
 
-def _pinned(address: str, snapshot: int | None) -> Snapshot:
+def _snapshot_to_read(address: str, snapshot: int | None) -> Snapshot:
     if snapshot is None:
         return Snapshot(address, newest_manifest(address).snapshot)
-    known = open_table(address).snapshots()
-    if snapshot not in known:
+    if snapshot not in open_table(address).snapshots():
         raise UsageError(
             f"no snapshot {snapshot!r} in {address!r}: nutbeam history lists those that are kept"
         )
@@ -193,3 +202,46 @@ def _links(pinned: Pinned) -> Iterator[pl.DataFrame]:
         target = link.field("key").alias("target_key")
         links = rows.select("key", target, link.field("anchor"), link.field("rel"))
         yield links.with_columns(target_url=from_keys(links.get_column("target_key")))
+
+
+def living_pages(pinned: Pinned, choice: PageChoice) -> Iterator[pl.DataFrame]:
+    """Yields pages as stored, a frame for each file of documents; memory holds one file's texts."""
+    table, manifest = pinned.table, pinned.manifest()
+    state = tablets(pinned.files("state"))
+    rows = table.read("state", state, choice.state_columns, choice.in_state).sort("key")
+    for (document,), group in rows.group_by("document", maintain_order=True):
+        file = live_file(table, manifest, str(document))
+        if file is not None:  # else compact has dropped it: there is no text
+            yield pages_of_file(pinned, file, choice, group)
+
+
+def pages_of_file(
+    pinned: Pinned, file: DataFile, choice: PageChoice, rows: pl.DataFrame
+) -> pl.DataFrame:
+    """Returns the pages of one file of documents, as stored.
+
+    Args:
+        pinned: The snapshot.
+        file: The file.
+        choice: The wanted pages and columns.
+        rows: Rows of the state that name the file, with ``choice.state_columns``.
+    """
+    documents = scan([pinned.table / file.path], DOCUMENTS).select(choice.document_columns)
+    pages = page_rows(choice, rows, collect(documents))
+    if not choice.body_columns:
+        return pages
+    bodies = pl.concat(_bodies(pinned, choice, pages))
+    return pages.join(bodies, on=["key", "page"], how="left", maintain_order="left")
+
+
+def _bodies(pinned: Pinned, choice: PageChoice, pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yields the newest bodies of pages, with ``key`` and ``page``."""
+    columns = ["key", *choice.body_columns]
+    yield empty(PAGES).select(columns).with_columns(page=pl.lit(None, pl.String))
+    for (page,), group in pages.group_by("page", maintain_order=True):
+        file = live_file(pinned.table, pinned.manifest(), str(page)) if page else None
+        if file is not None:
+            wanted = pl.col("key").is_in(group.get_column("key").implode())
+            rows = scan([pinned.table / file.path], PAGES).select(columns).filter(wanted)
+            bodies = collect(rows).unique("key", keep="first", maintain_order=True)
+            yield bodies.with_columns(page=pl.lit(page, pl.String))

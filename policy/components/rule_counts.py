@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ..web.base.options import option
-from ..web.filters.verdicts import EXCLUDED, FILTERED, NOT_INCLUDED, TIMEOUT
+from ...web.base.options import option
+from ...web.filters.verdicts import EXCLUDED, FILTERED, NOT_INCLUDED, TIMEOUT
 
 # Number of rules with a count of their own; a file may have a hundred thousand rules.
 MOST_RULES = 50

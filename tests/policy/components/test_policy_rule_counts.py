@@ -12,10 +12,16 @@ from simulated_web import SimWeb
 from nutbeam.io.tablets.written import sum_counts
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import BatchOrigin
+from nutbeam.policy.components.rule_counts import (
+    MOST_RULES,
+    OTHERS,
+    by_rule,
+    cap_rule_counts,
+    is_of_rule,
+)
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, empty, to_frame
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
-from nutbeam.policy.rule_counts import MOST_RULES, OTHERS, by_rule, cap_rule_counts, is_of_rule
 from nutbeam.transforms.wiring.metrics import metrics_of
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_SUCCESS
 from nutbeam.web.filters import filter_chain

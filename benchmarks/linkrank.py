@@ -41,7 +41,7 @@ def make(address: str, links: int, block_nodes: int, seed: int = 1) -> int:
     from nutbeam.io.snapshots.commit import commit
     from nutbeam.io.snapshots.operations import begin, new_id
     from nutbeam.io.tablets.written import Written
-    from nutbeam.policy.graph.edge_pieces import Piece, pieces_of
+    from nutbeam.policy.components.graph_schema import Piece, pieces_of
 
     operation = begin(address, "webgraph", f"{new_id()}.webgraph")
     nodes, table, written = links // 10, operation.table, []
@@ -70,7 +70,7 @@ def make(address: str, links: int, block_nodes: int, seed: int = 1) -> int:
 
 
 def _random_links(seed: int, target: int, source: int, links: int, height: int, size: int):
-    from nutbeam.policy.graph.edge_pieces import Piece
+    from nutbeam.policy.components.graph_schema import Piece
 
     rng = np.random.default_rng([seed, target, source])
     targets = (rng.random(links) ** 3 * size).astype(np.int64)

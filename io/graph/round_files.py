@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...policy.graph.ranking import Values
+from ...policy.components.graph_schema import Values
 from ...web.base.safe_json import json_object
 from ..storage.file_errors import unreadable
 from ..storage.files import LARGEST_BYTES, creating, names, read_if_there, remove_file
@@ -70,12 +70,12 @@ class RoundFiles:
 
     def write(self, receipt: Receipt, values: Values) -> None:
         """Writes the values of a block after a round: a line of JSON, and the arrays."""
-        arrays = [(name, some.dtype.str, some.shape) for name, some in values.items()]
+        arrays = [(name, array.dtype.str, array.shape) for name, array in values.items()]
         head = {"receipt": dataclasses.asdict(receipt), "arrays": arrays}
         with creating(self._path(receipt.round, receipt.block)) as file:
             file.write(json.dumps(head).encode() + b"\n")
-            for some in values.values():
-                file.write(np.ascontiguousarray(some).data)
+            for array in values.values():
+                file.write(np.ascontiguousarray(array).data)
 
     def receipt(self, number: int, block: int) -> Receipt | None:
         """Returns what a block reported after a round, or None if its file is not there."""
@@ -87,18 +87,18 @@ class RoundFiles:
             record: dict[str, Any] = json_object(data.partition(b"\n")[0])["receipt"]
             return Receipt(**record | {"changes": tuple(record["changes"])})
 
-    def values(self, number: int, block: int, some: tuple[str, ...] | None = None) -> Values:
-        """Returns values of a block after a round; ``some`` names those to read."""
-        found: Values = {}
+    def values(self, number: int, block: int, wanted: tuple[str, ...] | None = None) -> Values:
+        """Returns values of a block after a round; ``wanted`` names those to read."""
+        values: Values = {}
         path = self._path(number, block)
         with _damage(path), path.open_for_reading() as file:
             for name, kind, shape in json_object(file.readline(_LONGEST_HEAD))["arrays"]:
                 if np.dtype(kind).hasobject:
                     raise ValueError(f"{name} is no array of numbers")
                 data = file.read(np.dtype(kind).itemsize * math.prod(shape))
-                if some is None or name in some:
-                    found[name] = np.frombuffer(data, kind).reshape(shape)
-        return found
+                if wanted is None or name in wanted:
+                    values[name] = np.frombuffer(data, kind).reshape(shape)
+        return values
 
     def last_round(self, blocks: int) -> int | None:
         """Returns the number of the last round of which all blocks are there, or None."""

@@ -11,10 +11,15 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 
+from ...policy.components.graph_schema import (
+    MOST_BLOCK_NODES,
+    Block,
+    Piece,
+    block_of,
+    pack_piece,
+    unpack_piece,
+)
 from ...policy.components.kinds import KINDS
-from ...policy.graph.edge_pieces import Piece, pack_piece, unpack_piece
-from ...policy.graph.graph_blocks import MOST_BLOCK_NODES, block_of
-from ...policy.graph.ranking import Block
 from ...web.base.errors import NothingToDo, UserError
 from ..snapshots.manifest import Pinned
 from ..storage.file_errors import unreadable
@@ -55,8 +60,8 @@ class StoredGraph:
         return self.nodes[-1].order + self.nodes[-1].partition if self.nodes else 0
 
     def block(self, number: int) -> Block:
-        found: Block = _KEPT.get(self.nodes, number, lambda: self._read_block(number))
-        return found
+        block: Block = _DECODED.get(self.nodes, number, lambda: self._read_block(number))
+        return block
 
     def _read_block(self, number: int) -> tuple[Block, int]:
         file = self.nodes[number]
@@ -82,7 +87,7 @@ class StoredGraph:
         groups = _groups(path).get(sources, [])
         for group in groups if chosen is None else itertools.compress(groups, chosen):
             make = functools.partial(self._read_piece, path, group, (sources, targets))
-            yield _KEPT.get(self.nodes, (path, group), make)
+            yield _DECODED.get(self.nodes, (path, group), make)
 
     def _read_piece(self, path: Place, group: int, blocks: tuple[int, int]) -> tuple[Piece, int]:
         with _file_of_links(path) as file:
@@ -192,11 +197,11 @@ def _write(
 @functools.lru_cache(maxsize=1024)
 def _groups(path: Place) -> dict[int, list[int]]:
     """Returns the row groups of a file of links, by the block of their sources."""
-    found: dict[int, list[int]] = {}
+    groups_by_source: dict[int, list[int]] = {}
     with _file_of_links(path) as file:
         for group, key in enumerate(file.read(["key"]).column("key").to_pylist()):
-            found.setdefault(int(key.split("/")[1]), []).append(group)
-    return found
+            groups_by_source.setdefault(int(key.split("/")[1]), []).append(group)
+    return groups_by_source
 
 
 @contextlib.contextmanager
@@ -209,7 +214,7 @@ def _file_of_links(path: Place) -> Iterator[pq.ParquetFile]:
             raise unreadable(path, error) from error
 
 
-class _Kept:
+class _DecodedCache:
     """Keeps what was decoded first, up to ``KEPT_BYTES``.
 
     Rounds read everything in the same order. So items stay: a cache that drops the oldest item
@@ -218,30 +223,30 @@ class _Kept:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: dict[Hashable, Any] = {}
+        self._items: dict[Hashable, Any] = {}
         self._bytes = 0
-        self._of: Hashable = None
+        self._graph: Hashable = None
 
-    def get(self, of: Hashable, key: Hashable, make: Callable[[], tuple[Any, int]]) -> Any:
+    def get(self, graph: Hashable, key: Hashable, make: Callable[[], tuple[Any, int]]) -> Any:
         """Returns an item from the cache, or makes it.
 
         Args:
-            of: The graph; items of another one are dropped.
+            graph: The graph; items of another one are dropped.
             key: Key of the item.
             make: Returns the item and its size in bytes.
         """
         with self._lock:
-            if of != self._of:
-                self._kept.clear()
-                self._of, self._bytes = of, 0
-            if key in self._kept:
-                return self._kept[key]
+            if graph != self._graph:
+                self._items.clear()
+                self._graph, self._bytes = graph, 0
+            if key in self._items:
+                return self._items[key]
         item, size = make()
         with self._lock:
-            if of == self._of and key not in self._kept and self._bytes + size <= KEPT_BYTES:
-                self._kept[key] = item
+            if graph == self._graph and key not in self._items and self._bytes + size <= KEPT_BYTES:
+                self._items[key] = item
                 self._bytes += size
         return item
 
 
-_KEPT = _Kept()
+_DECODED = _DecodedCache()

@@ -19,9 +19,9 @@ import polars as pl
 from ...io.graph.stored_graph import StoredGraph, ranked_files, stored_graph
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.parquet_files import collect, scan
+from ...policy.components.graph_schema import source_ranges
 from ...policy.components.kinds import KINDS
 from ...policy.generating.selection import groups
-from ...policy.graph.edge_pieces import source_ranges
 from ...policy.graph.node_lists import HOSTS_HEADER, RANKS_HEADER, ranks_table
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from ..components.graph_schema import Block, Piece, block_of, pieces_of
 from ..generating.selection import groups
-from .edge_pieces import Piece, pieces_of
 from .link_limits import LinkLimits, count_sources, limit_links, page_of, to_level
-from .ranking import Block
 
 # Nodes of a block: its ranks take 8 MB.
 BLOCK_NODES = 1 << 20
-# The option of webgraph is at most this; a block of whole ranges has some nodes more.
-MOST_BLOCK_NODES = 1 << 26
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,12 +41,6 @@ class MemoryGraph:
 
     def pieces(self, sources: int, targets: int) -> Iterator[Piece]:
         yield from self.links.get((sources, targets), ())
-
-
-def block_of(number: int, first: int, all_nodes: int, nodes: pl.DataFrame) -> Block:
-    """Returns the block of the nodes of a graph, from their rows."""
-    links = (nodes.get_column(name).to_numpy() for name in ("out_links", "counted_links"))
-    return Block(number, first, len(nodes), all_nodes, *links)
 
 
 def graph_blocks(

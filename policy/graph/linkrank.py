@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .edge_pieces import Piece
-from .ranking import Block, BlockRound, Ranking, Values, add_at
+from ..components.graph_schema import Block, Piece, Values
+from .ranking import BlockRound, Ranking, add_at
 
 
 @dataclasses.dataclass(frozen=True)

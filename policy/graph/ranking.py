@@ -7,34 +7,11 @@ the links between them, however large the graph is. The rounds in this module ar
 
 import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from .edge_pieces import Piece
-
-# Arrays of the nodes of a block, by name.
-Values = dict[str, np.ndarray]
-
-
-class Block(NamedTuple):
-    """A block of nodes: the ids from ``first`` on.
-
-    Attributes:
-        number: Its number.
-        first: Id of its first node.
-        nodes: Number of its nodes.
-        all_nodes: Number of nodes of the graph.
-        out_links: Number of links of each node.
-        counted_links: Number of links of each node that count when LinkRank sums them.
-    """
-
-    number: int
-    first: int
-    nodes: int
-    all_nodes: int
-    out_links: np.ndarray
-    counted_links: np.ndarray
+from ..components.graph_schema import Block, Piece, Values
 
 
 class BlockRound(NamedTuple):

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from .edge_pieces import Piece
+from ..components.graph_schema import Block, Piece, Values
 from .linkrank import LinkRank, PageRank
-from .ranking import Block, BlockRound, Ranking, Values, add_at
+from .ranking import BlockRound, Ranking, add_at
 
 
 @dataclasses.dataclass(frozen=True)

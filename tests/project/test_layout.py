@@ -121,8 +121,6 @@ SAME_NAMES = {
 READING_WITH_DECISIONS = {
     "io/batches/document_queue.py",
     "io/batches/documents.py",
-    "io/graph/round_files.py",
-    "io/graph/stored_graph.py",
     "io/parsing/parse_pool.py",
     "io/parsing/parse_worker.py",
     "io/parsing/plugins.py",

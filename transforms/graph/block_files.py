@@ -13,7 +13,7 @@ from ...io.graph.stored_graph import write_edges, write_nodes
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.written import Written
-from ...policy.graph.edge_pieces import Piece, pieces_of, source_ranges
+from ...policy.components.graph_schema import Piece, pieces_of, source_ranges
 from ...policy.graph.graph_blocks import local_piece
 from ...web.base.errors import UserError
 from .graph_layout import BLOCKS, LIMIT, NODE_KEYS, EdgeFile, GraphLayout, GraphShape

@@ -10,14 +10,8 @@ import apache_beam as beam
 from ...io.graph.round_files import Receipt, RoundFiles, round_files
 from ...io.graph.stored_graph import StoredGraph, stored_graph
 from ...io.snapshots.operations import Operation
-from ...policy.graph.ranking import (
-    BlockRound,
-    Ranking,
-    Values,
-    has_converged,
-    one_block,
-    sum_totals,
-)
+from ...policy.components.graph_schema import Values
+from ...policy.graph.ranking import BlockRound, Ranking, has_converged, one_block, sum_totals
 from ...web.base.errors import UserError
 from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS

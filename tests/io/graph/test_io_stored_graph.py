@@ -10,7 +10,7 @@ import pytest
 from linked_tables import random_edges
 
 from nutbeam.io.graph.stored_graph import StoredGraph, write_edges, write_nodes
-from nutbeam.policy.graph.edge_pieces import Piece
+from nutbeam.policy.components.graph_schema import Piece
 from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import PageRank

@@ -16,7 +16,8 @@ from nutbeam.io.graph.stored_graph import stored_graph
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.pipelines.graph.graphfiles import sorted_edges
 from nutbeam.pipelines.views.reading_job import Reading
-from nutbeam.policy.graph import edge_pieces, link_limits
+from nutbeam.policy.components import graph_schema
+from nutbeam.policy.graph import link_limits
 from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import LinkRank, PageRank
@@ -92,7 +93,7 @@ def test_no_key_of_a_shuffle_has_all_links_of_a_hub(tmp_path, monkeypatch, limit
 def test_links_between_two_blocks_meet_piece_by_piece(table, edges, monkeypatch, in_ranges):
     """However many links a block has, memory holds those of a piece, or of one source."""
     limits, sizes, real = LinkLimits(False, False, False, False), [], block_files.local_piece
-    monkeypatch.setattr(edge_pieces, "PIECE_LINKS", 40)
+    monkeypatch.setattr(graph_schema, "PIECE_LINKS", 40)
 
     def local_piece(found, *firsts):
         sizes.append(len(found))

@@ -14,7 +14,6 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.parsing.parse_pool import shared_pool
 from ..io.reading.sitemap_sources import ALL_HOSTS
 from ..io.snapshots.manifest import Manifest, load_manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
@@ -28,6 +27,7 @@ from ..policy.sitemaps.sitemap_options import SitemapLimits
 from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
+from ..transforms.parse_pages import parse_pool
 from ..web.base import json_logs
 from ..web.base.clock import Clock, now_ms
 from ..web.base.errors import UsageError
@@ -130,7 +130,7 @@ def run(invocation: Invocation) -> int:
         ) from error
     words = seed_words(seeds, address, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
-        shared_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
+        parse_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
     warn_of_missing_rules(invocation, options)
     PROGRESS.reset()  # the summary is only for this crawl
     until = _end_of(options)

@@ -18,7 +18,6 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.seeds import SeedSource, read_seeds, sources
-from ..io.parsing.plugins import scorings_of
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
@@ -34,6 +33,7 @@ from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.resolvers import COUNT_PLACES, counting_hosts, merge_resolver
+from ..transforms.wiring.plugin_groups import scorings_of
 from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.rules.rule_warnings import CheckedUrlOptions

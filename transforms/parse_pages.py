@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Optional
@@ -13,8 +14,7 @@ import pyarrow.compute as pc
 
 from ..io.batches.documents import Parser, parse_file
 from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
-from ..io.parsing.parse_worker import Job
-from ..io.parsing.pool_options import PoolOptions
+from ..io.parsing.parse_worker import Job, ParseTask
 from ..io.rows.hosts import seed_files
 from ..io.snapshots.operations import Operation
 from ..io.tablets.file_lists import DataFile
@@ -30,9 +30,10 @@ from ..policy.components.schema import (
     to_frame,
 )
 from ..policy.page_rows import with_urls
-from ..policy.parsing.documents import NEEDED, DocumentOptions
+from ..policy.parsing.documents import NEEDED, DocumentOptions, ParseRules, documents_of
 from ..policy.parsing.parse_results import status_text
 from ..web.base.columns import reason_if
+from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from ..web.content.whole_bodies import WHOLE
 from ..web.exchange.status import FETCH_SUCCESS
@@ -64,6 +65,23 @@ _TAKEN = pa.schema(
         *columns(FETCHED, "content_type", "headers", "fetch_time", "truncated", "body"),
     ]
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolOptions:
+    """Options of the processes that parse."""
+
+    GROUP = "parse"
+
+    parse_processes: int = option(
+        0, "How many processes parse on a worker; 0 is one for each core.", minimum=0, maximum=256
+    )
+    parser_memory: int = option(
+        8 << 30,
+        "Largest memory of each process that parses; 0: no limit.",
+        unit="bytes",
+        minimum=0,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,7 +203,7 @@ def parse_pages(
     pages = pages.filter(pl.col("reason").is_null()).with_row_index("row")
     done: list[pl.DataFrame] = []
     counts = Counter[str]()
-    job = Job("", "a chunk of pages", (), (), _document_options(options))
+    job = Job("", "a chunk of pages", (), (), parse_task(options))
     jobs = [(part, pool.submit(job, _job_pages(part))) for part in _parts(pages)]
     with contextlib.ExitStack() as stack:
         stack.callback(pool.abandon, [number for _, number in jobs])
@@ -252,14 +270,21 @@ def parser_of(operation: Operation, options: Any, on_done: Callable[[Parsed], No
         options: DocumentOptions and PoolOptions.
         on_done: Counts each group of pages that is parsed.
     """
-    pool = shared_pool(options.parse_processes, options.parser_memory)
-    return Parser(pool, _document_options(options), seed_files(operation), on_done)
+    pool = parse_pool(options.parse_processes, options.parser_memory)
+    return Parser(pool, parse_task(options), seed_files(operation), on_done)
 
 
-def _document_options(options: DocumentOptions) -> DocumentOptions:
-    """Returns the options that a parse process needs."""
+def parse_pool(processes: int, memory: int) -> ParsePool:
+    """Returns this process's pool of parse processes, see ``shared_pool``."""
+    return shared_pool(processes, memory, documents_of.__module__)
+
+
+def parse_task(options: DocumentOptions) -> ParseTask:
+    """Returns what a parse process does with pages; of the options it gets those that it needs."""
     names = [field.name for field in dataclasses.fields(DocumentOptions)]
-    return DocumentOptions(**{name: getattr(options, name) for name in names})
+    needed = DocumentOptions(**{name: getattr(options, name) for name in names})
+    rules = functools.partial(ParseRules, needed)
+    return ParseTask(documents_of, rules, NEEDED, needed.parse_filters, needed.parser_timeout)
 
 
 def _job_pages(part: pl.DataFrame) -> pa.Table:
@@ -322,7 +347,7 @@ def _parsed_rows(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _parse_chunk(chunk: Chunk, options: ParsePagesOptions) -> Iterator[Any]:
     check_chunk(chunk, _NEEDED, "ParsePages")
-    pool = shared_pool(options.parse_processes, options.parser_memory)
+    pool = parse_pool(options.parse_processes, options.parser_memory)
     documents, dead, _ = parse_pages(chunk, options, pool)
     reasons = Counter(f"dead_letters/{reason}" for reason in dead.get_column("reason"))
     count("parse", {"parsed": len(documents), **reasons})

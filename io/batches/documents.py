@@ -1,14 +1,18 @@
-"""Parses the pages of a batch and writes their documents."""
+"""Parses the pages of a batch and writes their documents, also while more pages are fetched.
+
+The fetch never waits for a slow page.
+"""
 
 import dataclasses
-from collections import Counter
-from collections.abc import Callable, Iterable
+import itertools
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
-from ...policy.parsing.documents import DocumentOptions
 from ..parsing.parse_pool import Parsed, ParsePool
-from ..parsing.parse_worker import Job
+from ..parsing.parse_worker import Job, ParseTask
 from ..storage.parquet_files import row_group_count
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
@@ -17,21 +21,24 @@ from .batches import batch_component, write_file
 
 # The largest number of row groups, of 4 MB each, in one job.
 _JOB_GROUPS = 4
+PUMP_SECONDS = 0.02
+# Up to this size, child processes receive pages from memory; they read further pages from files.
+AHEAD_BYTES = 64 << 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Parser:
-    """The processes that parse pages, and their options.
+    """The processes that parse pages, and what they do.
 
     Attributes:
         pool: The child processes.
-        options: Options of parsing.
+        task: What they do.
         hosts: Paths of files that name the hosts of seeds.
         on_done: Callback: counts each group of pages that is parsed.
     """
 
     pool: ParsePool
-    options: DocumentOptions
+    task: ParseTask
     hosts: tuple[str, ...]
     on_done: Callable[[Parsed], None]
 
@@ -50,7 +57,7 @@ def parse_file(root: Place, batch: str, pages: DataFile, parser: Parser) -> Writ
     # small enough that all child processes have work until the end.
     size = max(1, min(_JOB_GROUPS, len(groups) // (2 * parser.pool.size)))
     jobs = (
-        Job(str(root), pages.path, tuple(groups[at : at + size]), parser.hosts, parser.options)
+        Job(str(root), pages.path, tuple(groups[at : at + size]), parser.hosts, parser.task)
         for at in range(0, len(groups), size)
     )
     return write_documents(root, batch, pages, parser.pool.parse(jobs), parser.on_done)
@@ -76,3 +83,100 @@ def write_documents(
         root, batch, "documents", tables(), partition=pages.partition, order=pages.order
     )
     return Written(batch_component(batch, "documents"), (file,), (), counts)
+
+
+@dataclasses.dataclass
+class _Group:
+    """Some pages of a file: a row group.
+
+    Attributes:
+        bytes: Its size.
+        job: Number of its job; None until it is submitted.
+    """
+
+    bytes: int
+    job: int | None = None
+
+
+class DocumentQueue:
+    """Writes the documents of each file of pages, in the order of the files.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+        parser: Parses the pages.
+    """
+
+    def __init__(self, root: Place, batch: str, parser: Parser) -> None:
+        self._root, self._batch, self._parser = root, batch, parser
+        self._groups: list[_Group] = []  # of the file that is not written yet
+        self._files: deque[tuple[DataFile, list[_Group]]] = deque()
+        self._pumped = time.monotonic()
+
+    def __bool__(self) -> bool:
+        return bool(self._files)
+
+    def add(self, pages: pa.Table) -> None:
+        """Adds the next row group of the file that is being written."""
+        group = _Group(pages.nbytes)
+        if self._ahead() < AHEAD_BYTES:
+            job = self._job("pages", len(self._groups))
+            group.job = self._parser.pool.submit(job, pages.select(self._parser.task.columns))
+        self._groups.append(group)
+
+    def end_file(self, file: DataFile) -> None:
+        """Adds a complete file: it has the row groups that were added since the last file."""
+        self._files.append((file, self._groups))
+        self._groups = []
+
+    def write_ready(self) -> Iterator[Written]:
+        """Writes the documents of files whose pages are all parsed; never waits."""
+        if time.monotonic() - self._pumped < PUMP_SECONDS:
+            return
+        self._parser.pool.pump()  # a child that is done gets its next job
+        self._pumped = time.monotonic()
+        self._catch_up()
+        while self._files and all(map(self._is_done, self._files[0][1])):
+            yield self._write()
+            self._catch_up()
+
+    def flush(self) -> Iterator[Written]:
+        """Waits for all files, and writes their documents."""
+        while self._files:
+            self._catch_up()
+            yield self._write()
+
+    def abandon(self) -> None:
+        """Forgets all documents that are not written yet."""
+        groups = [*self._groups, *(group for _, groups in self._files for group in groups)]
+        self._parser.pool.abandon(group.job for group in groups if group.job is not None)
+        self._groups, self._files = [], deque()
+
+    def _write(self) -> Written:
+        file, groups = self._files.popleft()
+        jobs = [group.job for group in groups if group.job is not None]
+        parsed = (self._parser.pool.result(job) for job in jobs)
+        return write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
+
+    def _catch_up(self) -> None:
+        """Submits groups of complete files: all of the oldest file, and more if there is room."""
+        for place, (file, groups) in enumerate(self._files):
+            for number, group in enumerate(groups):
+                if group.job is not None:
+                    continue
+                if place and self._ahead() >= AHEAD_BYTES:
+                    return
+                group.job = self._parser.pool.submit(self._job(file.path, number))
+
+    def _ahead(self) -> int:
+        files = (groups for _, groups in self._files)
+        groups = itertools.chain(*files, self._groups)
+        return sum(group.bytes for group in groups if group.job is not None)
+
+    def _is_done(self, group: _Group) -> bool:
+        return group.job is not None and self._parser.pool.is_done(group.job)
+
+    def _job(self, name: str, number: int) -> Job:
+        parser = self._parser
+        root = str(self._root)
+        return Job(root, name, (number,), parser.hosts, parser.task)

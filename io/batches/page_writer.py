@@ -32,8 +32,7 @@ from ..storage.places import Place
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
 from .batches import batch_component, page_name, page_order, page_started, write_file
-from .document_queue import DocumentQueue
-from .documents import Parser, parse_file
+from .documents import DocumentQueue, Parser, parse_file
 
 FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
@@ -112,13 +111,13 @@ class PageWriter:
         if time.monotonic() >= self._since + self._flush_seconds:
             yield from self.keep()
         if self._documents is not None:
-            yield from self._documents.ready()
+            yield from self._documents.write_ready()
 
     def flush(self) -> Iterator[Written]:
         """Writes the collected pages; waits for their documents and writes them, too."""
         yield from self.keep()
         if self._documents is not None:
-            yield from self._documents.rest()
+            yield from self._documents.flush()
 
     def keep(self) -> Iterator[Written]:
         """Writes the collected pages without waiting for the parser."""
@@ -138,7 +137,7 @@ class PageWriter:
         self._files += 1
         self._clear()
         if self._documents is not None:
-            self._documents.written(file)
+            self._documents.end_file(file)
         give_back()
         yield Written(batch_component(self._batch, "pages"), (file,), (), counts)
 

@@ -24,7 +24,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...policy.parsing.documents import AFTER_ROWS
 from ...web.base.errors import UserError
 from ...web.base.terminal import Relay
 from ...web.imports.python_path import safe_environment
@@ -54,7 +53,7 @@ _SPARING = {
 
 
 class _Child:
-    def __init__(self, memory: int, scratch: str, stderr: int | None) -> None:
+    def __init__(self, module: str, memory: int, scratch: str, stderr: int | None) -> None:
         # This folder and the temporary files of plug-ins are removed with the child.
         self._folder = tempfile.mkdtemp(dir=scratch)
         ours, theirs = Pipe()
@@ -62,7 +61,7 @@ class _Child:
         environment = safe_environment(os.environ) | _SPARING | {"TMPDIR": self._folder}
         # Imports the module by name: as __main__ it could not pickle its messages.
         call = f"w.main({theirs.fileno()}, {memory}, {self._folder!r}, {os.getpid()})"
-        program = f"from nutbeam.io.parsing import parse_worker as w; {call}"
+        program = f"import {module}; from nutbeam.io.parsing import parse_worker as w; {call}"
         command = [sys.executable, "-c", program]
         self.process = subprocess.Popen(
             command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL,
@@ -104,9 +103,10 @@ def _why(code: int | None) -> str:
     """
     if code is None or code == -signal.SIGALRM:
         return "timeout"
-    known = {OUT_OF_MEMORY: "out_of_memory", PIPE_CLOSED: "crashed its pipe was closed"}
-    known |= {-number: f"crashed {number.name}" for number in signal.Signals}
-    return known.get(code, f"crashed exit code {code}" if code >= 0 else f"crashed signal {-code}")
+    reasons = {OUT_OF_MEMORY: "out_of_memory", PIPE_CLOSED: "crashed its pipe was closed"}
+    reasons |= {-number: f"crashed {number.name}" for number in signal.Signals}
+    other = f"crashed exit code {code}" if code >= 0 else f"crashed signal {-code}"
+    return reasons.get(code, other)
 
 
 class ParserDied(UserError):
@@ -134,7 +134,7 @@ def _take(done: Done) -> Parsed:
     return Parsed(documents, done.rows, done.counts)
 
 
-def _joined(slices: list[Parsed]) -> Parsed:
+def _join_slices(slices: list[Parsed]) -> Parsed:
     if len(slices) == 1:
         return slices[0]
     counts: Counter[str] = Counter()
@@ -150,29 +150,30 @@ def _retry(job: Job, row: int | None, why: str) -> Job | None:
 
     Args:
         job: The job; the process was working on the first of its slices.
-        row: The row at which the process ended; None if it ended before the first row.
+        row: The row at which the process ended; None if it ended before the first row. The row
+            after the slice stands for the work on all its rows together.
         why: The reason.
 
-    >>> from nutbeam.policy.parsing.documents import DocumentOptions
-    >>> job = Job("", "", (0,), (), DocumentOptions(), slices=((0, 9),))
-    >>> _retry(job, 5, "timeout").slices, _retry(job, AFTER_ROWS, "timeout").slices[:3]
+    >>> job = Job("", "", (0,), (), ParseTask(print, (), (), 1.0), slices=((0, 9),))
+    >>> _retry(job, 5, "timeout").slices, _retry(job, 9, "timeout").slices[:3]
     (((0, 5), (5, 9)), ((0, 1), (1, 2), (2, 3)))
     """
     if row is None or not job.slices:
         return None if job.again else dataclasses.replace(job, again=True)
     (start, stop), *rest = job.slices
-    if row == AFTER_ROWS and stop - start == 1 and not job.again:
-        return dataclasses.replace(job, again=True)
-    if row == AFTER_ROWS and stop - start > 1:
-        # Parse each row separately, to find the row that causes the failure.
-        alone = [(number, number + 1) for number in range(start, stop)]
-        return dataclasses.replace(job, slices=(*alone, *rest))
-    row = start if row == AFTER_ROWS else row
+    if row == stop:
+        if stop - start > 1:
+            # Parse each row separately, to find the row that causes the failure.
+            alone = [(number, number + 1) for number in range(start, stop)]
+            return dataclasses.replace(job, slices=(*alone, *rest))
+        if not job.again:
+            return dataclasses.replace(job, again=True)
+        row = start
     if row in job.skip:
         return None
     # The rows before it are good: they become a slice of their own and are parsed again.
-    before = [(start, row)] if row > start else []
-    slices = (*before, (row, stop), *rest)
+    good_slices = [(start, row)] if row > start else []
+    slices = (*good_slices, (row, stop), *rest)
     return dataclasses.replace(job, slices=slices, skip={**job.skip, row: why})
 
 
@@ -187,10 +188,11 @@ class ParsePool:
     Args:
         size: Number of children.
         memory: Largest address space of each, in bytes; 0 is no limit.
+        module: Module that they import when they start: that of the jobs' ``ParseTask.parse``.
     """
 
-    def __init__(self, size: int, memory: int) -> None:
-        self._memory = memory
+    def __init__(self, size: int, memory: int, module: str = Job.__module__) -> None:
+        self._memory, self._module = memory, module
         # Pages and documents are passed in files: with a pipe both sides would wait.
         self._scratch = tempfile.mkdtemp(prefix="parse-", dir=scratch())
         self._relay = Relay()  # plug-ins may print control characters from pages
@@ -290,9 +292,9 @@ class ParsePool:
         """Waits a short time for a message of a child; another thread may receive it first."""
         with self._lock:
             busy = self._busy()
-        left = min((child.deadline for child in busy), default=0.0) - time.monotonic()
+        seconds = min((child.deadline for child in busy), default=0.0) - time.monotonic()
         with contextlib.suppress(OSError, ValueError):  # another thread has ended that child
-            wait([child.connection for child in busy], max(0.0, min(left, _HEARD_S)))
+            wait([child.connection for child in busy], max(0.0, min(seconds, _HEARD_S)))
 
     def _busy(self) -> list[_Child]:
         return [child for child in self._children if child.job is not None]
@@ -314,9 +316,9 @@ class ParsePool:
         assert number is not None
         job = self._running.pop(number)
         why = self._replace(child)
-        left = _retry(job, child.row, why)
-        if left is not None:
-            self._waiting.appendleft((number, left))
+        retry = _retry(job, child.row, why)
+        if retry is not None:
+            self._waiting.appendleft((number, retry))
             return
         reason = why.replace(" ", ": ", 1)
         where = f"{job.page_file}, row groups {list(job.row_groups)}"
@@ -339,8 +341,8 @@ class ParsePool:
                 whole = job.slices or ((0, message.rows),)
                 self._running[number] = dataclasses.replace(job, slices=whole)
             elif isinstance(message, int):
-                # A negative number: the work on all rows together, after the last row.
-                limit = job.options.parser_timeout if message >= 0 else _GRACE_S
+                # After the last row comes the work on all rows of a slice together.
+                limit = job.task.page_timeout if message < job.slices[0][1] else _GRACE_S
                 child.row, child.deadline = message, time.monotonic() + limit
             elif isinstance(message, UserError):
                 child.job = None
@@ -350,13 +352,12 @@ class ParsePool:
 
     def _take_slice(self, child: _Child, number: int, job: Job, done: Done) -> None:
         self._slices.setdefault(number, []).append(_take(done))
-        left = dataclasses.replace(job, slices=job.slices[1:])
-        if left.slices:
-            self._running[number] = left
+        if len(job.slices) > 1:
+            self._running[number] = dataclasses.replace(job, slices=job.slices[1:])
             child.row, child.deadline = None, time.monotonic() + _GRACE_S
         else:
             child.job = None
-            self._end(number, job, _joined(self._slices[number]))
+            self._end(number, job, _join_slices(self._slices[number]))
 
     def _end(self, number: int, job: Job, result: Parsed | UserError) -> None:
         """Stores the result of a job, and removes the job's files."""
@@ -372,17 +373,18 @@ class ParsePool:
         return why
 
     def _child(self) -> _Child:
-        return _Child(self._memory, self._scratch, self._relay.stderr)
+        return _Child(self._module, self._memory, self._scratch, self._relay.stderr)
 
 
 @functools.cache
-def shared_pool(size: int, memory: int) -> ParsePool:
+def shared_pool(size: int, memory: int, module: str) -> ParsePool:
     """Returns this process's pool; it starts at the first call and ends with the process.
 
     Args:
         size: Number of children; 0 means one for each core.
         memory: Largest address space of each, in bytes; 0 is no limit.
+        module: See ``ParsePool``.
     """
-    pool = ParsePool(size or len(os.sched_getaffinity(0)), memory)
+    pool = ParsePool(size or len(os.sched_getaffinity(0)), memory, module)
     atexit.register(pool.close)
     return pool

@@ -13,13 +13,13 @@ import resource
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ...policy.parsing.documents import NEEDED, DocumentOptions, ParseRules, documents_of
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, keep_modules
 from ..rows.hosts import read_seeds_hosts
@@ -41,6 +41,25 @@ _ORPHANED_S = 5.0
 _LOOK_S = 0.5
 
 
+class ParseTask(NamedTuple):
+    """What the processes do with pages; the same for many jobs.
+
+    Attributes:
+        parse: Returns (DOCUMENTS rows, counts) of PAGES rows; see ``documents_of`` for its
+            arguments. The processes import it by its name.
+        rules: Returns the rules of parsing, given the hosts of seeds and the loaded filters.
+        columns: The columns of PAGES that it needs.
+        filters: Parse filters of plug-ins that it applies.
+        page_timeout: Longest time for a page, s.
+    """
+
+    parse: Callable[..., tuple[pa.Table, dict[str, int]]]
+    rules: Callable[..., Any]
+    columns: tuple[str, ...]
+    filters: tuple[str, ...]
+    page_timeout: float
+
+
 @dataclasses.dataclass(frozen=True)
 class Job:
     """Message: some pages of one file to parse.
@@ -51,9 +70,8 @@ class Job:
         row_groups: Row groups of the file.
         pages: An Arrow file of the rows, if the page file is not written yet.
         hosts: Paths of files that name the hosts of seeds.
-        options: Options of parsing.
-        skip: Rows that have ended a process before, with the reason, by row number; see
-            ``documents_of``.
+        task: What is done with them.
+        skip: Rows that have ended a process before, with the reason, by row number.
         slices: (first, last + 1) of the rows of each slice. Rows of a slice are parsed
             together; empty means one slice with all rows. A failure in one slice does not
             lose the slices before it.
@@ -64,7 +82,7 @@ class Job:
     page_file: str
     row_groups: tuple[int, ...]
     hosts: tuple[str, ...]
-    options: DocumentOptions
+    task: ParseTask
     skip: Mapping[int, str] = dataclasses.field(default_factory=dict)
     pages: str | None = None
     slices: tuple[tuple[int, int], ...] = ()
@@ -116,22 +134,22 @@ def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
         pages = read_arrow(job.pages)
     else:
         with parquet_file(root_at(job.root) / job.page_file) as file:
-            pages = file.read_row_groups(list(job.row_groups), columns=list(NEEDED))
-    filters = load_plugins(PARSE_FILTERS, job.options.parse_filters)
+            pages = file.read_row_groups(list(job.row_groups), columns=list(job.task.columns))
+    filters = load_plugins(PARSE_FILTERS, job.task.filters)
     seeds = read_seeds_hosts(root_at(job.root), job.hosts)
-    rules = ParseRules(job.options, seeds, filters)
+    rules = job.task.rules(seeds, filters)
     connection.send(Begun(len(pages)))
     for start, stop in job.slices or ((0, len(pages)),):
 
-        def at_row(row: int, start: int = start) -> None:
-            limit = job.options.parser_timeout + _LATE_S if row >= 0 else 0.0
+        def at_row(row: int, start: int = start, stop: int = stop) -> None:
+            limit = job.task.page_timeout + _LATE_S if start + row < stop else 0.0
             signal.setitimer(signal.ITIMER_REAL, limit)
-            connection.send(start + row if row >= 0 else row)
+            connection.send(start + row)
 
         skip = {row - start: why for row, why in job.skip.items() if start <= row < stop}
-        some = pages.slice(start, stop - start)
-        documents, counts = documents_of(some, rules, skip, at_row)
-        yield Done(write_arrow(scratch, documents), len(some), counts)
+        part = pages.slice(start, stop - start)
+        documents, counts = job.task.parse(part, rules, skip, at_row)
+        yield Done(write_arrow(scratch, documents), len(part), counts)
 
 
 def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
@@ -218,6 +236,6 @@ def _failure(job: Job, error: Exception) -> UserError:
     for kind in (ScratchFull, UsageError):
         if isinstance(error, kind):
             return kind(str(error))
-    known = isinstance(error, UserError | StoreError)
-    reason = str(error) if known else one_line(f"{type(error).__name__}: {error}", 200)
+    is_ours = isinstance(error, UserError | StoreError)
+    reason = str(error) if is_ours else one_line(f"{type(error).__name__}: {error}", 200)
     return UserError(f"cannot parse {job.page_file}: {reason}")

@@ -1,16 +1,11 @@
 """Finds plug-ins by the entry points that installed packages declare."""
 
 import functools
-import logging
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
-from ...policy.indexing.index_options import BUILT_IN_FILTERS
-from ...policy.schedules.built_in import BUILT_IN_SCHEDULES
-from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
-from ...policy.scoring.scorings import Scorings, chosen_scorings
 from ...web.base.errors import UsageError, one_line
 
 
@@ -31,66 +26,34 @@ class PluginGroup(NamedTuple):
 
 
 PARSE_FILTERS = PluginGroup("nutbeam.parse_filters", "parse filter", option="parse_filters")
-SCHEDULES = PluginGroup("nutbeam.schedules", "schedule", BUILT_IN_SCHEDULES, "schedule")
-INDEX_FILTERS = PluginGroup(
-    "nutbeam.index_filters", "index filter", BUILT_IN_FILTERS, "index_filters"
-)
-SCORINGS = PluginGroup("nutbeam.scorings", "scoring", BUILT_IN_SCORINGS, "scoring")
-_GROUPS = (PARSE_FILTERS, SCHEDULES, INDEX_FILTERS, SCORINGS)
-_LOG = logging.getLogger("nutbeam.plugins")
-Chosen = tuple[tuple[PluginGroup, tuple[str, ...]], ...]
-
-
-def chosen_plugins(options: object) -> Chosen:
-    """Returns the names that options choose, by group; built-in ones are left out."""
-    return tuple(
-        (group, tuple(name for name in names if name not in group.built_in))
-        for group, names in _chosen(options)
-    )
-
-
-def _chosen(options: object) -> Chosen:
-    values = ((group, getattr(options, group.option, ())) for group in _GROUPS)
-    return tuple((group, (names,) if isinstance(names, str) else names) for group, names in values)
 
 
 def installed_plugins(group: PluginGroup) -> dict[str, EntryPoint]:
     """Returns the plug-ins of a group that are installed here, by name."""
-    return dict(_installed(group.name, tuple(sys.path)))
+    return dict(_entry_points(group.name, tuple(sys.path)))
 
 
 @functools.cache  # to look reads the metadata of all packages
-def _installed(group: str, search_path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    found = entry_points(group=group)
-    return {point.name: point for point in sorted(found, key=lambda point: point.name)}
+def _entry_points(group: str, search_path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    points = sorted(entry_points(group=group), key=lambda point: point.name)
+    return {point.name: point for point in points}
 
 
-def warn_of_hidden(options: object) -> None:
-    """Warns of installed plug-ins that have the name of a chosen built-in component."""
-    for group, names in _chosen(options):
-        if ours := [name for name in names if name in group.built_in]:
-            for name in sorted({*ours} & {*installed_plugins(group)}):
-                _LOG.warning(
-                    "%s %r is the built-in one; the plug-in of that name is not used: rename it",
-                    group.kind, name,
-                )  # fmt: skip
-
-
-def check_plugins(group: PluginGroup, names: Sequence[str], known: Iterable[str]) -> None:
+def check_plugins(group: PluginGroup, names: Sequence[str], installed: Iterable[str]) -> None:
     """Checks that plug-ins are installed, and that no name is given twice.
 
     Args:
         group: Their group.
         names: The chosen names.
-        known: The installed names.
+        installed: The installed names.
 
     Raises:
         UsageError: A name is unknown or given twice.
     """
-    known = list(dict.fromkeys([*group.built_in, *sorted(known)]))
+    choices = list(dict.fromkeys([*group.built_in, *sorted(installed)]))
     for name in names:
-        if name not in known:
-            there = f"there are {', '.join(known)}" if known else "there is none"
+        if name not in choices:
+            there = f"there are {', '.join(choices)}" if choices else "there is none"
             raise UsageError(f"no {group.kind} {name!r} is installed: {there}")
         if names.count(name) > 1:
             raise UsageError(f"{group.kind} {name!r} is given twice")
@@ -111,17 +74,6 @@ def load_plugins(
     points = installed_plugins(group)
     check_plugins(group, names, points)
     return tuple((name, _load(group, points[name])) for name in names)
-
-
-def scorings_of(options: ScoringOptions) -> Scorings:
-    """Returns the scorings that options choose; their files are read again if they have changed.
-
-    Raises:
-        UsageError: A scoring is unknown, or cannot be imported.
-        ValueError: A scoring lacks an option, or cannot read its file.
-    """
-    names = tuple(name for name in options.scoring if name not in BUILT_IN_SCORINGS)
-    return chosen_scorings(options, dict(load_plugins(SCORINGS, names)))
 
 
 def _load(group: PluginGroup, point: EntryPoint) -> Callable[..., Any]:

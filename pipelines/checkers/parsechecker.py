@@ -7,8 +7,6 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...io.parsing.parse_pool import shared_pool
-from ...io.parsing.pool_options import PoolOptions
 from ...policy.parsing.documents import DocumentOptions
 from ...policy.parsing.parse_results import status_text, success_status
 from ...transforms.fetching import (
@@ -19,7 +17,7 @@ from ...transforms.fetching import (
     admit,
     fetch_pages,
 )
-from ...transforms.parse_pages import parse_pages
+from ...transforms.parse_pages import PoolOptions, parse_pages, parse_pool
 from ...web.base.options import option, shared_option
 from ...web.rules.url_rules import UrlRules
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation
@@ -126,7 +124,7 @@ def parse_answer(
         reason = "redirected" if moved else f"http_{page['http_code']}"
         return pl.DataFrame(), {}, {"reason": reason, "message": page["redirect"]}
     row = dict(page) | ({"content_type": options.force_as} if options.force_as else {})
-    pool = shared_pool(1, options.parser_memory)
+    pool = parse_pool(1, options.parser_memory)
     parsed, failed, counts = parse_pages(pa.Table.from_pylist([row], FETCHED), options, pool)
     if len(failed):
         letter = failed.row(0, named=True)

@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 from ...io.batches.batches import claimed_keys, put_aside
-from ...io.parsing.plugins import scorings_of
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.host_settings import read_host_settings
 from ...io.snapshots.operations import Operation
@@ -45,6 +44,7 @@ from ...policy.hosting.host_limits import (
 )
 from ...transforms.elements.chunks import to_chunks
 from ...transforms.top_n_per_key import top_n_per_key
+from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.clock import Clock
 from ...web.base.progress import PROGRESS
 from ...web.rules.url_rules import host_keys

@@ -9,11 +9,11 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.parsing.plugins import chosen_plugins
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import committed, new_id, pinned_operation
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, versions
+from ...transforms.wiring.plugin_groups import chosen_plugins
 from ...web.base.errors import NothingToDo
 from ...web.base.json_logs import set_logged_operation
 from ...web.base.option_checks import Launch, check_setup

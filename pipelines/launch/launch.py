@@ -5,14 +5,9 @@ from collections.abc import Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
-from ...io.parsing.plugins import (
-    check_plugins,
-    chosen_plugins,
-    installed_plugins,
-    load_plugins,
-    warn_of_hidden,
-)
+from ...io.parsing.plugins import check_plugins, installed_plugins, load_plugins
 from ...io.table.opening import open_table
+from ...transforms.wiring.plugin_groups import chosen_plugins, warn_of_hidden
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from .delivery import installed_distribution, is_file, make_wheels, package_file

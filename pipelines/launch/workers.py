@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import apache_beam as beam
 
-from ...io.parsing.plugins import Chosen, load_plugins
+from ...io.parsing.plugins import load_plugins
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, check_versions
+from ...transforms.wiring.plugin_groups import Chosen
 from ...web.base.errors import UsageError, UserError
 
 

@@ -19,7 +19,6 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.batches.leases import SITEMAP_LEASES, acquire
-from ...io.parsing.plugins import scorings_of
 from ...io.reading.sitemap_sources import (
     GROUPS_OF_HOSTS,
     RECORDED,
@@ -46,6 +45,7 @@ from ...transforms.fetching import fetch_pages
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit, Ticket
 from ...transforms.resolvers import COUNT_PLACES, counting_hosts, merge_resolver, read_domain_room
+from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS

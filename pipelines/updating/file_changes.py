@@ -10,7 +10,6 @@ import polars as pl
 import pyarrow as pa
 
 from ...io.batches.batches import batch_component
-from ...io.parsing.plugins import scorings_of
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.hosts import forgets_pending, pending_changes
 from ...io.snapshots.operations import Operation
@@ -36,6 +35,7 @@ from ...policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from ...transforms.elements.chunks import Chunk, named_chunks, to_chunks
 from ...transforms.partition import split_by_hash
 from ...transforms.wiring.phase_logs import logs_of
+from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.progress import PROGRESS
 
 COUNTS_TAG, UNCHANGED_TAG = "counts", "unchanged"

@@ -5,7 +5,7 @@ import functools
 import polars as pl
 
 from ...io.batches.removed import read_removed_keys
-from ...io.parsing.plugins import SCHEDULES, load_plugins, scorings_of
+from ...io.parsing.plugins import load_plugins
 from ...io.rows.host_settings import read_host_settings
 from ...io.snapshots.operations import Operation
 from ...io.snapshots.table_clock import oldest_open
@@ -20,6 +20,7 @@ from ...policy.updating.range_facts import RangeFacts
 from ...policy.updating.status import update_state
 from ...policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from ...transforms.resolvers import read_domain_room, with_host_counts
+from ...transforms.wiring.plugin_groups import SCHEDULES, scorings_of
 
 
 def state_resolver(

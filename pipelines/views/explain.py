@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ...io.parsing.plugins import chosen_plugins, load_plugins
+from ...io.parsing.plugins import load_plugins
 from ...policy.components.host_rows import Seeds
 from ...policy.components.kinds import KINDS
 from ...policy.components.vocabulary import record_of, shown_columns
@@ -22,6 +22,7 @@ from ...policy.scope import TargetOptions, judge
 from ...policy.scoring.depth import Depth
 from ...policy.traps import DepthOptions
 from ...policy.updating.update_rules import UpdateOptions
+from ...transforms.wiring.plugin_groups import chosen_plugins
 from ...web.base.options import option, shared_option
 from ...web.base.wording import format_count, in_words
 from ...web.exchange.http_options import FileOptions, HttpOptions

@@ -8,7 +8,6 @@ import polars as pl
 import pyarrow as pa
 
 from ...io.batches.batches import claimed_keys
-from ...io.parsing.plugins import scorings_of
 from ...io.reading.inlinks import inlinks_of
 from ...io.rows.blocklist import read_blocklist
 from ...io.rows.host_settings import read_host_settings
@@ -37,6 +36,7 @@ from ...policy.hosting.host_limits import with_limits, with_own_limits, without_
 from ...policy.inlinks.anchors import anchors_of
 from ...policy.inlinks.invert_options import BestOptions
 from ...policy.scope import TargetOptions, judge_known
+from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.agent import AgentOptions, agent_token
 from ...web.base.clock import TOLERANCE_MS, Clock
 from ...web.base.wording import in_words

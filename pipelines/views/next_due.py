@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...io.parsing.plugins import scorings_of
 from ...io.snapshots.manifest import Pinned, load_manifest
 from ...io.snapshots.rounds import may_have_due, stop_file
 from ...io.table.opening import open_table
@@ -17,6 +16,7 @@ from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.vocabulary import iso
 from ...policy.generating.selection import GenerateOptions, admissible_rows, drop_low_scores
 from ...policy.schedules.schedule import DAY_MS
+from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.clock import now_ms, pause
 from ...web.base.progress import PROGRESS
 from ...web.urls.row_keys import shown_url

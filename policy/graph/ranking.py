@@ -7,7 +7,7 @@ the links between them, however large the graph is. The rounds in this module ar
 
 import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 

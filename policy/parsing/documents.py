@@ -102,8 +102,6 @@ def _record(row: dict[str, Any], key: str) -> dict[str, Any]:
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "protocol_message", "body", "usage")  # fmt: skip
 _NONE: Mapping[int, str] = MappingProxyType({})
-# Replaces the row number during the work on all rows together.
-AFTER_ROWS = -1
 _TAKEN = ("key", "score", "distance", "fetch_time", "content_type")
 
 
@@ -148,7 +146,8 @@ def documents_of(
         skip: Reasons of rows that have ended a process before, by row number; a detail may
             follow after a space.
         at_row: Called with the number of each row before it is parsed, so that another process
-            can find the page at which a parser stalls.
+            can find the page at which a parser stalls; with the number of all rows before the work
+            on all of them together.
 
     Returns:
         (DOCUMENTS rows, counts). The rows of successfully fetched pages come first, then those
@@ -165,7 +164,7 @@ def documents_of(
             documents.cut(page)
             continue
         documents.add(page, *_document(page, rules, skip.get(row), documents.counts))
-    at_row(AFTER_ROWS)
+    at_row(len(pages))
     return documents.table(), cap_rule_counts(documents.counts)
 
 

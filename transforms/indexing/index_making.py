@@ -3,7 +3,7 @@
 import functools
 import logging
 
-from ...io.parsing.plugins import INDEX_FILTERS, installed_plugins, load_plugins, scorings_of
+from ...io.parsing.plugins import installed_plugins, load_plugins
 from ...io.table.opening import open_table
 from ...io.writers.index_writer import IndexTarget
 from ...io.writers.writer_kinds import INDEX_WRITERS, open_writer
@@ -20,6 +20,7 @@ from ...policy.routing.index_table_options import (
     IndexWriterOptions,
     routes_of,
 )
+from ..wiring.plugin_groups import INDEX_FILTERS, scorings_of
 
 _LOG = logging.getLogger(__name__)
 

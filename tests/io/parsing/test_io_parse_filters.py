@@ -19,6 +19,7 @@ from nutbeam.io.parsing.parse_worker import Job
 from nutbeam.io.parsing.plugins import PARSE_FILTERS, installed_plugins, load_plugins
 from nutbeam.policy.components.schema import PAGES, ParseStatus
 from nutbeam.policy.parsing.documents import DocumentOptions
+from nutbeam.transforms.parse_pages import parse_task
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.urls.row_keys import from_key, to_key
@@ -114,7 +115,7 @@ def parsed(pool, tmp_path, pages, *filters, **options):
     name = f"{next(NUMBERS)}.parquet"
     pq.write_table(table_of(PAGES, *rows), tmp_path / name)
     chosen = DocumentOptions(parse_filters=filters, scope="any", **options)
-    (done,) = pool.parse([Job(str(tmp_path), name, (0,), (), chosen)])
+    (done,) = pool.parse([Job(str(tmp_path), name, (0,), (), parse_task(chosen))])
     return done.documents.to_pylist(), done.counts
 
 

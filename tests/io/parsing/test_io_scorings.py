@@ -2,16 +2,11 @@ import polars as pl
 import pytest
 from plugins import install
 
-from nutbeam.io.parsing.plugins import (
-    SCORINGS,
-    check_plugins,
-    load_plugins,
-    scorings_of,
-    warn_of_hidden,
-)
+from nutbeam.io.parsing.plugins import check_plugins, load_plugins
 from nutbeam.pipelines.launch.workers import check_worker
 from nutbeam.policy.scoring.scoring_options import ScoringOptions
 from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.wiring.plugin_groups import SCORINGS, scorings_of, warn_of_hidden
 from nutbeam.web.base.errors import UsageError
 
 

@@ -9,7 +9,7 @@ from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.rule_counts import cap_rule_counts
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
 from nutbeam.policy.parsing import documents as module
-from nutbeam.policy.parsing.documents import AFTER_ROWS, DocumentOptions, ParseRules, documents_of
+from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
 from nutbeam.policy.parsing.parse_results import status_text
 from nutbeam.web.content.signature import md5
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
@@ -339,7 +339,7 @@ def test_at_row_is_called_before_each_parsed_row_and_at_the_end():
     documents(
         page(status=FETCH_GONE), page("a"), page("b"), skip={2: "timeout"}, at_row=told.append
     )
-    assert told == [1, 2, AFTER_ROWS]
+    assert told == [1, 2, 3]
 
 
 def test_directives_of_the_header_count_without_any_in_the_page():

@@ -22,7 +22,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.batches.removed import note_removed
+from ..io.batches.batches import note_removed
 from ..io.rows.blocklist import read_blocklist
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving

@@ -21,8 +21,8 @@ import polars as pl
 from ..io.batches.link_sources import (
     NewDocuments,
     OldDocuments,
-    divided,
     is_there,
+    list_document_files,
     new_documents,
     read_source_rows,
     read_unseen_links,
@@ -118,7 +118,7 @@ def build(
 def _items(
     operation: Operation, options: InvertTableOptions
 ) -> Iterator[NewDocuments | OldDocuments | Aging]:
-    items: list[Any] = [*divided(operation), *_aging(operation, options)]
+    items: list[Any] = [*list_document_files(operation), *_aging(operation, options)]
     PROGRESS.start("invertlinks", total=len(items), unit="files")
     yield from items
 

@@ -50,7 +50,7 @@ class Attempt(NamedTuple):
         return self.claim.with_suffix(".beat")
 
     @property
-    def next(self) -> "Attempt":
+    def next_attempt(self) -> "Attempt":
         return self._replace(number=self.number + 1)
 
     def describe(self) -> str:
@@ -76,15 +76,15 @@ class Watch:
     Attributes:
         requested_until: See ``Lease``.
         hosts: See ``Lease``.
-        next: The attempt to claim when all are silent. Claims are exclusive, so this
+        next_attempt: The attempt to claim when all are silent. Claims are exclusive, so this
             does not supersede a claim that was made since.
     """
 
-    next: Attempt
+    next_attempt: Attempt
 
     def __init__(self, root: Folder, stale: float, fresh: float) -> None:
         self._root, self._stale, self._fresh = root, stale, fresh
-        self._ended: dict[Attempt, float] = {}
+        self._end_times: dict[Attempt, float] = {}
         self._seen: dict[Attempt, tuple[bytes, float]] = {}
         self.requested_until = -math.inf
         self.hosts: dict[str, Note] = {}
@@ -102,37 +102,37 @@ class Watch:
         for attempt in mates:
             if attempt != mine and self._silent(attempt) is None:
                 return attempt
-        self.next = mates[-1].next if mates else Attempt(folder, partition, 1)
+        self.next_attempt = mates[-1].next_attempt if mates else Attempt(folder, partition, 1)
         for other in others:
             for attempts in _attempts(self._root / batch_component(other, "leases")).values():
                 for attempt in attempts:
                     if self._silent(attempt) is None:
                         return attempt
                 newest = attempts[-1]
-                if mine is not None and newest not in self._ended:
-                    if not create_exclusive(newest.next.claim, b"{}", durable=False):
-                        return newest.next
+                if mine is not None and newest not in self._end_times:
+                    if not create_exclusive(newest.next_attempt.claim, b"{}", durable=False):
+                        return newest.next_attempt
                     if self._silent(newest) is None:  # it has written a beat since
                         return newest
         return None
 
     def _silent(self, attempt: Attempt) -> float | None:
         """Returns the time of an attempt's last possible request; None if it may send more."""
-        if attempt in self._ended:
-            return self._ended[attempt]
+        if attempt in self._end_times:
+            return self._end_times[attempt]
         claim = object_or_empty(_read(attempt.claim))
-        before = time.monotonic()
+        read_at = time.monotonic()
         data = _read(attempt.beat)
         beat = object_or_empty(data)
-        ended = _ended(claim, beat)
+        ended = _find_end(claim, beat)
         if ended is not None:
-            self._ended[attempt] = ended
+            self._end_times[attempt] = ended
         else:
             seen, since = self._seen.get(attempt, (None, 0.0))
             if seen != data:
                 self._seen[attempt] = data, time.monotonic()
                 return None
-            if before - since < self._stale:
+            if read_at - since < self._stale:
                 return None
             ended = since + self._fresh
         self._learn(ended, beat)
@@ -141,13 +141,13 @@ class Watch:
     def _learn(self, ended: float, beat: Mapping[str, Any]) -> None:
         self.requested_until = max(self.requested_until, ended)
         for host, values in beat.get("hosts", {}).items():
-            known, note = self.hosts.get(host, Note()), Note(*values)
-            delays = [d for d in (known.crawl_delay, note.crawl_delay) if d is not None]
-            until = max(known.backoff_until, note.backoff_until)
+            earlier_note, note = self.hosts.get(host, Note()), Note(*values)
+            delays = [d for d in (earlier_note.crawl_delay, note.crawl_delay) if d is not None]
+            until = max(earlier_note.backoff_until, note.backoff_until)
             self.hosts[host] = Note(max(delays, default=None), until)
 
 
-def _ended(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:
+def _find_end(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:
     """Returns the moment when an attempt ended, or was found ended; None if it may live."""
     now = time.monotonic()
     if "token" not in claim:
@@ -162,10 +162,10 @@ def _ended(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:
 def _attempts(folder: Place) -> dict[int, list[Attempt]]:
     """Returns the attempts of each partition, oldest first."""
     claims = (match for name in names(folder) if (match := _CLAIM.fullmatch(name)))
-    found: dict[int, list[Attempt]] = {}
+    attempts_by_partition: dict[int, list[Attempt]] = {}
     for partition, number in sorted((int(match[1]), int(match[2])) for match in claims):
-        found.setdefault(partition, []).append(Attempt(folder, partition, number))
-    return found
+        attempts_by_partition.setdefault(partition, []).append(Attempt(folder, partition, number))
+    return attempts_by_partition
 
 
 def _read(path: Place) -> bytes:

@@ -2,7 +2,8 @@
 
 A batch is a folder ``batches/ID`` with files of six kinds: ``fetchlist``,
 ``pages``, ``host_findings`` (about hosts), ``documents``, ``outcome``, and ``removed`` (URLs that
-the table has dropped meanwhile).
+the table has dropped meanwhile). Results of the batch do not bring removed URLs back: neither its
+pages, nor the links that it has found by the rules of that time.
 """
 
 import contextlib
@@ -18,14 +19,17 @@ from ...policy.components.kinds import KINDS
 from ...policy.components.page_facts import unique_documents
 from ...policy.components.schema import DOCUMENTS, empty
 from ..snapshots.manifest import Manifest
+from ..snapshots.operations import Operation
 from ..storage.errors import MissingFile
 from ..storage.files import crc32_of, creating, names, new_name, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
 from ..storage.places import Folder, Place, below
 from ..tablets.file_lists import DataFile, close_file, load_files
+from ..tablets.written import Written
 
 _FILES_OF_ATTEMPT = 100_000
 _AT = "_row"
+_REMOVED = "removed"
 
 
 def batch_component(batch: str, kind: str) -> str:
@@ -67,8 +71,8 @@ def write_file(
 def key_range(rows: pa.Table | pl.DataFrame) -> tuple[str | None, str | None]:
     """Returns the smallest and the largest key of rows; (None, None) if there are no rows."""
     table = rows.select("key").to_arrow() if isinstance(rows, pl.DataFrame) else rows
-    found = pc.min_max(table["key"])
-    return found["min"].as_py(), found["max"].as_py()
+    bounds = pc.min_max(table["key"])
+    return bounds["min"].as_py(), bounds["max"].as_py()
 
 
 def batch_files(root: Folder, manifest: Manifest, batch: str, kind: str) -> list[DataFile]:
@@ -100,16 +104,16 @@ def named_documents(
         rows: ``key`` and ``document``, a path in the table.
         columns: The columns to read.
     """
-    read, found = list(dict.fromkeys((*columns, "part_of"))), []
-    for (path,), some in rows.drop_nulls("document").group_by("document"):
+    read, frames = list(dict.fromkeys((*columns, "part_of"))), []
+    for (path,), named_rows in rows.drop_nulls("document").group_by("document"):
         file = live_file(root, manifest, str(path))
         if file is None:
             continue
-        named = pl.col("key").is_in(some.get_column("key").implode())
+        named = pl.col("key").is_in(named_rows.get_column("key").implode())
         with contextlib.suppress(MissingFile):
             documents = scan([root / file.path], DOCUMENTS).select(read)
-            found.append(unique_documents(collect(documents.filter(named))).select(columns))
-    return pl.concat([empty(DOCUMENTS).select(columns), *found])
+            frames.append(unique_documents(collect(documents.filter(named))).select(columns))
+    return pl.concat([empty(DOCUMENTS).select(columns), *frames])
 
 
 def documents_with_keys(
@@ -219,10 +223,10 @@ def adopted_findings(
         for path in _of_partition(folder, partition)
     ]
     last = {path.stem.rpartition("-")[0]: path for path in paths}
-    found = ((path, _keys_of(path, "host_findings")) for path in last.values())
+    keys_by_path = ((path, _keys_of(path, "host_findings")) for path in last.values())
     return [
         _describe(root, path, keys.to_list(), partition)
-        for path, keys in found
+        for path, keys in keys_by_path
         if len(keys) and not blocked(keys).any()
     ]
 
@@ -248,8 +252,8 @@ def _describe(
 
 def _of_partition(folder: Place, partition: int) -> list[Place]:
     start = f"p{partition:05d}-"
-    found = (name for name in names(folder) if name.startswith(start))
-    return [folder / name for name in found if name.endswith(".parquet")]
+    file_names = (name for name in names(folder) if name.startswith(start))
+    return [folder / name for name in file_names if name.endswith(".parquet")]
 
 
 def _order_of(path: Place) -> int:
@@ -318,3 +322,32 @@ def take_up(root: Folder, path: str) -> pl.DataFrame:
 def remove_aside(root: Folder, batch: str) -> None:
     """Removes all files that ``put_aside`` wrote for a batch."""
     (root / batch_component(batch, "aside")).remove_tree()
+
+
+def note_removed(operation: Operation, keys: pl.Series) -> Iterator[Written]:
+    """Writes the keys of removed rows, in order, for each batch that is not updated yet."""
+    if not len(keys):
+        return
+    for name, batch in operation.manifest().batches.items():
+        if batch.phase != "updated":
+            file = write_file(operation.table.files, name, _REMOVED, [keys.alias("key").to_frame()])
+            yield Written(batch_component(name, _REMOVED), (file,))
+
+
+def read_removed_keys(operation: Operation, near: pl.Series) -> pl.Series:
+    """Returns the keys that were removed since the batch of an update was generated.
+
+    Args:
+        operation: The update.
+        near: Keys; only removed ones from the smallest to the largest of them are read.
+    """
+    low, high = str(near.min() or ""), str(near.max() or "")
+    paths = [
+        operation.table / file.path
+        for file in operation.files(batch_component(str(operation.batch), _REMOVED))
+        if str(file.first) <= high and str(file.last) >= low
+    ]
+    if not paths:
+        return near.clear()
+    within = pl.col("key").is_between(pl.lit(low), pl.lit(high))
+    return collect(scan(paths, KINDS[_REMOVED].schema).filter(within)).get_column("key")

@@ -69,7 +69,11 @@ class HostRecords:
             if not len(new):
                 return
             self._read_keys = pl.concat([self._read_keys, new])
-            rows = self._joined(self._read(new)).sort("key", maintain_order=True).filter(_NEWEST)
+            rows = (
+                self._join_findings(self._read(new))
+                .sort("key", maintain_order=True)
+                .filter(_NEWEST)
+            )
             # Other threads see the rows before, or all.
             self._rows, _ = set_right(HOSTS_COLUMNS, rows, RightTimes(now_ms()))
 
@@ -90,7 +94,7 @@ class HostRecords:
             record.backoff_until = max(note.backoff_until, record.backoff_until)
         return record
 
-    def _joined(self, pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    def _join_findings(self, pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
         """Returns all rows but those without findings, of which a first crawl has very many."""
         parts = [self._rows]
         for rows in pieces:
@@ -99,8 +103,8 @@ class HostRecords:
         return pl.concat(parts)
 
     def _read(self, keys: pl.Series) -> Iterator[pl.DataFrame]:
-        known = tablets(self._files)
-        for rows in self._table.find_in_frames("hosts", known, keys, (*_COLUMNS, _TEXT)):
+        host_tablets = tablets(self._files)
+        for rows in self._table.find_in_frames("hosts", host_tablets, keys, (*_COLUMNS, _TEXT)):
             self._keep(rows.select("key", _TEXT).to_arrow())
             yield rows.select(_COLUMNS)
 
@@ -127,9 +131,9 @@ def host_tables(records: Iterable[HostRecord]) -> Iterator[pa.Table]:
 
 
 def _record(row: Mapping[str, Any], text: str) -> HostRecord:
-    known = {name: row[name] for name in _SAME if row[name] is not None}
+    fields = {name: row[name] for name in _SAME if row[name] is not None}
     sitemaps = tuple((row["sitemaps"] or "").split())
-    return HostRecord(from_host_key(row["key"]), robots_text=text, sitemaps=sitemaps, **known)
+    return HostRecord(from_host_key(row["key"]), robots_text=text, sitemaps=sitemaps, **fields)
 
 
 def _row(record: HostRecord) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class OldDocuments:
     probe: bool
 
 
-def divided(operation: Operation) -> Iterator[NewDocuments | OldDocuments]:
+def list_document_files(operation: Operation) -> Iterator[NewDocuments | OldDocuments]:
     """Yields the files whose links a batch changes, those of the batch first."""
     batch = str(operation.batch)
     probe = not operation.manifest().is_newest(batch) or _may_have_left(operation, batch)
@@ -103,8 +103,8 @@ def unchanged_documents(item: OldDocuments) -> Iterator[pl.DataFrame]:
         return
     times = times.with_columns(pl.col("time").fill_null(item.operation.now))
     for documents in _documents(item.operation, file, keys):
-        found = documents.join(times, on="key", how="left", maintain_order="left")
-        yield found.with_columns(fetch_time=pl.col("time")).drop("time")
+        dated_documents = documents.join(times, on="key", how="left", maintain_order="left")
+        yield dated_documents.with_columns(fetch_time=pl.col("time")).drop("time")
 
 
 def superseded_documents(item: OldDocuments) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
@@ -140,9 +140,9 @@ def read_source_rows(operation: Operation, sources: pl.Series) -> pl.DataFrame:
         unknown, because the newest document is not inverted yet); ``lives``, whether the source is
         a page with a document.
     """
-    known = tablets(operation.files("state"))
+    state_tablets = tablets(operation.files("state"))
     columns = ("key", "document", "status", "last_fetch_time")
-    rows = operation.table.find("state", known, sources.unique(), columns)
+    rows = operation.table.find("state", state_tablets, sources.unique(), columns)
     created = {
         name: batch.created if "links" in batch.taken_in or name == operation.batch else 0
         for name, batch in operation.manifest().batches.items()
@@ -187,8 +187,8 @@ def _still_newest(operation: Operation, keys: pl.Series, names: list[str]) -> pl
     """Returns the keys of living pages whose newest document is in one of the files."""
     if not len(keys):
         return keys
-    known = tablets(operation.files("state"))
-    rows = operation.table.find("state", known, keys, ("key", "document", "status"))
+    state_tablets = tablets(operation.files("state"))
+    rows = operation.table.find("state", state_tablets, keys, ("key", "document", "status"))
     return rows.filter(pl.col("document").is_in(names) & ~_DEAD).get_column("key")
 
 

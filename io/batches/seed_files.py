@@ -30,7 +30,7 @@ def _encoding_of(start: bytes) -> str:
     return encoding_as_declared(start[:_START], None)
 
 
-def unpacked(file: IO[bytes]) -> io.BufferedReader:
+def open_unpacked(file: IO[bytes]) -> io.BufferedReader:
     """Returns the content of a file, unpacked if it begins as gzip does; its name does not matter.
 
     Reading it raises an OSError if the packed data is damaged, incomplete, or grows too much.
@@ -98,7 +98,7 @@ class _Gzip(_Plain):
 
 def lines(file: IO[bytes]) -> Iterator[str]:
     """Yields the lines of a file; of a line that is too long only ``LONGEST_LINE`` characters."""
-    content = unpacked(file)
+    content = open_unpacked(file)
     start = content.read(_START)
     whole = io.BufferedReader(_Plain(content, start), _BLOCK)
     with io.TextIOWrapper(whole, encoding=_encoding_of(start), errors="replace") as text:

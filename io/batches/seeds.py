@@ -20,7 +20,7 @@ from ...web.rules.url_rules import UrlRules
 from ..storage.place_addresses import is_place, place_of
 from ..storage.places import Place
 from ..storage.store_errors import StoreUnreachable
-from .seed_files import LONGEST_LINE, is_binary, lines, unpacked
+from .seed_files import LONGEST_LINE, is_binary, lines, open_unpacked
 from .seed_line import BLANK_IN_URL, divide_line, hint_for
 
 LINES = 100_000
@@ -66,14 +66,14 @@ def sources(words: Sequence[str]) -> list[SeedSource]:
         UsageError: A file is missing, is not text, or a folder has no files.
         Unavailable: A store does not answer.
     """
-    found: list[SeedSource] = []
+    seed_sources: list[SeedSource] = []
     for urls, group in itertools.groupby(words, _is_url):
         if urls:
-            found.append(SeedSource(len(found), tuple(group)))
+            seed_sources.append(SeedSource(len(seed_sources), tuple(group)))
             continue
         for path in (path for word in group for path in _files(word)):
-            found.append(SeedSource(len(found), path=str(path.absolute())))
-    return found
+            seed_sources.append(SeedSource(len(seed_sources), path=str(path.absolute())))
+    return seed_sources
 
 
 def unread_folders(words: Sequence[str]) -> list[str]:
@@ -102,7 +102,7 @@ def _files(word: str) -> list[Place]:
         if not files:
             raise UsageError(_no_files(path) + _hint_for_word(word))
         for read in files:
-            with read.open_for_reading() as packed, unpacked(packed) as content:
+            with read.open_for_reading() as packed, open_unpacked(packed) as content:
                 if is_binary(content.read(8_192)):
                     raise UsageError(f"seed file {str(read)!r} is binary, expected lines of text")
     except OSError as error:
@@ -160,7 +160,7 @@ def url_lines(words: Sequence[str]) -> Iterator[UrlLine]:
         if source.path is None:
             yield from (UrlLine("seed", u, divide_line(u, typed=True).url) for u in source.urls)
         else:
-            for number, line in _numbered(source.path):
+            for number, line in _read_numbered_lines(source.path):
                 yield UrlLine(f"{source.path}:{number}", line, divide_line(line).url)
 
 
@@ -197,11 +197,15 @@ def read_seeds(
     Raises:
         UserError: The file cannot be read.
     """
-    numbered = iter(enumerate(source.urls, 1)) if source.path is None else _numbered(source.path)
+    numbered = (
+        iter(enumerate(source.urls, 1))
+        if source.path is None
+        else _read_numbered_lines(source.path)
+    )
     shown = bad_shown = 0
-    while some := _next_lines(numbered):
-        counts = Counter({"lines": len(some)})
-        texts = pl.Series([line.strip() for _, line in some], dtype=pl.String)
+    while chunk := _next_lines(numbered):
+        counts = Counter({"lines": len(chunk)})
+        texts = pl.Series([line.strip() for _, line in chunk], dtype=pl.String)
         too_long = texts.str.len_chars() >= LONGEST_LINE
         # Most lines are a URL alone.
         with_blanks = (texts.str.contains(r"\s") & ~too_long).arg_true()
@@ -213,7 +217,7 @@ def read_seeds(
             if line.pieces
         }
         bad = [
-            ("bad value, ignored", some[at][0], piece)
+            ("bad value, ignored", chunk[at][0], piece)
             for at, (_, pieces) in parsed.items()
             for piece in pieces
         ]
@@ -227,13 +231,13 @@ def read_seeds(
             pl.when(too_long).then(pl.lit("line_too_long"))
             .when(urls.is_null()).then(pl.lit(BLANK_IN_URL)).otherwise("reason")
         )  # fmt: skip
-        found = admitted.select("key", reason.alias("reason")).with_row_index("at")
-        reasons = found.select("at", "reason").drop_nulls()
-        dropped = [(why, *some[at]) for at, why in reasons.iter_rows()]
+        judged_rows = admitted.select("key", reason.alias("reason")).with_row_index("at")
+        reasons = judged_rows.select("at", "reason").drop_nulls()
+        dropped = [(why, *chunk[at]) for at, why in reasons.iter_rows()]
         counts.update(f"dropped/{why}" for why, *_ in dropped)
         shown += _show(source, dropped[: SHOWN - shown])
-        order = pl.Series([number for number, _ in some], dtype=pl.Int64) + (source.number << 40)
-        rows = found.with_columns(order=order).filter(pl.col("reason").is_null())
+        order = pl.Series([number for number, _ in chunk], dtype=pl.Int64) + (source.number << 40)
+        rows = judged_rows.with_columns(order=order).filter(pl.col("reason").is_null())
         yield to_frame(conform(_with_values(rows, parsed), SEEDS)), counts
 
 
@@ -248,30 +252,32 @@ def _with_values(
     """
     if not parsed:
         return rows
-    given = pa.Table.from_pylist([{"at": at, **seed} for at, (seed, _) in parsed.items()], _GIVEN)
-    return rows.join(to_frame(given), on="at", how="left", maintain_order="left")
+    line_values = pa.Table.from_pylist(
+        [{"at": at, **seed} for at, (seed, _) in parsed.items()], _GIVEN
+    )
+    return rows.join(to_frame(line_values), on="at", how="left", maintain_order="left")
 
 
-def _show(source: SeedSource, found: Sequence[tuple[str, int, str]]) -> int:
+def _show(source: SeedSource, bad_lines: Sequence[tuple[str, int, str]]) -> int:
     """Logs (reason, line number, text) of lines; returns how many they are."""
-    for reason, number, text in found:
+    for reason, number, text in bad_lines:
         where = "seed" if source.path is None else f"{source.path}:{number}"
         _LOG.warning("%s", dropped_line(where, reason, text))
-    return len(found)
+    return len(bad_lines)
 
 
 def _next_lines(numbered: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
     """Returns the next lines: ``LINES``, or fewer if they are long."""
-    some, size = [], 0
+    chunk, size = [], 0
     for number, line in itertools.islice(numbered, LINES):
-        some.append((number, line))
+        chunk.append((number, line))
         size += len(line)
         if size > _CHARS:
             break
-    return some
+    return chunk
 
 
-def _numbered(path: str) -> Iterator[tuple[int, str]]:
+def _read_numbered_lines(path: str) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) of a file, without empty lines and comments."""
     try:
         with place_of(path).open_for_reading() as file:

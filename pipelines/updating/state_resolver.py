@@ -4,7 +4,7 @@ import functools
 
 import polars as pl
 
-from ...io.batches.removed import read_removed_keys
+from ...io.batches.batches import read_removed_keys
 from ...io.parsing.plugins import load_plugins
 from ...io.rows.host_settings import read_host_settings
 from ...io.snapshots.operations import Operation

@@ -53,8 +53,8 @@ class BigtableAddress:
         return f"{self.instance_name}/tables/{self.table}"
 
     def __str__(self) -> str:
-        given = [(n, getattr(self, n)) for n in _PARAMETERS if getattr(self, n)]
-        query = "&".join(f"{name}={value}" for name, value in given)
+        parameters = [(n, getattr(self, n)) for n in _PARAMETERS if getattr(self, n)]
+        query = "&".join(f"{name}={value}" for name, value in parameters)
         address = f"{_SCHEME}{self.project}/{self.instance}/{self.table}"
         return f"{address}?{query}" if query else address
 
@@ -106,8 +106,10 @@ def _parameters(query: str, text: str) -> dict[str, str]:
     names = [name for name, _ in pairs]
     for name in names:
         if name not in _PARAMETERS or names.count(name) > 1:
-            known = " and ".join(_PARAMETERS)
-            raise UsageError(f"after ? only {known} may be given, once each, got {text!r}")
+            parameter_names = " and ".join(_PARAMETERS)
+            raise UsageError(
+                f"after ? only {parameter_names} may be given, once each, got {text!r}"
+            )
     return dict(pairs)
 
 

@@ -97,7 +97,7 @@ def describe_table(address: BigtableAddress) -> Description:
         address,
         settings.files,
         settings.app_profile,
-        head.pinned,
+        head.pinned_snapshot,
         head.snapshot if head.applying else None,
         _families_of(admin, address),
         _ranges(table.samples()),
@@ -132,14 +132,14 @@ def add_families(address: BigtableAddress, names: frozenset[str]) -> None:
         UserError: The account may not add one, or a family keeps another number of versions.
     """
     admin = open_admin(address)
-    found = _families_of(admin, address)
+    present_families = _families_of(admin, address)
     for name in sorted(names):
-        if found.get(name, VERSIONS) != VERSIONS:
+        if present_families.get(name, VERSIONS) != VERSIONS:
             raise UserError(
                 f"column family {name!r} of {address} must keep {VERSIONS} versions of a cell, "
-                f"got {found[name] or 'another rule'}"
+                f"got {present_families[name] or 'another rule'}"
             )
-        if name not in found:
+        if name not in present_families:
             persistent(address, functools.partial(_add_family, admin, address, name))
 
 
@@ -173,21 +173,21 @@ def _families_of(admin: Any, address: BigtableAddress) -> dict[str, int]:
 
 
 def _check_families(admin: Any, address: BigtableAddress) -> None:
-    found, wanted = _families_of(admin, address), families()
+    present_families, wanted = _families_of(admin, address), families()
     # A job adds the families of later components.
-    if {**dict.fromkeys(later_families(), VERSIONS), **found} != wanted:
+    if {**dict.fromkeys(later_families(), VERSIONS), **present_families} != wanted:
         raise UsageError(
             f"there is another table at {address}: its column families (and versions) are "
-            f"{found or 'none'}, those of a web table {wanted}"
+            f"{present_families or 'none'}, those of a web table {wanted}"
         )
 
 
 def _ranges(samples: list[tuple[bytes, int]]) -> list[tuple[str | None, int]]:
-    found: list[tuple[str | None, int]] = []
-    first, before = None, 0
+    ranges: list[tuple[str | None, int]] = []
+    first, start_offset = None, 0
     for key, offset in samples:
         if key and key < b"\1":
             continue
-        found.append((first, offset - before))
-        first, before = key.decode("utf-8", "replace"), offset
-    return found or [(None, 0)]
+        ranges.append((first, offset - start_offset))
+        first, start_offset = key.decode("utf-8", "replace"), offset
+    return ranges or [(None, 0)]

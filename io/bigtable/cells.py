@@ -70,17 +70,19 @@ def encode(rows: pa.Table | pl.DataFrame, kind: CellKind) -> pa.Table:
         Columns ``key`` and ``cell`` (large_binary), in the order of the rows.
     """
     table = conform(rows, kind.schema).combine_chunks()
-    return _in_order(table, _needed(table, kind), lambda part, at: _pack(part, kind.layouts[at]))
+    return _in_order(
+        table, _needed_layouts(table, kind), lambda part, at: _pack(part, kind.layouts[at])
+    )
 
 
-def _needed(table: pa.Table, kind: CellKind) -> np.ndarray:
+def _needed_layouts(table: pa.Table, kind: CellKind) -> np.ndarray:
     """Returns the position of the oldest layout that has all columns that a row needs.
 
     So columns of later layouts take no bytes in rows where they are null.
     """
     needed = np.zeros(len(table), np.uint8)
-    for at, (before, layout) in enumerate(itertools.pairwise(kind.layouts), 1):
-        for name in set(layout.columns) - set(before.columns):
+    for at, (older, layout) in enumerate(itertools.pairwise(kind.layouts), 1):
+        for name in set(layout.columns) - set(older.columns):
             if table.column(name).null_count < len(table):
                 needed[_valid(table, name)] = at
     return needed
@@ -90,13 +92,13 @@ def _in_order(
     table: pa.Table, groups: np.ndarray, work: Callable[[pa.Table, int], pa.Table]
 ) -> pa.Table:
     """Applies a function to the rows of each group; returns the results in row order."""
-    found = np.unique(groups).tolist()
-    if len(found) <= 1:
-        return work(table, found[0] if found else 0)
-    places = [np.flatnonzero(groups == group) for group in found]
+    group_values = np.unique(groups).tolist()
+    if len(group_values) <= 1:
+        return work(table, group_values[0] if group_values else 0)
+    places = [np.flatnonzero(groups == group) for group in group_values]
     parts = [
         work(table.take(numbers_as(at, pa.int64())), group)
-        for group, at in zip(found, places, strict=True)
+        for group, at in zip(group_values, places, strict=True)
     ]
     order = np.argsort(np.concatenate(places), kind="stable")
     return pa.concat_tables(parts).combine_chunks().take(numbers_as(order, pa.int64()))
@@ -140,9 +142,9 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
     schema = kind.schema if columns is None else pa.schema([kind.schema.field(n) for n in columns])
     keys, packed = (_array(cells, name).cast(BINARY) for name in ("key", "cell"))
     versions = _versions_of(packed, keys, kind)
-    known = {layout.version: layout for layout in kind.layouts}
+    layouts = {layout.version: layout for layout in kind.layouts}
     for version in np.unique(versions).tolist():
-        if version not in known:
+        if version not in layouts:
             raise UserError(
                 f"cell {kind.family}:{kind.qualifier.decode()} of row "
                 f"{_key_text(keys, int(np.argmax(versions == version)))} has version {version!r}, "
@@ -152,7 +154,7 @@ def decode(cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
     return _in_order(
         pa.table({"key": keys, "cell": packed}),
         versions,
-        lambda part, version: _unpack(part, kind, known[version or kind.newest.version], schema),
+        lambda part, version: _unpack(part, kind, layouts[version or kind.newest.version], schema),
     )
 
 
@@ -162,8 +164,8 @@ def _unpack(cells: pa.Table, kind: CellKind, layout: Layout, schema: pa.Schema) 
     columns = []
     for field in schema:
         try:
-            found = keys if field.name == "key" else _column(header, pieces, layout, field)
-            columns.append(found if found.type == field.type else found.cast(field.type))
+            column = keys if field.name == "key" else _column(header, pieces, layout, field)
+            columns.append(column if column.type == field.type else column.cast(field.type))
         except (ValueError, IndexError) as error:  # ArrowInvalid is a ValueError
             first, last = (_key_text(keys, at) for at in (0, len(keys) - 1))
             raise UserError(
@@ -182,7 +184,7 @@ def _split(
     heads = pc.binary_slice(packed, 0, dtype.itemsize)
     short = as_numpy(pc.binary_length(heads)) != dtype.itemsize
     if short.any():
-        raise _damaged(keys, int(np.argmax(short)), kind)
+        raise _cut_short_error(keys, int(np.argmax(short)), kind)
     head_data, head_offsets = buffers_of(heads)
     header = (
         np.frombuffer(head_data, dtype, number, head_offsets[0]) if number else np.zeros(0, dtype)
@@ -203,7 +205,7 @@ def _split(
     bounds[:, 1:] += bounds[:, :1]
     wrong = bounds[:, -1] != offsets[1:]
     if wrong.any():
-        raise _damaged(keys, int(np.argmax(wrong)), kind)
+        raise _cut_short_error(keys, int(np.argmax(wrong)), kind)
     return header, binary_array(data, np.append(bounds.ravel(), offsets[-1]))
 
 
@@ -258,12 +260,12 @@ def _versions_of(packed: pa.Array, keys: pa.Array, kind: CellKind) -> np.ndarray
     sizes = as_numpy(pc.binary_length(packed).fill_null(number_as(0, pa.int64())))
     short = sizes <= at
     if short.any():
-        raise _damaged(keys, int(np.argmax(short)), kind)
+        raise _cut_short_error(keys, int(np.argmax(short)), kind)
     data, offsets = buffers_of(packed)
     return data[offsets[:-1] + at]
 
 
-def _damaged(keys: pa.Array, row: int, kind: CellKind) -> UserError:
+def _cut_short_error(keys: pa.Array, row: int, kind: CellKind) -> UserError:
     column = f"{kind.family}:{kind.qualifier.decode()}"
     return UserError(f"cell {column} of row {_key_text(keys, row)} is damaged: it is cut short")
 

@@ -48,10 +48,10 @@ def rows_to_write(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     [('b', 2), ('c', 3)]
     """
     there = old.with_columns(known=pl.lit(True))
-    both = new.join(there, on="key", how="left", maintain_order="left", suffix="_old")
+    joined = new.join(there, on="key", how="left", maintain_order="left", suffix="_old")
     names = [name for name in new.columns if name != "key"]
-    same = (both.get_column(name).eq_missing(both.get_column(f"{name}_old")) for name in names)
-    unchanged = functools.reduce(operator.and_, same) & both.get_column("known").fill_null(False)
+    same = (joined.get_column(name).eq_missing(joined.get_column(f"{name}_old")) for name in names)
+    unchanged = functools.reduce(operator.and_, same) & joined.get_column("known").fill_null(False)
     return new.filter(~unchanged)
 
 
@@ -59,7 +59,7 @@ def write_changes(
     root: Place,
     component: str,
     rows: pl.DataFrame,
-    known: pl.Series | None = None,
+    existing_keys: pl.Series | None = None,
     purges: bool = False,
 ) -> WrittenChanges:
     """Writes a file of changes; leaves out and counts rows that Bigtable would refuse.
@@ -68,7 +68,7 @@ def write_changes(
         root: The place of the table's files.
         component: A component in rows.
         rows: In key order.
-        known: Keys of rows that exist already; None if there are none.
+        existing_keys: Keys of rows that exist already; None if there are none.
         purges: Whether older versions of the rows are to be erased later.
     """
     kind = cell_kind(component)
@@ -77,7 +77,9 @@ def write_changes(
         return WrittenChanges(dropped=dropped)
     folder = f"{PURGED}/{component}" if purges else component
     keys = to_frame(table.select(["key"])).get_column("key")
-    fresh = len(keys) if known is None else int((~keys.is_in(known.implode())).sum())
+    fresh = (
+        len(keys) if existing_keys is None else int((~keys.is_in(existing_keys.implode())).sum())
+    )
     return WrittenChanges(_write(root, folder, table, fresh), dropped)
 
 

@@ -25,6 +25,8 @@ from .cell_layout import CellKind
 from .channel import (
     CALL_ATTEMPTS,
     RETRYABLE,
+    Pace,
+    back_off,
     gave_up,
     one_line_errors,
     open_channel,
@@ -32,9 +34,7 @@ from .channel import (
     refused_row,
 )
 from .key_ranges import KeyRange, plan_key_ranges
-from .limits import check_limits
-from .pace import Pace, back_off
-from .request_batches import REQUEST_ROWS, key_batches, key_bytes, requests, table_of
+from .limits import REQUEST_ROWS, check_limits, key_batches, key_bytes, requests, table_of
 from .row_filters import change_filter, snapshot_filter, version_filter
 
 CHUNK_ROWS = 65_536
@@ -90,7 +90,7 @@ class BigtableTable:
         """
         yield from self._read_range(snapshot_filter(kind, snapshot, due), part, limit)
 
-    def changed(self, kind: CellKind, part: KeyRange, snapshot: int) -> Iterator[pa.Table]:
+    def scan_changed(self, kind: CellKind, part: KeyRange, snapshot: int) -> Iterator[pa.Table]:
         """Yields the rows of a key range that were changed after a snapshot, in key order.
 
         Args:
@@ -134,13 +134,13 @@ class BigtableTable:
         Raises:
             UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
-        for some in key_batches(keys):
-            request = self.keys_request(snapshot_filter(kind, snapshot), some)
-            left = types.ReadRowsRequest.pb(request).rows.row_keys
+        for batch in key_batches(keys):
+            request = self.keys_request(snapshot_filter(kind, snapshot), batch)
+            row_keys = types.ReadRowsRequest.pb(request).rows.row_keys
 
-            def go_on(last: bytes, left: Any = left, some: list[bytes] = some) -> bool:
-                left[:] = [key for key in some if key > last]
-                return bool(left)
+            def go_on(last: bytes, row_keys: Any = row_keys, batch: list[bytes] = batch) -> bool:
+                row_keys[:] = [key for key in batch if key > last]
+                return bool(row_keys)
 
             yield from self._read(request, go_on)
 
@@ -191,8 +191,8 @@ class BigtableTable:
         Raises:
             UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
-        for some in key_batches(keys, REQUEST_ROWS):
-            request = self.keys_request(version_filter(kind, snapshot), some)
+        for batch in key_batches(keys, REQUEST_ROWS):
+            request = self.keys_request(version_filter(kind, snapshot), batch)
             yield from persistent(self.address, functools.partial(self._heads, request))
 
     def _heads(self, request: Any) -> list[tuple[bytes, int, bool]]:
@@ -217,23 +217,23 @@ class BigtableTable:
             deletion.time_range.end_timestamp_micros = first * 1000
 
         waiting = iter(rows)
-        while some := list(itertools.islice(waiting, REQUEST_ROWS)):
-            self._send(some, fill)
+        while batch := list(itertools.islice(waiting, REQUEST_ROWS)):
+            self._send(batch, fill)
 
     def _send(self, rows: list[tuple[bytes, Any]], fill: Callable[[Any, Any], None]) -> None:
         """Changes rows, with retries; ``fill`` writes a row's value into a request's entry."""
         failed = 0
         while rows:
             self.pace.wait()
-            left, error = self._mutate(rows, fill)
+            remaining_rows, error = self._mutate(rows, fill)
             # An attempt that has written some rows is not a failure.
-            failed = 0 if len(left) < len(rows) else failed + 1
-            if left and failed == CALL_ATTEMPTS:
+            failed = 0 if len(remaining_rows) < len(rows) else failed + 1
+            if remaining_rows and failed == CALL_ATTEMPTS:
                 raise gave_up(self.address, error)
-            if left:
-                self.pace.failed()
+            if remaining_rows:
+                self.pace.slow_down()
                 back_off(failed)
-            rows = left
+            rows = remaining_rows
 
     def ranges(self, number: int) -> list[KeyRange]:
         """Cuts the table into about ``number`` ranges; the cuts differ from call to call."""
@@ -343,9 +343,9 @@ def connect(address: BigtableAddress | str) -> BigtableTable:
     Raises:
         UserError: There are no credentials.
     """
-    found = parse_address(address) if isinstance(address, str) else address
+    parsed = parse_address(address) if isinstance(address, str) else address
     with _LOCK:  # a forked process needs a connection of its own
-        return _connect(found, os.getpid())
+        return _connect(parsed, os.getpid())
 
 
 @functools.lru_cache(maxsize=16)

@@ -43,12 +43,12 @@ def plan_key_ranges(samples: Iterable[tuple[bytes, int]], number: int) -> list[K
     [KeyRange(low=None, high='com.a:'), KeyRange(low='com.a:', high=None)]
     """
     # Internal rows have keys that begin with a zero byte, see own_rows.py.
-    found = [(key, offset) for key, offset in samples if key > b"\1" or not key]
-    total = max((offset for _, offset in found), default=0)
+    row_samples = [(key, offset) for key, offset in samples if key > b"\1" or not key]
+    total = max((offset for _, offset in row_samples), default=0)
     step = max(1, total / max(1, number))
     cuts: list[str] = []
     filled = step
-    for key, offset in found:
+    for key, offset in row_samples:
         if not key or offset < filled:
             continue
         text = key.decode("utf-8", "surrogateescape")
@@ -61,9 +61,9 @@ def plan_key_ranges(samples: Iterable[tuple[bytes, int]], number: int) -> list[K
     return [KeyRange(low, high) for low, high in itertools.pairwise(edges)]
 
 
-def grown(
+def grow_ranges(
     component: str,
-    known: Sequence[DataFile],
+    ranges_before: Sequence[DataFile],
     changes: Sequence[DataFile],
     samples: Callable[[], Samples],
 ) -> list[DataFile]:
@@ -71,24 +71,24 @@ def grown(
 
     Args:
         component: A component in rows.
-        known: The ranges before.
+        ranges_before: The ranges before.
         changes: Files of changes; ``base`` is the path of the range, or None if there is
             only one range.
         samples: Function that requests samples from Bigtable; only called if new cuts
             are needed.
     """
-    ranges = {file.path: file for file in known or [DataFile(component, 0, 0)]}
+    ranges = {file.path: file for file in ranges_before or [DataFile(component, 0, 0)]}
     only = next(iter(ranges))
     for change in changes:
         path = change.base or only
         old, new = ranges[path], change.fresh or 0
         size = old.bytes + change.bytes * new // max(1, change.rows)
         ranges[path] = dataclasses.replace(old, rows=old.rows + new, bytes=size)
-    found = list(ranges.values())
-    if max(file.rows for file in found) <= 2 * tablet_writer.TABLET_ROWS:
-        return found
+    new_ranges = list(ranges.values())
+    if max(file.rows for file in new_ranges) <= 2 * tablet_writer.TABLET_ROWS:
+        return new_ranges
     # The rows of a first load are not in Bigtable yet.
-    return cut_ranges(component, found, samples() if known else _samples_of(changes))
+    return cut_ranges(component, new_ranges, samples() if ranges_before else _samples_of(changes))
 
 
 def are_ranges(component: str, files: Iterable[DataFile]) -> bool:
@@ -123,6 +123,6 @@ def cut_ranges(component: str, ranges: Sequence[DataFile], samples: Samples) -> 
 
 def _samples_of(changes: Sequence[DataFile]) -> Samples:
     ordered = sorted(changes, key=lambda change: str(change.first))
-    before = itertools.accumulate((change.bytes for change in ordered), initial=0)
-    found = [(str(c.first).encode(), offset) for c, offset in zip(ordered, before, strict=False)]
-    return [*found, (b"", sum(change.bytes for change in ordered))]
+    offsets = itertools.accumulate((change.bytes for change in ordered), initial=0)
+    samples = [(str(c.first).encode(), offset) for c, offset in zip(ordered, offsets, strict=False)]
+    return [*samples, (b"", sum(change.bytes for change in ordered))]

@@ -1,6 +1,13 @@
-"""Checks Bigtable's limits, because the emulator accepts more than the real Bigtable."""
+"""Checks Bigtable's limits, and cuts rows into batches for one request.
+
+The emulator accepts more than the real Bigtable.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +23,14 @@ MAX_ROW_BYTES = 256 << 20
 MUTATIONS_PER_REQUEST = 100_000
 # Number of versions of a cell that are kept; one more may exist until it is removed.
 VERSIONS = 4
+# Limits of one write. Bigtable takes up to 256 MB; smaller requests work better.
+REQUEST_ROWS = 5_000
+REQUEST_BYTES = 8 << 20
+# Limits of one request for given keys.
+SOUGHT_ROWS = 65_536
+SOUGHT_BYTES = 256 << 10
+assert REQUEST_ROWS <= MUTATIONS_PER_REQUEST
+_Item = TypeVar("_Item")
 
 
 def split_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str, int]]:
@@ -31,15 +46,15 @@ def split_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str,
         (rows that Bigtable accepts, number of removed rows by reason: ``key_empty``,
         ``key_too_long``, ``cell_too_large``, ``row_too_large``).
     """
-    kept = np.ones(len(rows), bool)
+    accepted = np.ones(len(rows), bool)
     counts: dict[str, int] = {}
     # Components with the same keys are in the same rows.
     sharing = [n for n in kinds_in_rows() if KINDS[n].key is KINDS[kind.component].key]
     for name, refused in _reasons(encode(rows, kind), MAX_ROW_BYTES // len(sharing)).items():
-        if number := int((refused & kept).sum()):
+        if number := int((refused & accepted).sum()):
             counts[name] = number
-            kept &= ~refused
-    return (rows.filter(pa.array(kept)) if counts else rows), counts
+            accepted &= ~refused
+    return (rows.filter(pa.array(accepted)) if counts else rows), counts
 
 
 def check_limits(cells: pa.Table) -> None:
@@ -70,3 +85,43 @@ def _reasons(cells: pa.Table, row_bytes: int = MAX_ROW_BYTES) -> dict[str, np.nd
         "cell_too_large": sizes > MAX_CELL_BYTES,
         "row_too_large": sizes.astype(np.int64) * (VERSIONS + 1) > row_bytes,
     }
+
+
+def table_of(keys: list[bytes], cells: list[bytes]) -> pa.Table:
+    """Returns rows as columns ``key`` and ``cell``."""
+    # Uses polars, because the first call of pa.array imports pandas if it is installed.
+    columns = [pl.Series(values, dtype=pl.Binary).to_arrow() for values in (keys, cells)]
+    return pa.Table.from_arrays(columns, ["key", "cell"])
+
+
+def key_bytes(key: str) -> bytes:
+    """Returns a row key as bytes, as Bigtable stores it."""
+    return key.encode("utf-8", "surrogateescape")
+
+
+def key_batches(keys: Iterable[str], most: int | None = None) -> Iterator[list[bytes]]:
+    """Yields the distinct keys, sorted, in batches that one request may read."""
+    distinct = sorted({key_bytes(key) for key in keys})
+    return _batches(distinct, len, most or SOUGHT_ROWS, SOUGHT_BYTES)
+
+
+def requests(cells: pa.Table) -> Iterator[list[tuple[bytes, bytes]]]:
+    """Yields (key, cell) in batches that one request may write."""
+    for batch in cells.select(["key", "cell"]).to_batches(max_chunksize=REQUEST_ROWS):
+        rows = zip(*(batch.column(at).to_pylist() for at in (0, 1)), strict=True)
+        yield from _batches(rows, lambda row: len(row[1]), REQUEST_ROWS, REQUEST_BYTES)
+
+
+def _batches(
+    items: Iterable[_Item], size_of: Callable[[_Item], int], most: int, most_bytes: int
+) -> Iterator[list[_Item]]:
+    batch: list[_Item] = []
+    size = 0
+    for item in items:
+        if batch and (len(batch) == most or size + size_of(item) > most_bytes):
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += size_of(item)
+    if batch:
+        yield batch

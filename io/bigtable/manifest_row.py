@@ -34,7 +34,7 @@ class ManifestHead:
     writes: int = 0
 
     @property
-    def pinned(self) -> int:
+    def pinned_snapshot(self) -> int:
         """The newest snapshot that can be read."""
         return self.snapshot - 1 if self.applying else self.snapshot
 
@@ -65,7 +65,7 @@ def head_of(value: bytes) -> ManifestHead:
     """Parses a cell of the manifest row; see ``parsed_cell``."""
     names = ("snapshot", "id", "applying", "time", "writes")
     return parsed_cell(
-        value, lambda found: ManifestHead(value=value, **{name: found[name] for name in names})
+        value, lambda record: ManifestHead(value=value, **{name: record[name] for name in names})
     )
 
 

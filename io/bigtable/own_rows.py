@@ -139,11 +139,11 @@ def _newest(column: bytes | None) -> Any:
 
 
 def _mutations(cells: Cells, snapshot: int) -> list[Any]:
-    made = []
+    mutations = []
     for column, value in cells.items():
         mutation = types.Mutation.pb()()
         cell = mutation.set_cell
         cell.family_name, cell.column_qualifier = OWN_FAMILY, column
         cell.timestamp_micros, cell.value = snapshot * 1000, value
-        made.append(mutation)
-    return made
+        mutations.append(mutation)
+    return mutations

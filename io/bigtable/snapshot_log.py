@@ -95,13 +95,13 @@ class SnapshotLog:
 
     def pin(self) -> int:
         """Returns the newest snapshot that can be read."""
-        return self.head().pinned
+        return self.head().pinned_snapshot
 
     def settings(self) -> Settings:
         """Returns the settings that were chosen when the table was created."""
         self.head()
         value = self.rows.get(HEAD_ROW, _SETTINGS).get(_SETTINGS, b"")
-        return parsed_cell(value, lambda found: Settings(found["files"], found["app_profile"]))
+        return parsed_cell(value, lambda record: Settings(record["files"], record["app_profile"]))
 
     def record(self, snapshot: int) -> bytes:
         """Returns the record of a snapshot; empty for snapshot 0, before the first commit.
@@ -144,10 +144,10 @@ class SnapshotLog:
         """Returns the oldest snapshot that still has all its rows: no purge has erased any."""
         return int(self.rows.get(HEAD_ROW, _OLDEST).get(_OLDEST, b"0"))
 
-    def give_up(self, before: int) -> None:
+    def give_up(self, oldest: int) -> None:
         """Forbids reading snapshots before the given one, because their rows are being erased."""
         # The number is also the timestamp, so the highest number counts, whatever is written last.
-        self.rows.put(HEAD_ROW, {_OLDEST: str(before).encode()}, before)
+        self.rows.put(HEAD_ROW, {_OLDEST: str(oldest).encode()}, oldest)
 
     def store(
         self, snapshot: int, record: bytes, changes: Iterable[ChangedFile], attempt: str = ""
@@ -201,7 +201,7 @@ class SnapshotLog:
         if cells.get(_COMMIT) != head.value:
             return []  # another process has finished it
         return parsed_cell(
-            cells.get(_REDO, b"[]"), lambda found: [_changed_file(change) for change in found]
+            cells.get(_REDO, b"[]"), lambda records: [_changed_file(record) for record in records]
         )
 
     def leave_out(self, head: ManifestHead, paths: Collection[str]) -> bool:
@@ -287,9 +287,9 @@ class SnapshotLog:
         """Returns the numbers of the snapshots in the history, in order."""
         return [int(key.rpartition(b"/")[2]) for key in self.rows.keys(_HISTORY)]
 
-    def forget(self, before: int) -> int:
+    def forget(self, oldest: int) -> int:
         """Removes older snapshots from the history, never the newest; returns how many."""
-        old = [snapshot for snapshot in self.snapshots()[:-1] if snapshot < before]
+        old = [snapshot for snapshot in self.snapshots()[:-1] if snapshot < oldest]
         for snapshot in old:
             self.rows.delete(_history_row(snapshot))
         return len(old)
@@ -297,8 +297,8 @@ class SnapshotLog:
     def _made_by(self, snapshot: int) -> str:
         """Returns the id of the attempt that made a snapshot."""
         head = self.head()
-        made = head if head.snapshot == snapshot else self._commit_of(snapshot)
-        return made.id if made is not None else ""
+        commit = head if head.snapshot == snapshot else self._commit_of(snapshot)
+        return commit.id if commit is not None else ""
 
     def _commit_of(self, snapshot: int) -> ManifestHead | None:
         """Returns the head of a snapshot from the history; None for snapshot 0, or if damaged."""
@@ -313,8 +313,8 @@ class SnapshotLog:
 
         Snapshots without a known time are left out.
         """
-        found = ((number, self._commit_of(number)) for number in self.snapshots())
-        return {number: head.time for number, head in found if head is not None}
+        heads = ((number, self._commit_of(number)) for number in self.snapshots())
+        return {number: head.time for number, head in heads if head is not None}
 
 
 def open_log(address: BigtableAddress | str) -> SnapshotLog:

@@ -51,11 +51,11 @@ def read_range(
     """
     kind = cell_kind(component)
     for cells in log.table.scan(kind, part, snapshot, due):
-        yield _unpacked(log, cells, kind, columns)
+        yield _unpack_cells(log, cells, kind, columns)
     log.check_fresh(snapshot)
 
 
-def _unpacked(
+def _unpack_cells(
     log: SnapshotLog, cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
 ) -> pl.DataFrame:
     try:
@@ -71,9 +71,9 @@ def any_row(log: SnapshotLog, component: str, part: KeyRange, snapshot: int, due
         SnapshotTooOld: The snapshot is too old.
     """
     kind = cell_kind(component)
-    found = any(len(some) for some in log.table.scan(kind, part, snapshot, due, limit=1))
+    has_rows = any(len(cells) for cells in log.table.scan(kind, part, snapshot, due, limit=1))
     log.check_fresh(snapshot)
-    return found
+    return has_rows
 
 
 def stored_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) -> pl.DataFrame:
@@ -84,7 +84,7 @@ def stored_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int
     """
     kind = cell_kind(component)
     parts = [
-        _unpacked(log, cells, kind)
+        _unpack_cells(log, cells, kind)
         for cells in log.table.seek(kind, keys.unique().to_list(), snapshot)
     ]
     log.check_fresh(snapshot)
@@ -142,9 +142,9 @@ def way_back(
     """
     for keys in changed_keys(log, component, part, snapshot):
         rows = stored_rows(log, component, keys, snapshot)
-        known = rows.get_column("key")
-        yield write_changes(root, component, rows, known)
-        yield write_deletions(root, component, keys.filter(~keys.is_in(known.implode())))
+        stored_keys = rows.get_column("key")
+        yield write_changes(root, component, rows, stored_keys)
+        yield write_deletions(root, component, keys.filter(~keys.is_in(stored_keys.implode())))
     log.check_fresh(snapshot)
 
 
@@ -152,7 +152,7 @@ def changed_keys(
     log: SnapshotLog, component: str, part: KeyRange, snapshot: int
 ) -> Iterator[pl.Series]:
     """Yields the keys of the rows of a range that were changed after a snapshot, in key order."""
-    for changed in log.table.changed(cell_kind(component), part, snapshot):
+    for changed in log.table.scan_changed(cell_kind(component), part, snapshot):
         yield to_frame(changed.select(["key"]).cast(_KEYS)).get_column("key")
 
 
@@ -173,4 +173,6 @@ def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> N
     for rows in row_groups(path, kind.schema, ("key",)):
         keys = to_frame(rows).get_column("key").to_list()
         shown = log.table.newest(kind, keys, oldest)
-        log.table.erase(kind, ((key, made + 1 if gone else made) for key, made, gone in shown))
+        log.table.erase(
+            kind, ((key, version + 1 if gone else version) for key, version, gone in shown)
+        )

@@ -16,7 +16,7 @@ from ...policy.components.kinds import kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.rules.url_rules import host_keys
-from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grown
+from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grow_ranges
 from ..storage.errors import SnapshotTooOld
 from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan
@@ -228,7 +228,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         self, component: str, known: Sequence[DataFile], written: Sequence[Written]
     ) -> list[DataFile]:
         added = [file for part in written for file in part.files]
-        return grown(component, known, added, self.samples)
+        return grow_ranges(component, known, added, self.samples)
 
     def samples(self) -> Samples:
         """Returns (key, bytes of the table before the key) of sampled rows, in key order."""

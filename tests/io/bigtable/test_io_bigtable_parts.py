@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutbeam.io.bigtable.cells import encode
+from nutbeam.io.bigtable.channel import Pace, back_off
 from nutbeam.io.bigtable.key_ranges import KeyRange, plan_key_ranges
 from nutbeam.io.bigtable.limits import (
     MAX_CELL_BYTES,
@@ -17,7 +18,6 @@ from nutbeam.io.bigtable.limits import (
     check_limits,
     split_by_limits,
 )
-from nutbeam.io.bigtable.pace import Pace, back_off
 from nutbeam.io.tablets.tablets import host_start
 from nutbeam.policy.components.declaration import Kind, RowKey, RowLayout
 from nutbeam.policy.components.kinds import KINDS
@@ -128,7 +128,7 @@ def test_nothing_is_slowed_down_as_long_as_the_server_says_nothing():
     pace = Pace(clock, clock.sleep)
     for _ in range(1_000):
         pace.wait()
-    pace.failed()
+    pace.slow_down()
     pace.wait()
     assert clock.now == 0
 
@@ -154,7 +154,7 @@ def test_the_rate_changes_once_a_period_and_by_a_bounded_factor():
     pace.learn(9.0, 10)
     assert pace.rate == pytest.approx(9.1)
     clock.now = 20
-    pace.failed()
+    pace.slow_down()
     assert pace.rate == pytest.approx(6.37)
 
 

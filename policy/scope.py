@@ -7,8 +7,10 @@ import polars as pl
 from ..web.base.columns import nulls, put, reason_if
 from ..web.base.options import option
 from ..web.rules.rule_warnings import CheckedUrlOptions
-from ..web.rules.url_rules import Scope, UrlRules, in_scope
-from ..web.urls.key_columns import from_keys
+from ..web.rules.url_rules import Scope, UrlRules
+from ..web.urls.domains import registered_domain
+from ..web.urls.key_columns import from_keys, host_keys
+from ..web.urls.row_keys import from_host_key
 from .components.host_rows import Seeds
 from .components.rule_counts import RuleCountOptions
 from .traps import TrapOptions, trap_reasons
@@ -143,3 +145,44 @@ def _with_exempted(inside: pl.Series, admitted: pl.DataFrame, rules: UrlRules) -
         return inside
     decided = rules.exemptions.decide_column(admitted.get_column("url").gather(exempt))
     return put(inside, exempt, decided.accept)
+
+
+def in_scope(
+    sources: pl.Series, targets: pl.Series, mode: str, seed_domains: frozenset[str] = frozenset()
+) -> pl.Series:
+    """Returns which links stay within the crawl.
+
+    Args:
+        sources: Row keys or hosts of the linking pages.
+        targets: Row keys of what they link to, as many.
+        mode: With ``domain`` the registered domain of the target must be that of its source, or
+            among ``seed_domains``; with any other word its host must.
+        seed_domains: Registered domains of the seeds, or their hosts.
+
+    Returns:
+        As many booleans; false where either is null.
+
+    >>> in_scope(pl.Series(["a.foo.com"]), pl.Series(["com.foo.b:http/"]), "domain").to_list()
+    [True]
+    """
+    wanted = _sites(targets, mode)
+    return ((wanted == _sites(sources, mode)) | wanted.is_in(list(seed_domains))).fill_null(False)
+
+
+def _sites(keys: pl.Series, mode: str) -> pl.Series:
+    """Returns the host or registered domain of each row key or host."""
+    keys = keys.cast(pl.String)
+    names = pl.DataFrame({"name": host_keys(keys), "is_key": keys.str.contains(r"\]?:[a-z]+[:/]")})
+    unique = names.unique()
+    sites = [
+        name if name is None else _site(from_host_key(name) if is_key else name, mode)
+        for name, is_key in unique.iter_rows()
+    ]
+    unique = unique.with_columns(pl.Series("site", sites, dtype=pl.String))
+    return names.join(unique, on=["name", "is_key"], how="left", maintain_order="left").get_column(
+        "site"
+    )
+
+
+def _site(host: str, mode: str) -> str:
+    return registered_domain(host) if mode == "domain" else host

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import re
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -13,7 +12,7 @@ import polars.io.plugins as pl_plugins
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...policy.components.schema import conform, to_frame
+from ...policy.components.schema import conform
 from ...web.base.errors import UserError
 from ..disk.parquet_growth import check_growth
 from .errors import MissingFile
@@ -87,7 +86,7 @@ def _scan_groups(
         numbered = row_index is not None and (columns is None or row_index in columns)
         for path in paths:
             for group in row_groups(path, schema, wanted):
-                rows = to_frame(group)
+                rows = pl.DataFrame(group)
                 if numbered:
                     rows = rows.with_row_index(row_index, start)  # type: ignore[arg-type]
                     start += len(rows)
@@ -112,16 +111,8 @@ def check_before_opening(path: Place) -> None:
     Raises:
         UserError: It is missing, no regular file, or no Parquet file of a table.
     """
-    try:
-        with path.open_for_reading() as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 4))
-            if file.read() != b"PAR1":
-                raise ValueError("it does not end as Parquet does")
-            check_growth(pq.read_metadata(file), size)
-        path.check_repeated_texts()
-    except (OSError, pa.ArrowException, ValueError) as error:
-        raise unreadable(path, error) from error
+    with parquet_file(path):
+        pass
 
 
 def collect(rows: pl.LazyFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from nutbeam.policy.components.host_rows import Seeds, seeds_of
-from nutbeam.policy.scope import TargetOptions, judge
+from nutbeam.policy.scope import TargetOptions, in_scope, judge
 
 SOURCE = "com.example.www:http/page"
 SEEDS = seeds_of(pl.Series(["com.seed.www", "uk.co.foo"]))
@@ -113,3 +113,28 @@ def test_only_redirects_of_seeds_need_no_match_with_include(distance, found):
     assert judged["reason"].to_list() == [None, found, "excluded"]
     assert judged["by"].to_list() == [None, found and "--include", "--exclude:1"]
     assert judged["key"].is_not_null().to_list() == [True, found is None, False]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "same_domain", "same_host"),
+    [
+        ("com.foo.a:http/", "com.foo.b:https/x", True, False),
+        ("a.foo.com", "com.foo.a:http/", True, True),
+        ("com.foo.a:http/", "com.bar:http/", False, False),
+        ("com.foo.a:http/", "com.seed.x:http/", True, True),
+        ("com.foo.a:http/", "com.seed.y:http/", True, False),
+        ("uk.co.foo:http/", "uk.co.bar:http/", False, False),
+        ("[fe80:abc:1::1]:http/", "[fe80:abc:1::1]:https/", True, True),
+        ("[fe80:abc:1::1]", "[fe80:abc:1::1]:https/", True, True),
+        ("1.0.0.10:http/", "10.0.0.1:http/", False, False),
+        ("10.0.0.1", "1.0.0.10:http:8080/", True, True),
+        (None, "com.foo:http/", False, False),
+        ("com.foo:http/", None, False, False),
+    ],
+)
+def test_the_scope_is_that_of_domains_or_of_hosts(source, target, same_domain, same_host):
+    sources = pl.Series([source], dtype=pl.String)
+    targets = pl.Series([target], dtype=pl.String)
+    domains, hosts = frozenset({"seed.com"}), frozenset({"x.seed.com"})
+    assert in_scope(sources, targets, "domain", domains).to_list() == [same_domain]
+    assert in_scope(sources, targets, "host", hosts).to_list() == [same_host]

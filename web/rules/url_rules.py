@@ -13,13 +13,13 @@ from ..normalizers.normalizer_chain import Normalizer
 from ..normalizers.normalizer_step import Scope
 from ..rule_files.rule_files import RuleFile
 from ..urls.absolute_links import HOST, PORT, absolute_urls, query, segment
-from ..urls.domains import registered_domain
-from ..urls.row_keys import MAX_KEY_BYTES, BadUrl, from_host_key, to_key
+from ..urls.key_columns import host_keys
+from ..urls.row_keys import MAX_KEY_BYTES, BadUrl, to_key
 from ..urls.schemes import WEB, scheme_of
 from .chains import exemptions, filter_chain, inclusion_filter, normalizer, read_files
 from .url_options import UrlOptions
 
-__all__ = ["Scope", "UrlOptions", "UrlRules", "absolute_urls", "host_keys", "in_scope"]
+__all__ = ["Scope", "UrlOptions", "UrlRules", "absolute_urls", "host_keys"]
 
 
 # Fewer URLs than this are normalized one after the other.
@@ -295,60 +295,3 @@ def _key_start(scheme: str, site: str) -> str | None:
         return to_key(url)[:-1] if normalize_basic(url) == url else None
     except BadUrl:
         return None
-
-
-def host_keys(keys: pl.Series) -> pl.Series:
-    """Returns the reversed hosts that row keys begin with.
-
-    >>> host_keys(pl.Series(["com.foo:http:8080/x", "[::1]:http/"])).to_list()
-    ['com.foo', '[::1]']
-    """
-    key = pl.col("key")
-    end = key.str.find(":", literal=True)
-    names = keys.alias("key").to_frame().select(key.str.slice(0, end))["key"]
-    bracketed = keys.str.starts_with("[")
-    if bracketed.any():
-        literal = keys.str.extract(r"^(\[[^\]]*\])", 1)
-        names = names.zip_with(~bracketed.fill_null(False), literal)
-    return names.alias(keys.name)
-
-
-def in_scope(
-    sources: pl.Series, targets: pl.Series, mode: str, seed_domains: frozenset[str] = frozenset()
-) -> pl.Series:
-    """Returns which links stay within the crawl.
-
-    Args:
-        sources: Row keys or hosts of the linking pages.
-        targets: Row keys of what they link to, as many.
-        mode: With ``domain`` the registered domain of the target must be that of its source, or
-            among ``seed_domains``; with any other word its host must.
-        seed_domains: Registered domains of the seeds, or their hosts.
-
-    Returns:
-        As many booleans; false where either is null.
-
-    >>> in_scope(pl.Series(["a.foo.com"]), pl.Series(["com.foo.b:http/"]), "domain").to_list()
-    [True]
-    """
-    wanted = _sites(targets, mode)
-    return ((wanted == _sites(sources, mode)) | wanted.is_in(list(seed_domains))).fill_null(False)
-
-
-def _sites(keys: pl.Series, mode: str) -> pl.Series:
-    """Returns the host or registered domain of each row key or host."""
-    keys = keys.cast(pl.String)
-    names = pl.DataFrame({"name": host_keys(keys), "is_key": keys.str.contains(r"\]?:[a-z]+[:/]")})
-    unique = names.unique()
-    sites = [
-        name if name is None else _site(from_host_key(name) if is_key else name, mode)
-        for name, is_key in unique.iter_rows()
-    ]
-    unique = unique.with_columns(pl.Series("site", sites, dtype=pl.String))
-    return names.join(unique, on=["name", "is_key"], how="left", maintain_order="left").get_column(
-        "site"
-    )
-
-
-def _site(host: str, mode: str) -> str:
-    return registered_domain(host) if mode == "domain" else host

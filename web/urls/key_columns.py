@@ -1,4 +1,4 @@
-"""Makes whole columns of URLs from row keys."""
+"""Makes whole columns of URLs, hosts and domains from row keys."""
 
 import polars as pl
 
@@ -21,6 +21,22 @@ def from_keys(keys: pl.Series) -> pl.Series:
     sites = sites.with_columns(start=pl.Series(urls, dtype=pl.String))
     joined_keys = split.join(sites, on="site", how="left", maintain_order="left")
     return joined_keys.select(url=pl.col("start") + pl.col("rest")).get_column("url")
+
+
+def host_keys(keys: pl.Series) -> pl.Series:
+    """Returns the reversed hosts that row keys begin with.
+
+    >>> host_keys(pl.Series(["com.foo:http:8080/x", "[::1]:http/"])).to_list()
+    ['com.foo', '[::1]']
+    """
+    key = pl.col("key")
+    end = key.str.find(":", literal=True)
+    names = keys.alias("key").to_frame().select(key.str.slice(0, end))["key"]
+    bracketed = keys.str.starts_with("[")
+    if bracketed.any():
+        literal = keys.str.extract(r"^(\[[^\]]*\])", 1)
+        names = names.zip_with(~bracketed.fill_null(False), literal)
+    return names.alias(keys.name)
 
 
 def domain_keys(hosts: pl.Series) -> pl.Series:

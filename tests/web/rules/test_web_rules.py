@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutbeam.web.base.options import validate
-from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, absolute_urls, host_keys, in_scope
+from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, absolute_urls, host_keys
 from nutbeam.web.urls.row_keys import BadUrl, from_key, host_key_of, parse_url, to_key
 
 pytestmark = pytest.mark.usefixtures("few_urls_count_as_many")
@@ -313,31 +313,6 @@ def test_host_keys():
     assert host_keys(pl.Series(keys)).to_list() == ["com.foo", "[2600::1]", "com.foo", None]
     assert [host_key_of(key) for key in keys[:3]] == ["com.foo", "[2600::1]", "com.foo"]
     assert host_keys(pl.Series([], dtype=pl.String)).to_list() == []
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "same_domain", "same_host"),
-    [
-        ("com.foo.a:http/", "com.foo.b:https/x", True, False),
-        ("a.foo.com", "com.foo.a:http/", True, True),
-        ("com.foo.a:http/", "com.bar:http/", False, False),
-        ("com.foo.a:http/", "com.seed.x:http/", True, True),
-        ("com.foo.a:http/", "com.seed.y:http/", True, False),
-        ("uk.co.foo:http/", "uk.co.bar:http/", False, False),
-        ("[fe80:abc:1::1]:http/", "[fe80:abc:1::1]:https/", True, True),
-        ("[fe80:abc:1::1]", "[fe80:abc:1::1]:https/", True, True),
-        ("1.0.0.10:http/", "10.0.0.1:http/", False, False),
-        ("10.0.0.1", "1.0.0.10:http:8080/", True, True),
-        (None, "com.foo:http/", False, False),
-        ("com.foo:http/", None, False, False),
-    ],
-)
-def test_in_scope(source, target, same_domain, same_host):
-    sources = pl.Series([source], dtype=pl.String)
-    targets = pl.Series([target], dtype=pl.String)
-    domains, hosts = frozenset({"seed.com"}), frozenset({"x.seed.com"})
-    assert in_scope(sources, targets, "domain", domains).to_list() == [same_domain]
-    assert in_scope(sources, targets, "host", hosts).to_list() == [same_host]
 
 
 def test_keys_are_refused_or_clean():

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import itertools
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -26,7 +27,7 @@ from ..base.ending import ENDING
 from ..views.reading_job import csv_line
 from .sql_rows import StoredRows
 from .sql_shell import run_shell, run_statements
-from .sql_statuses import with_statuses
+from .sql_statuses import hint_on_statuses, with_statuses
 from .sql_text import json_text, plain_value, readable_value, show, unique_names
 
 ARGUMENTS = (
@@ -99,10 +100,15 @@ def _answer(
         if any(statement.type not in kinds for statement in statements):
             raise UsageError("sql takes SELECT only: the table is only read")
         for statement in statements:
-            query = with_statuses(connection, statement.query)
+            query = with_statuses(duckdb, statement.query)
             _interruptible(connection, stored.bring, connection, query)
             result = _interruptible(connection, connection.execute, query)
-            _print(result, _rows(connection, result), invocation)
+            rows = _rows(connection, result)
+            first = next(rows, None)
+            _print(result, rows if first is None else itertools.chain([first], rows), invocation)
+            hint = None if any(first or ()) else hint_on_statuses(duckdb, statement.query)
+            if hint:
+                print(f"nutbeam sql: no result? {hint}", file=sys.stderr)
 
 
 def _interruptible(connection: Any, function: Callable[..., Any], *args: Any) -> Any:

@@ -1,6 +1,7 @@
 """sql takes short names of statuses, and refuses text that is no status."""
 
 import pytest
+from crawling import nutbeam
 from sql_rows import rows_of
 
 pytest.importorskip("duckdb")
@@ -11,29 +12,20 @@ pytest.importorskip("duckdb")
     ("condition", "same"),
     [
         ("s.status = 'gone'", "status = 'db_gone'"),
-        ("'gone' = s.status", "status = 'db_gone'"),
         ("s.\"STATUS\" <> 'fetched'", "status not in ('db_fetched', 'db_notmodified')"),
         ("status in ('gone', 'redir_temp')", "status in ('db_gone', 'db_redir_temp')"),
         ("status not in ('fetched', 'gone')",
          "status not in ('db_fetched', 'db_notmodified', 'db_gone')"),
         ("/* é 'gone' */ not (status = 'gone') -- 'gone'", "status != 'db_gone'"),
-        ("status is distinct from 'gone'", "status != 'db_gone'"),
-        ("case status when 'gone' then true end", "status = 'db_gone'"),
         ("url <> 'gone' and concat('gone', status) = 'gonedb_gone'", "status = 'db_gone'"),
         ("exists (select 1 from state t where t.key = s.key and t.status = 'gone')",
          "status = 'db_gone'"),
         ("status = any(['gone', 'fetched'])",
          "status in ('db_gone', 'db_fetched', 'db_notmodified')"),
         ("not status <> all(['gone'])", "status = 'db_gone'"),
-        ("list_contains(['gone'], status)", "status = 'db_gone'"),
         ("status in ['gone']", "status = 'db_gone'"),
-        ("status = 'gone'::varchar and status::varchar = 'gone'", "status = 'db_gone'"),
-        ("url in (select url from (select url, status as st from state) where st = 'gone')",
-         "status = 'db_gone'"),
-        ("url in (with t(st, u) as (select status, url from state) select u from t where st = 'gone')",
-         "status = 'db_gone'"),
-        ("url in (select u from (select url, status from state) t(u, st) where st in ('gone'))",
-         "status = 'db_gone'"),
+        ("status::varchar = 'gone'", "status = 'db_gone'"),
+        ("\"status\" != /* 'x' */ 'gone' and url != 'a status = ''x'' b'", "status != 'db_gone'"),
         ("status like 'db_g%' and status ilike 'DB_GONE' and status glob 'db_g*'",
          "status = 'db_gone'"),
         ("status in (select 'db_gone') and lower(status) = 'db_gone'", "status = 'db_gone'"),
@@ -50,20 +42,9 @@ def test_short_names_of_statuses(ask, condition, same):
     ("condition", "message"),
     [
         ("status = 'fetchd'", "there is no status 'fetchd': the statuses are db_unfetched, "),
-        ("'FETCHED' <> status", "there is no status 'FETCHED'"),
+        ("\"state\".status!='FETCHED'", "there is no status 'FETCHED'"),
         ("status in ('gone', 'db_fetch')", "there is no status 'db_fetch'"),
         ("status = any(['db_fetch'])", "there is no status 'db_fetch'"),
-        ("list_contains(['db_fetch'], status)", "there is no status 'db_fetch'"),
-        ("url in (select url from (select url, status as st from state) where st = 'fetchd')",
-         "there is no status 'fetchd'"),
-        ("status in (select 'gone')", "write 'db_gone' for 'gone' here: short names work in "),
-        ("status in (select 'gon')", "there is no status 'gon'"),
-        ("status like 'fetched'", "write 'db_fetched', 'db_notmodified' for 'fetched' here"),
-        ("status like 'fetch%'", "no status is like 'fetch%': the statuses are db_unfetched, "),
-        ("status not ilike 'x_'", "no status is like 'x_'"),
-        ("status glob 'fetch*'", "no status is like 'fetch*'"),
-        ("lower(status) = 'gone'", "write 'db_gone' for 'gone' here"),
-        ("url in (select max(status) as m from state having m = 'gone')", "write 'db_gone' for"),
     ],
 )  # fmt: skip
 def test_conditions_on_unknown_statuses_are_errors(ask, condition, message):
@@ -82,3 +63,25 @@ def test_text_that_is_no_status_keeps_its_meaning(ask):
     assert row["n"] > 0
     assert rows_of(ask, "select 1 as n where 'none' in (select coalesce(status, 'none') "
                         "from state) or coalesce(null, 'x') = 'x'")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "'gone' = status",
+        "status like 'gone'",
+        "lower(status) = 'gone'",
+        "status in (select 'gone')",
+        "url in (select url from (select url, status as st from state) where st = 'gone')",
+    ],
+)
+def test_an_empty_result_has_a_hint_where_a_short_name_has_no_effect(table, capsys, condition):
+    for what in ("url", "count(*)"):
+        assert nutbeam("sql", table, f"select {what} from state where {condition}") == 0
+        hint = "write 'db_gone' for 'gone': short names work in status = 'gone' and in status IN ("
+        assert hint in capsys.readouterr().err
+
+
+def test_a_result_with_rows_has_no_hint(table, capsys):
+    assert nutbeam("sql", table, "select 'gone' as word, status from state limit 1") == 0
+    assert capsys.readouterr().err == ""

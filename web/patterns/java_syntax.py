@@ -1,17 +1,21 @@
-r"""Parses Java's regular expressions into trees.
+r"""Parses Java's regular expressions into words for other engines.
 
 Reads patterns as ``java.util.regex.Pattern`` of Java 17 does, with its special cases, and refuses
-the patterns that it refuses.
+the patterns that it refuses. Groups, alternatives and repeats are written alike for all engines, so
+a pattern stays a sequence of words; only sets of characters, marks and references are translated.
 """
 
+import dataclasses
 import re
 
-from . import java_tree as java
+from . import java_families as java
 from .chars import EVERY, LAST, NONE, Chars, in_any_case, one_in_any_case, span, span_in_any_case
 
 _MOST_REPEATS = 2**31 - 1
 _FLAGS = frozenset("imsduxU")
-_TIMES = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
+_TIMES = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}|[?*+]")
+# Kinds of words that depend on more than the characters that they match.
+_BOUND = ("mark", "reference", "look")
 _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\\$", re.DOTALL)
 _NAME = re.compile("<([A-Za-z][A-Za-z0-9]*)>")
 _GROUP = re.compile(f"{_NAME.pattern}|(<?[=!]|>)")
@@ -29,9 +33,75 @@ _NUMBERS = {
 }
 _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _FAMILY = re.compile(r"\{([^}]*)\}|([^{])", re.DOTALL)
+# For the ``regex`` package, for polars, and whether both mean the same.
+_MARKS = {
+    "start": (r"\A", "^", True),
+    "line_start": (
+        r"(?:(?:\A|(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n))(?=[\s\S]))", "", False,
+    ),
+    "unix_line_start": (r"(?:(?:\A|(?<=\n))(?=[\s\S]))", "", False),
+    "end": (
+        r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)",
+        r"(?:(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?$)", True,
+    ),
+    "unix_end": (r"(?=\n?\Z)", r"(?:\n?$)", True),
+    "line_end": (r"(?:\Z|(?<!\r)(?=\n)|(?=[\r\x85\u2028\u2029]))", "", False),
+    "unix_line_end": (r"(?=\n|\Z)", "", False),
+    "last": (r"\Z", "$", True),
+    "match": (r"\G", "", False),
+    "edge": (r"\b", r"\b", True),
+    "no_edge": (r"\B", r"\B", True),
+    "newline": (r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])", r"[\s\S]+", False),
+    "grapheme": (r"\X", r"[\s\S]+", False),
+}  # fmt: skip
+_MARK_ESCAPES = {
+    "A": "start", "z": "last", "G": "match", "b": "edge", "B": "no_edge", "R": "newline",
+    "X": "grapheme",
+}  # fmt: skip
 
 
-def parse_pattern(text: str) -> java.Tree:
+@dataclasses.dataclass(slots=True)
+class Word:
+    """A word of a pattern.
+
+    Attributes:
+        kind: ``chars``, ``mark`` (a position, a line end or a grapheme), ``reference``, ``(``,
+            ``look`` (the begin of a lookahead or lookbehind), ``)``, ``|`` or ``times``.
+        python: The word for the ``regex`` package.
+        column: The word for polars; it may match more.
+        exact: Whether ``column`` matches the same as ``python``.
+        any_case: Whether it matches a letter in both cases if it matches it in one.
+        chars: The set of characters, if it is one.
+        name: The name of a mark, the number of a reference's group.
+    """
+
+    kind: str
+    python: str
+    column: str
+    exact: bool = True
+    any_case: bool = True
+    chars: Chars | None = None
+    name: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class JavaPattern:
+    """A parsed pattern.
+
+    Attributes:
+        words: Its words.
+        names: The numbers of its named groups.
+        size: Its length in characters and marks with all repeats expanded.
+        is_choice: Whether it has alternatives outside of groups.
+    """
+
+    words: list[Word]
+    names: dict[str, int]
+    size: int
+    is_choice: bool
+
+
+def parse_pattern(text: str) -> JavaPattern:
     r"""Parses a pattern.
 
     Raises:
@@ -64,12 +134,41 @@ class _Parser:
         self._flags: frozenset[str] = frozenset()
         self._groups = 0
         self._names: dict[str, int] = {}
+        self._words: list[Word] = []
+        # Of each open group: its first word, the flags and the size outside, and its number.
+        self._open: list[tuple[int, frozenset[str], int, int]] = []
+        self._words_of_group: dict[int, list[Word]] = {}
+        # The first word of the part that a number of times would repeat, and the part's size.
+        self._part: int | None = None
+        self._size = self._part_size = 0
+        self._is_choice = False
 
-    def parse(self) -> java.Tree:
-        root = self._choice()
-        if self._peek():
-            raise ValueError("a ) has no (")
-        return java.Tree(root, self._groups, self._names)
+    def parse(self) -> JavaPattern:
+        while char := self._peek():
+            if char == "(":
+                self._open_group()
+            elif char == ")":
+                self._close_group()
+            elif char == "|":
+                self._at += 1
+                self._is_choice |= not self._open
+                self._add(Word(char, char, char), None)
+            elif char in "?*+{":
+                self._repeat(char)
+            else:
+                self._add(self._atom(char), len(self._words))
+                self._part_size = 1
+                self._size += 1
+        if self._open:
+            raise ValueError("missing )")
+        for word in self._words:
+            if word.kind == "reference" and int(word.name) > self._groups:
+                word.python = NONE.pattern
+        return JavaPattern(self._words, self._names, self._size, self._is_choice)
+
+    def _add(self, word: Word, part: int | None) -> None:
+        self._words.append(word)
+        self._part = part
 
     # Reading characters: with the flag x, spaces and comments are skipped.
 
@@ -98,108 +197,49 @@ class _Parser:
     def _peek_raw(self, ahead: int = 0) -> str:
         return self._text[self._at + ahead : self._at + ahead + 1]
 
-    # Sequences, groups and quantifiers.
+    # Groups and repeats.
 
-    def _choice(self) -> java.JavaNode:
-        parts = [self._sequence()]
-        while self._peek() == "|":
+    def _open_group(self) -> None:
+        text, flags = "(", self._flags
+        if self._next_char() == "?":
             self._at += 1
-            parts.append(self._sequence())
-        return parts[0] if len(parts) == 1 else java.Choice(tuple(parts))
-
-    def _sequence(self) -> java.JavaNode:
-        parts: list[java.JavaNode] = []
-        while (char := self._peek()) not in ("", "|", ")"):
-            if char == "(":
-                group = self._group()
-                parts += [] if group is None else [group]
-            elif char == "{":  # after a repeated part; Java repeats the empty text then
-                parts.append(self._repetition(java.Concat(())))
+            start = _GROUP.match(self._text, self._at)
+            if start:
+                self._at = start.end()
+                text = self._name_group(start[1]) if start[1] else f"(?{start[2]}"
+            elif self._read_flags():
+                self._part = None
+                return  # the flags hold from here on
             else:
-                parts.append(self._repetition(self._atom(char)))
-        return parts[0] if len(parts) == 1 else java.Concat(tuple(parts))
+                text = "(?:"
+        self._groups += text == "("
+        self._open.append((len(self._words), flags, self._size, self._groups * (text == "(")))
+        looks, exact = text[-1] in "=!", text in ("(", "(?:")
+        self._add(Word("look" if looks else "(", text, text if exact else "(?:", exact), None)
+        self._size = 0
 
-    def _atom(self, char: str) -> java.JavaNode:
-        if char == "\\":
-            return self._escape()
+    def _name_group(self, name: str) -> str:
+        if name in self._names:
+            raise ValueError(f"there are two groups <{name}>")
+        self._names[name] = self._groups + 1
+        return "("
+
+    def _close_group(self) -> None:
+        if not self._open:
+            raise ValueError("a ) has no (")
         self._at += 1
-        if char in "?*+":
-            raise ValueError(f"{char} has nothing to repeat")
-        if char == "[":
-            return self._class()
-        if char == "^":
-            return self._mark("line_start") if "m" in self._flags else java.Mark("start")
-        if char == "$":
-            return self._mark("line_end" if "m" in self._flags else "end")
-        if char == ".":
-            return self._any()
-        return self._one(ord(char))
+        start, self._flags, outer_size, number = self._open.pop()
+        self._add(Word(")", ")", ")"), start)
+        self._part_size = self._size or 1
+        self._size = outer_size + self._part_size
+        if self._words[start].kind == "look":
+            for word in self._words[start:]:
+                word.column = ""
+        if number:
+            self._words_of_group[number] = self._words[start + 1 : -1]
 
-    def _mark(self, kind: str) -> java.Mark:
-        return java.Mark(f"unix_{kind}" if "d" in self._flags else kind)
-
-    def _any(self) -> Chars:
-        if "s" in self._flags:
-            return EVERY
-        return ~(span(10, 10) if "d" in self._flags else java.LINE_ENDS)
-
-    def _repetition(self, node: java.JavaNode) -> java.JavaNode:
-        char = self._peek()
-        least: int
-        most: int | None
-        if char and char in "?*+":
-            self._at += 1
-            least, most = {"?": (0, 1), "*": (0, None), "+": (1, None)}[char]
-        elif char == "{":
-            match = _TIMES.match(self._text, self._at)
-            if not match:
-                raise ValueError("{ must begin a number of times, as in {2}, {2,} or {2,3}")
-            self._at = match.end()
-            least = int(match[1])
-            most = least if match[2] is None else int(match[3]) if match[3] else None
-            if max(least, most or 0) > _MOST_REPEATS or (most is not None and most < least):
-                raise ValueError(f"{match[0]} is no number of times")
-        else:
-            return node
-        how = self._peek() if self._peek() in ("?", "+") else ""
-        self._at += len(how)
-        return node if node == java.Concat(()) else java.Repeat(node, least, most, how)
-
-    def _group(self) -> java.JavaNode | None:
-        """Reads a group; returns None for flags that hold from here on."""
-        flags = self._flags
-        if self._next_char() != "?":
-            return self._capturing_group(flags)
-        self._at += 1
-        start = _GROUP.match(self._text, self._at)
-        if not start:
-            return self._flag_group(flags)
-        self._at = start.end()
-        name, kind = start.groups()
-        if name:
-            if name in self._names:
-                raise ValueError(f"there are two groups <{name}>")
-            self._names[name] = self._groups + 1
-            return self._capturing_group(flags)
-        part = self._choice()
-        if kind == ">":
-            return self._close_group(java.Atomic(part), flags)
-        return self._close_group(java.Lookaround(part, kind[0] == "<", kind[-1] == "!"), flags)
-
-    def _capturing_group(self, flags: frozenset[str]) -> java.JavaNode:
-        self._groups += 1
-        number = self._groups
-        part = self._choice()
-        return self._close_group(java.Group(part, number), flags)
-
-    def _close_group(self, node: java.JavaNode, flags: frozenset[str]) -> java.JavaNode:
-        if self._peek() != ")":
-            raise ValueError("missing )")
-        self._at += 1
-        self._flags = flags
-        return self._repetition(node)
-
-    def _flag_group(self, flags: frozenset[str]) -> java.JavaNode | None:
+    def _read_flags(self) -> bool:
+        """Reads the flags of a group; returns whether it ends with them."""
         begin, take = self._at, True
         while (char := self._take()) not in (":", ")"):
             if char == "-" and take:
@@ -209,15 +249,68 @@ class _Parser:
                 self._flags = self._flags | changed if take else self._flags - changed
             else:
                 raise ValueError(f"(?{self._text[begin : self._at]} is not supported")
-        return None if char == ")" else self._close_group(self._choice(), flags)
+        return char == ")"
+
+    def _repeat(self, char: str) -> None:
+        match = _TIMES.match(self._text, self._at)
+        if not match:
+            raise ValueError("{ must begin a number of times, as in {2}, {2,} or {2,3}")
+        if char != "{" and self._part is None:
+            raise ValueError(f"{char} has nothing to repeat")
+        least, most = int(match[1] or 0), int(match[2] or 0)
+        if max(least, most) > _MOST_REPEATS or (match[2] and most < least):
+            raise ValueError(f"{match[0]} is no number of times")
+        self._at = match.end()
+        how = self._peek() if self._peek() in ("?", "+") else ""
+        self._at += len(how)
+        if self._part is None:
+            return  # after a repeated part; Java repeats the empty text then
+        first, last = self._words[self._part], self._words[-1]
+        if first.kind in _BOUND:
+            first.python, first.column = f"(?:{first.python}", f"(?:{first.column}"
+            last.python, last.column = f"{last.python})", f"{last.column})"
+        possessive = how == "+"
+        column = match[0] if possessive else match[0] + how
+        self._add(Word("times", match[0] + how, column, not possessive), None)
+        self._size += (max(least, most, 1) - 1) * self._part_size
+
+    def _atom(self, char: str) -> Word:
+        if char == "\\":
+            return self._escape()
+        self._at += 1
+        if char == "^":
+            return self._mark("line_start") if "m" in self._flags else _mark_word("start")
+        if char == "$":
+            return self._mark("line_end" if "m" in self._flags else "end")
+        if char == "[":
+            return _chars_word(self._class())
+        return _chars_word(self._any() if char == "." else self._one(ord(char)))
+
+    def _mark(self, kind: str) -> Word:
+        return _mark_word(f"unix_{kind}" if "d" in self._flags else kind)
+
+    def _any(self) -> Chars:
+        if "s" in self._flags:
+            return EVERY
+        return ~(span(10, 10) if "d" in self._flags else java.LINE_ENDS)
+
+    def _reference(self, number: int) -> Word:
+        any_case = "i" in self._flags
+        python = f"(?i-f:\\g<{number}>)" if any_case else f"\\g<{number}>"
+        # The group's own pattern matches each text that the group may have captured.
+        words, column = self._words_of_group.get(number), r"[\s\S]*"
+        is_free = words and not any(word.kind in _BOUND for word in words)
+        if words is not None and is_free and not any_case:
+            column = f"(?:{''.join(word.column for word in words)})"
+        return Word("reference", python, column, False, any_case, name=str(number))
 
     # Escapes.
 
-    def _escape(self) -> java.JavaNode:
+    def _escape(self) -> Word:
         char = self._peek_raw(1)
         self._at += 2
         if char in ("p", "P"):
-            return self._family(char == "P")
+            return _chars_word(self._family(char == "P"))
         if char and char in "123456789":
             return self._numbered_reference(int(char))
         if char == "k":
@@ -226,11 +319,9 @@ class _Parser:
             raise ValueError(r"\b{g} is not supported")
         if char == "Z":
             return self._mark("end")
-        kind = {"A": "start", "z": "last", "G": "match", "b": "edge", "B": "no_edge",
-                "R": "newline", "X": "grapheme"}.get(char)  # fmt: skip
-        if kind:
-            return java.Mark(kind)
-        return self._short(char) or self._one(self._code(char))
+        if char in _MARK_ESCAPES:
+            return _mark_word(_MARK_ESCAPES[char])
+        return _chars_word(self._short(char) or self._one(self._code(char)))
 
     def _short(self, char: str) -> Chars | None:
         small = char.lower()
@@ -276,22 +367,22 @@ class _Parser:
         chars = java.family(match[1] or match[2] or "", "i" in self._flags, "U" in self._flags)
         return ~chars if negative else chars
 
-    def _numbered_reference(self, number: int) -> java.JavaNode:
+    def _numbered_reference(self, number: int) -> Word:
         while (char := self._peek()) and char in "0123456789":
             if number * 10 + int(char) > self._groups:
                 break
             number = number * 10 + int(char)
             self._at += 1
-        return java.Reference(number, "i" in self._flags)
+        return self._reference(number)
 
-    def _named_reference(self) -> java.JavaNode:
+    def _named_reference(self) -> Word:
         name = _NAME.match(self._text, self._at)
         if not name or name[1] not in self._names:
             raise ValueError(
                 r"\k must be followed by the name of a group before it, as in \k<name>"
             )
         self._at = name.end()
-        return java.Reference(self._names[name[1]], "i" in self._flags)
+        return self._reference(self._names[name[1]])
 
     # Characters and classes.
 
@@ -385,3 +476,12 @@ class _Parser:
 
 def _join_chars(chars: Chars | None, more: Chars) -> Chars:
     return more if chars is None else chars | more
+
+
+def _chars_word(chars: Chars) -> Word:
+    any_case = in_any_case(chars) == chars
+    return Word("chars", chars.pattern, chars.pattern, True, any_case, chars)
+
+
+def _mark_word(name: str) -> Word:
+    return Word("mark", *_MARKS[name], name=name)

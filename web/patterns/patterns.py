@@ -1,7 +1,7 @@
 """Compiles Java's regular expressions, which Nutch's rule files have.
 
-``java_syntax`` parses a pattern, and a writer translates the tree for the ``regex`` package. Most
-patterns also have a form for polars, whose engine searches a whole column at once.
+``java_syntax`` translates a pattern word by word for the ``regex`` package. Most patterns also have a
+form for polars, whose engine searches a whole column at once.
 """
 
 import dataclasses
@@ -14,34 +14,7 @@ import regex
 
 from ..base.columns import falses, put
 from ..base.wording import value_error
-from . import java_tree as java
-from .chars import NONE, Chars, in_any_case
-from .java_syntax import parse_pattern
-
-_PYTHON_MARKS = {
-    "start": r"\A",
-    "line_start": r"(?:(?:\A|(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n))(?=[\s\S]))",
-    "unix_line_start": r"(?:(?:\A|(?<=\n))(?=[\s\S]))",
-    "end": r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)",
-    "unix_end": r"(?=\n?\Z)",
-    "line_end": r"(?:\Z|(?<!\r)(?=\n)|(?=[\r\x85\u2028\u2029]))",
-    "unix_line_end": r"(?=\n|\Z)",
-    "last": r"\Z",
-    "match": r"\G",
-    "edge": r"\b",
-    "no_edge": r"\B",
-    "newline": r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])",
-    "grapheme": r"\X",
-}
-_COLUMN_MARKS = {
-    "start": "^",
-    "end": r"(?:(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?$)",
-    "unix_end": r"(?:\n?$)",
-    "last": "$",
-    "edge": r"\b",
-    "no_edge": r"\B",
-}
-
+from .java_syntax import Word, parse_pattern
 
 # How long one pattern may take for one URL, s; and the limit after that many slow URLs.
 TIME_LIMIT = 0.1
@@ -156,19 +129,18 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
     ('(/[^/]+)/[^/]+(?:/[^/]+)/', False)
     """
     try:
-        tree = parse_pattern(text)
-        if not to_replace:
-            tree = dataclasses.replace(tree, root=_without_start(tree.root))
-        if _size(tree.root) > _LARGEST:
+        java = parse_pattern(text)
+        if java.size > _LARGEST:
             raise ValueError(f"with its repeats expanded it is longer than {_LARGEST:,} characters")
-        compiled = _compile_tree(tree)
-        column, exact, swap = _column_forms(tree)
+        words = java.words if to_replace else _without_start(java.words)
+        compiled = _compile_words(words)
+        column, exact, swap = _column_forms(words, java.is_choice)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except (regex.error, OverflowError) as error:
         raise ValueError(f"it cannot be translated: {error}") from error
     column_pattern = column if exact or column else None
-    return Pattern(text, compiled, column_pattern, exact, swap, tuple(tree.names.items()))
+    return Pattern(text, compiled, column_pattern, exact, swap, tuple(java.names.items()))
 
 
 def pattern_of(
@@ -191,151 +163,38 @@ def pattern_of(
         raise value_error(expected, line or text, error) from error
 
 
-def _without_start(root: java.JavaNode) -> java.JavaNode:
+def _without_start(words: list[Word]) -> list[Word]:
     """Returns a pattern without a part at its start that may be empty and captures nothing."""
-    match root:
-        case java.Concat((java.Repeat(Chars(), 0, None, "" | "?"), *rest)) if rest:
-            return _without_start(java.Concat(tuple(rest)))
-    return root
+    while len(words) > 2 and words[0].chars and words[1].python in ("*", "*?"):
+        words = words[2:]
+    return words
 
 
-def _compile_tree(tree: java.Tree) -> "regex.Pattern[str]":
-    nodes = java.nodes_of(tree.root)
+def _compile_words(words: list[Word]) -> "regex.Pattern[str]":
     # The edges of words and graphemes are those of all scripts; the flag i is for ASCII alone.
-    all_scripts = any(java.Mark(kind) in nodes for kind in ("edge", "no_edge", "grapheme"))
-    any_case = not all_scripts and all(
-        in_any_case(node) == node if isinstance(node, Chars) else node.any_case
-        for node in nodes
-        if isinstance(node, Chars | java.Reference)
-    )
+    all_scripts = any(word.name in ("edge", "no_edge", "grapheme") for word in words)
+    any_case = not all_scripts and all(word.any_case for word in words)
     flags = regex.VERSION1 | (0 if all_scripts else regex.ASCII)
-    flags |= regex.IGNORECASE if any_case else 0
-    return regex.compile(_Writer(tree, any_case).write(tree.root), flags)
+    if not any_case:
+        return regex.compile("".join(word.python for word in words), flags)
+    # Letters are faster to compile, and to find, than sets.
+    letters = ((word.chars.letter if word.chars else "") or word.python for word in words)
+    return regex.compile("".join(letters), flags | regex.IGNORECASE)
 
 
-class _Writer:
-    """Writes trees as patterns of the ``regex`` package."""
-
-    def __init__(self, tree: java.Tree, any_case: bool = False) -> None:
-        self._groups = tree.groups
-        self._any_case = any_case
-
-    def write(self, node: java.JavaNode) -> str:
-        match node:
-            case java.Concat(parts):
-                return "".join(map(self._inner, parts))
-            case java.Choice(parts):
-                return "|".join(map(self.write, parts))
-            case java.Group(part):
-                return f"({self.write(part)})"
-            case java.Repeat(part, least, most, how):
-                single = isinstance(part, Chars | java.Group)
-                inner = self.write(part) if single else f"(?:{self.write(part)})"
-                return inner + self._times(least, most, how)
-        return self._special(node)
-
-    def _inner(self, node: java.JavaNode) -> str:
-        text = self.write(node)
-        return f"(?:{text})" if isinstance(node, java.Choice | java.Concat) else text
-
-    def _times(self, least: int, most: int | None, how: str) -> str:
-        plain = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((least, most))
-        if plain:
-            return plain + how
-        end = "" if most == least else "," if most is None else f",{most}"
-        return f"{{{least}{end}}}{how}"
-
-    def _special(self, node: java.JavaNode) -> str:
-        match node:
-            case Chars():
-                # Letters are faster to compile, and to find, than sets.
-                return (self._any_case and node.letter) or node.pattern
-            case java.Mark(kind):
-                return _PYTHON_MARKS[kind]
-            case java.Atomic(part):
-                return f"(?>{self.write(part)})"
-            case java.Lookaround(part, behind, negative):
-                return f"(?{'<' * behind}{'!' if negative else '='}{self.write(part)})"
-            case java.Reference(number, any_case):
-                if number > self._groups:
-                    return NONE.pattern
-                return f"(?i-f:\\g<{number}>)" if any_case else f"\\g<{number}>"
-        raise AssertionError(node)
-
-
-class _Column(_Writer):
-    """Writes trees as patterns for polars; parts that polars lacks become parts that match more.
-
-    Attributes:
-        exact: Whether polars can express all parts.
-    """
-
-    def __init__(self, tree: java.Tree) -> None:
-        super().__init__(tree)
-        self._group_parts = {
-            n.number: n.part for n in java.nodes_of(tree.root) if isinstance(n, java.Group)
-        }
-        self.exact = True
-
-    def _times(self, least: int, most: int | None, how: str) -> str:
-        self.exact &= how != "+"
-        return super()._times(least, most, how.replace("+", ""))
-
-    def _special(self, node: java.JavaNode) -> str:
-        match node:
-            case Chars():
-                return node.pattern
-            case java.Mark(kind) if kind in _COLUMN_MARKS:
-                return _COLUMN_MARKS[kind]
-            case java.Reference(number) if number not in self._group_parts:
-                return NONE.pattern
-        self.exact = False
-        match node:
-            case java.Atomic(part):
-                return f"(?:{self.write(part)})"
-            case java.Mark("grapheme" | "newline"):
-                return r"[\s\S]+"
-            case java.Reference(number, any_case):
-                # The group's own pattern matches each text that the group may have captured.
-                part = self._group_parts[number]
-                bound = java.Mark | java.Reference | java.Lookaround
-                free = not any(isinstance(inner, bound) for inner in java.nodes_of(part))
-                return f"(?:{self.write(part)})" if free and not any_case else r"[\s\S]*"
-        return ""
-
-
-def _column_forms(tree: java.Tree) -> tuple[str, bool, tuple[str, str] | None]:
+def _column_forms(words: list[Word], is_choice: bool) -> tuple[str, bool, tuple[str, str] | None]:
     """Returns a pattern's ``column``, ``exact`` and ``swap``."""
-    root, edge = tree.root, ""
-    match root:
-        case java.Concat((java.Lookaround(Chars() as chars, True, True), *rest)):
-            root, edge = java.Concat(tuple(rest)), f"^|{(~chars).pattern}"
-    writer = _Column(tree)
-    text = writer.write(root)
-    if edge and writer.exact:
-        # The character before is then part of the match, so another match cannot follow at once.
-        single = isinstance(root, java.Concat) and root.parts[-1:] == (java.Mark("end"),)
-        swap = (f"({edge})(?:{text})", "${1}") if single and _least_width(root) else None
-        return f"(?:{edge})(?:{text})", True, swap
+    edge = ""
+    if not is_choice and len(words) > 3 and words[0].python == "(?<!" and words[2].kind == ")":
+        edge, words = f"^|{(~words[1].chars).pattern}" if words[1].chars else "", words[3:]
+    text, exact = "".join(word.column for word in words), all(word.exact for word in words)
+    if not exact:
+        return text, False, None
     # Engines differ in where they find an empty match.
-    return text, writer.exact, (text, "") if writer.exact and _least_width(root) else None
-
-
-def _least_width(node: java.JavaNode) -> int:
-    """Returns how many characters a match has at least."""
-    match node:
-        case Chars() | java.Mark("newline" | "grapheme"):
-            return 1
-        case java.Choice(parts):
-            return min(map(_least_width, parts))
-        case java.Repeat(part, least):
-            return least * _least_width(part)
-        case java.Lookaround():
-            return 0
-    return sum(map(_least_width, java.children(node)))
-
-
-def _size(node: java.JavaNode) -> int:
-    """Returns the length of a pattern with all its repeats expanded."""
-    size = sum(map(_size, java.children(node))) or 1
-    return max(node.least, node.most or 1) * size if isinstance(node, java.Repeat) else size
+    without_marks = "".join("(?:)" if word.kind == "mark" else word.python for word in words)
+    is_wide = regex.fullmatch(without_marks, "", regex.VERSION1) is None
+    if not edge:
+        return text, True, (text, "") if is_wide else None
+    # The character before is then part of the match, so another match cannot follow at once.
+    is_single = is_wide and words[-1].name == "end"
+    return f"(?:{edge})(?:{text})", True, (f"({edge})(?:{text})", "${1}") if is_single else None

@@ -193,7 +193,7 @@ def test_patterns_find_the_same_texts_as_in_java(pattern, hits, misses):
         (r"\08", r"\0 must be followed by octal digits"),
         (r"\u12", r"\u must be followed by four hexadecimal digits"),
         (r"\x{110000}", r"\x must be followed by two hexadecimal digits, or some in braces"),
-        ("(" * 2000, "it is nested too deeply"),
+        ("(" * 2000 + ")" * 2000, "it is nested too deeply"),
     ],
 )
 def test_patterns_that_java_refuses_are_refused(pattern, message):

@@ -6,6 +6,7 @@ Faults of servers never raise exceptions. It sends requests with ``requests``, t
 
 import http.client
 from collections.abc import Coroutine
+from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import requests
@@ -37,7 +38,7 @@ class GuardedAdapter(BaseAdapter):
     def send(
         self, request: requests.PreparedRequest, *_: Any, fresh: bool = False, **__: Any
     ) -> requests.Response:
-        """Returns the response, whose ``raw`` is a ``RawBody``.
+        """Returns the response; ``raw`` reads the body without its transfer coding, and ends it.
 
         Args:
             request: The request.
@@ -55,32 +56,17 @@ class GuardedAdapter(BaseAdapter):
         response = requests.Response()
         response.status_code, response.reason = connection.head.status, connection.head.reason
         response.headers.update(connection.head.fields)
-        response.raw, response.request = RawBody(connection), request
-        response.url = str(request.url)
+        response.raw = SimpleNamespace(
+            read=lambda _: run_directly(connection.read()),
+            close=connection.close,
+            connection=connection,
+        )
+        response.request, response.url = request, str(request.url)
         return response
 
     def close(self) -> None:
         """Closes the idle connections."""
         self._transport.idle.close()
-
-
-class RawBody:
-    """The body of a response without its transfer coding, otherwise as received.
-
-    Attributes:
-        connection: The connection that it is read from.
-    """
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-
-    def read(self, _: int) -> bytes:
-        """Returns the next bytes, in pieces of any size; none at the end."""
-        return run_directly(self.connection.read())
-
-    def close(self) -> None:
-        """Ends the connection."""
-        self.connection.close()
 
 
 class Client(ClientBase):
@@ -101,7 +87,6 @@ class Client(ClientBase):
         request.method, request.url = "GET", url
         request.headers = cast(Any, headers)
         try:
-            raw = cast(RawBody, self._adapter.send(request, fresh=fresh).raw)
+            return cast(Connection, self._adapter.send(request, fresh=fresh).raw.connection)
         except requests.ConnectionError as error:
             raise error.args[0] from None
-        return raw.connection

@@ -21,5 +21,6 @@ setup(
         "nutbeam.pipelines.command_line": ["*.txt"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],
+        "nutbeam.policy.components": ["*.toml"],
     },
 )

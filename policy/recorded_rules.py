@@ -12,7 +12,7 @@ from typing import Any
 from ..web.base.visible import visible
 from ..web.rules.url_rules import UrlOptions
 from ..web.urls.schemes import SchemeOptions
-from .scope import ScopeOptions, TargetOptions
+from .scope import ScopeOptions
 from .traps import DepthOptions, TrapOptions
 
 # Schemes are what a command can request, such as files of one machine. They choose no links.
@@ -49,9 +49,18 @@ def chosen_options(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in names}
 
 
+def has_link_rules(options: Any) -> bool:
+    """Returns whether options have rules for links: those for seeds have no scope.
+
+    >>> has_link_rules(ScopeOptions()), has_link_rules(UrlOptions())
+    (True, False)
+    """
+    return hasattr(options, "scope")
+
+
 def recorded_rules(options: Any) -> dict[str, Any] | None:
     """Returns the rules for links of a job, for JSON: null is the default. None if it has none."""
-    if not isinstance(options, TargetOptions):
+    if not has_link_rules(options):
         return None
     default = dict.fromkeys(name for name in _DEFAULTS if hasattr(options, name))
     recorded = recorded_options(options, *_RULES)
@@ -68,15 +77,14 @@ def missing_rules(
 
     Args:
         previous: The rules that the table records.
-        options: Options of the job.
+        options: Options of the job, which has rules for links.
         set_options: Names of the options that have a value from the command line, the environment
             or a file.
 
+    >>> from .scope import TargetOptions
     >>> missing_rules({"scope": "host", "exclude": ["/a"], "depth": 2}, TargetOptions(), {"depth"})
     (['--scope host', '--exclude /a'], ['--scope domain', "--exclude ''"])
     """
-    if not isinstance(options, TargetOptions):
-        return [], []
     lost = {
         name: value
         for name, value in previous.items()

@@ -1,11 +1,7 @@
 """Limits against crawler traps: sites with an endless number of URLs.
 
 Some limits need only one URL: they are checked when a link is filtered. The others need many URLs:
-they are checked when update adds new URLs to the table. Each URL that is left out has a reason:
-
-- ``too_deep``, ``repeated_segments``, ``too_many_parameters``, ``parameter_too_long``
-- ``host_total``, ``host_budget``, ``path_budget``, ``domain_budget``, ``domain_full``,
-  ``domain_unvouched``, ``same_pages``
+they are checked when update adds new URLs to the table. Each URL that is left out has a reason.
 """
 
 import dataclasses

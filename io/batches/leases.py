@@ -178,7 +178,7 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
             if _now() - self._last >= self._times.give_up:
                 self._lose(f"the lease could not be renewed: {error}")
             return
-        following = self._attempt.next
+        following = self._attempt.next_attempt
         if read_if_there(following.claim) is not None:
             batch, number = self._attempt.folder.parent.name, self._attempt.partition
             self._lose(

@@ -26,6 +26,7 @@ from ...web.urls.row_keys import to_key
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
 from . import parsechecker
 from .checking import URLS, rules_of, say, urls_of
+from .reasons import NOT_INDEXED, in_brackets
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
 _LONGEST = 100
@@ -146,7 +147,8 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
     if "error" in record:
         return [*lines, *parsechecker.error_lines(record, options), ""]
     if "left_out" in record:
-        return [*lines, f"not indexed: {record['left_out']}", ""]
+        explanation = in_brackets(f"deleted_{record['left_out']}", NOT_INDEXED, options)
+        return [*lines, f"not indexed: {record['left_out']}{explanation}", ""]
     for name, value in record["document"].items():
         values = value if isinstance(value, list) else [value]
         lines += [f"{name}: {_short(str(one))}" for one in values]

@@ -22,7 +22,7 @@ from ...web.base.options import option, shared_option
 from ...web.rules.url_rules import UrlRules
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation
 from .checking import URLS, rules_of, say, urls_of
-from .reasons import NOT_FETCHED, describe_reason
+from .reasons import NOT_FETCHED, NOT_PARSED, in_brackets
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
 # The same number as in Nutch's parsechecker if http.redirect.max is 0.
@@ -176,6 +176,6 @@ def error_lines(record: Mapping[str, Any], options: Options) -> list[str]:
     if error.get("status"):
         lines.append(f"status: {error['status']}")
     message, reason = error["message"], error["reason"]
-    known_reason = reason in NOT_FETCHED
-    advice = describe_reason(reason, NOT_FETCHED, record["url"], options) if known_reason else ""
-    return [*lines, f"not parsed: {reason}{f' ({message})' if message else ''}{advice}"]
+    counted = NOT_PARSED if "status" in error else NOT_FETCHED
+    explanation = in_brackets(reason, counted, options, record["url"])
+    return [*lines, f"not parsed: {reason}{f' ({message})' if message else ''}{explanation}"]

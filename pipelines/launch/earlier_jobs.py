@@ -7,7 +7,13 @@ from typing import Any
 from ...io.snapshots.manifest import Manifest, lineage, load_manifest
 from ...io.table.opening import open_table
 from ...policy.components.phases import UPDATED_PHASE
-from ...policy.recorded_rules import chosen_options, missing_rules, option_words, recorded_options
+from ...policy.recorded_rules import (
+    chosen_options,
+    has_link_rules,
+    missing_rules,
+    option_words,
+    recorded_options,
+)
 from ...web.base.errors import UsageError, UserError
 from ..base.command import Invocation
 
@@ -99,5 +105,5 @@ def missing_rules_line(invocation: Invocation) -> str:
 
 def _judges_links(command: str, options: Any) -> bool:
     """Returns whether a job applies rules for links, as far as its options say."""
-    needed = {"generate": "filter", "fetch": "parse_while_fetching"}
-    return bool(getattr(options, needed[command])) if command in needed else True
+    if_set = {"generate": "filter", "fetch": "parse_while_fetching"}.get(command)
+    return has_link_rules(options) and (if_set is None or bool(getattr(options, if_set)))

@@ -7,6 +7,7 @@ the options of all commands.
 
 import json
 import logging
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,12 +16,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from ...policy.components.columns import Column, Form
+from ...policy.components.reasons import ANY_JOB, NO_FAMILY, reasons_by_section
 from ...policy.components.schema import Status
 from ...policy.components.view_columns import BATCHES_COLUMNS, HOST_COLUMN, URL_COLUMN
 from ...policy.components.vocabulary import shown_type, views
 from ...web.base.options import Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
 from ..base.command import Argument, CommandModule
+from ..checkers.reasons import advice_of
 from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
@@ -59,7 +62,8 @@ def main(argv: Sequence[str]) -> None:
     """Rewrites the generated files below a folder."""
     quiet(logging.WARNING)
     root = Path(argv[0])
-    pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables()}
+    pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables(),
+             "reasons": reason_tables()}  # fmt: skip
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
@@ -120,6 +124,45 @@ def status_table() -> str:
         rows.append((row.codes.replace(",", ", ") + "[^codes]", protocol, fetch, row.meaning))
     heads = ("status codes", "protocol status", "fetch status", "meaning")
     return markdown_table(heads, rows) + "\n"
+
+
+def reason_tables() -> str:
+    """Returns a table of the reasons for each section of the catalogue, in Markdown."""
+    heads = ("reason", "meaning", "what to do", "counted by")
+    parts = []
+    for title, reasons in reasons_by_section().items():
+        rows = [
+            (f"`{reason.name}`", *map(_mark_options, (reason.meaning, advice_of(reason, None))),
+             _counting_jobs(reason.counted))
+            for reason in reasons
+        ]  # fmt: skip
+        parts += [f"## {title}\n", markdown_table(heads, rows), ""]
+    return "\n".join(parts)
+
+
+def _mark_options(text: str) -> str:
+    """Returns a text with options as code.
+
+    >>> _mark_options("`nutbeam x --y` shows it; --depth allows more")
+    '`nutbeam x --y` shows it; `--depth` allows more'
+    """
+    code = re.compile(r"(`[^`]*`)|(--\w+)")
+    return code.sub(lambda match: match[1] or f"`{match[2]}`", text)
+
+
+def _counting_jobs(counted: Iterable[str]) -> str:
+    """Returns jobs and their families of counts, for people.
+
+    >>> _counting_jobs(["fetch dropped", "fetch not_fetched", "* dropped"]), _counting_jobs(["index -"])
+    ('fetch `dropped/` `not_fetched/`, any job `dropped/`', 'index')
+    """
+    families = defaultdict(list)
+    for pair in counted:
+        job, family = pair.split(" ")
+        families[job] += [] if family == NO_FAMILY else [f"`{family}/`"]
+    return ", ".join(
+        " ".join(["any job" if job == ANY_JOB else job, *names]) for job, names in families.items()
+    )
 
 
 def _uses(command_modules: Mapping[str, CommandModule]) -> Uses:

@@ -7,12 +7,19 @@ from typing import Any, NamedTuple
 
 from ...io.snapshots.manifest import Manifest
 from ...policy.components.vocabulary import iso
-from ...policy.generating.left_out import DUE, LEFT_OUT, in_brackets
+from ...policy.generating.left_out import DUE, LEFT_OUT
 from ...policy.indexing.refused_documents import refusals
-from ...transforms.wiring.metrics import DROPPED_TASKS
+from ...transforms.wiring.metrics import drops_of_tasks
 from ...web.base.wording import format_count
 from ..base.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
-from ..checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, describe_reason, explain_reasons
+from ..checkers.reasons import (
+    NOT_CHOSEN,
+    NOT_FETCHED,
+    NOT_FOLLOWED,
+    NOT_INJECTED,
+    explain_reasons,
+    in_brackets,
+)
 from .next_due import NextUrl
 
 _FETCHED = ("protocol/success", "protocol/notmodified")
@@ -100,7 +107,7 @@ def work_of(manifests: Sequence[Manifest], others: Sequence[Manifest] = ()) -> W
         requests=fetch["requests"],
         fetched=_sum_fetched(fetch),
         failed=by_reason(fetch, "not_fetched/") | {n: c for n, c in redirects.items() if c},
-        stayed_due={n: c for n, c in by_reason(fetch, "dropped/").items() if n in DROPPED_TASKS},
+        stayed_due={n: c for n, c in by_reason(fetch, "dropped/").items() if n in drops_of_tasks()},
         targets=by_reason(counts["update"], "dropped/redirect_"),
         unchosen=_unchosen(manifests),
         index=counts["index"],
@@ -195,12 +202,10 @@ def _why(work: Work, options: Any, waiting: NextUrl | None, examples: Mapping[st
     reasons = Counter(work.failed) + Counter(work.stayed_due)
     if "crawl_delay" in examples and "robots_denied" not in examples:
         reasons["crawl_delay"] = reasons.pop("robots_denied", 0)
-    explanations = NOT_FETCHED
-    if sum(work.targets.values()) >= sum(reasons[name] for name in REDIRECTED):
-        explanations = {**explanations, **dict.fromkeys(REDIRECTED, ("it redirects", ""))}
-    parts = [f"no page was fetched: {explain_reasons(reasons, explanations, examples, options)}"]
+    parts = [f"no page was fetched: {explain_reasons(reasons, NOT_FETCHED, examples, options)}"]
     if work.targets:
-        parts.append(f"left out: {explain_reasons(work.targets, TARGETS, {}, options)}")
+        targets = explain_reasons(work.targets, NOT_FOLLOWED, {}, options)
+        parts.append(f"targets that are left out: {targets}")
     same = waiting is not None and set(examples.values()) == {waiting.url}
     return "; ".join([*parts, *_retry_hints(waiting, "it" if same else "")])
 
@@ -224,12 +229,14 @@ def none_chosen(counts: Mapping[str, int], waiting: NextUrl | None) -> str:
         waiting: The URL that is due next, of those that are not due now.
 
     >>> none_chosen({"due": 3, "left_out/expr": 1, "left_out/in_batch": 2}, None)
-    '3 URLs are due, and none was chosen: 2 in_batch (an open batch has them), 1 expr (--expr is \
-not true of them)'
+    '3 URLs are due, and none was chosen: 2 in_batch (an open batch has it; another crawl may be at \
+work on it, or else the next crawl finishes it), 1 expr (--expr is not true of it)'
     """
-    left_out = by_reason(counts, LEFT_OUT)
     due = format_count(counts[DUE], "URLs")
-    why = ", ".join(f"{n:,} {reason}{in_brackets(reason)}" for reason, n in left_out.items())
+    why = ", ".join(
+        f"{number:,} {name}{in_brackets(name, NOT_CHOSEN, None)}"
+        for name, number in by_reason(counts, LEFT_OUT).items()
+    )
     verb = "is" if counts[DUE] == 1 else "are"
     return "; ".join([f"{due} {verb} due, and none was chosen: {why}", *_retry_hints(waiting)])
 
@@ -263,8 +270,8 @@ def crawl_warnings(
         if counts.get(name)
     ]
     for reason, number in work.stayed_due.items():
-        why = f"{reason}{describe_reason(reason, NOT_FETCHED, '', options)}"
-        text = f"{format_count(number, 'URLs')} stayed due: {why}"
+        why = in_brackets(reason, NOT_FETCHED, options)
+        text = f"{format_count(number, 'URLs')} stayed due: {reason}{why}"
         warnings.append({"count": number, "reason": f"dropped/{reason}", "message": text})
     if number := counts.get("odd_crawl_delay", 0):
         origin, value = odd_delay

@@ -34,6 +34,7 @@ from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import BadUrl, from_key, to_key
 from ..base.command import DONE, TABLE, Argument, Invocation, configuration
 from ..checkers.checking import URLS, odd_delay_note, row_key, rules_of, say, urls_of
+from ..checkers.reasons import NOT_FOLLOWED, NOT_INJECTED, in_brackets
 from ..checkers.robotsparser import RequestedRobots
 from ..generating.own_limits import host_limits_record, settings_of_host
 from ..launch.clock_warnings import warn_of_clocks
@@ -45,7 +46,12 @@ from .readlinkdb import link_line
 NO_TABLE = "-"
 _COLUMNS = shown_columns(KINDS["state"])
 ARGUMENTS = (Argument("table", f"{TABLE.help[:-1]}; {NO_TABLE} for none."), URLS)
-_SCOPES = ("inject", "outlink", "fetcher")
+# Where URLs come from, and who counts those that are dropped.
+_COUNTED = {
+    "inject": NOT_INJECTED,
+    "outlink": ("parse dropped", *NOT_FOLLOWED),
+    "fetcher": NOT_FOLLOWED,
+}
 # How many inlinks and versions of a row are shown as text: all is to fit one screen.
 _SHOWN = 5
 
@@ -57,7 +63,9 @@ class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, Shown
     GROUP = "checkers"
 
     found_as: str = option(
-        "outlink", "Where the URLs come from: seeds, links, or redirects.", choices=_SCOPES
+        "outlink",
+        "Where the URLs come from: seeds, links, or redirects.",
+        choices=tuple(_COUNTED),
     )
     source: str = option("", "URL of the page that leads to them, if any.")
     ask_robots: bool = option(
@@ -88,7 +96,7 @@ def run(invocation: Invocation) -> int:
     print(f"rule files: {', '.join(explainer.rules.sources.values()) or 'none'}", file=sys.stderr)
     for url in urls_of(invocation.arguments["urls"]):
         record = explainer.explain(url)
-        say(record, _lines(record), invocation.format)
+        say(record, _lines(record, options), invocation.format)
     return DONE
 
 
@@ -312,7 +320,7 @@ def verdict(record: Mapping[str, Any]) -> str:
     return f"in the table, {state}" + (f"; as a link dropped: {reason}" if reason else "")
 
 
-def _lines(record: Mapping[str, Any]) -> list[str]:
+def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
     lines = [f"url: {record['url']}"]
     if record["parsed"] != record["url"]:
         lines.append(f"parsed: {record['parsed'] or 'no URL'}")
@@ -328,7 +336,9 @@ def _lines(record: Mapping[str, Any]) -> list[str]:
         lines += _table_lines(record)
     elif "robots" in record:
         lines.append(_robots_line(record["robots"]))
-    return [*lines, f"verdict: {verdict(record)}", ""]
+    counted, reason = _COUNTED[options.found_as], record["reason"]
+    explanation = in_brackets(reason, counted, options, record["url"]) if reason else ""
+    return [*lines, f"verdict: {verdict(record)}{explanation}", ""]
 
 
 def _decision_line(kind: str, decision: Mapping[str, Any]) -> str:

@@ -46,6 +46,7 @@ from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_key_of
 from ...web.urls.schemes import is_web, scheme_of
 from ..generating.own_limits import host_limits_record, limits_of_hosts, settings_of_host
+from ..generating.todays_rules import judge_today
 from .reading_job import Reading
 from .readlinkdb import SHOWN_COLUMNS
 
@@ -186,9 +187,9 @@ def _refused_today(
     row: dict[str, Any], table: TableAt, options: GenerateOptions
 ) -> Iterator[tuple[str, str]]:
     """Yields why the options filter and normalize leave out a row, if they do."""
-    if not (options.filter or options.normalize) or not isinstance(options, TargetOptions):
+    if not (options.filter or options.normalize):
         return
-    judged = judge_known(_frame(STATE, row), options, table.seeds)
+    judged = judge_today(_frame(STATE, row), table.pinned, options)
     reason = judged.get_column("reason").item()
     if options.filter and reason is not None:
         yield reason, "today's rules refuse it (--filter)"

@@ -13,22 +13,6 @@ DUE = "due"
 CHOSEN = "chosen"
 # The reason of a row that nothing excludes: others have better scores, and the batch is full.
 NOT_BEST = "not_best"
-# What the reasons mean, in the order in which generate asks; the first that holds counts.
-REASONS: Mapping[str, str] = {
-    "status": "--restrict_status wants another one",
-    "too_far": "further from the seeds than --max_distance",
-    "long_interval": "an interval over --generate_min_interval",
-    "expr": "--expr is not true of them",
-    "low_score": "a score below --min_score, or none",
-    "scheme_not_allowed": "not one of --schemes",
-    "purged": "in the blocklist",
-    "in_batch": "an open batch has them",
-    "host_blocked": "a setting of the host blocks it",
-    "backoff": "the host is left alone for now",
-    "normalized": "--normalize: the rules rewrite them, run filterdb",
-    "max_count": "over --max_count",
-    NOT_BEST: "others have better scores",
-}
 # Rows that LocateHosts drops of those that were chosen.
 _LATE = "dropped/address_unknown"
 
@@ -96,15 +80,6 @@ def refused_today(
     if normalize:
         reasons.append(pl.select(reason_if(moves, "normalized")).to_series())
     return pl.select(pl.coalesce(reasons).alias("reason")).to_series()
-
-
-def in_brackets(reason: str) -> str:
-    """Returns the explanation of a reason, in brackets; empty if the word explains itself.
-
-    >>> in_brackets("in_batch"), in_brackets("filtered")
-    (' (an open batch has them)', '')
-    """
-    return f" ({REASONS[reason]})" if reason in REASONS else ""
 
 
 def tally_choices(counts: Mapping[str, int]) -> dict[str, int]:

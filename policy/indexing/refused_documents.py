@@ -7,12 +7,10 @@ import polars as pl
 
 from ...web.base.wording import format_count
 from ..components.index_schema import DEAD_LETTERS
+from ..components.reasons import reasons_of
 from ..components.schema import conform_frame
 
-_ADVICE = (
-    "nutbeam export TABLE --what dead_letters says why; mend the cause, then run "
-    "index --retry_refused with the same writer"
-)
+_REFUSED = "refused"
 
 
 class Refusal(NamedTuple):
@@ -33,7 +31,7 @@ class Refusal(NamedTuple):
         """One line for people."""
         who = f"index writer {self.writer!r}" if self.writer else "the index writer"
         quantity = "all " if self.every and self.number > 1 else ""
-        return f"{who} refused {quantity}{format_count(self.number, 'documents')}: {_ADVICE}"
+        return f"{who} refused {quantity}{format_count(self.number, 'documents')}: {_advice()}"
 
 
 def refusals(counts: Mapping[str, int]) -> Iterator[Refusal]:
@@ -46,7 +44,7 @@ def refusals(counts: Mapping[str, int]) -> Iterator[Refusal]:
     """
     for name, number in counts.items():
         writer, _, reason = name.rpartition("/")
-        if reason == "refused" and number:
+        if reason == _REFUSED and number:
             taken = f"{writer}/added" if writer else "indexed"  # one writer alone has no name there
             yield Refusal(writer, number, not counts.get(taken))
 
@@ -57,7 +55,11 @@ def refused_before(number: int) -> str:
     >>> refused_before(2).partition(":")[0]
     'writers refused 2 documents in earlier runs'
     """
-    return f"writers refused {format_count(number, 'documents')} in earlier runs: {_ADVICE}"
+    return f"writers refused {format_count(number, 'documents')} in earlier runs: {_advice()}"
+
+
+def _advice() -> str:
+    return reasons_of("index -")[_REFUSED].advice
 
 
 def letters_of(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int) -> pl.DataFrame:

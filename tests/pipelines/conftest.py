@@ -3,12 +3,46 @@
 Other tests have tables of their own.
 """
 
+from collections.abc import Iterator
+
 import pytest
 from bigtable_emulator import Counter
 from crawling import nutbeam
 from simulated_web import served_web
 
+from nutbeam.policy.components.reasons import reason_of, reasons_by_section
+from nutbeam.transforms.wiring import metrics
+
+# Families whose names are all reasons. Words after ``skipped/`` may be of plug-ins; names after
+# ``protocol/`` are statuses, of which few are reasons.
+FAMILIES = {
+    pair.partition(" ")[2]
+    for reasons in reasons_by_section().values() for reason in reasons for pair in reason.counted
+} - {"-", "skipped", "protocol"}  # fmt: skip
+NO_FAILURES = {"outlinks/followed", "redirects/followed", "redirects/own_url"}
+UPKEEP = {"compact"}  # it counts files and rows, by kind
+
 web = served_web(hosts=3, pages=6, scope="module")
+
+
+@pytest.fixture(autouse=True)
+def reasons_are_in_the_catalogue(monkeypatch) -> Iterator[None]:
+    """Each test: what jobs of this process count as a reason is in the catalogue, for that job."""
+    unknown, metrics_of = set[str](), metrics.metrics_of
+
+    def note(job: str, count: str) -> tuple[tuple[str, str], ...]:
+        family, _, name = count.partition("/")
+        job_name = job.removesuffix("_dry_run")
+        is_reason = family in FAMILIES and job_name not in UPKEEP and count not in NO_FAILURES
+        if is_reason and reason_of(name, f"{job_name} {family}") is None:
+            unknown.add(f"{job} {count}")
+        return metrics_of(job, count)
+
+    monkeypatch.setattr(metrics, "metrics_of", note)
+    yield
+    assert unknown == set(), (
+        "policy/components/reasons.toml lacks reasons, or the jobs that count them"
+    )
 
 
 @pytest.fixture

@@ -194,13 +194,13 @@ def test_a_generate_that_finds_nothing_says_why_and_when_the_next_is_due(
     line = capsys.readouterr().out.splitlines()[1]
     assert (
         line
-        == f"{due} URLs are due, and none was chosen: {due} low_score (a score below --min_score, or none)"
+        == f"{due} URLs are due, and none was chosen: {due} low_score (its score is below --min_score, or it has none)"
     )
     assert nutbeam("generate", table) == 0
     capsys.readouterr()
     assert nutbeam("generate", table) == 1
     line = capsys.readouterr().out.splitlines()[1]
-    assert "in_batch (an open batch has them)" in line
+    assert "in_batch (an open batch has it; " in line
     assert "; the next URL, http://" in line
     assert ": --add_days 1 fetches it now" in line
 
@@ -255,5 +255,5 @@ def test_the_closing_line_is_that_of_this_generate_even_if_another_job_has_commi
     capsys.readouterr()
     assert nutbeam("generate", table, "--expr", "score > 7") == 1
     assert capsys.readouterr().out.splitlines()[-1] == (
-        "1 URL is due, and none was chosen: 1 expr (--expr is not true of them)"
+        "1 URL is due, and none was chosen: 1 expr (--expr is not true of it)"
     )

@@ -7,10 +7,12 @@ these come from the operator (``--count_by_rule``).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from apache_beam.metrics import Metrics
 
+from ...policy.components.blocklist import REASON as PURGED
+from ...policy.components.reasons import reasons_of
 from ...policy.components.rule_counts import RULE_FAMILIES, is_of_rule
 
 # Namespaces of jobs; that of another job is nutbeam_JOB.
@@ -63,12 +65,6 @@ STATUSES = (("fetch", "protocol"), ("update", "status"))
 # Counts of fetch that are metrics of parse: a fetch may parse its pages, too.
 _PARSED = ("parsed", "outlinks", "parts")
 _PARSE_FAMILIES = ("failed", "skipped", "no_parser", "dropped", *RULE_FAMILIES)
-# Reasons why fetch drops a task; for all other reasons it drops a link.
-DROPPED_TASKS = frozenset(
-    {"address_changed", "agent_missing", "backoff", "bad_url", "proxy_error", "robots_deferred",
-     "robots_redirects", "robots_too_costly", "stopped",
-     "time_limit", "throughput", "too_many_exceptions"}
-)  # fmt: skip
 
 _MOST_CHARS = 60
 _WORD = re.compile(r"[a-z0-9_]{1,60}")
@@ -116,9 +112,13 @@ def metrics_of(job: str, name: str) -> tuple[tuple[str, str], ...]:
 def _is_of_parse(family: str, reason: str) -> bool:
     if not reason:
         return family in _PARSED
-    return family in _PARSE_FAMILIES and not (
-        family == "dropped" and reason in (*DROPPED_TASKS, "purged")
-    )
+    own = family == "dropped" and (reason in drops_of_tasks() or reason == PURGED)
+    return family in _PARSE_FAMILIES and not own
+
+
+def drops_of_tasks() -> Collection[str]:
+    """Returns the reasons why fetch drops a task; for all other reasons it drops a link."""
+    return reasons_of("fetch dropped").keys()
 
 
 class Throttling:

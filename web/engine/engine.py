@@ -65,12 +65,8 @@ class Engine:
             known, or None. Called in any thread.
 
     Attributes:
-        drop_counts: Number of tasks without a result, by reason; they stay due:
-            bad_url, scheme_not_allowed, address_changed, robots_deferred,
-            robots_redirects, robots_too_costly (see ``RobotsRules``),
-            too_many_exceptions, backoff,
-            time_limit, throughput, agent_missing, proxy_error, stopped (by the
-            client's gate), or the reason given to ``stop``.
+        drop_counts: Number of tasks without a result, by reason, such as ``backoff``, or the reason
+            given to ``stop``; they stay due. docs/reference/reasons.md lists what fetch drops.
         odd_crawl_delays: Number of robots.txt read whose crawl delay is no time.
     """
 

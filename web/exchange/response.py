@@ -20,11 +20,7 @@ class Response:
         request: Head of the request as sent, without secrets.
         started: UTC ms.
         elapsed_ms: Until the last byte, or the error.
-        error: None, or a reason: dns, refused, timeout, too_slow, reset,
-            unreachable, one of ``TLS_REASONS``, low_rate, proxy_error (it cannot be
-            used), proxy_refused (for this host), incomplete, protocol_error, headers_too_large,
-            framing_too_large (trailers, chunk extensions), bad_encoding, bad_url, address_denied,
-            port_denied, agent_missing, ftp_through_proxy, stopped.
+        error: None, or the reason of a failure, such as ``dns``; docs/reference/reasons.md lists them.
         status_line: As received, without the line's end.
         tls: None, ``checked``, or ``unchecked`` if the operator has turned the check off.
         resend: Whether an idle connection was closed without an answer, so that the request may be

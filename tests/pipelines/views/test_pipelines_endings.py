@@ -11,7 +11,12 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.pipelines.base.command import Invocation
-from nutbeam.pipelines.checkers.reasons import NOT_FETCHED, NOT_INJECTED, TARGETS, explain_reasons
+from nutbeam.pipelines.checkers.reasons import (
+    NOT_FETCHED,
+    NOT_FOLLOWED,
+    NOT_INJECTED,
+    explain_reasons,
+)
 from nutbeam.pipelines.crawl import Options
 from nutbeam.pipelines.views.endings import (
     CrawlStop,
@@ -24,9 +29,8 @@ from nutbeam.pipelines.views.endings import (
 from nutbeam.pipelines.views.next_due import NextUrl
 from nutbeam.pipelines.views.reader import read
 from nutbeam.pipelines.views.summary import print_summary
-from nutbeam.transforms.wiring.metrics import DROPPED_TASKS
+from nutbeam.policy.components.reasons import reasons_of
 from nutbeam.web.base import json_logs
-from nutbeam.web.network.failures import _REASONS, NOT_SENT
 
 OPTIONS = Options()
 URL = "http://a.example.com/"
@@ -35,17 +39,12 @@ NOW = NextUrl(URL, 0, 0, "", ())
 ROBOTS = reply(b"", "404 Not Found")
 
 
-def test_each_reason_is_explained_and_names_existing_options():
-    fetching = {name for _, name in _REASONS} | NOT_SENT | DROPPED_TASKS
-    assert fetching - NOT_FETCHED.keys() == set()
-    for known in (NOT_FETCHED, NOT_INJECTED, TARGETS):
-        for reason in known:
-            text = explain_reasons({reason: 1}, known, {reason: URL}, OPTIONS)
-            assert text.startswith(f"{reason} 1 ({URL}: ")
-            assert "{" not in text
-    named = {word for _, cure in [*NOT_FETCHED.values(), *NOT_INJECTED.values(), *TARGETS.values()]
-             for word in re.findall(r"--(\w+)", cure)}  # fmt: skip
-    assert {name for name in named if not hasattr(OPTIONS, name)} == set()
+def test_the_advice_of_each_reason_has_the_values_of_a_crawls_options():
+    for counted in (NOT_FETCHED, NOT_INJECTED, NOT_FOLLOWED):
+        for name, reason in reasons_of(*counted).items():
+            text = explain_reasons({name: 1}, counted, {name: URL}, OPTIONS)
+            assert text.startswith(f"{name} 1 ({URL}: {reason.meaning}")
+            assert len(re.findall(r"\d", text)) >= reason.advice.count(" than {"), text
 
 
 @pytest.mark.parametrize(
@@ -105,14 +104,16 @@ def test_the_most_frequent_reasons_come_first():
          ("no page was fetched: backoff 1 (the host asks for a longer pause than --max_backoff; "
          "--max_backoff waits for more than 120 s)")),
         (Work(rounds=1, tried=True, failed={"moved": 2}, targets={"filtered": 1}), NOW, 4,
-         "nothing_fetched", ("no page was fetched: moved 2 (it redirects; the target is fetched in a "
-         "later round); left out: filtered 1 (a URL filter refuses its target; `nutbeam filterchecker` "
-         "shows the rule)")),
+         "nothing_fetched", ("no page was fetched: moved 2 (it redirects; a later round fetches the target, "
+         "if the rules take it); targets that are left out: filtered 1 (a URL filter refuses it; "
+         "`nutbeam filterchecker URL` shows the rule)")),
         (Work(rounds=1, tried=True, failed={"moved": 1}, targets={"out_of_scope": 1}), NOW, 4,
-         "nothing_fetched", ("no page was fetched: moved 1 (it redirects); left out: out_of_scope 1 (its target is on another site than the seeds; "
-         "give the target as a seed, or --scope any)")),
+         "nothing_fetched", ("no page was fetched: moved 1 (it redirects; a later round fetches the target, "
+         "if the rules take it); targets that are left out: out_of_scope 1 (it is on another site than "
+         "the seeds; give it as a seed, or --scope any)")),
         (Work(refused={"malformed": 2}), None, 4, "seeds_refused", ("every seed was refused: "
-         "malformed 2 (it is no URL; a URL begins with http:// or https://)")),
+         "malformed 2 (it is no URL, or its host is one that no resolver accepts; a URL begins with "
+         "http:// or https://)")),
         (Work(refused={"malformed": 2}, seeds=1), DUE, 1, "nothing_due", ("nothing is due; the next "
          f"URL, {URL}, is due at 1970-01-02T00:00:00.000Z: --add_days 1 fetches it now")),
         (Work(others=2), DUE, 1, "nothing_due", ("nothing is due; the next "
@@ -125,8 +126,8 @@ def test_the_most_frequent_reasons_come_first():
          "nothing_due",
          f"no URL can be fetched now: {URL}: backoff: its host is left alone until …"),
         (Work(unchosen={"due": 2, "left_out/host_blocked": 2}), DUE, 1, "none_chosen",
-         ("2 URLs are due, and none was chosen: 2 host_blocked (a setting of the host blocks it); the "
-         f"next URL, {URL}, is due at 1970-01-02T00:00:00.000Z: --add_days 1 fetches it now")),
+         ("2 URLs are due, and none was chosen: 2 host_blocked (a setting of its host blocks it; "
+         f"hostinject with blocked=false allows it); the next URL, {URL}, is due at 1970-01-02T00:00:00.000Z: --add_days 1 fetches it now")),
     ],
 )  # fmt: skip
 def test_endings(work, waiting, code, reason, text):
@@ -356,7 +357,7 @@ def test_refused_seeds(site, tmp_path, capsys):
     (tmp_path / "seeds.txt").write_text(f"{seed}\nno URL\n")
     record = crawled(capsys, tmp_path / "b", tmp_path / "seeds.txt", *site, code=4)
     assert record["message"].startswith("every seed was refused: filtered 1 (a URL filter")
-    assert ", malformed 1 (it is no URL; " in record["message"]
+    assert ", malformed 1 (it is no URL, " in record["message"]
 
 
 @pytest.mark.long

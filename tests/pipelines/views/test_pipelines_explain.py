@@ -227,7 +227,10 @@ def test_as_people_read_it(table, capsys):
     assert "robots.txt: denied by line 2: Disallow: /private, read 2" in denied
     assert denied.endswith("would be chosen and not fetched: robots_denied")
     assert "filter: regex-urlfilter.txt:20 refuses it: -(?i)" in refused
-    assert refused.endswith("verdict: dropped: filtered")
+    assert refused.endswith(
+        "verdict: dropped: filtered (a URL filter refuses it; "
+        f"`nutbeam filterchecker {SITE}/a.png` shows the rule)"
+    )
     assert "parsed: http://site.example.com/\nbasic normalizer: http://site.example.com/\n" in seed
     assert "its links: dropped: too_deep" in seed
     assert "verdict: in the table, not chosen now: not_due" in seed

@@ -178,7 +178,8 @@ def test_a_crawl_says_that_all_that_is_due_is_blocked(table, tmp_path, capsys):
     record = json.loads(capsys.readouterr().out)
     assert record["ending"] == "none_chosen"
     assert record["message"] == (
-        "12 URLs are due, and none was chosen: 12 host_blocked (a setting of the host blocks it)"
+        "12 URLs are due, and none was chosen: 12 host_blocked (a setting of its host blocks it; "
+        "hostinject with blocked=false allows it)"
     )
     assert record["due"] == {"now": 12, "within_a_day": 0, "later": 0}
     assert manifest_of(table).job == "generate"

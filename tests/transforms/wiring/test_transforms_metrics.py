@@ -13,8 +13,7 @@ from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, upda
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.runner import run_pipeline
 from nutbeam.transforms.operations import Ticket
-from nutbeam.transforms.wiring.metrics import DROPPED_TASKS, NUTCH, metrics_of
-from nutbeam.web.engine.engine import Engine
+from nutbeam.transforms.wiring.metrics import NUTCH, drops_of_tasks, metrics_of
 
 web = served_web(hosts=2, pages=12, scope="module")
 
@@ -148,10 +147,10 @@ def test_names(job, name, metrics):
     assert metrics_of(job, name) == tuple(metrics)
 
 
-def test_the_reasons_of_the_engine_are_known():
-    """They are told apart from the reasons for which links are dropped."""
-    said = Engine.__doc__.partition("drop_counts:")[2]
-    assert {reason for reason in DROPPED_TASKS if reason in said} == DROPPED_TASKS
-    ours = {name.partition("/")[2] for job, name in NUTCH
-            if job == "fetch" and name.startswith("dropped/")}  # fmt: skip
-    assert ours <= DROPPED_TASKS
+def test_pages_that_a_fetch_drops_are_no_links_that_parse_drops():
+    named = {name.partition("/")[2] for job, name in NUTCH
+             if job == "fetch" and name.startswith("dropped/")}  # fmt: skip
+    assert named <= set(drops_of_tasks())
+    assert metrics_of("fetch", "dropped/host_blocked") == (
+        ("nutbeam_fetcher", "dropped_host_blocked"),
+    )

@@ -15,9 +15,7 @@ from made_certificates import make_certificate
 from old_tls_server import serving_as_of_2008
 from web_servers import reply, serve
 
-from nutbeam.pipelines.checkers.reasons import NOT_FETCHED
 from nutbeam.web.tls.contexts import tls_context
-from nutbeam.web.tls.tls_reasons import TLS_REASONS
 
 pytestmark = pytest.mark.usefixtures("each_client")
 NAME = "a.example.com"
@@ -168,7 +166,3 @@ def test_an_answer_that_is_no_handshake_is_named(data, reason, last):
         return
     with answering(data, last) as port:
         assert fetched(port).error == reason
-
-
-def test_each_reason_is_explained():
-    assert set(TLS_REASONS) <= set(NOT_FETCHED)

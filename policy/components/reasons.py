@@ -1,0 +1,108 @@
+"""Reads the catalogue of reasons: why URLs are not fetched, added, chosen, parsed or indexed.
+
+Code that decides returns the name of a reason, and a job counts it as ``FAMILY/NAME``, such as
+``not_fetched/dns``. The file ``reasons.toml`` says what each name means, what to do about it, and
+which jobs count it. The lines that a crawl ends with, ``explain``, and docs/reference/reasons.md
+read it; nothing else explains a reason.
+
+Plug-ins may have reasons of their own, which are not in the catalogue: words after ``skipped/``.
+"""
+
+import functools
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+FILE = "reasons.toml"
+ANY_JOB, NO_FAMILY = "*", "-"
+_CODE = re.compile(r"http_(\d)\d\d")
+# What a count may have before the name of a reason: targets of redirects, parts of pages.
+_PREFIXES = {"update": "redirect_", "parse": "part_"}
+# Jobs that do the work of other jobs, and count what they count.
+_DOES_WORK_OF = {"fetch": "parse"}
+
+
+class Reason(NamedTuple):
+    """Why something was left out.
+
+    Attributes:
+        name: As counted and stored.
+        meaning: A clause; "it" is what was left out.
+        advice: What to do; may be empty. Names in braces are options, and parts of the URL.
+        counted: Pairs of a job and a family of counts, such as ``fetch not_fetched``.
+    """
+
+    name: str
+    meaning: str
+    advice: str
+    counted: tuple[str, ...]
+
+
+@functools.cache
+def reasons_by_section() -> Mapping[str, tuple[Reason, ...]]:
+    """Returns the catalogue, by the sections of its page.
+
+    >>> list(reasons_by_section())[:2]
+    ['Pages that are not fetched', 'URLs that are not added, or leave the table']
+    """
+    sections = tomllib.loads(Path(__file__).with_name(FILE).read_text("utf-8"))
+    return {
+        title: tuple(
+            Reason(name, *([texts, ""] if isinstance(texts, str) else texts), tuple(by.split(", ")))
+            for by, reasons in groups.items()
+            for name, texts in reasons.items()
+        )
+        for title, groups in sections.items()
+    }
+
+
+@functools.cache
+def _reasons_by_count() -> Mapping[tuple[str, str], Reason]:
+    """Returns the reasons by (job and family, name)."""
+    every = (reason for reasons in reasons_by_section().values() for reason in reasons)
+    return {(by, reason.name): reason for reason in every for by in reason.counted}
+
+
+@functools.cache
+def reasons_of(*counted: str) -> Mapping[str, Reason]:
+    """Returns the reasons that are counted by jobs in families, by name.
+
+    Args:
+        counted: Pairs of a job and a family.
+
+    >>> reasons_of("inject dropped")["malformed"].meaning
+    'it is no URL'
+    """
+    return {name: reason for (by, name), reason in _reasons_by_count().items() if by in counted}
+
+
+def reason_of(name: str, *counted: str) -> Reason | None:
+    """Returns the reason that a job counts under a name, or None.
+
+    Args:
+        name: The name, without the family.
+        counted: Pairs of a job and a family; the first one that has the reason decides.
+
+    >>> reason_of("http_502", "fetch dropped", "fetch not_fetched").meaning
+    'the server failed'
+    >>> reason_of("redirect_filtered", "update dropped").name
+    'filtered'
+    """
+    reasons = (_reason_by_count(name, *pair.split(" ")) for pair in counted)
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _reason_by_count(name: str, job: str, family: str) -> Reason | None:
+    names = [name, name.removeprefix(_PREFIXES.get(job, " "))]
+    if code := _CODE.fullmatch(name):
+        names += [f"http_{code[1]}xx", "http_NNN"]
+    if family == "failed" and name.startswith("filter_"):
+        names.append("filter_NAME")
+    by_count = _reasons_by_count()
+    pairs = [(f"{by} {family}", one) for one in names for by in (job, ANY_JOB)]
+    reason = next((by_count[pair] for pair in pairs if pair in by_count), None)
+    if reason is None and job in _DOES_WORK_OF:
+        return _reason_by_count(name, _DOES_WORK_OF[job], family)
+    return reason

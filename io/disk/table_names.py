@@ -15,7 +15,7 @@ from ...policy.components.kinds import KINDS, folders
 LONGEST_NAME = 1_000
 # Characters that clients of stores, or HTTP, would misinterpret; lone surrogates are no UTF-8.
 _STRANGE_CHARACTERS = r"\x00-\x20\x7f?*\[\]{}#%\\\ud800-\udfff"
-_STRANGE = re.compile(f"[{_STRANGE_CHARACTERS}]")
+STRANGE = re.compile(f"[{_STRANGE_CHARACTERS}]")
 # Parts that are neither empty nor ``.`` or ``..``.
 _PART = rf"(?!\.\.?(?:/|\Z))[^/{_STRANGE_CHARACTERS}]+"
 _BELOW = re.compile(f"{_PART}(?:/{_PART})*")
@@ -98,7 +98,7 @@ def checked_name(name: Any) -> str:
     """
     if isinstance(name, str) and len(name) <= LONGEST_NAME and _BELOW.fullmatch(name):
         return name
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or _STRANGE.search(name):
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or STRANGE.search(name):
         raise ValueError(f"it names no file of a table: {name!r}"[:200])
     raise ValueError(f"it names a file outside of the table: {name!r}"[:200])
 

@@ -1,9 +1,9 @@
 """Makes the place for an address: in a local folder or in a store."""
 
-import re
 from pathlib import PurePosixPath
 
 from ...web.base.errors import UsageError
+from ..disk.table_names import STRANGE
 from .file_errors import note_folder
 from .local_place import LocalPlace
 from .places import Place
@@ -13,8 +13,6 @@ from .store_place import StorePlace
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "webhdfs": "hdfs"}
 LOCAL_OR_STORE = "a local folder, gs://BUCKET/NAME, s3://BUCKET/NAME"
 HDFS = "hdfs://HOST:PORT/NAME"
-# Characters that clients of stores, or HTTP, would misinterpret.
-_STRANGE = re.compile(r"[\x00-\x20\x7f?*\[\]{}#%\\]")
 
 
 def place_of(address: str, allowed: str = f"{LOCAL_OR_STORE} or {HDFS}") -> Place:
@@ -37,7 +35,7 @@ def place_of(address: str, allowed: str = f"{LOCAL_OR_STORE} or {HDFS}") -> Plac
         hint = f": write {_OTHER_NAMES[scheme]}://" if scheme in _OTHER_NAMES else ""
         raise UsageError(f"an address must be {allowed}, got {address!r}{hint}")
     netloc, _, key = rest.partition("/")
-    strange = _STRANGE.search(rest)
+    strange = STRANGE.search(rest)
     if strange:
         raise UsageError(f"an address must not contain {strange[0]!r}, got {address!r}")
     if not netloc or "@" in netloc:

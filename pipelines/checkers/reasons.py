@@ -95,16 +95,17 @@ class _Fields(dict[str, Any]):
 
     def __init__(self, url: str, options: Any) -> None:
         super().__init__(vars(options) if options is not None else {})
-        parts = urlsplit(url)
         try:
-            host, port = parts.hostname or "HOST", parts.port
+            parts = urlsplit(url)
+            scheme, host, port = parts.scheme, parts.hostname, parts.port
         except ValueError:
-            host, port = "HOST", None
+            scheme, host, port = "", None, None
+        host = host or "HOST"
         self["url"], self["host"] = url or "URL", host
         self["time_option"] = _time_option(self)
         self["address"] = address_block(host)
         self["ports"] = ",".join([*self.get("allowed_ports", ()), str(port or "PORT")])
-        self["schemes"] = ",".join([*self.get("schemes", ()), parts.scheme or "SCHEME"])
+        self["schemes"] = ",".join([*self.get("schemes", ()), scheme or "SCHEME"])
         self["agent"] = (missing_agent(options) if options is not None else None) or "a contact"
 
 

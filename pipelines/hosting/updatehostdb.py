@@ -42,7 +42,7 @@ from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.progress import PROGRESS
 from ...web.exchange.addresses import Addresses, AddressOptions
 from ...web.network.guard import Guard
-from ...web.network.lookups import Lookups
+from ...web.network.lookups import check_host, look_up_all
 from ...web.urls.row_keys import from_host_key, host_key
 from ..base.command import TABLE, Invocation
 from ..launch.job import JobOptions, run_job
@@ -179,9 +179,13 @@ def look_up(hosts: pl.Series, options: CheckOptions) -> dict[str, str]:
     guard = Guard(options.allow_addresses, options.connect_to, options.allowed_ports)
     addresses, names = Addresses(options, guard), map(from_host_key, hosts)
     direct = [n for n in names if not any(addresses.uses_name(n, (port,)) for port in (80, 443))]
-    lookups = Lookups(
-        guard, options.resolvers_threads, options.lookup_timeout, options.lookup_limit
-    )
+    late = options.lookup_timeout, "timeout"
     with _LOOKING_UP:
-        outcomes = lookups.look_up(direct)
+        outcomes = look_up_all(
+            direct,
+            functools.partial(check_host, guard),
+            options.resolvers_threads,
+            options.lookup_limit,
+            late,
+        )
     return {host_key(name): result for name, result in outcomes.items()}

@@ -15,3 +15,9 @@ class Status(IntEnum):
     DB_DUPLICATE = 7
     DB_ORPHAN = 8
     DB_PARSE_FAILED = 9
+
+
+# Statuses of pages that their server has, as far as the last fetch says.
+FETCHED = (Status.DB_FETCHED, Status.DB_NOTMODIFIED)
+# Columns of the state that make a request conditional.
+CONDITIONS = ("etag", "last_modified")

@@ -9,12 +9,11 @@ from ...web.exchange.status import PROTOCOL_STATUS_NAMES
 from ...web.rules.url_rules import host_keys
 from ...web.urls.domains import registered_domain, suffix_and_domain
 from ...web.urls.row_keys import from_host_key
-from ..components.schema import STATUS_NAMES, Status
+from ..base.row_status import FETCHED
+from ..components.schema import STATUS_NAMES
 
 # Nutch's words.
 FETCHED_PAGES, UNFETCHED_PAGES = "FETCHED", "UNFETCHED"
-# Nutch counts pages that were fetched, and those that a server reported as not modified.
-_FETCHED = (Status.DB_FETCHED, Status.DB_NOTMODIFIED)
 KEY, WHICH, NUMBER = "key", "which", "number"
 
 
@@ -50,7 +49,7 @@ def by_name(rows: pl.DataFrame, mode: str) -> pl.DataFrame:
     >>> sorted(by_name(rows, "domain").rows())
     [('a.com', 'FETCHED', 1), ('a.com', 'UNFETCHED', 1)]
     """
-    fetched = pl.when(pl.col("status").is_in(_FETCHED)).then(pl.lit(FETCHED_PAGES))
+    fetched = pl.when(pl.col("status").is_in(FETCHED)).then(pl.lit(FETCHED_PAGES))
     return _count_by_name(rows, fetched.otherwise(pl.lit(UNFETCHED_PAGES)), mode)
 
 

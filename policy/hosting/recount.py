@@ -7,7 +7,7 @@ import polars as pl
 
 from ...web.base.options import option, seconds
 from ...web.network.lookups import FOUND
-from ..base.row_status import Status
+from ..base.row_status import FETCHED
 from ..components.host_rows import SUMMED_COLUMNS, has_urls, urls_of_domains
 from ..components.schema import HOSTS, empty
 from .host_counts import count_urls
@@ -15,7 +15,6 @@ from .hosts import united
 from .page_findings import with_homepages
 from .response_sketch import add_sketches, sketch_hosts
 
-_LIVING = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
 CHECKS = ("none", "new", "known", "failed", "all")
 
 
@@ -71,7 +70,7 @@ def recount_changes(rows: pl.DataFrame) -> pl.DataFrame:
         rows: Rows with ``key``, ``status``, ``retries`` and ``response_ms``.
     """
     counts = count_urls(rows)
-    living = rows.filter(pl.col("status").is_in(_LIVING))
+    living = rows.filter(pl.col("status").is_in(FETCHED))
     found = with_homepages(sketch_hosts(living), living)
     domains = urls_of_domains(counts)
     for more in (counts, domains):

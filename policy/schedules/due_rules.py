@@ -11,14 +11,13 @@ import polars as pl
 from ...web.base.wording import in_words
 from ...web.exchange.status import ANSWERED, EXCEPTION, FAILED
 from ...web.urls.row_keys import host_key_of
-from ..base.row_status import Status
+from ..base.row_status import CONDITIONS, FETCHED, Status
 from .adaptive_schedule import sync_offset
 from .host_intervals import HostIntervals
 from .rate_schedule import PRIOR_DAYS, PRIOR_SHAPE
 from .schedule import DAY_S, LONGEST_RETRY_S
 from .schedule_options import RescheduleOptions
 
-_CONDITIONS = ("etag", "last_modified")
 # What scoring orphan makes of pages without links, whatever their server answers.
 _MARKED = (Status.DB_GONE, Status.DB_ORPHAN)
 # Shortest and longest interval from the settings of a host, s; None: not set.
@@ -120,7 +119,7 @@ def _rule_of_failure(retries: int, wait: float, options: RescheduleOptions) -> D
 
 def _is_forced(row: Mapping[str, Any]) -> bool:
     due_at_once = row["fetch_time"] == row["last_fetch_time"] and row["modified_time"] == 0
-    return due_at_once and all(row[name] is None for name in _CONDITIONS)
+    return due_at_once and all(row[name] is None for name in CONDITIONS)
 
 
 def _may_pass(row: Mapping[str, Any], wait: float, options: RescheduleOptions) -> bool:
@@ -180,7 +179,7 @@ def _offset(
 
 
 def _has_lost_body(row: Mapping[str, Any]) -> bool:
-    present = row["status"] in (Status.DB_FETCHED, Status.DB_NOTMODIFIED)
+    present = row["status"] in FETCHED
     return present and row["document"] is None and row["page"] is None
 
 

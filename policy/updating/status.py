@@ -21,6 +21,7 @@ from ...web.exchange.status import (
     FETCH_RETRY,
     FETCH_SUCCESS,
 )
+from ..base.row_status import CONDITIONS, FETCHED
 from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.page_facts import INHERITED, StateRows
 from ..components.schema import (
@@ -50,12 +51,7 @@ _STATUS_OF = {
     FETCH_REDIR_PERM: int(Status.DB_REDIR_PERM),
     FETCH_RETRY: int(Status.DB_UNFETCHED),
 }
-# Only a page with one of these can be "not modified". Others may have left an index, even if they
-# failed since then, and come back.
-_PRESENT = (int(Status.DB_FETCHED), int(Status.DB_NOTMODIFIED))
 _MOST_RETRIES = 2**31 - 1  # the largest number of the column (Nutch's is 127, its defect 32)
-# What a row without conditions does not have.
-_CONDITIONS = ("etag", "last_modified")
 # Columns that OUTCOME has and the state does not.
 _OF_OUTCOME = (
     "event.fetch_status",
@@ -233,7 +229,9 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
         failed = _is(FETCH_SUCCESS) & parse_failed.fill_null(False)
     same = _is(FETCH_SUCCESS) & equal.fill_null(False)
     unchanged = (same | _is(FETCH_NOTMODIFIED)) & ~failed
-    present = pl.col("status").is_in(_PRESENT)
+    # Only such a page can be "not modified". Others may have left an index, even if they failed since
+    # then, and come back.
+    present = pl.col("status").is_in(FETCHED)
     early = is_early(options.retry_max)
     counts = _is(FETCH_RETRY) & ~early
     gone = _is(FETCH_GONE) | (counts & (retries >= options.retry_max - 1))
@@ -316,7 +314,7 @@ def _schedule(frame: pl.DataFrame, facts: RangeFacts, rules: UpdateRules) -> pl.
             fetch_time=_where("force", "event.fetch_time", "fetch_time"),
             status=_where("force", int(Status.DB_UNFETCHED), "status"),
             modified_time=_where("force", 0, "modified_time"),
-            **{name: _where("force", None, name) for name in _CONDITIONS},
+            **{name: _where("force", None, name) for name in CONDITIONS},
         )
     if scheduled.get_column("failed").any():
         # If parsing failed, the next request is unconditional, too.

@@ -34,7 +34,7 @@ def reasons_are_in_the_catalogue(monkeypatch) -> Iterator[None]:
         family, _, name = count.partition("/")
         job_name = job.removesuffix("_dry_run")
         is_reason = family in FAMILIES and job_name not in UPKEEP and count not in NO_FAILURES
-        if is_reason and reason_of(name, f"{job_name} {family}") is None:
+        if name and is_reason and reason_of(name, f"{job_name} {family}") is None:
             unknown.add(f"{job} {count}")
         return metrics_of(job, count)
 

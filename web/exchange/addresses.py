@@ -3,9 +3,6 @@
 import contextlib
 import dataclasses
 import ipaddress
-import threading
-import time
-from collections import deque
 from collections.abc import Iterable, Mapping
 
 import polars as pl
@@ -13,6 +10,7 @@ import polars as pl
 from ..base.options import shared_option
 from ..network.dialer import split_url
 from ..network.guard import Denied, Destination, Guard
+from ..network.lookups import look_up_all
 from ..network.proxy import parse_proxy
 from ..urls.row_keys import from_host_key, from_key, host_key_of
 from .http_options import HttpOptions
@@ -71,7 +69,7 @@ class Addresses:
             return None
         addresses: set[str] = set()
         for port in direct:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):  # or a name that cannot be asked for
                 target = self._guard.target(host.strip("[]"), port)
                 addresses.update(entry[1][0] for entry in target.addresses)
         return min(addresses, key=_order, default="")
@@ -88,27 +86,9 @@ class Addresses:
             threads: Lookups at a time.
             seconds: Time limit in all.
         """
-        until = time.monotonic() + seconds
-        waiting_hosts, addresses = deque(hosts.items()), dict[str, str | None]()
-
-        def work() -> None:
-            while waiting_hosts and time.monotonic() < until:
-                try:
-                    key, ports = waiting_hosts.popleft()
-                except IndexError:
-                    return
-                addresses[key] = self.look_up(from_host_key(key), ports)
-
-        # Not a thread pool: it would wait for a name server that does not answer.
-        workers = [
-            threading.Thread(target=work, name="nutbeam-dns", daemon=True)
-            for _ in range(min(threads, len(waiting_hosts)))
-        ]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join(max(0.0, until - time.monotonic()))
-        return addresses.copy()
+        return look_up_all(
+            hosts, lambda key: self.look_up(from_host_key(key), hosts[key]), threads, seconds
+        )
 
 
 class PinnedGuard(Guard):

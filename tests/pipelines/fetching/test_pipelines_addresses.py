@@ -163,6 +163,11 @@ def test_a_name_server_that_does_not_answer_ends_nothing(names, monkeypatch):
     assert addresses().look_up_all({}) == {}
 
 
+def test_a_name_that_no_resolver_takes_has_no_address_and_ends_no_look_up():
+    hosts = {"org." + "a" * 64: {80}, "com.example..": {80}}
+    assert addresses().look_up_all(hosts, threads=1, seconds=9) == dict.fromkeys(hosts, "")
+
+
 def test_a_host_is_reached_where_it_is_pinned(names):
     options = HttpOptions(allow_addresses=("127.0.0.0/8",))
     guard = PinnedGuard(options, {"both.example.org": ONE, "n0.example.org": ""})

@@ -343,7 +343,7 @@ def test_a_crawl_that_fetched_pages_in_an_earlier_round_is_done(site, tmp_path, 
 def test_a_redirect_out_of_scope_says_so(site, tmp_path, capsys):
     record = crawled(capsys, tmp_path / "a", "http://a.example.com/away", *site, code=4)
     assert "temp_moved 1 (http://a.example.com/away: it redirects" in record["message"]
-    assert "left out: out_of_scope 1 (its target is on another site" in record["message"]
+    assert "targets that are left out: out_of_scope 1 (it is on another site" in record["message"]
 
 
 def test_refused_seeds(site, tmp_path, capsys):

@@ -1,11 +1,12 @@
 """Look-ups of many hosts: bounded, each with a time limit, by the rules of the guard."""
 
+import functools
 import socket
 import threading
 import time
 
 from nutbeam.web.network.guard import Guard
-from nutbeam.web.network.lookups import Lookups
+from nutbeam.web.network.lookups import check_host, look_up_all
 
 
 class Names:
@@ -39,7 +40,8 @@ def look_up(hosts, threads=4, timeout=0.3, limit=5.0):
     names = Names()
     try:
         guard = Guard(lookup=names.lookup)
-        return Lookups(guard, threads, timeout, limit).look_up(hosts), names
+        check = functools.partial(check_host, guard)
+        return look_up_all(hosts, check, threads, limit, (timeout, "timeout")), names
     finally:
         names.closed.set()
 

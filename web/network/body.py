@@ -73,7 +73,7 @@ class BodyDecoder:
     def __init__(self, fields: Iterable[tuple[str, str]], limit: int) -> None:
         self._data = io.BytesIO()  # unlike a list of parts, it becomes bytes without a copy
         self._inflaters = [
-            _Unbrotli() if coding == "br" else _Inflater(coding) for coding in _codings(fields)
+            _Unbrotli() if coding == "br" else _Inflater(coding) for coding in codings_of(fields)
         ]
         self._limit = limit
         self._taken = self._received = 0
@@ -142,8 +142,12 @@ async def read_body(connection: Connection, limit: int) -> Body:
     return Body(decoder.data, why, reason, decoder.coding_ended, missing)
 
 
-def _codings(fields: Iterable[tuple[str, str]]) -> list[str]:
-    """Returns the codings to undo, the last one applied first."""
+def codings_of(fields: Iterable[tuple[str, str]]) -> list[str]:
+    """Returns the codings to undo, the last one applied first.
+
+    Raises:
+        BadEncoding: One of them is not supported, or there are too many.
+    """
     names = [coding.lower() for coding in list_values(fields, "content-encoding")]
     # Any other name, such as "utf-8" or "none", is a mistake and is ignored.
     codings = [name for name in reversed(names) if name in _DECODED]

@@ -13,6 +13,7 @@ from ..content.usage import join_usage, read_usage, usage_text
 from ..content.whole_bodies import FRAME
 from ..exchange.response import Response
 from ..exchange.status import BUSY_STATUSES, classify
+from ..network.body import codings_of
 from ..urls.url_parts import host_of_url
 from .match import Decision, Matcher, TooCostly
 from .paths import comparable_path
@@ -342,9 +343,11 @@ def _request_whole(response: Response) -> Generator[str, Response, Response]:
 
 
 def _ends_early(response: Response) -> bool:
-    # Not where the connection broke, or nothing came any more: something on the way may cut it.
+    # Not where the connection broke, or nothing came any more: something on the way may cut it. With
+    # a coding, its end is missing, too: the rest of the file did not come.
     early = response.truncated == "disconnect" and response.error in (None, "incomplete")
-    return early and bool(response.body) and 200 <= response.status < 300
+    is_ok = bool(response.body) and 200 <= response.status < 300
+    return early and is_ok and not codings_of(response.headers)
 
 
 def _failing_since(earlier: RobotsRecord | None, now: int) -> int:

@@ -39,6 +39,10 @@ _EDGES = re.compile(
     rf"(?<=:)[ \t]*+[{_UNSEEN}][ \t{_UNSEEN}]*+"
     rf"|(?<![{_UNSEEN}])[{_UNSEEN}]++(?=[ \t]*+(?:[:\r\n#]|\Z))"
 )
+# At the end of a file: what DOS puts there, and in UTF-16 and UTF-32 the bytes of line ends in ASCII that
+# a program has appended, or less than a letter.
+_DOS_END = "\x1a"
+_ODD_END = "\ufffd\u0a0a\u0a0d\u0d0a"
 # First bytes of files that are packed: gzip, zstd, xz, bzip2, zip.
 _PACKED_MARKS = (GZIP_MARK, b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\3\4")
 _ZLIB_MARKS = (b"x\x01", b"x^", b"x\x9c", b"x\xda")  # RFC 1950 2.2, by level
@@ -122,8 +126,9 @@ def _decode_body(body: bytes) -> str:
     text, name = decode_as_declared(body, None)
     if name == "utf-8" and "\ufffd" in text:
         text, _ = decode_as_declared(escape_sitemaps(body), None)
-    text = text.replace("\0", "")
+    text = text.replace("\0", "").rstrip(_DOS_END)
     if name == "utf-8":
         return text
-    narrow = decode_as("utf-8", body).replace("\0", "")
+    text = text.rstrip(_ODD_END + _DOS_END)
+    narrow = decode_as("utf-8", body).replace("\0", "").rstrip(_DOS_END)
     return max(text, _MARKS.sub("", narrow), key=number_of_lines)

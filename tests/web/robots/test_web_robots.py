@@ -5,6 +5,7 @@ import lzma
 import time
 import zlib
 
+import brotli
 import pytest
 from http_clients import Client, HttpOptions
 from web_servers import connect_to, reply, serve
@@ -83,6 +84,9 @@ def test_no_whole_answer_defers(wire, error):
         ("Transfer-Encoding: chunked\r\n\r\n{chunk}\r\n{text}\r\n", "rules"),
         ("Transfer-Encoding: chunked\r\n\r\n{longer}\r\n{text}", "rules"),
         ("Content-Encoding: gzip\r\n\r\n\x1f\x8b", "defer"),
+        # The same part of a coded file again is no whole file.
+        ("Content-Encoding: gzip\r\nContent-Length: {much}\r\n\r\n{cut_gzip}", "defer"),
+        ("Content-Encoding: br\r\nContent-Length: {much}\r\n\r\n{cut_brotli}", "defer"),
     ],
 )
 @pytest.mark.parametrize("kept", [False, True])
@@ -90,9 +94,11 @@ def test_a_robots_txt_with_a_wrong_frame_counts_if_it_is_whole(framing, state, k
     text = "User-agent: *\r\nDisallow: /private\r\n"
     sizes = {"more": len(text) + 2, "much": len(text) + 100}
     chunks = {"chunk": f"{len(text):x}", "longer": f"{len(text) + 5:x}"}
+    packed = {"cut_gzip": gzip.compress(text.encode())[:-20].decode("latin-1")}
+    packed["cut_brotli"] = brotli.compress(text.encode() * 99)[:-2].decode("latin-1")
 
     def answer(_, connection):
-        wire = framing.format(text=text, request=len(server.paths), **sizes, **chunks)
+        wire = framing.format(text=text, request=len(server.paths), **sizes, **chunks, **packed)
         connection.sendall(f"HTTP/1.1 200 OK\r\n{wire}".encode("latin-1"))
 
     with serve(answer) as server:
@@ -282,6 +288,12 @@ def test_crawl_delays_as_people_write_them(value, seconds):
         "\ufeffUser-agent: *\r\nAllow: /y\r\n".encode("utf-16-be") + b"Disallow: /\nDisallow: /z\n",
         b"User-agent: *\n" + "Disallow: /\r\n".encode("utf-16-le"),
         b"\xef\xbb\xbfUser-agent: *\n" + "\ufeffDisallow: /\r\n".encode("utf-16-le"),
+        # Ends of lines and of files that a program has appended to the last rule in bytes of ASCII.
+        *(
+            DENY_ALL.decode().rstrip().encode(codec) + end
+            for codec in ("utf-8", *(codec for _, codec in WIDE))
+            for end in (b"\n", b"\r\n", b"\n\n", b"\0", b"\x1a", b"\r\n\x1a")
+        ),
         # gzip without a header, also of members, and one that is cut.
         gzip.compress(DENY_ALL, mtime=0),
         gzip.compress(b"User-agent: *\n", mtime=0) + gzip.compress(b"\nDisallow: /\n", mtime=0),

@@ -1,7 +1,7 @@
 """parsechecker: fetches single URLs, parses them, and shows the results; needs no table."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -19,6 +19,9 @@ from ...transforms.fetching import (
 )
 from ...transforms.parse_pages import PoolOptions, parse_pages, parse_pool
 from ...web.base.options import option, shared_option
+from ...web.engine.engine import Engine
+from ...web.engine.host_records import HostRecord
+from ...web.engine.tasks import Task
 from ...web.rules.url_rules import UrlRules
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation
 from .checking import URLS, rules_of, say, urls_of
@@ -80,9 +83,10 @@ def request_page(
         if url is None:
             return {"url": first_url, "error": {"reason": reason, "message": None}}, None
     record: dict[str, Any] = {"url": first_url, "redirects": []}
+    hosts: dict[str, HostRecord] = {}
     hops = _HOPS if options.follow_redirects else 0
     while True:
-        kind, page = _fetch_page(str(url), options)
+        kind, page = _fetch_page(str(url), options, hosts)
         if kind != PAGES_OUTPUT:
             return record | {"error": {name: page[name] for name in ("reason", "message")}}, None
         target = page["redirect"]
@@ -96,11 +100,32 @@ def request_page(
     return record, page
 
 
-def _fetch_page(url: str, options: Options) -> tuple[str, Mapping[str, Any]]:
+class _PageFetching(RowsFetching):
+    """Fetches a page with what earlier requests have found about hosts: robots.txt and cookies."""
+
+    def __init__(
+        self, wanted: pl.DataFrame, options: Options, hosts: dict[str, HostRecord]
+    ) -> None:
+        super().__init__(wanted, options)
+        self.known_hosts = self._hosts_by_name = hosts
+
+    def tasks(self, engine: Engine) -> Iterator[Task]:
+        self._engine = engine
+        return super().tasks(engine)
+
+    def end(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        self._hosts_by_name.update((record.host, record) for record in self._engine.hosts())
+        return super().end()
+
+
+def _fetch_page(
+    url: str, options: Options, hosts: dict[str, HostRecord]
+) -> tuple[str, Mapping[str, Any]]:
     wanted, dead = admit(pl.DataFrame({"url": [url]}), options.schemes)
     if len(dead):
         return "", dead.row(0, named=True)
-    return next(fetch_pages(RowsFetching(wanted, options)))
+    first, *_ = fetch_pages(_PageFetching(wanted, options, hosts))
+    return first
 
 
 def _parse_page(page: Mapping[str, Any], options: Options) -> dict[str, Any]:

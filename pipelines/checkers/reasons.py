@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,12 +17,17 @@ NOT_CHOSEN, NOT_INDEXED = ("generate left_out",), ("index -",)
 NOT_PARSED = ("parse failed", "parse skipped")
 # The value of an option in an advice.
 _LIMIT = re.compile(r" than \{(\w+)[^}]*\}( s| bytes/s)?")
+_COOKIES = "--http_cookies sends back the cookies that some sites want"
 _SHOWN = 3  # reasons in one line
 _LOCAL = ("localhost", "localhost.localdomain", "ip6-localhost")
 
 
 def explain_reasons(
-    reasons: Mapping[str, int], counted: Sequence[str], examples: Mapping[str, str], options: Any
+    reasons: Mapping[str, int],
+    counted: Sequence[str],
+    examples: Mapping[str, str],
+    options: Any,
+    advice: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Returns the most frequent reasons in one line, with an example and advice for each.
 
@@ -30,6 +36,7 @@ def explain_reasons(
         counted: Who counts them: pairs of a job and a family, see ``reason_of``.
         examples: A URL by reason.
         options: The options of the crawl.
+        advice: What to do by reason, where the crawl knows more than the catalogue.
 
     >>> example = {"dns": "http://nosuch.example/"}
     >>> explain_reasons({"dns": 2}, ["fetch not_fetched"], example, None)
@@ -37,9 +44,10 @@ def explain_reasons(
     """
     most = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     shown = [
-        f"{name} {number:,}{_in_brackets(url, explain_reason(name, counted, options, url))}"
+        f"{name} {number:,}{_in_brackets(url, explanation)}"
         for name, number in most[:_SHOWN]
         for url in [examples.get(name, "")]
+        for explanation in [explain_reason(name, counted, options, url, advice.get(name))]
     ]
     rest = [format_count(len(most) - _SHOWN, "more reasons")] if len(most) > _SHOWN else []
     return ", ".join(shown + rest)
@@ -49,7 +57,7 @@ def in_brackets(name: str, counted: Sequence[str], options: Any, url: str = "") 
     """Returns ``explain_reason`` in brackets; empty if there is no explanation.
 
     >>> in_brackets("http_502", NOT_FETCHED, None), in_brackets("of_a_plugin", NOT_FETCHED, None)
-    (' (the server failed; the same URL is tried again in a day)', '')
+    (' (the server failed; the same URL is tried again in a day, or when its server wants it)', '')
     """
     return _in_brackets(explain_reason(name, counted, options, url))
 
@@ -59,7 +67,9 @@ def _in_brackets(*texts: str) -> str:
     return f" ({text})" if text else ""
 
 
-def explain_reason(name: str, counted: Sequence[str], options: Any, url: str = "") -> str:
+def explain_reason(
+    name: str, counted: Sequence[str], options: Any, url: str = "", advice: str | None = None
+) -> str:
     """Returns the meaning of a reason, and what to do; empty if the catalogue lacks it.
 
     Args:
@@ -67,10 +77,13 @@ def explain_reason(name: str, counted: Sequence[str], options: Any, url: str = "
         counted: Who counts it: pairs of a job and a family, see ``reason_of``.
         options: The options of the command.
         url: The URL that the advice is for, if there is one.
+        advice: What to do, instead of what the catalogue says.
     """
     reason = reason_of(name, *counted)
     if reason is None:
         return ""
+    if advice is not None:
+        reason = reason._replace(advice=advice)
     return "; ".join(filter(None, (reason.meaning, advice_of(reason, options, url))))
 
 
@@ -82,7 +95,7 @@ def advice_of(reason: Reason, options: Any, url: str = "") -> str:
     """
     fields = _Fields(url, options)
     known = _LIMIT.sub(lambda limit: limit[0] if limit[1] in fields else "", reason.advice)
-    return known.format_map(fields)
+    return known.format_map(fields).removesuffix("; ")
 
 
 class _Fields(dict[str, Any]):
@@ -103,6 +116,9 @@ class _Fields(dict[str, Any]):
         host = host or "HOST"
         self["url"], self["host"] = url or "URL", host
         self["time_option"] = _time_option(self)
+        has_cookies = self.get("http_cookies", False)
+        self["cookies"] = "" if has_cookies else _COOKIES
+        self["or_cookies"] = "" if has_cookies else ", or with --http_cookies"
         self["address"] = address_block(host)
         self["ports"] = ",".join([*self.get("allowed_ports", ()), str(port or "PORT")])
         self["schemes"] = ",".join([*self.get("schemes", ()), scheme or "SCHEME"])

@@ -24,6 +24,8 @@ from .next_due import NextUrl
 
 _FETCHED = ("protocol/success", "protocol/notmodified")
 REDIRECTED = ("moved", "temp_moved")
+# What a site answers that wants a cookie.
+_DENIED = {"http_401", "http_403"}
 # Options that cut off parts of pages: count, what it counts, option, what was done.
 _CUTS = (
     ("dropped/max_outlinks", "links", "max_outlinks",
@@ -202,12 +204,34 @@ def _why(work: Work, options: Any, waiting: NextUrl | None, examples: Mapping[st
     reasons = Counter(work.failed) + Counter(work.stayed_due)
     if "crawl_delay" in examples and "robots_denied" not in examples:
         reasons["crawl_delay"] = reasons.pop("robots_denied", 0)
-    parts = [f"no page was fetched: {explain_reasons(reasons, NOT_FETCHED, examples, options)}"]
+    advice = _advice_on_redirects(reasons, work.targets, waiting)
+    why = explain_reasons(reasons, NOT_FETCHED, examples, options, advice)
+    parts = [f"no page was fetched: {why}"]
     if work.targets:
         targets = explain_reasons(work.targets, NOT_FOLLOWED, {}, options)
         parts.append(f"targets that are left out: {targets}")
     same = waiting is not None and set(examples.values()) == {waiting.url}
     return "; ".join([*parts, *_retry_hints(waiting, "it" if same else "")])
+
+
+def _advice_on_redirects(
+    reasons: Mapping[str, int], targets: Mapping[str, int], waiting: NextUrl | None
+) -> dict[str, str]:
+    """Returns what became of the targets of redirects, by reason; nothing if they are due.
+
+    Args:
+        reasons: URLs without a page, by reason.
+        targets: Targets that are not in the table, by reason.
+        waiting: The URL that is due next, or None.
+    """
+    if sum(targets.values()) >= sum(reasons.get(name, 0) for name in REDIRECTED):
+        return dict.fromkeys(REDIRECTED, "")
+    if waiting is not None and not waiting.add_days:
+        return {}
+    others = {name for name, number in reasons.items() if number} - {*REDIRECTED}
+    redirects = others <= _DENIED
+    fate = "its target redirects, too; {cookies}" if redirects else "its target has no page, either"
+    return dict.fromkeys(REDIRECTED, fate)
 
 
 def nothing_due(waiting: NextUrl | None) -> str:

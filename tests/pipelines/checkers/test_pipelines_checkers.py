@@ -8,7 +8,7 @@ import os
 import polars as pl
 import pytest
 from robots_texts import ATTACKS, MOST
-from web_servers import serve
+from web_servers import reply, serve
 
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.web.rules.url_rules import UrlRules
@@ -438,3 +438,22 @@ def test_robotsparser_and_parsechecker_of_a_server(typed):
                      "  http://far.com/ far", "language: en"):  # fmt: skip
             assert line in printed.splitlines()
         assert printed.count("Text here") == 2
+
+
+@pytest.mark.parametrize(("words", "title"), [((), ""), (("--http_cookies",), "welcome")])
+def test_parsechecker_sends_back_the_cookies_of_redirects(typed, words, title):
+    def answer_with_wall(path, connection):
+        if path == "/set":
+            return reply(b"", "302 Found", "Location: /", "Set-Cookie: seen=1; Path=/")
+        if path == "/" and "seen=1" not in server.current.head:
+            return reply(b"", "302 Found", "Location: /set")
+        return reply(b"<title>welcome</title>")
+
+    with serve(answer_with_wall) as server:
+        code, printed, _ = typed(
+            "parsechecker", "http://a.com/", "--follow_redirects", "--server_delay", "0", "--agent_name",
+            "bot", "--connect_to", f"a.com:80:127.0.0.1:{server.port}", "--format", "json", *words,
+        )  # fmt: skip
+    (record,) = records(printed)
+    assert (code, record.get("parse", {}).get("title", "")) == (0 if title else 1, title)
+    assert server.paths.count("/robots.txt") == 1

@@ -67,7 +67,16 @@ def test_the_advice_of_each_reason_has_the_values_of_a_crawls_options():
         ),
         (URL, "tls_name", "--insecure_host a.example.com skips the check"),
         (URL, "timeout", "--timeout allows more than 10 s"),
-        (URL, "http_502", "the server failed; the same URL is tried again in a day"),
+        (
+            URL,
+            "http_502",
+            "the server failed; the same URL is tried again in a day, or when its server wants it",
+        ),
+        (
+            URL,
+            "http_408",
+            "the server waited too long; the same URL is tried again in a day, or when its server wants it",
+        ),
         (URL, "http_418", "the server refuses it"),
         ("http://a.com:x/", "odd_reason", "(http://a.com:x/)"),
     ],
@@ -82,6 +91,18 @@ def test_a_seed_that_is_excluded_names_the_option():
         text
         == f"excluded 1 ({URL}: a pattern of --exclude is in it; without that pattern it is taken)"
     )
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"targets": {"own_url": 2}}, {"stayed_due": {"robots_deferred": 1}}]
+)
+def test_cookies_are_not_advised_where_they_are_on(more):
+    work = Work(rounds=2, tried=True, failed={"moved": 2}, **more)
+    with_cookies, without_cookies = (
+        ending_of(work, Options(http_cookies=on), CrawlStop(), DUE, {}).text for on in (True, False)
+    )
+    assert "--http_cookies" in without_cookies
+    assert "cookies" not in with_cookies
 
 
 def test_the_most_frequent_reasons_come_first():
@@ -108,9 +129,16 @@ def test_the_most_frequent_reasons_come_first():
          "if the rules take it); targets that are left out: filtered 1 (a URL filter refuses it; "
          "`nutbeam filterchecker URL` shows the rule)")),
         (Work(rounds=1, tried=True, failed={"moved": 1}, targets={"out_of_scope": 1}), NOW, 4,
-         "nothing_fetched", ("no page was fetched: moved 1 (it redirects; a later round fetches the target, "
-         "if the rules take it); targets that are left out: out_of_scope 1 (it is on another site than "
+         "nothing_fetched", ("no page was fetched: moved 1 (it redirects); targets that are left out: out_of_scope 1 (it is on another site than "
          "the seeds; give it as a seed, or --scope any)")),
+        (Work(rounds=2, tried=True, failed={"temp_moved": 2}), DUE, 4, "nothing_fetched",
+         ("no page was fetched: temp_moved 2 (it redirects; its target redirects, too; --http_cookies sends "
+         f"back the cookies that some sites want); the next URL, {URL}, is due at "
+         "1970-01-02T00:00:00.000Z: --add_days 1 fetches it now")),
+        (Work(rounds=2, tried=True, failed={"http_404": 1, "moved": 1}), DUE, 4, "nothing_fetched",
+         ("no page was fetched: http_404 1 (there is no such page; check the URL), moved 1 (it redirects; its "
+         f"target has no page, either); the next URL, {URL}, is due at "
+         "1970-01-02T00:00:00.000Z: --add_days 1 fetches it now")),
         (Work(refused={"malformed": 2}), None, 4, "seeds_refused", ("every seed was refused: "
          "malformed 2 (it is no URL, or its host is one that no resolver accepts; a URL begins with "
          "http:// or https://)")),

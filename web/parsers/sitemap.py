@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from ..content.charset import decode_as_declared
+from ..content.query_encoding import encode_query
 from ..pages.directives import obey_nofollow, parse_moment
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
@@ -124,7 +125,20 @@ class _Reader:
         elif INVALID in href:
             page.drop("malformed")
         elif href:
-            page.add_link(href, rel=rel)
+            page.add_link(url_of_markup(href, page.charset), rel=rel)
+
+
+def url_of_markup(text: str, charset: str) -> str:
+    """Returns a URL of a sitemap or feed as links of pages are read.
+
+    ``&amp;`` in CDATA, or escaped once too often, is ``&``. The query is escaped in the encoding of
+    the document.
+
+    >>> url_of_markup("/т?q=т&amp;a=1", "windows-1251")
+    '/т?q=%F2&a=1'
+    """
+    url = text.replace("&amp;", "&") if "&amp;" in text else text
+    return encode_query(url, charset)
 
 
 def moment_of_lastmod(date: str) -> int | None:

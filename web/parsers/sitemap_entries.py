@@ -19,7 +19,7 @@ from ..pages.xml_repair import repair_pieces
 from .feed_items import MAX_FEED_CHARS, Feed
 from .feed_reader import WEB_URL, read_feed
 from .json_feed import load_json_feed
-from .sitemap import ENTRIES, moment_of_lastmod
+from .sitemap import ENTRIES, moment_of_lastmod, url_of_markup
 from .sitemap_stream import INVALID, unpacked_stream, utf8_stream
 
 URL, CHILD_SITEMAP = "url", "sitemap"
@@ -57,7 +57,7 @@ class SitemapEntry(NamedTuple):
 
     Attributes:
         kind: ``url``, ``sitemap`` (of an index), or one of ``LINK_KINDS``.
-        url: As it stands there; it may be relative.
+        url: It may be relative. As it stands in a text, else as ``url_of_markup`` has it.
         lastmod: UTC ms of the last change; None: not known.
         changefreq: One of ``FREQUENCIES``, or None.
         priority: 0 to 1, or None.
@@ -110,8 +110,9 @@ def read_sitemap(
     if "nofollow" in header_directives(source, ParseOptions()):
         raise ParseFailed("page_nofollow")
     dropped: Counter[str] = Counter()
-    reader = _Reader(max_urls, frozenset(links), dropped)
-    pieces = utf8_stream(unpacked_stream(source.body, max_bytes, dropped), source.content_type)
+    unpacked = unpacked_stream(source.body, max_bytes, dropped)
+    charset, pieces = utf8_stream(unpacked, source.content_type)
+    reader = _Reader(max_urls, frozenset(links), dropped, charset)
     first = next(pieces, b"")
     all_pieces = itertools.chain((first,), pieces)
     root_match = _ROOT.match(first)
@@ -160,10 +161,14 @@ class _Reader:
         most: Entries at most.
         links: Kinds of links that are wanted.
         dropped: Counts of dropped entries, by reason.
+        charset: Name of the encoding of the document.
     """
 
-    def __init__(self, most: int, links: frozenset[str], dropped: Counter[str]) -> None:
+    def __init__(
+        self, most: int, links: frozenset[str], dropped: Counter[str], charset: str
+    ) -> None:
         self.form = ""
+        self._charset = charset
         self.entries: list[SitemapEntry] = []
         self._most, self._wanted, self._dropped = most, links, dropped
         self._urls = self._links = 0
@@ -285,7 +290,8 @@ class _Reader:
         if INVALID in entry.url:
             self._dropped["malformed"] += 1
             return False
-        self.entries.append(entry)
+        url = entry.url if self.form == "text" else url_of_markup(entry.url, self._charset)
+        self.entries.append(entry if url == entry.url else entry._replace(url=url))
         return True
 
     def _lastmod(self) -> int | None:

@@ -78,17 +78,19 @@ def _inflate_members(packed: bytes, dropped: Counter[str]) -> Iterator[bytes]:
     dropped["cut_gzip"] += 1
 
 
-def utf8_stream(pieces: Iterable[bytes], content_type: str | None) -> Iterator[bytes]:
-    """Yields pieces as UTF-8, without byte-order mark, control characters, and what stands before XML.
+def utf8_stream(pieces: Iterable[bytes], content_type: str | None) -> tuple[str, Iterator[bytes]]:
+    """Returns the name of the encoding of a document, and its pieces as UTF-8.
 
-    The encoding is what the first piece or the header declares, else UTF-8. Bytes that are invalid
-    in UTF-8 are escaped (``%E9``), since most are in URLs; in other encodings they become U+FFFD.
+    They are without byte-order mark, control characters, and what stands before XML. The encoding is
+    what the first piece or the header declares, else UTF-8. Bytes that are invalid in UTF-8 are
+    escaped (``%E9``), since most are in URLs; in other encodings they become U+FFFD.
 
     Raises:
         ParseFailed: ``not_text``: it begins like a binary file.
 
-    >>> b"".join(utf8_stream([b"\\xff\\xfe<\\0a", b"\\0>\\0"], None))
-    b'<a>'
+    >>> name, stream = utf8_stream([b"\\xff\\xfe<\\0a", b"\\0>\\0"], None)
+    >>> name, b"".join(stream)
+    ('utf-16le', b'<a>')
     """
     source = iter(pieces)
     first = next(source, b"")
@@ -96,10 +98,14 @@ def utf8_stream(pieces: Iterable[bytes], content_type: str | None) -> Iterator[b
         raise ParseFailed("not_text")
     first = without_junk(first)
     name = encoding_as_declared(first, content_type)
+    return name, _decode_pieces(itertools.chain((first,), source), name)
+
+
+def _decode_pieces(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:
     error_handler = ESCAPED if name == "utf-8" else "replace"
     decoder = codecs.getincrementaldecoder(CODECS.get(name, "utf-8"))(errors=error_handler)
     has_begun = False
-    for piece in itertools.chain((first,), source):
+    for piece in pieces:
         text = decoder.decode(piece)
         if not has_begun:
             text = text.lstrip(BLANKS)

@@ -5,11 +5,14 @@ import random
 import re
 import resource
 from collections import Counter
+from urllib.parse import urljoin
 
 import pytest
 from odd_sitemaps import ODD, entry, of
 
 from nutbeam.web.pages.page import ParseFailed, Source
+from nutbeam.web.pages.parse_options import ParseOptions
+from nutbeam.web.parsers.dispatch import parse_document
 from nutbeam.web.parsers.sitemap_entries import LINK_KINDS, read_sitemap
 
 HOME = "http://example.com/sitemap.xml"
@@ -33,6 +36,33 @@ def test_odd_sitemaps(name):
     assert dict(content.dropped) == odd.dropped
     if odd.more is not None:
         assert content.entries[0][2:] == odd.more
+
+
+CYRILLIC = "<?xml version='1.0' encoding='windows-1251'?>"
+QUERY = "http://example.com/т?q=т&amp;e=1"
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "url"),
+    [
+        (f"{CYRILLIC}<urlset><url><loc>{QUERY}</loc></url></urlset>", "cp1251", "/т?q=%F2&e=1"),
+        (
+            f"{CYRILLIC}<rss><channel><item><link>{QUERY}</link></item></channel></rss>",
+            "cp1251",
+            "/т?q=%F2&e=1",
+        ),
+        (of(f"<url><loc>{QUERY}</loc></url>"), "utf-8", "/т?q=т&e=1"),
+        (of(f"<url><loc><![CDATA[{QUERY}]]></loc></url>"), "utf-8", "/т?q=т&e=1"),
+        (of("<url><loc>/a?b=1&amp;amp;c=2</loc></url>"), "utf-8", "/a?b=1&c=2"),
+        ("http://example.com/a?b=1&amp;c=т", "utf-8", "/a?b=1&amp;c=т"),  # a text has no escapes
+    ],
+)
+def test_urls_are_those_of_a_page_of_the_same_bytes(text, codec, url):
+    body = text.encode(codec)
+    (entry,) = read(body).entries
+    mime = "application/xml" if text[0] == "<" else "text/plain"
+    page = parse_document(Source(HOME, body, mime), ParseOptions())
+    assert urljoin(HOME, entry.url) == urljoin(HOME, page.hrefs[0]) == f"http://example.com{url}"
 
 
 def test_there_are_enough_of_them():

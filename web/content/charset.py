@@ -8,7 +8,7 @@ import unicodedata
 from chardetng_py import EncodingDetector
 
 from ..urls.url_parts import host_of_url
-from .legibility import reads_as_one_language, reads_well
+from .legibility import is_hungarian, reads_as_one_language, reads_well
 from .prescan import declared_encoding, encoding_in_xml
 from .whatwg_encodings import decode_as, encoding_name
 
@@ -57,7 +57,8 @@ def decode_body(body: bytes, content_type: str | None, url: str | None = None) -
     UTF-16 or UTF-32 if the zero bytes of mark-up show it, UTF-8 if nearly all letters are valid,
     ISO-2022-JP if its escapes are there, else the guess of chardetng, Firefox's detector, from
     20,000 bytes, which begin at a boundary between letters and may end within one. Where the text
-    reads badly in that encoding, the top-level domain of the host counts.
+    reads badly in that encoding, the top-level domain of the host counts. Hungarian is told from
+    windows-1252 by its letters.
 
     Labels mean what the WHATWG Encoding Standard says (``iso-8859-1`` is windows-1252). A wrong
     label is believed, as browsers do: bytes that are invalid in the encoding become U+FFFD. The
@@ -240,8 +241,9 @@ def _guess(body: bytes, url: str | None) -> str:
     detector = EncodingDetector()
     # The sample may end within a letter, which is a mistake only at the end of the body.
     detector.feed(sample, last=start + len(sample) == len(body))
-    guess = _guess_of(detector, None)
-    domain = _top_level_domain(url)
+    guess, domain = _guess_of(detector, None), _top_level_domain(url)
+    if guess == _DEFAULT and is_hungarian(sample, domain):
+        return "windows-1250"
     if domain is None or (tld_guess := _guess_of(detector, domain)) == guess:
         return guess
     # With a domain the detector nearly excludes other languages, which some pages are in.

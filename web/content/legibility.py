@@ -24,6 +24,16 @@ _ROWS = {
     "big5": tuple(range(0xA1, 0xC7)),
 }
 _CHARACTER_SETS = {"gbk": "gb2312", "gb18030": "gb2312", "shift_jis": "euc-jp"}
+# What windows-1250 has in the place of other letters of windows-1252, and of it the letters of Hungarian:
+# Ő, Ű, ő, ű in the places of Õ, Û, õ, û.
+_DIFFERENT = frozenset(
+    code
+    for code in range(0x80, 0x100)
+    if decode_as("windows-1250", bytes((code,))) != decode_as("windows-1252", bytes((code,)))
+)
+_HUNGARIAN = frozenset(b"\xd5\xdb\xf5\xfb")
+_HUNGARIAN_SMALL = frozenset(b"\xf5\xfb")
+_TO_SMALL = 0x20
 # Ranges for a character class: Thai, Lao, Myanmar, Khmer, Kana, Bopomofo, Han.
 SPACELESS_RANGES = (
     "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff"
@@ -54,6 +64,23 @@ def reads_well(body: bytes, name: str) -> bool:
     return (
         usual_count >= _LEAST * len(chars) and len(scripts) == 1 and _has_words(text, scripts.pop())
     )
+
+
+def is_hungarian(body: bytes, domain: bytes | None) -> bool:
+    """Returns whether a text in windows-1252 is rather one in windows-1250, in Hungarian.
+
+    Of the letters in which both differ it has only ő and ű: both of them, or one, if the top-level
+    domain is that of Hungary. No language has õ and û without other such letters (Portuguese has ã,
+    French è, Estonian no û).
+
+    >>> is_hungarian("nő a fű".encode("cp1250"), None), is_hungarian("nő".encode("cp1250"), b"hu")
+    (True, True)
+    >>> is_hungarian("não põe, dû".encode("cp1252"), None)
+    False
+    """
+    codes = _DIFFERENT.intersection(body)
+    small = {code | _TO_SMALL for code in codes}
+    return codes <= _HUNGARIAN and (small == _HUNGARIAN_SMALL or (domain == b"hu" and bool(codes)))
 
 
 def reads_as_one_language(text: str) -> bool:

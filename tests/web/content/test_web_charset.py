@@ -221,6 +221,24 @@ def test_the_top_level_domain_does_not_count_where_the_guess_reads_well(text, co
     assert decode_body(text.encode(codec), None, f"http://{host}/x")[0] == text
 
 
+@pytest.mark.parametrize(
+    ("text", "codec", "host"),
+    [
+        ("Az erdő szélén őzek futnak a sűrű fű között, ők a legszebbek.", "cp1250", "a.com"),
+        ("Az erdő szélén őzek futnak a sűrű fű között, ők a legszebbek.", "iso8859-2", "a.com"),
+        ("A HÉTFŐI ELŐADÁS ELMARAD. " * 99, "cp1250", "a.hu"),
+        ("Kérjük, töltse ki az űrlapot.", "cp1250", "a.hu"),
+        # Those of other languages stay in windows-1252, also in Hungary.
+        ("Õhtul sõideti jõe äärde.", "cp1252", "a.ee"),
+        ("Os aviões põem-se no chão à noite, e dão voltas.", "cp1252", "a.hu"),
+        ("Le goût sûr du fruit mûr, à l'été.", "cp1252", "a.hu"),
+        ("Über die Brücke, größer, schöner: 5 €.", "cp1252", "a.hu"),
+    ],
+)
+def test_hungarian_is_not_mistaken_for_windows_1252(text, codec, host):
+    assert decode_body(text.encode(codec), "text/html", f"http://{host}/x")[0] == text
+
+
 CHINESE = (
     "中华人民共和国位于亚洲东部、太平洋西岸。\n我们今天去学校上课、老师给我们讲了很多有趣的故事。"
     * 9

@@ -74,9 +74,11 @@ _HTML_TAG = re.compile(
 _START_BYTES = 1024
 _ROOT_BYTES = 8192
 _TEXT_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\0\0\xfe\xff")
+# Programs that join files may leave byte-order marks between them.
+_BLANKS = re.compile(rb"(?:\s++|\xef\xbb\xbf)*+")
 # The part before a root element; the quantifiers are possessive, so matching is linear.
 _PROLOG = re.compile(
-    rb"(?:\s++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>"
+    rb"(?:\s++|\xef\xbb\xbf|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>"
     rb"|<!doctype[^<>\[]*+(?:\[[^\]]*+\]\s*+)?>)*+",
     re.IGNORECASE | re.DOTALL,
 )
@@ -209,7 +211,7 @@ def _type_of_text(body: bytes, markup: bytes) -> str:
     start = markup[:_START_BYTES]
     if not body.startswith(_TEXT_MARKS) and BINARY_BYTES.search(start):
         return OCTETS
-    text = start.lstrip()
+    text = _BLANKS.sub(b"", start, count=1)
     if text.startswith(b"<"):
         kind = _type_of_root(markup)
         if text.startswith(b"<?xml"):

@@ -16,14 +16,14 @@ _SUSPECT = re.compile(
     rb"&(?!(?:amp|lt|gt|quot|apos);"
     rb"|#(?:3[2-9]|[4-9][0-9]|1(?:[01][0-9]|2[0-7]|[6-9][0-9])|[2-9][0-9]{2}|[1-9][0-9]{3});)"
 )
-_NUMBER = re.compile(rb"&#(?:([0-9]{1,9})|[xX]([0-9A-Fa-f]{1,8}));?")
+_NUMBER = re.compile(rb"&#(?:([0-9]{1,60})|[xX]([0-9A-Fa-f]{1,60}));?")
 _Replacement = Callable[[re.Match[bytes]], bytes]
 _DOCTYPE, _PROLOGUE_BYTES = b"<!DOCTYPE", 8_192
 _CDATA, _CDATA_END = b"<![CDATA[", b"]]>"
 _CDATA_SECTION = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
 _BARE = re.compile(rb"&(?!#[0-9]|#[xX][0-9A-Fa-f]|[A-Za-z_:][\w.:-]{0,63};)")
 _REFERENCE = re.compile(
-    rb"(?P<numbers>(?:&#(?:[0-9]{1,9}|[xX][0-9A-Fa-f]{1,8});?)+)"
+    rb"(?P<numbers>(?:&#(?:[0-9]{1,60}|[xX][0-9A-Fa-f]{1,60});?)+)"
     rb"|&(?!(?:amp|lt|gt|quot|apos);)(?P<name>[A-Za-z_:][\w.:-]{0,63};)"
 )
 _NAMES = {

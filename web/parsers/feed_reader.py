@@ -121,7 +121,8 @@ class _Reader:
         depth = len(self._path)
         self._path.append(plain)
         if depth == 0:
-            self._begin_feed(plain, attributes)
+            if not self._form or plain in _ROOTS:  # else it is junk after the feed
+                self._begin_feed(plain, attributes)
         elif plain in ITEMS and self._path[-2] in _AROUND_ITEMS:
             self._begin_item(depth, attributes)
         elif plain in _CHANNELS and depth == 1:

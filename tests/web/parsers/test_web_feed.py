@@ -200,6 +200,7 @@ def test_robots_headers():
         ("A &nbsp;& B &eacute;</title>", "A & B é"),
         ("Tea &#55356;&#57205; &#xD83C;&#xDF75;!</title>", "Tea 🍵 🍵!"),
         ("Tea &#55356; &#0;&#xFFFE;&#x110000;!</title>", "Tea \ufffd !"),
+        ("Tea &#99999999999;&#xFFFFFFFFF;&#00000000000065;!</title>", "Tea A!"),
         ("It&#146;s</title>", "It\u2019s"),
         ("&#128;&#0147;It&#x92;s&#X94;&#127;&#133; &#159;</title>", "€“It\u2019s”\x7f… Ÿ"),
         ("&#160;&#255;&#1046;</title>", "ÿЖ"),
@@ -223,6 +224,7 @@ def test_a_feed_with_mistakes_is_read(title, anchor):
     "junk",
     ["\n\n", "<!-- cached in 3 ms -->\n", "<!-- a <rss> -->", "\n\ufeff",
      "<br />\n<b>Warning</b>:  include(): no file in <b>/x.php</b> on line <b>3</b><br />\n",
+     "\ufeff\ufeff", "\ufeff\n\ufeff",
      "Notice: 3 > 2 & so on in x.php\n"],
 )  # fmt: skip
 @pytest.mark.parametrize("header", ["application/rss+xml", "text/xml", "text/html"])
@@ -232,6 +234,23 @@ def test_junk_before_a_feed_is_dropped(junk, header, encoding):
     body = text.encode(encoding, "ignore")
     page = read(body, header)
     assert (page.title, page.anchors) == ("N", ["Чай"])
+
+
+@pytest.mark.parametrize("mark", ["\ufeff\ufeff", " \ufeff"])
+def test_a_feed_without_a_declaration_may_have_a_second_mark(mark):
+    text = mark + rss(item("/1", "Чай")).partition("?>")[2]
+    for header in ("text/xml", "text/html", None):
+        assert read(text, header).anchors == ["Чай"]
+
+
+@pytest.mark.parametrize(
+    "junk",
+    ["<script src='/x.js'></script>", "<br />\n<b>Warning</b>: x", "\n3 ms", "</div></body></html>",
+     "<html><head><title>X</title></head><body><item><title>Y</title></item></body></html>"],
+)  # fmt: skip
+def test_junk_after_a_feed_is_dropped(junk):
+    page = read(rss(item("/1", "Tea")) + junk, "application/rss+xml")
+    assert (page.title, page.hrefs, page.anchors) == ("N", ["http://example.com/1"], ["Tea"])
 
 
 @pytest.mark.parametrize(

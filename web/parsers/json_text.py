@@ -1,5 +1,6 @@
 """JSON: feeds, else the strings in its values, and the URLs in those."""
 
+import contextlib
 import json
 from typing import Any
 
@@ -23,6 +24,9 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     numbers. Links are what looks like a URL in them, as in plain text. A JSON Feed is read as other
     feeds are.
 
+    Of one value per line, those before the first mistake are read; ``dropped`` counts it as
+    ``malformed_json``.
+
     Raises:
         ParseFailed: ``malformed_json``, or ``too_complex``: it nests deeper than 200.
 
@@ -33,7 +37,7 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     """
     text, page = text_page(source, options)
     try:
-        value = _load_json(text)
+        value, has_mistake = _load_json(text)
     except RecursionError as error:
         raise ParseFailed("too_complex") from error
     except ValueError as error:
@@ -41,6 +45,7 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     if (feed := read_json_feed(value, source.url, MAX_ITEMS)) is not None:
         fill_from_feed(page, feed, options)
         return page
+    page.drop("malformed_json", has_mistake)
     first_value = value[0] if isinstance(value, list) and value else value
     page.title = collapse(_first_string(first_value, _TITLES))[:MAX_TITLE_CHARS]
     page.language = _first_string(first_value, _LANGUAGES)[:35] or None
@@ -50,19 +55,23 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     return page
 
 
-def _load_json(text: str) -> Any:
+def _load_json(text: str) -> tuple[Any, bool]:
+    """Returns the value of a text, else those of its lines up to a mistake, and whether there is one."""
     # Numbers are no text: they need not be made, and long ones are costly.
     decoder = json.JSONDecoder(
         parse_int=_skip_number, parse_float=_skip_number, parse_constant=_skip_number, strict=False
     )
     try:
-        return decoder.decode(text)
-    except json.JSONDecodeError:
+        return decoder.decode(text), False
+    except json.JSONDecodeError as error:
         # Not splitlines: RFC 8259, 7: strings may hold other separators of lines as they are.
         lines = [line for line in text.split("\n") if line and not line.isspace()]
-        if len(lines) < 2:
-            raise
-        return [decoder.decode(line) for line in lines]
+        values: list[Any] = []
+        with contextlib.suppress(json.JSONDecodeError):
+            values.extend(map(decoder.decode, lines))
+        if not values:
+            raise error from None
+        return values, len(values) < len(lines)
 
 
 def _skip_number(digits: str) -> None:

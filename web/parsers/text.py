@@ -24,7 +24,7 @@ _WHOLE_CHAR = (
     rf"(?:[^\s\"<>|`{SPACELESS_RANGES}{_ENDS}{_DOT}]|(?<![A-Za-z0-9])[{SPACELESS_RANGES}{_DOT}])"
 )
 _CHAR = (
-    r"(?:[A-Za-z0-9$_.+!*,;/?:@&~=%#-]|(?<=\w)'(?!s\b)(?=\w)"
+    r"(?:[A-Za-z0-9$_.+!*/?:@&~=%#-]|[,;](?!https?://)|(?<=\w)'(?!s\b)(?=\w)"
     rf"|(?<![A-Za-z0-9])[{SPACELESS_RANGES}]|[^\x00-\x7f{SPACELESS_RANGES}{_ENDS}{_DASHES}{_DOT}])"
 )
 # In a text a URL has brackets in pairs only.

@@ -110,8 +110,9 @@ def test_urls_in_a_long_line_take_linear_time(part):
         ("(see\nhttp://a/x)\n- http://a/日本", ["http://a/x", "http://a/日本"]),
         ("请看 http://a/b了解更多。http://a/日本。好", ["http://a/b", "http://a/日本"]),
         ("http://a/x's page, 'http://a/y'", ["http://a/x", "http://a/y"]),
+        ("http://a/x,y,http://a/z;https://a/w,", ["http://a/x,y", "http://a/z", "https://a/w"]),
     ],
-    ids=["brackets", "quotes", "markdown", "lines", "without-spaces", "apostrophes"],
+    ids=["brackets", "quotes", "markdown", "lines", "without-spaces", "apostrophes", "lists"],
 )  # fmt: skip
 def test_urls_in_running_text(text, hrefs):
     assert read(text, "text/plain; charset=utf-8").hrefs == hrefs
@@ -146,13 +147,19 @@ def test_json_per_line():
     assert (page.title, page.text) == ("A", "A 1 B")
 
 
+@pytest.mark.parametrize("end", ['{"title": "C', "x", '{"x": "C"}}\n{"x": "D"}\n'])
+def test_json_per_line_is_read_up_to_a_mistake(end):
+    page = read('{"title": "A", "x": "1"}\n{"title": "B"}\n' + end, "application/json")
+    assert (page.title, page.text, page.dropped["malformed_json"]) == ("A", "A 1 B", 1)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("{", "malformed_json"),
         ("", "malformed_json"),
         ("<p>", "malformed_json"),
-        ('{"a":1}\n{"b"\n', "malformed_json"),
+        ('{"b"\n{"a":1}\n', "malformed_json"),
         ("[" * 1_000_000, "too_complex"),
         ("[" * 300 + "]" * 300, "too_complex"),
         ('{"a":' * 100_000, "too_complex"),

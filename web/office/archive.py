@@ -9,13 +9,21 @@ import posixpath
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import IO
 from urllib.parse import unquote
 
 from ..content.charset import encoding_as_declared
 from ..pages.page import ParseFailed
-from ..pages.xml_events import START, XML_READ_BYTES, Attributes, Event, MalformedXml, xml_events
+from ..pages.xml_events import (
+    START,
+    XML_READ_BYTES,
+    Attributes,
+    Event,
+    MalformedXml,
+    soup_events,
+    xml_events,
+)
 from ..pages.xml_repair import repair_pieces
 from .collector import Collector
 
@@ -27,6 +35,8 @@ MAX_RATIO = 200
 # Smaller entries may have any ratio.
 _RATIO_MIN_BYTES = 1 << 20
 _LOCAL_HEADER_BYTES = 30
+# Of an entry with a mistake, which is read more slowly: lists of parts are not longer.
+_MAX_SOUP_PIECES = _RATIO_MIN_BYTES // XML_READ_BYTES
 _BLANKS = b" \t\r\n"
 _ENCRYPTED = 0x1
 _CENTRAL_HEADER = b"PK\x01\x02"
@@ -88,6 +98,10 @@ class Archive:
         """Forgets damage to entries that hold no text."""
         self.damaged -= {_comparable_name(name) for name in names}
 
+    def is_damaged(self, name: str) -> bool:
+        """Returns whether an entry is missing, or could not be read to its end."""
+        return _comparable_name(name) in self.damaged
+
     def _note_damage(self, name: str) -> None:
         self.damaged.add(_comparable_name(name))
 
@@ -112,10 +126,24 @@ class Archive:
             self._note_damage(name)
 
     def elements(self, name: str | None) -> Iterator[tuple[str, Attributes]]:
-        """Yields name and attributes of the elements of an entry, in order; see ``events``."""
-        return (
-            (local, attributes) for kind, local, attributes in self.events(name) if kind == START
-        )
+        """Yields name and attributes of the elements of an entry, in order; see ``events``.
+
+        After a mistake come the elements that can be seen all the same.
+        """
+        number = 0
+        for kind, local, attributes in self.events(name):
+            if kind == START:
+                number += 1
+                yield local, attributes
+        if name is not None and self.is_damaged(name):
+            yield from islice(self._visible_elements(name), number, None)
+
+    def _visible_elements(self, name: str) -> Iterator[tuple[str, Attributes]]:
+        """Yields the elements of an entry in UTF-8, whatever its mistakes are."""
+        start = b"".join(islice(self.stream(name), _MAX_SOUP_PIECES))
+        for kind, value, attributes in soup_events(start.decode("utf-8", "replace")):
+            if kind == START:
+                yield value.rpartition(":")[2], _local_attributes(attributes)
 
     def stream(self, name: str) -> Iterator[bytes]:
         """Yields the bytes of an entry up to damage; nothing if there is no such entry.

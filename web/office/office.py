@@ -54,10 +54,12 @@ def _read_document(archive: Archive, main: str, collector: Collector) -> None:
 
 
 def _read_presentation(archive: Archive, main: str, collector: Collector) -> None:
-    parts = relations_of(archive, main).inside
-    elements = archive.elements(main)
-    ids = (attributes.get(":id", "") for name, attributes in elements if name == "sldId")
-    slides = (parts.get(id_, _USUAL_SLIDE.format(number)) for number, id_ in enumerate(ids, 1))
+    relations = relations_of(archive, main)
+    parts, elements = relations.inside, archive.elements(main)
+    ids = [attributes.get(":id", "") for name, attributes in elements if name == "sldId"]
+    slides = [parts.get(id_, _USUAL_SLIDE.format(number)) for number, id_ in enumerate(ids, 1)]
+    if archive.is_damaged(main):
+        slides += relations.by_kind.get("slide", ())
     for slide in dict.fromkeys(slides):  # no slide twice
         if archive.require(slide):
             read_words(archive, slide, collector)

@@ -27,13 +27,13 @@ class Relations:
         inside: Names of parts, by id.
         outside: Targets of hyperlinks that leave the document, by id.
         first: Name of the first part of each kind, by the last word of its type.
-        diagrams: Names of the parts with the texts of diagrams (SmartArt), each once.
+        by_kind: Names of the parts of each kind, each once.
     """
 
     inside: dict[str, str] = dataclasses.field(default_factory=dict)
     outside: dict[str, str] = dataclasses.field(default_factory=dict)
     first: dict[str, str] = dataclasses.field(default_factory=dict)
-    diagrams: dict[str, None] = dataclasses.field(default_factory=dict)
+    by_kind: dict[str, dict[str, None]] = dataclasses.field(default_factory=dict)
 
 
 def relations_of(archive: Archive, part: str) -> Relations:
@@ -48,8 +48,7 @@ def relations_of(archive: Archive, part: str) -> Relations:
         if attributes.get("TargetMode") != "External":
             relations.inside[id_] = entry_name(part, target)
             relations.first.setdefault(kind, relations.inside[id_])
-            if kind == "diagramData":
-                relations.diagrams[relations.inside[id_]] = None
+            relations.by_kind.setdefault(kind, {})[relations.inside[id_]] = None
         elif kind == "hyperlink":
             relations.outside[id_] = target
         if len(relations.inside) + len(relations.outside) > _MAX_RELATIONS:
@@ -63,7 +62,7 @@ def read_words(archive: Archive, part: str | None, collector: Collector) -> None
         return
     relations = relations_of(archive, part)
     _read_words(archive, part, relations.outside, collector)
-    for diagram in relations.diagrams:
+    for diagram in relations.by_kind.get("diagramData", ()):  # SmartArt
         collector.add_text(" ")
         _read_words(archive, diagram, {}, collector)
 

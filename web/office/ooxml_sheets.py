@@ -59,6 +59,10 @@ def read_workbook(archive: Archive, main: str, collector: Collector) -> None:
             sheets.append((attributes.get("name", ""), part))
         elif name == "workbookPr":
             is_1904 = attributes.get("date1904", "").lower() in _TRUE
+    if archive.is_damaged(main):
+        listed_parts = {part for _, part in sheets}
+        worksheets = relations.by_kind.get("worksheet", ())
+        sheets += [("", part) for part in worksheets if part not in listed_parts]
     styles = archive.events(relations.first.get("styles", _USUAL_STYLES))
     date_formats = read_date_styles(styles, is_1904)
     for name, part in dict.fromkeys(sheets):  # no sheet twice

@@ -242,6 +242,33 @@ def test_a_book_with_damage_is_read():
     assert parsed(damaged(entries, "OEBPS/t/0.xhtml", None), "epub").text == "One Two"
 
 
+@pytest.mark.parametrize(
+    "mistake", ["<dc:description>1 < 2 <b</dc:description>", "<dc:x>A<i></dc:x>"]
+)
+def test_a_mistake_in_the_list_of_chapters_costs_none(mistake):
+    body = epub(["<p>One</p>", "<p>Two</p>"])
+    with zipfile.ZipFile(io.BytesIO(body)) as file:
+        entries = {name: file.read(name) for name in file.namelist()}
+    package = entries["OEBPS/book.opf"].decode()
+    assert "<metadata" in package
+    package = package.replace("</metadata>", f"{mistake}</metadata>")
+    page = parsed(packed(entries | {"OEBPS/book.opf": package}), "epub")
+    assert (page.text, page.metas["text_cut"]) == ("One Two", "damage")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "end"),
+    [("xlsx", "xl/workbook.xml", b"<sheets>"), ("pptx", "ppt/presentation.xml", b"<p:sldIdLst>"),
+     ("xlsx", "xl/workbook.xml", b"<workbookPr"), ("pptx", "ppt/presentation.xml", b"<p:sldId ")],
+)  # fmt: skip
+def test_parts_that_a_cut_list_does_not_name_are_read(samples, kind, name, end):
+    start, _, rest = samples[kind][name].partition(end)
+    assert rest
+    page = parsed(packed(samples[kind] | {name: start}), kind)
+    assert "text" in page.text
+    assert page.metas["text_cut"] == "damage"
+
+
 def test_a_picture_in_the_spine_may_name_a_chapter():
     body = epub(["<p>One</p>"])
     with zipfile.ZipFile(io.BytesIO(body)) as file:

@@ -10,7 +10,12 @@ from .legibility import SPACELESS_RANGES
 
 # Inside of words: the soft hyphen and other invisible characters, and accents that no letter of
 # Unicode includes. U+0130 is Turkish: in lower case it would become two characters.
-_REMOVED = "\u00ad\u034f\u2060\ufeff\u0300-\u036f"
+_REMOVED = (
+    "\u00ad\u034f\u2060\ufeff\u0300-\u036f"
+    # The points of Hebrew and Arabic, and the line by which Arabic lengthens words.
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+)
 _REMOVED_IN_TEXT = re.compile(f"[{_REMOVED}]")
 _DOTTED_I = ("\u0130", "I")
 # Characters that are in this form already, whatever is next to them. Most texts have no others, and to
@@ -18,7 +23,7 @@ _DOTTED_I = ("\u0130", "I")
 # marks and dashes, arrows and boxes, Kana, Han, Hangul.
 SAME_IN_NFKC = (
     "\\x00-\x7f\xa1-\xa7\xa9\xab\xac\xae\xb0\xb1\xb6\xb7\xbb\xbf-\u012f\u0131\u0134-\u013e\u0141-\u0148"
-    "\u014a-\u017e\u0386\u0388-\u03ce\u0400-\u0482\u048a-\u052f\u05d0-\u05ea\u0620-\u064a\u0660-\u066f"
+    "\u014a-\u017e\u0386\u0388-\u03ce\u0400-\u0482\u048a-\u052f\u05d0-\u05ea\u0620-\u063f\u0641-\u064a\u0660-\u066f"
     "\u2010\u2012-\u2016\u2018-\u2023\u2027\u2039\u203a\u20ac\u2190-\u21ff\u2500-\u25ff"
     "\u3001\u3002\u3005-\u301b\u3041-\u3094\u309d\u309e\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3"
 )

@@ -20,8 +20,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.inlinks.edges import LINK_CHANGES
-from ..policy.inlinks.link_decisions import drop_blocked_links, drop_outdated_links
-from ..policy.inlinks.merging import merged_links
+from ..policy.inlinks.link_decisions import drop_blocked_links, drop_outdated_links, merged_links
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, named_chunks
 from ..transforms.end_links import LINKS_COMPONENT

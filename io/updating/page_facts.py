@@ -22,8 +22,7 @@ from ...policy.components.page_facts import (
 from ...policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, empty
 from ..batches.batches import named_documents
 from ..rows.blocklist import read_blocklist
-from ..rows.domain_facts import read_domain_facts
-from ..rows.hosts import read_seeds_hosts, seed_files
+from ..rows.hosts import read_domain_facts, read_seeds_hosts, seed_files
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile

@@ -34,8 +34,7 @@ from .bigtable_fsck import (
     why_unreadable,
 )
 from .fsck import Rows, list_problem
-from .list_repair import rebuilt_lists
-from .repair import Repair, RepairPlan, commit_repair
+from .repair import Repair, RepairPlan, commit_repair, rebuilt_lists
 
 # Number of rows whose versions are read at a time.
 _SOUGHT = 1_000

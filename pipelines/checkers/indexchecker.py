@@ -12,7 +12,7 @@ from ...io.writers.index_writer import IndexTarget
 from ...io.writers.writer_kinds import open_writer
 from ...policy.components.index_schema import DROPPED, INDEX_PAGES
 from ...policy.components.schema import ParseStatus, Status, conform, to_frame
-from ...policy.indexing.index_decision import decide_on_pages
+from ...policy.indexing.index_decisions import decide_on_pages
 from ...policy.indexing.index_filters import DocumentRules, documents_of_pages
 from ...policy.routing.document_shares import mapped_fields, share_documents
 from ...policy.routing.index_table_options import IndexTableOptions

@@ -18,11 +18,10 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ...io.index.candidate_facts import read_candidate_facts
 from ...io.index.dead_letters import outdated_letters, refused_pages, without_letters
-from ...io.index.index_candidates import Candidate, candidates
+from ...io.index.index_candidates import Candidate, candidates, read_candidate_facts
 from ...io.index.index_run import IndexRun, plan_run
-from ...io.index.unfinished_runs import forget_receipts, note_ended
+from ...io.index.run_receipts import forget_receipts, note_ended
 from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
@@ -41,7 +40,7 @@ from ...policy.indexing.candidate_decisions import (
     decide_candidates,
     divide_by_part,
 )
-from ...policy.indexing.index_changes import counts_of
+from ...policy.indexing.index_decisions import counts_of
 from ...policy.indexing.refused_documents import refusals, refused_before
 from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target

@@ -15,14 +15,14 @@ from ..components.index_schema import (
     to_candidates,
 )
 from ..components.kinds import KINDS
-from .index_changes import (
+from .index_decisions import (
     PURGED_REASON,
     UNFINISHED_REASON,
+    IndexDecisionOptions,
     decide_changes,
     forget_unsent_pages,
     lost_pages,
 )
-from .index_decision import IndexDecisionOptions
 
 # Deletes of one part of the work, and what they need: so a part has at most some 40 MB.
 _DELETES_IN_PART = 20_000

@@ -11,8 +11,7 @@ from ..base.made_by_plugin import made_by_plugin
 from ..components.index_schema import DROPPED, CandidateRows
 from ..expressions.expression_error import or_nearest
 from ..scoring.scorings import OPIC, Scorings
-from .index_basic import Anchor, IndexBasic
-from .index_changes import decide_by_documents
+from .index_basic import Anchor, IndexBasic, More
 from .index_copies import (
     FeedFields,
     Headings,
@@ -21,12 +20,11 @@ from .index_copies import (
     MetadataFields,
     TopLevelDomain,
 )
-from .index_decision import IndexDecisionOptions
+from .index_decisions import IndexDecisionOptions, decide_by_documents
 from .index_drops import ExprFilter, MimeTypeFilter, SubcollectionFields
 from .index_fields import Replace, Static
 from .index_filter import IndexFilter
-from .index_geoip import GeoIp
-from .index_more import More
+from .index_geo import GeoIp
 from .index_options import IndexFilterOptions
 
 MakeFilter = Callable[[IndexFilterOptions], IndexFilter]

@@ -7,7 +7,7 @@ from ...web.base.wording import quote_value
 from ...web.rule_files.rule_files import read_rule_file
 from ..components.index_routes import IndexRoutes, WriterRule
 from ..components.index_schema import DEFAULT_INDEX
-from ..indexing.index_decision import IndexDecisionOptions
+from ..indexing.index_decisions import IndexDecisionOptions
 from ..indexing.index_options import IndexFilterOptions
 from ..inlinks.invert_options import BestOptions
 from ..scoring.scoring_options import ScoringOptions

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from ...io.index.candidate_facts import COUNTING
+from ...io.index.index_candidates import COUNTING
 from ...io.index.index_run import IndexRun
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import list_files

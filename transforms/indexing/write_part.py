@@ -1,6 +1,6 @@
 """Writes a part of an index: the pages of one file of documents, or deletes.
 
-Reads pages in frames, decides about them, and sends them to the writers; see ``part_receipts``.
+Reads pages in frames, decides about them, and sends them to the writers; see ``run_receipts``.
 """
 
 import functools
@@ -13,13 +13,13 @@ import polars as pl
 from ...io.batches.batches import live_file
 from ...io.index.index_run import IndexRun
 from ...io.index.page_frames import PageNeeds, page_frames
-from ...io.index.part_receipts import PartDone, do_part_once
+from ...io.index.run_receipts import PartDone, do_part_once
 from ...io.tablets.resolve import write_bases
 from ...io.tablets.written import Written
 from ...io.writers.index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, WriteResult
 from ...policy.components.index_schema import ADD, DEAD_LETTERS, DELETE, INDEXED, NOTHING
 from ...policy.components.schema import empty
-from ...policy.indexing.index_changes import (
+from ...policy.indexing.index_decisions import (
     WITHOUT_ROW,
     counts_of,
     forget_unsent_pages,

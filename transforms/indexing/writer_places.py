@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...io.index.candidate_facts import COUNTING
+from ...io.index.index_candidates import COUNTING
 from ...io.index.index_run import IndexRun
-from ...io.index.unfinished_runs import intents
+from ...io.index.run_receipts import intents
 from ...io.tablets.tablets import tablets
 from ...io.writers.index_writer import IndexWriter
 from ...io.writers.writer_kinds import open_writer

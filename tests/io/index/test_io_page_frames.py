@@ -8,7 +8,7 @@ import pytest
 from indexed_tables import index, operations_of, page, put
 from linked_web import fill_links
 
-from nutbeam.io.index import page_frames, page_inlinks
+from nutbeam.io.index import page_frames
 from nutbeam.transforms.indexing import write_part
 
 
@@ -60,7 +60,7 @@ def test_many_inlinks_are_read_in_pieces_and_give_the_same_documents(tmp_path, m
             sizes.append((links.sum(), (links > 0).sum()))
             yield pages, rows
 
-    monkeypatch.setattr(page_inlinks, "MOST_LINKS", 12)
+    monkeypatch.setattr(page_frames, "MOST_LINKS", 12)
     monkeypatch.setattr(write_part, "page_frames", spied)
     assert index(table, tmp_path / "pieces", "--index", "other", *words) == 0
     files = (tmp_path / "pieces").glob("other-*.jsonl")

@@ -4,7 +4,7 @@ import pytest
 from crawling import nutbeam
 from indexed_tables import dies, index, operations_of, page, put, visible, writer
 
-from nutbeam.io.index import unfinished_runs
+from nutbeam.io.index import run_receipts
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import Status
 
@@ -89,7 +89,7 @@ def test_documents_that_an_overtaken_run_sent_are_sent_again(table, tmp_path, mo
     put(table, "17-4", {"com.a:http/2": {"status": int(Status.DB_GONE)}})
     assert nutbeam("clean", table, *writer(out)) == 0
     assert visible(out) == {ONE: "text 1"}
-    monkeypatch.setattr(unfinished_runs, "has_ended", lambda _: True)
+    monkeypatch.setattr(run_receipts, "has_ended", lambda _: True)
     put(table, "17-5", {"com.a:http/3": page("three")})
     assert index(table, out) == 0
     _, adds, _ = operations_of(out)[-1]

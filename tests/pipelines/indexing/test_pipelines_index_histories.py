@@ -6,7 +6,7 @@ import pytest
 from crawling import nutbeam, rows_of
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, wanted
 
-from nutbeam.io.index import unfinished_runs
+from nutbeam.io.index import run_receipts
 from nutbeam.io.writers import file_writers
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import ParseStatus, Status
@@ -126,7 +126,7 @@ def test_gone_pages_that_an_uncommitted_run_sent_are_deleted(tmp_path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(job, "commit", dies)
         assert index(table, out) != 0
-    monkeypatch.setattr(unfinished_runs, "has_ended", lambda _: True)  # as if in its own process
+    monkeypatch.setattr(run_receipts, "has_ended", lambda _: True)  # as if in its own process
     put(table, "17-2", {"com.a:http/1": {"status": int(Status.DB_GONE)}, "com.a:http/2": None})
     assert index(table, out) == 0
     ((_, adds, deletes),) = operations_of(out)

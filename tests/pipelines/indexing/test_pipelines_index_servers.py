@@ -12,7 +12,7 @@ from crawling import nutbeam
 from indexed_tables import FETCHED, Killed, dies, page, put, wanted
 from search_servers_here import ServerIndex, fixed_configset, managed_configset, search_server
 
-from nutbeam.io.index import unfinished_runs
+from nutbeam.io.index import run_receipts
 from nutbeam.io.writers import search_server as search_servers
 from nutbeam.io.writers.solr import SolrWriter
 from nutbeam.pipelines.indexing import index as job
@@ -181,7 +181,7 @@ def test_pages_that_must_go_after_a_kill(server, tmp_path, monkeypatch):
     table, index = str(tmp_path / "table"), ServerIndex(server, "after")
     filters = ("--index_filters", "basic,expr", "--index_expr", "title != 'dropped'")
     words = ("index", table, *index.words, *filters)
-    monkeypatch.setattr(unfinished_runs, "has_ended", lambda _: True)
+    monkeypatch.setattr(run_receipts, "has_ended", lambda _: True)
     pages = {key: page(f"first {key}") for key in KEYS[:6]}
     put(table, "17-0", pages)
     assert nutbeam(*words) == 0

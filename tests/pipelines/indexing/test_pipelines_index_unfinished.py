@@ -8,7 +8,7 @@ from crawling import nutbeam
 from index_servers import index_server
 from indexed_tables import FETCHED, dies, index_command, page, put, wanted
 
-from nutbeam.io.index import index_candidates, unfinished_runs
+from nutbeam.io.index import index_candidates, run_receipts
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import Status
 from nutbeam.policy.indexing import candidate_decisions
@@ -20,7 +20,7 @@ KEYS = [f"com.{host}:http/{n}" for host in ("a", "b") for n in range(6)]
 @pytest.fixture
 def server(monkeypatch):
     # As if killed runs had been in a process of their own.
-    monkeypatch.setattr(unfinished_runs, "has_ended", lambda _: True)
+    monkeypatch.setattr(run_receipts, "has_ended", lambda _: True)
     with index_server() as found:
         yield found
 

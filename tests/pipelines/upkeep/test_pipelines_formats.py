@@ -17,8 +17,8 @@ from nutbeam.io.snapshots.manifest import MANIFEST_FORMAT, load_manifest
 from nutbeam.io.storage.places import below
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
-from nutbeam.io.upkeep.list_repair import rebuilt_lists
 from nutbeam.io.upkeep.purge import unnamed_files
+from nutbeam.io.upkeep.repair import rebuilt_lists
 
 TABLES = TESTS / "tables"
 # Of each format the web that its table was made from.

@@ -6,16 +6,16 @@ from frames import frame_of
 
 from nutbeam.policy.components.index_schema import INDEXED, STATE_READ
 from nutbeam.policy.components.schema import STATE, ParseStatus, Status
-from nutbeam.policy.indexing.index_changes import (
+from nutbeam.policy.indexing.index_decisions import (
     HELD,
     REFUSED,
+    IndexDecisionOptions,
     counts_of,
     decide_by_documents,
     decide_changes,
     journal_rows,
     lost_pages,
 )
-from nutbeam.policy.indexing.index_decision import IndexDecisionOptions
 from nutbeam.policy.routing.index_table_options import IndexWriterOptions, routes_of
 
 KEY = "com.a:http/"

@@ -6,8 +6,11 @@ import polars as pl
 import pytest
 
 from nutbeam.policy.components.index_schema import ADD
-from nutbeam.policy.indexing.index_changes import decide_by_documents
-from nutbeam.policy.indexing.index_decision import IndexDecisionOptions, decide_on_pages
+from nutbeam.policy.indexing.index_decisions import (
+    IndexDecisionOptions,
+    decide_by_documents,
+    decide_on_pages,
+)
 
 UNFETCHED, FETCHED, GONE, TEMP, PERM, NOTMODIFIED, DUPLICATE, ORPHAN, FAILED = range(1, 10)
 FETCH_SUCCESS, FETCH_RETRY, FETCH_TEMP, FETCH_PERM, FETCH_GONE, FETCH_SAME = range(0x21, 0x27)

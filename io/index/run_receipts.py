@@ -1,0 +1,210 @@
+"""Receipts of a run: keys of the parts that have begun, and what was done by those that are done.
+
+A part that is done leaves a receipt, created exclusively under its operation. So an operation that
+is started again does not send a part twice. Before a part is sent, its row keys are written beside the
+receipts. If the run never commits, the next one corrects these pages in the index.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from ...policy.components.index_schema import INDEXED, JournalRows
+from ...web.base.errors import UserError
+from ...web.base.safe_json import read_json
+from ..disk.record_checks import check_number
+from ..disk.table_names import checked_name, checked_part
+from ..snapshots.commit import check_can_commit
+from ..snapshots.operations import has_ended, pinned_operation
+from ..storage.file_errors import first_line
+from ..storage.files import LARGEST_BYTES, create_exclusive, list_files, read_if_there, remove_file
+from ..storage.places import Place
+from ..tablets.file_lists import file_of_record, file_record
+from ..tablets.written import Written
+from .index_run import IndexRun
+from .receipts import INTENT, lost_mark
+
+
+@dataclasses.dataclass(frozen=True)
+class PartDone:
+    """What a part has done.
+
+    Attributes:
+        journal: Changed rows of the journal.
+        written: Files, and counts.
+    """
+
+    journal: JournalRows
+    written: tuple[Written, ...]
+
+
+def do_part_once(
+    task: IndexRun, name: str, keys: pl.Series, work: Callable[[str], PartDone]
+) -> PartDone:
+    """Does a part, or returns what an earlier attempt has done.
+
+    Args:
+        task: The run.
+        name: Name of the part.
+        keys: Row keys of its pages.
+        work: Does the part with a given id.
+
+    Raises:
+        ConflictError: Another run of the index has committed in the meantime.
+    """
+    part = hashlib.sha256(name.encode()).hexdigest()[:16]
+    receipt = task.receipts / f"{part}.receipt"
+    receipt_bytes = read_if_there(receipt, LARGEST_BYTES)
+    if receipt_bytes is None:
+        # A rebuild of hours ends here, and not at its commit, when another run was faster.
+        check_can_commit(task.operation, task.reads)
+        # If this run never commits, the next one deletes what must not stay.
+        create_exclusive(task.receipts / f"{part}{INTENT}", keys_to_bytes(keys))
+        done = work(part)
+        if create_exclusive(receipt, _to_bytes(done), durable=False):
+            return done
+        # That of another attempt, which was first.
+        receipt_bytes = read_if_there(receipt, LARGEST_BYTES)
+        if receipt_bytes is None:  # the operation has committed in the meantime
+            return done
+    return _from_bytes(receipt, receipt_bytes)
+
+
+def _to_bytes(done: PartDone) -> bytes:
+    """Returns a receipt: a line of JSON, and the rows of the journal in Arrow's format."""
+    head = json.dumps([*map(_record, done.written)]).encode()
+    rows = io.BytesIO()
+    done.journal.write_ipc(rows)
+    return head + b"\n" + rows.getvalue()
+
+
+def _record(part: Written) -> dict[str, Any]:
+    return {**vars(part), "files": [*map(file_record, part.files)]}
+
+
+def _from_bytes(receipt: Place, data: bytes) -> PartDone:
+    """Returns what a part has done, from its receipt.
+
+    Raises:
+        UserError: The receipt is damaged.
+    """
+    head, _, rows = data.partition(b"\n")
+    try:
+        journal = pl.read_ipc(io.BytesIO(rows)).select(INDEXED.names)
+        return PartDone(journal, tuple(map(_read_written, read_json(head))))
+    except (
+        *(ValueError, TypeError, KeyError, OSError),
+        *(pl.exceptions.PolarsError, pl.exceptions.PanicException),
+    ) as error:
+        raise UserError(f"receipt is damaged: {receipt}: {first_line(error)[:200]}") from error
+
+
+def _read_written(part: Mapping[str, Any]) -> Written:
+    files, counts = tuple(map(file_of_record, part["files"])), dict(part["counts"])
+    for number in counts.values():
+        check_number(number)
+    component = part["component"]  # empty: it only has counts
+    return Written(component and checked_name(component), files, counts=counts)
+
+
+def keys_to_bytes(keys: pl.Series) -> bytes:
+    """Returns keys as the content of a file."""
+    sink = io.BytesIO()
+    keys.rename("key").to_frame().write_ipc(sink)
+    return sink.getvalue()
+
+
+def keys_of_bytes(data: bytes) -> pl.Series:
+    """Returns the keys in a file.
+
+    >>> keys_of_bytes(keys_to_bytes(pl.Series(["com.a:http/"]))).to_list()
+    ['com.a:http/']
+    """
+    return pl.read_ipc(io.BytesIO(data)).get_column("key")
+
+
+_ENDED = "ended.json"
+_NUMBER = re.compile(r"[0-9]{1,18}")
+# A run that another one has overtaken stops at its next part: by now it has.
+_LONGEST_PART_MS = 600_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Intent:
+    """A part of an unfinished run.
+
+    Attributes:
+        path: File with the row keys.
+        bytes: Its size.
+        committed: Whether its run has committed, as the last one: what it sent is in the journal.
+    """
+
+    path: Place
+    bytes: int
+    committed: bool
+
+
+def intents(task: IndexRun) -> Iterator[Intent]:
+    """Yields what unfinished runs have begun to send."""
+    for file in sorted(list_files(task.all_receipts), key=lambda file: file.path):
+        folder = file.path.parent.name
+        if file.path.suffix == INTENT and folder != task.receipts.name:
+            yield Intent(file.path, file.bytes, _version(folder) == task.last.version)
+
+
+def note_ended(task: IndexRun) -> None:
+    """Notes which unfinished runs send nothing any more; called before ``intents``."""
+    own = task.receipts.name
+    folders = {file.path.parent for file in list_files(task.all_receipts)} - {task.all_receipts}
+    names = {folder.name for folder in folders} - {own}
+    ended = [name for name in names if _has_ended(task, name)]
+    create_exclusive(task.receipts / _ENDED, json.dumps(sorted(ended)).encode())
+
+
+def _has_ended(task: IndexRun, folder: str) -> bool:
+    version, name = _version(folder), folder.partition("-")[2]
+    if name == task.operation.id:  # it has lost, and was started again
+        return True
+    if version < task.last.version < task.version - _LONGEST_PART_MS:
+        return True
+    operation = pinned_operation(task.operation.address, name)
+    return operation is None or has_ended(operation)
+
+
+def forget_receipts(task: IndexRun) -> None:
+    """Removes the receipts of a run that has committed, and of those whose pages it corrected."""
+    noted = read_if_there(task.receipts / _ENDED)
+    # A run that only deletes has sent no text again.
+    corrected = _names_in(noted) if noted is not None and not task.cleans else []
+    for name in (*corrected, task.receipts.name):
+        (task.all_receipts / name).remove_tree()
+    if task.full or not task.outside:
+        remove_file(lost_mark(task.all_receipts))
+
+
+def _names_in(data: bytes) -> list[str]:
+    """Returns the names of folders in a note of ``note_ended``; a damaged note has none.
+
+    >>> _names_in(b'["0000000000017-a.index"]'), _names_in(b'["../../state"]'), _names_in(b"{")
+    (['0000000000017-a.index'], [], [])
+    """
+    with contextlib.suppress(ValueError, TypeError):
+        return [checked_part(name) for name in read_json(data)]
+    return []
+
+
+def _version(folder: str) -> int:
+    """Returns the number of a run by the name of its folder; 0 for other folders.
+
+    >>> _version("0000000000017-1790000000-abcd.index"), _version("mine")
+    (17, 0)
+    """
+    number = folder.partition("-")[0]
+    return int(number) if _NUMBER.fullmatch(number) else 0

@@ -34,94 +34,79 @@ _INTENTS_AT_ONCE = 64 << 20  # bytes of keys of unfinished runs that one item lo
 
 
 @dataclasses.dataclass(frozen=True)
-class Changed:
-    """A tablet of the state, whose rows may have changed since the index was written.
+class Candidate:
+    """Something that a run must read: one item of its work.
 
     Attributes:
         operation: The operation.
         number: Number of the item.
-        tablet: The tablet.
-        since: The snapshot that the index shows; 0: all rows count.
-        indexed_paths: Paths of the state's files in that snapshot.
     """
 
     operation: Operation
     number: int
+
+
+@dataclasses.dataclass(frozen=True)
+class _TabletCandidate(Candidate):
     tablet: Tablet
+
+
+@dataclasses.dataclass(frozen=True)
+class Changed(_TabletCandidate):
+    """A tablet of the state, whose rows may have changed since the index was written.
+
+    Attributes:
+        since: The snapshot that the index shows; 0: all rows count.
+        indexed_paths: Paths of the state's files in that snapshot.
+    """
+
     since: int
     indexed_paths: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True)
-class Removed:
+class Removed(_TabletCandidate):
     """A tablet of the journal, some of whose pages may have left the table.
 
     Attributes:
-        operation: The operation.
-        number: Number of the item.
-        tablet: The tablet.
         ranges: Ranges of keys, both ends included, that may have lost rows; None: everything.
     """
 
-    operation: Operation
-    number: int
-    tablet: Tablet
     ranges: tuple[tuple[str, str], ...] | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class PurgedPages:
+class PurgedPages(_TabletCandidate):
     """A tablet of an older journal, some of whose rows a purge may have removed."""
 
-    operation: Operation
-    number: int
-    tablet: Tablet
 
-
-@dataclasses.dataclass(frozen=True)
-class IndexedPages:
+class IndexedPages(_TabletCandidate):
     """A tablet of the journal, all of whose pages are looked up, to delete those that must go."""
 
-    operation: Operation
-    number: int
-    tablet: Tablet
-
 
 @dataclasses.dataclass(frozen=True)
-class Unfinished:
+class Unfinished(Candidate):
     """Pages that runs have begun to send that never committed: a server may have them.
 
     Attributes:
-        operation: The operation.
-        number: Number of the item.
         intents: The parts of these runs.
         share: Number of the item among those that share the pages, by hashes of their keys.
         shares: How many these are.
     """
 
-    operation: Operation
-    number: int
     intents: tuple[Intent, ...]
     share: int = 0
     shares: int = 1
 
 
 @dataclasses.dataclass(frozen=True)
-class RefusedPages:
+class RefusedPages(Candidate):
     """Files of dead letters, whose pages are sent again if they have not changed.
 
     Attributes:
-        operation: The operation.
-        number: Number of the item.
         files: The files.
     """
 
-    operation: Operation
-    number: int
     files: tuple[DataFile, ...]
-
-
-Candidate = Changed | Removed | PurgedPages | IndexedPages | Unfinished | RefusedPages
 
 
 def candidates(task: IndexRun) -> Iterator[Candidate]:
@@ -193,7 +178,7 @@ def read_candidate_facts(item: Candidate, task: IndexRun) -> Iterator[CandidateF
         keys = sorted(letter_keys(item.operation.table, item.files))
         for key_rows in pl.DataFrame({"key": keys}, {"key": pl.String}).iter_slices(_KEYS_AT_ONCE):
             yield _read_pages(CandidateKind.REFUSED, task, key_rows)
-    else:
+    elif isinstance(item, PurgedPages):
         yield from _read_purged(item, task)
 
 

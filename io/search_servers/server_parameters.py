@@ -160,11 +160,5 @@ def server_client(parameters: Mapping[str, str], *, packed: bool) -> ServerClien
         UsageError: The address or a file is wrong.
     """
     limits = writer_limits(parameters)
-    return ServerClient(
-        parameters.get("url", ""),
-        parameters.get("credentials", ""),
-        parameters.get("ca_file", ""),
-        limits.timeout,
-        packed,
-        limits.patience,
-    )
+    url, credentials, ca_file = (parameters.get(n, "") for n in ("url", "credentials", "ca_file"))
+    return ServerClient(url, credentials, ca_file, limits.timeout, packed, limits.patience)

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import polars as pl
 
@@ -30,7 +30,7 @@ WAITING_BYTES = 64_000_000
 MOST_DOCUMENTS = 250_000  # of a shard
 
 
-class ShardBuilder:
+class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
     """Builds one shard in a scratch folder.
 
     Attributes:
@@ -99,9 +99,6 @@ class ShardBuilder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -115,27 +112,17 @@ class ShardBuilder:
 
 
 def _document(document: Any, row: dict[str, Any]) -> Any:
-    document.add_text("id", row["id"])
-    document.add_text("url", row["url_words"])
-    document.add_text("analyzer", row["analyzer"])
-    for name in row["site"] or ():
-        document.add_text("site", name)
-    for name in row["type"] or ():
-        document.add_text("type", name)
-    if row["lang"]:
-        document.add_text("lang", row["lang"])
+    title, content, anchor = _FIELDS[row["analyzer"]]
+    for field, name in (("id", "id"), ("url", "url_words"), ("analyzer", "analyzer"), ("lang", "lang"),
+                        ("folded", "folded"), (title, "title"), (content, "content")):  # fmt: skip
+        if row[name]:
+            document.add_text(field, row[name])
+    for field, name in (("site", "site"), ("type", "type"), (anchor, "anchor")):
+        for text in row[name] or ():
+            document.add_text(field, text)
     if row["date"] is not None:
         document.add_integer("date", row["date"])
-    if row["folded"]:
-        document.add_text("folded", row["folded"])
     document.add_float("weight", row["weight"])
-    title, content, anchor = _FIELDS[row["analyzer"]]
-    if row["title"]:
-        document.add_text(title, row["title"])
-    if row["content"]:
-        document.add_text(content, row["content"])
-    for text in row["anchor"] or ():
-        document.add_text(anchor, text)
     document.add_bytes("document", row["document"].encode())
     return document
 

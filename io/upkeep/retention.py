@@ -149,11 +149,7 @@ class _Operations(NamedTuple):
 
 def _operations(table: TableSnapshots, now: float, until: float) -> _Operations:
     files = {file.path: file.changed for file in own_files(table, OPERATIONS)}
-    pins = {
-        path: operation_of_record(path, read_bytes(path))
-        for path in files
-        if path.suffix == ".json"
-    }
+    pins = _operations_of(files)
     begun = {path: files[path] for path in _under_way(table, now, files, pins)}
     alive = {id_of(path) for path, written in files.items() if written > until or path in begun}
     launches = {name[:at] for name in alive for at, sign in enumerate(name) if sign == "."}
@@ -175,19 +171,18 @@ def disturbed_by(table: TableSnapshots, job: str) -> list[str]:
         job: ``compact`` or ``purge``.
     """
     now = store_time(table / "manifest")
-    files = {
-        file.path: file.changed
-        for file in own_files(table, OPERATIONS)
-        if file.changed > now - UNDER_WAY
-    }
+    records = own_files(table, OPERATIONS)
+    files = {file.path: file.changed for file in records if file.changed > now - UNDER_WAY}
     # An operation that has lost to another commit will not commit.
-    pins = {
-        path: operation_of_record(path, read_bytes(path))
-        for path in files
-        if path.suffix == ".json" and path.with_suffix(LOST) not in files
-    }
+    pins = _operations_of(path for path in files if path.with_suffix(LOST) not in files)
     pins = {path: pinned for path, pinned in pins.items() if job not in pinned.allows}
     return sorted(id_of(path) for path in _under_way(table, now, files, pins))
+
+
+def _operations_of(paths: Iterable[Place]) -> dict[Place, Operation]:
+    """Returns the operations in records; marks beside the records are left out."""
+    records = (path for path in paths if path.suffix == ".json")
+    return {path: operation_of_record(path, read_bytes(path)) for path in records}
 
 
 def _under_way(

@@ -74,9 +74,7 @@ class Language(IndexFilter):
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the field; as in Nutch, it is ``unknown`` if the page does not declare one."""
-        return documents.with_columns(
-            pages.get_column("language").fill_null("unknown").alias("lang")
-        )
+        return documents.with_columns(lang=pages.get_column("language").fill_null("unknown"))
 
 
 class TopLevelDomain(IndexFilter):

@@ -7,6 +7,7 @@ this batch did not fetch it; and a page whose content must not be searched for i
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -75,12 +76,17 @@ def decide_on_pages(rows: pl.DataFrame, options: IndexDecisionOptions) -> pl.Dat
     [('add', 'indexed'), ('delete', 'deleted_gone')]
     """
     rules = _rules(options)
-    action, reason = pl.lit(ADD), pl.lit("indexed")
-    for condition, wanted, why in reversed(rules):
-        hit = condition.fill_null(False)
-        action = pl.when(hit).then(pl.lit(wanted)).otherwise(action)
-        reason = pl.when(hit).then(pl.lit(why)).otherwise(reason)
-    return rows.with_columns(action=action, reason=reason)
+    return rows.with_columns(
+        action=_first_fit([rule[:2] for rule in rules], pl.lit(ADD)),
+        reason=_first_fit([rule[::2] for rule in rules], pl.lit("indexed")),
+    )
+
+
+def _first_fit(rules: Sequence[tuple[pl.Expr | pl.Series, str]], otherwise: pl.Expr) -> pl.Expr:
+    """Returns the value of the first rule whose condition holds: (condition, value) of each."""
+    for condition, value in reversed(rules):
+        otherwise = pl.when(condition).then(pl.lit(value)).otherwise(otherwise)
+    return otherwise
 
 
 def _rules(options: IndexDecisionOptions) -> list[tuple[pl.Expr, str, str]]:
@@ -184,23 +190,16 @@ def decide_changes(
     if not options.delete_gone:  # these stay, whether their texts do or not
         lost &= ~status.is_in([*_FETCHED, int(Status.DB_DUPLICATE)])
     absent = (action == DELETE) & ~is_known
+    reasons = [
+        (unchanged, "unchanged"),
+        (skipped, "skipped_not_modified"),
+        (absent | (~is_known & ~has_text), "unknown"),
+        (lost & has_text, UNPARSED_REASON),
+        (lost, "deleted_no_content"),
+    ]
     return decided.with_columns(
-        action=pl.when(unchanged | skipped | absent)
-        .then(pl.lit(NOTHING))
-        .when(lost)
-        .then(pl.lit(DELETE))
-        .otherwise("action"),
-        reason=pl.when(unchanged)
-        .then(pl.lit("unchanged"))
-        .when(skipped)
-        .then(pl.lit("skipped_not_modified"))
-        .when(absent | (~is_known & ~has_text))
-        .then(pl.lit("unknown"))
-        .when(lost & has_text)
-        .then(pl.lit(UNPARSED_REASON))
-        .when(lost)
-        .then(pl.lit("deleted_no_content"))
-        .otherwise("reason"),
+        action=_first_fit([(unchanged | skipped | absent, NOTHING), (lost, DELETE)], action),
+        reason=_first_fit(reasons, pl.col("reason")),
     ).drop("known_document", "known_signature", "known_repr_url")
 
 
@@ -260,24 +259,19 @@ def decide_by_documents(
     is_known, out = decided.get_column("known"), noindex | unparsed | dropped
     unfinished = out & ~is_known & (decided.get_column("writers").list.len() > 0)
     goes = unfinished | (out & is_known & (noindex | unparsed | options.delete_skipped))
-    why = (
-        pl.when(unfinished)
-        .then(pl.lit(UNFINISHED_REASON))
-        .when(goes & noindex)
-        .then(pl.lit("deleted_robots_noindex"))
-        .when(goes & unparsed)
-        .then(pl.lit(UNPARSED_REASON))
-        .when(goes & dropped)
-        .then(pl.lit("deleted_by_indexing_filter"))
-        .when(noindex)
-        .then(pl.lit("skipped_robots_noindex"))
-        .when(unparsed)
-        .then(pl.lit("skipped_not_parsed"))
-        .when(dropped)
-        .then(pl.lit("skipped_by_indexing_filter"))
+    reasons = [
+        (unfinished, UNFINISHED_REASON),
+        (goes & noindex, "deleted_robots_noindex"),
+        (goes & unparsed, UNPARSED_REASON),
+        (goes & dropped, "deleted_by_indexing_filter"),
+        (noindex, "skipped_robots_noindex"),
+        (unparsed, "skipped_not_parsed"),
+        (dropped, "skipped_by_indexing_filter"),
+    ]
+    return decided.with_columns(
+        action=_first_fit([(goes, DELETE), (out, NOTHING)], pl.col("action")),
+        reason=_first_fit(reasons, pl.col("reason")),
     )
-    action = pl.when(goes).then(pl.lit(DELETE)).when(out).then(pl.lit(NOTHING))
-    return decided.with_columns(action=action.otherwise("action"), reason=why.otherwise("reason"))
 
 
 def forget_unsent_pages(decided: pl.DataFrame) -> pl.DataFrame:

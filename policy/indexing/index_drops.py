@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import operator
+from collections.abc import Iterable
 from xml.etree.ElementTree import Element
 
 import polars as pl
@@ -62,9 +64,7 @@ class MimeTypeFilter(IndexFilter):
             read_rule_file(self.options.mimetype_file, flag="--mimetype_file")
         )
         types = found_types(pages)
-        hit = types.is_null() & False
-        for prefix in listed:
-            hit |= types.str.starts_with(prefix).fill_null(False)
+        hit = _any_of(types, (types.str.starts_with(prefix) for prefix in listed))
         return self.dropping(documents, hit if accept else ~hit)
 
 
@@ -130,10 +130,12 @@ def _texts_or_null(texts: pl.Expr) -> pl.Expr:
 
 
 def _has_one(urls: pl.Series, texts: tuple[str, ...]) -> pl.Series:
-    hit = urls.is_null() & False
-    for text in texts:
-        hit |= urls.str.contains(text.lower(), literal=True).fill_null(False)
-    return hit
+    return _any_of(urls, (urls.str.contains(text.lower(), literal=True) for text in texts))
+
+
+def _any_of(values: pl.Series, conditions: Iterable[pl.Series]) -> pl.Series:
+    """Returns which values fulfil at least one of the conditions; none without conditions."""
+    return functools.reduce(operator.or_, conditions, values.is_null() & False).fill_null(False)
 
 
 @functools.lru_cache(maxsize=8)

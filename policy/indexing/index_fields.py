@@ -90,8 +90,6 @@ def _replaced_texts(rule: Replacement, documents: pl.DataFrame) -> pl.Expr:
     source = pl.col(rule.field)
     if documents.schema[rule.field] == pl.List(pl.String):
         changed = source.list.eval(pl.element().str.replace_all(rule.pattern, rule.text))
-    elif documents.schema[rule.field] == pl.String:
-        changed = source.str.replace_all(rule.pattern, rule.text)
     else:
         changed = source.cast(pl.String).str.replace_all(rule.pattern, rule.text)
     if rule.only is None:

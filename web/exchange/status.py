@@ -163,22 +163,33 @@ def redirect_target(response: Response) -> str | None:
 
 
 def _retry_after(response: Response) -> float | None:
+    value, date = (response.header(name) or "" for name in ("retry-after", "date"))
+    return seconds_to_wait(value, MAX_RETRY_AFTER_S, date)
+
+
+def seconds_to_wait(retry_after: str, longest: float, date: str = "") -> float | None:
     """Returns the seconds of Retry-After, a number or a date (RFC 9110 10.2.3).
 
-    A date is compared with the date of the response, not with the clock of this machine. At most
-    ``MAX_RETRY_AFTER_S``; None if the value is neither a date nor a number of at least 0.
+    A date is compared with the date of the response, not with the clock of this machine. None if the
+    value is neither a date nor a number of at least 0.
+
+    Args:
+        retry_after: The value.
+        longest: The largest result, s.
+        date: The date of the response; without one the clock counts.
+
+    >>> seconds_to_wait("2", 60), seconds_to_wait("soon", 60), seconds_to_wait("99", 60)
+    (2.0, None, 60.0)
     """
-    value = response.header("retry-after")
-    if value is None:
-        return None
+    value = retry_after.strip()
     if value.isascii() and value.isdigit():
-        return float(min(int(value[:9]), MAX_RETRY_AFTER_S))
+        return min(float(value[:9]), float(longest))
     moment = moment_of(value)
     if moment is None:
         return None
-    sent = moment_of(response.header("date") or "")
+    sent = moment_of(date)
     wait = moment - (now_ms() / 1000 if sent is None else sent)
-    return min(max(0.0, wait), float(MAX_RETRY_AFTER_S))
+    return min(max(0.0, wait), float(longest))
 
 
 def moment_of(date: str) -> float | None:

@@ -122,8 +122,7 @@ def _judge_item(action: Action, result: Mapping[str, Any], verdict: BulkVerdict)
         verdict.counts["deleted" if deletes else "added"] += 1
         return
     error = result.get("error")
-    kind = str(error.get("type", "")) if isinstance(error, Mapping) else ""
-    why = _reason_of(error)
+    kind, why = _type_of(error), _reason_of(error)
     if status == 404 and deletes and not kind:
         verdict.counts["not_there"] += 1
     elif status == 409:  # a later operation was faster

@@ -3,8 +3,7 @@
 import dataclasses
 import random
 
-from ..base.clock import clock_ms
-from ..exchange.status import moment_of
+from ..exchange.status import seconds_to_wait
 
 _FIRST = 0.5  # s
 _LONGEST = 60.0  # s
@@ -37,7 +36,7 @@ class RetryPlan:
         >>> plan.wait("3"), plan.wait("3"), plan.wait("3"), plan.wait("3")
         (3.0, 3.0, 3.0, None)
         """
-        wished = seconds_of(retry_after)
+        wished = seconds_to_wait(retry_after, _MOST_RETRY_AFTER)
         if wished is None:
             longest = min(_LONGEST, _FIRST * 2.0 ** min(self.attempt, 20))
             wished = longest * self.rng.uniform(0.5, 1.0)
@@ -50,18 +49,3 @@ class RetryPlan:
     def add_lost_time(self, seconds: float) -> None:
         """Adds time lost without a result, such as that of a request without an answer."""
         self.waited += seconds
-
-
-def seconds_of(retry_after: str) -> float | None:
-    """Returns what Retry-After says (RFC 9110 10.2.3), s; None if it does not say.
-
-    >>> seconds_of("2"), seconds_of("soon"), seconds_of("Thu, 01 Jan 1970 00:00:00 GMT")
-    (2.0, None, 0.0)
-    """
-    text = retry_after.strip()
-    if text.isascii() and text.isdigit():
-        return min(float(text[:9]), _MOST_RETRY_AFTER)
-    moment = moment_of(text)
-    if moment is None:
-        return None
-    return min(max(0.0, moment - clock_ms() / 1000), _MOST_RETRY_AFTER)

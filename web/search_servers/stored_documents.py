@@ -59,15 +59,8 @@ def stored_deletes(documents: pl.DataFrame) -> Iterator[Action]:
     b'{"delete":{"_id":"a","if_seq_no":1,"if_primary_term":2}}\\n'
     """
     rows = documents.select("id", "sequence", "term")
-    lines = rows.select(
-        pl.struct(
-            delete=pl.struct(
-                _id="id",
-                if_seq_no="sequence",
-                if_primary_term="term",
-            )
-        ).struct.json_encode()
-    ).to_series()
+    delete = pl.struct(_id="id", if_seq_no="sequence", if_primary_term="term")
+    lines = rows.select(pl.struct(delete=delete).struct.json_encode()).to_series()
     for id_, line in zip(rows.get_column("id"), lines, strict=True):
         yield Action(id_, id_, line.encode() + b"\n")
 

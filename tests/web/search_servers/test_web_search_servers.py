@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nutbeam.web.exchange.status import seconds_to_wait
 from nutbeam.web.search_servers.actions import (
     Action,
     action_bulks,
@@ -22,7 +23,7 @@ from nutbeam.web.search_servers.actions import (
 )
 from nutbeam.web.search_servers.bulk_verdicts import ServerAnswer, judge_update
 from nutbeam.web.search_servers.clean_documents import clean_documents
-from nutbeam.web.search_servers.retry_plan import RetryPlan, seconds_of
+from nutbeam.web.search_servers.retry_plan import RetryPlan
 from nutbeam.web.search_servers.server_fields import read_schema
 from nutbeam.web.search_servers.stored_documents import stored_document_rows
 
@@ -113,7 +114,7 @@ def test_waiting_doubles_with_jitter_and_ends():
 
 @pytest.mark.parametrize(("text", "seconds"), [("999999999999", 600.0), ("-1", None), ("", None)])
 def test_odd_values_of_retry_after(text, seconds):
-    assert seconds_of(text) == seconds
+    assert seconds_to_wait(text, 600) == seconds
 
 
 def test_a_date_without_a_zone_is_utc_in_retry_after(monkeypatch):
@@ -121,7 +122,7 @@ def test_a_date_without_a_zone_is_utc_in_retry_after(monkeypatch):
     time.tzset()
     try:
         date = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=100)
-        assert 90 < seconds_of(f"{date:%a, %d %b %Y %H:%M:%S}") <= 100
+        assert 90 < seconds_to_wait(f"{date:%a, %d %b %Y %H:%M:%S}", 600) <= 100
     finally:
         monkeypatch.undo()
         time.tzset()

@@ -41,6 +41,7 @@ from .launch.runner import only_submits
 from .updating.file_changes import (
     COUNTS_TAG,
     FILES_STEP,
+    UNCHANGED_ROWS,
     UNCHANGED_TAG,
     BatchItem,
     FindingsFile,
@@ -136,10 +137,13 @@ def _items(operation: Operation) -> Iterator[BatchItem]:
     listed = defaultdict[int | None, list[str]](list)
     for file in operation.files(batch_component(batch, "fetchlist")):
         listed[file.partition].append(file.path)
-    PROGRESS.start("update", total=sum(file.rows for file in pages))
+    number_of_pages = sum(file.rows for file in pages)
+    unchanged_parts = -(-number_of_pages // UNCHANGED_ROWS)
+    PROGRESS.start("update", total=number_of_pages)
     for file in pages:
         parsed_file = documents.get((file.partition, file.order))
-        yield FilePair(operation, file, parsed_file, tuple(listed[file.partition]))
+        fetch_lists = tuple(listed[file.partition])
+        yield FilePair(operation, file, parsed_file, fetch_lists, unchanged_parts)
     for file in operation.files(batch_component(batch, "host_findings")):
         yield FindingsFile(operation, file)
     if operation.files(HOST_COUNTS_COMPONENT):

@@ -5,9 +5,8 @@ import dataclasses
 import polars as pl
 
 from ..web.base.options import option
-from ..web.rules.url_rules import host_keys
+from ..web.urls.key_columns import host_keys
 from .components.page_facts import DocumentRows, StateRows
-from .components.schema import STATE, empty
 from .scope import TargetOptions
 from .scoring.scorings import OPIC, Scorings
 from .traps import DepthOptions
@@ -93,7 +92,7 @@ def share_scores(
         document_rows: DOCUMENTS rows with ``unchanged``.
         options: The limit of depth.
         scorings: The scorings.
-        state_rows: See ``with_state_columns``.
+        state_rows: See ``Scorings.share``.
     """
     targets = pl.col("outlinks").list
     number = targets.len().fill_null(0)
@@ -110,26 +109,36 @@ def share_scores(
         outlinks=targets.eval(pl.element().struct.field("key")),
         links=number,
     )
-    return scorings.share(with_state_columns(pages, scorings, state_rows))
-
-
-def with_state_columns(
-    pages: pl.DataFrame, scorings: Scorings, state_rows: StateRows | None
-) -> pl.DataFrame:
-    """Adds the columns of pages' rows in the state that scorings need; a part of a page has none."""
-    if not scorings.row_columns:
-        return pages
-    rows = empty(STATE) if state_rows is None else state_rows
-    rows = rows.select("key", *scorings.row_columns)
-    joined = pages.join(rows, on="key", how="left", maintain_order="left")
-    is_page = pl.col("part_of").is_null()
-    return joined.with_columns(pl.when(is_page).then(pl.col(*scorings.row_columns)))
+    return scorings.share(pages, state_rows)
 
 
 def count_links_too_deep(sharing: pl.DataFrame) -> int:
     """Returns the number of links that are not passed on."""
     dropped = sharing.filter(pl.col("links") == 0).get_column("outlinks").list.len().sum()
     return int(dropped or 0)
+
+
+def links_of_documents(
+    sharing: pl.DataFrame, earlier_keys: pl.Series, options: LinkOptions, scorings: Scorings
+) -> tuple[pl.DataFrame, int]:
+    """Returns links as ``links_of_pages``; those of earlier documents are ``known_only``.
+
+    These bring no new URL: parse applied the rules of its time to them, and ``filterdb`` may have
+    removed their targets since then.
+
+    Args:
+        sharing: What ``share_scores`` returns.
+        earlier_keys: Keys of pages that answered 304, so that their documents are earlier ones.
+        options: Factors of the shares.
+        scorings: The scorings.
+    """
+    if earlier_keys.is_empty():
+        return links_of_pages(sharing, options, scorings)
+    is_old = pl.col("key").is_in(earlier_keys.implode())
+    new_links, left_out = links_of_pages(sharing.filter(~is_old), options, scorings)
+    old_links, left_out_of_old = links_of_pages(sharing.filter(is_old), options, scorings)
+    marked = old_links.with_columns(known_only=pl.lit(True))
+    return pl.concat([new_links, marked], how="diagonal"), left_out + left_out_of_old
 
 
 def links_of_pages(

@@ -64,10 +64,9 @@ def split_by_hash(chunk: Chunk, key: str, partitions: int) -> Iterator[tuple[int
         if len(chunk):
             yield 0, chunk
         return
-    frame = to_frame(chunk)
-    hashes = hashes_of(frame.get_column(key)) >> np.uint64(32)
+    hashes = hashes_of(pl.Series(key, chunk.column(key))) >> np.uint64(32)
     number = pl.Series("_part", hashes * np.uint64(partitions) >> np.uint64(32))
-    for (part,), rows in frame.group_by(number, maintain_order=True):
+    for (part,), rows in to_frame(chunk).group_by(number, maintain_order=True):
         yield int(str(part)), conform(rows, chunk.schema)
 
 

@@ -112,8 +112,9 @@ def named_documents(
         named = pl.col("key").is_in(named_rows.get_column("key").implode())
         with contextlib.suppress(MissingFile):
             documents = scan([root / file.path], DOCUMENTS).select(read)
-            frames.append(unique_documents(collect(documents.filter(named))).select(columns))
-    return pl.concat([empty(DOCUMENTS).select(columns), *frames])
+            frames.append(collect(documents.filter(named)))
+    unique_rows = (unique_documents(rows).select(columns) for rows in frames)
+    return pl.concat([empty(DOCUMENTS).select(columns), *unique_rows])
 
 
 def documents_with_keys(

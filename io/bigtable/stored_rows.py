@@ -120,7 +120,7 @@ def resolve_changes(
         resolved = dataclasses.replace(resolved, rows=counting, drops=True)
     new = conform_frame(resolved.rows, cell_kind(component).schema)
     yield write_changes(root, component, rows_to_write(old, new), old.get_column("key"))
-    yield write_deletions(root, component, resolved.gone(old))
+    yield write_deletions(root, component, resolved.deleted_keys(old))
 
 
 def way_back(

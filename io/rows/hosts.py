@@ -1,4 +1,4 @@
-"""Reads the hosts of seeds, links to registered domains, and numbers of URLs of hosts and domains.
+"""Reads the hosts of seeds, and the numbers of URLs that are not in the host table yet.
 
 A job that changes rows of the state writes the differences that this makes in the numbers of URLs
 of hosts: files of ``host_counts``, in the same commit. The next ``updatedb`` adds them to the host
@@ -9,11 +9,16 @@ import functools
 
 import polars as pl
 
-from ...policy.components.host_rows import Seeds, seeds_of, sum_host_counts, urls_of_domains
-from ...policy.components.page_facts import DomainFacts, HostRows
+from ...policy.components.host_rows import (
+    Seeds,
+    host_changes,
+    seeds_of,
+    sum_host_counts,
+    urls_of_domains,
+)
+from ...policy.components.page_facts import HostRows
 from ...policy.components.schema import HOST_COUNTS, HOSTS, empty
 from ..snapshots.manifest import Pinned
-from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
 from ..tablets.tablets import tablets
@@ -52,49 +57,30 @@ def _pending(root: Folder, paths: tuple[str, ...]) -> pl.DataFrame:
     return sum_host_counts(frames)
 
 
-def host_changes(counts: pl.DataFrame) -> pl.DataFrame:
-    """Returns HOSTS rows, in key order, that add numbers of URLs of hosts and domains."""
-    domains = urls_of_domains(counts)
-    return counts.join(domains, on="key", how="full", coalesce=True).sort("key")
-
-
 @functools.lru_cache(maxsize=2)
 def pending_domain_urls(pinned: Pinned) -> pl.DataFrame:
     """Returns ``key`` and ``domain_urls`` of registered domains that ``pending_counts`` adds."""
     return urls_of_domains(pending_counts(pinned))
 
 
+def read_domain_urls(pinned: Pinned, domains: pl.Series) -> HostRows:
+    """Reads ``key`` and present ``domain_urls`` of domains (reversed)."""
+    if not len(domains):
+        return empty(HOSTS).select("key", "domain_urls")
+    known_tablets, columns = tablets(pinned.files("hosts")), ("key", "domain_urls")
+    rows = pinned.table.find("hosts", known_tablets, domains, columns).select(columns)
+    pending = pending_domain_urls(pinned).filter(pl.col("key").is_in(domains.implode()))
+    return pl.concat([rows, pending]).group_by("key").agg(pl.col("domain_urls").sum())
+
+
 @functools.lru_cache(maxsize=2)
 def pending_changes(pinned: Pinned) -> pl.DataFrame:
     """Returns HOSTS rows, in key order, that add what ``pending_counts`` returns."""
-    return host_changes(pending_counts(pinned))
+    counts = pending_counts(pinned)
+    return host_changes(counts)
 
 
 def forgets_pending(pinned: Pinned) -> Written:
     """Returns the part of a commit that removes the pending differences after they were added."""
     paths = tuple(file.path for file in pinned.files(HOST_COUNTS_COMPONENT))
     return Written(HOST_COUNTS_COMPONENT, replaced=paths)
-
-
-_COLUMNS = ("key", "linking_domains", "domain_urls")
-
-
-@functools.lru_cache(maxsize=2)
-def read_domain_facts(operation: Operation) -> DomainFacts:
-    """Reads three columns of the whole host table; each process reads them once."""
-    frames, urls = [], int(pending_domain_urls(operation).get_column("domain_urls").sum())
-    for tablet in tablets(operation.files("hosts")):
-        rows = operation.table.read("hosts", [tablet], _COLUMNS).select(_COLUMNS)
-        urls += int(rows.get_column("domain_urls").sum())
-        frames.append(rows.drop("domain_urls").drop_nulls())
-    return DomainFacts(pl.concat([empty(HOSTS).select("key", "linking_domains"), *frames]), urls)
-
-
-def read_domain_urls(operation: Operation, domains: pl.Series) -> HostRows:
-    """Reads ``key`` and present ``domain_urls`` of domains (reversed)."""
-    if not len(domains):
-        return empty(HOSTS).select("key", "domain_urls")
-    known_tablets, columns = tablets(operation.files("hosts")), ("key", "domain_urls")
-    rows = operation.table.find("hosts", known_tablets, domains, columns).select(columns)
-    pending = pending_domain_urls(operation).filter(pl.col("key").is_in(domains.implode()))
-    return pl.concat([rows, pending]).group_by("key").agg(pl.col("domain_urls").sum())

@@ -104,8 +104,10 @@ class LocalPlace(PosixPath, Place):
 
     # Reading a file.
 
-    read_whole = regular_files.read_whole
     open_for_reading = regular_files.open_for_reading
+
+    def read_whole(self, most: int) -> bytes:
+        return regular_files.read_whole(self, most)
 
     def open_parts(self, size: int) -> IO[bytes]:
         return self.open_for_reading()

@@ -32,7 +32,7 @@ from ..tablets.checksums import verify_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import (
     Narrow,
-    folded,
+    fold_tablet,
     has_keys,
     read_tablets,
     stored_schema,
@@ -170,7 +170,7 @@ class FolderTable(WebTable):
         return read_tablets(self.place, component, some, columns, narrow)
 
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-        return folded(self.place, stored_schema(self.place, component, tablet), tablet)
+        return fold_tablet(self.place, stored_schema(self.place, component, tablet), tablet)
 
     def find(
         self,
@@ -209,7 +209,7 @@ class FolderTable(WebTable):
     ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
         schema = kind_of(component).schema
         if tablet.base.path not in before:
-            for rows in folded(self.place, schema, tablet):
+            for rows in fold_tablet(self.place, schema, tablet):
                 yield rows.get_column("key"), rows
             return
         # A row that has changed since then is in one of these runs, and its newest form, too.
@@ -281,7 +281,7 @@ class FolderTable(WebTable):
             return
         verify_tablets(self.place, tablet)
         counted, schema = CountedEdit(edit, component), stored_schema(self.place, component, tablet)
-        frames = folded(self.place, schema, tablet)
+        frames = fold_tablet(self.place, schema, tablet)
         left = (to_frame(counted(frame.to_arrow())) for frame in frames)
         files = write_bases(self.place, component, left, schema)
         yield Written(component, files, tablet.paths, counted.counts())

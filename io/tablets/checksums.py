@@ -8,7 +8,7 @@ from .file_lists import DataFile
 from .tablets import Tablet
 
 
-def verify_tablets(root: Folder, *some: Tablet) -> None:
+def verify_tablets(root: Folder, *chosen_tablets: Tablet) -> None:
     """Checks that the files of tablets are unchanged.
 
     A reader may not notice a flipped bit. If the data is rewritten, its new checksum hides
@@ -17,7 +17,7 @@ def verify_tablets(root: Folder, *some: Tablet) -> None:
     Raises:
         UserError: A file is missing, cannot be read, or has another checksum.
     """
-    for file in (file for tablet in some for file in tablet.files):
+    for file in (file for tablet in chosen_tablets for file in tablet.files):
         verify_file(root, file)
 
 
@@ -29,7 +29,7 @@ def verify_file(root: Folder, file: DataFile) -> None:
 def verify_bytes(path: Place, crc32: int | None) -> None:
     """Compares a data file with its checksum, unless the checksum is None."""
     if crc32 is not None and crc32_of(path) != crc32:
-        raise _damaged(path)
+        raise _damage_error(path)
 
 
 def copy_file(source: Folder, target: Folder, file: DataFile) -> None:
@@ -47,8 +47,8 @@ def copy_file(source: Folder, target: Folder, file: DataFile) -> None:
     if size_of(copy) == file.bytes and crc32_of(copy) == (file.crc32 or crc32_of(path)):
         return
     if file.crc32 not in (None, copy_bytes(path, copy)):
-        raise _damaged(path)
+        raise _damage_error(path)
 
 
-def _damaged(path: Place) -> UserError:
+def _damage_error(path: Place) -> UserError:
     return UserError(f"data file is damaged: {path}: its checksum differs{repair_advice(path)}")

@@ -212,14 +212,14 @@ def _parse_files(
 ) -> tuple[DataFile, ...]:
     data = read_bytes(path)
     if crc32 not in (None, zlib.crc32(data)):
-        raise _damaged(path, "its checksum differs")
+        raise _damage_error(path, "its checksum differs")
     try:
         files = [file_of_record(row, in_rows=in_rows) for row in _rows_of_list(data)]
         if len({file.path for file in files}) < len(files):
             raise ValueError("it names a file twice")  # reading it often would take for ever
         files.sort(key=lambda file: (file.first or "", file.partition, file.order))
     except (pa.ArrowException, LookupError, TypeError, ValueError, OSError, MemoryError) as error:
-        raise _damaged(path, first_line(error)[:200]) from error
+        raise _damage_error(path, first_line(error)[:200]) from error
     return tuple(files)
 
 
@@ -261,7 +261,7 @@ def _check_texts(name: str, column: pa.Array) -> None:
             raise ValueError(f"it has a {name} of {longest:,} bytes")
 
 
-def _damaged(path: Place, reason: str) -> UserError:
+def _damage_error(path: Place, reason: str) -> UserError:
     return UserError(f"file list is damaged: {path}: {reason}{repair_advice(path)}")
 
 

@@ -6,6 +6,16 @@ Predicates filter each file separately. Superseded rows are removed afterwards, 
 they do not reappear if a newer row does not match.
 """
 
+# base (5 rows)     a  b  c  d  e       run 1   b  f       run 2   b  d
+# row_number        0  1  2  3  4               1  5               1  3     f is new: after the base
+#
+# All files one after the other:
+#
+# rows              a  b  c  d  e     b  f     b  d
+# _AT               0  1  2  3  4     5  6     7  8
+# all_numbers       0  1  2  3  4     1  5     1  3
+# _live             T  F  T  F  T     F  T     T  T     of equal numbers the last one counts
+
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -30,7 +40,7 @@ _FEW_ROWS = 1_000_000
 def read_tablets(
     root: Folder,
     component: str,
-    some: Sequence[Tablet],
+    chosen_tablets: Sequence[Tablet],
     columns: Sequence[str],
     narrow: Narrow | None = None,
 ) -> pl.DataFrame:
@@ -39,7 +49,7 @@ def read_tablets(
     Args:
         root: The folder of the table.
         component: ``state`` or ``hosts``.
-        some: The tablets.
+        chosen_tablets: The tablets.
         columns: Names of the columns to return.
         narrow: Filters rows, each independently of the others; it gets all columns.
 
@@ -51,42 +61,42 @@ def read_tablets(
         UserError: A file is missing or damaged.
     """
     schema = kind_of(component).schema
-    paths = [root / path for tablet in some for path in tablet.paths]
+    paths = [root / path for tablet in chosen_tablets for path in tablet.paths]
     if not paths:
         return empty(schema).select(columns)
-    plain = not any(tablet.runs for tablet in some)
+    plain = not any(tablet.runs for tablet in chosen_tablets)
     rows = scan(paths, schema, row_index=None if plain else _AT)
     if narrow is not None:
         rows = narrow(rows)
     if plain:
         return collect(rows.select(columns))
-    found = collect(rows.select(*columns, _AT))
+    rows_of_files = collect(rows.select(*columns, _AT))
     masks = []
-    for tablet in some:
+    for tablet in chosen_tablets:
         _check_rows(root, tablet)
         masks.append(_live(tablet, _numbers(root, tablet)))
-    live, at = np.concatenate(masks), found.get_column(_AT).to_numpy()
+    live, at = np.concatenate(masks), rows_of_files.get_column(_AT).to_numpy()
     if len(at) and at.max() >= len(live):
-        raise _damaged(root, some[0], f"the list names {len(live):,} rows in all")
-    return found.filter(pl.Series(live[at])).drop(_AT)
+        raise _mismatch_error(root, chosen_tablets[0], f"the list names {len(live):,} rows in all")
+    return rows_of_files.filter(pl.Series(live[at])).drop(_AT)
 
 
-def tablets_of_keys(known: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
+def tablets_of_keys(all_tablets: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
     """Returns the tablets that may have one of the given keys."""
     low, high = keys.min(), keys.max()
     return [
         tablet
-        for tablet in known
+        for tablet in all_tablets
         if len(keys) and str(tablet.first) <= str(high) and str(tablet.last) >= str(low)
     ]
 
 
 def has_keys(keys: pl.Series) -> pl.Expr:
     """Returns the condition for the rows of some keys."""
-    return _within(keys) & pl.col("key").is_in(keys.unique().implode())
+    return _in_range_of(keys) & pl.col("key").is_in(keys.unique().implode())
 
 
-def _within(keys: pl.Series) -> pl.Expr:
+def _in_range_of(keys: pl.Series) -> pl.Expr:
     """Returns the condition for the rows in the range of some keys.
 
     On disk, polars reads only row groups that overlap the range.
@@ -109,30 +119,30 @@ def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series
     rows = scan(paths, kind_of(component).schema, row_index=_AT)
     # Hashes are compared faster than keys; rows with an equal hash but another key are left out then.
     hashes = pl.col("key").hash().is_in(keys.hash().unique().implode())
-    found = collect(rows.filter(_within(keys) & hashes)).filter(has_keys(keys))
+    found_rows = collect(rows.filter(_in_range_of(keys) & hashes)).filter(has_keys(keys))
     if not tablet.runs:  # the rows of a base have their own order as numbers
-        return found.select(pl.exclude(_AT), pl.col(_AT).cast(pl.UInt32).alias(ROW_NUMBER))
+        return found_rows.select(pl.exclude(_AT), pl.col(_AT).cast(pl.UInt32).alias(ROW_NUMBER))
     _check_rows(root, tablet)
     numbers = _numbers(root, tablet)
-    at = found.get_column(_AT).to_numpy()
+    at = found_rows.get_column(_AT).to_numpy()
     all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
     if len(at) and at.max() >= len(all_numbers):
-        raise _damaged(root, tablet, f"the list names {tablet.base.rows:,} rows")
+        raise _mismatch_error(root, tablet, f"the list names {tablet.base.rows:,} rows")
     return (
-        found.drop(_AT)
+        found_rows.drop(_AT)
         .with_columns(pl.Series(ROW_NUMBER, all_numbers[at], dtype=pl.UInt32))
         .filter(pl.Series(_live(tablet, numbers)[at]))
         .sort("key")
     )
 
 
-def stored_schema(root: Folder, component: str, *some: Tablet) -> pa.Schema:
+def stored_schema(root: Folder, component: str, *chosen_tablets: Tablet) -> pa.Schema:
     """Returns the declared columns of a component, and further columns of tablets' files.
 
     A later version of nutbeam has added the further columns. Code that rewrites rows keeps them.
     """
     schema = kind_of(component).schema
-    for path in (path for tablet in some for path in tablet.paths):
+    for path in (path for tablet in chosen_tablets for path in tablet.paths):
         for field in schema_of(root / path):
             if field.name not in (*schema.names, ROW_NUMBER):
                 schema = schema.append(field)
@@ -173,7 +183,7 @@ class Groups(NamedTuple):
     after: str = ""
 
 
-def folded(
+def fold_tablet(
     root: Folder,
     schema: pa.Schema,
     tablet: Tablet,
@@ -200,7 +210,7 @@ def folded(
         return
     runs = newest_rows(root, schema, tablet, over)
     if runs.get_column(ROW_NUMBER).null_count():
-        raise _damaged(root, tablet, "rows of its runs have no numbers")
+        raise _mismatch_error(root, tablet, "rows of its runs have no numbers")
     numbers = runs.get_column(ROW_NUMBER).to_numpy()
     live = np.ones(tablet.base.rows, dtype=bool)
     live[numbers[numbers < tablet.base.rows]] = False
@@ -209,17 +219,21 @@ def folded(
     done = int(keys.search_sorted(only.after, side="right")) if only.after else 0
     for begin, rows in groups:
         if rows.is_empty() or begin + len(rows) > len(live):
-            raise _damaged(root, tablet, f"the list names {len(live):,} rows")
+            raise _mismatch_error(root, tablet, f"the list names {len(live):,} rows")
         upto = int(keys.search_sorted(rows.get_column("key")[-1], side="right"))
-        kept = rows.filter(pl.Series(live[begin : begin + len(rows)]))
-        yield pl.concat([kept, runs.slice(done, upto - done)]).sort("key") if upto > done else kept
+        base_rows = rows.filter(pl.Series(live[begin : begin + len(rows)]))
+        yield (
+            pl.concat([base_rows, runs.slice(done, upto - done)]).sort("key")
+            if upto > done
+            else base_rows
+        )
         done = upto
     if done < len(runs):
         yield runs.slice(done)
 
 
 def group_bounds(root: Folder, tablet: Tablet) -> pl.Series:
-    """Returns the last key of each piece of the base, as ``folded`` yields them."""
+    """Returns the last key of each piece of the base, as ``fold_tablet`` yields them."""
     _check_rows(root, tablet)
     base, rows = root / tablet.base.path, tablet.base.rows
     schema = pa.schema([("key", TEXT)])
@@ -260,13 +274,13 @@ def _pieces(base: Place, schema: pa.Schema) -> Iterator[pl.DataFrame]:
 def _numbers(root: Folder, tablet: Tablet) -> list[np.ndarray]:
     """Returns the number of each row of each run."""
     schema = pa.schema([pa.field(ROW_NUMBER, pa.uint32())])
-    found = []
+    numbers_of_runs = []
     for run in tablet.runs:
         numbers = collect(scan([root / run.path], schema)).get_column(ROW_NUMBER)
         if numbers.null_count() or int(numbers.max() or 0) >= tablet.rows:  # type: ignore[arg-type]
             raise UserError(f"run does not fit the tablet {tablet.base.path}: {root / run.path}")
-        found.append(numbers.to_numpy())
-    return found
+        numbers_of_runs.append(numbers.to_numpy())
+    return numbers_of_runs
 
 
 def _check_rows(root: Folder, tablet: Tablet) -> None:
@@ -277,10 +291,10 @@ def _check_rows(root: Folder, tablet: Tablet) -> None:
     """
     for file in (tablet.base, *tablet.runs):
         if file.rows > _FEW_ROWS and row_count(root / file.path) != file.rows:
-            raise _damaged(root, tablet, f"the list names {file.rows:,} rows", file.path)
+            raise _mismatch_error(root, tablet, f"the list names {file.rows:,} rows", file.path)
 
 
-def _damaged(root: Folder, tablet: Tablet, reason: str, path: str = "") -> UserError:
+def _mismatch_error(root: Folder, tablet: Tablet, reason: str, path: str = "") -> UserError:
     place = root / (path or tablet.base.path)
     return UserError(f"data file is not as its list says: {place}: {reason}{repair_advice(place)}")
 

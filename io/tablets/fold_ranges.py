@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..storage.places import Folder
-from .fold import Groups, folded, group_bounds
+from .fold import Groups, fold_tablet, group_bounds
 from .tablets import Tablet
 
 
@@ -29,19 +29,19 @@ def folded_ranges(
     bounds = group_bounds(root, tablet)
     lows = bounds.search_sorted(pl.Series([low for low, _ in near]), side="left").to_list()
     highs = bounds.search_sorted(pl.Series([high for _, high in near]), side="left").to_list()
-    for start, stop in _merged(zip(lows, highs, strict=True)):
+    for start, stop in _unite_ranges(zip(lows, highs, strict=True)):
         after = bounds[start - 1] if start else ""
         groups = Groups(start, min(len(bounds), stop + 1), after)
         last = bounds[stop] if stop < len(bounds) else None
-        for rows in folded(root, schema, tablet, None, groups):
+        for rows in fold_tablet(root, schema, tablet, None, groups):
             # It also yields the rows of runs after the row groups; the next range may have them.
             yield rows if last is None else rows.filter(pl.col("key") <= last)
 
 
-def _merged(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _unite_ranges(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yields ranges of numbers, both ends included; those that meet are united.
 
-    >>> list(_merged([(0, 1), (1, 1), (2, 3), (7, 7)]))
+    >>> list(_unite_ranges([(0, 1), (1, 1), (2, 3), (7, 7)]))
     [(0, 3), (7, 7)]
     """
     start = stop = -1

@@ -166,12 +166,12 @@ def _cuts(keys: np.ndarray, weights: np.ndarray, low: str | None, limit: int) ->
     return cuts
 
 
-def _low(before: Tablet, tablet: Tablet) -> str | None:
+def _low(previous: Tablet, tablet: Tablet) -> str | None:
     """Returns the start of a tablet's range: that of its first host, if no other tablet has it."""
-    if before.last is None or tablet.first is None:
+    if previous.last is None or tablet.first is None:
         return tablet.first
     start = host_start(tablet.first)
-    return start if before.last < start else tablet.first
+    return start if previous.last < start else tablet.first
 
 
 def range_numbers(keys: pl.Series, ranges: Sequence[Range]) -> pl.Series:

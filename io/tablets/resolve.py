@@ -3,6 +3,16 @@
 A resolver computes the new rows from the old rows and the changes of the same keys.
 """
 
+# A run (``rows_of_run``) on a tablet of 5 rows, a to e. The resolver changes b, leaves d, adds f:
+#
+# old rows     b  d          new rows   b' d  f          run          b' f
+# row_number   1  3          number     1  3  null       row_number   1  5
+#
+# A rewrite (``_pairs``) goes through the pieces of a tablet, which end at the keys c, f and h:
+#
+# changes      b  g  i  d    piece      0  2  3  1       3 is after the last piece
+# in order     b  d  g  i    edges      0  1  2  3  4    piece n has the changes from edge n to n + 1
+
 import contextlib
 import dataclasses
 import functools
@@ -22,7 +32,7 @@ from ..storage.files import remove_file
 from ..storage.places import Folder
 from .checksums import verify_tablets
 from .file_lists import DataFile
-from .fold import Groups, folded, group_bounds, newest_rows, rows_with_keys
+from .fold import Groups, fold_tablet, group_bounds, newest_rows, rows_with_keys
 from .ranges import Range, merges, past_limits
 from .tablet_writer import TabletWriter, write_run
 from .tablets import ROW_NUMBER, RUN_SHARE, Tablet
@@ -46,7 +56,7 @@ class Resolved:
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     drops: bool = False
 
-    def gone(self, old: pl.DataFrame) -> pl.Series:
+    def deleted_keys(self, old: pl.DataFrame) -> pl.Series:
         """Returns the keys, in order, of the old rows to delete."""
         keys = old.get_column("key")
         if not self.drops:
@@ -66,8 +76,8 @@ def resolving(
     """Returns the resolver that calls a function of (rows, changes) for new rows and counts."""
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        left, counts = work(rows, changes)
-        return Resolved(left, counts=counts, drops=drops)
+        resolved_rows, counts = work(rows, changes)
+        return Resolved(resolved_rows, counts=counts, drops=drops)
 
     return resolve
 
@@ -109,15 +119,15 @@ def apply_changes(root: Folder, how: Resolution, changes: pl.DataFrame) -> Itera
     if not len(changes) and part.whole:
         return
     with Extras(root, how.places) as extras:
-        if part.base is None or not part.whole or _swamped(part.base, changes):
-            found = _rewrite(root, how, changes, extras)
+        if part.base is None or not part.whole or _changes_most_rows(part.base, changes):
+            written = _rewrite(root, how, changes, extras)
         else:
-            found = _add_run(root, how, part.base, changes, extras)
-        yield dataclasses.replace(found, counts=extras.counts)
+            written = _add_run(root, how, part.base, changes, extras)
+        yield dataclasses.replace(written, counts=extras.counts)
         yield from extras.finish()
 
 
-def _swamped(tablet: Tablet, changes: pl.DataFrame) -> bool:
+def _changes_most_rows(tablet: Tablet, changes: pl.DataFrame) -> bool:
     most = RUN_SHARE * tablet.base.rows
     return len(changes) > most and changes.get_column("key").n_unique() > most
 
@@ -174,9 +184,9 @@ def _rewrite(root: Folder, how: Resolution, changes: pl.DataFrame, extras: Extra
 
     def rewritten() -> Iterator[pl.DataFrame]:
         nonlocal changed
-        for rows, some in _pairs(root, how, changes):
-            new = extras.take(how.resolver(rows, some)) if len(some) else rows
-            changed = changed or (len(some) > 0 and not _are_equal(rows, new, how.schema))
+        for rows, piece_changes in _pairs(root, how, changes):
+            new = extras.take(how.resolver(rows, piece_changes)) if len(piece_changes) else rows
+            changed = changed or (len(piece_changes) > 0 and not _are_equal(rows, new, how.schema))
             yield new
 
     files = write_bases(root, how.component, rewritten())
@@ -217,37 +227,39 @@ def _add_run(
     old = rows_with_keys(root, component, tablet, changes.get_column("key"))
     resolved = how.resolver(old.drop(ROW_NUMBER), changes)
     new = conform_frame(extras.take(resolved), how.schema)
-    gone = resolved.gone(old)
-    if len(gone):
-        kept = old.filter(~pl.col("key").is_in(gone.implode()))
-        rows = rows_of_run(kept, new, tablet.rows)
+    deleted_keys = resolved.deleted_keys(old)
+    if len(deleted_keys):
+        old_rows = old.filter(~pl.col("key").is_in(deleted_keys.implode()))
+        rows = rows_of_run(old_rows, new, tablet.rows)
         verify_tablets(root, tablet)
-        frames = folded(root, how.schema, tablet, rows)
-        left = (frame.filter(~pl.col("key").is_in(gone.implode())) for frame in frames)
-        return Written(component, write_bases(root, component, left), tablet.paths)
+        frames = fold_tablet(root, how.schema, tablet, rows)
+        remaining_frames = (
+            frame.filter(~pl.col("key").is_in(deleted_keys.implode())) for frame in frames
+        )
+        return Written(component, write_bases(root, component, remaining_frames), tablet.paths)
     rows = rows_of_run(old, new, tablet.rows)
     if not len(rows):
         return Written(component)
-    known, replaced = tablet.rows, tuple[str, ...]()
+    row_total, replaced = tablet.rows, tuple[str, ...]()
     if how.range.fold and past_limits(tablet, len(rows)):
         verify_tablets(root, tablet)
         if not merges(tablet, len(rows)):
-            files = write_bases(root, component, folded(root, how.schema, tablet, rows))
+            files = write_bases(root, component, fold_tablet(root, how.schema, tablet, rows))
             return Written(component, files, tablet.paths)
         rows = newest_rows(root, how.schema, tablet, rows)
-        known, replaced = tablet.base.rows, tablet.paths[1:]
-    fresh = int((rows.get_column(ROW_NUMBER) >= known).sum())
+        row_total, replaced = tablet.base.rows, tablet.paths[1:]
+    fresh = int((rows.get_column(ROW_NUMBER) >= row_total).sum())
     run = write_run(root, component, tablet.base, rows, fresh, how.order)
     return Written(component, (run,), replaced)
 
 
-def rows_of_run(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFrame:
+def rows_of_run(old: pl.DataFrame, new: pl.DataFrame, row_total: int) -> pl.DataFrame:
     """Returns the rows that are new or changed, in key order, with their numbers.
 
     Args:
         old: The old rows in key order, with their numbers.
         new: The same rows after the changes, and new rows, in key order.
-        known: Number of rows of the tablet; numbers of new rows start there.
+        row_total: Number of rows of the tablet; numbers of new rows start there.
 
     Raises:
         ValueError: A row is missing in ``new``.
@@ -256,14 +268,14 @@ def rows_of_run(old: pl.DataFrame, new: pl.DataFrame, known: int) -> pl.DataFram
     numbers = old.select("key", ROW_NUMBER)
     new = new.select(names).join(numbers, on="key", how="left", maintain_order="left")
     added = pl.col(ROW_NUMBER).is_null()
-    kept = new.filter(~added)
-    if len(kept) != len(old):
-        raise ValueError(f"a resolver must keep all rows: of {len(old)} there are {len(kept)}")
+    kept_rows = new.filter(~added)
+    if len(kept_rows) != len(old):
+        raise ValueError(f"a resolver must keep all rows: of {len(old)} there are {len(kept_rows)}")
     # Both frames are in key order and have the same keys.
-    same = (kept.get_column(name).eq_missing(old.get_column(name)) for name in names)
-    changed = kept.filter(~functools.reduce(operator.and_, same)).get_column(ROW_NUMBER)
+    same = (kept_rows.get_column(name).eq_missing(old.get_column(name)) for name in names)
+    changed = kept_rows.filter(~functools.reduce(operator.and_, same)).get_column(ROW_NUMBER)
     rows = new.filter(added | pl.col(ROW_NUMBER).is_in(changed.implode()))
-    number = (known + added.cast(pl.UInt32).cum_sum() - 1).cast(pl.UInt32)
+    number = (row_total + added.cast(pl.UInt32).cum_sum() - 1).cast(pl.UInt32)
     return rows.with_columns(pl.when(added).then(number).otherwise(ROW_NUMBER).alias(ROW_NUMBER))
 
 
@@ -288,14 +300,14 @@ def _pairs(
     changes, piece = gather([changes], order), piece.gather(order)
     pieces = [*range(start, stop), len(bounds), len(bounds) + 1]
     edges = piece.search_sorted(pl.Series(pieces, dtype=pl.UInt32)).to_list()
-    frames = folded(root, schema, part.base, None, Groups(start, stop, after))
+    frames = fold_tablet(root, schema, part.base, None, Groups(start, stop, after))
     for begin, end in itertools.pairwise(edges):
         rows = next(frames, None)
-        rows = empty(schema) if rows is None else within(rows, part.low, part.high)
+        rows = empty(schema) if rows is None else rows_in_range(rows, part.low, part.high)
         yield rows, changes.slice(begin, end - begin)
 
 
-def within(rows: pl.DataFrame, low: str | None, high: str | None) -> pl.DataFrame:
+def rows_in_range(rows: pl.DataFrame, low: str | None, high: str | None) -> pl.DataFrame:
     """Returns the rows with keys in [low, high); ``rows`` must be in key order."""
     keys = rows.get_column("key")
     start = 0 if low is None else int(keys.search_sorted(low, side="left"))

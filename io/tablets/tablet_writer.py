@@ -67,8 +67,8 @@ class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
             if start or (self._rows and new_host):
                 return start, True
         # One host fills the remaining space. It began in earlier rows, or in these.
-        known = 0 if new_host else self._host_rows
-        most = max(room, TABLET_ROWS - known, 0)
+        host_rows = 0 if new_host else self._host_rows
+        most = max(room, TABLET_ROWS - host_rows, 0)
         end = _host_end(keys)
         return (end, end < len(keys)) if end <= most else (most, True)
 
@@ -138,8 +138,8 @@ def write_run(
     path = root / component / new_name()
     with ParquetWriter(path, run_schema(component), PLAIN) as writer:
         writer.write(rows)
-        known = zone(rows, kind_of(component))
-        return close_file(root, writer, base=base.path, order=order, fresh=fresh, **known)
+        zone_map = zone(rows, kind_of(component))
+        return close_file(root, writer, base=base.path, order=order, fresh=fresh, **zone_map)
 
 
 _ZONE = {

@@ -107,11 +107,11 @@ def tablets(files: Iterable[DataFile]) -> list[Tablet]:
             bases.append(file)
         else:
             runs.setdefault(file.base, []).append(file)
-    found = [
+    component_tablets = [
         Tablet(base, tuple(sorted(runs.get(base.path, ()), key=lambda run: run.order)))
         for base in bases
     ]
-    return sorted(found, key=lambda tablet: (tablet.first or "", tablet.last or ""))
+    return sorted(component_tablets, key=lambda tablet: (tablet.first or "", tablet.last or ""))
 
 
 def tablets_of_component(component: str, files: Iterable[DataFile]) -> list[Tablet]:
@@ -125,12 +125,12 @@ def rows_of_large_hosts(files: Iterable[DataFile]) -> dict[str, int]:
     Args:
         files: The state's live files, in any order.
     """
-    found: dict[str, int] = {}
+    rows_by_host: dict[str, int] = {}
     for tablet in tablets(files):
         first, last = host_key_of(tablet.first or ""), host_key_of(tablet.last or "")
         if first and first == last:
-            found[first] = found.get(first, 0) + tablet.rows
-    return found
+            rows_by_host[first] = rows_by_host.get(first, 0) + tablet.rows
+    return rows_by_host
 
 
 def with_number(schema: pa.Schema) -> pa.Schema:

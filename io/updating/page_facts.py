@@ -1,9 +1,12 @@
 """Reads all facts on which the changes of a batch may depend; decides nothing."""
 
 import dataclasses
+import functools
 
 import polars as pl
+import pyarrow as pa
 
+from ...policy.components.host_rows import number_of_urls
 from ...policy.components.page_facts import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -11,43 +14,62 @@ from ...policy.components.page_facts import (
     FETCH_LIST_COLUMNS,
     BatchOrigin,
     DocumentRows,
+    DomainFacts,
     FactNeeds,
-    FetchListRows,
     PageFacts,
     PageRows,
     StateRows,
     TableFacts,
     in_file,
 )
-from ...policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, empty
+from ...policy.components.schema import (
+    BLOCKLIST,
+    DOCUMENTS,
+    FETCHLIST,
+    HOST_COUNTS,
+    HOSTS,
+    PAGES,
+    STATE,
+    empty,
+)
 from ..batches.batches import named_documents
-from ..rows.blocklist import read_blocklist
-from ..rows.hosts import read_domain_facts, read_seeds_hosts, seed_files
+from ..rows.blocklist import BLOCKLIST_COMPONENT
+from ..rows.hosts import HOST_COUNTS_COMPONENT
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import tablets
 
+_DOMAIN_COLUMNS = ("key", "linking_domains", "domain_urls")
+
 
 @dataclasses.dataclass(frozen=True)
 class FilePair:
-    """A file of pages, the file of their documents, if any, and the fetch list of its partition."""
+    """A file of pages, the file of their documents, if any, and the fetch list of its partition.
+
+    Attributes:
+        unchanged_parts: Into how many parts the work on pages of the batch that answered 304 is
+            divided.
+    """
 
     operation: Operation
     pages: DataFile
     documents: DataFile | None
     fetchlist: tuple[str, ...] = ()
+    unchanged_parts: int = 1
 
 
 def read_page_facts(files: FilePair, needs: FactNeeds) -> PageFacts:
     """Reads a file of pages, and what the batch and the table say about them."""
     operation, table = files.operation, files.operation.table
     pages, documents = files.pages, files.documents.path if files.documents else None
+    table_facts = read_table_facts(operation, needs)
     page_rows = collect(scan([table / pages.path], PAGES).select(COLUMNS_OF_PAGES))
     keys = page_rows.get_column("key")
     columns = list(dict.fromkeys((*DOCUMENT_COLUMNS, *needs.documents)))
     stored = scan([table / documents], DOCUMENTS) if documents else empty(DOCUMENTS).lazy()
-    fetch_list_rows = _read_fetch_list(files, keys)
+    listed = scan([table / path for path in files.fetchlist], FETCHLIST).select(FETCH_LIST_COLUMNS)
+    fetch_list_rows = collect(listed.filter(pl.col("key").is_in(keys.implode())))
     followed = keys.filter(~keys.is_in(fetch_list_rows.get_column("key").implode())).unique()
     return PageFacts(
         BatchOrigin(pages.order, str(operation.batch), documents),
@@ -56,7 +78,7 @@ def read_page_facts(files: FilePair, needs: FactNeeds) -> PageFacts:
         fetch_list_rows,
         _read_state_rows(operation, followed, ("signature",)),
         state_rows=_read_state_rows(operation, keys, needs.state) if needs.state else None,
-        table=read_table_facts(operation, needs),
+        table=table_facts,
     )
 
 
@@ -88,13 +110,26 @@ def read_unchanged_facts(
     )
 
 
+@functools.lru_cache(maxsize=2)
 def read_table_facts(operation: Operation, needs: FactNeeds) -> TableFacts:
     """Reads what the table says to all files of a batch; each process reads it once."""
-    return TableFacts(
-        read_seeds_hosts(operation.table, seed_files(operation)),
-        read_blocklist(operation),
-        read_domain_facts(operation) if needs.domains else None,
-    )
+    # Bases and runs are read without folding: a host that is marked as a seed's keeps the mark.
+    seed_hosts = _scan_component(operation, operation.table.seed_component, HOSTS)
+    blocklist = _scan_component(operation, BLOCKLIST_COMPONENT, BLOCKLIST)
+    domains = _read_domain_facts(operation) if needs.domains else None
+    seed_rows = collect(seed_hosts.filter(pl.col("seed")).select("key"))
+    return TableFacts(seed_rows, collect(blocklist), domains)
+
+
+def _read_domain_facts(operation: Operation) -> DomainFacts:
+    """Reads three columns of the whole host table, and numbers of URLs that are not in it yet."""
+    pending = _scan_component(operation, HOST_COUNTS_COMPONENT, HOST_COUNTS)
+    frames, urls = [], int(collect(pending.select(number_of_urls().sum())).item())
+    for tablet in tablets(operation.files("hosts")):
+        rows = operation.table.read("hosts", [tablet], _DOMAIN_COLUMNS).select(_DOMAIN_COLUMNS)
+        urls += int(rows.get_column("domain_urls").sum())
+        frames.append(rows.drop("domain_urls").drop_nulls())
+    return DomainFacts(pl.concat([empty(HOSTS).select("key", "linking_domains"), *frames]), urls)
 
 
 def read_redirect_answers(operation: Operation, keys: pl.Series) -> StateRows:
@@ -116,10 +151,10 @@ def _read_refreshes(operation: Operation, state_rows: StateRows) -> DocumentRows
     return rows.with_columns(has_text=pl.lit(True))
 
 
-def _read_fetch_list(files: FilePair, keys: pl.Series) -> FetchListRows:
-    """Reads the rows with some keys in the fetch list of a partition."""
-    rows = scan([files.operation.table / path for path in files.fetchlist], FETCHLIST)
-    return collect(rows.filter(pl.col("key").is_in(keys.implode())).select(FETCH_LIST_COLUMNS))
+def _scan_component(operation: Operation, component: str, schema: pa.Schema) -> pl.LazyFrame:
+    """Returns all rows in the files of a component."""
+    paths = [operation.table / file.path for file in operation.files(component)]
+    return scan(paths, schema) if paths else empty(schema).lazy()
 
 
 def _read_state_rows(operation: Operation, keys: pl.Series, columns: tuple[str, ...]) -> StateRows:

@@ -14,7 +14,7 @@ from ..storage.parquet_files import collect, scan
 from ..tablets import tablet_writer
 from ..tablets.checksums import verify_file, verify_tablets
 from ..tablets.file_lists import DataFile
-from ..tablets.fold import folded, stored_schema
+from ..tablets.fold import fold_tablet, stored_schema
 from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet
 from ..tablets.written import Written
@@ -60,7 +60,7 @@ def fold(
     verify_tablets(operation.table, *group)
     root, schema = operation.table.files, stored_schema(operation.table, component, *group)
     frames: Iterator[pl.DataFrame] = (
-        rows for tablet in group for rows in folded(root, schema, tablet)
+        rows for tablet in group for rows in fold_tablet(root, schema, tablet)
     )
     limited = component == "links" and most_inlinks > 0
     live: list[int] = []

@@ -91,9 +91,11 @@ class Blocklist:
             return by_host
         # Hash only URLs of hosts that have a blocked URL.
         near = [host for host in hosts.unique().drop_nulls() if digest(host) in self.urls]
-        candidates = keys.filter(hosts.is_in(pl.Series(near, dtype=pl.String).implode()))
+        candidates = pl.DataFrame({"key": keys, "host": hosts}).filter(pl.col("host").is_in(near))
         blocked = [
-            key for key in candidates.unique() if digest(key) in self.urls[digest(host_key_of(key))]
+            key
+            for key, host in candidates.unique().iter_rows()
+            if digest(key) in self.urls[digest(host)]
         ]
         return by_host | keys.is_in(pl.Series(blocked, dtype=pl.String).implode()).fill_null(False)
 

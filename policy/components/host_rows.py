@@ -58,9 +58,19 @@ def urls_of_domains(counts: pl.DataFrame) -> pl.DataFrame:
     [('com.a', 3)]
     """
     domains = domain_keys(counts.get_column("key"))
-    total = pl.sum_horizontal(pl.col(*STATUS_COUNTS.values()).fill_null(0))
-    summed = counts.select(domains.alias("key"), domain_urls=total)
+    summed = counts.select(domains.alias("key"), domain_urls=number_of_urls())
     return summed.group_by("key").agg(pl.col("domain_urls").sum()).sort("key")
+
+
+def number_of_urls() -> pl.Expr:
+    """Returns the number of URLs of each HOST_COUNTS row."""
+    return pl.sum_horizontal(pl.col(*STATUS_COUNTS.values()).fill_null(0))
+
+
+def host_changes(counts: pl.DataFrame) -> pl.DataFrame:
+    """Returns HOSTS rows, in key order, that add numbers of URLs of hosts and domains."""
+    domains = urls_of_domains(counts)
+    return counts.join(domains, on="key", how="full", coalesce=True).sort("key")
 
 
 def has_urls() -> pl.Expr:

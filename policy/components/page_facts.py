@@ -4,13 +4,14 @@ Frames are named by their rows. A type alias says of which component the rows ar
 """
 
 import dataclasses
+import functools
 from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
-from .blocklist import Blocklist
-from .host_rows import Seeds
-from .schema import DOCUMENTS, FETCHLIST, STATE, empty
+from .blocklist import Blocklist, blocklist_of
+from .host_rows import Seeds, seeds_of
+from .schema import BLOCKLIST, DOCUMENTS, FETCHLIST, HOSTS, STATE, empty
 
 PageRows: TypeAlias = pl.DataFrame  # columns of PAGES
 DocumentRows: TypeAlias = pl.DataFrame  # columns of DOCUMENTS
@@ -61,7 +62,7 @@ class BatchOrigin:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DomainFacts:
-    """Links between registered domains; equal only to itself, so that results can be kept for it.
+    """Links between registered domains.
 
     Attributes:
         linked_rows: HOSTS rows of domains: ``key``, ``linking_domains``.
@@ -72,18 +73,31 @@ class DomainFacts:
     urls: int
 
 
-class TableFacts(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class TableFacts:
     """What the table says to all files of a batch.
 
+    It is equal only to itself, so that results can be kept for it.
+
     Attributes:
-        seeds: Hosts and domains of the seeds.
-        blocklist: Names that were purged.
+        seed_rows: HOSTS rows of the hosts of seeds: ``key``.
+        blocklist_rows: BLOCKLIST rows: names that were purged.
         domains: Links between registered domains; None if they are not needed.
     """
 
-    seeds: Seeds = Seeds()
-    blocklist: Blocklist = Blocklist()
+    seed_rows: HostRows = dataclasses.field(default_factory=lambda: empty(HOSTS).select("key"))
+    blocklist_rows: pl.DataFrame = dataclasses.field(default_factory=lambda: empty(BLOCKLIST))
     domains: DomainFacts | None = None
+
+    @functools.cached_property
+    def seeds(self) -> Seeds:
+        """Hosts and domains of the seeds."""
+        return seeds_of(self.seed_rows.get_column("key"))
+
+    @functools.cached_property
+    def blocklist(self) -> Blocklist:
+        """The names that were purged."""
+        return blocklist_of(self.blocklist_rows)
 
 
 class PageFacts(NamedTuple):
@@ -116,6 +130,12 @@ class PageFacts(NamedTuple):
 def in_file(page_rows: PageRows, path: str, order: int) -> PageRows:
     """Adds to PAGES rows their file (``page``) and its position in the batch (``order``)."""
     return page_rows.with_columns(page=pl.lit(path), order=pl.lit(order, pl.Int64))
+
+
+def with_unique_rows(facts: PageFacts) -> PageFacts:
+    """Returns the facts with one row per page, and one per document."""
+    page_rows, document_rows = unique_pages(facts.page_rows), unique_documents(facts.document_rows)
+    return facts._replace(page_rows=page_rows, document_rows=document_rows)
 
 
 def unique_pages(page_rows: pl.DataFrame) -> pl.DataFrame:

@@ -50,12 +50,17 @@ def reasons_by_section() -> Mapping[str, tuple[Reason, ...]]:
     sections = tomllib.loads(Path(__file__).with_name(FILE).read_text("utf-8"))
     return {
         title: tuple(
-            Reason(name, *([texts, ""] if isinstance(texts, str) else texts), tuple(by.split(", ")))
+            Reason(name, *_meaning_and_advice(texts), tuple(by.split(", ")))
             for by, reasons in groups.items()
             for name, texts in reasons.items()
         )
         for title, groups in sections.items()
     }
+
+
+def _meaning_and_advice(texts: str | list[str]) -> tuple[str, str]:
+    meaning, advice = (texts, "") if isinstance(texts, str) else texts
+    return meaning, advice
 
 
 @functools.cache

@@ -29,36 +29,38 @@ def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
     >>> count_urls(rows).select("key", "unfetched", "fetched", "connection_failures").rows()
     [('com.a', 2, 0, 1)]
     """
-    return _summed(*_tallied(rows.get_column("key"), [(1, 0, rows)]))
+    return _sum_by_host(*_tally_hosts(rows.get_column("key"), [(1, 0, rows)]))
 
 
-def changed_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+def changed_counts(old_rows: pl.DataFrame, new_rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the differences that changes of rows make, as HOST_COUNTS rows in key order.
 
     Args:
-        before: The rows before, with the columns ``COUNTED_OF_STATE``, in key order.
-        after: The rows after. It is faster if they begin with the keys of those before.
+        old_rows: The rows before, with the columns ``COUNTED_OF_STATE``, in key order.
+        new_rows: The rows after. It is faster if they begin with the keys of those before.
     """
-    if after.get_column("key")[: len(before)].equals(before.get_column("key")):
-        return updated_counts(before, after)
-    keys = pl.concat([rows.get_column("key") for rows in (before, after)])
-    return _differences(*_tallied(keys, [(-1, 0, before), (1, len(before), after)]))
+    if new_rows.get_column("key")[: len(old_rows)].equals(old_rows.get_column("key")):
+        return updated_counts(old_rows, new_rows)
+    keys = pl.concat([rows.get_column("key") for rows in (old_rows, new_rows)])
+    return _differences(*_tally_hosts(keys, [(-1, 0, old_rows), (1, len(old_rows), new_rows)]))
 
 
-def updated_counts(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+def updated_counts(old_rows: pl.DataFrame, new_rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the same as ``changed_counts`` for rows after that begin with the keys of those before.
 
     Of most rows only a link was found: their hosts are not looked for.
     """
-    before, after = before.select(COUNTED_OF_STATE), after.select(COUNTED_OF_STATE)
-    known, new = after[: len(before)], after[len(before) :]
-    differ = _codes(before) != _codes(known)
-    before, after = before.filter(differ), pl.concat([known.filter(differ), new])
-    return _differences(*_tallied(after.get_column("key"), [(-1, 0, before), (1, 0, after)]))
+    old_rows, new_rows = old_rows.select(COUNTED_OF_STATE), new_rows.select(COUNTED_OF_STATE)
+    rows_of_known, new = new_rows[: len(old_rows)], new_rows[len(old_rows) :]
+    differ = _codes(old_rows) != _codes(rows_of_known)
+    old_rows, new_rows = old_rows.filter(differ), pl.concat([rows_of_known.filter(differ), new])
+    return _differences(
+        *_tally_hosts(new_rows.get_column("key"), [(-1, 0, old_rows), (1, 0, new_rows)])
+    )
 
 
 def _differences(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
-    counted = _summed(hosts, numbers)
+    counted = _sum_by_host(hosts, numbers)
     return counted.filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
 
 
@@ -68,7 +70,7 @@ def _codes(rows: pl.DataFrame) -> pl.Series:
     return status.fill_null(0).cast(pl.Int16) * 2 + failed
 
 
-def _tallied(
+def _tally_hosts(
     keys: pl.Series, parts: Iterable[tuple[int, int, pl.DataFrame]]
 ) -> tuple[pl.Series, _Matrix]:
     """Returns (hosts, numbers of their rows by code).
@@ -90,8 +92,8 @@ def _tallied(
     return firsts, numbers
 
 
-def _summed(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
-    """Returns the sums of what ``_tallied`` returns, as HOST_COUNTS rows in key order."""
+def _sum_by_host(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
+    """Returns the sums of what ``_tally_hosts`` returns, as HOST_COUNTS rows in key order."""
     order = hosts.arg_sort()
     hosts, numbers = hosts.gather(order), numbers[order.to_numpy()]
     firsts = (hosts.rle_id().diff().fill_null(1) != 0).arg_true()

@@ -66,18 +66,18 @@ def host_values(rows: pl.DataFrame, needs: Sequence[str]) -> pl.DataFrame:
         "ok": ("fetched", "notmodified"),
     }
     texts = rows.get_column("response_times")
-    made = {name: pl.sum_horizontal(*parts) for name, parts in sums.items()}
-    made["host"] = pl.col("key").map_elements(from_host_key, return_dtype=pl.String)
+    columns = {name: pl.sum_horizontal(*parts) for name, parts in sums.items()}
+    columns["host"] = pl.col("key").map_elements(from_host_key, return_dtype=pl.String)
     for name in set(needs) & {"response_p50", "response_p95", "response_p99"}:
         percent = float(name[-2:])
         values = [percentile(sketch, percent) for sketch in texts]
-        made[name] = pl.lit(pl.Series(values, dtype=pl.Float64))
+        columns[name] = pl.lit(pl.Series(values, dtype=pl.Float64))
     if "responses" in needs:
-        made["responses"] = pl.lit(pl.Series(map(number_of_times, texts), dtype=pl.Int64))
+        columns["responses"] = pl.lit(pl.Series(map(number_of_times, texts), dtype=pl.Int64))
     if "foreign_domains" in needs:
         numbers = map(number_of_domains, rows.get_column("linking_domains"))
-        made["foreign_domains"] = pl.lit(pl.Series(numbers, dtype=pl.Int64))
-    return rows.with_columns(**made)
+        columns["foreign_domains"] = pl.lit(pl.Series(numbers, dtype=pl.Int64))
+    return rows.with_columns(**columns)
 
 
 def is_shown() -> pl.Expr:
@@ -86,10 +86,16 @@ def is_shown() -> pl.Expr:
     Rows of registered domains without URLs, and those of hosts that were purged and were not
     requested since, are not shown.
     """
-    known = ("unfetched", "robots_status", "dns_time", "settings", "last_request_time")
+    columns_with_findings = (
+        "unfetched",
+        "robots_status",
+        "dns_time",
+        "settings",
+        "last_request_time",
+    )
     counted = pl.any_horizontal(pl.col(*STATUS_COUNTS.values()).fill_null(0) != 0)
-    found = pl.any_horizontal(pl.col(known[1:]).is_not_null())
-    return ~is_given_up() & (counted | found | pl.col("seed"))
+    has_findings = pl.any_horizontal(pl.col(columns_with_findings[1:]).is_not_null())
+    return ~is_given_up() & (counted | has_findings | pl.col("seed"))
 
 
 def host_record(row: Mapping[str, Any], percentiles: Sequence[float]) -> dict[str, Any]:

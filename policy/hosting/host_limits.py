@@ -44,14 +44,14 @@ def host_expressions(options: GenerateOptions, now: int = 0) -> dict[str, Expres
     Raises:
         ValueError: One is wrong, or has no number as its value.
     """
-    fields, found = host_fields(), {}
+    fields, expressions = host_fields(), {}
     for name in ("max_count_expr", "fetch_delay_expr"):
         if text := getattr(options, name):
             expression = value_of(text, fields, now)
             if expression.type is not Type.NUMBER:
                 raise ValueError(f"--{name} must be a number for each host, got {text!r}")
-            found[name] = expression
-    return found
+            expressions[name] = expression
+    return expressions
 
 
 def host_limits_of(
@@ -125,9 +125,9 @@ def without_blocked_hosts(
     """Returns rows without those of blocked hosts, and counts."""
     if not (blocked := blocked_hosts(settings)):
         return rows, {}
-    left = rows.filter(~host_keys(rows.get_column("key")).is_in(blocked))
-    gone = len(rows) - len(left)
-    return left, {"dropped/host_blocked": gone} if gone else {}
+    allowed_rows = rows.filter(~host_keys(rows.get_column("key")).is_in(blocked))
+    gone = len(rows) - len(allowed_rows)
+    return allowed_rows, {"dropped/host_blocked": gone} if gone else {}
 
 
 def _looked_up(

@@ -42,7 +42,7 @@ def host_lines(lines: Iterable[tuple[int, str]], name: str) -> dict[str, dict[st
     >>> host_lines([(1, "www.example.com\tdelay=2\tmax_count=50")], "f")
     {'com.example.www': {'delay': '2', 'max_count': '50'}}
     """
-    found: dict[str, dict[str, str]] = {}
+    settings_by_host: dict[str, dict[str, str]] = {}
     places: dict[str, tuple[int, str]] = {}
     for number, line in lines:
         words = [word.strip() for word in (line.split("\t") if "\t" in line else line.split())]
@@ -64,13 +64,13 @@ def host_lines(lines: Iterable[tuple[int, str]], name: str) -> dict[str, dict[st
             settings_of(values)
         except ValueError as error:
             raise ValueError(f"{where}: {error} in {quote_value(line)}") from None
-        if key in found and found[key] != values:
-            before, text = places[key]
+        if key in settings_by_host and settings_by_host[key] != values:
+            earlier_line, text = places[key]
             raise ValueError(
-                f"{where}: {quote_value(line)} contradicts line {before}: {quote_value(text)}"
+                f"{where}: {quote_value(line)} contradicts line {earlier_line}: {quote_value(text)}"
             )
-        found[key], places[key] = values, (number, line)
-    return found
+        settings_by_host[key], places[key] = values, (number, line)
+    return settings_by_host
 
 
 def _host(text: str) -> str | None:

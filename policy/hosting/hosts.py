@@ -56,20 +56,20 @@ def merge_hosts(
     )
     merged = rest.join(robots, on="key", how="left")
     for name, unite in _SKETCHES.items():
-        merged = merged.join(united(together, name, unite), on="key", how="left")
+        merged = merged.join(unite_by_host(together, name, unite), on="key", how="left")
     counts = {COUNT: late + wrong} if late + wrong else {}
     return merged.select(*HOSTS.names).sort("key"), counts
 
 
-def united(
+def unite_by_host(
     rows: pl.DataFrame, name: str, unite: Callable[[Iterable[bytes]], bytes]
 ) -> pl.DataFrame:
     """Returns ``key`` and the sketch of each host that has one, united over its rows."""
-    known = rows.select("key", name).drop_nulls()
-    if known.is_empty():
-        return known
-    repeated = known.get_column("key").is_duplicated()
-    many = known.filter(repeated).group_by("key").agg(name)
+    sketched_rows = rows.select("key", name).drop_nulls()
+    if sketched_rows.is_empty():
+        return sketched_rows
+    repeated = sketched_rows.get_column("key").is_duplicated()
+    many = sketched_rows.filter(repeated).group_by("key").agg(name)
     sketches = [unite(sketches) for sketches in many.get_column(name)]
-    both = many.select("key", pl.Series(name, sketches, pl.Binary))
-    return pl.concat([known.filter(~repeated), both])
+    united_rows = many.select("key", pl.Series(name, sketches, pl.Binary))
+    return pl.concat([sketched_rows.filter(~repeated), united_rows])

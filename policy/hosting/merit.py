@@ -14,21 +14,12 @@ import numpy.typing as npt
 import polars as pl
 
 from ...web.base.columns import falses, number_in
-from ...web.rules.url_rules import host_keys
-from ...web.urls.key_columns import domain_keys
+from ...web.urls.key_columns import domain_keys, host_keys
 from ...web.urls.row_keys import from_host_key, host_key
-from ..components.host_rows import Seeds
-from ..components.page_facts import (
-    DocumentRows,
-    DomainFacts,
-    HostRows,
-    PageRows,
-    TableFacts,
-    unique_documents,
-)
+from ..components.page_facts import DocumentRows, DomainFacts, HostRows, PageRows, TableFacts
 from ..traps import BudgetOptions
-from .domain_sketch import domain_hashes, number_of_domains, sketch_hashes
-from .page_findings import domain_links, linking_domains, page_findings
+from .domain_sketch import domain_hashes, number_of_domains, sketch_domains, sketch_hashes
+from .page_findings import page_findings
 
 # Share of its merit that a domain passes on. With a small share, a farm that links only to itself
 # keeps little.
@@ -53,12 +44,14 @@ class Merits(NamedTuple):
     budgets: Mapping[str, int]
     least: int
 
-    def known(self) -> list[str]:
-        """Returns the domains of seeds, and those to which a counted link leads."""
+    @property
+    def known_domains(self) -> list[str]:
+        """The domains of seeds, and those to which a counted link leads."""
         return [*self.seeds, *self.budgets]
 
-    def vouching(self) -> frozenset[str]:
-        """Returns the domains whose links count."""
+    @property
+    def vouching_domains(self) -> frozenset[str]:
+        """The domains whose links count."""
         earned = (domain for domain, budget in self.budgets.items() if budget >= self.least)
         return frozenset((*self.seeds, *earned))
 
@@ -81,12 +74,12 @@ def merits_of_table(table: TableFacts, options: BudgetOptions) -> Merits | None:
         return None
     budget, unlinked = options.domain_budget, options.unlinked_domain_budget
     budgets = BudgetOptions(domain_budget=budget, unlinked_domain_budget=unlinked)
-    return _merits_of_facts(table.domains, table.seeds, budgets)
+    return _merits_of_facts(table, table.domains, budgets)
 
 
 @functools.lru_cache(maxsize=2)
-def _merits_of_facts(domains: DomainFacts, seeds: Seeds, options: BudgetOptions) -> Merits:
-    own = frozenset(map(host_key, seeds.domains))
+def _merits_of_facts(table: TableFacts, domains: DomainFacts, options: BudgetOptions) -> Merits:
+    own = frozenset(map(host_key, table.seeds.domains))
     return merits_of(domains.linked_rows, own, domains.urls, options)
 
 
@@ -108,8 +101,10 @@ def merits_of(
     total = max(urls, options.unlinked_domain_budget * several)
     budgets = np.floor(options.domain_budget * total * shares + 1e-6).astype(np.int64).tolist()
     keys = linked.get_column("key").to_list()
-    found = {key: budget for key, budget in zip(keys, budgets, strict=True) if key not in seeds}
-    return Merits(seeds, found, options.unlinked_domain_budget)
+    budgets_by_domain = {
+        key: budget for key, budget in zip(keys, budgets, strict=True) if key not in seeds
+    }
+    return Merits(seeds, budgets_by_domain, options.unlinked_domain_budget)
 
 
 def _shares(linked: pl.DataFrame, seeds: Collection[str]) -> npt.NDArray[np.float64]:
@@ -120,8 +115,8 @@ def _shares(linked: pl.DataFrame, seeds: Collection[str]) -> npt.NDArray[np.floa
     keys, own = linked.get_column("key").to_list(), sorted(seeds)
     nodes = list(dict.fromkeys([*keys, *own]))
     source, target, weight = _edges(nodes, linked)
-    given = np.bincount(source, weights=weight, minlength=len(nodes))
-    part = weight / given[source]
+    links_given = np.bincount(source, weights=weight, minlength=len(nodes))
+    part = weight / links_given[source]
     start = np.isin(nodes, own) / max(1, len(own))
     merit = start
     for _ in range(_STEPS):
@@ -137,24 +132,24 @@ def _edges(
     """Returns source, target and weight of the links between domains, as indexes of nodes."""
     hashes = domain_hashes(map(from_host_key, nodes))
     sketches = linked.get_column("linking_domains").to_list()
-    kept = [sketch_hashes(sketch) for sketch in sketches]
-    sizes = np.array([len(each) for each in kept], dtype=np.int64)
+    hashes_by_domain = [sketch_hashes(sketch) for sketch in sketches]
+    sizes = np.array([len(each) for each in hashes_by_domain], dtype=np.int64)
     # A sketch has some of many domains; each stands for several.
     stands = np.array([number_of_domains(sketch) for sketch in sketches]) / np.maximum(sizes, 1)
     order = np.argsort(hashes)
-    named = np.concatenate([*kept, hashes[:0]])
+    named = np.concatenate([*hashes_by_domain, hashes[:0]])
     at = np.minimum(np.searchsorted(hashes, named, sorter=order), len(nodes) - 1)
     source = order[at] if len(nodes) else at
-    target = np.repeat(np.arange(len(kept)), sizes)
+    target = np.repeat(np.arange(len(hashes_by_domain)), sizes)
     there = hashes[source] == named
     return source[there], target[there], np.repeat(stands, sizes)[there]
 
 
 def domains_of_new_urls(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.Series:
     """Returns the registered domains (reversed) of changes of URLs that have no row."""
-    keys, known = changes.get_column("key"), rows.get_column("key")
+    keys, known_keys = changes.get_column("key"), rows.get_column("key")
     # Hashes are compared in a fifth of the time.
-    new = keys.filter(~keys.hash().is_in(known.hash().implode()))
+    new = keys.filter(~keys.hash().is_in(known_keys.hash().implode()))
     domains = domain_keys(host_keys(new).unique()).unique().drop_nulls()
     return domains.filter(domains != "")
 
@@ -167,12 +162,35 @@ def room_of_domains(urls: pl.DataFrame, domains: Collection[str], merits: Merits
         domains: The domains.
         merits: Their merits.
     """
-    known = dict(urls.select("key", "domain_urls").iter_rows())
+    urls_by_domain = dict(urls.select("key", "domain_urls").iter_rows())
     return {
-        domain: max(0, merits.budgets.get(domain, merits.least) - (known.get(domain) or 0))
+        domain: max(0, merits.budgets.get(domain, merits.least) - (urls_by_domain.get(domain) or 0))
         for domain in domains
         if domain and domain not in merits.seeds
     }
+
+
+def domain_links(document_rows: DocumentRows) -> pl.DataFrame:
+    """Returns the pairs of registered domains between which pages link: ``source``, ``target``.
+
+    Both are reversed. Links within a domain are left out.
+
+    Args:
+        document_rows: DOCUMENTS rows with ``key`` and ``outlinks``.
+    """
+    links = document_rows.select(
+        source=host_keys(document_rows.get_column("key")),
+        target=pl.col("outlinks").list.eval(pl.element().struct.field("key")),
+    )
+    links = links.explode("target").drop_nulls()
+    targets = host_keys(links.get_column("target"))
+    pairs = links.with_columns(target=targets).unique()
+    pairs = pairs.with_columns(
+        source=domain_keys(pairs.get_column("source")),
+        target=domain_keys(pairs.get_column("target")),
+    )
+    foreign = (pl.col("source") != pl.col("target")) & (pl.col("target") != "")
+    return pairs.filter(foreign).unique().sort("target", "source")
 
 
 def drop_unvouched_links(
@@ -190,7 +208,7 @@ def drop_unvouched_links(
     if merits is None:
         return documents, {}
     strange = domain_links(documents).filter(
-        ~pl.col("source").is_in(list(merits.seeds)) & ~pl.col("target").is_in(merits.known())
+        ~pl.col("source").is_in(list(merits.seeds)) & ~pl.col("target").is_in(merits.known_domains)
     )
     if strange.is_empty():
         return documents, {}
@@ -201,20 +219,22 @@ def drop_unvouched_links(
     targets = domain_keys(host_keys(links.get_column("outlinks").struct.field("key")))
     links = links.with_columns(target=targets).with_row_index("link")
     unknown = links.join(strange, on=["source", "target"], how="semi")
-    first = unknown.filter(pl.col("source").is_in(list(merits.vouching()))).unique(
+    first = unknown.filter(pl.col("source").is_in(list(merits.vouching_domains))).unique(
         "target", keep="first", maintain_order=True
     )
-    kept = first.filter(number_in("page") < _LED_TO)
-    left = links.join(unknown, on="link", how="anti")
-    left = pl.concat([left, links.join(kept, on="link", how="semi")]).sort("link")
-    lists = left.group_by("page", maintain_order=True).agg("outlinks")
+    counting_links = first.filter(number_in("page") < _LED_TO)
+    counted_links = links.join(unknown, on="link", how="anti")
+    counted_links = pl.concat(
+        [counted_links, links.join(counting_links, on="link", how="semi")]
+    ).sort("link")
+    lists = counted_links.group_by("page", maintain_order=True).agg("outlinks")
     pages = numbered.select("page").join(lists, on="page", how="left", maintain_order="left")
     none = pl.lit([], dtype=documents.schema["outlinks"])
     changed = pages.select(pl.col("outlinks").fill_null(none)).to_series()
     place = np.arange(len(documents))
     place[pages.get_column("page")] = len(documents) + np.arange(len(pages))
     outlinks = pl.concat([documents.get_column("outlinks"), changed]).gather(place)
-    return documents.with_columns(outlinks), {UNVOUCHED: len(unknown) - len(kept)}
+    return documents.with_columns(outlinks), {UNVOUCHED: len(unknown) - len(counting_links)}
 
 
 def collect_host_findings(
@@ -224,9 +244,23 @@ def collect_host_findings(
     host_rows = page_findings(page_rows)
     if merits is None:
         return host_rows
-    pairs = domain_links(unique_documents(document_rows))
-    linked = linking_domains(pairs, merits.vouching())
+    linked = linking_domains(domain_links(document_rows), merits.vouching_domains)
     return host_rows.join(linked, on="key", how="full", coalesce=True)
+
+
+def linking_domains(pairs: pl.DataFrame, vouching: Collection[str]) -> pl.DataFrame:
+    """Returns ``key`` and ``linking_domains`` of the domains to which vouching domains link.
+
+    Args:
+        pairs: The result of ``domain_links``.
+        vouching: The domains whose links count, reversed.
+    """
+    counting = pairs.filter(pl.col("source").is_in(list(vouching)))
+    grouped = counting.group_by("target").agg("source").sort("target")
+    sketches = [
+        sketch_domains(map(from_host_key, sources)) for sources in grouped.get_column("source")
+    ]
+    return grouped.select(key="target", linking_domains=pl.Series(sketches, dtype=pl.Binary))
 
 
 def within_room(new: pl.DataFrame, room: DomainRoom | None) -> tuple[pl.DataFrame, dict[str, int]]:

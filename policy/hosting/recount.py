@@ -11,7 +11,7 @@ from ..base.row_status import FETCHED
 from ..components.host_rows import SUMMED_COLUMNS, has_urls, urls_of_domains
 from ..components.schema import HOSTS, empty
 from .host_counts import count_urls
-from .hosts import united
+from .hosts import unite_by_host
 from .page_findings import with_homepages
 from .response_sketch import add_sketches, sketch_hosts
 
@@ -71,11 +71,11 @@ def recount_changes(rows: pl.DataFrame) -> pl.DataFrame:
     """
     counts = count_urls(rows)
     living = rows.filter(pl.col("status").is_in(FETCHED))
-    found = with_homepages(sketch_hosts(living), living)
+    host_rows = with_homepages(sketch_hosts(living), living)
     domains = urls_of_domains(counts)
     for more in (counts, domains):
-        found = found.join(more, on="key", how="full", coalesce=True)
-    return found
+        host_rows = host_rows.join(more, on="key", how="full", coalesce=True)
+    return host_rows
 
 
 def recount_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
@@ -92,11 +92,13 @@ def recount_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     sums = changes.group_by("key").agg(
         pl.col(SUMMED_COLUMNS).fill_null(0).sum(), pl.col("homepage").max()
     )
-    times = united(changes, "response_times", add_sketches).rename({"response_times": "times"})
-    made = sums.join(times, on="key", how="left")
+    times = unite_by_host(changes, "response_times", add_sketches).rename(
+        {"response_times": "times"}
+    )
+    recounted = sums.join(times, on="key", how="left")
     touched = rows.filter(pl.col("key").is_in(sums.get_column("key").implode()))
     others = rows.join(touched, on="key", how="anti")
-    counted = made.join(
+    counted = recounted.join(
         touched.drop(*SUMMED_COLUMNS, "homepage"), on="key", how="left"
     ).with_columns(
         pl.coalesce("response_times", "times").alias("response_times"),
@@ -128,28 +130,31 @@ def to_check(rows: pl.DataFrame, now: int, options: HostCheckOptions) -> pl.Seri
 
 
 def checked_hosts(
-    rows: pl.DataFrame, found: Mapping[str, str], now: int, options: HostCheckOptions
+    rows: pl.DataFrame, lookup_results: Mapping[str, str], now: int, options: HostCheckOptions
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns rows of the host table with the results of look-ups, and counts with Nutch's names.
 
     Args:
         rows: HOSTS rows.
-        found: For each host (reversed) that was looked up ``FOUND``, or why that failed.
+        lookup_results: For each host (reversed) that was looked up ``FOUND``, or why that failed.
         now: Time in ms.
         options: When a host is given up.
     """
-    if not found:
+    if not lookup_results:
         return rows, {}
-    reasons = pl.Series(list(found.values()), dtype=pl.String)
+    reasons = pl.Series(list(lookup_results.values()), dtype=pl.String)
     result = pl.col("key").replace_strict(
-        pl.Series(list(found), dtype=pl.String), reasons, default=None, return_dtype=pl.String
+        pl.Series(list(lookup_results), dtype=pl.String),
+        reasons,
+        default=None,
+        return_dtype=pl.String,
     )
-    known, failures = pl.col("dns_time").is_not_null(), pl.col("dns_failures").fill_null(0)
+    has_dns_time, failures = pl.col("dns_time").is_not_null(), pl.col("dns_failures").fill_null(0)
     tried, failed = result.is_not_null(), result != FOUND
     kinds = pl.when(failed).then(
-        pl.when(known).then(pl.lit("existing_unknown_host")).otherwise(pl.lit("new_unknown_host"))
+        pl.when(has_dns_time).then(pl.lit("existing_unknown_host")).otherwise(pl.lit("new_unknown_host"))
     ).otherwise(
-        pl.when(~known).then(pl.lit("new_known_host"))
+        pl.when(~has_dns_time).then(pl.lit("new_known_host"))
         .when(failures > 0).then(pl.lit("rediscovered_host"))
         .otherwise(pl.lit("existing_known_host"))
     )  # fmt: skip
@@ -173,8 +178,8 @@ def _given_up(
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Marks hosts that have failed too often as purged, and returns others from it."""
     most = options.failed_hosts_threshold
-    kept = pl.col("seed") | pl.col("settings").is_not_null()
-    gone = (pl.col("dns_failures").fill_null(0) > most) & pl.lit(most >= 0) & ~kept
+    is_kept = pl.col("seed") | pl.col("settings").is_not_null()
+    gone = (pl.col("dns_failures").fill_null(0) > most) & pl.lit(most >= 0) & ~is_kept
     purged = rows.select((gone & pl.col("purged_since").is_null()).sum()).item()
     rows = rows.with_columns(
         purged_since=pl.when(gone).then(pl.coalesce("purged_since", pl.lit(now)))

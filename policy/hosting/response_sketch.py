@@ -22,27 +22,27 @@ def _class_of(ms: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     return np.minimum(classes, _CLASSES - 1)
 
 
-def _packed(numbers: npt.NDArray[np.int64]) -> bytes:
+def _pack_numbers(numbers: npt.NDArray[np.int64]) -> bytes:
     most = np.iinfo(_CLASS).max
     return np.trim_zeros(np.minimum(numbers, most), "b").astype(_CLASS).tobytes()
 
 
-def _unpacked(sketch: bytes) -> npt.NDArray[np.int64]:
+def _unpack_numbers(sketch: bytes) -> npt.NDArray[np.int64]:
     return np.frombuffer(sketch[: len(sketch) // 4 * 4], _CLASS).astype(np.int64)
 
 
 def add_sketches(sketches: Iterable[bytes]) -> bytes:
     """Returns the sketch of all times of several sketches."""
-    parts = [_unpacked(sketch) for sketch in sketches]
+    parts = [_unpack_numbers(sketch) for sketch in sketches]
     total = np.zeros(max((len(part) for part in parts), default=0), np.int64)
     for part in parts:
         total[: len(part)] += part
-    return _packed(total)
+    return _pack_numbers(total)
 
 
 def number_of_times(sketch: bytes | None) -> int:
     """Returns how many times a sketch has."""
-    return int(_unpacked(sketch or b"").sum())
+    return int(_unpack_numbers(sketch or b"").sum())
 
 
 def percentile(sketch: bytes | None, percent: float) -> float | None:
@@ -52,7 +52,7 @@ def percentile(sketch: bytes | None, percent: float) -> float | None:
     >>> percentile(sketch_hosts(rows).get_column("response_times").item(), 50)
     97.0
     """
-    numbers = _unpacked(sketch or b"")
+    numbers = _unpack_numbers(sketch or b"")
     if not numbers.sum():
         return None
     rank = percent / 100 * (numbers.sum() - 1)
@@ -75,7 +75,7 @@ def sketch_hosts(rows: pl.DataFrame) -> pl.DataFrame:
         .sort("key")
     )
     sketches = [
-        _packed(np.bincount(at, weights=number).astype(np.int64))
+        _pack_numbers(np.bincount(at, weights=number).astype(np.int64))
         for at, number in numbers.select("at", "len").iter_rows()
     ]
     return numbers.select("key", response_times=pl.Series(sketches, dtype=pl.Binary))

@@ -53,16 +53,16 @@ def slow_hosts(requests: pl.DataFrame) -> list[SlowHost]:
     return [SlowHost(host, pages, ms / 1000) for host, pages, ms in slow.iter_rows()]
 
 
-def all_together(found: list[SlowHost]) -> list[SlowHost]:
+def all_together(slow_hosts: list[SlowHost]) -> list[SlowHost]:
     """Returns the slowest hosts of several fetches, with their sums.
 
     >>> all_together([SlowHost("com.a", 2, 20.0), SlowHost("com.b", 9, 30.0), SlowHost("com.a", 1, 15.0)])
     [SlowHost(key='com.a', pages=3, seconds=35.0), SlowHost(key='com.b', pages=9, seconds=30.0)]
     """
     sums: dict[str, SlowHost] = {}
-    for one in found:
-        known = sums.get(one.key, SlowHost(one.key, 0, 0.0))
-        sums[one.key] = SlowHost(one.key, known.pages + one.pages, known.seconds + one.seconds)
+    for one in slow_hosts:
+        earlier = sums.get(one.key, SlowHost(one.key, 0, 0.0))
+        sums[one.key] = SlowHost(one.key, earlier.pages + one.pages, earlier.seconds + one.seconds)
     return sorted(sums.values(), key=lambda one: (-one.seconds, one.key))[:_MOST]
 
 

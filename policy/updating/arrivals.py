@@ -4,6 +4,18 @@ Rows and new URLs are numbered: the rows of the table first, in key order, then 
 order. All else refers to these numbers (column ``at``), because comparing keys is slow.
 """
 
+# rows of the table   a  c  d             changes     c     b     d      b      c
+# new URLs                     b          what        link  link  event  event  link
+# at                  0  1  2  3          at          1     3     2      3      1
+#
+# Links are summed, and the first event of a URL counts: one row per number, in any order. An index
+# has a place for each number, with the row that belongs to it; -1: none.
+#
+# links    at 3 1     index_by_number     -1  1 -1  0     row 1 is that of c, row 0 that of b
+# events   at 2 3     event_of            -1 -1  0  1     d and b were tried
+#
+# A new URL that a limit leaves out has a number, but no row: without b, ``at`` of the rows is 0 1 2.
+
 from typing import NamedTuple
 
 import numpy as np
@@ -34,13 +46,13 @@ _NOT_OF_EVENTS = (
 )
 
 
-class Arrived(NamedTuple):
+class JoinedRows(NamedTuple):
     """Rows, known ones and then new ones, with the changes of a batch for them.
 
     Attributes:
         rows: STATE rows with ``inlink_score``, ``inlink_distance`` and columns of the scorings;
             a new row has only a key.
-        known: Number of known rows.
+        known_count: Number of known rows.
         tried: Whether each row has an event, which is newer than the row.
         events: The events of the tried rows, in the order of the rows: columns ``event.*``.
         inherited: What targets of redirects inherit: columns of ``INHERITANCE``, and ``at`` in
@@ -49,16 +61,16 @@ class Arrived(NamedTuple):
     """
 
     rows: pl.DataFrame
-    known: int
+    known_count: int
     tried: npt.NDArray[np.bool_]
     events: pl.DataFrame
     inherited: pl.DataFrame
     counts: Counts
 
 
-def arrive(
+def join_changes(
     rows: StateRows, changes: pl.DataFrame, facts: RangeFacts, rules: UpdateRules
-) -> Arrived:
+) -> JoinedRows:
     """Joins the changes of a batch with the rows of one range of keys.
 
     Args:
@@ -67,23 +79,23 @@ def arrive(
         facts: What the table has outside the range.
         rules: Limits of new URLs, and the scorings.
     """
-    known, now, scorings = len(rows), facts.now, rules.scorings
-    changes, fresh = _numbered(rows, changes)
-    total = known + len(fresh)
+    known_count, now, scorings = len(rows), facts.now, rules.scorings
+    changes, fresh = _number_changes(rows, changes)
+    total = known_count + len(fresh)
     events, links = _timely(_events(changes), now), _links(changes, scorings)
     event_of = index_by_number(events, total)
-    part, stale = _left_out(events.filter(pl.col("at") < known), rows, now)
+    part, stale = _left_out(events.filter(pl.col("at") < known_count), rows, now)
     event_of[part], event_of[stale] = -1, -1
     new, dropped = links.clear(), Counts()
     if len(fresh):
-        is_new = pl.col("at") >= known
+        is_new = pl.col("at") >= known_count
         to_new = links.filter(is_new & ~pl.col("known_only").fill_null(False)).drop("known_only")
-        to_new = to_new.with_columns(key=fresh.gather(to_new.get_column("at") - known))
+        to_new = to_new.with_columns(key=fresh.gather(to_new.get_column("at") - known_count))
         pages = _pages(changes, events).with_columns(is_new=is_new)
         new, dropped = _new_rows(to_new, pages, facts, rules)
     # The number of each row, known and then new, among all keys of the changes.
-    at = np.concatenate([np.arange(known), new.get_column("at").to_numpy()])
-    linked = links.drop("at", "known_only")[nullable(index_by_number(links, total)[:known])]
+    at = np.concatenate([np.arange(known_count), new.get_column("at").to_numpy()])
+    linked = links.drop("at", "known_only")[nullable(index_by_number(links, total)[:known_count])]
     incoming = pl.concat([rows.hstack(linked), new.drop("at")], how="diagonal")
     event_of = event_of[at]
     tried = event_of >= 0
@@ -100,11 +112,13 @@ def arrive(
         "dropped/part_fetched": len(part),
         **dropped,
     }
-    timely_events = _whole(changes, events[event_of[tried]])
-    return Arrived(incoming, known, tried, timely_events, _inherited(changes, at), counts)
+    timely_events = _complete_events(changes, events[event_of[tried]])
+    return JoinedRows(
+        incoming, known_count, tried, timely_events, _inheritances(changes, at), counts
+    )
 
 
-def _numbered(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+def _number_changes(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
     """Returns (changes with ``at``, the keys of the new URLs in order)."""
     at = _find(changes.get_column("key"), rows.get_column("key"))
     unknown = at.is_null()
@@ -133,10 +147,10 @@ def _positions_of_hashes(values: _Hashes, among: _Hashes) -> pl.Series:
     table = np.zeros(int(last_bits) + 1, dtype=np.uint32)
     table[places] = numbers
     at = table[(values & last_bits).view(np.int64)].astype(np.int64)
-    left = np.flatnonzero(among[at] != values) if len(among) else np.arange(len(values))
+    missed = np.flatnonzero(among[at] != values) if len(among) else np.arange(len(values))
     crowded = np.flatnonzero(table[places] != numbers)
-    found = _positions(pl.Series(values[left]), pl.Series(among[crowded]))
-    at[left] = pl.Series(crowded).gather(found).fill_null(-1)
+    matches = _positions(pl.Series(values[missed]), pl.Series(among[crowded]))
+    at[missed] = pl.Series(crowded).gather(matches).fill_null(-1)
     return nullable(at)
 
 
@@ -165,7 +179,7 @@ def _all_different(numbers: pl.Series) -> bool:
     return bool((np.bincount(numbers.to_numpy()) <= 1).all())
 
 
-def _first(frame: pl.DataFrame, *priority: str) -> pl.DataFrame:
+def _first_by_number(frame: pl.DataFrame, *priority: str) -> pl.DataFrame:
     """Returns the first row of each number; nulls come first.
 
     Args:
@@ -187,7 +201,7 @@ def _events(changes: pl.DataFrame) -> pl.DataFrame:
     row = changes.get_column("fetch_status").is_not_null().arg_true()
     events = changes.select("at", "part", "order", "fetch_time")[row].with_columns(row=row)
     # The event of a page has priority over that of a part of another page.
-    return _first(events, "part", "order")
+    return _first_by_number(events, "part", "order")
 
 
 def _timely(events: pl.DataFrame, now: int) -> pl.DataFrame:
@@ -197,7 +211,7 @@ def _timely(events: pl.DataFrame, now: int) -> pl.DataFrame:
     return events.with_columns(pl.when(wrong).then(now).otherwise(when).alias("fetch_time"))
 
 
-def _whole(changes: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+def _complete_events(changes: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """Returns all columns of events, as ``event.*``."""
     whole = gather([changes.drop(_NOT_OF_EVENTS)], events.get_column("row"))
     whole = whole.with_columns(events.get_column("fetch_time"))
@@ -219,11 +233,11 @@ def _left_out(events: pl.DataFrame, rows: pl.DataFrame, now: int) -> tuple[Numbe
     )
     part = events.get_column("part").fill_null(False)
     if part.any():
-        part &= _fetched(rows.select(_OF_FETCHED)[at])
+        part &= _has_own_fetch(rows.select(_OF_FETCHED)[at])
     return at.filter(part).to_numpy(), at.filter(stale & ~part).to_numpy()
 
 
-def _fetched(rows: pl.DataFrame) -> pl.Series:
+def _has_own_fetch(rows: pl.DataFrame) -> pl.Series:
     """Returns a mask of the URLs that were fetched themselves, not only as parts of other pages."""
     of_part = (
         pl.col("document").is_not_null()
@@ -258,8 +272,8 @@ def _own(changes: pl.DataFrame, scorings: Scorings) -> pl.DataFrame:
     return events.sort("order", maintain_order=True).group_by("at").agg(*merged)
 
 
-def _inherited(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
-    """Returns what the targets of redirects inherit; see ``Arrived``.
+def _inheritances(changes: pl.DataFrame, at: Numbers) -> pl.DataFrame:
+    """Returns what the targets of redirects inherit; see ``JoinedRows``.
 
     Args:
         changes: All changes.

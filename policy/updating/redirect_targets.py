@@ -1,6 +1,7 @@
 """Which redirects count, what their targets get from their sources, and which URL represents them."""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 import polars as pl
 
@@ -8,14 +9,31 @@ from ...web.exchange.status import FETCH_REDIR_PERM
 from ...web.urls.representative import choose_representative
 from ...web.urls.row_keys import from_key
 from ..components.host_rows import Seeds
-from ..components.page_facts import INHERITED, DocumentRows, FetchListRows, PageRows
+from ..components.page_facts import INHERITED, DocumentRows, FetchListRows, PageFacts, PageRows
+from ..components.schema import DOCUMENTS, empty
 from ..components.rule_counts import by_rule
 from ..scope import TargetOptions, judge
+from .update_rules import UpdateRules
 
 # A change with it in place of a URL says that no other URL represents the page any more.
 NO_URL = ""
 # A meta refresh counts as a permanent redirect from this time on, s.
 _PERMANENT_REFRESH_S = 5
+_TYPES = empty(DOCUMENTS).schema
+
+
+class Targets(NamedTuple):
+    """What pages lead to besides their links.
+
+    Attributes:
+        redirects: Links to targets of redirects, with ``source`` and ``temporary``.
+        parts: DOCUMENTS rows of parts of pages that are documents and not too deep.
+        part_links: A link to each of these parts.
+    """
+
+    redirects: pl.DataFrame
+    parts: DocumentRows
+    part_links: pl.DataFrame
 
 
 def judge_redirects(
@@ -54,6 +72,67 @@ def judge_redirects(
     return links_without_score(accepted).hstack(accepted.select("source", "temporary")), counts
 
 
+def link_targets(redirects: pl.DataFrame, facts: PageFacts, rules: UpdateRules) -> Targets:
+    """Finds the parts that are documents, and what scorings pass to them and to redirect targets.
+
+    Args:
+        redirects: Links without score with ``source``, see ``judge_redirects``.
+        facts: The pages, one row per page and document.
+        rules: The scorings, and the limit of depth.
+    """
+    parts = facts.document_rows.filter(pl.col("part_of").is_not_null())
+    parts = parts.join(facts.page_rows, on="key", how="anti", maintain_order="left")
+    sources = pl.concat([redirects.get_column("source"), parts.get_column("part_of")])
+    passed_on = _pass_to_targets(sources, facts, rules)
+    if rules.options.depth >= 0:
+        parts = parts.filter(pl.col("distance").fill_null(0) <= rules.options.depth)
+    links = links_without_score(parts).hstack(parts.select(source="part_of"))
+    if passed_on is not None:
+        redirects = _with_passed(redirects, passed_on, rules).drop("links")
+        links = _with_passed(links, passed_on, rules)
+        links = links.filter((pl.col("links") != 0).fill_null(True)).drop("links")
+        parts = parts.join(links, on="key", how="semi", maintain_order="left")
+    return Targets(redirects, parts, links.drop("source"))
+
+
+def _pass_to_targets(
+    sources: pl.Series, facts: PageFacts, rules: UpdateRules
+) -> pl.DataFrame | None:
+    """Returns what each page (``source``) passes to the target of a redirect, or to its parts.
+
+    It is the same as for a link without score. The column ``links`` is 0 where the scorings drop the
+    links of the page. None: no page gives anything.
+    """
+    scorings = rules.scorings
+    if not scorings.passed:
+        return None
+    giving = facts.page_rows.filter(pl.col("key").is_in(sources.implode()))
+    if giving.is_empty():
+        return None
+    pages = giving.select(
+        "key",
+        "distance",
+        *(
+            pl.lit(None, _TYPES[name]).alias(f"document.{name}")
+            for name in scorings.document_columns
+        ),
+        part_of=pl.lit(None, pl.String),
+        score=pl.lit(0.0),
+        unchanged=pl.lit(False),
+        links=pl.lit(1, pl.UInt32),
+    )
+    passed_on = scorings.share(pages, facts.state_rows)
+    return passed_on.select(*(column.name for column in scorings.passed), "links", source="key")
+
+
+def _with_passed(
+    targets: pl.DataFrame, passed_on: pl.DataFrame, rules: UpdateRules
+) -> pl.DataFrame:
+    """Adds to targets what their ``source`` passes on, see ``_pass_to_targets``."""
+    joined = targets.join(passed_on, on="source", how="left", maintain_order="left")
+    return rules.scorings.links(joined)
+
+
 def links_without_score(targets: pl.DataFrame) -> pl.DataFrame:
     """Returns links that have a distance but no score."""
     distance = pl.col("distance").fill_null(0).cast(pl.Int32)
@@ -77,7 +156,7 @@ def inherited_by_targets(
     giving = fetch_list_rows.select("repr_url", *INHERITED, source="key")
     is_source = pl.col("key").is_in(redirects.get_column("source").implode())
     while True:
-        inherited = _inherited(redirects, giving)
+        inherited = _inheritances(redirects, giving)
         sources = giving.get_column("source").implode()
         ready = is_source & pl.col("source").is_in(sources) & ~pl.col("key").is_in(sources)
         handing_on = inherited.filter(ready)
@@ -91,7 +170,7 @@ def inherited_by_targets(
     return pl.concat([inherited, rest], how="diagonal")
 
 
-def _inherited(redirects: pl.DataFrame, giving: pl.DataFrame) -> pl.DataFrame:
+def _inheritances(redirects: pl.DataFrame, giving: pl.DataFrame) -> pl.DataFrame:
     """Returns what each target inherits: ``source``, ``key``, and the inherited columns.
 
     Args:

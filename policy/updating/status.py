@@ -39,7 +39,7 @@ from ..schedules.reschedule import is_early, reschedule
 from ..schedules.schedule import DAY_MS
 from ..schedules.visits import ScheduleContext, default_schedule
 from ..scoring.metadata import overlay_maps
-from .arrivals import Arrived, Counts, Numbers, arrive, index_by_number, nullable
+from .arrivals import Counts, JoinedRows, Numbers, index_by_number, join_changes, nullable
 from .range_facts import RangeFacts
 from .redirect_targets import NO_URL
 from .update_rules import UpdateOptions, UpdateRules
@@ -98,28 +98,28 @@ def update_state(
     changes, removed = leave_out_removed(
         rows, scorings.add_missing_columns(changes), facts.removed_keys
     )
-    arrived = arrive(rows, changes, facts, rules)
+    joined = join_changes(rows, changes, facts, rules)
     right, wrong = set_right(
-        STATE_COLUMNS, arrived.rows, RightTimes(now, facts.oldest_result, options)
+        STATE_COLUMNS, joined.rows, RightTimes(now, facts.oldest_result, options)
     )
-    after = _inherit(_defaults(right, now, rules), arrived)
-    tried = np.flatnonzero(arrived.tried)
+    after = _inherit(_defaults(right, now, rules), joined)
+    tried = np.flatnonzero(joined.tried)
     visited = after if len(tried) == len(after) else gather([after], tried)
     # Arrived links may have revived an orphan already; the outcome tells what it was.
-    visited = visited.hstack(arrived.events).with_columns(
+    visited = visited.hstack(joined.events).with_columns(
         old_status=right.get_column("status")[tried]
     )
     visited = _schedule(_statuses(visited, options), facts, rules)
     resolved = scorings.judged(visited.select(*STATE.names), now).with_columns(_gone_since(visited))
     resolved = resolved.cast(_TYPES)
     outcome = _outcome(resolved.hstack(visited.select(_OF_OUTCOME)))
-    counts = _counts(resolved) | arrived.counts | {COUNT: wrong} | removed
+    counts = _counts(resolved) | joined.counts | {COUNT: wrong} | removed
     after = after.select(*STATE.names).cast(_TYPES)
     return Updated(
-        _merged(after, resolved, tried, arrived.known),
-        outcome if arrived.known == len(after) else outcome.sort("key"),
+        _merge_rows(after, resolved, tried, joined.known_count),
+        outcome if joined.known_count == len(after) else outcome.sort("key"),
         {name: n for name, n in counts.items() if n},
-        _host_counts(arrived.rows[: arrived.known], after, resolved, tried),
+        _host_counts(joined.rows[: joined.known_count], after, resolved, tried),
     )
 
 
@@ -141,48 +141,50 @@ def leave_out_removed(
 
 
 def _host_counts(
-    before: pl.DataFrame, arrived: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers
+    old_rows: pl.DataFrame, arrived: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers
 ) -> pl.DataFrame:
-    """Returns the differences in the numbers of URLs of hosts; see ``_merged``."""
+    """Returns the differences in the numbers of URLs of hosts; see ``_merge_rows``."""
     at, after = pl.Series(tried), arrived.select(COUNTED_OF_STATE)
     numbers = ("status", "retries")
     of_tried = (put(after.get_column(n), at, resolved.get_column(n)) for n in numbers)
-    return updated_counts(before, after.with_columns(of_tried))
+    return updated_counts(old_rows, after.with_columns(of_tried))
 
 
-def _merged(rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known: int) -> pl.DataFrame:
+def _merge_rows(
+    rows: pl.DataFrame, resolved: pl.DataFrame, tried: Numbers, known_count: int
+) -> pl.DataFrame:
     """Puts the resolved rows into the place of the old ones, and new rows into key order.
 
     Args:
         rows: Known rows in key order, then new ones in key order.
         resolved: Rows that replace some of them.
         tried: Their indexes in ``rows``, ascending.
-        known: Number of known rows.
+        known_count: Number of known rows.
     """
-    if len(tried) == len(rows) == known:
+    if len(tried) == len(rows) == known_count:
         return resolved
-    if not len(tried) and known == len(rows):
+    if not len(tried) and known_count == len(rows):
         return rows
     index = np.arange(len(rows))
     index[tried] = len(rows) + np.arange(len(tried))
-    if known < len(rows):
+    if known_count < len(rows):
         keys = rows.get_column("key")
-        before = keys[:known].search_sorted(keys[known:]).to_numpy().astype(np.int64)
-        index = np.insert(index[:known], before, index[known:])
+        insert_at = keys[:known_count].search_sorted(keys[known_count:]).to_numpy().astype(np.int64)
+        index = np.insert(index[:known_count], insert_at, index[known_count:])
     return gather([rows, resolved], index)
 
 
-def _inherit(rows: pl.DataFrame, arrived: Arrived) -> pl.DataFrame:
+def _inherit(rows: pl.DataFrame, joined: JoinedRows) -> pl.DataFrame:
     """Gives targets of redirects the URL to show, and new targets the columns of their source.
 
     If a new target already has metadata, from its document or from links, this metadata has priority
     over that of the source.
     """
-    if arrived.inherited.is_empty():
+    if joined.inherited.is_empty():
         return rows
-    at = index_by_number(arrived.inherited, len(rows))
-    inherited = arrived.inherited.drop("at").rename(lambda name: f"inherited.{name}")
-    is_new = pl.Series(np.arange(len(rows)) >= arrived.known)
+    at = index_by_number(joined.inherited, len(rows))
+    inherited = joined.inherited.drop("at").rename(lambda name: f"inherited.{name}")
+    is_new = pl.Series(np.arange(len(rows)) >= joined.known_count)
     repr_url = pl.coalesce("inherited.repr_url", "repr_url")
     rows = rows.hstack(inherited[nullable(at)])
     has_both = is_new & pl.col("inherited.metadata").is_not_null()
@@ -300,9 +302,11 @@ def _schedule(frame: pl.DataFrame, facts: RangeFacts, rules: UpdateRules) -> pl.
     frame = within_bounds(frame, facts.bounds, options.max_fetch_interval)
     has_body = frame.get_column("event.fetch_status") == FETCH_SUCCESS
     scheduled = frame.with_columns(
-        *_renewed(frame, _OF_BODY, has_body),
+        *_renew_columns(frame, _OF_BODY, has_body),
         # Until a newer body is parsed, the older text is kept, with its permitted uses.
-        *_renewed(frame, _OF_TEXT, has_body & frame.get_column("event.document").is_not_null()),
+        *_renew_columns(
+            frame, _OF_TEXT, has_body & frame.get_column("event.document").is_not_null()
+        ),
         **{name: pl.col(f"event.{name}") for name in _OF_EVENT},
         last_fetch_time=pl.col("event.fetch_time"),
         duplicate_of=pl.lit(None, pl.String),
@@ -322,7 +326,7 @@ def _schedule(frame: pl.DataFrame, facts: RangeFacts, rules: UpdateRules) -> pl.
     return scheduled
 
 
-def _renewed(frame: pl.DataFrame, names: Sequence[str], of_event: pl.Series) -> pl.DataFrame:
+def _renew_columns(frame: pl.DataFrame, names: Sequence[str], of_event: pl.Series) -> pl.DataFrame:
     """Returns columns with the values of the event in some rows."""
     new = frame.select(pl.col(f"event.{name}").alias(name) for name in names)
     index = np.arange(len(frame)) + len(frame) * of_event.to_numpy()

@@ -3,8 +3,11 @@
 import dataclasses
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from ...web.base.options import option
 from ..components.page_facts import FactNeeds
+from ..components.schema import CHANGES
 from ..links import LinkOptions
 from ..schedules.built_in import CheckedScheduleOptions
 from ..schedules.visits import Schedule, default_schedule
@@ -60,3 +63,8 @@ class UpdateRules(NamedTuple):
         """What these rules need to know of pages."""
         of_documents, of_state = self.scorings.document_columns, self.scorings.row_columns
         return FactNeeds(of_documents, of_state, self.options.by_merit)
+
+    @property
+    def event_schema(self) -> pa.Schema:
+        """Columns of the events of pages: CHANGES, and what these scorings store in rows."""
+        return pa.schema([*CHANGES, *(column.field for column in self.scorings.own)])

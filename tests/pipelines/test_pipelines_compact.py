@@ -16,7 +16,7 @@ from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import DataFile, load_files
-from nutbeam.io.tablets.fold import folded, read_tablets
+from nutbeam.io.tablets.fold import fold_tablet, read_tablets
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet, tablets
@@ -212,7 +212,7 @@ def crawled(tmp_path_factory):
     oldest = pl.col("page").str.starts_with(f"batches/{min(manifest_of(table).batches)}/")
     names = [pl.when(~oldest).then(name).alias(name) for name in ("page", "document")]
     known = tablets(operation.files("state"))
-    frames = [rows.with_columns(names) for one in known for rows in folded(table, STATE, one)]
+    frames = [rows.with_columns(names) for one in known for rows in fold_tablet(table, STATE, one)]
     replaced = tuple(path for one in known for path in one.paths)
     commit(operation, [Written("state", write_bases(table, "state", frames), replaced)])
     return table

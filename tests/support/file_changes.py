@@ -4,7 +4,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from nutbeam.policy.components.page_facts import PageFacts, TableFacts, in_file
+from nutbeam.policy.components.page_facts import (
+    PageFacts,
+    TableFacts,
+    in_file,
+    with_unique_rows,
+)
 from nutbeam.policy.components.schema import (
     CHANGES,
     DOCUMENTS,
@@ -20,6 +25,7 @@ from nutbeam.policy.updating import status
 from nutbeam.policy.updating.page_changes import derive_changes
 from nutbeam.policy.updating.range_facts import RangeFacts
 from nutbeam.policy.updating.update_rules import UpdateRules
+from nutbeam.web.urls.row_keys import host_key
 
 
 class Earlier(NamedTuple):
@@ -48,9 +54,10 @@ def changes_of(pages, documents, origin, seeds, options, scorings=OPIC, before=N
         before.followed_rows,
         before.document_rows,
         before.state_rows,
-        TableFacts(seeds),
+        TableFacts(pl.DataFrame({"key": sorted(map(host_key, seeds.hosts))}, {"key": pl.String})),
     )
-    changes, counts = derive_changes(facts, UpdateRules(options, scorings), before.unrepresented)
+    rules = UpdateRules(options, scorings)
+    changes, counts = derive_changes(with_unique_rows(facts), rules, before.unrepresented)
     schema = scorings.changes(CHANGES)
     return pl.concat([to_frame(conform(part, schema)) for part in changes]), counts
 

@@ -19,7 +19,7 @@ from nutbeam.io.storage.parquet_files import (
     scan,
 )
 from nutbeam.io.tablets import fold, tablet_writer
-from nutbeam.io.tablets.fold import Groups, folded, group_bounds, read_tablets, rows_with_keys
+from nutbeam.io.tablets.fold import Groups, fold_tablet, group_bounds, read_tablets, rows_with_keys
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet
@@ -51,7 +51,7 @@ def test_tablets_with_runs_are_read_as_on_disk(root, monkeypatch):
     keys = [f"com.a:http/{n:03d}" for n in sorted(expected)]
     scores = [expected[n] for n in sorted(expected)]
 
-    whole = list(folded(root, STATE, tablet))
+    whole = list(fold_tablet(root, STATE, tablet))
     assert pl.concat(whole)["key"].to_list() == keys
     assert pl.concat(whole)["score"].to_list() == scores
     assert [len(piece) for piece in whole] == [40, 41, 20]
@@ -59,7 +59,7 @@ def test_tablets_with_runs_are_read_as_on_disk(root, monkeypatch):
     assert bounds == [f"com.a:http/{n:03d}" for n in (78, 158, 198)]
     for start, stop in [(0, 1), (1, 2), (1, 3), (2, None), (3, None)]:
         behind = bounds[start - 1] if start else ""
-        some = list(folded(root, STATE, tablet, None, Groups(start, stop, behind)))
+        some = list(fold_tablet(root, STATE, tablet, None, Groups(start, stop, behind)))
         wanted = whole[start:stop]
         assert [piece.rows() for piece in some[: len(wanted)]] == [p.rows() for p in wanted]
     read = read_tablets(root, "state", [tablet, tablet], ["key", "score"])

@@ -9,14 +9,14 @@ from nutbeam.io.storage import parquet_files as files_module
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets import fold as fold_module
 from nutbeam.io.tablets import tablet_writer as writer_module
-from nutbeam.io.tablets.fold import folded, read_tablets, rows_with_keys
+from nutbeam.io.tablets.fold import fold_tablet, read_tablets, rows_with_keys
 from nutbeam.io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
 from nutbeam.io.tablets.resolve import (
     Resolution,
     Resolved,
     apply_changes,
+    rows_in_range,
     rows_of_run,
-    within,
     write_bases,
 )
 from nutbeam.io.tablets.tablets import MOST_RUNS, ROW_NUMBER, Tablet, tablets
@@ -31,7 +31,7 @@ def test_within(keys, low, high):
     if low is not None and high is not None and low > high:
         low, high = high, low
     expected = [key for key in keys if (low is None or key >= low) and (high is None or key < high)]
-    assert within(rows, low, high)["key"].to_list() == expected
+    assert rows_in_range(rows, low, high)["key"].to_list() == expected
 
 
 def put(rows, changes):
@@ -180,7 +180,7 @@ class Kept:
 
     def compact(self, *, full):
         for group in plan_folds(tablets(self.files), full=full):
-            frames = (rows for tablet in group for rows in folded(self.root, STATE, tablet))
+            frames = (rows for tablet in group for rows in fold_tablet(self.root, STATE, tablet))
             files = write_bases(self.root, "state", frames)
             gone = {path for tablet in group for path in tablet.paths}
             self.files = [file for file in self.files if file.path not in gone] + list(files)
@@ -193,7 +193,7 @@ class Kept:
         in_order = [
             row
             for tablet in known
-            for rows in folded(self.root, STATE, tablet)
+            for rows in fold_tablet(self.root, STATE, tablet)
             for row in rows.select("key", "score").rows()
         ]
         assert in_order == right

@@ -12,7 +12,7 @@ from hostile_tables import HOSTILE, change_manifest, list_of, with_rows
 
 from nutbeam.io.disk.record_checks import check_number
 from nutbeam.io.tablets.file_lists import DataFile
-from nutbeam.io.tablets.fold import folded, group_bounds, read_tablets, rows_with_keys
+from nutbeam.io.tablets.fold import fold_tablet, group_bounds, read_tablets, rows_with_keys
 from nutbeam.io.tablets.tablets import Tablet
 from nutbeam.policy.components.kinds import kind_of
 from nutbeam.web.base.errors import UserError
@@ -128,8 +128,8 @@ def test_a_tablet_whose_rows_are_not_as_its_list_says_is_one_line(rows, made):
     for read in (
         lambda: read_tablets(table, "state", [tablet], ["key"]),
         lambda: rows_with_keys(table, "state", tablet, keys),
-        lambda: list(folded(table, schema, tablet)),
-        lambda: group_bounds(table, tablet) if rows else list(folded(table, schema, tablet)),
+        lambda: list(fold_tablet(table, schema, tablet)),
+        lambda: group_bounds(table, tablet) if rows else list(fold_tablet(table, schema, tablet)),
     ):
         with pytest.raises(UserError, match=r"^[^\n]*state/[^\n]*$"):
             read()

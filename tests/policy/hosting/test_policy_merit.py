@@ -12,12 +12,14 @@ from nutbeam.policy.hosting.domain_sketch import number_of_domains
 from nutbeam.policy.hosting.merit import (
     DomainRoom,
     Merits,
+    domain_links,
     drop_unvouched_links,
+    linking_domains,
     merits_of,
     room_of_domains,
     within_room,
 )
-from nutbeam.policy.hosting.page_findings import domain_links, linking_domains, page_findings
+from nutbeam.policy.hosting.page_findings import page_findings
 from nutbeam.policy.traps import BudgetOptions
 
 OPTIONS = BudgetOptions(domain_budget=2, unlinked_domain_budget=2)

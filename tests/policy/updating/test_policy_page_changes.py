@@ -2,7 +2,7 @@
 
 from frames import frame_of
 
-from nutbeam.policy.components.blocklist import Names, blocklist_of
+from nutbeam.policy.components.blocklist import Names
 from nutbeam.policy.components.page_facts import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -62,13 +62,11 @@ def test_links_of_unchanged_pages_bring_no_score_and_only_known_urls():
 
 
 def test_purged_pages_are_in_no_change():
-    blocklist = blocklist_of(Names(hosts=("com.gone",)).rows(0))
+    purged = TableFacts(blocklist_rows=Names(hosts=("com.gone",)).rows(0))
     pages = [{"key": f"com.{name}:http/", "fetch_status": FETCH_SUCCESS, "response_ms": 5}
              for name in ("a", "gone")]  # fmt: skip
     documents = [{"key": "com.a:http/", "outlinks": ["com.b:http/", "com.gone:http/x"]}]
-    decided = decide_page_changes(
-        facts_of(pages, documents, table=TableFacts(blocklist=blocklist)), RULES
-    )
+    decided = decide_page_changes(facts_of(pages, documents, table=purged), RULES)
     assert decided.changes.events["key"].to_list() == ["com.a:http/"]
     assert decided.changes.links["key"].to_list() == ["com.b:http/"]
     assert decided.host_rows["key"].to_list() == ["com.a"]

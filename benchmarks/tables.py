@@ -102,7 +102,7 @@ def make_table(root: pathlib.Path, rows: int, hosts: int, tablet_rows: int | Non
         tablet_writer.TABLET_ROWS = tablet_rows
     sizes, now = host_sizes(rows, hosts), int(time.time() * 1000)
     operation = begin(str(root), "load", "load", now=now)
-    writer = tablet_writer.TabletWriter(root, "state", STATE)
+    writer = tablet_writer.TabletWriter(operation.table, "state", STATE)
     for start in range(0, rows, _STEP):
         frame = state_rows(sizes, start, min(start + _STEP, rows), now)
         writer.write(pl.from_arrow(conform(frame, STATE)))
@@ -156,7 +156,7 @@ def add_batch(
         document = np.full(len(common), None, object)
         for number, batch in enumerate(OLDER):
             older = documents.gather_every(2 * len(OLDER), offset=2 * number)
-            file = write_file(root, batch, "documents", [conform(older, DOCUMENTS)])
+            file = write_file(operation.table, batch, "documents", [conform(older, DOCUMENTS)])
             written.append(Written(batch_component(batch, "documents"), (file,)))
             document[2 * number :: 2 * len(OLDER)] = file.path
         listed = listed.with_columns(document=pl.Series(document, dtype=pl.String))
@@ -170,7 +170,7 @@ def add_batch(
         files = []
         for order, rows_of_file in enumerate(frame.iter_slices(file_pages)):
             parts = (conform(part, schema) for part in rows_of_file.iter_slices(2_000))
-            files.append(write_file(root, BATCH, kind, parts, order=order))
+            files.append(write_file(operation.table, BATCH, kind, parts, order=order))
         written.append(Written(batch_component(BATCH, kind), tuple(files)))
     batch = Batch("parsed", operation.now, 1, len(key), operation.now + 7 * DAY_MS)
     commit(operation, written, CommitTerms(batch=batch))
@@ -192,7 +192,7 @@ def add_runs(root: pathlib.Path, share: float, runs: int) -> None:
             base = tablet.base
             rows = pl.read_parquet(root / base.path, row_index_name=ROW_NUMBER)
             some = rows.gather_every(every, offset=number * 7 % every)
-            run = write_run(root, "state", base, some, 0, operation.snapshot + 1)
+            run = write_run(operation.table, "state", base, some, 0, operation.snapshot + 1)
             written.append(Written("state", (run,)))
         commit(operation, written)
 

@@ -91,7 +91,8 @@ class Blocklist:
             return by_host
         # Hash only URLs of hosts that have a blocked URL.
         near = [host for host in hosts.unique().drop_nulls() if digest(host) in self.urls]
-        candidates = pl.DataFrame({"key": keys, "host": hosts}).filter(pl.col("host").is_in(near))
+        is_near = hosts.is_in(pl.Series(near, dtype=pl.String).implode())
+        candidates = pl.DataFrame({"key": keys, "host": hosts}).filter(is_near)
         blocked = [
             key
             for key, host in candidates.unique().iter_rows()

@@ -80,7 +80,7 @@ def test_a_small_crawl_has_a_few_urls_of_each_linked_domain():
     hosts = hosts_with({f"com.d{n}": ["com.s"] for n in range(50)})
     merits = merits_of(hosts, {"com.s"}, 1, OPTIONS)
     assert set(merits.budgets.values()) == {4}
-    assert merits.vouching() == {"com.s", *merits.budgets}
+    assert merits.vouching_domains == {"com.s", *merits.budgets}
     assert merits_of(hosts, {"com.s"}, 5_000, OPTIONS).budgets["com.d0"] == 200
 
 

@@ -17,7 +17,7 @@ import apache_beam as beam
 from ..io.reading.sitemap_sources import ALL_HOSTS
 from ..io.snapshots.manifest import Manifest, load_manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
-from ..io.snapshots.rounds import may_have_due, next_round, stop_file, unfinished
+from ..io.snapshots.rounds import may_have_due, next_round, stop_file, unfinished_batches
 from ..io.storage.errors import NoTable
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
@@ -148,7 +148,7 @@ def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None
     manifest = load_manifest(table, table.latest_snapshot())
     waits = (
         invocation.arguments.get("seeds")
-        or unfinished(manifest, now_ms())
+        or unfinished_batches(manifest, now_ms())
         or may_have_due(table, manifest, lambda clock: due_at(clock, options))
     )
     if waits and (line := missing_rules_line(invocation)):

@@ -28,7 +28,7 @@ from ..io.rows.host_settings import read_host_settings
 from ..io.rows.hosts import read_seeds_hosts, seed_files
 from ..io.snapshots.commit import check_batch_waits
 from ..io.snapshots.manifest import load_manifest
-from ..io.snapshots.operations import UPKEEP, Operation, committed
+from ..io.snapshots.operations import UPKEEP, Operation, find_commit
 from ..io.storage.parquet_files import collect, scan
 from ..io.storage.places import Folder
 from ..io.tablets.file_lists import DataFile
@@ -158,7 +158,7 @@ def partition_fetching(part: Partition, options: FetchBatchOptions) -> Iterator[
         table, batch, part.number, others, throttling.add, most=longest_wait(options)
     ) as lease:
         # Another attempt may have committed during the wait.
-        if committed(part.operation) is None:
+        if find_commit(part.operation) is None:
             check_batch_waits(part.operation)
             options = in_time_left(options, part.operation.until)
             yield _PartitionFetching(part, options, lease, throttling)

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from ..io.batches.batches import batch_component, remove_aside, take_up, write_file
 from ..io.snapshots.manifest import Batch
-from ..io.snapshots.operations import Operation, committed, new_id, pinned_operation
+from ..io.snapshots.operations import Operation, find_commit, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
 from ..policy.components.schema import FETCHLIST, conform, to_frame
@@ -92,7 +92,7 @@ def run(invocation: Invocation) -> int:
         address = str(invocation.table)
         # Another job may have made the newest snapshot.
         pinned = pinned_operation(address, f"{options.operation}.generate")
-        manifest = committed(pinned) if pinned else None
+        manifest = find_commit(pinned) if pinned else None
         counts = manifest.counts if manifest else {}
         waiting = next_url(address, options, after_now=bool(counts.get(DUE)))
         print(none_chosen(counts, waiting) if counts.get(DUE) else nothing_due(waiting))

@@ -22,12 +22,12 @@ def this_version() -> str:
     return version("nutbeam")
 
 
-def check_format(record: Mapping[str, Any], known: int, label: str) -> None:
+def check_format(record: Mapping[str, Any], newest: int, label: str) -> None:
     r"""Checks that this version can read a record.
 
     Args:
         record: The record; has ``format``, and perhaps ``WRITER``.
-        known: The newest format that this version reads.
+        newest: The newest format that this version reads.
         label: The record's name in errors.
 
     Raises:
@@ -41,10 +41,10 @@ def check_format(record: Mapping[str, Any], known: int, label: str) -> None:
     """
     if type(record["format"]) is not int:
         raise ValueError(f"format is {record['format']!r}"[:100])
-    if record["format"] > known:
+    if record["format"] > newest:
         writer = record.get(WRITER)
         named = isinstance(writer, str) and re.fullmatch(r"[\w.+-]{1,30}", writer)
         raise NewerFormat(
-            f"{label} has format {record['format']!r}, this version reads up to {known}: upgrade "
+            f"{label} has format {record['format']!r}, this version reads up to {newest}: upgrade "
             f"nutbeam{f' to {writer} or newer' if named else ''}"
         )

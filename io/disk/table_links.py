@@ -45,10 +45,10 @@ def check_links(path: Path) -> bool:
     Raises:
         LinkError: A part of the path is a link, and not a moved folder.
     """
-    found = name_in_table(path)
-    if found is None:
+    place_in_table = name_in_table(path)
+    if place_in_table is None:
         return False
-    folder, parts = found
+    folder, parts = place_in_table
     if ".." in parts:
         raise LinkError("it leads out of the table")
     place = str(folder)

@@ -54,7 +54,7 @@ def pack(values: pa.Array) -> pa.Array:
     """Returns the bytes of each value, as large_binary; null becomes empty."""
     kind = values.type
     if pa.types.is_struct(kind):
-        packed = _joined([values.field(at) for at in range(kind.num_fields)])
+        packed = _join_fields([values.field(at) for at in range(kind.num_fields)])
     elif pa.types.is_map(kind) or _is_list(kind):
         packed = _pack_lists(values)
     elif is_number(kind):
@@ -88,7 +88,7 @@ def _pack_lists(values: pa.Array) -> pa.Array:
     )
 
 
-def _joined(columns: Sequence[pa.Array]) -> pa.Array:
+def _join_fields(columns: Sequence[pa.Array]) -> pa.Array:
     """Returns the bytes of structs with the given fields."""
     sizes, items = _packed_columns(columns)
     ends = np.arange(len(sizes) + 1) * 4 * len(columns)
@@ -184,7 +184,7 @@ def _unpack_columns(
     #   counts    1            2                  entries of each list
     #   lengths   [2 1]        [1 -1] [0 1]       a row per entry; -1 is null
     #   ends      0  1  3                         entries of the lists, summed up
-    #   before    0  3  4  5                      bytes of the entries, summed up
+    #   totals    0  3  4  5                      bytes of the entries, summed up
     #
     # ``start`` is where the next value of each entry begins: at a, d, e; after the first part at c, e, e.
     width = len(parts)
@@ -194,15 +194,15 @@ def _unpack_columns(
     lengths = join_slices(data, starts, counts * 4 * width).view("<i4").reshape(-1, width)
     sizes = np.maximum(lengths, 0).astype(np.int64)
     ends = ends_of(counts)
-    before = ends_of(sizes.sum(axis=1))  # bytes of all entries before each one
-    if (bodies + np.diff(before[ends]) != stops).any():
+    totals = ends_of(sizes.sum(axis=1))  # bytes of all entries before each one
+    if (bodies + np.diff(totals[ends]) != stops).any():
         raise ValueError("the lengths of a list do not add up")
-    start = np.repeat(bodies - before[ends[:-1]], counts) + before[:-1]
+    start = np.repeat(bodies - totals[ends[:-1]], counts) + totals[:-1]
     columns = []
     for at, part in enumerate(parts):
-        found = binary_array(join_slices(data, start, sizes[:, at]), ends_of(sizes[:, at]))
+        values = binary_array(join_slices(data, start, sizes[:, at]), ends_of(sizes[:, at]))
         present = numbers_as(lengths[:, at] >= 0, pa.bool_())
-        columns.append(unpack(pc.if_else(present, found, NULL), part))
+        columns.append(unpack(pc.if_else(present, values, NULL), part))
         start = start + sizes[:, at]
     return columns
 

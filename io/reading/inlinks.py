@@ -25,15 +25,15 @@ def inlinks_of(pinned: Pinned, target: str, most: int) -> pl.DataFrame:
     """
     low, high = range_of_target(target)
     within = (pl.col("key") >= low) & (pl.col("key") < high) & _LINKS.counting
-    found = empty(INLINKS)
+    best_links = empty(INLINKS)
     for tablet in tablets(pinned.files(_LINKS.name)):
         if not _overlaps(tablet, low, high):
             continue
         rows = pinned.table.read(
             _LINKS.name, [tablet], INLINKS.names, lambda links: links.filter(within)
         )
-        found = best_inlinks(pl.concat([found, rows]), most)
-    return found
+        best_links = best_inlinks(pl.concat([best_links, rows]), most)
+    return best_links
 
 
 def _overlaps(tablet: Tablet, low: str, high: str) -> bool:
@@ -94,11 +94,11 @@ def top_targets(frames: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
     best, open_target = pl.DataFrame(schema=schema), pl.DataFrame(schema=schema)
     for rows in frames:
         if len(rows):
-            found = rows.group_by("target", maintain_order=True).agg(inlinks=pl.len())
-            found = pl.concat([open_target, found]).group_by("target", maintain_order=True).sum()
-            best, open_target = _top(pl.concat([best, found[:-1]]), most), found[-1:]
+            counts = rows.group_by("target", maintain_order=True).agg(inlinks=pl.len())
+            counts = pl.concat([open_target, counts]).group_by("target", maintain_order=True).sum()
+            best, open_target = _top(pl.concat([best, counts[:-1]]), most), counts[-1:]
     return _top(pl.concat([best, open_target]), most)
 
 
-def _top(found: pl.DataFrame, most: int) -> pl.DataFrame:
-    return found.sort("inlinks", "target", descending=[True, False]).head(most)
+def _top(counts: pl.DataFrame, most: int) -> pl.DataFrame:
+    return counts.sort("inlinks", "target", descending=[True, False]).head(most)

@@ -29,11 +29,11 @@ class Version:
     """The values of a row from one snapshot on.
 
     Attributes:
-        made: The snapshot that changed it; the oldest one that is kept may only have it.
+        manifest: The snapshot that changed it; the oldest one that is kept may only have it.
         values: The values; None is no row.
     """
 
-    made: Manifest
+    manifest: Manifest
     values: dict[str, Any] | None
 
 
@@ -45,17 +45,17 @@ def row_history(address: str, key: str, columns: Sequence[str]) -> list[Version]
         key: The row key.
         columns: The columns that make a version.
     """
-    found: list[Version] = []
-    for made in _changing(address):
+    versions: list[Version] = []
+    for manifest in _changing(address):
         try:
-            values = _values(_At(address, made.snapshot), key, columns)
+            values = _values(_At(address, manifest.snapshot), key, columns)
         except UserError:  # it has expired, or is damaged
             break
-        if found and found[-1].values == values:
-            found.pop()  # it was so before
-        found.append(Version(made, values))
+        if versions and versions[-1].values == values:
+            versions.pop()  # it was so before
+        versions.append(Version(manifest, values))
     # Before it was added, it was not there; that is no news.
-    return found[:-1] if found and found[-1].values is None else found
+    return versions[:-1] if versions and versions[-1].values is None else versions
 
 
 def _changing(address: str) -> Iterator[Manifest]:
@@ -64,21 +64,21 @@ def _changing(address: str) -> Iterator[Manifest]:
     with_gaps = lineage(open_table(address))
     while number < _MOST:
         try:
-            made = next(with_gaps, None)
+            manifest = next(with_gaps, None)
         except UserError:  # a damaged manifest: older ones are not reached
-            made = None
-        if made is None:
+            manifest = None
+        if manifest is None:
             break
-        if later is not None and later.components.get(_STATE) != made.components.get(_STATE):
+        if later is not None and later.components.get(_STATE) != manifest.components.get(_STATE):
             yield later
             number += 1
-        later = made
+        later = manifest
     if later is not None:
         yield later
 
 
 def _values(pinned: Pinned, key: str, columns: Sequence[str]) -> dict[str, Any] | None:
     with pinned.reading():
-        known = tablets(pinned.files(_STATE))
-        rows = pinned.table.find(_STATE, known, pl.Series("key", [key]), columns)
+        state_tablets = tablets(pinned.files(_STATE))
+        rows = pinned.table.find(_STATE, state_tablets, pl.Series("key", [key]), columns)
     return rows.row(0, named=True) if len(rows) else None

@@ -50,17 +50,17 @@ def origins_of_hosts(
         groups: Words of ``GROUPS_OF_HOSTS``.
     """
     if names:
-        known = tablets(operation.files("hosts"))
+        host_tablets = tablets(operation.files("hosts"))
         keys = pl.Series([host_key(name) for name in names], dtype=pl.String)
-        found = operation.table.find("hosts", known, keys.unique().sort(), _COLUMNS)
-        origins = dict(found.select("key", "robots_origin").iter_rows())
+        host_rows = operation.table.find("hosts", host_tablets, keys.unique().sort(), _COLUMNS)
+        origins = dict(host_rows.select("key", "robots_origin").iter_rows())
         yield from (origins.get(host_key(name)) or f"http://{name}" for name in names)
     for rows in host_frames(operation, without={"robots_text"}) if groups else ():
-        for key, origin in _wanted(rows, groups).iter_rows():
+        for key, origin in _rows_of_groups(rows, groups).iter_rows():
             yield origin or f"http://{from_host_key(key)}"
 
 
-def _wanted(rows: pl.DataFrame, groups: Collection[str]) -> pl.DataFrame:
+def _rows_of_groups(rows: pl.DataFrame, groups: Collection[str]) -> pl.DataFrame:
     """Returns key and origin of the rows in some groups, in key order.
 
     Leaves out hosts that were given up, and hosts without URLs in the table that are not a seed's:

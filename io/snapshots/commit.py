@@ -16,7 +16,7 @@ from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
 from ..tablets.written import Written, sum_counts
 from .manifest import Batch, Manifest, load_manifest, purged_since, store_manifest
-from .operations import Operation, committed, losses_noted, since_pinned
+from .operations import Operation, find_commit, losses_noted, since_pinned
 from .table_clock import clock_notes
 
 
@@ -71,19 +71,19 @@ def commit(
 
 def commit_once(operation: Operation, written: list[Written], terms: CommitTerms) -> Manifest:
     """Commits as ``commit`` does, but does not record a conflict: the caller tries again."""
-    before = operation.manifest()
+    pinned_manifest = operation.manifest()
     lists: dict[tuple[str, Component | None], Component] = {}
     changes: dict[str, list[DataFile]] = {}
     for part in written:
         changes.setdefault(part.component, []).extend(part.files)
     while True:
-        done = committed(operation)
+        done = find_commit(operation)
         if done is not None:
             return done
         latest = load_manifest(operation.table, operation.table.settled_snapshot())
         if terms.batch is not None:
             check_batch(operation, latest)
-        _check_unchanged(operation, before, latest, terms.reads)
+        _check_unchanged(operation, pinned_manifest, latest, terms.reads)
         check_there(operation, written)
         other_batches = dict(terms.others)
         if terms.batch is not None and operation.batch is not None:
@@ -92,8 +92,8 @@ def commit_once(operation: Operation, written: list[Written], terms: CommitTerms
         following = _following(operation, latest, written, other_batches, lists)
         used = {name.split("/")[1] for name in following.components if name.startswith("batches/")}
         batches = {
-            name: some
-            for name, some in following.batches.items()
+            name: batch
+            for name, batch in following.batches.items()
             if name in used or name not in terms.forgets
         }
         notes = clock_notes(terms.past or latest)
@@ -113,7 +113,7 @@ def check_can_commit(operation: Operation, reads: frozenset[str]) -> None:
         ConflictError: A component of ``reads`` has changed.
     """
     with losses_noted(operation):
-        if committed(operation) is None:
+        if find_commit(operation) is None:
             latest = load_manifest(operation.table, operation.table.settled_snapshot())
             _check_unchanged(operation, operation.manifest(), latest, reads)
 
@@ -154,7 +154,7 @@ def _following(
     operation: Operation,
     latest: Manifest,
     written: list[Written],
-    known: Mapping[str, Batch],
+    new_batches: Mapping[str, Batch],
     lists: dict[tuple[str, Component | None], Component],
 ) -> Manifest:
     components = dict(latest.components)
@@ -163,7 +163,7 @@ def _following(
         if (name, old) not in lists:  # else an earlier try wrote the list
             lists[name, old] = _new_list(operation, name, old, written)
         components[name] = lists[name, old]
-    components = {name: some for name, some in components.items() if some.files or not some.content}
+    components = {n: c for n, c in components.items() if c.files or not c.content}
     return Manifest(
         snapshot=latest.snapshot + 1,
         operation=operation.id,
@@ -172,7 +172,7 @@ def _following(
         time=operation.now,
         counts=cap_rule_counts(sum_counts(part.counts for part in written)),
         components=components,
-        batches=_timely({**latest.batches, **known}, operation.now),
+        batches=_timely({**latest.batches, **new_batches}, operation.now),
         lost=latest.lost,
         options=operation.options,
         rules=following_rules(latest.rules, operation.rules),
@@ -208,9 +208,9 @@ def _timely(batches: Mapping[str, Batch], now: int) -> dict[str, Batch]:
 def _new_list(
     operation: Operation, name: str, old: Component | None, written: list[Written]
 ) -> Component:
-    before = load_files(operation.table, old)
-    runs: dict[str, set[str]] = {file.path: set() for file in before}
-    for file in before:
+    old_files = load_files(operation.table, old)
+    runs: dict[str, set[str]] = {file.path: set() for file in old_files}
+    for file in old_files:
         if file.base is not None:
             runs.setdefault(file.base, set()).add(file.path)
 
@@ -221,23 +221,23 @@ def _new_list(
     parts = [part for part in written if part.component == name]
     applied = [part for part in parts if not part.tidies or is_as_it_was(part)]
     try:
-        files = operation.table.files_after(name, before, applied)
+        files = operation.table.files_after(name, old_files, applied)
     except ConflictError as error:
         raise ConflictError(f"{operation.job}: {error}") from error
     if old is not None and not applied:
         return old
-    made = store_files(operation.table, name, files)
+    new_list = store_files(operation.table, name, files)
     if old is not None and all(part.tidies for part in applied):
-        return dataclasses.replace(made, content=old.identity)
-    return made
+        return dataclasses.replace(new_list, content=old.identity)
+    return new_list
 
 
 def _check_unchanged(
-    operation: Operation, before: Manifest, latest: Manifest, reads: frozenset[str]
+    operation: Operation, pinned_manifest: Manifest, latest: Manifest, reads: frozenset[str]
 ) -> None:
-    every = {*before.components, *latest.components} if "*" in reads else set()
+    every = {*pinned_manifest.components, *latest.components} if "*" in reads else set()
     for name in sorted((reads | every) - {"*"}):
-        was, now = (_identity(manifest, name, operation.now) for manifest in (before, latest))
+        was, now = (_identity(m, name, operation.now) for m in (pinned_manifest, latest))
         if was != now:
             identity = functools.partial(_identity, name=name, now=operation.now)
             other = _changed_by(operation, latest, identity)

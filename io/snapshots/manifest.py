@@ -113,8 +113,8 @@ class Manifest:
 
     def content_of(self, component: str) -> str | None:
         """Returns what identifies the content of a component; None if it has no files."""
-        found = self.components.get(component)
-        return None if found is None else found.identity
+        files = self.components.get(component)
+        return None if files is None else files.identity
 
     def open_batches(self, now: int) -> list[str]:
         """Returns the batches that are not updated yet and whose URLs may be in no other batch."""
@@ -156,9 +156,9 @@ def lineage(table: TableSnapshots, since: int = 0) -> Iterator[Manifest]:
     Raises:
         UserError: One of the manifests is missing or damaged.
     """
-    known = table.snapshots()
-    number, lost = max(known, default=0), set[int]()
-    while known and number > since and number >= known[0]:
+    numbers = table.snapshots()
+    number, lost = max(numbers, default=0), set[int]()
+    while numbers and number > since and number >= numbers[0]:
         if number in lost:
             number -= 1
             continue
@@ -196,7 +196,7 @@ def load_manifest(table: TableSnapshots, snapshot: int, pinned: "Pinned | None" 
         return Manifest()
     try:
         version = table.record_version(snapshot, pinned)
-        return _cached(table, snapshot, version) if version else _read(table, snapshot)
+        return _read_cached(table, snapshot, version) if version else _read(table, snapshot)
     except UserError:
         check_kept(table, snapshot)
         raise
@@ -215,9 +215,9 @@ def check_kept(table: TableSnapshots, snapshot: int) -> None:
     Raises:
         SnapshotTooOld: The snapshot was deleted.
     """
-    kept = table.snapshots() if snapshot else []
+    numbers = table.snapshots() if snapshot else []
     # The oldest ones are deleted first: one that is missing between others was not deleted so.
-    if snapshot and kept and snapshot < kept[0]:
+    if snapshot and numbers and snapshot < numbers[0]:
         raise SnapshotTooOld(
             f"snapshot too old: {snapshot} of table {table} was deleted by compact "
             "(--snapshot_retention): run it again"
@@ -225,7 +225,7 @@ def check_kept(table: TableSnapshots, snapshot: int) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def _cached(table: TableSnapshots, snapshot: int, version: Hashable) -> Manifest:
+def _read_cached(table: TableSnapshots, snapshot: int, version: Hashable) -> Manifest:
     return _read(table, snapshot)
 
 
@@ -263,7 +263,7 @@ def store_manifest(
     """
     record: dict[str, Any] = {"format": MANIFEST_FORMAT, WRITER: this_version()} | vars(manifest)
     # vars(), not asdict(), for speed: their number grows with the number of batches.
-    record["components"] = {name: vars(some) for name, some in manifest.components.items()}
+    record["components"] = {name: vars(files) for name, files in manifest.components.items()}
     record["batches"] = {name: _batch_record(batch) for name, batch in manifest.batches.items()}
     record["digest"] = _digest(record)  # a flipped bit may leave valid JSON
     return table.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
@@ -301,16 +301,16 @@ def _digest(record: Mapping[str, Any]) -> str:
 
 def _from_record(record: dict[str, Any]) -> Manifest:
     components, batches = record["components"].items(), record["batches"].items()
-    record["components"] = {present_name(name): _known(Component, one) for name, one in components}
+    record["components"] = {present_name(n): _from_fields(Component, c) for n, c in components}
     record["batches"] = {name: _batch(one) for name, one in batches}
-    found: Manifest = _known(Manifest, record | {"lost": tuple(record.get("lost") or ())})
-    check_fields(found, MANIFEST_CHECKS)
-    if found.restores is not None and found.restores >= found.snapshot:
-        raise ValueError(f"it restores snapshot {found.restores}")
-    phases = {batch.phase for batch in found.batches.values()}.difference(PHASES)
+    manifest: Manifest = _from_fields(Manifest, record | {"lost": tuple(record.get("lost") or ())})
+    check_fields(manifest, MANIFEST_CHECKS)
+    if manifest.restores is not None and manifest.restores >= manifest.snapshot:
+        raise ValueError(f"it restores snapshot {manifest.restores}")
+    phases = {batch.phase for batch in manifest.batches.values()}.difference(PHASES)
     if phases:
         raise ValueError(f"a batch is {min(phases)!r}")
-    return found
+    return manifest
 
 
 def _batch_record(batch: Batch) -> dict[str, Any]:
@@ -321,11 +321,11 @@ def _batch_record(batch: Batch) -> dict[str, Any]:
 def _batch(record: dict[str, Any]) -> Batch:
     flagged = {name for name, flag in _FLAGS.items() if record.get(flag)}
     taken_in = flagged.union(record.get("taken_in", ()))
-    batch: Batch = _known(Batch, record | {"taken_in": frozenset(taken_in)})
+    batch: Batch = _from_fields(Batch, record | {"taken_in": frozenset(taken_in)})
     return batch
 
 
-def _known(kind: type, record: dict[str, Any]) -> Any:
+def _from_fields(kind: type, record: dict[str, Any]) -> Any:
     fields = {field.name for field in dataclasses.fields(kind)}
     return kind(**{name: value for name, value in record.items() if name in fields})
 
@@ -369,6 +369,5 @@ class Pinned:
 
     def files(self, component: str) -> list[DataFile]:
         """Returns the live files of a component in the snapshot."""
-        known = self.manifest().components.get(component)
         with self.reading():
-            return load_files(self.table, known)
+            return load_files(self.table, self.manifest().components.get(component))

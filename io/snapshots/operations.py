@@ -100,14 +100,14 @@ def begin(
         UserError: The id belongs to another job or batch.
     """
     table = open_table(address)
-    path, known = _pin(table, operation)
-    if known is None and job != "crawl":  # its phases wait, each for itself
+    path, data = _pin(table, operation)
+    if data is None and job != "crawl":  # its phases wait, each for itself
         wait_for_purge(table, operation)
     snapshot = table.settled_snapshot()
     newest = load_manifest(table, snapshot)  # a damaged table fails before anything is written
     check_newest(table, snapshot)
     table.prepare_components()
-    if known is None:
+    if data is None:
         if snapshot == 0:
             path.parent.check_exclusive()
         now = now_ms(newest.latest_time) if now is None else now
@@ -117,14 +117,14 @@ def begin(
         )
         if create_exclusive(path, operation_record(pinned)):
             return pinned
-        known = read_bytes(path)
-    pinned = operation_of_record(path, known, address)
+        data = read_bytes(path)
+    pinned = operation_of_record(path, data, address)
     if (pinned.job, pinned.batch) != (job, batch):
         raise UserError(
             f"operation {operation!r} is {pinned.job} of batch {pinned.batch!r}, "
             f"not {job} of batch {batch!r}: choose another id"
         )
-    return dataclasses.replace(pinned, idle="done" if committed(pinned) else "")
+    return dataclasses.replace(pinned, idle="done" if find_commit(pinned) else "")
 
 
 def _pin(table: TableSnapshots, operation: str) -> tuple[Place, bytes | None]:
@@ -146,7 +146,7 @@ def _pins(table: TableSnapshots, operation: str) -> Iterator[tuple[Place, bytes 
         pinned = operation_of_record(path, data, str(table))
         over = undone_by(table, pinned.snapshot) or _lost_to(path)
         # The loop ends, because numbers grow.
-        if over is None or over <= pinned.snapshot or committed(pinned) is not None:
+        if over is None or over <= pinned.snapshot or find_commit(pinned) is not None:
             return
         path = table / "operations" / f"{operation}@{over}.json"
     yield path, None
@@ -177,7 +177,7 @@ def losses_noted(operation: Operation) -> Iterator[None]:
         raise
 
 
-def committed(operation: Operation) -> Manifest | None:
+def find_commit(operation: Operation) -> Manifest | None:
     """Returns the snapshot that the operation made, or None if it is not in the lineage.
 
     Snapshots that were rolled back are not in the lineage.
@@ -198,13 +198,13 @@ def since_pinned(operation: Operation) -> Iterator[Manifest]:
         SnapshotTooOld: The oldest of them were deleted.
     """
     lost: set[int] = set()
-    before = operation.snapshot
+    previous = operation.snapshot
     for manifest in lineage(operation.table, operation.snapshot):
         yield manifest
         lost.update(manifest.lost)
-        before = manifest.snapshot - 1 if manifest.restores is None else manifest.restores
-    if before > operation.snapshot and before not in lost:
-        check_kept(operation.table, before)
+        previous = manifest.snapshot - 1 if manifest.restores is None else manifest.restores
+    if previous > operation.snapshot and previous not in lost:
+        check_kept(operation.table, previous)
 
 
 def has_ended(operation: Operation) -> bool:
@@ -213,7 +213,7 @@ def has_ended(operation: Operation) -> bool:
         return True
     with contextlib.suppress(SnapshotTooOld):
         _, data = _pin(operation.table, operation.id)
-        return data is None or committed(operation) is not None
+        return data is None or find_commit(operation) is not None
     return True
 
 
@@ -236,19 +236,19 @@ def reach(table: TableSnapshots) -> tuple[int, int]:
     In a folder each snapshot has a marker. Elsewhere the record of an operation may be the
     only sign that a newer snapshot existed.
     """
-    made = table.made_snapshots()
-    newest = max([table.latest_snapshot(), *made])
-    return newest, newest if made else newest + MOST_AHEAD
+    markers = table.made_snapshots()
+    newest = max([table.latest_snapshot(), *markers])
+    return newest, newest if markers else newest + MOST_AHEAD
 
 
 def seen_snapshots(table: TableSnapshots) -> list[int]:
     """Returns the numbers of snapshots that operations have read or made; skips damaged files."""
-    found, (_, most) = table.made_snapshots(), reach(table)
+    numbers, (_, most) = table.made_snapshots(), reach(table)
     for file in list_files(table / "operations"):
         if file.path.suffix == ".json" and not file.path.name.startswith("."):
             with contextlib.suppress(UserError):
-                found.append(operation_of_record(file.path, read_bytes(file.path)).snapshot)
-    return [number for number in found if number <= most]
+                numbers.append(operation_of_record(file.path, read_bytes(file.path)).snapshot)
+    return [number for number in numbers if number <= most]
 
 
 def operation_record(operation: Operation) -> bytes:

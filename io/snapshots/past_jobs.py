@@ -37,17 +37,17 @@ class PastJob:
     undone: bool = False
 
 
-def keep_past_jobs(table: TableSnapshots, before: int) -> None:
-    """Writes what the manifests of the snapshots before a number say about their jobs.
+def keep_past_jobs(table: TableSnapshots, oldest: int) -> None:
+    """Writes what the manifests of the snapshots before ``oldest`` say about their jobs.
 
     An interrupted ``compact`` may write the same snapshots again, into another file.
     """
-    numbers = [number for number in table.snapshots() if number < before]
+    numbers = [number for number in table.snapshots() if number < oldest]
     if not numbers:
         return
     past = {manifest.snapshot for manifest in _readable_lineage(table)}
     # What a damaged manifest between them has undone is unknown.
-    first = min(past, default=before)
+    first = min(past, default=oldest)
     lines = []
     for number in numbers:
         with contextlib.suppress(UserError):  # the manifest is damaged: what it said is lost

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from ...web.base.clock import Clock
 from ..storage.files import size_of
 from ..storage.places import Place
-from ..table.table_files import TableFiles
 from ..table.table_rows import TableRows
+from ..table.table_snapshots import TableFiles
 from ..tablets.file_lists import load_files
 from ..tablets.tablets import Due, tablets
 from .manifest import DEDUP, Manifest, load_manifest
@@ -66,7 +66,7 @@ def next_round(
     chosen = done.get(f"{launched}.{number}.generate")
     if chosen is not None and chosen.batch not in chosen.batches:
         return None  # nothing was due
-    open_batches = unfinished(operation.manifest(), operation.now)
+    open_batches = unfinished_batches(operation.manifest(), operation.now)
     if number <= len(open_batches):
         return number, open_batches[number - 1]
     latest = load_manifest(operation.table, operation.table.latest_snapshot())
@@ -77,12 +77,12 @@ def next_round(
 
 def may_have_due(table: TableRows, manifest: Manifest, due_at: Callable[[Clock], Due]) -> bool:
     """Returns whether a row may be due."""
-    known = tablets(load_files(table, manifest.components.get("state")))
+    state_tablets = tablets(load_files(table, manifest.components.get("state")))
     due = due_at(clock_of(manifest))
     shown = table.at(manifest.snapshot)
-    return any(shown.may_have_due("state", tablet, due) for tablet in known)
+    return any(shown.may_have_due("state", tablet, due) for tablet in state_tablets)
 
 
-def unfinished(manifest: Manifest, now: int) -> list[str]:
+def unfinished_batches(manifest: Manifest, now: int) -> list[str]:
     """Returns the batches that a crawl finishes first: one that needs dedup, and all open ones."""
     return manifest.waiting_for(DEDUP)[:1] + manifest.open_batches(now)

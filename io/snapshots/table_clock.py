@@ -34,24 +34,24 @@ def right_since(manifest: Manifest, now: int) -> int | None:
     return now if (manifest.earliest or manifest.time) <= late else None
 
 
-def clock_notes(before: Manifest) -> dict[str, Any]:
+def clock_notes(previous: Manifest) -> dict[str, Any]:
     """Returns the notes of clocks for a new snapshot, as older snapshots may be deleted.
 
     Args:
-        before: The snapshot that the new one is made from.
+        previous: The snapshot that the new one is made from.
     """
-    now = now_ms(before.latest_time)
+    now = now_ms(previous.latest_time)
     return {
-        "latest": before.latest_time,
-        "earliest": min(now, before.earliest or before.time or now),
-        "right_since": right_since(before, now),
+        "latest": previous.latest_time,
+        "earliest": min(now, previous.earliest or previous.time or now),
+        "right_since": right_since(previous, now),
     }
 
 
 def oldest_open(manifest: Manifest, now: int) -> int:
     """Returns the time of the oldest result that an update may still add, ms; at most now."""
-    made = [b.created for b in manifest.batches.values() if b.phase != "updated"]
-    return min([now, *made])
+    times = [b.created for b in manifest.batches.values() if b.phase != "updated"]
+    return min([now, *times])
 
 
 def date_of(time_ms: int) -> str:

@@ -107,5 +107,5 @@ class BigtableSnapshots(TableSnapshots):
         manifest_files = list_files(self / "manifest")
         return max((f.changed for f in manifest_files if below(self, f.path) in lists), default=0.0)
 
-    def forget_snapshots(self, before: int) -> tuple[int, int]:
-        return self.log.forget(before), 0
+    def forget_snapshots(self, oldest: int) -> tuple[int, int]:
+        return self.log.forget(oldest), 0

@@ -43,12 +43,12 @@ def _of_rows(method: _Method) -> _Method:
     """Wraps a method for components in rows; for components in files it calls ``FolderTable``."""
 
     @functools.wraps(method)
-    def chosen(self: "BigtableWebTable", component: str, *args: Any, **named: Any) -> Any:
+    def call_method(self: "BigtableWebTable", component: str, *args: Any, **named: Any) -> Any:
         if self.in_files(component):
             return getattr(self._in_files, method.__name__)(component, *args, **named)
         return method(self, component, *args, **named)
 
-    return chosen  # type: ignore[return-value]
+    return call_method  # type: ignore[return-value]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,15 +72,15 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         return kind_of(component).layout is not RowLayout.ROWS
 
     def unknown_rows(self, components: Mapping[str, Component]) -> list[str]:
-        found = []
+        unknown = []
         for name in unknown_components(components):
             try:
                 in_rows = are_ranges(name, load_files(self, components[name]))
             except UserError:
                 in_rows = True  # its list is lost: that it is in files is not known either
             if in_rows:
-                found.append(name)
-        return found
+                unknown.append(name)
+        return unknown
 
     def prepare_components(self) -> None:
         from ..bigtable.cell_layout import later_families
@@ -96,30 +96,30 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
     def read(
         self,
         component: str,
-        some: Sequence[Tablet],
+        tablets_to_read: Sequence[Tablet],
         columns: Sequence[str],
         narrow: Narrow | None = None,
         due: Due | None = None,
     ) -> pl.DataFrame:
         needed = columns if narrow is None else None
         parts = [empty(kind_of(component).schema).select(columns)]
-        for tablet in some:
-            for rows in self._received(component, tablet, needed, due):
-                kept = rows if narrow is None else narrow(rows.lazy()).collect()
-                parts.append(kept.select(columns))
+        for tablet in tablets_to_read:
+            for rows in self._range_rows(component, tablet, needed, due):
+                wanted = rows if narrow is None else narrow(rows.lazy()).collect()
+                parts.append(wanted.select(columns))
         return pl.concat(parts)
 
     @_of_rows
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-        return self._received(component, tablet)
+        return self._range_rows(component, tablet)
 
     @_of_rows
     def read_in_frames(
         self, component: str, tablet: Tablet, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
-        return self._received(component, tablet, columns)
+        return self._range_rows(component, tablet, columns)
 
-    def _received(
+    def _range_rows(
         self,
         component: str,
         tablet: Tablet,
@@ -128,26 +128,26 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
     ) -> Iterator[pl.DataFrame]:
         from ..bigtable.stored_rows import read_range
 
-        return read_range(self.log, component, _range(tablet), self._pinned, columns, due)
+        return read_range(self.log, component, _range(tablet), self._pinned_snapshot, columns, due)
 
     @_of_rows
     def find(
         self,
         component: str,
-        known: Sequence[Tablet],
+        all_tablets: Sequence[Tablet],
         keys: pl.Series,
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
         from ..bigtable.stored_rows import stored_rows
 
-        rows = stored_rows(self.log, component, keys, self._pinned)
+        rows = stored_rows(self.log, component, keys, self._pinned_snapshot)
         return rows if columns is None else rows.select(columns)
 
     @_of_rows
     def read_ranges(
         self,
         component: str,
-        known: Sequence[Tablet],
+        all_tablets: Sequence[Tablet],
         ranges: Sequence[tuple[str, str]],
         columns: Sequence[str],
     ) -> Iterator[pl.DataFrame]:
@@ -155,12 +155,12 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
 
         for low, high in ranges:
             part = KeyRange(low, high)
-            for rows in read_range(self.log, component, part, self._pinned, columns):
+            for rows in read_range(self.log, component, part, self._pinned_snapshot, columns):
                 yield rows.select(columns)
 
     @_of_rows
     def changed_since(
-        self, component: str, tablet: Tablet, since: int, before: Collection[str]
+        self, component: str, tablet: Tablet, since: int, old_paths: Collection[str]
     ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
         from ..bigtable.stored_rows import changed_keys
 
@@ -169,25 +169,25 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
 
     @_of_rows
     def changed_tablets(
-        self, component: str, before: Sequence[DataFile], now: Sequence[DataFile]
+        self, component: str, old_files: Sequence[DataFile], now: Sequence[DataFile]
     ) -> tuple[list[Tablet], list[tuple[str, str]]]:
         return tablets(now), []  # removed rows have keys in ``changed_since``
 
     def find_in_frames(
-        self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
+        self, component: str, all_tablets: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         for start in range(0, len(keys), _FEW_KEYS):
-            yield self.find(component, known, keys.slice(start, _FEW_KEYS)).select(columns)
+            yield self.find(component, all_tablets, keys.slice(start, _FEW_KEYS)).select(columns)
 
     @_of_rows
     def may_have_due(self, component: str, tablet: Tablet, due: Due) -> bool:
         from ..bigtable.stored_rows import any_row
 
-        return any_row(self.log, component, _range(tablet), self._pinned, due)
+        return any_row(self.log, component, _range(tablet), self._pinned_snapshot, due)
 
     @_of_rows
     def resting_hosts(
-        self, component: str, known: tuple[DataFile, ...], now: int, keys: pl.Series
+        self, component: str, live_files: tuple[DataFile, ...], now: int, keys: pl.Series
     ) -> pl.Series:
         rows = self.find(component, (), host_keys(keys).unique())
         return rows.filter(is_resting(now)).get_column("key")
@@ -206,14 +206,16 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
             places = {**places, kind.name: kind.name}
         with Extras(self.files, places) as extras:
             # The commit applies the files to the rows.
-            done = list(resolve_changes(
-                self.log, self.files, how.component, changes, extras.taking(resolver), self._pinned
+            written = list(resolve_changes(
+                self.log, self.files, how.component, changes, extras.taking(resolver), self._pinned_snapshot
             ))  # fmt: skip
-            for some in done:
-                extras.counts.update({f"dropped/{why}": n for why, n in some.dropped.items()})
+            for part in written:
+                extras.counts.update({f"dropped/{why}": n for why, n in part.dropped.items()})
             base = how.range.base.base.path if how.range.base is not None else None
-            found = [some.file for some in done if some.file is not None]
-            files = (dataclasses.replace(file, base=base, order=how.order) for file in found)
+            changed_files = [part.file for part in written if part.file is not None]
+            files = (
+                dataclasses.replace(file, base=base, order=how.order) for file in changed_files
+            )
             yield Written(how.component, tuple(files), counts=extras.counts)
             yield from extras.finish()
 
@@ -225,21 +227,21 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
 
     @_of_rows
     def files_after(
-        self, component: str, known: Sequence[DataFile], written: Sequence[Written]
+        self, component: str, files_before: Sequence[DataFile], written: Sequence[Written]
     ) -> list[DataFile]:
         added = [file for part in written for file in part.files]
-        return grow_ranges(component, known, added, self.samples)
+        return grow_ranges(component, files_before, added, self.samples)
 
     def samples(self) -> Samples:
         """Returns (key, bytes of the table before the key) of sampled rows, in key order."""
         return self.log.table.samples()
 
     @_of_rows
-    def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
+    def way_back(self, component: str, all_tablets: Sequence[Tablet], to: int) -> list[DataFile]:
         from ..bigtable.stored_rows import way_back
 
         back = functools.partial(way_back, self.log, self.files, component)
-        done = (written.file for tablet in known for written in back(_range(tablet), to))
+        done = (written.file for tablet in all_tablets for written in back(_range(tablet), to))
         return [file for file in done if file is not None]
 
     # Takedown.
@@ -250,19 +252,21 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
 
     @_of_rows
     def edit_again(
-        self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
+        self, component: str, edit: Edit, earlier_edit: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
         from ..bigtable.stored_rows import changed_keys
 
-        files = [file for part in before.written for file in part.files]
+        files = [file for part in earlier_edit.written for file in part.files]
         schema = kind_of(component).schema
         edited = [collect(scan([self / f.path], schema).select("key"))["key"] for f in files]
         for tablet in now:
-            found = list(changed_keys(self.log, component, _range(tablet), before.snapshot))
-            found += [_within(keys, tablet) for keys in edited]
-            if found:
-                some = pl.concat(found).unique().sort().to_frame().iter_slices(_KEYS_AT_ONCE)
-                rows = (self.find(component, now, keys.to_series()) for keys in some)
+            key_lists = list(
+                changed_keys(self.log, component, _range(tablet), earlier_edit.snapshot)
+            )
+            key_lists += [_keys_in_range(keys, tablet) for keys in edited]
+            if key_lists:
+                slices = pl.concat(key_lists).unique().sort().to_frame().iter_slices(_KEYS_AT_ONCE)
+                rows = (self.find(component, now, keys.to_series()) for keys in slices)
                 yield from self._edit(component, tablet, rows, edit)
 
     def needed_files(self) -> set[str]:
@@ -292,7 +296,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         while True:
             try:
                 for rows in table.scan(component, tablet):
-                    table.log.check_fresh(table._pinned)
+                    table.log.check_fresh(table._pinned_snapshot)
                     yield rows
                     first = f"{rows.get_column('key')[-1]}\0"
                     tablet = Tablet(dataclasses.replace(tablet.base, first=first))
@@ -309,13 +313,13 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         counted = CountedEdit(edit, component)
         gone, changed = [], []
         for frame in frames:
-            before = counted.mentions
-            left = to_frame(counted(frame.to_arrow()))
-            if len(left) < len(frame):
+            mentions_before = counted.mentions
+            remaining_rows = to_frame(counted(frame.to_arrow()))
+            if len(remaining_rows) < len(frame):
                 keys = frame.get_column("key")
-                gone.append(keys.filter(~keys.is_in(left.get_column("key").implode())))
-            if counted.mentions > before:
-                changed.append(rows_to_write(frame, left))
+                gone.append(keys.filter(~keys.is_in(remaining_rows.get_column("key").implode())))
+            if counted.mentions > mentions_before:
+                changed.append(rows_to_write(frame, remaining_rows))
         done = [write_deletions(self.files, component, pl.concat(gone))] if gone else []
         if changed:
             rows = pl.concat(changed)
@@ -327,7 +331,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
             yield Written(component, tuple(files), counts=counted.counts())
 
     @property
-    def _pinned(self) -> int:
+    def _pinned_snapshot(self) -> int:
         assert self.snapshot is not None
         return self.snapshot
 
@@ -336,7 +340,7 @@ def _range(tablet: Tablet) -> KeyRange:
     return KeyRange(tablet.first, tablet.last)
 
 
-def _within(keys: pl.Series, tablet: Tablet) -> pl.Series:
+def _keys_in_range(keys: pl.Series, tablet: Tablet) -> pl.Series:
     """Returns the keys in a range, whose end is exclusive."""
     keys = keys.filter(keys >= (tablet.first or ""))
     return keys if tablet.last is None else keys.filter(keys < tablet.last)
@@ -347,9 +351,11 @@ def _repeating(resolver: Resolver, kind: Kind) -> Resolver:
     chosen = pl.col(kind.made_where)
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
-        found = resolver(rows, changes)
-        new = found.rows.filter(chosen).join(rows.filter(chosen), on="key", how="anti").sort("key")
+        resolved = resolver(rows, changes)
+        new = (
+            resolved.rows.filter(chosen).join(rows.filter(chosen), on="key", how="anti").sort("key")
+        )
         extra = {kind.name: new} if len(new) else {}
-        return dataclasses.replace(found, extra={**found.extra, **extra})
+        return dataclasses.replace(resolved, extra={**resolved.extra, **extra})
 
     return resolve

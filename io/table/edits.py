@@ -64,10 +64,10 @@ class CountedEdit:
         self._edit, self._component = edit, component
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        left, rows, mentions = self._edit(table, self._component)
+        remaining_rows, rows, mentions = self._edit(table, self._component)
         self.rows += rows
         self.mentions += mentions
-        return left
+        return remaining_rows
 
     def counts(self) -> dict[str, int]:
         """Returns the counts by name."""
@@ -98,8 +98,8 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
         counted = CountedEdit(edit, component)
         facts = rewrite(root / file.path, new, counted)
         formerly = file.formerly or file.path
-        kept = dataclasses.replace(file, path=below(root, new), formerly=formerly, **facts)
-        yield Written(component, (kept,), (file.path,), counted.counts())
+        edited = dataclasses.replace(file, path=below(root, new), formerly=formerly, **facts)
+        yield Written(component, (edited,), (file.path,), counted.counts())
 
 
 def _edit_shard(root: Place, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:

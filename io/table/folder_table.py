@@ -108,9 +108,9 @@ class FolderTable(WebTable):
     # Snapshots.
 
     def snapshots(self) -> list[int]:
-        found = names_and_versions(self.place / "manifest", f"table {self}")
-        _LISTED[self.place] = found
-        return sorted(int(name[:-5]) for name in found if _MANIFEST.fullmatch(name))
+        versions_by_name = names_and_versions(self.place / "manifest", f"table {self}")
+        _LISTED[self.place] = versions_by_name
+        return sorted(int(name[:-5]) for name in versions_by_name if _MANIFEST.fullmatch(name))
 
     def latest_snapshot(self) -> int:
         return max(self.snapshots(), default=0)
@@ -153,8 +153,8 @@ class FolderTable(WebTable):
     def written_at(self, snapshot: int, lists: Collection[str]) -> float:
         return dict(self.commit_times()).get(snapshot, 0.0)
 
-    def forget_snapshots(self, before: int) -> tuple[int, int]:
-        old = [number for number, _ in self.commit_times() if number < before]
+    def forget_snapshots(self, oldest: int) -> tuple[int, int]:
+        old = [number for number, _ in self.commit_times() if number < oldest]
         return len(old), sum(remove_file(manifest_path(self.place, number)) for number in old)
 
     # Rows.
@@ -162,12 +162,12 @@ class FolderTable(WebTable):
     def read(
         self,
         component: str,
-        some: Sequence[Tablet],
+        tablets_to_read: Sequence[Tablet],
         columns: Sequence[str],
         narrow: Narrow | None = None,
         due: Due | None = None,
     ) -> pl.DataFrame:
-        return read_tablets(self.place, component, some, columns, narrow)
+        return read_tablets(self.place, component, tablets_to_read, columns, narrow)
 
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
         return fold_tablet(self.place, stored_schema(self.place, component, tablet), tablet)
@@ -175,55 +175,58 @@ class FolderTable(WebTable):
     def find(
         self,
         component: str,
-        known: Sequence[Tablet],
+        all_tablets: Sequence[Tablet],
         keys: pl.Series,
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
-        some, names = tablets_of_keys(known, keys), columns or kind_of(component).schema.names
-        return self.read(component, some, names, lambda rows: rows.filter(has_keys(keys)))
+        key_tablets, names = (
+            tablets_of_keys(all_tablets, keys),
+            columns or kind_of(component).schema.names,
+        )
+        return self.read(component, key_tablets, names, lambda rows: rows.filter(has_keys(keys)))
 
     def find_in_frames(
-        self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
+        self, component: str, all_tablets: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         schema, sought = kind_of(component).schema, keys.to_arrow()
         # The base first, then its runs, oldest first: the last row of a key counts.
-        paths = (path for tablet in tablets_of_keys(known, keys) for path in tablet.paths)
+        paths = (path for tablet in tablets_of_keys(all_tablets, keys) for path in tablet.paths)
         for path in paths:
             for rows in batches(self / path, schema, columns):
-                if len(found := rows.filter(pc.is_in(rows["key"], sought))):
-                    yield to_frame(found)
+                if len(matches := rows.filter(pc.is_in(rows["key"], sought))):
+                    yield to_frame(matches)
 
     def read_ranges(
         self,
         component: str,
-        known: Sequence[Tablet],
+        all_tablets: Sequence[Tablet],
         ranges: Sequence[tuple[str, str]],
         columns: Sequence[str],
     ) -> Iterator[pl.DataFrame]:
         schema = pa.schema([kind_of(component).schema.field(name) for name in columns])
-        for tablet in known:
+        for tablet in all_tablets:
             yield from folded_ranges(self.place, schema, tablet, ranges)
 
     def changed_since(
-        self, component: str, tablet: Tablet, since: int, before: Collection[str]
+        self, component: str, tablet: Tablet, since: int, old_paths: Collection[str]
     ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
         schema = kind_of(component).schema
-        if tablet.base.path not in before:
+        if tablet.base.path not in old_paths:
             for rows in fold_tablet(self.place, schema, tablet):
                 yield rows.get_column("key"), rows
             return
         # A row that has changed since then is in one of these runs, and its newest form, too.
-        new = [self / run.path for run in tablet.runs if run.path not in before]
+        new = [self / run.path for run in tablet.runs if run.path not in old_paths]
         if new:
             rows = collect(scan(new, schema)).unique("key", keep="last", maintain_order=True)
             yield rows.get_column("key"), rows
 
     def changed_tablets(
-        self, component: str, before: Sequence[DataFile], now: Sequence[DataFile]
+        self, component: str, old_files: Sequence[DataFile], now: Sequence[DataFile]
     ) -> tuple[list[Tablet], list[tuple[str, str]]]:
-        old, new = ({file.path for file in files} for files in (before, now))
+        old, new = ({file.path for file in files} for files in (old_files, now))
         changed = [tablet for tablet in tablets(now) if not old.issuperset(tablet.paths)]
-        gone = [tablet for tablet in tablets(before) if tablet.base.path not in new]
+        gone = [tablet for tablet in tablets(old_files) if tablet.base.path not in new]
         return changed, [(str(t.first), str(t.last)) for t in gone if t.first is not None]
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
@@ -236,9 +239,9 @@ class FolderTable(WebTable):
         return not kind_of(component).due or tablet.may_have(due)
 
     def resting_hosts(
-        self, component: str, known: tuple[DataFile, ...], now: int, keys: pl.Series
+        self, component: str, live_files: tuple[DataFile, ...], now: int, keys: pl.Series
     ) -> pl.Series:
-        return _resting_hosts(self.place, component, known, now)
+        return _resting_hosts(self.place, component, live_files, now)
 
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
         return apply_changes(self.place, how, changes)
@@ -253,12 +256,12 @@ class FolderTable(WebTable):
             yield Written(component, write_bases(self.place, component, rows, schema))
 
     def files_after(
-        self, component: str, known: Sequence[DataFile], written: Sequence[Written]
+        self, component: str, files_before: Sequence[DataFile], written: Sequence[Written]
     ) -> list[DataFile]:
         replaced = {path for part in written for path in part.replaced}
-        live = {file.path: file for file in known if file.path not in replaced}
+        live = {file.path: file for file in files_before if file.path not in replaced}
         live |= {file.path: file for part in written for file in part.files}
-        missing = replaced - {file.path for file in known}
+        missing = replaced - {file.path for file in files_before}
         missing |= {file.base for file in live.values() if file.base and file.base not in live}
         if missing:
             # Another operation has moved the same rows to other files.
@@ -282,15 +285,15 @@ class FolderTable(WebTable):
         verify_tablets(self.place, tablet)
         counted, schema = CountedEdit(edit, component), stored_schema(self.place, component, tablet)
         frames = fold_tablet(self.place, schema, tablet)
-        left = (to_frame(counted(frame.to_arrow())) for frame in frames)
-        files = write_bases(self.place, component, left, schema)
+        remaining_rows = (to_frame(counted(frame.to_arrow())) for frame in frames)
+        files = write_bases(self.place, component, remaining_rows, schema)
         yield Written(component, files, tablet.paths, counted.counts())
 
     def edit_again(
-        self, component: str, edit: Edit, before: Edited, now: Sequence[Tablet]
+        self, component: str, edit: Edit, earlier_edit: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
-        edited = {part.replaced: part for part in before.written}
-        seen = {tablet.paths for tablet in before.tablets}
+        edited = {part.replaced: part for part in earlier_edit.written}
+        seen = {tablet.paths for tablet in earlier_edit.tablets}
         clean = {path for paths in seen for path in paths}.difference(*edited)
         for tablet in now:
             if tablet.paths in edited:
@@ -303,7 +306,11 @@ class FolderTable(WebTable):
 
 
 @functools.lru_cache(maxsize=4)
-def _resting_hosts(root: Place, component: str, known: tuple[DataFile, ...], now: int) -> pl.Series:
+def _resting_hosts(
+    root: Place, component: str, live_files: tuple[DataFile, ...], now: int
+) -> pl.Series:
     rests = is_resting(now)
-    rows = read_tablets(root, component, tablets(known), ["key"], lambda some: some.filter(rests))
+    rows = read_tablets(
+        root, component, tablets(live_files), ["key"], lambda hosts: hosts.filter(rests)
+    )
     return rows.get_column("key")

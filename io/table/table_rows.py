@@ -13,7 +13,7 @@ from ..tablets.fold import Narrow
 from ..tablets.resolve import Resolution
 from ..tablets.tablets import Due, Tablet
 from ..tablets.written import Written
-from .table_files import TableFiles
+from .table_snapshots import TableFiles
 
 
 class TableRows(TableFiles):
@@ -65,7 +65,7 @@ class TableRows(TableFiles):
     def read(
         self,
         component: str,
-        some: Sequence[Tablet],
+        tablets_to_read: Sequence[Tablet],
         columns: Sequence[str],
         narrow: Narrow | None = None,
         due: Due | None = None,
@@ -74,7 +74,7 @@ class TableRows(TableFiles):
 
         Args:
             component: A component in tablets.
-            some: The tablets.
+            tablets_to_read: The tablets.
             columns: Names of the columns to return.
             narrow: Filters rows, each independently of the others; it gets all columns.
             due: The due times that ``narrow`` accepts, so that other rows need not be read.
@@ -98,7 +98,7 @@ class TableRows(TableFiles):
     def find(
         self,
         component: str,
-        known: Sequence[Tablet],
+        all_tablets: Sequence[Tablet],
         keys: pl.Series,
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
@@ -106,14 +106,14 @@ class TableRows(TableFiles):
 
         Args:
             component: A component in tablets.
-            known: All its tablets; only tablets that may have one of the keys are read.
+            all_tablets: All its tablets; only tablets that may have one of the keys are read.
             keys: The keys to find.
             columns: Names of the columns to return; None for all.
         """
 
     @abc.abstractmethod
     def find_in_frames(
-        self, component: str, known: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
+        self, component: str, all_tablets: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
     ) -> Iterator[pl.DataFrame]:
         """Yields columns of the rows of keys, in bounded frames; see ``find``.
 
@@ -124,7 +124,7 @@ class TableRows(TableFiles):
     def read_ranges(
         self,
         component: str,
-        known: Sequence[Tablet],
+        all_tablets: Sequence[Tablet],
         ranges: Sequence[tuple[str, str]],
         columns: Sequence[str],
     ) -> Iterator[pl.DataFrame]:
@@ -134,14 +134,14 @@ class TableRows(TableFiles):
 
         Args:
             component: A component in tablets.
-            known: All its tablets; only parts that may have such rows are read.
+            all_tablets: All its tablets; only parts that may have such rows are read.
             ranges: (first key, first key after it) of each range, in key order.
             columns: Names of the columns to yield, ``key`` among them.
         """
 
     @abc.abstractmethod
     def changed_since(
-        self, component: str, tablet: Tablet, since: int, before: Collection[str]
+        self, component: str, tablet: Tablet, since: int, old_paths: Collection[str]
     ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
         """Yields the rows of a tablet that may have changed after a snapshot, in frames.
 
@@ -149,7 +149,7 @@ class TableRows(TableFiles):
             component: A component in tablets.
             tablet: One of its tablets in the snapshot that is read.
             since: Number of the older snapshot.
-            before: Paths of the component's files in that snapshot.
+            old_paths: Paths of the component's files in that snapshot.
 
         Yields:
             (keys, the rows with these keys). Keys without a row were removed; rows that were
@@ -161,13 +161,13 @@ class TableRows(TableFiles):
 
     @abc.abstractmethod
     def changed_tablets(
-        self, component: str, before: Sequence[DataFile], now: Sequence[DataFile]
+        self, component: str, old_files: Sequence[DataFile], now: Sequence[DataFile]
     ) -> tuple[list[Tablet], list[tuple[str, str]]]:
         """Compares the list of a component with an older one.
 
         Args:
             component: A component in tablets.
-            before: Its list in an older snapshot; empty: all its rows are new.
+            old_files: Its list in an older snapshot; empty: all its rows are new.
             now: Its list in the snapshot that is read.
 
         Returns:
@@ -185,13 +185,13 @@ class TableRows(TableFiles):
 
     @abc.abstractmethod
     def resting_hosts(
-        self, component: str, known: tuple[DataFile, ...], now: int, keys: pl.Series
+        self, component: str, live_files: tuple[DataFile, ...], now: int, keys: pl.Series
     ) -> pl.Series:
         """Returns the hosts (reversed) that must not get requests yet at ``now``.
 
         Args:
             component: The host table.
-            known: Its live files.
+            live_files: Its live files.
             now: Time in ms.
             keys: Row keys of URLs whose hosts are checked; the result may have other hosts, too.
         """
@@ -206,20 +206,20 @@ class TableRows(TableFiles):
 
     @abc.abstractmethod
     def files_after(
-        self, component: str, known: Sequence[DataFile], written: Sequence[Written]
+        self, component: str, files_before: Sequence[DataFile], written: Sequence[Written]
     ) -> list[DataFile]:
         """Returns the list of a component after a commit.
 
         Args:
             component: Name of the component.
-            known: Its list before the commit.
+            files_before: Its list before the commit.
             written: The new files.
 
         Raises:
             ConflictError: A file to replace, or the base of a run, is not in the list any more.
         """
 
-    def way_back(self, component: str, known: Sequence[Tablet], to: int) -> list[DataFile]:
+    def way_back(self, component: str, all_tablets: Sequence[Tablet], to: int) -> list[DataFile]:
         """Writes files of changes that restore rows to an older snapshot; see ``store``.
 
         Components in files need no changes: the older snapshot's list has their files.

@@ -18,7 +18,7 @@ from ..batches.batches import batch_component
 from ..rows.blocklist import BLOCKLIST_COMPONENT, read_blocklist
 from ..snapshots.commit import CommitTerms, check_batch, check_there, commit_once
 from ..snapshots.manifest import Manifest, purged_since, readable_manifests
-from ..snapshots.operations import Operation, committed, losses_noted, note_loss
+from ..snapshots.operations import Operation, find_commit, losses_noted, note_loss
 from ..storage.errors import ConflictError
 from ..storage.files import remove_file
 from ..storage.places import Place, below
@@ -62,7 +62,7 @@ def commit_over_purges(
             with contextlib.suppress(UserError):  # the operation has committed
                 _remove_leftovers(operation, written, edit_of)
             return manifest
-        done = committed(operation)
+        done = find_commit(operation)
         if done is not None:
             return done
         try:
@@ -70,7 +70,7 @@ def commit_over_purges(
             purge = edit_of(read_blocklist(newest))
             remaining_parts = [_without_blocked(operation, part, purge) for part in written]
         except UserError:
-            if (done := committed(operation)) is not None:  # another attempt was faster
+            if (done := find_commit(operation)) is not None:  # another attempt was faster
                 return done
             raise
 

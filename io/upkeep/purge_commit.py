@@ -19,7 +19,7 @@ from ..snapshots.hold import pause_in_hold
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import (
     Operation,
-    committed,
+    find_commit,
     has_committed,
     has_ended,
     note_loss,
@@ -129,7 +129,7 @@ def commit_purge(
     """
     until, newest = time.monotonic() + wait_s, None
     for _ in range(_TRIES):
-        done = committed(operation)
+        done = find_commit(operation)
         if done is not None:
             return done
         wait_for_jobs(operation, until)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...policy.components.kinds import components_in_tablets, kind_of
 from ...web.base.errors import UsageError, UserError
 from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
-from ..snapshots.operations import begin, committed, losses_noted
+from ..snapshots.operations import begin, find_commit, losses_noted
 from ..snapshots.past_jobs import past_jobs
 from ..snapshots.table_clock import clock_notes
 from ..storage.errors import ConflictError, SnapshotTooOld
@@ -152,7 +152,7 @@ def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -
         ConflictError: Another operation has committed during the rollback.
     """
     pinned = begin(address, "rollback", operation)
-    done = committed(pinned)
+    done = find_commit(pinned)
     if done is not None:
         return done
     table = pinned.table

@@ -18,7 +18,7 @@ import polars as pl
 
 from ...io.graph.round_files import remove_rounds
 from ...io.graph.stored_graph import stored_graph, write_ranks
-from ...io.snapshots.operations import Operation, committed, new_id, pinned_operation
+from ...io.snapshots.operations import Operation, find_commit, new_id, pinned_operation
 from ...io.storage.files import overwrite_bytes, read_if_there, remove_file
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Folder, Place
@@ -176,7 +176,7 @@ class _Pipelines:
         while steps_left > MOST_STEPS:
             yield self._build_some
             operation = pinned_operation(ticket.address, f"{ticket.operation}.linkrank")
-            if operation is None or committed(operation) or operation.idle:
+            if operation is None or find_commit(operation) or operation.idle:
                 steps_left = 0
             else:
                 steps_left = self._whole.steps_left(operation)

@@ -10,7 +10,7 @@ from typing import Any
 import apache_beam as beam
 
 from ...io.snapshots.manifest import Manifest, newest_manifest
-from ...io.snapshots.operations import committed, new_id, pinned_operation
+from ...io.snapshots.operations import find_commit, new_id, pinned_operation
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, versions
 from ...transforms.wiring.plugin_groups import chosen_plugins
@@ -162,7 +162,7 @@ def run_job(
     if not waits(pipeline):
         return report(invocation, {"job": job, "operation": ticket.operation, "submitted": True})
     operation = pinned_operation(ticket.address, f"{ticket.operation}.{job}")
-    manifest = committed(operation) if operation else None
+    manifest = find_commit(operation) if operation else None
     if manifest is None:
         done = (
             {"job": job, "batch": operation.batch}

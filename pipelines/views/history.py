@@ -39,7 +39,7 @@ def history_records(address: str, key: str) -> list[dict[str, Any]]:
     """
     records = []
     for version in row_history(address, key, VERSIONED):
-        manifest, values = version.made, version.values
+        manifest, values = version.manifest, version.values
         record = {"snapshot": manifest.snapshot, "time": iso(manifest.time), "job": manifest.job}
         records.append(record | ({} if values is None else record_of(values, _COLUMNS)))
     return records

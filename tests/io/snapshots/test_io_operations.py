@@ -11,7 +11,7 @@ from stores_here import KINDS
 from nutbeam.io.snapshots import commit as module
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch
-from nutbeam.io.snapshots.operations import Operation, begin, committed, new_id, pinned_operation
+from nutbeam.io.snapshots.operations import Operation, begin, find_commit, new_id, pinned_operation
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.files import overwrite_bytes, read_bytes, read_if_there
 from nutbeam.io.storage.place_addresses import place_of
@@ -108,9 +108,9 @@ def test_a_committed_operation_is_found_under_later_snapshots(table):
     made = commit(operation, [])
     for name in ("x", "y"):
         commit(begin(table, "inject", name), [])
-    assert committed(operation) == made
+    assert find_commit(operation) == made
     assert begin(table, "update", "op").idle == "done"
-    assert committed(begin(table, "inject", "z")) is None
+    assert find_commit(begin(table, "inject", "z")) is None
 
 
 def test_a_commit_records_files_counts_and_the_batch(table):

@@ -10,7 +10,7 @@ from growing_old import DAY, WEEK, file_name, make, pass_time, paths, put, writt
 
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch, store_manifest
-from nutbeam.io.snapshots.operations import Operation, begin, committed, pinned_operation
+from nutbeam.io.snapshots.operations import Operation, begin, find_commit, pinned_operation
 from nutbeam.io.snapshots.rounds import history
 from nutbeam.io.storage.errors import MissingFile, SnapshotTooOld
 from nutbeam.io.table.opening import open_table
@@ -330,14 +330,14 @@ def test_an_operation_whose_snapshot_is_deleted_is_not_reported_as_uncommitted(t
         pinned_operation(str(table), "one.update"),
         pinned_operation(str(table), "three.update"),
     )
-    assert committed(third).snapshot == 3
-    for ask in (committed, history):
+    assert find_commit(third).snapshot == 3
+    for ask in (find_commit, history):
         with pytest.raises(SnapshotTooOld, match="snapshot too old: 2 "):
             ask(first)
     # Those that a repair has given up are not waited for.
     made = dataclasses.replace(manifest_at(table, 3), snapshot=4, operation="m.fsck", lost=(1, 2))
     assert store_manifest(open_table(str(table)), made)
-    assert committed(first) is None
+    assert find_commit(first) is None
     assert sorted(history(first)) == ["m.fsck", "three.update"]
 
 

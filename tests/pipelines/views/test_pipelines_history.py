@@ -27,7 +27,7 @@ from web_tables import copied_folder
 
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Manifest
-from nutbeam.io.snapshots.operations import begin, committed, pinned_operation
+from nutbeam.io.snapshots.operations import begin, find_commit, pinned_operation
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.tablets.file_lists import Component, load_files
 from nutbeam.io.tablets.written import Written
@@ -224,7 +224,7 @@ def test_an_operation_that_was_open_during_a_rollback_fails_or_begins_again(tabl
     assert not again.idle
     assert pinned_operation(str(table), "open.dedup") == again
     made = commit(again, [], CommitTerms(reads=frozenset({"state"})))
-    assert committed(again) == made
+    assert find_commit(again) == made
     assert begin(str(table), "dedup", "open.dedup").idle == "done"
 
 
@@ -234,7 +234,7 @@ def test_an_operation_that_was_done_before_the_snapshot_stays_done(table):
     assert nutbeam("rollback", table, "--to", 3) == 0
     assert begin(str(table), "inject", first.operation).idle == "done"
     last = manifest_at(table, latest_snapshot(table) - 1)
-    assert pinned_operation(str(table), last.operation) is None or not committed(
+    assert pinned_operation(str(table), last.operation) is None or not find_commit(
         pinned_operation(str(table), last.operation)
     )
 

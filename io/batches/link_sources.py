@@ -11,7 +11,7 @@ from ..snapshots.manifest import lineage
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile
-from ..tablets.tablets import Tablet, tablets
+from ..tablets.tablets import Tablet
 from .batches import batch_component, documents_with_keys, live_file
 
 # Statuses of URLs that are no longer pages, so that their links end; an index drops these, too.
@@ -140,9 +140,8 @@ def read_source_rows(operation: Operation, sources: pl.Series) -> pl.DataFrame:
         unknown, because the newest document is not inverted yet); ``lives``, whether the source is
         a page with a document.
     """
-    state_tablets = tablets(operation.files("state"))
     columns = ("key", "document", "status", "last_fetch_time")
-    rows = operation.table.find("state", state_tablets, sources.unique(), columns)
+    rows = operation.find_rows("state", sources.unique(), columns)
     created = {
         name: batch.created if "links" in batch.taken_in or name == operation.batch else 0
         for name, batch in operation.manifest().batches.items()
@@ -187,8 +186,7 @@ def _still_newest(operation: Operation, keys: pl.Series, names: list[str]) -> pl
     """Returns the keys of living pages whose newest document is in one of the files."""
     if not len(keys):
         return keys
-    state_tablets = tablets(operation.files("state"))
-    rows = operation.table.find("state", state_tablets, keys, ("key", "document", "status"))
+    rows = operation.find_rows("state", keys, ("key", "document", "status"))
     return rows.filter(pl.col("document").is_in(names) & ~_DEAD).get_column("key")
 
 

@@ -1,5 +1,6 @@
 """Reads files of seeds: lines of text in any UTF, plain or packed with gzip."""
 
+import gzip
 import io
 import zlib
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ class _Plain(io.RawIOBase):
     """A file whose first bytes were read already."""
 
     def __init__(self, file: IO[bytes], head: bytes) -> None:
-        self._file, self._head = file, head
+        self._file, self._head, self.taken = file, head, 0
 
     def readable(self) -> bool:
         return True
@@ -59,41 +60,31 @@ class _Plain(io.RawIOBase):
 
     def _read(self, size: int) -> bytes:
         data, self._head = self._head[:size], self._head[size:]
-        return data or self._file.read(size) or b""
+        data = data or self._file.read(size) or b""
+        self.taken += len(data)
+        return data
 
 
 class _Gzip(_Plain):
-    """Unpacks gzip members, one after the other; memory holds one block."""
+    """Unpacks a file of gzip members; memory holds one block."""
 
     def __init__(self, file: IO[bytes], head: bytes) -> None:
         super().__init__(file, head)
-        self._member = zlib.decompressobj(31)
-        self._packed, self._taken, self._made = b"", 0, 0
+        self._packed, self._made = _Plain(file, head), 0
+        packed = io.BufferedReader(self._packed, _BLOCK)
+        self._content = gzip.GzipFile(fileobj=packed)
 
     def _read(self, size: int) -> bytes:
-        while True:
-            if not self._packed:
-                self._packed = super()._read(_BLOCK)
-                self._taken += len(self._packed)
-            if not self._packed:
-                if not self._member.eof:
-                    raise OSError("its gzip data is incomplete")
-                return b""
-            if self._member.eof:
-                self._packed = self._packed.lstrip(b"\0")  # padding
-                if not self._packed:
-                    continue
-                self._member = zlib.decompressobj(31)
-            try:
-                data = self._member.decompress(self._packed, size)
-            except zlib.error as error:
-                raise OSError(f"its gzip data is damaged ({error})") from error
-            self._packed = self._member.unused_data or self._member.unconsumed_tail
-            self._made += len(data)
-            if self._made > EXEMPT_BYTES + MOST_TIMES * self._taken:
-                raise OSError(f"its gzip data is more than {MOST_TIMES} times as large unpacked")
-            if data:
-                return data
+        try:
+            data = self._content.read1(size)
+        except EOFError as error:
+            raise OSError("its gzip data is incomplete") from error
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise OSError(f"its gzip data is damaged ({error})") from error
+        self._made += len(data)
+        if self._made > EXEMPT_BYTES + MOST_TIMES * self._packed.taken:
+            raise OSError(f"its gzip data is more than {MOST_TIMES} times as large unpacked")
+        return data
 
 
 def lines(file: IO[bytes]) -> Iterator[str]:

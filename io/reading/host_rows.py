@@ -55,8 +55,7 @@ def find_hosts(
         keys: The hosts.
         without: Columns that are not read; they are null.
     """
-    host_tablets, wide = tablets(pinned.files(_HOSTS)), empty(HOSTS)
     columns = [name for name in HOSTS.names if name not in without]
-    rows = pinned.table.find(_HOSTS, host_tablets, keys, columns).select(columns)
+    rows = pinned.find_rows(_HOSTS, keys, columns).select(columns)
     pending = pending_changes(pinned).filter(pl.col("key").is_in(keys.implode()))
-    return counted_hosts(pl.concat([wide, rows], how="diagonal"), pending)
+    return counted_hosts(pl.concat([empty(HOSTS), rows], how="diagonal"), pending)

@@ -9,7 +9,6 @@ import polars as pl
 from ...web.base.errors import UserError
 from ..snapshots.manifest import Manifest, Pinned, lineage
 from ..table.opening import open_table
-from ..tablets.tablets import tablets
 
 _STATE = "state"
 # Each snapshot is a look into the table.
@@ -79,6 +78,5 @@ def _changing(address: str) -> Iterator[Manifest]:
 
 def _values(pinned: Pinned, key: str, columns: Sequence[str]) -> dict[str, Any] | None:
     with pinned.reading():
-        state_tablets = tablets(pinned.files(_STATE))
-        rows = pinned.table.find(_STATE, state_tablets, pl.Series("key", [key]), columns)
+        rows = pinned.find_rows(_STATE, pl.Series("key", [key]), columns)
     return rows.row(0, named=True) if len(rows) else None

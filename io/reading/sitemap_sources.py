@@ -10,7 +10,6 @@ from ..batches.seed_files import lines
 from ..batches.seeds import sources
 from ..snapshots.operations import Operation
 from ..storage.place_addresses import place_of
-from ..tablets.tablets import tablets
 from .host_rows import host_frames
 
 # Words that stand for hosts of the host table.
@@ -50,9 +49,8 @@ def origins_of_hosts(
         groups: Words of ``GROUPS_OF_HOSTS``.
     """
     if names:
-        host_tablets = tablets(operation.files("hosts"))
         keys = pl.Series([host_key(name) for name in names], dtype=pl.String)
-        host_rows = operation.table.find("hosts", host_tablets, keys.unique().sort(), _COLUMNS)
+        host_rows = operation.find_rows("hosts", keys.unique().sort(), _COLUMNS)
         origins = dict(host_rows.select("key", "robots_origin").iter_rows())
         yield from (origins.get(host_key(name)) or f"http://{name}" for name in names)
     for rows in host_frames(operation, without={"robots_text"}) if groups else ():

@@ -10,8 +10,10 @@ import dataclasses
 import functools
 import json
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import polars as pl
 
 from ...policy.components.component_names import present_name
 from ...policy.components.phases import PHASES
@@ -25,6 +27,7 @@ from ..table.opening import open_table
 from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, DataFile, load_files
+from ..tablets.tablets import tablets
 
 # Format 3: two components have other names, see FORMER_NAMES. Format 2: a tablet may have runs on
 # its base. Format 1 is the same without runs.
@@ -371,3 +374,9 @@ class Pinned:
         """Returns the live files of a component in the snapshot."""
         with self.reading():
             return load_files(self.table, self.manifest().components.get(component))
+
+    def find_rows(
+        self, component: str, keys: pl.Series, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """Returns the rows of some keys; see ``TableRows.find``."""
+        return self.table.find(component, tablets(self.files(component)), keys, columns)

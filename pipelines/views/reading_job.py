@@ -57,8 +57,7 @@ class Reading(Pinned):
 
     def find(self, component: str, key: str) -> dict[str, Any] | None:
         """Returns the row of a key in a component of tablets, or None."""
-        component_tablets = tablets(self.files(component))
-        rows = self.table.find(component, component_tablets, pl.Series("key", [key]))
+        rows = self.find_rows(component, pl.Series("key", [key]))
         return rows.row(0, named=True) if len(rows) else None
 
 

@@ -69,11 +69,7 @@ class HostRecords:
             if not len(new):
                 return
             self._read_keys = pl.concat([self._read_keys, new])
-            rows = (
-                self._join_findings(self._read(new))
-                .sort("key", maintain_order=True)
-                .filter(_NEWEST)
-            )
+            rows = self._merge(self._read(new)).sort("key", maintain_order=True).filter(_NEWEST)
             # Other threads see the rows before, or all.
             self._rows, _ = set_right(HOSTS_COLUMNS, rows, RightTimes(now_ms()))
 
@@ -94,7 +90,7 @@ class HostRecords:
             record.backoff_until = max(note.backoff_until, record.backoff_until)
         return record
 
-    def _join_findings(self, pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    def _merge(self, pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
         """Returns all rows but those without findings, of which a first crawl has very many."""
         parts = [self._rows]
         for rows in pieces:

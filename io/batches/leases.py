@@ -237,19 +237,17 @@ def acquire(
     announced: set[Attempt] = set()  # only the first attempt at each partition
     began = _now()
     while True:
-        lease_or_holder = _try(watch, batch, partition, others, times)
-        if isinstance(lease_or_holder, Lease):
-            return lease_or_holder
-        if lease_or_holder is not None and lease_or_holder._replace(number=1) not in announced:
-            announced.add(lease_or_holder._replace(number=1))
+        holder = _try(watch, batch, partition, others, times)
+        if isinstance(holder, Lease):
+            return holder
+        if holder is not None and holder._replace(number=1) not in announced:
+            announced.add(holder._replace(number=1))
             limit = "" if most == math.inf else f", {most:g} s at most"
-            _LOG.warning(
-                "fetch of batch %r waits for %s%s", batch, lease_or_holder.describe(), limit
-            )
-        if lease_or_holder is not None and _now() - began >= most:
+            _LOG.warning("fetch of batch %r waits for %s%s", batch, holder.describe(), limit)
+        if holder is not None and _now() - began >= most:
             raise Unavailable(
                 f"fetch of batch {batch!r} has waited {most:g} s (max_lease_wait) for "
-                f"{lease_or_holder.describe()}: run it again later, or end that one"
+                f"{holder.describe()}: run it again later, or end that one"
             )
         seconds = min(times.look * (0.5 + random.random()), max(0.01, began + most - _now()))
         time.sleep(seconds)

@@ -160,7 +160,7 @@ def url_lines(words: Sequence[str]) -> Iterator[UrlLine]:
         if source.path is None:
             yield from (UrlLine("seed", u, divide_line(u, typed=True).url) for u in source.urls)
         else:
-            for number, line in _read_numbered_lines(source.path):
+            for number, line in _read_lines(source.path):
                 yield UrlLine(f"{source.path}:{number}", line, divide_line(line).url)
 
 
@@ -197,11 +197,7 @@ def read_seeds(
     Raises:
         UserError: The file cannot be read.
     """
-    numbered = (
-        iter(enumerate(source.urls, 1))
-        if source.path is None
-        else _read_numbered_lines(source.path)
-    )
+    numbered = iter(enumerate(source.urls, 1)) if source.path is None else _read_lines(source.path)
     shown = bad_shown = 0
     while chunk := _next_lines(numbered):
         counts = Counter({"lines": len(chunk)})
@@ -252,10 +248,8 @@ def _with_values(
     """
     if not parsed:
         return rows
-    line_values = pa.Table.from_pylist(
-        [{"at": at, **seed} for at, (seed, _) in parsed.items()], _GIVEN
-    )
-    return rows.join(to_frame(line_values), on="at", how="left", maintain_order="left")
+    values = pa.Table.from_pylist([{"at": at, **seed} for at, (seed, _) in parsed.items()], _GIVEN)
+    return rows.join(to_frame(values), on="at", how="left", maintain_order="left")
 
 
 def _show(source: SeedSource, bad_lines: Sequence[tuple[str, int, str]]) -> int:
@@ -277,7 +271,7 @@ def _next_lines(numbered: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
     return chunk
 
 
-def _read_numbered_lines(path: str) -> Iterator[tuple[int, str]]:
+def _read_lines(path: str) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) of a file, without empty lines and comments."""
     try:
         with place_of(path).open_for_reading() as file:

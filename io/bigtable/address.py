@@ -106,10 +106,8 @@ def _parameters(query: str, text: str) -> dict[str, str]:
     names = [name for name, _ in pairs]
     for name in names:
         if name not in _PARAMETERS or names.count(name) > 1:
-            parameter_names = " and ".join(_PARAMETERS)
-            raise UsageError(
-                f"after ? only {parameter_names} may be given, once each, got {text!r}"
-            )
+            allowed = " and ".join(_PARAMETERS)
+            raise UsageError(f"after ? only {allowed} may be given, once each, got {text!r}")
     return dict(pairs)
 
 

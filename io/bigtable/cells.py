@@ -70,12 +70,10 @@ def encode(rows: pa.Table | pl.DataFrame, kind: CellKind) -> pa.Table:
         Columns ``key`` and ``cell`` (large_binary), in the order of the rows.
     """
     table = conform(rows, kind.schema).combine_chunks()
-    return _in_order(
-        table, _needed_layouts(table, kind), lambda part, at: _pack(part, kind.layouts[at])
-    )
+    return _in_order(table, _layouts(table, kind), lambda part, at: _pack(part, kind.layouts[at]))
 
 
-def _needed_layouts(table: pa.Table, kind: CellKind) -> np.ndarray:
+def _layouts(table: pa.Table, kind: CellKind) -> np.ndarray:
     """Returns the position of the oldest layout that has all columns that a row needs.
 
     So columns of later layouts take no bytes in rows where they are null.

@@ -59,7 +59,7 @@ def write_changes(
     root: Place,
     component: str,
     rows: pl.DataFrame,
-    existing_keys: pl.Series | None = None,
+    existing: pl.Series | None = None,
     purges: bool = False,
 ) -> WrittenChanges:
     """Writes a file of changes; leaves out and counts rows that Bigtable would refuse.
@@ -68,7 +68,7 @@ def write_changes(
         root: The place of the table's files.
         component: A component in rows.
         rows: In key order.
-        existing_keys: Keys of rows that exist already; None if there are none.
+        existing: Keys of rows that exist already; None if there are none.
         purges: Whether older versions of the rows are to be erased later.
     """
     kind = cell_kind(component)
@@ -77,9 +77,7 @@ def write_changes(
         return WrittenChanges(dropped=dropped)
     folder = f"{PURGED}/{component}" if purges else component
     keys = to_frame(table.select(["key"])).get_column("key")
-    fresh = (
-        len(keys) if existing_keys is None else int((~keys.is_in(existing_keys.implode())).sum())
-    )
+    fresh = len(keys) if existing is None else int((~keys.is_in(existing.implode())).sum())
     return WrittenChanges(_write(root, folder, table, fresh), dropped)
 
 

@@ -173,6 +173,4 @@ def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> N
     for rows in row_groups(path, kind.schema, ("key",)):
         keys = to_frame(rows).get_column("key").to_list()
         shown = log.table.newest(kind, keys, oldest)
-        log.table.erase(
-            kind, ((key, version + 1 if gone else version) for key, version, gone in shown)
-        )
+        log.table.erase(kind, ((key, last + 1 if gone else last) for key, last, gone in shown))

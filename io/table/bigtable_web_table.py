@@ -206,17 +206,16 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
             places = {**places, kind.name: kind.name}
         with Extras(self.files, places) as extras:
             # The commit applies the files to the rows.
-            written = list(resolve_changes(
-                self.log, self.files, how.component, changes, extras.taking(resolver), self._pinned_snapshot
-            ))  # fmt: skip
+            resolver, snapshot = extras.taking(resolver), self._pinned_snapshot
+            written = list(
+                resolve_changes(self.log, self.files, how.component, changes, resolver, snapshot)
+            )
             for part in written:
                 extras.counts.update({f"dropped/{why}": n for why, n in part.dropped.items()})
             base = how.range.base.base.path if how.range.base is not None else None
-            changed_files = [part.file for part in written if part.file is not None]
-            files = (
-                dataclasses.replace(file, base=base, order=how.order) for file in changed_files
-            )
-            yield Written(how.component, tuple(files), counts=extras.counts)
+            files = [part.file for part in written if part.file is not None]
+            placed = (dataclasses.replace(file, base=base, order=how.order) for file in files)
+            yield Written(how.component, tuple(placed), counts=extras.counts)
             yield from extras.finish()
 
     @_of_rows
@@ -252,17 +251,15 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
 
     @_of_rows
     def edit_again(
-        self, component: str, edit: Edit, earlier_edit: Edited, now: Sequence[Tablet]
+        self, component: str, edit: Edit, earlier: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
         from ..bigtable.stored_rows import changed_keys
 
-        files = [file for part in earlier_edit.written for file in part.files]
+        files = [file for part in earlier.written for file in part.files]
         schema = kind_of(component).schema
         edited = [collect(scan([self / f.path], schema).select("key"))["key"] for f in files]
         for tablet in now:
-            key_lists = list(
-                changed_keys(self.log, component, _range(tablet), earlier_edit.snapshot)
-            )
+            key_lists = list(changed_keys(self.log, component, _range(tablet), earlier.snapshot))
             key_lists += [_keys_in_range(keys, tablet) for keys in edited]
             if key_lists:
                 slices = pl.concat(key_lists).unique().sort().to_frame().iter_slices(_KEYS_AT_ONCE)
@@ -352,10 +349,8 @@ def _repeating(resolver: Resolver, kind: Kind) -> Resolver:
 
     def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
         resolved = resolver(rows, changes)
-        new = (
-            resolved.rows.filter(chosen).join(rows.filter(chosen), on="key", how="anti").sort("key")
-        )
-        extra = {kind.name: new} if len(new) else {}
+        new = resolved.rows.filter(chosen).join(rows.filter(chosen), on="key", how="anti")
+        extra = {kind.name: new.sort("key")} if len(new) else {}
         return dataclasses.replace(resolved, extra={**resolved.extra, **extra})
 
     return resolve

@@ -179,11 +179,9 @@ class FolderTable(WebTable):
         keys: pl.Series,
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
-        key_tablets, names = (
-            tablets_of_keys(all_tablets, keys),
-            columns or kind_of(component).schema.names,
-        )
-        return self.read(component, key_tablets, names, lambda rows: rows.filter(has_keys(keys)))
+        columns = columns or kind_of(component).schema.names
+        near = tablets_of_keys(all_tablets, keys)
+        return self.read(component, near, columns, lambda rows: rows.filter(has_keys(keys)))
 
     def find_in_frames(
         self, component: str, all_tablets: Sequence[Tablet], keys: pl.Series, columns: Sequence[str]
@@ -290,10 +288,10 @@ class FolderTable(WebTable):
         yield Written(component, files, tablet.paths, counted.counts())
 
     def edit_again(
-        self, component: str, edit: Edit, earlier_edit: Edited, now: Sequence[Tablet]
+        self, component: str, edit: Edit, earlier: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
-        edited = {part.replaced: part for part in earlier_edit.written}
-        seen = {tablet.paths for tablet in earlier_edit.tablets}
+        edited = {part.replaced: part for part in earlier.written}
+        seen = {tablet.paths for tablet in earlier.tablets}
         clean = {path for paths in seen for path in paths}.difference(*edited)
         for tablet in now:
             if tablet.paths in edited:
@@ -306,11 +304,7 @@ class FolderTable(WebTable):
 
 
 @functools.lru_cache(maxsize=4)
-def _resting_hosts(
-    root: Place, component: str, live_files: tuple[DataFile, ...], now: int
-) -> pl.Series:
+def _resting_hosts(root: Place, component: str, files: tuple[DataFile, ...], now: int) -> pl.Series:
     rests = is_resting(now)
-    rows = read_tablets(
-        root, component, tablets(live_files), ["key"], lambda hosts: hosts.filter(rests)
-    )
+    rows = read_tablets(root, component, tablets(files), ["key"], lambda rows: rows.filter(rests))
     return rows.get_column("key")

@@ -32,14 +32,14 @@ class TableTakedown(TableFiles):
 
     @abc.abstractmethod
     def edit_again(
-        self, component: str, edit: Edit, earlier_edit: Edited, now: Sequence[Tablet]
+        self, component: str, edit: Edit, earlier: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
         """Edits again a component that was edited in an older snapshot; reads only later changes.
 
         Args:
             component: Any component.
             edit: Removes or changes rows.
-            earlier_edit: The result of the earlier edit.
+            earlier: The result of the earlier edit.
             now: The component's present tablets.
         """
 

@@ -93,26 +93,38 @@ def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
     return None
 
 
+def named_rows(
+    root: Folder, manifest: Manifest, rows: pl.DataFrame, name: str
+) -> Iterator[tuple[str, pl.LazyFrame]]:
+    """Yields (path, rows) of the files that rows name; files that are gone are left out.
+
+    Args:
+        root: The table's folder.
+        manifest: The snapshot of the rows, or a later one: files know under which name they began.
+        rows: ``key``, and a path in the table.
+        name: The column of the path: ``document`` or ``page``.
+    """
+    for (path,), group in rows.drop_nulls(name).group_by(name, maintain_order=True):
+        file = live_file(root, manifest, str(path))
+        if file is not None:
+            named = pl.col("key").is_in(group.get_column("key").implode())
+            yield str(path), scan([root / file.path], KINDS[f"{name}s"].schema).filter(named)
+
+
 def named_documents(
     root: Folder, manifest: Manifest, rows: pl.DataFrame, columns: Sequence[str]
 ) -> pl.DataFrame:
     """Returns the documents that rows name, one per key; those that are gone are left out.
 
     Args:
-        root: The table's folder.
-        manifest: The snapshot of the rows, or a later one: files know under which name they began.
+        root, manifest: See ``named_rows``.
         rows: ``key`` and ``document``, a path in the table.
         columns: The columns to read.
     """
     read, frames = list(dict.fromkeys((*columns, "part_of"))), []
-    for (path,), named_rows in rows.drop_nulls("document").group_by("document"):
-        file = live_file(root, manifest, str(path))
-        if file is None:
-            continue
-        named = pl.col("key").is_in(named_rows.get_column("key").implode())
+    for _, documents in named_rows(root, manifest, rows, "document"):
         with contextlib.suppress(MissingFile):
-            documents = scan([root / file.path], DOCUMENTS).select(read)
-            frames.append(collect(documents.filter(named)))
+            frames.append(collect(documents.select(read)))
     unique_rows = (unique_documents(rows).select(columns) for rows in frames)
     return pl.concat([empty(DOCUMENTS).select(columns), *unique_rows])
 
@@ -289,16 +301,22 @@ def claimed_keys(
         low: Smallest key of interest; None is no limit.
         high: Largest key of interest; None is no limit.
     """
-    low = low or ""
+    files = [f for batch in batches for f in batch_files(root, manifest, batch, "fetchlist")]
+    return _keys_between(root, files, "fetchlist", low or "", high)
+
+
+def _keys_between(
+    root: Folder, files: Iterable[DataFile], kind: str, low: str, high: str | None
+) -> pl.Series:
+    """Returns the keys in [low, high] in files of a kind; None is no limit."""
     paths = [
         root / file.path
-        for batch in batches
-        for file in batch_files(root, manifest, batch, "fetchlist")
+        for file in files
         if (high is None or (file.first or "") <= high) and (file.last is None or file.last >= low)
     ]
     if not paths:
         return pl.Series("key", [], dtype=pl.String)
-    keys = scan(paths, KINDS["fetchlist"].schema).select("key").filter(pl.col("key") >= low)
+    keys = scan(paths, KINDS[kind].schema).select("key").filter(pl.col("key") >= low)
     if high is not None:
         keys = keys.filter(pl.col("key") <= high)
     return collect(keys).get_column("key")
@@ -343,12 +361,5 @@ def read_removed_keys(operation: Operation, near: pl.Series) -> pl.Series:
         near: Keys; only removed ones from the smallest to the largest of them are read.
     """
     low, high = str(near.min() or ""), str(near.max() or "")
-    paths = [
-        operation.table / file.path
-        for file in operation.files(batch_component(str(operation.batch), _REMOVED))
-        if str(file.first) <= high and str(file.last) >= low
-    ]
-    if not paths:
-        return near.clear()
-    within = pl.col("key").is_between(pl.lit(low), pl.lit(high))
-    return collect(scan(paths, KINDS[_REMOVED].schema).filter(within)).get_column("key")
+    files = operation.files(batch_component(str(operation.batch), _REMOVED))
+    return _keys_between(operation.table.files, files, _REMOVED, low, high)

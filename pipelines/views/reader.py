@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import polars as pl
 import pyarrow as pa
 
-from ...io.batches.batches import live_file
+from ...io.batches.batches import live_file, named_rows
 from ...io.rows.duckdb_views import batches_frame, files_of
 from ...io.snapshots.manifest import Pinned, newest_manifest
 from ...io.storage.parquet_files import collect, row_groups, scan
@@ -238,10 +238,6 @@ def _bodies(pinned: Pinned, choice: PageChoice, pages: pl.DataFrame) -> Iterator
     """Yields the newest bodies of pages, with ``key`` and ``page``."""
     columns = ["key", *choice.body_columns]
     yield empty(PAGES).select(columns).with_columns(page=pl.lit(None, pl.String))
-    for (page,), group in pages.group_by("page", maintain_order=True):
-        file = live_file(pinned.table, pinned.manifest(), str(page)) if page else None
-        if file is not None:
-            wanted = pl.col("key").is_in(group.get_column("key").implode())
-            rows = scan([pinned.table / file.path], PAGES).select(columns).filter(wanted)
-            bodies = collect(rows).unique("key", keep="first", maintain_order=True)
-            yield bodies.with_columns(page=pl.lit(page, pl.String))
+    for page, rows in named_rows(pinned.table.files, pinned.manifest(), pages, "page"):
+        bodies = collect(rows.select(columns)).unique("key", keep="first", maintain_order=True)
+        yield bodies.with_columns(page=pl.lit(page, pl.String))

@@ -7,20 +7,12 @@ from typing import Any
 import polars as pl
 
 from ...web.base.errors import UserError
-from ..snapshots.manifest import Manifest, Pinned, lineage
+from ..snapshots.manifest import Manifest, Pinned, Snapshot, lineage
 from ..table.opening import open_table
 
 _STATE = "state"
 # Each snapshot is a look into the table.
 _MOST = 20
-
-
-@dataclasses.dataclass(frozen=True)
-class _At(Pinned):
-    """A snapshot of a table."""
-
-    address: str
-    snapshot: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +39,7 @@ def row_history(address: str, key: str, columns: Sequence[str]) -> list[Version]
     versions: list[Version] = []
     for manifest in _changing(address):
         try:
-            values = _values(_At(address, manifest.snapshot), key, columns)
+            values = _values(Snapshot(address, manifest.snapshot), key, columns)
         except UserError:  # it has expired, or is damaged
             break
         if versions and versions[-1].values == values:

@@ -380,3 +380,11 @@ class Pinned:
     ) -> pl.DataFrame:
         """Returns the rows of some keys; see ``TableRows.find``."""
         return self.table.find(component, tablets(self.files(component)), keys, columns)
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot(Pinned):
+    """A snapshot that is read in one process."""
+
+    address: str
+    snapshot: int

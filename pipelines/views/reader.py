@@ -1,6 +1,5 @@
 """``nutbeam.read``: reads a table into frames, as users see its rows."""
 
-import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, overload
@@ -10,7 +9,7 @@ import pyarrow as pa
 
 from ...io.batches.batches import live_file, named_rows
 from ...io.rows.duckdb_views import batches_frame, files_of
-from ...io.snapshots.manifest import Pinned, newest_manifest
+from ...io.snapshots.manifest import Pinned, Snapshot, newest_manifest
 from ...io.storage.parquet_files import collect, row_groups, scan
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
@@ -35,14 +34,6 @@ from ...web.urls.key_columns import from_keys
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
 INTO = ("polars", "arrow", "batches", "duckdb")
-
-
-@dataclasses.dataclass(frozen=True)
-class Snapshot(Pinned):
-    """A snapshot that is read."""
-
-    address: str
-    snapshot: int
 
 
 @overload

@@ -160,7 +160,7 @@ def url_lines(words: Sequence[str]) -> Iterator[UrlLine]:
         if source.path is None:
             yield from (UrlLine("seed", u, divide_line(u, typed=True).url) for u in source.urls)
         else:
-            for number, line in _read_lines(source.path):
+            for number, line in file_lines(source.path):
                 yield UrlLine(f"{source.path}:{number}", line, divide_line(line).url)
 
 
@@ -197,7 +197,7 @@ def read_seeds(
     Raises:
         UserError: The file cannot be read.
     """
-    numbered = iter(enumerate(source.urls, 1)) if source.path is None else _read_lines(source.path)
+    numbered = iter(enumerate(source.urls, 1)) if source.path is None else file_lines(source.path)
     shown = bad_shown = 0
     while chunk := _next_lines(numbered):
         counts = Counter({"lines": len(chunk)})
@@ -271,7 +271,7 @@ def _next_lines(numbered: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
     return chunk
 
 
-def _read_lines(path: str) -> Iterator[tuple[int, str]]:
+def file_lines(path: str) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) of a file, without empty lines and comments."""
     try:
         with place_of(path).open_for_reading() as file:

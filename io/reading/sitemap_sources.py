@@ -6,10 +6,8 @@ import polars as pl
 
 from ...policy.components.host_rows import has_urls, is_given_up
 from ...web.urls.row_keys import from_host_key, host_key
-from ..batches.seed_files import lines
-from ..batches.seeds import sources
+from ..batches.seeds import file_lines, sources
 from ..snapshots.operations import Operation
-from ..storage.place_addresses import place_of
 from .host_rows import host_frames
 
 # Words that stand for hosts of the host table.
@@ -23,16 +21,15 @@ def listed_sitemaps(words: Iterable[str]) -> Iterator[str]:
 
     Raises:
         UsageError: A file is missing, or is not text.
+        UserError: A file cannot be read.
     """
     for source in sources(list(words)):
         if source.path is None:
             yield from source.urls
             continue
-        with place_of(source.path).open_for_reading() as file:
-            for line in lines(file):
-                word = line.partition("\t")[0].strip()
-                if word and not word.startswith("#"):
-                    yield word
+        for _, line in file_lines(source.path):
+            if word := line.partition("\t")[0].strip():
+                yield word
 
 
 def origins_of_hosts(

@@ -156,7 +156,7 @@ def _counting_jobs(counted: Iterable[str]) -> str:
     >>> _counting_jobs(["fetch dropped", "fetch not_fetched", "* dropped"]), _counting_jobs(["index -"])
     ('fetch `dropped/` `not_fetched/`, any job `dropped/`', 'index')
     """
-    families: defaultdict[str, list[str]] = defaultdict(list)
+    families = defaultdict[str, list[str]](list)
     for pair in counted:
         job, family = pair.split(" ")
         families[job] += [] if family == NO_FAMILY else [f"`{family}/`"]

@@ -50,17 +50,17 @@ def reasons_by_section() -> Mapping[str, tuple[Reason, ...]]:
     sections = tomllib.loads(Path(__file__).with_name(FILE).read_text("utf-8"))
     return {
         title: tuple(
-            Reason(name, *_meaning_and_advice(texts), tuple(by.split(", ")))
-            for by, reasons in groups.items()
+            _parse_reason(name, texts, counted)
+            for counted, reasons in groups.items()
             for name, texts in reasons.items()
         )
         for title, groups in sections.items()
     }
 
 
-def _meaning_and_advice(texts: str | list[str]) -> tuple[str, str]:
+def _parse_reason(name: str, texts: str | list[str], counted: str) -> Reason:
     meaning, advice = (texts, "") if isinstance(texts, str) else texts
-    return meaning, advice
+    return Reason(name, meaning, advice, tuple(counted.split(", ")))
 
 
 @functools.cache

@@ -8,10 +8,13 @@ BLANKS = "\ufeff \t\r\n"
 # What may stand before it is no longer than this.
 _JUNK_BYTES = 8_192
 _BEGIN = rb"<(?:\?xml\s|!doctype\s|(?:[a-z][\w.-]{0,40}:)?(?:rss|rdf|feed|urlset|sitemapindex|html)[\s>/])"
-# Of warnings, as PHP and its debuggers write them. Other elements are those of the document.
-_OF_WARNINGS = rb"</?(?:a|b|br|center|code|div|em|font|h[1-6]|hr|i|p|pre|small|span|strong|su[bp]|t[drht]|table|tbody|u)(?:\s[^<>]*)?/?>"
+# Of warnings, as PHP and its debuggers write them, and what plug-ins of sites put into every answer.
+# Other elements are those of the document.
+_OF_WARNINGS = rb"</?(?:a|b|br|center|code|div|em|font|h[1-6]|hr|i|link|meta|p|pre|small|span|strong|su[bp]|t[drht]|table|tbody|u)(?:\s[^<>]*)?/?>"
 _JUNK = re.compile(
-    rb"(?:[^<]++|<(?![A-Za-z/!?])|<!--(?:(?!-->).)*+-->|"
+    rb"(?:[^<]++|<(?![A-Za-z/!?])|<!--(?:(?!-->).)*+-->"
+    # No group: within possessive repetitions, Python's re fails with SystemError.
+    rb"|<script[\s>](?:(?!</script).)*+</script\s*+>|<style[\s>](?:(?!</style).)*+</style\s*+>|"
     + _OF_WARNINGS
     + rb")*+(?="
     + _BEGIN
@@ -23,7 +26,7 @@ _JUNK = re.compile(
 def without_junk(start: bytes) -> bytes:
     r"""Returns XML from its declaration on, or from the root element of a feed or a sitemap.
 
-    Comments, warnings of PHP and empty lines before it are dropped, if they take at most 8 KiB. A
+    Comments, warnings of PHP, scripts and empty lines before it are dropped, if they take at most 8 KiB. A
     byte-order mark at the start stays.
 
     Args:

@@ -225,6 +225,7 @@ def test_a_feed_with_mistakes_is_read(title, anchor):
     ["\n\n", "<!-- cached in 3 ms -->\n", "<!-- a <rss> -->", "\n\ufeff",
      "<br />\n<b>Warning</b>:  include(): no file in <b>/x.php</b> on line <b>3</b><br />\n",
      "\ufeff\ufeff", "\ufeff\n\ufeff",
+     "<script>if (1 <n) a = '<b>'</script >\n<style>.x{}</style><link rel=x><meta name=y>",
      "Notice: 3 > 2 & so on in x.php\n"],
 )  # fmt: skip
 @pytest.mark.parametrize("header", ["application/rss+xml", "text/xml", "text/html"])

@@ -66,7 +66,7 @@ def _item(fields: dict[str, Any], url: str) -> FeedItem:
     )
     for tag in _list(fields, "tags"):
         if isinstance(tag, str):
-            item.add_tag(" ".join(without_surrogates(tag).split()))
+            item.add_tag(" ".join(storable_text(tag).split()))
     return item
 
 
@@ -89,12 +89,12 @@ def _list(fields: dict[str, Any], name: str) -> list[Any]:
 
 def _string(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name)
-    return without_surrogates(value).strip() if isinstance(value, str) else ""
+    return storable_text(value).strip() if isinstance(value, str) else ""
 
 
-def without_surrogates(text: str) -> str:
-    """Returns text without lone surrogates, which JSON's escapes can make."""
-    return text.encode("utf-8", "replace").decode()
+def storable_text(text: str) -> str:
+    """Returns text without lone surrogates and NULs, which JSON's escapes can make."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _absolute_url(base: str, href: str) -> str:

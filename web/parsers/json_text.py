@@ -8,7 +8,7 @@ from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.white_space import collapse
 from .feed import MAX_ITEMS, fill_from_feed
-from .json_feed import read_json_feed, without_surrogates
+from .json_feed import read_json_feed, storable_text
 from .text import fill_page, text_page
 
 _MAX_DEPTH = 200
@@ -51,7 +51,7 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     page.language = _first_string(first_value, _LANGUAGES)[:35] or None
     strings: list[str] = []
     _collect(value, strings)
-    fill_page(page, without_surrogates("\n".join(strings)))
+    fill_page(page, storable_text("\n".join(strings)))
     return page
 
 
@@ -80,7 +80,7 @@ def _skip_number(digits: str) -> None:
 
 def _first_string(value: Any, names: tuple[str, ...]) -> str:
     values = (value.get(name) for name in names) if isinstance(value, dict) else ()
-    return without_surrogates(next((text for text in values if isinstance(text, str) and text), ""))
+    return storable_text(next((text for text in values if isinstance(text, str) and text), ""))
 
 
 def _collect(value: Any, strings: list[str]) -> None:

@@ -118,6 +118,13 @@ def test_urls_in_running_text(text, hrefs):
     assert read(text, "text/plain; charset=utf-8").hrefs == hrefs
 
 
+def test_texts_and_titles_have_no_nul():
+    text = "A few words, and more of them, with one \0 in so many others. "
+    assert read(text, "text/plain").text == text.replace("\0", "").replace("  ", " ").strip()
+    page = read('{"title": "T\\u0000t"}', "application/json")
+    assert (page.title, page.text) == ("Tt", "Tt")
+
+
 @pytest.mark.parametrize(
     "header",
     ["application/json", "application/ld+json", "text/json", "application/feed+json",
@@ -178,10 +185,11 @@ def test_json_that_cannot_be_read(text, reason):
         (f'["a", {"9" * 1_000_000}, 1e{"9" * 1000}, NaN]', "a"),
         ('["\\ud800 a", "\\ud83d\\ude00"]', "? a 😀"),
         ('["a\tb\nc"]', "a b c"),
+        ('["a\\u0000b", "\\u0000 c"]', "ab c"),
         ('﻿["a"]', "a"),
         ('["a"]'.encode("utf-16"), "a"),
     ],
-    ids=["numbers", "surrogates", "controls", "mark", "utf-16"],
+    ids=["numbers", "surrogates", "controls", "nul", "mark", "utf-16"],
 )
 def test_odd_json(text, expected):
     assert read(text, "application/json").text == expected

@@ -51,7 +51,8 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     page.language = _first_string(first_value, _LANGUAGES)[:35] or None
     strings: list[str] = []
     _collect(value, strings)
-    fill_page(page, storable_text("\n".join(strings)))
+    text = storable_text("\n".join(strings))
+    fill_page(page, text, linked=text)
     return page
 
 

@@ -100,15 +100,15 @@ def fill_page(page: Page, text: str, linked: str | None = None) -> None:
     Args:
         page: A page with base and directives.
         text: All of its text.
-        linked: Where to look for links, with a line for each value, if not in the text.
+        linked: Where to look for links, with a line for each value, if the text is one of values.
     """
-    page.hrefs += urls_in(text if linked is None else linked)
+    page.hrefs += urls_in(text) if linked is None else urls_in(linked, are_values=True)
     page.anchors = [""] * len(page.hrefs)
     page.rels = [""] * len(page.hrefs)
     obey(page, collapse_long(text))
 
 
-def urls_in(text: str) -> list[str]:
+def urls_in(text: str, are_values: bool = False) -> list[str]:
     """Returns what looks like a URL in a text.
 
     A line that is one URL counts whole: without ``|``, backticks, a second ``://``, punctuation
@@ -116,20 +116,26 @@ def urls_in(text: str) -> list[str]:
     quotation marks, punctuation at its end, and brackets that begin before it. Letters beyond ASCII
     belong to it; those of scripts without spaces not directly after a letter or digit of ASCII.
 
+    Args:
+        text: The text.
+        are_values: Whether each line is a value. The punctuation at the end of a value that is one
+            URL belongs to the URL; at the end of a line it may be that of a sentence.
+
     >>> urls_in("See http://example.com/wiki/Zürich_(Stadt), and (http://example.com/a).")
     ['http://example.com/wiki/Zürich_(Stadt)', 'http://example.com/a']
+    >>> urls_in("http://example.com/Inc."), urls_in("http://example.com/Inc.", are_values=True)
+    (['http://example.com/Inc'], ['http://example.com/Inc.'])
     """
     urls: list[str] = []
     for match in _URL_IN_TEXT.finditer(text):
         line = match["line"]
         if line is None:
-            urls.append(match[0])
+            urls.append(match[0].rstrip(_MARKS))
         elif _is_one_url(line):
-            urls.append(line)
+            urls.append(line if are_values else line.rstrip(_MARKS))
         else:
-            urls += _URL_WITHIN.findall(match[0])
-    # Punctuation at the end belongs to the text.
-    return [url.rstrip(_MARKS) for url in urls]
+            urls += [url.rstrip(_MARKS) for url in _URL_WITHIN.findall(match[0])]
+    return urls
 
 
 def _is_one_url(line: str) -> bool:

@@ -38,7 +38,7 @@ def parse_xml(source: Source, options: ParseOptions) -> Page:
         page.drop(mistake.reason)
     page.encode_queries()
     page.title = collapse(reader.title)[:MAX_TITLE_CHARS]
-    fill_page(page, reader.text())
+    fill_page(page, reader.text(), linked=reader.text())
     return page
 
 

@@ -64,6 +64,18 @@ def test_a_value_that_is_a_url_is_whole(url, header):
 
 
 @pytest.mark.parametrize("header", IN_DOCUMENTS)
+@pytest.mark.parametrize("end", ["Apple_Inc.", "Yahoo!", "What?", "D.C.;", "x:"])
+def test_punctuation_at_the_end_of_a_value_belongs_to_its_url_but_not_in_a_text(end, header):
+    url = f"http://a.example/{end}"
+    is_text = header.startswith("text/plain")
+    assert read(IN_DOCUMENTS[header].format(url), header).hrefs == [
+        url.rstrip(".!?;:") if is_text else url
+    ]
+    sentence = f"see {url}, or {url}"
+    assert read(IN_DOCUMENTS[header].format(sentence), header).hrefs == [url.rstrip(".!?;:")] * 2
+
+
+@pytest.mark.parametrize("header", IN_DOCUMENTS)
 @pytest.mark.parametrize(
     ("text", "hrefs"),
     [

@@ -77,7 +77,7 @@ def read_page_facts(files: FilePair, needs: FactNeeds) -> PageFacts:
         collect(stored.select(columns)),
         fetch_list_rows,
         _read_state_rows(operation, followed, ("signature",)),
-        state_rows=_read_state_rows(operation, keys, needs.state) if needs.state else None,
+        state_rows=_read_state_rows(operation, keys, needs.state) if needs.state else empty(STATE),
         table=table_facts,
     )
 
@@ -105,7 +105,7 @@ def read_unchanged_facts(
         empty(DOCUMENTS),
         rows.select(FETCH_LIST_COLUMNS),
         earlier_document_rows=named_documents(table, operation.manifest(), rows, EARLIER_COLUMNS),
-        state_rows=_read_state_rows(operation, keys, needs.state) if needs.state else None,
+        state_rows=_read_state_rows(operation, keys, needs.state) if needs.state else empty(STATE),
         table=read_table_facts(operation, needs),
     )
 

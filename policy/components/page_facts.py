@@ -112,8 +112,7 @@ class PageFacts(NamedTuple):
         followed_rows: STATE rows of known pages that the fetch followed: ``key``, ``signature``.
         earlier_document_rows: DOCUMENTS rows of the newest bodies of pages that answered 304, with
             ``EARLIER_COLUMNS``.
-        state_rows: STATE rows of the pages with the columns that scorings need; None if these need
-            none.
+        state_rows: STATE rows of the pages with the columns that scorings need; no rows if these need none.
         table: What the table says to all files.
     """
 
@@ -123,7 +122,7 @@ class PageFacts(NamedTuple):
     fetch_list_rows: FetchListRows = empty(FETCHLIST)
     followed_rows: StateRows = empty(STATE)
     earlier_document_rows: DocumentRows = empty(DOCUMENTS)
-    state_rows: StateRows | None = None
+    state_rows: StateRows = empty(STATE)
     table: TableFacts = TableFacts()
 
 

@@ -12,8 +12,6 @@ from ...web.base.errors import one_line
 from ...web.base.wording import quote_value
 from ..base.made_by_plugin import made_by_plugin
 from ..base.row_status import Status
-from ..components.page_facts import StateRows
-from ..components.schema import STATE, empty
 from .depth import Depth
 from .metadata import Metadata, ParseMetadata
 from .opic import Opic, OpicCash
@@ -138,16 +136,16 @@ class Scorings:
             pl.col("sort_value").clip(-_LARGEST, _LARGEST)
         )
 
-    def share(self, pages: pl.DataFrame, state_rows: StateRows | None = None) -> pl.DataFrame:
+    def share(self, pages: pl.DataFrame, state_rows: pl.DataFrame | None = None) -> pl.DataFrame:
         """Adds ``share``, what a page gives to each of its links, and passed and own columns.
 
         Args:
             pages: A row per page or part of a page; see ``Scoring.share``.
-            state_rows: STATE rows of the pages with ``row_columns``; a part of a page has none.
+            state_rows: STATE rows of the pages with ``row_columns``, if there are such columns; a part
+                of a page has none.
         """
-        if self.row_columns:
-            rows = empty(STATE) if state_rows is None else state_rows
-            rows = rows.select("key", *self.row_columns)
+        if self.row_columns and state_rows is not None:
+            rows = state_rows.select("key", *self.row_columns)
             pages = pages.join(rows, on="key", how="left", maintain_order="left")
             is_page = pl.col("part_of").is_null()
             pages = pages.with_columns(pl.when(is_page).then(pl.col(*self.row_columns)))

@@ -35,7 +35,7 @@ class Earlier(NamedTuple):
     document_rows: pl.DataFrame = empty(DOCUMENTS)
     unrepresented: tuple[str, ...] = ()
     followed_rows: pl.DataFrame = empty(STATE)
-    state_rows: pl.DataFrame | None = None
+    state_rows: pl.DataFrame = empty(STATE)
 
 
 NOTHING = Earlier()

@@ -133,7 +133,7 @@ def test_pages_that_answer_304_read_each_old_file_once_and_only_columns_for_link
     slow = ("--flush_seconds", "0.001", "--server_delay", "0.05")
     site.round(table, "--max_distance", "0", days=31, fetch=slow)
     batch = max(manifest_of(table).batches)
-    assert len(files_of(table, f"batches/{batch}/pages")) == len(names)
+    assert len(files_of(table, f"batches/{batch}/pages")) > 1
     assert sorted(path for path in read if path in old) == sorted(old)
     rows = state_of(table)
     assert {rows[name]["http_code"] for name in names} == {304}

@@ -5,6 +5,7 @@ They extend regular expressions by ``a&b`` (both), ``~a`` (not), ``@`` (any text
 Matching takes derivatives (Brzozowski), so its time depends on the length of the text alone.
 """
 
+import re
 from collections.abc import Callable
 
 from ..base.wording import value_error
@@ -14,6 +15,7 @@ from .patterns import Pattern
 
 _MOST_STEPS = 50_000
 _LONGEST = 50_000
+_TIMES = re.compile(r"([0-9]{1,9})(?:(,)([0-9]{1,9})?)?\}")
 
 
 class Automaton:
@@ -188,20 +190,12 @@ class BricsParser:
         return node
 
     def _times(self) -> tuple[int, int | None]:
-        least = self._number()
-        most: int | None = least
-        if self._take(","):
-            most = self._number() if self._peek("0123456789") else None
-        self._expect("}")
-        return least, most
-
-    def _number(self) -> int:
-        digits = ""
-        while self._peek("0123456789"):
-            digits += self._next_char()
-        if not digits or len(digits) > 9:
-            raise ValueError(f"a number is missing at character {self._at + 1}")
-        return int(digits)
+        match = _TIMES.match(self._text, self._at)
+        if not match:
+            raise ValueError(f"a number is missing, or }} after it, at character {self._at + 1}")
+        self._at = match.end()
+        least = int(match[1])
+        return least, int(match[3]) if match[3] else None if match[2] else least
 
     def _complement(self) -> LanguageNode:
         turns = 0

@@ -100,13 +100,13 @@ def _answer(
         if any(statement.type not in kinds for statement in statements):
             raise UsageError("sql takes SELECT only: the table is only read")
         for statement in statements:
-            query = with_statuses(duckdb, statement.query)
+            query = with_statuses(statement.query)
             _interruptible(connection, stored.bring, connection, query)
             result = _interruptible(connection, connection.execute, query)
             rows = _rows(connection, result)
             first = next(rows, None)
             _print(result, rows if first is None else itertools.chain([first], rows), invocation)
-            hint = None if any(first or ()) else hint_on_statuses(duckdb, statement.query)
+            hint = None if any(first or ()) else hint_on_statuses(statement.query)
             if hint:
                 print(f"nutbeam sql: no result? {hint}", file=sys.stderr)
 

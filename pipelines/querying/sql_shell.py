@@ -23,9 +23,11 @@ SELECT status, count(*) AS urls FROM state GROUP BY ALL ORDER BY urls DESC;"""
 _PROMPT, _MORE = "sql> ", "...> "
 _LEAVING = (".quit", ".exit", "quit", "exit")
 _HISTORY_LINES = 1000
-# Text in which a semicolon does not end a statement. An open quote or comment reaches to the end.
-_QUOTED = re.compile(
-    r"""'(?:[^']|'')*(?:'|$(?P<open>))|"(?:[^"]|"")*(?:"|$(?P<open2>))|--[^\n]*|"""
+# Quoted text and comments: a semicolon there does not end a statement. What is left open reaches to
+# the end.
+QUOTED = re.compile(
+    r"""\b[eE]'(?:\\.|''|[^'\\])*'|'(?:[^']|'')*(?:'|$(?P<open>))|"""
+    r""""(?:[^"]|"")*(?:"|$(?P<open2>))|--[^\n]*|"""
     r"""/\*.*?(?:\*/|$(?P<open3>))|\$(\w*)\$.*?(?:\$\4\$|$(?P<open4>))""",
     re.DOTALL,
 )
@@ -102,7 +104,7 @@ def is_complete(text: str) -> bool:
     >>> is_complete("select 1;"), is_complete("select ';"), is_complete("select 1 -- one;")
     (True, False, False)
     """
-    rest = _QUOTED.sub(lambda match: "?" if match.lastgroup else " ", text)
+    rest = QUOTED.sub(lambda match: "?" if match.lastgroup else " ", text)
     return rest.rstrip().endswith(";")
 
 

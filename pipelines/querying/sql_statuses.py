@@ -5,18 +5,15 @@ is no status is an error: otherwise the result would be empty, in silence. Elsew
 after an alias, only a hint can say what to write.
 """
 
-import itertools
 import re
-from typing import Any
 
 from ...policy.components.vocabulary import STATUS_WORDS, statuses_of
 from ...web.base.errors import UsageError
+from .sql_shell import QUOTED
 
 _NAMES = [word for word in STATUS_WORDS if word.startswith("db_")]
 _SHORT = frozenset(STATUS_WORDS) - frozenset(_NAMES)
 _CONSTANT = re.compile(r"'(\w+)'")
-# A token without spaces, quotes and escapes in it: a text, a name, or operators.
-_PLAIN = re.compile(r"""(?:'\w+'|"?\w+"?|[^\w'"$]*)\s*""")
 _COMPARED = re.compile(
     r"""(?<![\w".])((?:[\w"]+\s*\.\s*)*"?status"?(?:\s*::\s*\w+)?\s*)
         (?: (?:(==?)|<>|!=) \s* ('\w+') (?=\s*(?:$|[)\],;\w]))
@@ -31,17 +28,16 @@ _REDEFINED = re.compile(
 )
 
 
-def with_statuses(duckdb: Any, query: str) -> str:
-    """Returns a query with short names of statuses replaced.
+def with_statuses(query: str) -> str:
+    """Returns a query, one statement, with short names of statuses replaced.
 
-    Args:
-        duckdb: The module.
-        query: One statement.
+    >>> with_statuses("SELECT url FROM state WHERE status <> 'gone'")
+    "SELECT url FROM state WHERE status NOT IN ('gone', 'db_gone')"
 
     Raises:
         UsageError: A status is compared with a word that means none.
     """
-    plain = _plain_query(duckdb, query)
+    plain = _plain_query(query)
     is_redefined = _REDEFINED.search(plain) is not None
     words, at = list[str](), 0
     for match in _COMPARED.finditer(plain):
@@ -50,9 +46,9 @@ def with_statuses(duckdb: Any, query: str) -> str:
     return "".join([*words, query[at:]])
 
 
-def hint_on_statuses(duckdb: Any, query: str) -> str | None:
+def hint_on_statuses(query: str) -> str | None:
     """Returns advice on a short name of a status that ``with_statuses`` leaves as it is, if any."""
-    rest = _COMPARED.sub("", _plain_query(duckdb, query))
+    rest = _COMPARED.sub("", _plain_query(query))
     word = next((word for word in _CONSTANT.findall(rest) if word in _SHORT), None)
     if word is None or "status" not in rest.lower():
         return None
@@ -62,18 +58,17 @@ def hint_on_statuses(duckdb: Any, query: str) -> str | None:
     )
 
 
-def _plain_query(duckdb: Any, query: str) -> str:
+def _plain_query(query: str) -> str:
     """Returns a query of the same length without comments, odd names and odd texts."""
-    text, words = query.encode(), list[str]()
-    cuts = [(0, None), *duckdb.tokenize(query), (len(text), None)]
-    for (place, kind), (end, _) in itertools.pairwise(cuts):
-        word = text[place:end].decode()
-        if kind == duckdb.token_type.comment:
-            word = " " * len(word)
-        elif not _PLAIN.fullmatch(word):
-            word = re.sub(r"\S", "_", word)
-        words.append(word)
-    return "".join(words)
+    return QUOTED.sub(_blank_quoted, query)
+
+
+def _blank_quoted(quoted: re.Match[str]) -> str:
+    """Returns a simple name or text as it is, blanks for a comment, and underscores for others."""
+    text = quoted[0]
+    if re.fullmatch(r"""(['"])\w+\1""", text):
+        return text
+    return re.sub(r"\S", " " if text.startswith(("--", "/*")) else "_", text)
 
 
 def _expand_names(match: re.Match[str], is_redefined: bool) -> str:
@@ -92,7 +87,7 @@ def _expand_names(match: re.Match[str], is_redefined: bool) -> str:
     if match[3] is None:
         return _CONSTANT.sub(expand, match[0])
     negation = "" if match[2] else "NOT "
-    return f"{match[1]} {negation}IN ({_CONSTANT.sub(expand, match[3])})"
+    return f"{match[1].rstrip()} {negation}IN ({_CONSTANT.sub(expand, match[3])})"
 
 
 def _full_names(word: str) -> str:

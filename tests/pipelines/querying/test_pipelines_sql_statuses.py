@@ -25,6 +25,7 @@ pytest.importorskip("duckdb")
         ("not status <> all(['gone'])", "status = 'db_gone'"),
         ("status in ['gone']", "status = 'db_gone'"),
         ("status::varchar = 'gone'", "status = 'db_gone'"),
+        ("E'\\'' != '' and status = -- 'gone'\n 'gone' -- 'gone'", "status = 'db_gone'"),
         ("\"status\" != /* 'x' */ 'gone' and url != 'a status = ''x'' b'", "status != 'db_gone'"),
         ("status like 'db_g%' and status ilike 'DB_GONE' and status glob 'db_g*'",
          "status = 'db_gone'"),

@@ -7,7 +7,7 @@ lines with blanks are refused, because a blank would become part of another URL.
 import re
 from typing import NamedTuple
 
-from ...policy.components.reasons import reasons_of
+from ...policy.components.reasons import counted_reasons
 
 BLANK_IN_URL = "blank_in_url"
 # No URL is hurt: what comes after a # is a fragment, which is never requested.
@@ -94,7 +94,7 @@ def hint_for(reason: str, line: str) -> str:
     if (wrapped := _WRAPPED.match(line)) and (url := _WEB_URL.search(line, wrapped.end())):
         return f"; write {url[0]}"
     if reason == BLANK_IN_URL:
-        return f"; {reasons_of('inject dropped')[reason].advice}"
+        return f"; {counted_reasons('inject dropped')[reason].advice}"
     return ""
 
 

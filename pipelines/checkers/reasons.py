@@ -6,11 +6,11 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...policy.components.reasons import Reason, reason_of
+from ...policy.components.reasons import Reason, find_reason
 from ...web.base.agent import missing_agent
 from ...web.base.wording import format_count
 
-# Who counts what was left out: pairs of a job and a family, see ``reason_of``.
+# Who counts what was left out: pairs of a job and a family, see ``find_reason``.
 NOT_FETCHED = ("fetch not_fetched", "fetch dropped", "fetch protocol", "fetch protocol_message")
 NOT_INJECTED, NOT_FOLLOWED = ("inject dropped",), ("update dropped",)
 NOT_CHOSEN, NOT_INDEXED = ("generate left_out",), ("index -",)
@@ -33,7 +33,7 @@ def explain_reasons(
 
     Args:
         reasons: Number of URLs by reason.
-        counted: Who counts them: pairs of a job and a family, see ``reason_of``.
+        counted: Who counts them: pairs of a job and a family, see ``find_reason``.
         examples: A URL by reason.
         options: The options of the crawl.
         advice: What to do by reason, where the crawl knows more than the catalogue.
@@ -74,12 +74,12 @@ def explain_reason(
 
     Args:
         name: The reason. Plug-ins may have reasons of their own.
-        counted: Who counts it: pairs of a job and a family, see ``reason_of``.
+        counted: Who counts it: pairs of a job and a family, see ``find_reason``.
         options: The options of the command.
         url: The URL that the advice is for, if there is one.
         advice: What to do, instead of what the catalogue says.
     """
-    reason = reason_of(name, *counted)
+    reason = find_reason(name, *counted)
     if reason is None:
         return ""
     if advice is not None:
@@ -90,7 +90,7 @@ def explain_reason(
 def advice_of(reason: Reason, options: Any, url: str = "") -> str:
     """Returns what to do about a reason, with the values of the options, if they are known.
 
-    >>> advice_of(reason_of("timeout", "fetch not_fetched"), None)
+    >>> advice_of(find_reason("timeout", "fetch not_fetched"), None)
     '--timeout allows more'
     """
     fields = _Fields(url, options)

@@ -5,7 +5,7 @@ from typing import Any
 from ...io.batches.batches import claimed_keys
 from ...io.snapshots.manifest import Manifest, lineage
 from ...io.table.opening import open_table
-from ...policy.components.reasons import reasons_of
+from ...policy.components.reasons import counted_reasons
 from ...policy.components.vocabulary import iso
 from ...policy.generating.left_out import CHOSEN, NOT_BEST
 from ...policy.generating.selection import GenerateOptions
@@ -76,7 +76,7 @@ class LastGenerate:
             return "not_in_table", f"{from_key(key)} was not in the table"
         for reason, detail in not_generated(row, seen, self._options):
             return reason, detail
-        return NOT_BEST, reasons_of(*NOT_CHOSEN)[NOT_BEST].meaning
+        return NOT_BEST, counted_reasons(*NOT_CHOSEN)[NOT_BEST].meaning
 
     def _table_before(self) -> TableAt:
         """Returns the table as that generate read it: no job has changed the state since."""

@@ -18,6 +18,6 @@ class Status(IntEnum):
 
 
 # Statuses of pages that their server has, as far as the last fetch says.
-FETCHED = (Status.DB_FETCHED, Status.DB_NOTMODIFIED)
+FETCHED_STATUSES = (Status.DB_FETCHED, Status.DB_NOTMODIFIED)
 # Columns of the state that make a request conditional.
 CONDITIONS = ("etag", "last_modified")

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-FILE = "reasons.toml"
+_FILE = "reasons.toml"
 ANY_JOB, NO_FAMILY = "*", "-"
 _CODE = re.compile(r"http_(\d)\d\d")
 # What a count may have before the name of a reason: targets of redirects, parts of pages.
@@ -47,7 +47,7 @@ def reasons_by_section() -> Mapping[str, tuple[Reason, ...]]:
     >>> list(reasons_by_section())[:2]
     ['Pages that are not fetched', 'URLs that are not added, or leave the table']
     """
-    sections = tomllib.loads(Path(__file__).with_name(FILE).read_text("utf-8"))
+    sections = tomllib.loads(Path(__file__).with_name(_FILE).read_text("utf-8"))
     return {
         title: tuple(
             _parse_reason(name, texts, counted)
@@ -71,28 +71,28 @@ def _reasons_by_count() -> Mapping[tuple[str, str], Reason]:
 
 
 @functools.cache
-def reasons_of(*counted: str) -> Mapping[str, Reason]:
+def counted_reasons(*counted: str) -> Mapping[str, Reason]:
     """Returns the reasons that are counted by jobs in families, by name.
 
     Args:
         counted: Pairs of a job and a family.
 
-    >>> reasons_of("inject dropped")["malformed"].meaning
-    'it is no URL'
+    >>> counted_reasons("inject dropped")["malformed"].meaning
+    'it is no URL, or its host is one that no resolver accepts'
     """
     return {name: reason for (by, name), reason in _reasons_by_count().items() if by in counted}
 
 
-def reason_of(name: str, *counted: str) -> Reason | None:
+def find_reason(name: str, *counted: str) -> Reason | None:
     """Returns the reason that a job counts under a name, or None.
 
     Args:
         name: The name, without the family.
         counted: Pairs of a job and a family; the first one that has the reason decides.
 
-    >>> reason_of("http_502", "fetch dropped", "fetch not_fetched").meaning
+    >>> find_reason("http_502", "fetch dropped", "fetch not_fetched").meaning
     'the server failed'
-    >>> reason_of("redirect_filtered", "update dropped").name
+    >>> find_reason("redirect_filtered", "update dropped").name
     'filtered'
     """
     reasons = (_reason_by_count(name, *pair.split(" ")) for pair in counted)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, from_key
-from ..base.row_status import FETCHED
+from ..base.row_status import FETCHED_STATUSES
 from .columns import Column, Columns, Form, join_columns
 from .declaration import Kind, Owner, RowKey
 from .kinds import KINDS
@@ -22,14 +22,14 @@ from .schema import PAGES_COLUMNS, STATE_COLUMNS, STATUS_NAMES, TEXT, Status
 from .view_columns import BATCHES_COLUMNS, HOST_COLUMN, LINK_COLUMNS, PAGE_COLUMNS, URL_COLUMN
 
 # Statuses of URLs that exist, as far as the table knows: a retry may be due.
-LIVING = (*FETCHED, Status.DB_UNFETCHED)
+LIVING = (*FETCHED_STATUSES, Status.DB_UNFETCHED)
 
 _CODES = {name: Status(code) for code, name in STATUS_NAMES.items()}
 # Words that mean statuses, in options and queries. A page that was not modified is still fetched.
 _WORDS: dict[str, tuple[Status, ...]] = (
     {name: (status,) for name, status in _CODES.items()}
     | {name.removeprefix("db_"): (status,) for name, status in _CODES.items()}
-    | {"fetched": FETCHED}
+    | {"fetched": FETCHED_STATUSES}
 )
 STATUS_WORDS = tuple(_WORDS)
 

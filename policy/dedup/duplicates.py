@@ -10,7 +10,7 @@ import polars as pl
 from ...web.base.clock import TOLERANCE_MS
 from ...web.base.columns import each_once
 from ...web.base.options import option
-from ..base.row_status import FETCHED
+from ..base.row_status import FETCHED_STATUSES
 from ..components.dedup_schema import SIGNATURES
 from ..components.page_facts import StateRows
 from ..components.schema import Status
@@ -107,9 +107,9 @@ def signatures_to_compare(outcome: pl.DataFrame) -> Questioned:
         outcome: OUTCOME rows with the columns ``COMPARED``.
     """
     # inject may have replaced the row of a page that had duplicates: such a row is db_unfetched.
-    had = pl.col("old_status").is_in([*FETCHED, _DUPLICATE, _UNFETCHED])
+    had = pl.col("old_status").is_in([*FETCHED_STATUSES, _DUPLICATE, _UNFETCHED])
     # A page that was tried, and that is db_unfetched, is tried again soon: it may have its content.
-    has = pl.col("status").is_in([*FETCHED, _UNFETCHED])
+    has = pl.col("status").is_in([*FETCHED_STATUSES, _UNFETCHED])
     changed = pl.col("signature").ne_missing(pl.col("old_signature"))
     lost = outcome.filter(had & (~has | changed))
     columns = [outcome.get_column("signature"), lost.get_column("old_signature")]
@@ -139,7 +139,7 @@ def near_signatures(signatures: pl.Series, hashes: Hashes, distance: int) -> pl.
 
 def alive_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the pages that stay: fetched, and no duplicates."""
-    return rows.filter(pl.col("status").is_in(FETCHED))
+    return rows.filter(pl.col("status").is_in(FETCHED_STATUSES))
 
 
 def is_returning(lost: pl.Series) -> pl.Expr:
@@ -183,7 +183,7 @@ def comparable_rows(state_rows: StateRows, now: int, lost: pl.Series | None = No
     """
     last = pl.col("last_fetch_time")
     duplicate = pl.col("status") == _DUPLICATE if lost is None else is_returning(lost)
-    compared = pl.col("status").is_in(FETCHED) | duplicate
+    compared = pl.col("status").is_in(FETCHED_STATUSES) | duplicate
     key = pl.col("key")
     return state_rows.filter(compared & pl.col("signature").is_not_null()).select(
         "key",

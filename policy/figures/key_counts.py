@@ -9,7 +9,7 @@ from ...web.exchange.status import PROTOCOL_STATUS_NAMES
 from ...web.rules.url_rules import host_keys
 from ...web.urls.domains import registered_domain, suffix_and_domain
 from ...web.urls.row_keys import from_host_key
-from ..base.row_status import FETCHED
+from ..base.row_status import FETCHED_STATUSES
 from ..components.schema import STATUS_NAMES
 
 # Nutch's words.
@@ -49,7 +49,7 @@ def by_name(rows: pl.DataFrame, mode: str) -> pl.DataFrame:
     >>> sorted(by_name(rows, "domain").rows())
     [('a.com', 'FETCHED', 1), ('a.com', 'UNFETCHED', 1)]
     """
-    fetched = pl.when(pl.col("status").is_in(FETCHED)).then(pl.lit(FETCHED_PAGES))
+    fetched = pl.when(pl.col("status").is_in(FETCHED_STATUSES)).then(pl.lit(FETCHED_PAGES))
     return _count_by_name(rows, fetched.otherwise(pl.lit(UNFETCHED_PAGES)), mode)
 
 

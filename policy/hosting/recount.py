@@ -7,7 +7,7 @@ import polars as pl
 
 from ...web.base.options import option, seconds
 from ...web.network.lookups import FOUND
-from ..base.row_status import FETCHED
+from ..base.row_status import FETCHED_STATUSES
 from ..components.host_rows import SUMMED_COLUMNS, has_urls, urls_of_domains
 from ..components.schema import HOSTS, empty
 from .host_counts import count_urls
@@ -70,7 +70,7 @@ def recount_changes(rows: pl.DataFrame) -> pl.DataFrame:
         rows: Rows with ``key``, ``status``, ``retries`` and ``response_ms``.
     """
     counts = count_urls(rows)
-    living = rows.filter(pl.col("status").is_in(FETCHED))
+    living = rows.filter(pl.col("status").is_in(FETCHED_STATUSES))
     host_rows = with_homepages(sketch_hosts(living), living)
     domains = urls_of_domains(counts)
     for more in (counts, domains):

@@ -7,7 +7,7 @@ import polars as pl
 
 from ...web.base.wording import format_count
 from ..components.index_schema import DEAD_LETTERS
-from ..components.reasons import reasons_of
+from ..components.reasons import counted_reasons
 from ..components.schema import conform_frame
 
 _REFUSED = "refused"
@@ -59,7 +59,7 @@ def refused_before(number: int) -> str:
 
 
 def _advice() -> str:
-    return reasons_of("index -")[_REFUSED].advice
+    return counted_reasons("index -")[_REFUSED].advice
 
 
 def letters_of(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import polars as pl
 from ...web.base.wording import in_words
 from ...web.exchange.status import ANSWERED, EXCEPTION, FAILED
 from ...web.urls.row_keys import host_key_of
-from ..base.row_status import CONDITIONS, FETCHED, Status
+from ..base.row_status import CONDITIONS, FETCHED_STATUSES, Status
 from .adaptive_schedule import sync_offset
 from .host_intervals import HostIntervals
 from .rate_schedule import PRIOR_DAYS, PRIOR_SHAPE
@@ -179,7 +179,7 @@ def _offset(
 
 
 def _has_lost_body(row: Mapping[str, Any]) -> bool:
-    present = row["status"] in FETCHED
+    present = row["status"] in FETCHED_STATUSES
     return present and row["document"] is None and row["page"] is None
 
 

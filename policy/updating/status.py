@@ -21,7 +21,7 @@ from ...web.exchange.status import (
     FETCH_RETRY,
     FETCH_SUCCESS,
 )
-from ..base.row_status import CONDITIONS, FETCHED
+from ..base.row_status import CONDITIONS, FETCHED_STATUSES
 from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.page_facts import INHERITED, StateRows
 from ..components.schema import (
@@ -233,7 +233,7 @@ def _statuses(frame: pl.DataFrame, options: UpdateOptions) -> pl.DataFrame:
     unchanged = (same | _is(FETCH_NOTMODIFIED)) & ~failed
     # Only such a page can be "not modified". Others may have left an index, even if they failed since
     # then, and come back.
-    present = pl.col("status").is_in(FETCHED)
+    present = pl.col("status").is_in(FETCHED_STATUSES)
     early = is_early(options.retry_max)
     counts = _is(FETCH_RETRY) & ~early
     gone = _is(FETCH_GONE) | (counts & (retries >= options.retry_max - 1))

@@ -10,7 +10,7 @@ from bigtable_emulator import Counter
 from crawling import nutbeam
 from simulated_web import served_web
 
-from nutbeam.policy.components.reasons import reason_of, reasons_by_section
+from nutbeam.policy.components.reasons import find_reason, reasons_by_section
 from nutbeam.transforms.wiring import metrics
 
 # Families whose names are all reasons. Words after ``skipped/`` may be of plug-ins; names after
@@ -34,7 +34,7 @@ def reasons_are_in_the_catalogue(monkeypatch) -> Iterator[None]:
         family, _, name = count.partition("/")
         job_name = job.removesuffix("_dry_run")
         is_reason = family in FAMILIES and job_name not in UPKEEP and count not in NO_FAILURES
-        if name and is_reason and reason_of(name, f"{job_name} {family}") is None:
+        if name and is_reason and find_reason(name, f"{job_name} {family}") is None:
             unknown.add(f"{job} {count}")
         return metrics_of(job, count)
 

@@ -12,7 +12,7 @@ from package_files import FILES
 
 from nutbeam.pipelines.checkers.reasons import advice_of
 from nutbeam.pipelines.command_line.option_names import listed_options
-from nutbeam.policy.components.reasons import reason_of, reasons_by_section, reasons_of
+from nutbeam.policy.components.reasons import counted_reasons, find_reason, reasons_by_section
 from nutbeam.web.network.failures import _REASONS, NOT_SENT
 from nutbeam.web.tls.tls_reasons import TLS_REASONS
 
@@ -113,7 +113,7 @@ def test_every_reason_that_code_names_is_in_the_catalogue():
 
 def test_every_reason_of_a_failed_request_is_one_of_fetch():
     names = {*(name for _, name in _REASONS), *NOT_SENT, *TLS_REASONS}
-    assert names - reasons_of("fetch not_fetched", "fetch dropped").keys() == set()
+    assert names - counted_reasons("fetch not_fetched", "fetch dropped").keys() == set()
 
 
 def test_every_reason_of_the_catalogue_is_named_by_code():
@@ -155,9 +155,9 @@ def test_the_texts_of_a_reason_are_a_clause_and_name_existing_options(reason):
     ],
 )
 def test_a_name_that_jobs_put_together_has_its_reason(name, counted, of):
-    assert reason_of(name, counted).name == of
+    assert find_reason(name, counted).name == of
 
 
 def test_a_reason_of_another_job_or_of_a_plugin_is_none():
-    assert reason_of("self_link", "fetch dropped") is None
-    assert reason_of("boring", "parse skipped") is None
+    assert find_reason("self_link", "fetch dropped") is None
+    assert find_reason("boring", "parse skipped") is None

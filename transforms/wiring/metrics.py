@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from apache_beam.metrics import Metrics
 
 from ...policy.components.blocklist import REASON as PURGED
-from ...policy.components.reasons import reasons_of
+from ...policy.components.reasons import counted_reasons
 from ...policy.components.rule_counts import RULE_FAMILIES, is_of_rule
 
 # Namespaces of jobs; that of another job is nutbeam_JOB.
@@ -118,7 +118,7 @@ def _is_of_parse(family: str, reason: str) -> bool:
 
 def drops_of_tasks() -> Collection[str]:
     """Returns the reasons why fetch drops a task; for all other reasons it drops a link."""
-    return reasons_of("fetch dropped").keys()
+    return counted_reasons("fetch dropped").keys()
 
 
 class Throttling:

@@ -15,16 +15,16 @@ FOUND = ""
 _PORT = 80
 _PAUSE_S = 0.05
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-Outcome = TypeVar("Outcome")
+_Outcome = TypeVar("_Outcome")
 
 
 def look_up_all(
     hosts: Iterable[str],
-    look_up: Callable[[str], Outcome],
+    look_up: Callable[[str], _Outcome],
     threads: int,
     limit: float,
-    late: tuple[float, Outcome] | None = None,
-) -> dict[str, Outcome]:
+    late: tuple[float, _Outcome] | None = None,
+) -> dict[str, _Outcome]:
     """Returns the outcome of each host that was looked up in time.
 
     A name server that does not answer holds up a thread, which cannot be stopped. A look-up that is
@@ -39,7 +39,7 @@ def look_up_all(
         late: Time limit of a look-up, s, and its outcome then; None: only the limit of all counts.
     """
     timeout = math.inf if late is None else late[0]
-    waiting_hosts, outcomes, lock = deque(hosts), dict[str, Outcome](), threading.Lock()
+    waiting_hosts, outcomes, lock = deque(hosts), dict[str, _Outcome](), threading.Lock()
     running: dict[threading.Thread, tuple[str, float]] = {}
     stopped = set[threading.Thread]()
 

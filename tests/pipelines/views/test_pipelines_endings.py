@@ -29,7 +29,7 @@ from nutbeam.pipelines.views.endings import (
 from nutbeam.pipelines.views.next_due import NextUrl
 from nutbeam.pipelines.views.reader import read
 from nutbeam.pipelines.views.summary import print_summary
-from nutbeam.policy.components.reasons import reasons_of
+from nutbeam.policy.components.reasons import counted_reasons
 from nutbeam.web.base import json_logs
 
 OPTIONS = Options()
@@ -41,7 +41,7 @@ ROBOTS = reply(b"", "404 Not Found")
 
 def test_the_advice_of_each_reason_has_the_values_of_a_crawls_options():
     for counted in (NOT_FETCHED, NOT_INJECTED, NOT_FOLLOWED):
-        for name, reason in reasons_of(*counted).items():
+        for name, reason in counted_reasons(*counted).items():
             text = explain_reasons({name: 1}, counted, {name: URL}, OPTIONS)
             assert text.startswith(f"{name} 1 ({URL}: {reason.meaning}")
             assert len(re.findall(r"\d", text)) >= reason.advice.count(" than {"), text

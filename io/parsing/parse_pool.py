@@ -154,6 +154,7 @@ def _retry(job: Job, row: int | None, why: str) -> Job | None:
             after the slice stands for the work on all its rows together.
         why: The reason.
 
+    >>> from nutbeam.io.parsing.parse_worker import ParseTask
     >>> job = Job("", "", (0,), (), ParseTask(print, (), (), 1.0), slices=((0, 9),))
     >>> _retry(job, 5, "timeout").slices, _retry(job, 9, "timeout").slices[:3]
     (((0, 5), (5, 9)), ((0, 1), (1, 2), (2, 3)))

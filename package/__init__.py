@@ -13,9 +13,15 @@ Everything that other programs use is here by name, and loaded when it is first 
 installed.
 """
 
-import logging
 import os
 import sys
+
+# ``python -m nutbeam`` puts the working folder first on the path. Nothing is imported from there.
+_words = (sys.argv[:1], sys.orig_argv[-len(sys.argv) :][:1])
+if _words in ((["-m"], [__name__]), (["-m"], [f"-m{__name__}"])) and not sys.flags.safe_path:
+    del sys.path[0]
+
+import logging
 from types import ModuleType
 
 # What type checkers read; at run time _MODULES says the same, and imports nothing.

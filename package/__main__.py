@@ -19,6 +19,4 @@ def script() -> NoReturn:
 
 
 if __name__ == "__main__":
-    if not sys.flags.safe_path:
-        del sys.path[0]  # the working folder, which -m puts there
     script()

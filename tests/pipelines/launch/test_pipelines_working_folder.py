@@ -14,6 +14,8 @@ from nutbeam.pipelines.launch.runner import make_pipeline
 # Modules that the processes of a command import after their start, and that libraries look for.
 NAMES = ("random", "tld", "queue", "statistics", "grpc", "polars", "pyarrow", "trafilatura", "lxml")
 WORKERS = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+# Modules that the package imports before anything else.
+EARLY = ("logging", "string", "weakref", "traceback")
 MODULE = (sys.executable, "-m", "nutbeam")
 SCRIPT = (os.path.join(os.path.dirname(sys.executable), "nutbeam"),)  # noqa: PTH118, PTH120
 
@@ -55,6 +57,14 @@ def test_files_of_the_working_folder_are_not_imported(trapped, program, words, p
     done = crawl(trapped, program, *words, python_path=python_path)
     assert (done.returncode, (trapped / "trace").exists()) == (0, False), done.stderr
     assert "1 page" in done.stdout
+
+
+@pytest.mark.parametrize("program", [MODULE, (sys.executable, "-mnutbeam"), SCRIPT])
+def test_the_start_of_the_package_imports_nothing_from_the_working_folder(trapped, program):
+    for name in EARLY:
+        (trapped / f"{name}.py").write_text((trapped / "random.py").read_text())
+    done = crawl(trapped, program, "--format=nonsense")
+    assert (done.returncode, (trapped / "trace").exists()) == (2, False), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from typing import Any
 
 from ...io.rows.duckdb_views import files_of
 from ...io.snapshots.manifest import newest_manifest
+from ...io.storage.files import size_of
+from ...io.storage.places import Place
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...policy.components.vocabulary import views
@@ -42,7 +44,7 @@ def run(invocation: Invocation) -> int:
             f"{what} of {address!r} is in Bigtable, not in files: nutbeam export writes it to one"
         )
     files = in_order([file for _, file in files_of(table.files, manifest, kinds[what])])
-    paths = [str(table / file.path) for file in files]
+    paths = [_readable(table / file.path) for file in files]
     runs = sum(file.base is not None for file in files)
     if invocation.options.query:
         if not paths:
@@ -57,6 +59,17 @@ def run(invocation: Invocation) -> int:
         if runs:
             print(f"nutbeam files: {runs} of {len(files)} files are runs: {_FOLD}", file=sys.stderr)
     return 0
+
+
+def _readable(place: Place) -> str:
+    """Returns the name of a file for other programs, which follow links that nutbeam does not.
+
+    Raises:
+        UserError: It is no regular file, or a link leads to it.
+    """
+    if place.has_cheap_seeks:  # in a store there are no links, and a request for each file is slow
+        size_of(place)
+    return str(place)
 
 
 def in_order(files: Sequence[DataFile]) -> list[DataFile]:

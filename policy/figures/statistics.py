@@ -141,8 +141,8 @@ def statistics_of(rows: pl.DataFrame, now: int | None = None) -> Statistics:
     scores = numbers.filter(numbers.is_not_nan())
     return Statistics(
         rows=len(rows),
-        statuses=Counter(dict(rows.get_column("status").value_counts().iter_rows())),
-        retries=Counter(dict(rows.get_column("retries").value_counts().iter_rows())),
+        statuses=_count(rows.get_column("status")),
+        retries=_count(rows.get_column("retries")),
         intervals=_spread(rows.get_column("fetch_interval")),
         times=_spread(rows.get_column("fetch_time")),
         scores=_spread(scores),
@@ -151,6 +151,15 @@ def statistics_of(rows: pl.DataFrame, now: int | None = None) -> Statistics:
         missing=len(rows) - len(numbers),
         due=Counter() if now is None else _due(rows.get_column("fetch_time"), now),
     )
+
+
+def _count(numbers: pl.Series) -> Counter[int]:
+    """Returns how often each number occurs; one that is missing, as in a damaged row, is 0.
+
+    >>> _count(pl.Series([2, None, 2])) == {2: 2, 0: 1}
+    True
+    """
+    return Counter(dict(numbers.fill_null(0).value_counts().iter_rows()))
 
 
 def _due(times: pl.Series, now: int) -> Counter[str]:

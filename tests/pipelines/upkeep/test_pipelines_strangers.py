@@ -46,6 +46,36 @@ COMMANDS = {
 }
 
 
+def through_a_link(table):
+    """Makes the list of the state name a file outside, through a link in the table."""
+    (table / "state" / "moved").symlink_to(table.parent / "outside")
+    with_rows(path="state/moved/0123456789abcdef.parquet")(table)
+
+
+@pytest.mark.parametrize("words", [(), ("--query",), ("--format", "json")])
+@pytest.mark.parametrize("change", [through_a_link, with_rows(path="state")])
+def test_files_names_no_file_that_nutbeam_itself_does_not_read(
+    change, words, made, tmp_path, capsys
+):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    change(tmp_path / "table")
+    assert nutbeam("files", tmp_path / "table", "state", *words) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("nutbeam files: data file cannot be read: ")
+
+
+def test_rows_of_another_component_are_no_internal_error_of_readdb(made, tmp_path, capsys):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    (hosts,) = pq.read_table(list_of(tmp_path / "table", "hosts"))["path"].to_pylist()
+    with_rows(path=hosts)(tmp_path / "table")
+    assert nutbeam("readdb", tmp_path / "table") == 0
+    out, err = capsys.readouterr()
+    assert "status 0" in out
+    assert "internal error" not in err
+    assert nutbeam("fsck", tmp_path / "table") == 3
+
+
 UNPACKED = ("data unpacks to gigabytes", "keys repeat a long text", "metadata repeats a long text")
 
 

@@ -2,14 +2,13 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import apache_beam as beam
 import polars as pl
 
-from ..io.snapshots.operations import Operation, note_loss
-from ..io.storage.errors import PurgedMeanwhile
+from ..io.snapshots.operations import Operation
 from ..io.tablets.written import Written
 from ..policy.components.schema import to_frame
 from .elements.chunks import Chunk
@@ -101,21 +100,10 @@ class _Part:
 
 def _number(operation: Operation, divide: Callable[[Operation], Iterable[Any]]) -> Iterator[Any]:
     if not operation.idle:
-        with logs_of(operation), _reading(operation):
+        with logs_of(operation), operation.reading():
             items = list(divide(operation))
         first = _Part(items[0] if items else None, len(items))
         yield from enumerate([first, *map(_Part, items[1:])])
-
-
-@contextmanager
-def _reading(operation: Operation) -> Iterator[None]:
-    """Makes the next attempt pin the operation again if a purge has deleted data that it reads."""
-    try:
-        with operation.reading():
-            yield
-    except PurgedMeanwhile:
-        note_loss(operation)
-        raise
 
 
 def _work(
@@ -123,7 +111,7 @@ def _work(
 ) -> Iterator[Any]:
     part, (step, tag) = numbered[1], step_and_tag
     operation = getattr(part.item, "operation", None)
-    reading = _reading(operation) if isinstance(operation, Operation) else nullcontext()
+    reading = operation.reading() if isinstance(operation, Operation) else nullcontext()
     with logs_of(_operation_of(part.item)), reading:
         if part.of != 0:
             yield from work(part.item, *args)

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
-from ..storage.errors import ConflictError, SnapshotTooOld
+from ..storage.errors import ConflictError, PurgedMeanwhile, SnapshotTooOld
 from ..storage.files import create_exclusive, list_files, read_bytes, read_if_there
 from ..storage.places import Place
 from ..storage.processes import is_dead, this_process
@@ -71,6 +71,16 @@ class Operation(Pinned):
     allows: tuple[str, ...] = ()
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
     rules: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """The same; the next attempt is pinned again if a purge has deleted data that it reads."""
+        try:
+            with super().reading():
+                yield
+        except PurgedMeanwhile:
+            note_loss(self)
+            raise
 
 
 def new_id(now: float | None = None) -> str:

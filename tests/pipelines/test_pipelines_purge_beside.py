@@ -21,7 +21,7 @@ from simulated_web import served_web
 from waiting import PATIENCE, wait_until
 from web_tables import Snapshot, newest
 
-from nutbeam.io.batches.batches import write_file
+from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.snapshots.commit import CommitTerms
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.errors import ConflictError, PurgedMeanwhile
@@ -195,6 +195,19 @@ def test_a_fetch_that_runs_is_neither_waited_for_nor_lost(table):
     assert_gone(table)
     launch("updatedb", table, batch=batch)
     assert_gone(table)
+
+
+@pytest.mark.folder_first
+def test_an_operation_whose_files_a_purge_has_deleted_is_pinned_again_by_its_next_attempt(table):
+    launch("generate", table, top_n=8, operation="last")
+    batch = manifest_of(table).batch
+    fetch = begin(table, "fetch", "long.fetch", batch)
+    launch("purge", table, operation="p", host=(HOST,), now=True)
+    with pytest.raises(PurgedMeanwhile, match="run it again"):
+        fetch.files(batch_component(batch, "fetchlist"))
+    again = begin(table, "fetch", "long.fetch", batch)
+    assert again.snapshot == newest(table)
+    assert again.files(batch_component(batch, "fetchlist"))
 
 
 @pytest.mark.few(1)

@@ -10,8 +10,8 @@ from ...web.urls.representative import choose_representative
 from ...web.urls.row_keys import from_key
 from ..components.host_rows import Seeds
 from ..components.page_facts import INHERITED, DocumentRows, FetchListRows, PageFacts, PageRows
-from ..components.schema import DOCUMENTS, empty
 from ..components.rule_counts import by_rule
+from ..components.schema import DOCUMENTS, empty
 from ..scope import TargetOptions, judge
 from .update_rules import UpdateRules
 

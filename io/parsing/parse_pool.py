@@ -155,7 +155,7 @@ def _retry(job: Job, row: int | None, why: str) -> Job | None:
         why: The reason.
 
     >>> from nutbeam.io.parsing.parse_worker import ParseTask
-    >>> job = Job("", "", (0,), (), ParseTask(print, (), (), 1.0), slices=((0, 9),))
+    >>> job = Job("", "", (0,), (), ParseTask(print, print, (), (), 1.0), slices=((0, 9),))
     >>> _retry(job, 5, "timeout").slices, _retry(job, 9, "timeout").slices[:3]
     (((0, 5), (5, 9)), ((0, 1), (1, 2), (2, 3)))
     """

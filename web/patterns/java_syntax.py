@@ -5,18 +5,23 @@ the patterns that it refuses. Groups, alternatives and repeats are written alike
 a pattern stays a sequence of words; only sets of characters, marks and references are translated.
 """
 
-import dataclasses
 import re
 
 from . import java_families as java
 from .chars import EVERY, LAST, NONE, Chars, in_any_case, one_in_any_case, span, span_in_any_case
+from .java_words import (
+    BOUND,
+    MARK_ESCAPES,
+    JavaPattern,
+    Word,
+    chars_word,
+    mark_word,
+    reference_word,
+)
 
 _MOST_REPEATS = 2**31 - 1
 _FLAGS = frozenset("imsduxU")
 _TIMES = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}|[?*+]")
-# Kinds of words that depend on more than the characters that they match.
-_BOUND = ("mark", "reference", "look")
-_QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\\$", re.DOTALL)
 _NAME = re.compile("<([A-Za-z][A-Za-z0-9]*)>")
 _GROUP = re.compile(f"{_NAME.pattern}|(<?[=!]|>)")
 _PLAIN_ESCAPES = {"a": 7, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9}
@@ -33,76 +38,10 @@ _NUMBERS = {
 }
 _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _FAMILY = re.compile(r"\{([^}]*)\}|([^{])", re.DOTALL)
-# For the ``regex`` package, for polars, and whether both mean the same.
-_MARKS = {
-    "start": (r"\A", "^", True),
-    "line_start": (
-        r"(?:(?:\A|(?<=[\n\x85\u2028\u2029])|(?<=\r)(?!\n))(?=[\s\S]))", "", False,
-    ),
-    "unix_line_start": (r"(?:(?:\A|(?<=\n))(?=[\s\S]))", "", False),
-    "end": (
-        r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)",
-        r"(?:(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?$)", True,
-    ),
-    "unix_end": (r"(?=\n?\Z)", r"(?:\n?$)", True),
-    "line_end": (r"(?:\Z|(?<!\r)(?=\n)|(?=[\r\x85\u2028\u2029]))", "", False),
-    "unix_line_end": (r"(?=\n|\Z)", "", False),
-    "last": (r"\Z", "$", True),
-    "match": (r"\G", "", False),
-    "edge": (r"\b", r"\b", True),
-    "no_edge": (r"\B", r"\B", True),
-    "newline": (r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])", r"[\s\S]+", False),
-    "grapheme": (r"\X", r"[\s\S]+", False),
-}  # fmt: skip
-_MARK_ESCAPES = {
-    "A": "start", "z": "last", "G": "match", "b": "edge", "B": "no_edge", "R": "newline",
-    "X": "grapheme",
-}  # fmt: skip
-
-
-@dataclasses.dataclass(slots=True)
-class Word:
-    """A word of a pattern.
-
-    Attributes:
-        kind: ``chars``, ``mark`` (a position, a line end or a grapheme), ``reference``, ``(``,
-            ``look`` (the begin of a lookahead or lookbehind), ``)``, ``|`` or ``times``.
-        python: The word for the ``regex`` package.
-        column: The word for polars; it may match more.
-        exact: Whether ``column`` matches the same as ``python``.
-        any_case: Whether it matches a letter in both cases if it matches it in one.
-        chars: The set of characters, if it is one.
-        name: The name of a mark, the number of a reference's group.
-    """
-
-    kind: str
-    python: str
-    column: str
-    exact: bool = True
-    any_case: bool = True
-    chars: Chars | None = None
-    name: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class JavaPattern:
-    """A parsed pattern.
-
-    Attributes:
-        words: Its words.
-        names: The numbers of its named groups.
-        size: Its length in characters and marks with all repeats expanded.
-        is_choice: Whether it has alternatives outside of groups.
-    """
-
-    words: list[Word]
-    names: dict[str, int]
-    size: int
-    is_choice: bool
 
 
 def parse_pattern(text: str) -> JavaPattern:
-    r"""Parses a pattern.
+    r"""Parses a pattern, whose ``\Q...\E`` are escapes already.
 
     Raises:
         ValueError: Java refuses the pattern, or a part of it is not supported; the message says
@@ -111,25 +50,9 @@ def parse_pattern(text: str) -> JavaPattern:
     return _Parser(text).parse()
 
 
-def _replace_quotes(text: str) -> str:
-    r"""Replaces ``\Q...\E`` by escapes, which Java does first."""
-
-    def escape_quote(match: re.Match[str]) -> str:
-        if match[1] is None:
-            return match[0]
-        # A digit would belong to an escape before it.
-        digit = f"\\x3{match[1][0]}" if match[1][:1].isdecimal() and match[1].isascii() else ""
-        rest = match[1][1:] if digit else match[1]
-        return digit + re.sub(
-            r"[\x00-\x7f]", lambda m: m[0] if m[0].isalnum() else "\\" + m[0], rest
-        )
-
-    return _QUOTED.sub(escape_quote, text)
-
-
 class _Parser:
     def __init__(self, text: str) -> None:
-        self._text = _replace_quotes(text)
+        self._text = text
         self._at = 0
         self._flags: frozenset[str] = frozenset()
         self._groups = 0
@@ -266,7 +189,7 @@ class _Parser:
         if self._part is None:
             return  # after a repeated part; Java repeats the empty text then
         first, last = self._words[self._part], self._words[-1]
-        if first.kind in _BOUND:
+        if first.kind in BOUND:
             first.python, first.column = f"(?:{first.python}", f"(?:{first.column}"
             last.python, last.column = f"{last.python})", f"{last.column})"
         possessive = how == "+"
@@ -279,15 +202,15 @@ class _Parser:
             return self._escape()
         self._at += 1
         if char == "^":
-            return self._mark("line_start") if "m" in self._flags else _mark_word("start")
+            return self._mark("line_start") if "m" in self._flags else mark_word("start")
         if char == "$":
             return self._mark("line_end" if "m" in self._flags else "end")
         if char == "[":
-            return _chars_word(self._class())
-        return _chars_word(self._any() if char == "." else self._one(ord(char)))
+            return chars_word(self._class())
+        return chars_word(self._any() if char == "." else self._one(ord(char)))
 
     def _mark(self, kind: str) -> Word:
-        return _mark_word(f"unix_{kind}" if "d" in self._flags else kind)
+        return mark_word(f"unix_{kind}" if "d" in self._flags else kind)
 
     def _any(self) -> Chars:
         if "s" in self._flags:
@@ -295,14 +218,7 @@ class _Parser:
         return ~(span(10, 10) if "d" in self._flags else java.LINE_ENDS)
 
     def _reference(self, number: int) -> Word:
-        any_case = "i" in self._flags
-        python = f"(?i-f:\\g<{number}>)" if any_case else f"\\g<{number}>"
-        # The group's own pattern matches each text that the group may have captured.
-        words, column = self._words_of_group.get(number), r"[\s\S]*"
-        is_free = words and not any(word.kind in _BOUND for word in words)
-        if words is not None and is_free and not any_case:
-            column = f"(?:{''.join(word.column for word in words)})"
-        return Word("reference", python, column, False, any_case, name=str(number))
+        return reference_word(number, "i" in self._flags, self._words_of_group.get(number))
 
     # Escapes.
 
@@ -310,7 +226,7 @@ class _Parser:
         char = self._peek_raw(1)
         self._at += 2
         if char in ("p", "P"):
-            return _chars_word(self._family(char == "P"))
+            return chars_word(self._family(char == "P"))
         if char and char in "123456789":
             return self._numbered_reference(int(char))
         if char == "k":
@@ -319,9 +235,9 @@ class _Parser:
             raise ValueError(r"\b{g} is not supported")
         if char == "Z":
             return self._mark("end")
-        if char in _MARK_ESCAPES:
-            return _mark_word(_MARK_ESCAPES[char])
-        return _chars_word(self._short(char) or self._one(self._code(char)))
+        if char in MARK_ESCAPES:
+            return mark_word(MARK_ESCAPES[char])
+        return chars_word(self._short(char) or self._one(self._code(char)))
 
     def _short(self, char: str) -> Chars | None:
         small = char.lower()
@@ -476,12 +392,3 @@ class _Parser:
 
 def _join_chars(chars: Chars | None, more: Chars) -> Chars:
     return more if chars is None else chars | more
-
-
-def _chars_word(chars: Chars) -> Word:
-    any_case = in_any_case(chars) == chars
-    return Word("chars", chars.pattern, chars.pattern, True, any_case, chars)
-
-
-def _mark_word(name: str) -> Word:
-    return Word("mark", *_MARKS[name], name=name)

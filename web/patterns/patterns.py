@@ -6,6 +6,7 @@ form for polars, whose engine searches a whole column at once.
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -14,12 +15,14 @@ import regex
 
 from ..base.columns import falses, put
 from ..base.wording import value_error
-from .java_syntax import Word, parse_pattern
+from .java_syntax import parse_pattern
+from .java_words import Word
 
 # How long one pattern may take for one URL, s; and the limit after that many slow URLs.
 TIME_LIMIT = 0.1
 _MANY, _SHORT_LIMIT = 20, 0.002
 _T = TypeVar("_T")
+_QUOTED = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\\$", re.DOTALL)
 # Longest pattern, in characters with its repeats expanded, as engines expand them.
 _LARGEST = 100_000
 
@@ -129,7 +132,7 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
     ('(/[^/]+)/[^/]+(?:/[^/]+)/', False)
     """
     try:
-        java = parse_pattern(text)
+        java = parse_pattern(_replace_quotes(text))
         if java.size > _LARGEST:
             raise ValueError(f"with its repeats expanded it is longer than {_LARGEST:,} characters")
         words = java.words if to_replace else _without_start(java.words)
@@ -141,6 +144,22 @@ def compile_pattern(text: str, to_replace: bool = False) -> Pattern:
         raise ValueError(f"it cannot be translated: {error}") from error
     column_pattern = column if exact or column else None
     return Pattern(text, compiled, column_pattern, exact, swap, tuple(java.names.items()))
+
+
+def _replace_quotes(text: str) -> str:
+    r"""Replaces ``\Q...\E`` by escapes, which Java does first."""
+
+    def escape_quote(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0]
+        # A digit would belong to an escape before it.
+        digit = f"\\x3{match[1][0]}" if match[1][:1].isdecimal() and match[1].isascii() else ""
+        rest = match[1][1:] if digit else match[1]
+        return digit + re.sub(
+            r"[\x00-\x7f]", lambda m: m[0] if m[0].isalnum() else "\\" + m[0], rest
+        )
+
+    return _QUOTED.sub(escape_quote, text)
 
 
 def pattern_of(

@@ -12,6 +12,7 @@ from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch
 from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablet_writer import write_run
@@ -98,8 +99,11 @@ def make_table(root: pathlib.Path, rows: int, hosts: int, tablet_rows: int | Non
         hosts: Of how many hosts, one after the other.
         tablet_rows: Rows of a tablet, where it is not the default.
     """
-    if tablet_rows is not None:
-        tablet_writer.TABLET_ROWS = tablet_rows
+    with replaced_sizes(**({} if tablet_rows is None else {"tablet_rows": tablet_rows})):
+        _write_table(root, rows, hosts)
+
+
+def _write_table(root: pathlib.Path, rows: int, hosts: int) -> None:
     sizes, now = host_sizes(rows, hosts), int(time.time() * 1000)
     operation = begin(str(root), "load", "load", now=now)
     writer = tablet_writer.TabletWriter(operation.table, "state", STATE)

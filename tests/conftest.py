@@ -24,6 +24,7 @@ from warm_commands import WarmCommands
 from web_tables import BACK_ENDS, InFolder
 
 from nutbeam.io.storage.local_place import LocalPlace
+from nutbeam.io.storage.table_sizes import replaced_sizes
 
 if TYPE_CHECKING:
     from bigtable_emulator import Emulator
@@ -167,6 +168,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def name_of(item: pytest.Item) -> str:
     """Returns the name of a test's function."""
     return item.name.partition("[")[0]
+
+
+@pytest.fixture
+def resize_tables() -> Iterator[Callable[..., object]]:
+    """A function that replaces sizes of tables' files until the end of the test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda **sizes: stack.enter_context(replaced_sizes(**sizes))
 
 
 @pytest.fixture(scope="session")

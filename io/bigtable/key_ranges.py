@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 
-from ..tablets import tablet_writer
+from ..storage.table_sizes import table_sizes
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import host_start
 
@@ -85,7 +85,7 @@ def grow_ranges(
         size = old.bytes + change.bytes * new // max(1, change.rows)
         ranges[path] = dataclasses.replace(old, rows=old.rows + new, bytes=size)
     new_ranges = list(ranges.values())
-    if max(file.rows for file in new_ranges) <= 2 * tablet_writer.TABLET_ROWS:
+    if max(file.rows for file in new_ranges) <= 2 * table_sizes().tablet_rows:
         return new_ranges
     # The rows of a first load are not in Bigtable yet.
     return cut_ranges(component, new_ranges, samples() if ranges_before else _samples_of(changes))
@@ -107,7 +107,7 @@ def are_ranges(component: str, files: Iterable[DataFile]) -> bool:
 def cut_ranges(component: str, ranges: Sequence[DataFile], samples: Samples) -> list[DataFile]:
     """Returns new ranges of about equal size, with the same number of rows in all."""
     rows, size = (sum(getattr(file, name) for file in ranges) for name in ("rows", "bytes"))
-    parts = plan_key_ranges(samples, -(-rows // tablet_writer.TABLET_ROWS))
+    parts = plan_key_ranges(samples, -(-rows // table_sizes().tablet_rows))
     return [
         DataFile(
             f"{component}/{part.low or ''}",

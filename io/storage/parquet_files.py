@@ -20,8 +20,8 @@ from .file_errors import errors_as, first_line, repair_advice, unreadable
 from .files import creating
 from .local_place import LocalPlace
 from .places import Place
+from .table_sizes import table_sizes
 
-ROW_GROUP_ROWS = 131_072
 BATCH_ROWS = 1_024
 
 
@@ -292,11 +292,11 @@ class ParquetWriter(contextlib.AbstractContextManager["ParquetWriter"]):
         )
 
     def write(self, rows: pa.Table | pl.DataFrame) -> None:
-        """Appends rows, in row groups of at most ``ROW_GROUP_ROWS``."""
+        """Appends rows, in row groups of a limited size, see ``TableSizes``."""
         table = conform(rows, self._schema)
         self.rows += len(table)
         with errors_as(f"cannot write {self.path}"):
-            self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+            self._writer.write_table(table, row_group_size=table_sizes().row_group_rows)
 
     @property
     def crc32(self) -> int:

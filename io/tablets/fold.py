@@ -28,8 +28,9 @@ from ...policy.components.kinds import kind_of
 from ...policy.components.schema import TEXT, conform, empty, to_frame
 from ...web.base.errors import UserError
 from ..storage.file_errors import repair_advice
-from ..storage.parquet_files import ROW_GROUP_ROWS, collect, row_count, row_groups, scan, schema_of
+from ..storage.parquet_files import collect, row_count, row_groups, scan, schema_of
 from ..storage.places import Folder, Place
+from ..storage.table_sizes import table_sizes
 from .tablets import ROW_NUMBER, Tablet, with_number
 
 Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
@@ -241,7 +242,8 @@ def group_bounds(root: Folder, tablet: Tablet) -> pl.Series:
         ends = [piece.get_column("key")[-1] for piece in _pieces(base, schema)]
         return pl.Series("key", ends, dtype=pl.String)
     keys = scan([base], schema)
-    stops = range(ROW_GROUP_ROWS, rows + ROW_GROUP_ROWS, ROW_GROUP_ROWS)
+    size = table_sizes().row_group_rows
+    stops = range(size, rows + size, size)
     last = [keys.slice(min(end, rows) - 1, 1) for end in stops]
     return collect(pl.concat(last)).get_column("key")
 
@@ -258,10 +260,10 @@ def _groups(
                 yield begin, piece
             begin += len(piece)
         return
-    rows = scan([base], schema)
-    end = end if only.stop is None else min(only.stop * ROW_GROUP_ROWS, end)
-    for at in range(only.start * ROW_GROUP_ROWS, end, ROW_GROUP_ROWS):
-        yield at, collect(rows.slice(at, ROW_GROUP_ROWS))
+    rows, size = scan([base], schema), table_sizes().row_group_rows
+    end = end if only.stop is None else min(only.stop * size, end)
+    for at in range(only.start * size, end, size):
+        yield at, collect(rows.slice(at, size))
 
 
 def _pieces(base: Place, schema: pa.Schema) -> Iterator[pl.DataFrame]:

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from ...policy.components.schema import conform, to_frame
 from ...web.base.columns import gather, stable_order
-from .tablets import MOST_RUNS, RUN_SHARE, Tablet, host_start
+from ..storage.table_sizes import table_sizes
+from .tablets import Tablet, host_start
 
 # Size of the changes of one range, for one worker. The values of a key in a GroupByKey
 # must stay under 64 MB, and an estimate from samples may be wrong by half.
@@ -24,9 +25,7 @@ SAMPLES_PER_CHUNK = 256
 # Limits of the tablets that one operation folds, in bytes. The largest of three counts: a constant;
 # the size of the operation's changes times a factor (in memory they are about four times as large
 # as on disk); a share of the table. So rounds cost about the same, and each tablet has its turn.
-FOLD_BYTES = 64 << 20
 FOLD_FACTOR = 4
-FOLD_SHARE = 0.02
 # A tablet that exceeds this multiple of the limits is always folded.
 OVERDUE = 2
 
@@ -99,10 +98,11 @@ def plan_ranges(
         edges = [low, *cuts, high]
         ranges += [Range(*pair, base, whole=not cuts) for pair in itertools.pairwise(edges)]
         coming += [float(numbers[start:end].sum())] * (len(edges) - 1)
+    sizes = table_sizes()
     budget = max(
-        FOLD_BYTES,
+        sizes.fold_bytes,
         FOLD_FACTOR * float(weights.sum()),
-        FOLD_SHARE * sum(tablet.bytes for tablet in tablets),
+        sizes.fold_share * sum(tablet.bytes for tablet in tablets),
     )
     chosen = _folds(ranges, coming, budget)
     return [dataclasses.replace(r, fold=n in chosen) for n, r in enumerate(ranges)]
@@ -116,25 +116,26 @@ def past_limits(tablet: Tablet, coming: float, times: float = 1) -> bool:
         coming: Number of rows of the next run.
         times: Factor by which the limits are multiplied.
     """
-    most = RUN_SHARE * tablet.base.rows
-    return len(tablet.runs) >= MOST_RUNS * times or tablet.run_rows + coming > most * times
+    most = table_sizes().run_share * tablet.base.rows
+    most_runs = table_sizes().most_runs * times
+    return len(tablet.runs) >= most_runs or tablet.run_rows + coming > most * times
 
 
 def merges(tablet: Tablet, coming: float) -> bool:
     """Returns whether to merge the runs into one and keep the base: many, but small runs."""
-    return tablet.run_rows + coming <= RUN_SHARE * tablet.base.rows
+    return tablet.run_rows + coming <= table_sizes().run_share * tablet.base.rows
 
 
 def _folds(ranges: Sequence[Range], coming: Sequence[float], budget: float) -> set[int]:
     """Chooses the tablets that may be folded: overdue ones, then those with the greatest need."""
-    waiting = []
+    waiting, sizes = [], table_sizes()
     for number, part in enumerate(ranges):
         tablet, rows = part.base, coming[number]
         if tablet is None or not part.whole or not rows or not tablet.runs:
             continue
         if past_limits(tablet, rows):
-            share = (tablet.run_rows + rows) / max(1, RUN_SHARE * tablet.base.rows)
-            weight = max(share, len(tablet.runs) / MOST_RUNS)
+            share = (tablet.run_rows + rows) / max(1, sizes.run_share * tablet.base.rows)
+            weight = max(share, len(tablet.runs) / sizes.most_runs)
             cost = tablet.bytes - merges(tablet, rows) * tablet.base.bytes
             overdue = past_limits(tablet, rows, OVERDUE)
             waiting.append((not overdue, -weight, number, cost))

@@ -30,12 +30,13 @@ from ...policy.components.schema import conform_frame, empty
 from ...web.base.columns import gather, stable_order
 from ..storage.files import remove_file
 from ..storage.places import Folder
+from ..storage.table_sizes import table_sizes
 from .checksums import verify_tablets
 from .file_lists import DataFile
 from .fold import Groups, fold_tablet, group_bounds, newest_rows, rows_with_keys
 from .ranges import Range, merges, past_limits
 from .tablet_writer import TabletWriter, write_run
-from .tablets import ROW_NUMBER, RUN_SHARE, Tablet
+from .tablets import ROW_NUMBER, Tablet
 from .written import Written
 
 
@@ -128,7 +129,7 @@ def apply_changes(root: Folder, how: Resolution, changes: pl.DataFrame) -> Itera
 
 
 def _changes_most_rows(tablet: Tablet, changes: pl.DataFrame) -> bool:
-    most = RUN_SHARE * tablet.base.rows
+    most = table_sizes().run_share * tablet.base.rows
     return len(changes) > most and changes.get_column("key").n_unique() > most
 
 

@@ -1,4 +1,4 @@
-"""Writes tablets: rows in key order into files of about ``TABLET_ROWS``, cut between hosts."""
+"""Writes tablets: rows in key order into files of about ``tablet_rows``, cut between hosts."""
 
 import contextlib
 
@@ -8,12 +8,12 @@ import pyarrow as pa
 from ...policy.components.declaration import Kind
 from ...policy.components.kinds import kind_of
 from ..storage.files import new_name
-from ..storage.parquet_files import ROW_GROUP_ROWS, ParquetWriter
+from ..storage.parquet_files import ParquetWriter
 from ..storage.places import Folder
+from ..storage.table_sizes import table_sizes
 from .file_lists import FILE_LIST, STORED_NAMES, DataFile, close_file
 from .tablets import ROW_NUMBER, host_start, run_schema
 
-TABLET_ROWS = 1_000_000
 # Columns whose values rarely repeat.
 PLAIN = frozenset(
     {"key", "fetch_time", "last_fetch_time", "modified_time", "etag", "last_modified", "score",
@@ -22,10 +22,10 @@ PLAIN = frozenset(
 
 
 class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
-    """Writes rows in key order into files of about ``TABLET_ROWS``, cut between hosts.
+    """Writes rows in key order into files of about ``tablet_rows`` (see ``TableSizes``), cut between hosts.
 
     A host is in one file, unless it is larger than a tablet. To complete its last
-    host, a file may have up to twice ``TABLET_ROWS``.
+    host, a file may have up to twice as many rows.
 
     Attributes:
         place: Component of the files.
@@ -56,7 +56,8 @@ class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
 
     def _cut(self, keys: pl.Series) -> tuple[int, bool]:
         """Returns (number of rows for the present file, whether it is complete then)."""
-        room = TABLET_ROWS - self._rows
+        tablet_rows = table_sizes().tablet_rows
+        room = tablet_rows - self._rows
         new_host = host_start(keys[0]) != self._host
         if len(keys) <= room:
             return len(keys), False
@@ -68,7 +69,7 @@ class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
                 return start, True
         # One host fills the remaining space. It began in earlier rows, or in these.
         host_rows = 0 if new_host else self._host_rows
-        most = max(room, TABLET_ROWS - host_rows, 0)
+        most = max(room, tablet_rows - host_rows, 0)
         end = _host_end(keys)
         return (end, end < len(keys)) if end <= most else (most, True)
 
@@ -93,9 +94,10 @@ class TabletWriter(contextlib.AbstractContextManager["TabletWriter"]):
         self._zones.append(zone(rows, self._kind))
         # Full row groups only: otherwise each rewrite would make more and smaller groups.
         waiting = sum(len(part) for part in self._pending)
-        if waiting >= ROW_GROUP_ROWS:
+        size = table_sizes().row_group_rows
+        if waiting >= size:
             together = pl.concat(self._pending)
-            cut = waiting - waiting % ROW_GROUP_ROWS
+            cut = waiting - waiting % size
             self._writer.write(together.head(cut))
             self._pending = [together.slice(cut)]
         keys = rows.get_column("key")

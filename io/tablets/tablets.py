@@ -16,10 +16,6 @@ from ...policy.components.kinds import kind_of
 from ...web.urls.row_keys import host_key_of
 from .file_lists import DataFile
 
-# Limits of a tablet: the number of its runs, and their share of the rows of its base.
-MOST_RUNS = 8
-RUN_SHARE = 0.2
-
 # Each row of a tablet has a number: its position in the base. The numbers of rows that runs
 # have added follow. A run has the number of each of its rows, so folding compares no keys.
 ROW_NUMBER = "row_number"

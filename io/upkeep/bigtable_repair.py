@@ -23,8 +23,8 @@ from ..bigtable.row_filters import history_filter
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import seen_snapshots
 from ..storage.errors import ConflictError
+from ..storage.table_sizes import table_sizes
 from ..table.bigtable_web_table import BigtableWebTable
-from ..tablets import tablet_writer
 from ..tablets.file_lists import DataFile
 from .bigtable_fsck import (
     damaged_cells,
@@ -172,7 +172,7 @@ def _ranges(
         total = read_cells(table.log, name, base.snapshot, 1).rows
     component = base.components.get(name)
     whole = [DataFile(name, total - deleted, component.bytes if component is not None else 0)]
-    large = total - deleted > 2 * tablet_writer.TABLET_ROWS
+    large = total - deleted > 2 * table_sizes().tablet_rows
     return cut_ranges(name, whole, table.samples()) if large else whole
 
 

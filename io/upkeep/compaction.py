@@ -11,7 +11,7 @@ from ..batches.batches import batch_component
 from ..snapshots.manifest import DEDUP, Manifest
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
-from ..tablets import tablet_writer
+from ..storage.table_sizes import table_sizes
 from ..tablets.checksums import verify_file, verify_tablets
 from ..tablets.file_lists import DataFile
 from ..tablets.fold import fold_tablet, stored_schema
@@ -34,7 +34,7 @@ def plan_folds(tablets: Sequence[Tablet], *, full: bool = False) -> list[tuple[T
     Returns:
         Groups of very small adjacent tablets, and tablets that have runs or are too large.
     """
-    size = tablet_writer.TABLET_ROWS
+    size = table_sizes().tablet_rows
     groups: list[list[Tablet]] = []
     for tablet in tablets:
         rows = sum(one.rows for one in groups[-1]) if groups else 0

@@ -27,7 +27,6 @@ from crawling import (
 )
 
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.policy.components.schema import HOSTS, conform
 from nutbeam.web.rules.url_rules import host_keys
 
@@ -36,8 +35,10 @@ pytestmark = pytest.mark.bigtable
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("rows", [1_000_000, 5], ids=["one tablet", "many"])
-def test_a_crawl_makes_the_table_that_it_makes_on_disk(table, web, here, rows, monkeypatch):
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", rows)
+def test_a_crawl_makes_the_table_that_it_makes_on_disk(
+    table, web, here, rows, monkeypatch, resize_tables
+):
+    resize_tables(tablet_rows=rows)
     monkeypatch.setattr(BigtableWebTable, "samples", every_third_key)
     before = len(asked(web))
     assert crawl(table, web, *web.seeds) == 0

@@ -31,7 +31,6 @@ from nutbeam.io.storage.errors import ConflictError, SnapshotTooOld
 from nutbeam.io.storage.files import list_files
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written
 
@@ -215,8 +214,8 @@ def pages_of(table):
     return json_lines(output.read_text())
 
 
-def test_a_large_table_is_cut_into_tablets_that_hold_all_rows(table, monkeypatch):
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 100)
+def test_a_large_table_is_cut_into_tablets_that_hold_all_rows(table, monkeypatch, resize_tables):
+    resize_tables(tablet_rows=100)
     monkeypatch.setattr(BigtableWebTable, "samples", every_third_key)
     rows = state(2_000, due=2_000, now=clock(table))
     load(table, rows)

@@ -14,7 +14,6 @@ from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.operations import UPKEEP, begin
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.storage.parquet_files import collect, scan
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.fold import fold_tablet, read_tablets
 from nutbeam.io.tablets.resolve import write_bases
@@ -47,9 +46,9 @@ def add_run(table, numbers, score, name):
 
 
 @pytest.fixture
-def table(tmp_path, monkeypatch):
+def table(tmp_path, resize_tables):
     """Four tablets of 50 rows; the first has two runs."""
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 50)
+    resize_tables(tablet_rows=50)
     operation = begin(str(tmp_path), "inject", "made.inject")
     files = write_bases(tmp_path, "state", [rows_of(range(200), 1.0)])
     commit(operation, [Written("state", files)])
@@ -84,19 +83,19 @@ def test_full_rewrites_all_files(table):
     assert not files & set(files_of(table, "state"))
 
 
-def test_tiny_neighbours_become_one_and_large_ones_are_split(table, monkeypatch):
+def test_tiny_neighbours_become_one_and_large_ones_are_split(table, resize_tables):
     before = state_of(table)
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 1000)
+    resize_tables(tablet_rows=1000)
     compact(table)
     assert len(files_of(table, "state")) == 1
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 60)
+    resize_tables(tablet_rows=60)
     compact(table)
     assert len(files_of(table, "state")) == 4
     assert state_of(table).equals(before)
 
 
-def test_which_tablets_are_folded(monkeypatch):
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 100)
+def test_which_tablets_are_folded(resize_tables):
+    resize_tables(tablet_rows=100)
 
     def tablet(rows, runs=0):
         base = DataFile(f"{rows}-{runs}", rows, rows)

@@ -26,8 +26,8 @@ from table_in_memory import WEB, Said, Tables, read
 from web_tables import Snapshot, newest
 
 from nutbeam.io.storage.errors import ConflictError, SnapshotTooOld
+from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.web.base.errors import NothingToDo, UserError
 
 # How many jobs are under way at once, at most, and how many readers.
@@ -308,8 +308,7 @@ def interleave(backend, examples, steps, done=0):
     machine = type(
         "Machine", (Interleavings,), {"backend": backend, "counts": counts, "failures": failures}
     )
-    with gates(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", 8)
+    with gates(), replaced_sizes(tablet_rows=8):
         while counts["interleavings"] < examples or counts["done"] < done:
             try:
                 run_state_machine_as_test(

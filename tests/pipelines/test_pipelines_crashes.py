@@ -10,7 +10,7 @@ from made_up import MadeUpWeb
 from nursery import Nursery
 from web_tables import Snapshot, newest
 
-from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.storage.table_sizes import replaced_sizes
 
 WEB = MadeUpWeb(hosts=30, pages=60, links=12, contents=900)
 TABLET_ROWS = 250
@@ -127,8 +127,7 @@ def same(one, other):
 
 @pytest.fixture(scope="module")
 def stages(backend, nursery, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", TABLET_ROWS)
+    with replaced_sizes(tablet_rows=TABLET_ROWS):
         return Stages(backend, nursery, tmp_path_factory.mktemp("seeds"), 2)
 
 

@@ -28,6 +28,7 @@ from simulated_web import served_web
 from nutbeam.io.batches import documents
 from nutbeam.io.batches import page_writer as pages
 from nutbeam.io.snapshots import commit as written
+from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.tablets import resolve, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.pipelines import dedup, fetch, generate, inject
@@ -140,8 +141,7 @@ web = served_web(hosts=2, pages=12, scope="module")
 @pytest.fixture(scope="module", autouse=True)
 def small():
     """Several tablets, and a file for each page."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", 6)
+    with replaced_sizes(tablet_rows=6):
         yield
 
 

@@ -9,7 +9,7 @@ from simulated_web import served_web
 from web_tables import Snapshot, copied_table, newest
 
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
-from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.policy.components.blocklist import Blocklist
 from nutbeam.policy.components.schema import empty
 from nutbeam.policy.filtering import (
@@ -31,8 +31,7 @@ web = served_web(hosts=3, pages=10, scope="module")
 
 @pytest.fixture(scope="module")
 def small_tablets():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", 12)
+    with replaced_sizes(tablet_rows=12):
         yield
 
 

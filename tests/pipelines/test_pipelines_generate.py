@@ -15,8 +15,8 @@ from crawling import files_of, manifest_of, nutbeam, place_in, tree
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
@@ -101,8 +101,7 @@ def original(state, tmp_path_factory):
 
 def cut_up(table, state):
     """Makes a table of a state in small tablets."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", 500)
+    with replaced_sizes(tablet_rows=500):
         return store(table, state)
 
 
@@ -225,8 +224,8 @@ def test_add_days(table, state):
     same(choose(table, "--add_days", 10), later)
 
 
-def test_a_tie_is_settled_and_the_number_is_exact(state, tables, tmp_path, steps, monkeypatch):
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 1_000)
+def test_a_tie_is_settled_and_the_number_is_exact(state, tables, tmp_path, steps, resize_tables):
+    resize_tables(tablet_rows=1_000)
     tied = state.with_columns(
         score=pl.when(pl.col("score") > 0.9).then(2.0).otherwise(1.0).cast(pl.Float32),
         fetch_time=pl.lit(NOW),

@@ -12,7 +12,6 @@ from generate_reference import DAY, chosen_and_counts
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.written import Written
 from nutbeam.pipelines import generate
 from nutbeam.pipelines.command_line.cli import main
@@ -42,16 +41,16 @@ def made_up(seed, number=400):
     return sorted(rows, key=lambda row: row["key"])
 
 
-def stored(table, rows, monkeypatch, counted=()):
+def stored(table, rows, resize_tables, counted=()):
     """Makes a table of rows in small tablets, in which some hosts rest.
 
     Args:
         table: The table.
         rows: The rows.
-        monkeypatch: For small tablets.
+        resize_tables: For small tablets.
         counted: Rows of the host table for other hosts.
     """
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 70)
+    resize_tables(tablet_rows=70)
     operation = begin(str(table), "inject", "made.inject")
     hosts = ({"key": host_key(host), "backoff_until": NOW + DAY, "seed": True} for host in RESTING)
     parts = {
@@ -80,11 +79,11 @@ CASES = [
 @pytest.mark.few(2)
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_rows_that_are_left_out_are_counted_as_by_a_row_by_row_reference(
-    number, tables, tmp_path, monkeypatch
+    number, tables, tmp_path, resize_tables
 ):
     rows, (words, options) = made_up(number), CASES[number]
     table = tables(tmp_path / "table")
-    stored(table, rows, monkeypatch)
+    stored(table, rows, resize_tables)
     assert nutbeam("generate", table, "--expr", "status == 'redir_temp'") == 0
     claimed = chosen_and_counts(rows, NOW, resting=RESTING, wanted=lambda r: r["status"] == 4)[0]
     assert manifest_of(table).counts["chosen"] == len(claimed)
@@ -129,9 +128,9 @@ CHOICES = [
 
 
 @pytest.mark.parametrize(("words", "options"), CHOICES)
-def test_the_choice_is_that_of_a_row_by_row_reference(tmp_path, monkeypatch, words, options):
+def test_the_choice_is_that_of_a_row_by_row_reference(tmp_path, resize_tables, words, options):
     table, rows = tmp_path / "table", made_up(len(words))
-    stored(table, rows, monkeypatch, COUNTED)
+    stored(table, rows, resize_tables, COUNTED)
     if options.get("settings") is SETTINGS:
         lines = (
             " ".join([host, *(f"{name}={value}".lower() for name, value in own.items())])
@@ -156,13 +155,13 @@ def listed(table):
     return dict(rows_of(table, name).select("key", "delay").iter_rows())
 
 
-def test_pauses_by_expression_and_bad_ones(tmp_path, monkeypatch):
+def test_pauses_by_expression_and_bad_ones(tmp_path, resize_tables):
     table, rows = tmp_path / "table", made_up(1, 120)
     said = ["soon", "2.5", "-1"]
     of_h8 = [row for row in rows if row["host"] == "h8.example.com"]
     for row, text in zip(of_h8[:3], said, strict=True):
         row.update(metadata=[("nutch.fetchDelay", text)], score=0.9, fetch_time=NOW - DAY)
-    stored(table, rows, monkeypatch, COUNTED)
+    stored(table, rows, resize_tables, COUNTED)
     words = ("--fetch_delay_expr", "500 * (fetched - gone)", "--min_score", -9)
     assert nutbeam("generate", table, *words) == 0
     counts, found = manifest_of(table).counts, listed(table)
@@ -180,10 +179,10 @@ def test_pauses_by_expression_and_bad_ones(tmp_path, monkeypatch):
 
 
 def test_a_generate_that_finds_nothing_says_why_and_when_the_next_is_due(
-    tmp_path, monkeypatch, capsys
+    tmp_path, resize_tables, capsys
 ):
     table, rows = tmp_path / "table", made_up(9, 60)
-    stored(table, rows, monkeypatch)
+    stored(table, rows, resize_tables)
     capsys.readouterr()
     assert nutbeam("generate", table, "--expr", "url == 'x'", "--format", "json") == 1
     record = json.loads(capsys.readouterr().out)
@@ -205,10 +204,10 @@ def test_a_generate_that_finds_nothing_says_why_and_when_the_next_is_due(
     assert ": --add_days 1 fetches it now" in line
 
 
-def test_explain_agrees_with_the_last_generate(tmp_path, monkeypatch, capsys):
+def test_explain_agrees_with_the_last_generate(tmp_path, resize_tables, capsys):
     table, rows = tmp_path / "table", made_up(3, 80)
     rows = [row for row in rows if "//" not in row["key"]]  # they would be normalized
-    stored(table, rows, monkeypatch)
+    stored(table, rows, resize_tables)
     assert nutbeam("generate", table, "--expr", "score > 0.1", "--top_n", 5) == 0
     counts = manifest_of(table).counts
     capsys.readouterr()

@@ -4,7 +4,6 @@ import pytest
 from crawling import nutbeam, rows_of
 from linked_web import fill_links
 
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.transforms import apply_changes
 
 HUB, LISTING = "http://hub.com/", "http://listing.com/"
@@ -12,7 +11,7 @@ MANY, MOST_BYTES = 3_000, 60_000
 
 
 @pytest.fixture
-def sizes(monkeypatch, tmp_path):
+def sizes(monkeypatch, resize_tables, tmp_path):
     """Divides changes into small ranges; returns the bytes of the changes of each range."""
     plan, resolve = apply_changes.plan_ranges, apply_changes._resolve
     noted = tmp_path / "sizes.txt"
@@ -29,7 +28,7 @@ def sizes(monkeypatch, tmp_path):
     noting.__annotations__ = resolve.__annotations__
     monkeypatch.setattr(apply_changes, "plan_ranges", small_ranges)
     monkeypatch.setattr(apply_changes, "_resolve", noting)
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 1_000)
+    resize_tables(tablet_rows=1_000)
     return lambda: [int(line) for line in noted.read_text().splitlines()]
 
 

@@ -9,7 +9,6 @@ from linked_batches import document, outcome, put_batch
 from linked_web import HOST, HOSTS, fill_links, linked_web, stored_links, true_links
 
 from nutbeam.io.snapshots.manifest import newest_manifest
-from nutbeam.io.tablets import resolve, tablet_writer
 from nutbeam.policy.components.link_rows import best_inlinks
 from nutbeam.policy.components.schema import Status
 
@@ -134,8 +133,8 @@ def test_links_whose_document_was_lost_stay_until_their_age(crawl, monkeypatch):
 
 
 @pytest.mark.long
-def test_compact_leaves_out_links_that_have_ended(crawl, monkeypatch):
-    monkeypatch.setattr(resolve, "RUN_SHARE", 100)  # else so small a tablet is written again
+def test_compact_leaves_out_links_that_have_ended(crawl, resize_tables):
+    resize_tables(run_share=100)  # else so small a tablet is written again
     table, web = crawl.table, crawl.web
     web.gone = {str(page) for page in range(web.pages)}
     crawl.rounds("--rounds", "1", "--add_days", "200", "--links")
@@ -177,9 +176,8 @@ def test_pages_that_filterdb_removes_take_their_links_along(crawl, tmp_path, wai
     assert nutbeam("fsck", table) == 0
 
 
-def test_compact_keeps_only_the_best_inlinks_with_keep_inlinks(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 20)
-    monkeypatch.setattr(tablet_writer, "ROW_GROUP_ROWS", 7)
+def test_compact_keeps_only_the_best_inlinks_with_keep_inlinks(tmp_path, resize_tables, capsys):
+    resize_tables(tablet_rows=20, row_group_rows=7)
     table = str(tmp_path / "table")
     assert nutbeam("inject", table, A) == 0
     targets = {A: 50, B: 3, C: 2}

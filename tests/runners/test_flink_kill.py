@@ -24,7 +24,6 @@ from flink.jobs import (
 )
 from simulated_web import SimWeb
 
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.web.urls.row_keys import from_key
 
 pytestmark = pytest.mark.flink
@@ -149,10 +148,10 @@ def test_a_kill_in_the_middle_of_parse(flink, quick, tmp_path):
 
 
 @pytest.mark.long
-def test_a_kill_in_the_middle_of_update(flink, quick, tmp_path, monkeypatch):
+def test_a_kill_in_the_middle_of_update(flink, quick, tmp_path, resize_tables):
     here, there = tmp_path / "here", tmp_path / "there"
     in_this_process(here, quick)
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 8)  # many to be rewritten
+    resize_tables(tablet_rows=8)  # many to be rewritten
     choose(there, quick)
     bring_in(there, quick, "fetch", "parse")
     known, before = set(there.glob("state/*.parquet")), latest_snapshot(there)

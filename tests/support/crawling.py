@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import polars as pl
-import pytest
 from bs4 import BeautifulSoup
 from running import BEAM_ARGS
 
@@ -16,9 +15,9 @@ from nutbeam.io.bigtable.cell_layout import OWN_FAMILY
 from nutbeam.io.bigtable.limits import VERSIONS
 from nutbeam.io.snapshots.manifest import load_manifest
 from nutbeam.io.storage.files import read_bytes
+from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.command_line.commands import COMMANDS
@@ -71,8 +70,7 @@ def in_each_phase(table, web, *before):
 
     The commands in ``before`` run before the batches are made.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", 8)
+    with replaced_sizes(tablet_rows=8):
         assert nutbeam("crawl", table, *web.seeds, "--rounds", "2", *reach(web)) == 0
         for words in before:
             assert nutbeam(*words) == 0

@@ -118,7 +118,7 @@ def _main(tablet_rows):
 
 def _child(words, tablet_rows, out, theirs):
     from nutbeam.io.snapshots import commit as written
-    from nutbeam.io.tablets import tablet_writer
+    from nutbeam.io.storage.table_sizes import replaced_sizes
     from nutbeam.pipelines.command_line.cli import main
     from nutbeam.transforms import operations as steps
 
@@ -134,11 +134,11 @@ def _child(words, tablet_rows, out, theirs):
 
         setattr(owner, name, function)
 
-    tablet_writer.TABLET_ROWS = tablet_rows
     announce(steps, "begin", "begun")
     announce(written, "store_manifest", "committing", "committed")
     sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until it ends
-    code = main([*words, "--progress", "false"])
+    with replaced_sizes(tablet_rows=tablet_rows):
+        code = main([*words, "--progress", "false"])
     with os.fdopen(theirs, "w") as file:
         file.write(" ".join(sys.modules))
     return code

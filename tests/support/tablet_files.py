@@ -2,13 +2,12 @@
 
 import itertools
 
-import pytest
 from frames import frame_of
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from nutbeam.io.storage.parquet_files import collect, scan
-from nutbeam.io.tablets import tablet_writer as writer_module
+from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.io.tablets.tablets import Tablet
@@ -49,8 +48,7 @@ def state(keys):
 
 def write(root, rows, sizes, tablet_rows):
     """Writes rows in parts of the given sizes; returns the keys of each file."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer_module, "TABLET_ROWS", tablet_rows)
+    with replaced_sizes(tablet_rows=tablet_rows):
         writer = TabletWriter(root, "state", STATE)
         for size in sizes:
             writer.write(rows.head(size))

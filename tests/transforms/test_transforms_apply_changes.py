@@ -8,7 +8,6 @@ from running import STEP_FAILED, run
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.io.tablets.tablet_writer import TabletWriter
@@ -56,9 +55,9 @@ TARGETS = {
 
 
 @pytest.fixture
-def table(tmp_path, monkeypatch):
+def table(tmp_path, resize_tables):
     """A table of the even keys in several tablets."""
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 25)
+    resize_tables(tablet_rows=25)
     writer = TabletWriter(tmp_path, "state", STATE)
     writer.write(frame_of(STATE, *({"key": key, "score": 1.0} for key in KEYS[::2])))
     operation = begin(str(tmp_path), "make", "make")

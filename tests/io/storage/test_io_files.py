@@ -5,7 +5,6 @@ import pytest
 from dropping import as_nobody
 from frames import frame_of, table_of
 
-from nutbeam.io.storage import parquet_files as module
 from nutbeam.io.storage.errors import MissingFile
 from nutbeam.io.storage.file_errors import repair_advice
 from nutbeam.io.storage.files import new_name, read_bytes, write_bytes
@@ -70,8 +69,8 @@ def test_rows_with_metadata_come_back(tmp_path):
     assert group.equals(table_of(STATE, {"key": "k", "metadata": [("a", "b")]}, {"key": "l"}))
 
 
-def test_row_groups_are_of_bounded_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "ROW_GROUP_ROWS", 30)
+def test_row_groups_are_of_bounded_size(tmp_path, resize_tables):
+    resize_tables(row_group_rows=30)
     path = write(tmp_path / "a.parquet", ROWS)
     assert [len(group) for group in row_groups(path, OUTCOME)] == [30, 30, 30, 10]
 

@@ -8,7 +8,6 @@ from frames import frame_of
 from polars.testing import assert_frame_equal
 from stores_here import PROXIED, everywhere, in_stores
 
-from nutbeam.io.storage import parquet_files
 from nutbeam.io.storage import stores as module
 from nutbeam.io.storage.files import creating, list_files, names, read_bytes, size_of, write_bytes
 from nutbeam.io.storage.parquet_files import (
@@ -18,7 +17,6 @@ from nutbeam.io.storage.parquet_files import (
     row_groups,
     scan,
 )
-from nutbeam.io.tablets import fold, tablet_writer
 from nutbeam.io.tablets.fold import Groups, fold_tablet, group_bounds, read_tablets, rows_with_keys
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
@@ -35,10 +33,9 @@ def rows_of(numbers, score):
 
 
 @everywhere
-def test_tablets_with_runs_are_read_as_on_disk(root, monkeypatch):
+def test_tablets_with_runs_are_read_as_on_disk(root, resize_tables):
     """Row groups of 40 rows: pieces begin and end anywhere among the rows that runs supersede."""
-    for room in (fold, parquet_files, tablet_writer):
-        monkeypatch.setattr(room, "ROW_GROUP_ROWS", 40)
+    resize_tables(row_group_rows=40)
     (base,) = write_bases(root, "state", [rows_of(range(0, 200, 2), 1.0)])
     runs = []
     for order, (numbers, at, score, fresh) in enumerate(

@@ -13,10 +13,8 @@ from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest, store_manifest
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.storage import parquet_files
 from nutbeam.io.storage.errors import ConflictError
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets import fold, tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.io.tablets.tablets import Due, tablets
@@ -186,9 +184,8 @@ def test_rows_by_tablet_key_and_predicate(address):
     assert pieces.equals(found.select("key", "score"))
 
 
-def test_rows_of_ranges_come_in_key_order(address, monkeypatch):
-    for module in (fold, parquet_files, tablet_writer):
-        monkeypatch.setattr(module, "ROW_GROUP_ROWS", 4)
+def test_rows_of_ranges_come_in_key_order(address, resize_tables):
+    resize_tables(row_group_rows=4)
     change(address, state_of(ROWS), "first")
     change(address, state_of({"com.a:http/03": 30.0, "com.b:http/": 40.0}), "second")
     table, known = parts_of(address)

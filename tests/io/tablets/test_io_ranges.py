@@ -6,12 +6,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tablet_files import KEYS, SORTED_KEYS, tablets_of
 
+from nutbeam.io.storage.table_sizes import TableSizes
 from nutbeam.io.tablets import ranges as module
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
-from nutbeam.io.tablets.tablets import MOST_RUNS, Tablet, host_start
+from nutbeam.io.tablets.tablets import Tablet, host_start
 from nutbeam.policy.components.schema import CHANGES
 from nutbeam.web.urls.row_keys import host_key_of
+
+MOST_RUNS = TableSizes().most_runs
 
 
 def test_samples_stand_for_all_bytes():
@@ -154,17 +157,16 @@ def test_tablets_are_folded_past_the_limits_only():
     assert chosen(known, 0.0) == []  # nothing comes: nobody looks at them
 
 
-def test_folding_is_bounded_and_takes_the_heaviest_tablets_first(monkeypatch):
-    monkeypatch.setattr(module, "FOLD_BYTES", 250_000)
+def test_folding_is_bounded_and_takes_the_heaviest_tablets_first(resize_tables):
+    resize_tables(fold_bytes=250_000)
     names = "abcdef"
     known = [tablet(name, 1000, [200 + at]) for at, name in enumerate(names)]
     assert chosen(known) == ["e", "f"]
     assert chosen(known, 0.0) == []
 
 
-def test_overdue_tablets_are_folded_at_any_cost(monkeypatch):
-    monkeypatch.setattr(module, "FOLD_BYTES", 0)
-    monkeypatch.setattr(module, "FOLD_SHARE", 0)
+def test_overdue_tablets_are_folded_at_any_cost(resize_tables):
+    resize_tables(fold_bytes=0, fold_share=0)
     known = [tablet("a", 1000, [201]), tablet("b", 1000, [401]),
              tablet("c", 10_000, [1] * 2 * MOST_RUNS)]  # fmt: skip
     assert chosen(known) == ["b", "c"]

@@ -7,8 +7,7 @@ from tablet_files import FILES, KEYS, SORTED_KEYS, state, write
 
 from nutbeam.io.storage import parquet_files as files_module
 from nutbeam.io.storage.parquet_files import collect, scan
-from nutbeam.io.tablets import fold as fold_module
-from nutbeam.io.tablets import tablet_writer as writer_module
+from nutbeam.io.storage.table_sizes import TableSizes, replaced_sizes
 from nutbeam.io.tablets.fold import fold_tablet, read_tablets, rows_with_keys
 from nutbeam.io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
 from nutbeam.io.tablets.resolve import (
@@ -19,10 +18,12 @@ from nutbeam.io.tablets.resolve import (
     rows_of_run,
     write_bases,
 )
-from nutbeam.io.tablets.tablets import MOST_RUNS, ROW_NUMBER, Tablet, tablets
+from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet, tablets
 from nutbeam.io.upkeep.compaction import plan_folds
 from nutbeam.policy.components.schema import CHANGES, OUTCOME, STATE, conform
 from nutbeam.web.base.errors import UserError
+
+MOST_RUNS = TableSizes().most_runs
 
 
 @given(SORTED_KEYS, st.one_of(st.none(), KEYS), st.one_of(st.none(), KEYS))
@@ -65,18 +66,14 @@ def test_resolving_a_range_is_resolving_all_its_rows_at_once(
     base = None
     if has_base and old:
         rows = frame_of(STATE, *({"key": key, "score": old[key]} for key in sorted(old)))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(files_module, "ROW_GROUP_ROWS", group_rows)
-            patch.setattr(writer_module, "ROW_GROUP_ROWS", group_rows)
+        with replaced_sizes(row_group_rows=group_rows):
             (file,) = write(tmp_path, rows, [], 1000)
             base = Tablet(file)
     frame = frame_of(
         CHANGES,
         *({"key": k, "inlink_score": s, "order": at} for at, (k, s) in enumerate(changes)),
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer_module, "TABLET_ROWS", 7)
-        patch.setattr(fold_module, "ROW_GROUP_ROWS", group_rows)
+    with replaced_sizes(tablet_rows=7, row_group_rows=group_rows):
         part = Range(low, high, base, whole=False)
         written = list(
             apply_changes(tmp_path, Resolution("state", part, put, {"outcome": "o/ut"}), frame)
@@ -124,9 +121,8 @@ def test_a_resolver_that_fails_leaves_no_half_file(tmp_path):
     ]
 
 
-def test_rewriting_again_and_again_does_not_crumble_the_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr(files_module, "ROW_GROUP_ROWS", 10)
-    monkeypatch.setattr(writer_module, "ROW_GROUP_ROWS", 10)
+def test_rewriting_again_and_again_does_not_crumble_the_row_groups(tmp_path, resize_tables):
+    resize_tables(row_group_rows=10)
     (base,) = write(tmp_path, state([f"com.a:http/{n:03d}" for n in range(0, 200, 2)]), [], 1000)
     for round_ in range(8):
         keys = [f"com.a:http/{n:03d}" for n in range(2 * round_ + 1, 200, 25)]
@@ -223,11 +219,7 @@ STEPS = st.lists(
 @settings(FILES, max_examples=12)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 4)), max_size=60), STEPS, st.integers(1, 9))
 def test_runs_and_folds_give_the_same_rows_as_a_dict(tmp_path, first, steps, group_rows):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer_module, "TABLET_ROWS", 15)
-        patch.setattr(fold_module, "ROW_GROUP_ROWS", group_rows)
-        patch.setattr(files_module, "ROW_GROUP_ROWS", group_rows)
-        patch.setattr(writer_module, "ROW_GROUP_ROWS", group_rows)
+    with replaced_sizes(tablet_rows=15, row_group_rows=group_rows):
         kept = Kept(tmp_path)
         for step in ([first] if first else []) + steps:
             if isinstance(step, bool):
@@ -307,8 +299,8 @@ def test_the_bytes_of_an_update_grow_with_the_changes_and_not_with_the_table(tmp
     assert written[200_000] <= 1.5 * written[20_000]
 
 
-def test_a_host_larger_than_a_tablet_gets_runs_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(writer_module, "TABLET_ROWS", 200)
+def test_a_host_larger_than_a_tablet_gets_runs_too(tmp_path, resize_tables):
+    resize_tables(tablet_rows=200)
     kept = Kept(tmp_path)
     kept.apply([(key, 1) for key in numbered(range(1000))])
     assert len(kept.files) == 5

@@ -14,7 +14,7 @@ from frames import frame_of
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.tablets.written import Written
 from nutbeam.pipelines.views.readdb import best_of, better
 from nutbeam.policy.components.schema import STATE, STATUS_NAMES
@@ -61,8 +61,7 @@ def store(table, rows):
 
 @pytest.fixture(scope="module")
 def table(tables, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", 70)
+    with replaced_sizes(tablet_rows=70):
         return store(tables(tmp_path_factory.mktemp("figures") / "table"), ROWS)
 
 
@@ -223,13 +222,13 @@ def test_a_wrong_expression_names_the_nearest_column(tmp_path, capsys, command):
     assert "at character 5 of the expression" in error
 
 
-def test_the_lowest_keys_are_shown_first_among_equal_scores(tmp_path, shown, monkeypatch):
+def test_the_lowest_keys_are_shown_first_among_equal_scores(tmp_path, shown, resize_tables):
     dice = random.Random(3)
     keys = sorted(to_key(f"http://{dice.choice(HOSTS)}/{n}") for n in range(400))
     rows = [
         {"key": key, "score": float(dice.randrange(3)), "status": 1, "retries": 0} for key in keys
     ]
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 90)
+    resize_tables(tablet_rows=90)
     table = store(tmp_path / "table", rows)
     for number in (1, 5, 100, 300, 1000):
         best = sorted(rows, key=lambda row: (-row["score"], row["key"]))[:number]

@@ -13,7 +13,6 @@ from simulated_web import SimWeb
 from web_servers import connect_to, reply, serve
 
 from nutbeam.io.reading.host_rows import find_hosts, host_frames
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.pipelines.hosting import updatehostdb
 from nutbeam.pipelines.views.reading_job import Reading
@@ -210,8 +209,8 @@ def test_the_table_is_whole(table):
 
 
 @pytest.mark.parametrize("max_count", ["-1", "3"])
-def test_a_host_in_several_tablets_has_one_limit_of_its_own(tmp_path, monkeypatch, max_count):
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 8)
+def test_a_host_in_several_tablets_has_one_limit_of_its_own(tmp_path, resize_tables, max_count):
+    resize_tables(tablet_rows=8)
     table, seeds, settings = tmp_path / "table", tmp_path / "seeds", tmp_path / "hosts"
     urls = [f"http://{host}.com/{n}\tnutch.score={n}" for host in "abc" for n in range(20)]
     seeds.write_text("\n".join(urls))

@@ -20,7 +20,7 @@ from simulated_web import served_web
 from waiting import wait_until_none
 
 from nutbeam.io.batches.batches import batch_files
-from nutbeam.io.tablets import tablet_writer
+from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.for_each import ForEach
 from nutbeam.transforms.operations import Begin, Ticket
@@ -33,8 +33,7 @@ web = served_web(hosts=3, pages=4, scope="module")  # 3 rounds
 def table(web, tmp_path_factory):
     """A table of several tablets and files of pages, crawled in this process."""
     folder = tmp_path_factory.mktemp("runners") / "table"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", 8)
+    with replaced_sizes(tablet_rows=8):
         assert crawl(folder, web, *web.seeds, "--num_fetchers", 4) == 0
     assert len(files_of(folder, "state")) > 2
     return folder

@@ -11,7 +11,6 @@ from frames import frame_of
 
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.tablets import tablet_writer
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
@@ -177,8 +176,8 @@ def test_a_lost_list_of_which_rows_do_not_tell_goes_back(table, capsys):
     assert len(scores(table)) == 22
 
 
-def test_tablets_are_cut_and_none_is_lost(table, capsys, monkeypatch):
-    monkeypatch.setattr(tablet_writer, "TABLET_ROWS", 5)
+def test_tablets_are_cut_and_none_is_lost(table, capsys, resize_tables):
+    resize_tables(tablet_rows=5)
     before = scores(table)
     assert nutbeam("purge", table, "--url", "http://t.com/") == 0
     found = tablets(load_files(table, manifest_of(table).components["state"]))

@@ -8,8 +8,8 @@ from crawling import nutbeam, open_batches, reach
 from web_tables import InBigtable
 
 from nutbeam.io.bigtable.snapshot_log import open_log
+from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
-from nutbeam.io.tablets import tablet_writer
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +21,7 @@ def tables(bigtable, tmp_path_factory):
 def original(web, tables):
     """A table with several ranges and a batch in each phase; tests only read it."""
     table = tables.fresh()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tablet_writer, "TABLET_ROWS", 8)
+    with pytest.MonkeyPatch.context() as patch, replaced_sizes(tablet_rows=8):
         patch.setattr(BigtableWebTable, "samples", every_third_key)
         assert nutbeam("crawl", table, *web.seeds, "--rounds", "2", *reach(web)) == 0
         open_batches(table, web, 2)

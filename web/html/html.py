@@ -43,7 +43,8 @@ _PLAIN_HREF_CHARS = 4_096
 # first ">". XML 1.0, 2.8: quoted values, comments and instructions may hold brackets.
 _SUBSET = re.compile(
     rb"([^<]*+(?:<\?[^>]*+>[^<]*+|<!--(?:(?!-->).)*+-->[^<]*+)*+<!doctype\s[^\[<>]*+)"
-    rb"\[(?:<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>|\"[^\"]*+\"|'[^']*+'|[^\]\"'])*+\]",
+    # What has no end reaches to the end of the page, so that nothing is searched for twice.
+    rb"\[(?:<!--(?:(?!-->).)*+(?:-->)?+|<\?(?:(?!\?>).)*+(?:\?>)?+|\"[^\"]*+\"|'[^']*+'|[^\]\"'])*+\]",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -369,6 +369,8 @@ HOSTILE = {
     "images_in_nested_links": b"<table><td><a href=x><img alt=x>" * 20_000,
     "titles_of_drawings": b"<svg>" + b"<g>" * 500 + b"<title>x</title>" * 50_000,
     "subset": b"<!doctype x [" + b"<!--" * 200_000,
+    "instructions_in_subset": b"<!doctype x [" + b"<?a " * 200_000,
+    "quotes_in_subset": b"<!doctype x [" + b"'\"" * 300_001,
     "nested": b"<div>" * 200_000,
     "nested_formatting": b"<b>" * 300_000,
     "nested_tables": b"<table><td><a href=x>" * 20_000,

@@ -346,4 +346,4 @@ def test_50_interleavings(backend, number, capsys):
     with capsys.disabled():
         print(f"\n{counts['interleavings']} interleavings:", dict(counts))
     assert counts["interleavings"] >= 50
-    assert counts["conflicts"] > 10
+    assert counts["conflicts"]

@@ -26,6 +26,7 @@ from ending import session
 from simulated_web import SimWeb
 from waiting import PATIENCE, wait_until, wait_until_none
 
+from nutbeam.io.storage.local_place import LocalPlace
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.web.urls.row_keys import from_key
 
@@ -70,7 +71,7 @@ def flushed(table):
 
 def read_pages(table, capsys):
     """Returns what a reader gets of a table, with duplicates: it must never see a page twice."""
-    if latest_snapshot(Path(table)) == 0:
+    if latest_snapshot(LocalPlace(table)) == 0:
         return []
     capsys.readouterr()
     assert nutbeam("pages", table, "--status", "fetched,unfetched,duplicate") == 0
@@ -84,7 +85,7 @@ def check_files(table):
     """Asserts that all that the newest snapshot names is there, whole and once."""
     manifest = manifest_of(table)
     for name, component in manifest.components.items():
-        files = load_files(Path(table), component)
+        files = load_files(LocalPlace(table), component)
         assert len({f.path for f in files}) == len(files), name
         for file in files:
             assert pl.read_parquet(Path(table) / file.path).height == file.rows, file

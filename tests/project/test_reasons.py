@@ -152,10 +152,19 @@ def test_the_texts_of_a_reason_are_a_clause_and_name_existing_options(reason):
         ("part_repeated", "fetch dropped", "part_repeated"),
         ("filter_mine", "parse failed", "filter_NAME"),
         ("purged", "rollback dropped", "purged"),
+        ("address_denied", "updatehostdb lookup", "address_denied"),
     ],
 )
 def test_a_name_that_jobs_put_together_has_its_reason(name, counted, of):
     assert find_reason(name, counted).name == of
+
+
+def test_a_late_look_up_names_the_limit_of_look_ups():
+    look_up, request = (
+        find_reason("timeout", by) for by in ("updatehostdb lookup", "fetch not_fetched")
+    )
+    assert advice_of(look_up, None) == "--lookup_timeout allows more"
+    assert advice_of(request, None) == "--timeout allows more"
 
 
 def test_a_reason_of_another_job_or_of_a_plugin_is_none():

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...policy.components.reasons import Reason, find_reason
-from ...web.base.agent import missing_agent
+from ...web.base.agent import AgentOptions, missing_agent
 from ...web.base.wording import format_count
 
 # Who counts what was left out: pairs of a job and a family, see ``find_reason``.
@@ -122,7 +122,8 @@ class _Fields(dict[str, Any]):
         self["address"] = address_block(host)
         self["ports"] = ",".join([*self.get("allowed_ports", ()), str(port or "PORT")])
         self["schemes"] = ",".join([*self.get("schemes", ()), scheme or "SCHEME"])
-        self["agent"] = (missing_agent(options) if options is not None else None) or "a contact"
+        agent = AgentOptions() if options is None else options
+        self["agent"] = missing_agent(agent) or "a contact"
 
 
 def _time_option(options: Mapping[str, Any]) -> str:

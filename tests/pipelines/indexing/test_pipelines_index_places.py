@@ -205,7 +205,7 @@ def test_the_advice_about_refused_documents_brings_them_into_the_index(server, t
         return code, [line for line in caplog.messages if "refused" in line]
 
     advice = (
-        ": nutbeam export TABLE --what dead_letters says why; mend the cause, then run index "
+        ": `nutbeam export TABLE --what dead_letters` says why; mend the cause, then run index "
         "--retry_refused with the same writer"
     )
     server.refuses = lambda id_, document: "bad" in document["content"]

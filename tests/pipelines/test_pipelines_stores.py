@@ -205,8 +205,8 @@ def test_a_round_costs_a_limited_number_of_requests(kind, stores, web, monkeypat
         if os.environ.get("NUTBEAM_TEST_VERBOSE"):
             for request in proxy.requests:
                 print("REQ", *request)
-        # Five look for the hold of a purge, 25 are of host counts, findings and sitemaps' leases.
-        assert sum(methods.values()) < 180
+        # Of about 180, 48 list the manifests. docs/guides/stores.md has the numbers.
+        assert sum(methods.values()) < 190
 
 
 def classify(kind, method, path):

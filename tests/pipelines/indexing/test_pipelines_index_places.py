@@ -191,7 +191,7 @@ def test_a_run_of_which_all_is_refused_does_not_look_like_success(server, table,
     words = index_command(server, table)
     put(table, "17-2", {ONE: page("bad"), TWO: page("bad, too")})
     said = line(*words)
-    assert "refused all 2 documents: nutbeam export" in said
+    assert "refused all 2 documents: `nutbeam export" in said
     assert said.endswith("mend the cause, then run index --retry_refused with the same writer\n")
     assert nutbeam(*words) == 1
     put(table, "17-3", {ONE: page("bad again"), TWO: page("good")})
@@ -232,5 +232,5 @@ def test_a_crawl_whose_documents_are_all_refused_warns_once(server, tmp_path, ca
     assert nutbeam(*words, *writing, "--format", "json") == 0
     warnings = json.loads(capsys.readouterr().out)["warnings"]
     (message,) = (one["message"] for one in warnings if one["reason"] == "refused")
-    assert message.startswith("the index writer refused all 2 documents: nutbeam export")
+    assert message.startswith("the index writer refused all 2 documents: `nutbeam export")
     assert message.endswith("mend the cause, then run index --retry_refused with the same writer")

@@ -34,3 +34,13 @@ def test_modules_that_it_names_exist():
     named = re.findall(r"`((?:io|pipelines|policy|transforms|web)/[\w/.]*)`", GLOSSARY.read_text())
     assert len(named) > 30
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_functions_that_architecture_names_for_rules_are_in_their_modules():
+    (rules,) = re.findall(
+        r"^## Where a rule is\n\n(.+?)\n\n", ARCHITECTURE.read_text(), re.M | re.S
+    )
+    named = re.findall(r"`(\w+)` in `([\w/]+\.py)`", rules)
+    assert len(named) > 8
+    missing = [pair for pair in named if f"def {pair[0]}(" not in (ROOT / pair[1]).read_text()]
+    assert missing == []

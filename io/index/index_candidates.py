@@ -30,7 +30,10 @@ from .dead_letters import letter_keys
 from .index_run import IndexRun, journal_before
 from .run_receipts import Intent, intents, keys_of_bytes
 
+# Rows of the journal that count: those of pages that were not deleted.
+COUNTING = KINDS["indexed"].counting
 _INTENTS_AT_ONCE = 64 << 20  # bytes of keys of unfinished runs that one item looks at
+_KEYS_AT_ONCE, _SEED = 50_000, 17
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,11 +156,6 @@ def _indexed_state_files(task: IndexRun) -> list[DataFile]:
 def _near(tablet: Tablet, ranges: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     first, last = str(tablet.first), str(tablet.last)
     return tuple((low, high) for low, high in ranges if low <= last and first <= high)
-
-
-_KEYS_AT_ONCE, _SEED = 50_000, 17
-# Rows of the journal that count: those of pages that were not deleted.
-COUNTING = KINDS["indexed"].counting
 
 
 def read_candidate_facts(item: Candidate, task: IndexRun) -> Iterator[CandidateFacts]:

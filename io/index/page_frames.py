@@ -18,7 +18,7 @@ from ...policy.components.link_rows import range_of_target, says_nofollow
 from ...policy.components.schema import INLINKS, PAGES, conform, empty, to_frame
 from ...web.rules.url_rules import host_keys
 from ...web.urls.key_columns import from_keys
-from ..batches.batches import documents_with_keys, live_file
+from ..batches.batches import documents_with_keys, named_rows
 from ..reading.inlinks import by_target
 from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan
@@ -29,9 +29,12 @@ _DOCUMENT = ("key", "title", "text", "outlinks", "directives", "language", "char
              "content_type", "metadata", "fetch_time", "part_of", "parse_status")  # fmt: skip
 _STATE = ("key", "status", "score", "signature", "modified_time", "repr_url", "batch_id", "retries",
           "fetch_interval", "usage")  # fmt: skip
+_LINK = ("key", "target", "source", "anchor", "rel", "score", "gone_since")
+_LINKS = KINDS["links"]
 # Documents with their headers and inlinks in one frame, unless a single one is larger.
 _MOST_ROWS = 2_000
 MOST_BYTES = 8 << 20
+MOST_LINKS = 50_000  # links in one frame, unless a single page has more
 # Characters of a text. Filters and writers make some copies of it, which must fit into memory.
 LONGEST_TEXT = 8 << 20
 
@@ -107,12 +110,9 @@ def _answers(pinned: Pinned, rows: pl.DataFrame, columns: Collection[str]) -> pl
     """Returns columns of the answers to the newest fetches: one row per key."""
     names = ["key", *sorted(columns)]
     frames = [empty(PAGES).select(names)]
-    for (page,), group in rows.group_by("page", maintain_order=True) if columns else ():
-        file = live_file(pinned.table, pinned.manifest(), str(page)) if page else None
-        if file is not None:
-            wanted = pl.col("key").is_in(group.get_column("key").implode())
-            answers = scan([pinned.table / file.path], PAGES).select(names).filter(wanted)
-            frames.append(collect(answers))
+    if columns:
+        answers_by_file = named_rows(pinned.table, pinned.manifest(), rows, "page")
+        frames += [collect(answers.select(names)) for _, answers in answers_by_file]
     return pl.concat(frames).unique("key", keep="first", maintain_order=True)
 
 
@@ -129,11 +129,6 @@ def _ranks(pinned: Pinned, keys: pl.Series) -> pl.DataFrame:
         return empty(schema).select("key", rank="linkrank")
     wanted = pl.col("key").is_in(keys.implode())
     return collect(scan(files, schema).filter(wanted).select("key", rank="linkrank"))
-
-
-_LINK = ("key", "target", "source", "anchor", "rel", "score", "gone_since")
-_LINKS = KINDS["links"]
-MOST_LINKS = 50_000  # links in one frame, unless a single page has more
 
 
 class PageInlinks:

@@ -31,6 +31,11 @@ from ..tablets.written import Written
 from .index_run import IndexRun
 from .receipts import INTENT, lost_mark
 
+_ENDED = "ended.json"
+_NUMBER = re.compile(r"[0-9]{1,18}")
+# A run that another one has overtaken stops at its next part: by now it has.
+_LONGEST_PART_MS = 600_000
+
 
 @dataclasses.dataclass(frozen=True)
 class PartDone:
@@ -128,12 +133,6 @@ def keys_of_bytes(data: bytes) -> pl.Series:
     ['com.a:http/']
     """
     return pl.read_ipc(io.BytesIO(data)).get_column("key")
-
-
-_ENDED = "ended.json"
-_NUMBER = re.compile(r"[0-9]{1,18}")
-# A run that another one has overtaken stops at its next part: by now it has.
-_LONGEST_PART_MS = 600_000
 
 
 @dataclasses.dataclass(frozen=True)

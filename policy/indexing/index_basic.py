@@ -13,6 +13,8 @@ from ...web.urls.url_parts import host_of_url
 from .index_filter import IndexFilter
 from .index_pages import found_types, header, hosts_of_keys, map_distinct
 
+_MOST_DIGITS = 18
+
 
 class IndexBasic(IndexFilter):
     """Indexes host, URL, title, text, caching policy and time."""
@@ -80,9 +82,6 @@ class Anchor(IndexFilter):
         has_texts = pl.col("anchor").list.len() > 0
         anchors = texts.alias("anchor").to_frame().select(pl.when(has_texts).then("anchor"))
         return documents.with_columns(anchors)
-
-
-_MOST_DIGITS = 18
 
 
 class More(IndexFilter):

@@ -22,8 +22,21 @@ from ...web.exchange.status import (
 from ..components.index_schema import ADD, DELETE, HELD, INDEXED, NOTHING, REFUSED
 from ..components.schema import ParseStatus, Status, empty
 
+# Reasons of decisions that are made for many URLs at each time, and are not worth a number.
+SILENT = ("unchanged", "unknown")
+# Pages that are deleted though the journal has no row of them: it must not get one.
+PURGED_REASON, UNFINISHED_REASON = "deleted_purged", "deleted_unfinished"
+UNPARSED_REASON = "deleted_not_parsed"
+WITHOUT_ROW = (PURGED_REASON, UNFINISHED_REASON)
 _REDIRECTED = (int(Status.DB_REDIR_TEMP), int(Status.DB_REDIR_PERM))
 _GONE = (int(Status.DB_GONE), int(Status.DB_ORPHAN))
+_TEXTS = pl.List(pl.String)
+_FETCHED = {
+    int(Status.DB_GONE): FETCH_GONE,
+    int(Status.DB_ORPHAN): FETCH_GONE,
+    int(Status.DB_REDIR_TEMP): FETCH_REDIR_TEMP,
+    int(Status.DB_REDIR_PERM): FETCH_REDIR_PERM,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,21 +133,6 @@ def _rules(options: IndexDecisionOptions) -> list[tuple[pl.Expr, str, str]]:
     unusable = (parsed != int(ParseStatus.SUCCESS)) | (fetched != FETCH_SUCCESS)
     rules.append((unusable, NOTHING, "skipped_not_parsed"))
     return rules
-
-
-# Reasons of decisions that are made for many URLs at each time, and are not worth a number.
-SILENT = ("unchanged", "unknown")
-# Pages that are deleted though the journal has no row of them: it must not get one.
-PURGED_REASON, UNFINISHED_REASON = "deleted_purged", "deleted_unfinished"
-UNPARSED_REASON = "deleted_not_parsed"
-WITHOUT_ROW = (PURGED_REASON, UNFINISHED_REASON)
-_TEXTS = pl.List(pl.String)
-_FETCHED = {
-    int(Status.DB_GONE): FETCH_GONE,
-    int(Status.DB_ORPHAN): FETCH_GONE,
-    int(Status.DB_REDIR_TEMP): FETCH_REDIR_TEMP,
-    int(Status.DB_REDIR_PERM): FETCH_REDIR_PERM,
-}
 
 
 def decide_changes(

@@ -27,8 +27,24 @@ LINK_CHANGES = pa.schema(
         ("gone", pa.bool_()),
     ]
 )
+# A link of pages that are in no table.
+INLINK = pa.schema(
+    [
+        ("url", TEXT),  # the target
+        ("source", TEXT),
+        ("anchor", TEXT),
+        ("rel", TEXT),
+        ("score", pa.float64()),
+        ("external", pa.bool_()),
+    ]
+)
+# The best inlinks of a page are the last ones in this order.
+BEST_LAST = ("score", "external", "source")
+ALL_LINKS = InvertOptions()
 RELS = ("nofollow", "sponsored", "ugc")
 _OUTLINKS = pl.Schema(DOCUMENTS)["outlinks"]
+# Without user and port.
+_HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^/?#:]*)"
 
 
 def edges_of(
@@ -189,23 +205,6 @@ def merge_rows(links: pl.DataFrame) -> pl.DataFrame:
         .drop(RELS)
     )
     return pl.concat([links.filter(once), several.select(links.columns)])
-
-
-INLINK = pa.schema(
-    [
-        ("url", TEXT),  # the target
-        ("source", TEXT),
-        ("anchor", TEXT),
-        ("rel", TEXT),
-        ("score", pa.float64()),
-        ("external", pa.bool_()),
-    ]
-)
-# The best inlinks of a page are the last ones in this order.
-BEST_LAST = ("score", "external", "source")
-ALL_LINKS = InvertOptions()
-# Without user and port.
-_HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^/?#:]*)"
 
 
 def page_edges(pages: pl.DataFrame, options: InvertOptions = ALL_LINKS) -> pl.DataFrame:

@@ -39,6 +39,14 @@ VERSION_FIELD = "index_version"
 MARKING_FIELDS = ("segment", "digest")
 # A full rebuild in Solr needs one of these fields, to find the documents of earlier operations.
 REBUILD_FIELDS = (VERSION_FIELD, *MARKING_FIELDS)
+# Solr's types of fields by what they are for, best first: of its own configset, then by class.
+_SOLR_TYPES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    WORDS: (("text_general", "text"), "TextField"),
+    KEYWORD: (("string",), "StrField"),
+    DATE: (("pdate", "date"), "DatePointField"),
+    LONG: (("plong", "long"), "LongPointField"),
+    FLOAT: (("pfloat", "float"), "FloatPointField"),
+}
 # A longer term would be refused by Lucene, and the document with it: 32,766 bytes.
 _LONGEST_KEYWORD = 8_191
 
@@ -68,16 +76,6 @@ def _property(kind: str) -> dict[str, Any]:
     if kind == KEYWORD:
         return {"type": kind, "ignore_above": _LONGEST_KEYWORD}
     return {"type": kind}
-
-
-# Types of fields by what they are for, best first: of Solr's own configset, then by class.
-_TYPES: Mapping[str, tuple[tuple[str, ...], str]] = {
-    WORDS: (("text_general", "text"), "TextField"),
-    KEYWORD: (("string",), "StrField"),
-    DATE: (("pdate", "date"), "DatePointField"),
-    LONG: (("plong", "long"), "LongPointField"),
-    FLOAT: (("pfloat", "float"), "FloatPointField"),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +126,7 @@ class SolrSchema:
         ]
 
     def _type_for(self, kind: str) -> str:
-        names, wanted = _TYPES[kind]
+        names, wanted = _SOLR_TYPES[kind]
         for name in names:
             if name in self.classes:
                 return name

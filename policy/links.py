@@ -77,7 +77,7 @@ def shares(
     """
     document_rows = document_rows.with_columns(unchanged=pl.lit(False))
     sharing = share_scores(document_rows, options, scorings)
-    return links_of_pages(sharing, options, scorings)[0], count_links_too_deep(sharing)
+    return _links_of_pages(sharing, options, scorings)[0], count_links_too_deep(sharing)
 
 
 def share_scores(
@@ -121,10 +121,10 @@ def count_links_too_deep(sharing: pl.DataFrame) -> int:
 def links_of_documents(
     sharing: pl.DataFrame, earlier_keys: pl.Series, options: LinkOptions, scorings: Scorings
 ) -> tuple[pl.DataFrame, int]:
-    """Returns links as ``links_of_pages``; those of earlier documents are ``known_only``.
+    """Returns a row per link, and how many a scoring left out; those of earlier documents are marked.
 
-    These bring no new URL: parse applied the rules of its time to them, and ``filterdb`` may have
-    removed their targets since then.
+    These are ``known_only``, and bring no new URL: parse applied the rules of its time to them, and
+    ``filterdb`` may have removed their targets since then.
 
     Args:
         sharing: What ``share_scores`` returns.
@@ -133,15 +133,15 @@ def links_of_documents(
         scorings: The scorings.
     """
     if earlier_keys.is_empty():
-        return links_of_pages(sharing, options, scorings)
+        return _links_of_pages(sharing, options, scorings)
     is_old = pl.col("key").is_in(earlier_keys.implode())
-    new_links, left_out = links_of_pages(sharing.filter(~is_old), options, scorings)
-    old_links, left_out_of_old = links_of_pages(sharing.filter(is_old), options, scorings)
+    new_links, left_out = _links_of_pages(sharing.filter(~is_old), options, scorings)
+    old_links, left_out_of_old = _links_of_pages(sharing.filter(is_old), options, scorings)
     marked = old_links.with_columns(known_only=pl.lit(True))
     return pl.concat([new_links, marked], how="diagonal"), left_out + left_out_of_old
 
 
-def links_of_pages(
+def _links_of_pages(
     sharing: pl.DataFrame, options: LinkOptions, scorings: Scorings
 ) -> tuple[pl.DataFrame, int]:
     """Returns a row per link, with what its page gives to it; and how many a scoring left out."""

@@ -60,10 +60,10 @@ def parse_file(root: Place, batch: str, pages: DataFile, parser: Parser) -> Writ
         Job(str(root), pages.path, tuple(groups[at : at + size]), parser.hosts, parser.task)
         for at in range(0, len(groups), size)
     )
-    return write_documents(root, batch, pages, parser.pool.parse(jobs), parser.on_done)
+    return _write_documents(root, batch, pages, parser.pool.parse(jobs), parser.on_done)
 
 
-def write_documents(
+def _write_documents(
     root: Place,
     batch: str,
     pages: DataFile,
@@ -156,7 +156,7 @@ class DocumentQueue:
         file, groups = self._files.popleft()
         jobs = [group.job for group in groups if group.job is not None]
         parsed = (self._parser.pool.result(job) for job in jobs)
-        return write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
+        return _write_documents(self._root, self._batch, file, parsed, self._parser.on_done)
 
     def _catch_up(self) -> None:
         """Submits groups of complete files: all of the oldest file, and more if there is room."""

@@ -187,7 +187,7 @@ def _read_changed(item: Changed, task: IndexRun) -> Iterator[CandidateFacts]:
     else:
         changed = ((rows["key"], rows) for rows in table.scan("state", item.tablet))
     for keys, rows in changed:
-        journal = read_journal(task, keys)
+        journal = _read_journal(task, keys)
         yield CandidateFacts(CandidateKind.CHANGED, rows.select(STATE_READ), journal)
 
 
@@ -213,7 +213,7 @@ def _read_purged(item: PurgedPages, task: IndexRun) -> Iterator[CandidateFacts]:
         yield CandidateFacts(
             CandidateKind.PURGED,
             _read_state(operation, represented, STATE_READ),
-            read_journal(task, keys, every=True),
+            _read_journal(task, keys, every=True),
             earlier_rows=earlier,
             kept_keys=_read_state(operation, keys, ("key",)),  # after an --unblock
         )
@@ -222,7 +222,7 @@ def _read_purged(item: PurgedPages, task: IndexRun) -> Iterator[CandidateFacts]:
 def _read_pages(kind: CandidateKind, task: IndexRun, sent: pl.DataFrame) -> CandidateFacts:
     keys = sent.get_column("key")
     state_rows = _read_state(task.operation, keys, STATE_READ)
-    return CandidateFacts(kind, state_rows, read_journal(task, keys), sent)
+    return CandidateFacts(kind, state_rows, _read_journal(task, keys), sent)
 
 
 def _read_state(operation: Operation, keys: pl.Series, columns: Sequence[str]) -> pl.DataFrame:
@@ -232,7 +232,7 @@ def _read_state(operation: Operation, keys: pl.Series, columns: Sequence[str]) -
     return operation.table.find("state", tablets(operation.files("state")), keys, columns)
 
 
-def read_journal(task: IndexRun, keys: pl.Series, *, every: bool = False) -> JournalRows:
+def _read_journal(task: IndexRun, keys: pl.Series, *, every: bool = False) -> JournalRows:
     """Reads the rows of the journal with some keys; ``every``: deleted ones, too."""
     name = task.component("indexed")
     journal_tablets = tablets(task.files("indexed"))

@@ -145,9 +145,9 @@ class PageInlinks:
 
     def __init__(self, pinned: Pinned, keys: pl.Series, most: int) -> None:
         self._pinned, self._most = pinned, most
-        frames = inlinks_in_frames(pinned, keys, most)
+        frames = _inlinks_in_frames(pinned, keys, most)
         few = next(frames, empty(INLINKS).select(_LINK))
-        self._few = None if next(frames, None) is not None else anchors_and_inlinks(few)
+        self._few = None if next(frames, None) is not None else _anchors_and_inlinks(few)
 
     def with_inlinks(self, pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Yields pages with ``anchors`` and ``inlinks``, in one or several frames.
@@ -159,20 +159,20 @@ class PageInlinks:
             yield _join_inlinks(pages, self._few)
             return
         start, keys = 0, pages.get_column("key")
-        for links in inlinks_in_frames(self._pinned, keys, self._most):
+        for links in _inlinks_in_frames(self._pinned, keys, self._most):
             # Of long URLs with the same beginning, links may come in another order.
             end = max(start, int(keys.search_sorted(links.get_column("target")[-1], side="right")))
-            yield _join_inlinks(pages[start:end], anchors_and_inlinks(links))
+            yield _join_inlinks(pages[start:end], _anchors_and_inlinks(links))
             start = end
         if start < len(pages):
-            yield _join_inlinks(pages[start:], anchors_and_inlinks(empty(INLINKS).select(_LINK)))
+            yield _join_inlinks(pages[start:], _anchors_and_inlinks(empty(INLINKS).select(_LINK)))
 
 
 def _join_inlinks(pages: pl.DataFrame, inlinks: pl.DataFrame) -> pl.DataFrame:
     return pages.join(inlinks, on="key", how="left", maintain_order="left")
 
 
-def inlinks_in_frames(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl.DataFrame]:
+def _inlinks_in_frames(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl.DataFrame]:
     """Yields the best inlinks of pages, by target in key order, and best first.
 
     A target is never divided between two frames. Reads only the parts of the link table that may
@@ -216,7 +216,7 @@ def _links_to(pinned: Pinned, targets: pl.Series) -> Iterator[pl.DataFrame]:
         yield rows.filter(wanted)
 
 
-def anchors_and_inlinks(links: pl.DataFrame) -> pl.DataFrame:
+def _anchors_and_inlinks(links: pl.DataFrame) -> pl.DataFrame:
     """Returns ``key``, ``anchors`` and ``inlinks`` (URLs) of the targets of links.
 
     A text counts once per host of a source, and those of links that say nofollow do not, as

@@ -1,4 +1,4 @@
-"""Reads the hosts of seeds, and the numbers of URLs that are not in the host table yet.
+"""Reads the hosts of seeds, and numbers of URLs of hosts and domains.
 
 A job that changes rows of the state writes the differences that this makes in the numbers of URLs
 of hosts: files of ``host_counts``, in the same commit. The next ``updatedb`` adds them to the host
@@ -58,7 +58,7 @@ def _pending(root: Folder, paths: tuple[str, ...]) -> pl.DataFrame:
 
 
 @functools.lru_cache(maxsize=2)
-def pending_domain_urls(pinned: Pinned) -> pl.DataFrame:
+def _pending_domain_urls(pinned: Pinned) -> pl.DataFrame:
     """Returns ``key`` and ``domain_urls`` of registered domains that ``pending_counts`` adds."""
     return urls_of_domains(pending_counts(pinned))
 
@@ -69,7 +69,7 @@ def read_domain_urls(pinned: Pinned, domains: pl.Series) -> HostRows:
         return empty(HOSTS).select("key", "domain_urls")
     known_tablets, columns = tablets(pinned.files("hosts")), ("key", "domain_urls")
     rows = pinned.table.find("hosts", known_tablets, domains, columns).select(columns)
-    pending = pending_domain_urls(pinned).filter(pl.col("key").is_in(domains.implode()))
+    pending = _pending_domain_urls(pinned).filter(pl.col("key").is_in(domains.implode()))
     return pl.concat([rows, pending]).group_by("key").agg(pl.col("domain_urls").sum())
 
 

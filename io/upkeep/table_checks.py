@@ -29,7 +29,7 @@ from .repair import Repair, repair
 _KEYS = with_number(pa.schema([("key", TEXT)]))
 
 
-def tablet_problems(
+def _tablet_problems(
     table: TableRows, manifest: Manifest, broken: set[str], quick: bool
 ) -> Iterator[Problem]:
     """Finds inconsistent tablets whose files are undamaged.
@@ -44,14 +44,14 @@ def tablet_problems(
         n: component for n, component in manifest.components.items() if kind_of(n).in_tablets
     }
     for name, files in files_to_check(table, in_tablets):
-        yield from check_overlaps(name, files)
+        yield from _check_overlaps(name, files)
         for tablet in tablets(files) if not quick else ():
             if tablet.runs and not broken.intersection(tablet.paths):
-                problem = check_runs(table, name, tablet)
+                problem = _check_runs(table, name, tablet)
                 yield from [problem] if problem else []
 
 
-def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
+def _check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
     """Finds tablets whose key ranges overlap, and runs without a base."""
     last, previous_path = "", ""
     all_tablets = tablets(files)
@@ -69,7 +69,7 @@ def check_overlaps(component: str, files: list[DataFile]) -> Iterator[Problem]:
             yield Problem("run", file.path, text, component)
 
 
-def check_runs(root: Folder, component: str, tablet: Tablet) -> Problem | None:
+def _check_runs(root: Folder, component: str, tablet: Tablet) -> Problem | None:
     """Checks that the runs of a tablet match its base and each other; all files are undamaged.
 
     Args:
@@ -146,7 +146,7 @@ class TableChecks:
             quick: Whether to skip reading the rows.
             threads: Number of ranges to read at a time.
         """
-        return Rows(tuple(tablet_problems(self.table, manifest, broken, quick)))
+        return Rows(tuple(_tablet_problems(self.table, manifest, broken, quick)))
 
     def repair(
         self,

@@ -69,7 +69,7 @@ def edges_of(
     keys = link_keys(links.get_column("target"), links.get_column("source"))
     anchors = clean_anchors(links.get_column("anchor"), options.max_anchor_length)
     links = links.with_columns(
-        keys, anchors.alias("anchor"), rel=known_rel(links.get_column("rel"))
+        keys, anchors.alias("anchor"), rel=_known_rel(links.get_column("rel"))
     )
     links = merge_rows(links)
     whole = ~links.get_column("key").str.contains("#", literal=True)
@@ -111,7 +111,7 @@ def with_halves(changes: pl.DataFrame) -> pl.DataFrame:
 def _links(documents: pl.DataFrame, options: InvertOptions) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns a row per link that is kept, and the numbers of others by reason."""
     lists = [name for name in LISTS_OF_LINKS if name in documents.columns]
-    return kept_links(
+    return _kept_links(
         pl.concat(_one_row_per_link(documents, name) for name in lists), options, host_keys
     )
 
@@ -134,7 +134,7 @@ def _one_row_per_link(documents: pl.DataFrame, name: str) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def kept_links(
+def _kept_links(
     links: pl.DataFrame, options: InvertOptions, hosts: Callable[[pl.Series], pl.Series]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Returns the links that options keep, and the numbers of others by reason.
@@ -158,7 +158,7 @@ def kept_links(
     return links, {name: number for name, number in counts.items() if number}
 
 
-def known_rel(rels: pl.Series) -> pl.Series:
+def _known_rel(rels: pl.Series) -> pl.Series:
     """Returns the known words of attributes ``rel``, in the order of ``RELS``; null for none."""
     values = rels.unique().drop_nulls()
     known_words = [
@@ -229,10 +229,10 @@ def page_edges(pages: pl.DataFrame, options: InvertOptions = ALL_LINKS) -> pl.Da
             "source", "score", link.field("anchor"), link.field("rel"), target=link.field("url")
         )
     )
-    links, _ = kept_links(links, options, _hosts)
+    links, _ = _kept_links(links, options, _hosts)
     links = links.with_columns(
         clean_anchors(links.get_column("anchor"), options.max_anchor_length).alias("anchor"),
-        rel=known_rel(links.get_column("rel")),
+        rel=_known_rel(links.get_column("rel")),
         external=_hosts(links.get_column("target")) != _hosts(links.get_column("source")),
         key=pl.col("target") + " " + pl.col("source"),
     )

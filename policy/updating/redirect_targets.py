@@ -69,7 +69,7 @@ def judge_redirects(
     counts = {f"dropped/redirect_{reason}": number for reason, number in dropped.iter_rows()}
     counts |= by_rule(judged)
     accepted = judged.filter(pl.col("reason").is_null())
-    return links_without_score(accepted).hstack(accepted.select("source", "temporary")), counts
+    return _links_without_score(accepted).hstack(accepted.select("source", "temporary")), counts
 
 
 def link_targets(redirects: pl.DataFrame, facts: PageFacts, rules: UpdateRules) -> Targets:
@@ -86,7 +86,7 @@ def link_targets(redirects: pl.DataFrame, facts: PageFacts, rules: UpdateRules) 
     passed_on = _pass_to_targets(sources, facts, rules)
     if rules.options.depth >= 0:
         parts = parts.filter(pl.col("distance").fill_null(0) <= rules.options.depth)
-    links = links_without_score(parts).hstack(parts.select(source="part_of"))
+    links = _links_without_score(parts).hstack(parts.select(source="part_of"))
     if passed_on is not None:
         redirects = _with_passed(redirects, passed_on, rules).drop("links")
         links = _with_passed(links, passed_on, rules)
@@ -133,7 +133,7 @@ def _with_passed(
     return rules.scorings.links(joined)
 
 
-def links_without_score(targets: pl.DataFrame) -> pl.DataFrame:
+def _links_without_score(targets: pl.DataFrame) -> pl.DataFrame:
     """Returns links that have a distance but no score."""
     distance = pl.col("distance").fill_null(0).cast(pl.Int32)
     return targets.select("key", inlink_score=pl.lit(0.0), inlink_distance=distance)

@@ -92,7 +92,7 @@ def judge_bulk(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdict:
     Raises:
         Blocked: The server refuses all documents, whatever they are.
     """
-    whole = judge_request(bulk, answer)
+    whole = _judge_request(bulk, answer)
     if whole is not None:
         return whole
     items = answer.record.get("items")
@@ -137,7 +137,7 @@ def _judge_item(action: Action, result: Mapping[str, Any], verdict: BulkVerdict)
         verdict.refused.append((action, why or f"status {status}"))
 
 
-def judge_request(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdict | None:
+def _judge_request(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdict | None:
     """Returns the verdict on a request that failed as a whole; None if it did not.
 
     Raises:
@@ -217,7 +217,7 @@ def judge_update(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdict:
     """
     if answer.status == 400 and len(bulk) > 1:
         return _without_bad_one(bulk, answer)
-    whole = judge_request(bulk, answer)
+    whole = _judge_request(bulk, answer)
     if whole is not None:
         return whole
     header = answer.record.get("responseHeader")

@@ -229,7 +229,7 @@ def _read_state(operation: Operation, keys: pl.Series, columns: Sequence[str]) -
     """Reads rows of the state with some keys."""
     if not len(keys):
         return empty(STATE).select(columns)
-    return operation.table.find("state", tablets(operation.files("state")), keys, columns)
+    return operation.find_rows("state", keys, columns)
 
 
 def _read_journal(task: IndexRun, keys: pl.Series, *, every: bool = False) -> JournalRows:

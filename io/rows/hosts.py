@@ -21,7 +21,6 @@ from ...policy.components.schema import HOST_COUNTS, HOSTS, empty
 from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
-from ..tablets.tablets import tablets
 from ..tablets.written import Written
 
 HOST_COUNTS_COMPONENT = "host_counts"
@@ -67,8 +66,8 @@ def read_domain_urls(pinned: Pinned, domains: pl.Series) -> HostRows:
     """Reads ``key`` and present ``domain_urls`` of domains (reversed)."""
     if not len(domains):
         return empty(HOSTS).select("key", "domain_urls")
-    known_tablets, columns = tablets(pinned.files("hosts")), ("key", "domain_urls")
-    rows = pinned.table.find("hosts", known_tablets, domains, columns).select(columns)
+    columns = ("key", "domain_urls")
+    rows = pinned.find_rows("hosts", domains, columns).select(columns)
     pending = _pending_domain_urls(pinned).filter(pl.col("key").is_in(domains.implode()))
     return pl.concat([rows, pending]).group_by("key").agg(pl.col("domain_urls").sum())
 

@@ -162,4 +162,4 @@ def _read_state_rows(operation: Operation, keys: pl.Series, columns: tuple[str, 
     columns = ("key", *columns)
     if not len(keys):
         return empty(STATE).select(columns)
-    return operation.table.find("state", tablets(operation.files("state")), keys, columns)
+    return operation.find_rows("state", keys, columns)

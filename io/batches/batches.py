@@ -104,11 +104,19 @@ def named_rows(
         rows: ``key``, and a path in the table.
         name: The column of the path: ``document`` or ``page``.
     """
+    for path, place, is_named in _named_files(root, manifest, rows, name):
+        yield path, scan([place], KINDS[f"{name}s"].schema).filter(is_named)
+
+
+def _named_files(
+    root: Folder, manifest: Manifest, rows: pl.DataFrame, name: str
+) -> Iterator[tuple[str, Place, pl.Expr]]:
+    """Yields (path, where the file is now, condition of the rows that name it); opens no file."""
     for (path,), group in rows.drop_nulls(name).group_by(name, maintain_order=True):
         file = live_file(root, manifest, str(path))
         if file is not None:
-            named = pl.col("key").is_in(group.get_column("key").implode())
-            yield str(path), scan([root / file.path], KINDS[f"{name}s"].schema).filter(named)
+            is_named = pl.col("key").is_in(group.get_column("key").implode())
+            yield str(path), root / file.path, is_named
 
 
 def named_documents(
@@ -122,9 +130,9 @@ def named_documents(
         columns: The columns to read.
     """
     read, frames = list(dict.fromkeys((*columns, "part_of"))), []
-    for _, documents in named_rows(root, manifest, rows, "document"):
-        with contextlib.suppress(MissingFile):
-            frames.append(collect(documents.select(read)))
+    for _, place, is_named in _named_files(root, manifest, rows, "document"):
+        with contextlib.suppress(MissingFile):  # to scan a file opens it
+            frames.append(collect(scan([place], DOCUMENTS).filter(is_named).select(read)))
     unique_rows = (unique_documents(rows).select(columns) for rows in frames)
     return pl.concat([empty(DOCUMENTS).select(columns), *unique_rows])
 

@@ -55,7 +55,7 @@ from ..web.engine.engine import Engine, FetchOptions
 from ..web.engine.tasks import Hop, Result, Task
 from ..web.exchange.addresses import Addresses, PinnedGuard, endpoints
 from ..web.exchange.http_options import HttpOptions
-from ..web.rules.url_rules import host_keys
+from ..web.urls.key_columns import host_keys
 from ..web.urls.row_keys import from_host_key, from_key, host_key_of
 from .base.command import TABLE, Invocation
 from .fetching.host_findings import HostFindings

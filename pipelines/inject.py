@@ -37,8 +37,8 @@ from ..transforms.wiring.plugin_groups import scorings_of
 from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.rules.rule_warnings import CheckedUrlOptions
-from ..web.rules.url_rules import UrlRules, host_keys
-from ..web.urls.key_columns import from_keys
+from ..web.rules.url_rules import UrlRules
+from ..web.urls.key_columns import from_keys, host_keys
 from .base.command import TABLE, Argument, Invocation
 from .launch.checked_options import CheckedScoringOptions
 from .launch.job import JobOptions, run_job

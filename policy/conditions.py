@@ -13,8 +13,7 @@ import pyarrow as pa
 from ..web.base.columns import each_once
 from ..web.base.option_checks import Launch
 from ..web.base.options import option
-from ..web.rules.url_rules import host_keys
-from ..web.urls.key_columns import from_keys
+from ..web.urls.key_columns import from_keys, host_keys
 from ..web.urls.row_keys import from_host_key
 from .components.columns import Column, Columns, Form
 from .components.schema import STATE_COLUMNS, STATUS_NAMES

@@ -11,8 +11,8 @@ import polars as pl
 
 from ..web.base.columns import falses, nulls, number_in, reason_if
 from ..web.base.options import option
-from ..web.rules.url_rules import host_keys
 from ..web.urls.domains import registered_domain
+from ..web.urls.key_columns import host_keys
 from ..web.urls.row_keys import from_host_key
 
 

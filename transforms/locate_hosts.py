@@ -13,7 +13,7 @@ from ..policy.generating.selection import GenerateOptions
 from ..policy.hosting.host_limits import host_expressions
 from ..web.base.option_checks import Launch
 from ..web.exchange.addresses import Addresses, AddressOptions, endpoints
-from ..web.rules.url_rules import host_keys
+from ..web.urls.key_columns import host_keys
 from .elements.chunks import Chunk, to_chunks
 from .partition import GroupByHost
 from .wiring.display import Displayed

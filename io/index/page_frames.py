@@ -16,8 +16,7 @@ from ...policy.components.index_schema import INDEX_PAGES
 from ...policy.components.kinds import KINDS
 from ...policy.components.link_rows import range_of_target, says_nofollow
 from ...policy.components.schema import INLINKS, PAGES, conform, empty, to_frame
-from ...web.rules.url_rules import host_keys
-from ...web.urls.key_columns import from_keys
+from ...web.urls.key_columns import from_keys, host_keys
 from ..batches.batches import documents_with_keys, named_rows
 from ..reading.inlinks import by_target
 from ..snapshots.manifest import Pinned

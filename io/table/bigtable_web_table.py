@@ -15,7 +15,7 @@ from ...policy.components.declaration import Kind, RowLayout
 from ...policy.components.kinds import kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grow_ranges
 from ..storage.errors import SnapshotTooOld
 from ..storage.files import list_files

@@ -11,7 +11,7 @@ from ...policy.components.schema import to_frame
 from ...policy.links import LinkOptions, shares, sum_links
 from ...web.base.options import option
 from ...web.engine.tasks import Task
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from .requested import RequestedPages
 
 _COLUMNS = ["key", "score", "distance", "outlinks", "part_of"]

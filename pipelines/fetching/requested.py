@@ -7,7 +7,7 @@ import polars as pl
 
 from ...web.base.progress import PROGRESS
 from ...web.engine.tasks import Task
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import from_key, host_key_of
 
 

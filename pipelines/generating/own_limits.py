@@ -11,7 +11,7 @@ from ...policy.components.host_rows import HostSettings
 from ...policy.components.schema import HOSTS, empty
 from ...policy.generating.selection import GenerateOptions
 from ...policy.hosting.host_limits import HostLimits, host_expressions, host_limits_of
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 
 _UNSET = HostSettings()
 

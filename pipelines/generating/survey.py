@@ -47,7 +47,7 @@ from ...transforms.top_n_per_key import top_n_per_key
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.clock import Clock
 from ...web.base.progress import PROGRESS
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ...web.urls.schemes import allowed_keys
 from .own_limits import limits_of_hosts
 from .todays_rules import judge_today, refusals_today

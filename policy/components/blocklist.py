@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import polars as pl
 
 from ...web.base.columns import falses
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import host_key_of
 from .schema import BLOCKLIST, conform_frame
 

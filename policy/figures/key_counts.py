@@ -6,8 +6,8 @@ import polars as pl
 
 from ...web.base.columns import each_once
 from ...web.exchange.status import PROTOCOL_STATUS_NAMES
-from ...web.rules.url_rules import host_keys
 from ...web.urls.domains import registered_domain, suffix_and_domain
+from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import from_host_key
 from ..base.row_status import FETCHED_STATUSES
 from ..components.schema import STATUS_NAMES

@@ -8,8 +8,8 @@ from ...web.base.clock import TOLERANCE_MS, Clock
 from ...web.base.columns import each_once, falses, reason_if
 from ...web.base.options import option
 from ...web.engine.pace import QueueOptions
-from ...web.rules.url_rules import host_keys
 from ...web.urls.domains import registered_domain
+from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import from_host_key, host_key
 from ...web.urls.schemes import SchemeOptions
 from ..components.schema import FETCH_DELAY, MAX_DELAY

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ..components.schema import HOST_COUNTS, STATUS_COUNTS, URL_COUNTS
 
 # Columns of the state on which the numbers depend.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ...web.base.columns import number_in
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ..components.host_rows import HostSettings
 from ..components.schema import MAX_DELAY
 from ..expressions.compiler import Expression, value_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ..components.host_rows import LONGEST_INTERVAL, HostSettings
 
 Bounds = Mapping[str, tuple[int, int]]

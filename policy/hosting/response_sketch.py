@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 
 _GROWTH = np.log(1.1)
 _CLASSES = 232  # up to 2**31 ms

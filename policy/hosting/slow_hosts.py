@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import from_host_key
 from ..components.host_rows import HostSettings
 

@@ -6,8 +6,7 @@ from typing import Any
 import polars as pl
 
 from ...web.pages.metadata import TYPE_FOUND
-from ...web.rules.url_rules import host_keys
-from ...web.urls.key_columns import from_keys
+from ...web.urls.key_columns import from_keys, host_keys
 from ...web.urls.row_keys import from_host_key
 
 

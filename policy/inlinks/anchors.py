@@ -3,7 +3,7 @@
 import polars as pl
 
 from ...web.base.columns import repeat_value
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ..components.link_rows import says_nofollow
 
 # Most different texts that an edge keeps: a page may link to another one very often.

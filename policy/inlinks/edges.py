@@ -10,7 +10,7 @@ from collections.abc import Callable
 import polars as pl
 import pyarrow as pa
 
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ..components.link_rows import LISTS_OF_LINKS, SEPARATOR, link_keys, says_nofollow
 from ..components.schema import DOCUMENTS, INLINKS, TEXT, columns
 from .anchors import MAX_TEXTS, clean_anchors

@@ -5,7 +5,7 @@ import dataclasses
 import polars as pl
 
 from ...web.rule_files.rule_files import RuleFile, entries, host_name
-from ...web.rules.url_rules import host_keys
+from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import host_key
 
 

@@ -28,7 +28,7 @@ from crawling import (
 
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.policy.components.schema import HOSTS, conform
-from nutbeam.web.rules.url_rules import host_keys
+from nutbeam.web.urls.key_columns import host_keys
 
 pytestmark = pytest.mark.bigtable
 

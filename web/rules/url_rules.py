@@ -13,13 +13,12 @@ from ..normalizers.normalizer_chain import Normalizer
 from ..normalizers.normalizer_step import Scope
 from ..rule_files.rule_files import RuleFile
 from ..urls.absolute_links import HOST, PORT, absolute_urls, query, segment
-from ..urls.key_columns import host_keys
 from ..urls.row_keys import MAX_KEY_BYTES, BadUrl, to_key
 from ..urls.schemes import WEB, scheme_of
 from .chains import exemptions, filter_chain, inclusion_filter, normalizer, read_files
 from .url_options import UrlOptions
 
-__all__ = ["Scope", "UrlOptions", "UrlRules", "absolute_urls", "host_keys"]
+__all__ = ["Scope", "UrlOptions", "UrlRules", "absolute_urls"]
 
 
 # Fewer URLs than this are normalized one after the other.

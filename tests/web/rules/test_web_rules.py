@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutbeam.web.base.options import validate
-from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, absolute_urls, host_keys
+from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, absolute_urls
+from nutbeam.web.urls.key_columns import host_keys
 from nutbeam.web.urls.row_keys import BadUrl, from_key, host_key_of, parse_url, to_key
 
 pytestmark = pytest.mark.usefixtures("few_urls_count_as_many")

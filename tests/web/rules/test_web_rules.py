@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from nutbeam.web.base.options import validate
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, absolute_urls
-from nutbeam.web.urls.key_columns import host_keys
-from nutbeam.web.urls.row_keys import BadUrl, from_key, host_key_of, parse_url, to_key
+from nutbeam.web.urls.row_keys import BadUrl, from_key, parse_url, to_key
 
 pytestmark = pytest.mark.usefixtures("few_urls_count_as_many")
 rules = UrlRules()
@@ -307,13 +306,6 @@ def test_links_become_absolute():
     }
     resolved = absolute_urls(pl.Series([page] * len(hrefs)), pl.Series(list(hrefs)))
     assert dict(zip(hrefs, resolved, strict=True)) == hrefs
-
-
-def test_host_keys():
-    keys = ["com.foo:http:8080/a:b", "[2600::1]:http/x:y", "com.foo", None]
-    assert host_keys(pl.Series(keys)).to_list() == ["com.foo", "[2600::1]", "com.foo", None]
-    assert [host_key_of(key) for key in keys[:3]] == ["com.foo", "[2600::1]", "com.foo"]
-    assert host_keys(pl.Series([], dtype=pl.String)).to_list() == []
 
 
 def test_keys_are_refused_or_clean():

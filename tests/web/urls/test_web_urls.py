@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutbeam.web.rules.url_rules import UrlRules, absolute_urls
+from nutbeam.web.urls.key_columns import host_keys
 from nutbeam.web.urls.row_keys import (
     MAX_KEY_BYTES,
     BadUrl,
@@ -244,3 +245,10 @@ def test_relative_links(link, url):
 def test_links_that_are_a_query(base, link, url):
     assert parse_url(link, base) == url
     assert absolute_urls(pl.Series([base]), pl.Series([link])).to_list() == [url]
+
+
+def test_host_keys():
+    keys = ["com.foo:http:8080/a:b", "[2600::1]:http/x:y", "com.foo", None]
+    assert host_keys(pl.Series(keys)).to_list() == ["com.foo", "[2600::1]", "com.foo", None]
+    assert [host_key_of(key) for key in keys[:3]] == ["com.foo", "[2600::1]", "com.foo"]
+    assert host_keys(pl.Series([], dtype=pl.String)).to_list() == []

@@ -38,7 +38,7 @@ def test_modules_that_it_names_exist():
 
 def test_functions_that_architecture_names_for_rules_are_in_their_modules():
     (rules,) = re.findall(
-        r"^## Where a rule is\n\n(.+?)\n\n", ARCHITECTURE.read_text(), re.M | re.S
+        r"^## Where a rule is\n\n(.+?)\n\n", ARCHITECTURE.read_text(), re.MULTILINE | re.DOTALL
     )
     named = re.findall(r"`(\w+)` in `([\w/]+\.py)`", rules)
     assert len(named) > 8

@@ -11,7 +11,7 @@ import polars as pl
 
 from .blocklist import Blocklist, blocklist_of
 from .host_rows import Seeds, seeds_of
-from .schema import BLOCKLIST, DOCUMENTS, FETCHLIST, HOSTS, STATE, empty
+from .schema import BLOCKLIST, DOCUMENTS, FETCHLIST, STATE, empty
 
 PageRows: TypeAlias = pl.DataFrame  # columns of PAGES
 DocumentRows: TypeAlias = pl.DataFrame  # columns of DOCUMENTS
@@ -85,7 +85,9 @@ class TableFacts:
         domains: Links between registered domains; None if they are not needed.
     """
 
-    seed_rows: HostRows = dataclasses.field(default_factory=lambda: empty(HOSTS).select("key"))
+    seed_rows: HostRows = dataclasses.field(
+        default_factory=lambda: pl.DataFrame(schema={"key": pl.String})
+    )
     blocklist_rows: pl.DataFrame = dataclasses.field(default_factory=lambda: empty(BLOCKLIST))
     domains: DomainFacts | None = None
 

@@ -110,3 +110,13 @@ def test_python_runs_the_package_as_the_command():
         text=True,
     )
     assert done.stdout == f"nutbeam {nutbeam.__version__}\n"
+
+
+def test_importing_jobs_starts_no_threads_of_polars():
+    """A process that has imported all and then forks must have none: see nursery.py."""
+    names = python(
+        "import pathlib; from nutbeam.pipelines import crawl, purge;"
+        "from nutbeam.pipelines.indexing import index;"
+        "print(*(path.read_text().strip() for path in pathlib.Path('/proc/self/task').glob('*/comm')))"
+    )
+    assert not [name for name in names.split() if name.startswith(("polars-0", "tokio"))]

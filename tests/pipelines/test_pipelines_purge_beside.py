@@ -202,7 +202,7 @@ def test_an_operation_whose_files_a_purge_has_deleted_is_pinned_again_by_its_nex
     launch("generate", table, top_n=8, operation="last")
     batch = manifest_of(table).batch
     fetch = begin(table, "fetch", "long.fetch", batch)
-    launch("purge", table, operation="p", host=(HOST,), now=True)
+    launch("purge", table, operation="p", host=(HOST,), now=True, wait_seconds=0)
     with pytest.raises(PurgedMeanwhile, match="run it again"):
         fetch.files(batch_component(batch, "fetchlist"))
     again = begin(table, "fetch", "long.fetch", batch)

@@ -6,7 +6,7 @@ Bigtable cells of later snapshots. It decides nothing.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import polars as pl
 
@@ -18,7 +18,7 @@ from ...policy.components.index_schema import (
     JournalRows,
 )
 from ...policy.components.kinds import KINDS
-from ...policy.components.schema import STATE, empty
+from ...policy.components.schema import empty
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.file_errors import unreadable
@@ -167,7 +167,9 @@ def read_candidate_facts(item: Candidate, task: IndexRun) -> Iterator[CandidateF
     elif isinstance(item, IndexedPages):
         for rows in item.operation.table.scan(task.component("indexed"), item.tablet):
             if len(journal := rows.filter(COUNTING)):
-                state_rows = _read_state(item.operation, journal.get_column("key"), STATE_READ)
+                state_rows = item.operation.find_rows(
+                    "state", journal.get_column("key"), STATE_READ
+                )
                 yield CandidateFacts(CandidateKind.INDEXED, state_rows, journal)
     elif isinstance(item, Unfinished):
         for sent in _keys_of(item).iter_slices(_KEYS_AT_ONCE):
@@ -200,7 +202,7 @@ def _read_removed(item: Removed, task: IndexRun) -> Iterator[CandidateFacts]:
         wanted = wanted & pl.any_horizontal(inside)
     for rows in item.operation.table.scan(task.component("indexed"), item.tablet):
         if len(journal := rows.filter(wanted)):
-            state_rows = _read_state(item.operation, journal.get_column("key"), ("key",))
+            state_rows = item.operation.find_rows("state", journal.get_column("key"), ("key",))
             yield CandidateFacts(CandidateKind.REMOVED, state_rows, journal)
 
 
@@ -212,24 +214,17 @@ def _read_purged(item: PurgedPages, task: IndexRun) -> Iterator[CandidateFacts]:
         keys = earlier.get_column("key")
         yield CandidateFacts(
             CandidateKind.PURGED,
-            _read_state(operation, represented, STATE_READ),
+            operation.find_rows("state", represented, STATE_READ),
             _read_journal(task, keys, every=True),
             earlier_rows=earlier,
-            kept_keys=_read_state(operation, keys, ("key",)),  # after an --unblock
+            kept_keys=operation.find_rows("state", keys, ("key",)),  # after an --unblock
         )
 
 
 def _read_pages(kind: CandidateKind, task: IndexRun, sent: pl.DataFrame) -> CandidateFacts:
     keys = sent.get_column("key")
-    state_rows = _read_state(task.operation, keys, STATE_READ)
+    state_rows = task.operation.find_rows("state", keys, STATE_READ)
     return CandidateFacts(kind, state_rows, _read_journal(task, keys), sent)
-
-
-def _read_state(operation: Operation, keys: pl.Series, columns: Sequence[str]) -> pl.DataFrame:
-    """Reads rows of the state with some keys."""
-    if not len(keys):
-        return empty(STATE).select(columns)
-    return operation.find_rows("state", keys, columns)
 
 
 def _read_journal(task: IndexRun, keys: pl.Series, *, every: bool = False) -> JournalRows:

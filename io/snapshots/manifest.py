@@ -16,7 +16,9 @@ from typing import Any
 import polars as pl
 
 from ...policy.components.component_names import present_name
+from ...policy.components.kinds import kind_of
 from ...policy.components.phases import PHASES
+from ...policy.components.schema import empty
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.formats import WRITER, check_format, this_version
@@ -378,7 +380,10 @@ class Pinned:
     def find_rows(
         self, component: str, keys: pl.Series, columns: Sequence[str] | None = None
     ) -> pl.DataFrame:
-        """Returns the rows of some keys; see ``TableRows.find``."""
+        """Returns the rows of some keys, see ``TableRows.find``; without keys it reads nothing."""
+        if not len(keys):
+            no_rows = empty(kind_of(component).schema)
+            return no_rows if columns is None else no_rows.select(columns)
         return self.table.find(component, tablets(self.files(component)), keys, columns)
 
 

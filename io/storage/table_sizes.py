@@ -11,7 +11,7 @@ class TableSizes(NamedTuple):
     Attributes:
         row_group_rows: Most rows of a row group of a Parquet file.
         tablet_rows: Rows of a tablet. To complete its last host, it may have up to twice as many.
-        most_runs: A tablet with so many runs is due to be folded.
+        most_runs: Number of runs from which on a tablet is due to be folded.
         run_share: Share of its base's rows that the runs of a tablet may have.
         fold_bytes: Bytes that a commit may fold without need.
         fold_share: Share of a component's bytes that a commit may fold without need.

@@ -116,9 +116,9 @@ def past_limits(tablet: Tablet, coming: float, times: float = 1) -> bool:
         coming: Number of rows of the next run.
         times: Factor by which the limits are multiplied.
     """
-    most = table_sizes().run_share * tablet.base.rows
-    most_runs = table_sizes().most_runs * times
-    return len(tablet.runs) >= most_runs or tablet.run_rows + coming > most * times
+    sizes = table_sizes()
+    most_runs, most_rows = sizes.most_runs * times, sizes.run_share * tablet.base.rows * times
+    return len(tablet.runs) >= most_runs or tablet.run_rows + coming > most_rows
 
 
 def merges(tablet: Tablet, coming: float) -> bool:

@@ -159,7 +159,4 @@ def _scan_component(operation: Operation, component: str, schema: pa.Schema) -> 
 
 def _read_state_rows(operation: Operation, keys: pl.Series, columns: tuple[str, ...]) -> StateRows:
     """Reads ``key`` and other columns of the rows with some keys."""
-    columns = ("key", *columns)
-    if not len(keys):
-        return empty(STATE).select(columns)
-    return operation.find_rows("state", keys, columns)
+    return operation.find_rows("state", keys, ("key", *columns))

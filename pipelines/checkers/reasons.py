@@ -94,8 +94,8 @@ def advice_of(reason: Reason, options: Any, url: str = "") -> str:
     '--timeout allows more'
     """
     fields = _Fields(url, options)
-    known = _LIMIT.sub(lambda limit: limit[0] if limit[1] in fields else "", reason.advice)
-    return known.format_map(fields).removesuffix("; ")
+    advice = _LIMIT.sub(lambda limit: limit[0] if limit[1] in fields else "", reason.advice)
+    return advice.format_map(fields).removesuffix("; ")
 
 
 class _Fields(dict[str, Any]):

@@ -57,8 +57,8 @@ def decode_body(body: bytes, content_type: str | None, url: str | None = None) -
     UTF-16 or UTF-32 if the zero bytes of mark-up show it, UTF-8 if nearly all letters are valid,
     ISO-2022-JP if its escapes are there, else the guess of chardetng, Firefox's detector, from
     20,000 bytes, which begin at a boundary between letters and may end within one. Where the text
-    reads badly in that encoding, the top-level domain of the host counts. Hungarian is told from
-    windows-1252 by its letters.
+    reads badly in that encoding, the top-level domain of the host counts. Hungarian, which
+    the detector takes for windows-1252, is recognised by its letters.
 
     Labels mean what the WHATWG Encoding Standard says (``iso-8859-1`` is windows-1252). A wrong
     label is believed, as browsers do: bytes that are invalid in the encoding become U+FFFD. The

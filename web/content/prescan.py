@@ -33,7 +33,7 @@ _IN_CONTENT = re.compile(
     rb"(?:\"([^\"]*)\"|'([^']*)'|([^\t\n\f\r \"';][^\t\n\f\r ;]*))?",
     re.IGNORECASE,
 )
-_XML = re.compile(rb"<\?xml\b[^<>]*?\bencoding\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)')")
+_XML = re.compile(rb"<\?xml\b[^<>]*?\bencoding\s*=\s*[\"']?([^\"'<>?\s]*)")
 
 
 def declared_encoding(start: bytes, xml_first: bool = False) -> str | None:
@@ -78,13 +78,13 @@ def _encoding_in_attributes(text: bytes) -> str | None:
 
 
 def encoding_in_xml(start: bytes) -> str | None:
-    """Returns the encoding that an XML declaration names, if it is known.
+    """Returns the encoding that an XML declaration names, also without quotes, if it is known.
 
     >>> encoding_in_xml(b"<?xml version='1.0' encoding='latin1'?><a/>")
     'windows-1252'
     """
     declaration = _XML.match(start.lstrip())
-    return _encoding_of_label(declaration[1] or declaration[2] or b"") if declaration else None
+    return _encoding_of_label(declaration[1]) if declaration else None
 
 
 def _encoding_of_label(label: bytes) -> str | None:

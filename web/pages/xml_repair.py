@@ -17,6 +17,8 @@ _SUSPECT = re.compile(
     rb"|#(?:3[2-9]|[4-9][0-9]|1(?:[01][0-9]|2[0-7]|[6-9][0-9])|[2-9][0-9]{2}|[1-9][0-9]{3});)"
 )
 _NUMBER = re.compile(rb"&#(?:([0-9]{1,60})|[xX]([0-9A-Fa-f]{1,60}));?")
+# The document is in UTF-8, whatever its declaration says, and however it is misspelt.
+_DECLARATION = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b[^<>]*>")
 _Replacement = Callable[[re.Match[bytes]], bytes]
 _DOCTYPE, _PROLOGUE_BYTES = b"<!DOCTYPE", 8_192
 _CDATA, _CDATA_END = b"<![CDATA[", b"]]>"
@@ -50,9 +52,9 @@ def without_controls(piece: bytes) -> bytes:
 def repair_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yields the pieces of a document in UTF-8, with references that a strict parser accepts.
 
+    The XML declaration is dropped, if the first piece holds all of it: it may be misspelt.
     An ``&`` that begins no reference stands for itself, as does one before a name that HTML does not
-    know, if there is no DTD, which might declare it. Two
-    references to surrogates (an emoji, as some languages write it) become their letter. References
+    know, if there is no DTD, which might declare it. Two references to surrogates (an emoji, as some languages write it) become their letter. References
     to numbers that are no characters, and control characters, are dropped. References to the numbers
     128 to 159 become the characters of windows-1252, as in HTML.
 
@@ -60,7 +62,7 @@ def repair_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     '<a>R&amp;D 😀 \\xa0&lt;</a>'
     """
     unfinished, in_cdata, replacement = b"", False, _replacement
-    for piece in pieces:
+    for piece in _without_declaration(iter(pieces)):
         text = unfinished + without_controls(piece)
         if _DOCTYPE in text[:_PROLOGUE_BYTES]:
             replacement = _replacement_with_dtd
@@ -83,6 +85,13 @@ def join_surrogates(text: str) -> str:
     '😀 😀 &#55357; &lt;'
     """
     return _HALVES.sub(_join_halves, text) if "&#" in text else text
+
+
+def _without_declaration(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(pieces, b"")
+    declaration = _DECLARATION.match(first)
+    yield first[declaration.end() :] if declaration else first
+    yield from pieces
 
 
 def _join_halves(match: re.Match[str]) -> str:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -11,6 +11,7 @@ import pyarrow as pa
 from ...policy.components.schema import TEXT
 from ...web.urls.row_keys import to_key
 from ..storage.places import Folder
+from ..table.edits import CountedEdit, Edit
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
@@ -27,9 +28,6 @@ _NONE = pl.Series([], dtype=pl.String)
 # Texts of a document that a purge searches: field, position in its list, text.
 _LEAF = pa.struct([("field", TEXT), ("at", pa.int32()), ("text", TEXT)])
 _LEAVES = pa.schema([("key", TEXT), ("leaves", pa.list_(_LEAF))])
-
-# As policy/purging: (rows, component) -> (rows left, number removed, number of names removed).
-RowEdit = Callable[[pa.Table, str], tuple[pa.Table, int, int]]
 
 
 def plan_merges(files: Sequence[DataFile], *, full: bool = False) -> list[tuple[DataFile, ...]]:
@@ -160,15 +158,11 @@ def _stored_fields(document: Any) -> dict[str, Any]:
     return {**one, "anchor": texts.get("anchor"), "document": stored_document}
 
 
-def edit_shard(
-    root: Folder, component: str, file: DataFile, edit: RowEdit
-) -> tuple[DataFile, int, int] | None:
-    """Writes a new shard with what an edit leaves of one; other documents keep their texts.
+def edit_shard(root: Folder, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:
+    """Writes a new shard with what an edit leaves of one, if it changes something.
 
-    It is written even if nothing is left, so that its list names the file that it replaces.
-
-    Returns:
-        (the new shard, number of removed keys, number of removed texts); None if nothing changes.
+    It is written even if nothing is left, so that its list names the file that it replaces. Other
+    documents keep their texts.
     """
     (file,) = with_orders(root, [file])
     keys = shard_keys(root / file.path)
@@ -184,19 +178,21 @@ def edit_shard(
     if not removed and not any(
         _edit_documents(rows, component, edit)[1] for rows in stored_documents(root, file)
     ):
-        return None
-    mentions = 0
+        return
+    counted = CountedEdit(edit, component)
+    counted.rows = removed
     with ShardBuilder() as builder:
         builder.delete(deleted.get_column("key"))
         for rows in stored_documents(root, file):
             rows, removed_texts = _edit_documents(rows, component, edit)
-            mentions += removed_texts
+            counted.mentions += removed_texts
             builder.add(rows)
         shard = builder.pack(root, component, file.order)
-    return dataclasses.replace(shard, formerly=file.formerly or file.path), removed, mentions
+    shard = dataclasses.replace(shard, formerly=file.formerly or file.path)
+    yield Written(component, (shard,), (file.path,), counted.counts())
 
 
-def _edit_documents(rows: pl.DataFrame, component: str, edit: RowEdit) -> tuple[pl.DataFrame, int]:
+def _edit_documents(rows: pl.DataFrame, component: str, edit: Edit) -> tuple[pl.DataFrame, int]:
     """Returns documents as an edit leaves them, and the number of removed texts."""
     parsed = {key: json.loads(text) for key, text in rows.select("key", "document").iter_rows()}
     table = pa.table(

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...policy.components.blocklist import Blocklist
-from ...policy.components.declaration import RowLayout, columns_to_search
+from ...policy.components.declaration import columns_to_search
 from ...policy.components.kinds import kind_of
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups, schema_of
@@ -78,21 +78,17 @@ class CountedEdit:
 
 def is_touched(path: Place, component: str, edit: Edit) -> bool:
     """Returns whether an edit may change a file; reads only the columns that may have names."""
-    if kind_of(component).layout is RowLayout.SHARDS:
-        return True  # only a rebuilt shard shows it
     schema = schema_of(path)
     groups = row_groups(path, schema, columns_to_search(schema, kind_of(component)))
     return any(sum(edit(group, component)[1:]) for group in groups)
 
 
 def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:
-    """Rewrites a file that is not part of a tablet, if an edit changes it.
+    """Rewrites a file that is no part of a tablet and no shard, if an edit changes it.
 
     A file without rows is kept, because each file of pages has a file of documents.
     """
-    if kind_of(component).layout is RowLayout.SHARDS:
-        yield from _edit_shard(root, component, file, edit)
-    elif is_touched(root / file.path, component, edit):
+    if is_touched(root / file.path, component, edit):
         verify_file(root, file)
         new = root / component / new_name()
         counted = CountedEdit(edit, component)
@@ -100,16 +96,6 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
         formerly = file.formerly or file.path
         edited = dataclasses.replace(file, path=below(root, new), formerly=formerly, **facts)
         yield Written(component, (edited,), (file.path,), counted.counts())
-
-
-def _edit_shard(root: Place, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:
-    from ..shards.shard_merging import edit_shard  # late: it needs an optional package
-
-    edited = edit_shard(root, component, file, edit)
-    if edited is not None:
-        counted = CountedEdit(edit, component)
-        new, counted.rows, counted.mentions = edited
-        yield Written(component, (new,), (file.path,), counted.counts())
 
 
 def rewrite(path: Place, new: Place, edit: CountedEdit) -> dict[str, Any]:

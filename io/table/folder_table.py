@@ -42,7 +42,7 @@ from ..tablets.fold_ranges import folded_ranges
 from ..tablets.resolve import Resolution, apply_changes, write_bases
 from ..tablets.tablets import Due, Tablet, tablets
 from ..tablets.written import Written
-from .edits import CountedEdit, Edit, Edited, edit_file, is_touched
+from .edits import CountedEdit, Edit, Edited, is_touched
 from .web_table import WebTable
 
 # Marker files, one per snapshot, so that a lost manifest is noticed; a store loses no files.
@@ -276,9 +276,6 @@ class FolderTable(WebTable):
         # Each file separately: the base still has rows that a run supersedes.
         unknown = [path for path in tablet.paths if path not in clean]
         if not any(is_touched(self / path, component, edit) for path in unknown):
-            return
-        if not kind_of(component).in_tablets:
-            yield from edit_file(self.place, component, tablet.base, edit)
             return
         verify_tablets(self.place, tablet)
         counted, schema = CountedEdit(edit, component), stored_schema(self.place, component, tablet)

@@ -25,8 +25,8 @@ class TableTakedown(TableFiles):
         """Edits a tablet permanently and writes the result; writes nothing if nothing changes.
 
         Args:
-            component: Any component.
-            tablet: The tablet. If the component is not in tablets, it stands for a single file.
+            component: A component in tablets.
+            tablet: The tablet.
             edit: Removes or changes rows.
         """
 
@@ -37,7 +37,7 @@ class TableTakedown(TableFiles):
         """Edits again a component that was edited in an older snapshot; reads only later changes.
 
         Args:
-            component: Any component.
+            component: A component in tablets.
             edit: Removes or changes rows.
             earlier: The result of the earlier edit.
             now: The component's present tablets.

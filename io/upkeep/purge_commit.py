@@ -6,14 +6,17 @@ number of tries is at most the number of jobs under way plus one.
 
 import contextlib
 import dataclasses
+import itertools
 import logging
 import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ...policy.components.kinds import unknown_components
+from ...policy.components.declaration import RowLayout
+from ...policy.components.kinds import kind_of, unknown_components
 from ...web.base.errors import UserError
 from ..rows.blocklist import BLOCKLIST_COMPONENT
+from ..shards.shard_merging import edit_shard
 from ..snapshots.commit import CommitTerms, commit_once
 from ..snapshots.hold import pause_in_hold
 from ..snapshots.manifest import Manifest
@@ -26,7 +29,8 @@ from ..snapshots.operations import (
     pinned_operation,
 )
 from ..storage.errors import ConflictError, SnapshotTooOld
-from ..table.edits import Edited, NameEdit
+from ..table.edits import Edited, NameEdit, edit_file
+from ..table.web_table import WebTable
 from ..tablets.tablets import Tablet, tablets_of_component
 from ..tablets.written import Written
 from .purge import BlocklistChange, update_blocklist
@@ -91,7 +95,16 @@ class PurgeTask:
         if item.tablet is None:
             yield update_blocklist(item.operation, self.change_blocklist)
         elif self.edit is not None:
-            yield from item.operation.table.edit(item.component, item.tablet, self.edit)
+            yield from _edit(item.operation.table, item.component, item.tablet, self.edit)
+
+
+def _edit(table: WebTable, component: str, tablet: Tablet, edit: NameEdit) -> Iterator[Written]:
+    """Edits a tablet, or the single file that it stands for."""
+    kind = kind_of(component)
+    if kind.in_tablets:
+        return table.edit(component, tablet, edit)
+    edit_one = edit_shard if kind.layout is RowLayout.SHARDS else edit_file
+    return edit_one(table.files, component, tablet.base, edit)
 
 
 class PurgedFiles(NamedTuple):
@@ -200,5 +213,10 @@ def _rebase_component(
     old_tablets, new_tablets = (
         tablets_of_component(component, op.files(component)) for op in (purged.operation, now)
     )
-    edited = Edited(purged.operation.snapshot, old_tablets, parts)
-    return now.table.edit_again(component, task.edit, edited, new_tablets)
+    if kind_of(component).in_tablets:
+        edited = Edited(purged.operation.snapshot, old_tablets, parts)
+        return now.table.edit_again(component, task.edit, edited, new_tablets)
+    old_paths, new_paths = ({tablet.paths for tablet in t} for t in (old_tablets, new_tablets))
+    added = [tablet for tablet in new_tablets if tablet.paths not in old_paths]
+    edits = (_edit(now.table, component, tablet, task.edit) for tablet in added)
+    return [part for part in parts if part.replaced in new_paths] + [*itertools.chain(*edits)]

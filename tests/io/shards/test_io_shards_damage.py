@@ -98,8 +98,10 @@ def test_a_purge_removes_a_url_and_the_texts_that_name_it(tmp_path):
         ],
         ["http://gone.org/2", "http://a.com/deleted"],
     )  # fmt: skip
-    new, rows, mentions = edit_shard(root, COMPONENT, file, purge_of(names))
-    assert (rows, mentions, new.formerly, new.order) == (3, 2, file.path, file.order)
+    (written,) = edit_shard(root, COMPONENT, file, purge_of(names))
+    (new,) = written.files
+    assert written.counts == {"rows/shards": 3, "mentions/shards": 2}
+    assert (new.formerly, new.order) == (file.path, file.order)
     (kept,) = [row for rows in stored_documents(root, new) for row in rows.to_dicts()]
     assert (kept["id"], kept["url"], kept["title"]) == ("http://a.com/1",) * 2 + ("Stays",)
     assert (kept["boost"], kept["date"], kept["anchor"]) == (2.0, 5, ["to a"])
@@ -111,7 +113,7 @@ def test_a_purge_removes_a_url_and_the_texts_that_name_it(tmp_path):
     ]  # fmt: skip
     search = searched(root, [new], tmp_path / "c")
     assert urls(search, "text") == ["http://a.com/1"]
-    assert edit_shard(root, COMPONENT, new, purge_of(names)) is None
+    assert [*edit_shard(root, COMPONENT, new, purge_of(names))] == []
 
 
 def test_strange_documents_are_held_or_refused_with_a_reason(tmp_path):
@@ -183,5 +185,6 @@ def test_shards_in_a_store_are_searched_from_a_copy(address, tmp_path):
     merged = merge_shards(root, COMPONENT, files, files)
     assert held(searched(root, merged.files, tmp_path / "c")) == {"http://a.com/2": "two"}
     names = Names(hosts=("com.a",))
-    new, rows, _ = edit_shard(root, COMPONENT, merged.files[0], purge_of(names))
-    assert (rows, held(searched(root, [new], tmp_path / "c"))) == (1, {})
+    (written,) = edit_shard(root, COMPONENT, merged.files[0], purge_of(names))
+    assert written.counts == {"rows/shards": 1}
+    assert held(searched(root, written.files, tmp_path / "c")) == {}

@@ -69,9 +69,9 @@ def write(folder: str, documents: int, shards: int = 1) -> dict[str, Any]:
     """Writes shards with the writer; returns their files and sizes."""
     import polars as pl
 
+    from nutbeam.io.indexing.index_writer import IndexTarget
+    from nutbeam.io.indexing.tantivy_writer import TantivyWriter
     from nutbeam.io.table.opening import open_table
-    from nutbeam.io.writers.index_writer import IndexTarget
-    from nutbeam.io.writers.tantivy_writer import TantivyWriter
 
     table, made = open_table(folder), []
     some = list(frames(documents))
@@ -90,8 +90,8 @@ def bare(folder: str, documents: int) -> dict[str, Any]:
     """Indexes the same documents with tantivy alone."""
     import tantivy
 
-    from nutbeam.io.shards.shard_building import HEAP_BYTES
-    from nutbeam.io.shards.tantivy_schema import register_analyzers, shard_schema
+    from nutbeam.io.indexing.shard_building import HEAP_BYTES
+    from nutbeam.io.indexing.tantivy_schema import register_analyzers, shard_schema
 
     records = [row for frame in frames(documents) for row in frame.to_dicts()]
     path = pathlib.Path(folder)
@@ -115,10 +115,10 @@ def bare(folder: str, documents: int) -> dict[str, Any]:
 
 def ask(folder: str, documents: int, queries: int) -> dict[str, Any]:
     """Returns how long queries take in an open index of eight shards, and to open it, in ms."""
-    from nutbeam.io.shards.unpacked_index import unpack_index
+    from nutbeam.io.indexing.unpacked_index import unpack_index
     from nutbeam.io.tablets.file_lists import DataFile
-    from nutbeam.pipelines.querying.index_search import ShardSearch
-    from nutbeam.policy.searching.search_query import parse_search
+    from nutbeam.pipelines.indexing.index_search import ShardSearch
+    from nutbeam.policy.indexing.search_query import parse_search
 
     paths = write(folder, documents, 8)["files"]
     files = [DataFile(path, 0, 0, order=order + 1) for order, path in enumerate(paths)]

@@ -25,9 +25,9 @@ AT_ONCE, MOST_BYTES = 1_000, 5_000_000
 
 
 def _writer(url: str, name: str) -> Any:
+    from nutbeam.io.indexing.index_writer import IndexTarget
+    from nutbeam.io.indexing.search_server import OpenSearchWriter
     from nutbeam.io.table.opening import open_table
-    from nutbeam.io.writers.index_writer import IndexTarget
-    from nutbeam.io.writers.search_server import OpenSearchWriter
 
     given = {"url": url, "name": name, "replicas": "0"}
     writer = OpenSearchWriter(IndexTarget("main", "main", given, open_table("."), 7, "op"))

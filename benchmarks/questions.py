@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import measure
 
 if TYPE_CHECKING:
-    from nutbeam.pipelines.querying.searched_table import SearchedTable
+    from nutbeam.pipelines.indexing.searched_table import SearchedTable
 
 QUESTIONS = pathlib.Path(__file__).with_name("questions.toml")
 WITHIN = (1, 3, 5, 10)
@@ -68,7 +68,7 @@ def crawl(table: str, path: str) -> None:
 
 def ask(searched: "SearchedTable", question: str, pages: list[str]) -> Answer:
     """Asks a question; the first of its pages counts."""
-    from nutbeam.policy.searching.search_query import parse_search
+    from nutbeam.policy.indexing.search_query import parse_search
 
     index = searched.newest()
     for _ in range(2):  # the first time reads its files
@@ -82,7 +82,7 @@ def ask(searched: "SearchedTable", question: str, pages: list[str]) -> Answer:
 
 def answers(table: str, small: bool) -> list[Answer]:
     """Asks all questions."""
-    from nutbeam.pipelines.querying.searched_table import SearchedTable
+    from nutbeam.pipelines.indexing.searched_table import SearchedTable
 
     questions = tomllib.loads(QUESTIONS.read_text())["question"]
     if small:

@@ -21,6 +21,7 @@ from ..io.snapshots.rounds import may_have_due, next_round, stop_file, unfinishe
 from ..io.storage.errors import NoTable
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
+from ..pipelines import dedup, fetch, generate, inject, parse, update
 from ..policy.dedup.duplicates import DedupOptions
 from ..policy.inlinks.invert_options import InvertTableOptions
 from ..policy.sitemaps.sitemap_options import SitemapLimits
@@ -33,7 +34,6 @@ from ..web.base.clock import Clock, now_ms
 from ..web.base.errors import UsageError
 from ..web.base.options import option, seconds, shared_option
 from ..web.base.progress import PROGRESS
-from . import dedup, fetch, generate, inject, parse, update
 from .base.command import TABLE, Argument, Invocation
 from .base.live import live_view
 from .checkers.obstacles import check_obstacles, is_local
@@ -349,7 +349,7 @@ def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds
         | "Update" >> _Phase(update.build, options)
     )
     if options.links:
-        from . import invertlinks  # late, as index and sitemap: few crawls need it
+        from ..pipelines import invertlinks  # late, as index and sitemap: few crawls need it
 
         updated |= "Links" >> _Phase(invertlinks.build, options)
     deduped = updated | "Dedup" >> _Phase(dedup.build, options)

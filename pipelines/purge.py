@@ -15,7 +15,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ..io.shards.unpacked_index import forget_unpacked
+from ..io.indexing.unpacked_index import forget_unpacked
 from ..io.snapshots.hold import hold_table
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation

@@ -6,16 +6,16 @@ from typing import Any
 
 import polars as pl
 
+from ...io.indexing.index_writer import IndexTarget
+from ...io.indexing.writer_kinds import open_writer
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
-from ...io.writers.index_writer import IndexTarget
-from ...io.writers.writer_kinds import open_writer
 from ...policy.components.index_schema import DROPPED, INDEX_PAGES
 from ...policy.components.schema import ParseStatus, Status, conform, to_frame
+from ...policy.indexing.document_shares import mapped_fields, share_documents
 from ...policy.indexing.index_decisions import decide_on_pages
 from ...policy.indexing.index_filters import DocumentRules, documents_of_pages
-from ...policy.routing.document_shares import mapped_fields, share_documents
-from ...policy.routing.index_table_options import IndexTableOptions
+from ...policy.indexing.index_table_options import IndexTableOptions
 from ...transforms.indexing.index_making import check_index, chosen_writers, making_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
@@ -24,7 +24,7 @@ from ...web.content.usage import usage_of_page
 from ...web.exchange.status import FETCH_SUCCESS
 from ...web.urls.row_keys import to_key
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
-from . import parsechecker
+from ..checkers import parsechecker
 from .checking import URLS, rules_of, say, urls_of
 from .reasons import NOT_INDEXED, in_brackets
 

@@ -45,7 +45,7 @@ class Command(NamedTuple):
         """Whether the command makes temporary files."""
         return self.beam or self.module in (
             "querying.sql",
-            "querying.search",
+            "indexing.search",
             "checkers.parsechecker",
             "checkers.indexchecker",
         )
@@ -204,7 +204,7 @@ COMMANDS = {
         options=("index", "writer", "writer_parameters", "index_writers"),
     ),
     "search": Command(
-        "querying.search", "Search an index of the table, or serve a search page.", False, INDEXING,
+        "indexing.search", "Search an index of the table, or serve a search page.", False, INDEXING,
         example="mine water", options=("index", "top", "serve", "port"),
     ),
     "solrindex": Command(

@@ -8,12 +8,12 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...policy.routing.index_table_options import IndexTableOptions
+from ...policy.indexing.index_table_options import IndexTableOptions
 from ...transforms.operations import Ticket
 from ..base.command import TABLE, Invocation
+from ..indexing import index
 from ..launch.checked_options import CheckedIndexOptions
 from ..launch.job import JobOptions, run_job
-from . import index
 
 ARGUMENTS = (TABLE,)
 

@@ -18,10 +18,10 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ...io.index.dead_letters import outdated_letters, refused_pages, without_letters
-from ...io.index.index_candidates import Candidate, candidates, read_candidate_facts
-from ...io.index.index_run import IndexRun, plan_run
-from ...io.index.run_receipts import forget_receipts, note_ended
+from ...io.indexing.dead_letters import outdated_letters, refused_pages, without_letters
+from ...io.indexing.index_candidates import Candidate, candidates, read_candidate_facts
+from ...io.indexing.index_run import IndexRun, plan_run
+from ...io.indexing.run_receipts import forget_receipts, note_ended
 from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
@@ -41,8 +41,8 @@ from ...policy.indexing.candidate_decisions import (
     divide_by_part,
 )
 from ...policy.indexing.index_decisions import counts_of
+from ...policy.indexing.index_table_options import IndexTableOptions
 from ...policy.indexing.refused_documents import refusals, refused_before
-from ...policy.routing.index_table_options import IndexTableOptions
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach, ForEachDocument

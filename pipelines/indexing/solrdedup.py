@@ -13,17 +13,17 @@ from collections import Counter
 
 import polars as pl
 
+from ...io.indexing.index_writer import IndexTarget, StoredIndex
+from ...io.indexing.writer_kinds import open_writer
 from ...io.table.opening import open_table
-from ...io.writers.index_writer import IndexTarget, StoredIndex
-from ...io.writers.writer_kinds import open_writer
 from ...policy.dedup.delete_duplicates import Keep, delete_duplicates
-from ...policy.routing.index_table_options import IndexWriterOptions
+from ...policy.indexing.index_table_options import IndexWriterOptions
 from ...transforms.indexing.dedup_in_table import dedup_in_table
 from ...transforms.indexing.index_making import chosen_writers
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
-from ...web.search_servers.stored_documents import STORED
+from ...web.indexing.stored_documents import STORED
 from ..base.command import DONE, TABLE, Invocation, configuration
 
 ARGUMENTS = (TABLE,)

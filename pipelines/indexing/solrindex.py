@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from ...policy.routing.index_table_options import IndexWriterOptions
+from ...policy.indexing.index_table_options import IndexWriterOptions
 from ...web.base.options import shared_option
 from ..base.command import TABLE, Invocation
-from . import index
+from ..indexing import index
 
 ARGUMENTS = (TABLE,)
 

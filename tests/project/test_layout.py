@@ -18,7 +18,7 @@ from package_files import (
     repeated_names,
 )
 
-from nutbeam.io.writers.writer_kinds import BUILT_IN_WRITERS
+from nutbeam.io.indexing.writer_kinds import BUILT_IN_WRITERS
 from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 
@@ -34,10 +34,7 @@ FOLDERS = {
         *(
             "upkeep",
             "graph",
-            "index",
-            "writers",
-            "search_servers",
-            "shards",
+            "indexing",
             "reading",
             "updating",
             "batches",
@@ -50,7 +47,7 @@ FOLDERS = {
         *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),
         *("filters", "rule_files", "patterns"),
         *(
-            "search_servers",
+            "indexing",
             "engine",
             "robots",
             "clients",
@@ -65,8 +62,6 @@ FOLDERS = {
     ),
     "policy": (
         *(
-            "searching",
-            "routing",
             "indexing",
             "graph",
             "inlinks",
@@ -85,8 +80,8 @@ BY_NAME = {
     "pipelines/command_line/cli.py": {
         f"nutbeam.pipelines.{command.module}" for command in COMMANDS.values()
     },
-    "io/writers/writer_kinds.py": {
-        f"nutbeam.io.writers.{module}" for module, _, _ in BUILT_IN_WRITERS.values()
+    "io/indexing/writer_kinds.py": {
+        f"nutbeam.io.indexing.{module}" for module, _, _ in BUILT_IN_WRITERS.values()
     },
     "web/parsers/dispatch.py": {f"nutbeam.web.{module}" for module in MODULES_OF_PARSERS},
 }

@@ -6,8 +6,8 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from nutbeam.io.writers.index_writer import IndexTarget
-from nutbeam.io.writers.writer_kinds import open_writer
+from nutbeam.io.indexing.index_writer import IndexTarget
+from nutbeam.io.indexing.writer_kinds import open_writer
 from nutbeam.policy.components.index_routes import WriterRule
 
 

@@ -2,15 +2,15 @@
 
 import polars as pl
 
-from nutbeam.io.shards.unpacked_index import unpack_index
+from nutbeam.io.indexing.index_writer import IndexTarget
+from nutbeam.io.indexing.tantivy_writer import TantivyWriter
+from nutbeam.io.indexing.unpacked_index import unpack_index
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.written import Written
-from nutbeam.io.writers.index_writer import IndexTarget
-from nutbeam.io.writers.tantivy_writer import TantivyWriter
-from nutbeam.pipelines.querying.index_search import ShardSearch
+from nutbeam.pipelines.indexing.index_search import ShardSearch
 from nutbeam.policy.components.index_schema import index_component
-from nutbeam.policy.searching.search_query import parse_search
+from nutbeam.policy.indexing.search_query import parse_search
 
 
 def page(address, title="", text="", **fields):

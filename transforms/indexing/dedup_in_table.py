@@ -9,15 +9,15 @@ from operator import methodcaller
 
 import polars as pl
 
-from ...io.index.index_run import IndexRun, plan_run
+from ...io.indexing.index_run import IndexRun, plan_run
+from ...io.indexing.index_writer import StoredIndex
+from ...io.indexing.writer_kinds import open_writer
 from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.operations import begin, new_id
 from ...io.tablets.ranges import Range
 from ...io.tablets.resolve import Resolution, Resolved, Resolver
 from ...io.tablets.tablets import tablets
 from ...io.tablets.written import Written
-from ...io.writers.index_writer import StoredIndex
-from ...io.writers.writer_kinds import open_writer
 from ...policy.components.index_routes import IndexRoutes, WriterRule
 from ...policy.components.index_schema import HELD, REFUSED
 from ...web.urls.row_keys import to_key

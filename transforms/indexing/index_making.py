@@ -3,18 +3,18 @@
 import functools
 import logging
 
+from ...io.indexing.index_writer import IndexTarget
+from ...io.indexing.writer_kinds import INDEX_WRITERS, open_writer
 from ...io.parsing.plugins import installed_plugins, load_plugins
 from ...io.table.opening import open_table
-from ...io.writers.index_writer import IndexTarget
-from ...io.writers.writer_kinds import INDEX_WRITERS, open_writer
 from ...policy.components.index_routes import IndexRoutes
 from ...policy.components.index_schema import INDEX_PAGES
 from ...policy.components.schema import empty
+from ...policy.indexing.document_shares import share_documents
 from ...policy.indexing.index_filters import DocumentRules, chosen_filters, documents_of_pages
 from ...policy.indexing.index_options import BUILT_IN_FILTERS
-from ...policy.routing.document_shares import share_documents
-from ...policy.routing.index_route_files import FOREIGN_KINDS
-from ...policy.routing.index_table_options import (
+from ...policy.indexing.index_route_files import FOREIGN_KINDS
+from ...policy.indexing.index_table_options import (
     IndexMakingOptions,
     IndexTableOptions,
     IndexWriterOptions,

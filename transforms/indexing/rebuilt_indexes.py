@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from ...io.index.index_candidates import COUNTING
-from ...io.index.index_run import IndexRun
+from ...io.indexing.index_candidates import COUNTING
+from ...io.indexing.index_run import IndexRun
+from ...io.indexing.index_writer import StoredIndex
+from ...io.indexing.writer_kinds import open_writer
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import list_files
 from ...io.tablets.file_lists import load_files
 from ...io.tablets.tablets import tablets
-from ...io.writers.index_writer import StoredIndex
-from ...io.writers.writer_kinds import open_writer
 from ...policy.components.index_routes import WriterRule
-from ...policy.routing.document_shares import mapped_fields
+from ...policy.indexing.document_shares import mapped_fields
 from ...web.base.errors import UserError
-from ...web.search_servers.server_fields import MARKING_FIELDS
-from ...web.search_servers.stored_documents import ids_of_nutbeam, unsent_ids
+from ...web.indexing.server_fields import MARKING_FIELDS
+from ...web.indexing.stored_documents import ids_of_nutbeam, unsent_ids
 from ...web.urls.key_columns import from_keys
 
 

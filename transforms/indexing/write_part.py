@@ -11,14 +11,15 @@ from collections.abc import Mapping
 import polars as pl
 
 from ...io.batches.batches import live_file
-from ...io.index.index_run import IndexRun
-from ...io.index.page_frames import PageNeeds, page_frames
-from ...io.index.run_receipts import PartDone, do_part_once
+from ...io.indexing.index_run import IndexRun
+from ...io.indexing.index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, WriteResult
+from ...io.indexing.page_frames import PageNeeds, page_frames
+from ...io.indexing.run_receipts import PartDone, do_part_once
 from ...io.tablets.resolve import write_bases
 from ...io.tablets.written import Written
-from ...io.writers.index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, WriteResult
 from ...policy.components.index_schema import ADD, DEAD_LETTERS, DELETE, INDEXED, NOTHING
 from ...policy.components.schema import empty
+from ...policy.indexing.document_shares import mapped_fields, share_documents
 from ...policy.indexing.index_decisions import (
     WITHOUT_ROW,
     counts_of,
@@ -27,7 +28,6 @@ from ...policy.indexing.index_decisions import (
 )
 from ...policy.indexing.index_filters import DocumentRules, decide_documents
 from ...policy.indexing.refused_documents import letters_of
-from ...policy.routing.document_shares import mapped_fields, share_documents
 from ...web.base.columns import repeat_value
 from ...web.urls.key_columns import from_keys
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ...io.index.index_candidates import COUNTING
-from ...io.index.index_run import IndexRun
-from ...io.index.run_receipts import intents
+from ...io.indexing.index_candidates import COUNTING
+from ...io.indexing.index_run import IndexRun
+from ...io.indexing.index_writer import IndexWriter
+from ...io.indexing.run_receipts import intents
+from ...io.indexing.writer_kinds import open_writer
 from ...io.tablets.tablets import tablets
-from ...io.writers.index_writer import IndexWriter
-from ...io.writers.writer_kinds import open_writer
 from ...policy.components.index_routes import WriterRule
 from ...web.base.errors import UserError
 from .rebuilt_indexes import delete_unsent_of_last

@@ -4,7 +4,7 @@ import pytest
 from crawling import nutbeam
 from indexed_tables import dies, index, operations_of, page, put, visible, writer
 
-from nutbeam.io.index import run_receipts
+from nutbeam.io.indexing import run_receipts
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import Status
 

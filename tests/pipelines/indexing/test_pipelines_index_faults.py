@@ -7,7 +7,7 @@ import pytest
 from crawling import files_of, latest_snapshot, nutbeam
 from indexed_tables import page, put
 
-from nutbeam.io.shards import shard_files, unpacked_index
+from nutbeam.io.indexing import shard_files, unpacked_index
 
 SHARDS = "index/main/shards"
 

@@ -6,8 +6,7 @@ import pytest
 from crawling import nutbeam, rows_of
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, wanted
 
-from nutbeam.io.index import run_receipts
-from nutbeam.io.writers import file_writers
+from nutbeam.io.indexing import file_writers, run_receipts
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import ParseStatus, Status
 from nutbeam.web.urls.row_keys import from_key

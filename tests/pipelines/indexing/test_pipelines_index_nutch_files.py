@@ -8,10 +8,10 @@ from crawling import nutbeam
 from indexed_tables import page, put
 from nutch_index_files import exchanges_xml, index_writers_xml
 
+from nutbeam.io.indexing.index_writer import IndexTarget
+from nutbeam.io.indexing.writer_kinds import open_writer
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.writers.index_writer import IndexTarget
-from nutbeam.io.writers.writer_kinds import open_writer
-from nutbeam.policy.routing.index_table_options import IndexWriterOptions
+from nutbeam.policy.indexing.index_table_options import IndexWriterOptions
 from nutbeam.transforms.indexing import index_making
 from nutbeam.transforms.indexing.index_making import chosen_writers
 

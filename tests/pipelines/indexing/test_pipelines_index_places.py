@@ -8,7 +8,7 @@ from crawling import nutbeam
 from index_servers import index_server
 from indexed_tables import dies, index, index_command, page, put, visible, writer
 
-from nutbeam.io.writers import file_writers
+from nutbeam.io.indexing import file_writers
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import polars as pl
 
-from nutbeam.io.writers.file_writers import FileWriter
-from nutbeam.io.writers.index_writer import IndexWriter, WriteResult
+from nutbeam.io.indexing.file_writers import FileWriter
+from nutbeam.io.indexing.index_writer import IndexWriter, WriteResult
 from nutbeam.policy.indexing.index_filter import IndexFilter
 
 

@@ -12,9 +12,9 @@ from crawling import nutbeam
 from indexed_tables import FETCHED, Killed, dies, page, put, wanted
 from search_servers_here import ServerIndex, fixed_configset, managed_configset, search_server
 
-from nutbeam.io.index import run_receipts
-from nutbeam.io.writers import search_server as search_servers
-from nutbeam.io.writers.solr import SolrWriter
+from nutbeam.io.indexing import run_receipts
+from nutbeam.io.indexing import search_server as search_servers
+from nutbeam.io.indexing.solr import SolrWriter
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key

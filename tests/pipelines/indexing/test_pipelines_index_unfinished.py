@@ -8,7 +8,7 @@ from crawling import nutbeam
 from index_servers import index_server
 from indexed_tables import FETCHED, dies, index_command, page, put, wanted
 
-from nutbeam.io.index import index_candidates, run_receipts
+from nutbeam.io.indexing import index_candidates, run_receipts
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import Status
 from nutbeam.policy.indexing import candidate_decisions

@@ -5,13 +5,13 @@ import pytest
 from crawling import files_of, manifest_of, nutbeam, rows_of
 from indexed_tables import page, put
 
-from nutbeam.io.index.index_run import plan_run
+from nutbeam.io.indexing.index_run import plan_run
+from nutbeam.io.indexing.index_writer import IndexTarget
+from nutbeam.io.indexing.writer_kinds import open_writer
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.written import Written
-from nutbeam.io.writers.index_writer import IndexTarget
-from nutbeam.io.writers.writer_kinds import open_writer
 from nutbeam.policy.components.index_routes import IndexRoutes, WriterRule
 from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key

@@ -1,0 +1,100 @@
+"""search: finds pages in an index of the table, once or as a search page on this machine."""
+
+import dataclasses
+import json
+import re
+import sys
+from typing import Any
+
+from ...policy.indexing.index_table_options import IndexWriterOptions
+from ...policy.indexing.search_query import parse_search
+from ...web.base.errors import UsageError
+from ...web.base.options import option, shared_option
+from ...web.base.visible import visible
+from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
+from .index_search import FoundPages, Hit
+from .searched_table import SearchedTable, record_of_hit, snippet_spans
+
+ARGUMENTS = (
+    TABLE,
+    Argument(
+        "query",
+        "Words, phrases in quotation marks, and operators: site: type: lang: after: before: "
+        "inurl: intitle: and a minus before what must not be there.",
+        "?",
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of search."""
+
+    index: str = shared_option(IndexWriterOptions, "index")
+    top: int = option(10, "Most pages to show.", minimum=1, maximum=1000, group="search")
+    serve: bool = option(
+        False, "Serve a search page on this machine, until it is interrupted.", group="search"
+    )
+    port: int = option(
+        0, "Port of the search page on loopback; 0 takes a free one.",
+        minimum=0, maximum=65535, group="search",
+    )  # fmt: skip
+    cache_folder: str = option(
+        "",
+        "Folder on this machine where the index is unpacked; by default nutbeam in "
+        "XDG_CACHE_HOME, or in ~/.cache.",
+        group="search",
+    )
+
+
+def run(invocation: Invocation) -> int:
+    options, query = invocation.options, invocation.arguments["query"]
+    searched = SearchedTable(str(invocation.table), options.index, options.cache_folder)
+    if options.serve:
+        if query is not None:
+            raise UsageError("--serve takes its queries from the search page: leave out the query")
+        from .search_serving import serve_search  # late, so that a query is fast
+
+        return serve_search(searched, options.port, options.top)
+    if query is None:
+        raise UsageError("give a query, or --serve")
+    with configuration():
+        clauses = parse_search(query)
+    results = searched.newest().search(clauses, options.top)
+    if invocation.format == "json":
+        for hit in results.hits:
+            print(json.dumps(record_of_hit(hit), ensure_ascii=False))
+    else:
+        _show(results)
+    return DONE if results.hits else NOTHING_TO_DO
+
+
+def _show(results: FoundPages) -> None:
+    """Prints pages for people: title, URL and score, snippet."""
+    from rich.text import Text
+
+    from ..base.console import VisibleConsole
+
+    if not results.hits:
+        print("no page found")
+        return
+    console = VisibleConsole(sys.stdout)
+    for hit in results.hits:
+        title, line = visible(hit.title or hit.url), f"{visible(hit.url)}  {hit.score:.2f}"
+        console.print(Text(title, "bold"), soft_wrap=True)
+        console.print(Text(line, "green"), soft_wrap=True)
+        if hit.snippet:
+            console.print(_highlight_marks(hit), soft_wrap=True)
+        console.print()
+    pages = "page" if results.total == 1 else "pages"
+    console.print(Text(f"{results.total:,} {pages}"))
+
+
+def _highlight_marks(hit: Hit) -> Any:
+    """Returns the snippet on one line, its marks in bold."""
+    from rich.text import Text
+
+    snippet = Text()
+    for text, is_mark in snippet_spans(hit):
+        snippet.append(visible(re.sub(r"\s+", " ", text)), "bold" if is_mark else None)
+    return snippet

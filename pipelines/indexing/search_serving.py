@@ -1,0 +1,278 @@
+"""Serves the search page on this machine. Texts of pages stay texts; the page has no scripts."""
+
+import base64
+import contextlib
+import hashlib
+import html
+import http.server
+import json
+import logging
+import re
+import threading
+import time
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from ...policy.indexing.search_query import parse_search
+from ...web.base.errors import UsageError, UserError
+from ...web.base.visible import check_utf8, visible
+from .index_search import FoundPages, Hit, ShardSearch
+from .searched_table import SearchedTable, record_of_hit, snippet_spans
+
+_LOG = logging.getLogger(__name__)
+_ADDRESS = "127.0.0.1"
+_FARTHEST = 1_000  # pages of results that can be left out
+_FRESH_S = 5.0  # for so long a search does not ask whether the index has changed
+_MOST_FIELDS = 20
+_TIMEOUT_S = 10.0
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --soft: #5b6168; --line: #d5d9de;
+  --link: #0b57b0; --mark: #fff0b3; --mark-ink: #1c1e21; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ea; --paper: #16181b; --soft: #a3abb4;
+  --line: #3a3f45; --link: #8ab8f5; --mark: #5c4b00; --mark-ink: #fff; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; }
+header, main, footer { max-width: 46rem; margin: 0 auto; padding: 1rem; }
+form { display: flex; gap: .5rem; }
+input { flex: 1; min-width: 0; font: inherit; padding: .55rem .75rem; color: inherit;
+  background: transparent; border: 1px solid var(--soft); border-radius: .4rem; }
+button { font: inherit; padding: .55rem 1rem; border: 0; border-radius: .4rem; cursor: pointer;
+  background: var(--link); color: var(--paper); }
+:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
+h1 { font-size: 1.1rem; margin: 0 0 .75rem; overflow-wrap: anywhere; }
+ol { list-style: none; margin: 0; padding: 0; }
+li { padding: .9rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
+h2 { font-size: 1.1rem; font-weight: 600; margin: 0; }
+a { color: var(--link); }
+li p { margin: .2rem 0 0; }
+.soft { color: var(--soft); font-size: .9rem; }
+mark { background: var(--mark); color: var(--mark-ink); padding: 0 .1em; }
+nav { display: flex; gap: 1rem; padding: 1rem 0; }
+"""
+_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+# Nothing is loaded, no script runs, and no other page may show this one in a frame.
+POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+_HELP = (
+    'Also: "a phrase", -without, site:example.com, type:pdf, lang:de, after:2026-01-31, '
+    "inurl:docs, intitle:guide"
+)
+
+
+def serve_search(searched: SearchedTable, port: int, top: int) -> int:
+    """Serves until interrupted; prints the address.
+
+    Raises:
+        UsageError: The port is taken, or there is no such index.
+    """
+    with SearchServer(searched, port, top) as server:
+        print(f"search page: http://{_ADDRESS}:{server.port}/", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever(poll_interval=0.2)
+    return 0
+
+
+class SearchServer(http.server.ThreadingHTTPServer):
+    """A server of the search page, on loopback only.
+
+    Attributes:
+        port: Its port.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, searched: SearchedTable, port: int, top: int) -> None:
+        self._searched, self.top = searched, top
+        self._lock, self._checked = threading.Lock(), 0.0
+        self._search = searched.newest()
+        try:
+            super().__init__((_ADDRESS, port), _Handler)
+        except OSError as error:
+            raise UsageError(f"--port {port} cannot be used: {error.strerror}") from error
+        self.port = self.server_port
+
+    @property
+    def name(self) -> str:
+        """The table and the index, for people."""
+        return f"{self._searched.address} ({self._searched.index})"
+
+    def search(self, query: str, first: int) -> FoundPages:
+        """Returns the results of a query in the newest snapshot.
+
+        Raises:
+            ValueError: The query is wrong.
+            UserError: The index cannot be read.
+        """
+        return self._newest().search(parse_search(query), self.top, first)
+
+    def _newest(self) -> ShardSearch:
+        with self._lock:
+            if time.monotonic() - self._checked > _FRESH_S:
+                try:
+                    self._search = self._searched.newest()
+                except UserError as error:
+                    if self._searched.opened is None:  # it may have what was purged
+                        raise
+                    _LOG.warning("the search page shows an older index: %s", error)
+                self._checked = time.monotonic()
+            return self._search
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Logs a failed request; a browser that goes away is no error."""
+        _LOG.debug("a request of the search page failed", exc_info=True)
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: SearchServer
+    timeout = _TIMEOUT_S
+    server_version = "nutbeam"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        if not self._is_local():
+            self._send(HTTPStatus.MISDIRECTED_REQUEST, "text/plain", "another host\n")
+        elif url.path == "/" or url.path == "/search.json":
+            self._answer(url.query, as_json=url.path == "/search.json")
+        else:
+            self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such page\n")
+
+    do_HEAD = do_GET
+
+    def _answer(self, text: str, *, as_json: bool) -> None:
+        status, results, message, query, first = HTTPStatus.OK, None, "", "", 0
+        try:
+            query, first = _parameters(text)
+            results = self.server.search(query, first) if query else None
+        except ValueError as error:
+            status, message = HTTPStatus.BAD_REQUEST, str(error)
+        except UserError as error:
+            status, message = HTTPStatus.SERVICE_UNAVAILABLE, str(error)
+        if as_json:
+            record: dict[str, Any] = {"error": message} if message else {"total": 0, "pages": []}
+            if results is not None:
+                record = {"total": results.total, "pages": [record_of_hit(h) for h in results.hits]}
+            self._send(status, "application/json", json.dumps(record))
+        elif message:
+            self._send(status, "text/html", error_page(self.server.name, query, message))
+        else:
+            page = search_page(self.server.name, query, results, first, self.server.top)
+            self._send(status, "text/html", page)
+
+    def _is_local(self) -> bool:
+        """Returns whether the request names this machine, so that no other site can read it."""
+        host = (self.headers.get("Host") or "").lower()
+        return host in {f"{name}:{self.server.port}" for name in (_ADDRESS, "localhost")}
+
+    def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
+        body = text.encode("utf-8", "replace")
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        _LOG.debug("search page: " + format, *args)
+
+
+def _parameters(text: str) -> tuple[str, int]:
+    """Returns the query, and the number of the first result.
+
+    Raises:
+        ValueError: There are too many parameters, or a value is not UTF-8.
+    """
+    if text.count("&") >= _MOST_FIELDS:
+        raise ValueError(f"a request has at most {_MOST_FIELDS} fields")
+    parsed = parse_qs(text, errors="surrogateescape")
+    fields = {name: values[-1] for name, values in parsed.items()}
+    for name, value in fields.items():
+        check_utf8(f"parameter {visible(name)}", value)
+    start = fields.get("start", "0")[:9]
+    first = min(int(start), _FARTHEST) if start.isascii() and start.isdigit() else 0
+    return fields.get("q", "").strip(), first
+
+
+def search_page(name: str, query: str, results: FoundPages | None, first: int, top_n: int) -> str:
+    """Returns the page with the results of a query.
+
+    Args:
+        name: Name of the table and the index.
+        query: The query; empty for the first page.
+        results: What it has found; None if there is no query.
+        first: Number of pages that are left out before.
+        top_n: Most pages of a page of results.
+    """
+    return _page(name, query, "" if results is None else _results(query, results, first, top_n))
+
+
+def error_page(name: str, query: str, message: str) -> str:
+    """Returns the page for a query that is wrong, or an index that cannot be read."""
+    return _page(name, query, f'<p role="alert">{_text(message)}</p>')
+
+
+def _page(name: str, query: str, content: str) -> str:
+    title = f"{query} - search" if query else f"Search {name}"
+    focus = "" if query else " autofocus"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body>"
+        f"<header><h1>Search {_text(name)}</h1>"
+        '<form action="/" method="get" role="search">'
+        f'<input type="search" name="q" value="{_text(query)}" aria-label="Query" '
+        f'autocomplete="off" maxlength="1000"{focus}><button>Search</button></form></header>'
+        f'<main>{content}</main><footer class="soft">{_text(_HELP)}</footer></body></html>\n'
+    )
+
+
+def _results(query: str, results: FoundPages, first: int, top_n: int) -> str:
+    if not results.hits:
+        return "<p>No page found.</p>"
+    pages = "page" if results.total == 1 else "pages"
+    items = "".join(map(_item, results.hits))
+    return (
+        f'<p class="soft">{results.total:,} {pages}</p><ol start="{first + 1}">{items}</ol>'
+        f"{_steps(query, results, first, top_n)}"
+    )
+
+
+def _item(hit: Hit) -> str:
+    title, url = _text(hit.title or hit.url), _text(hit.url)
+    if re.match(r"(https?|ftp)://", hit.url, re.IGNORECASE):
+        address = _text(quote(hit.url, safe="%/:=&?~#+!$,;'@()*[]"))
+        title = f'<a href="{address}" rel="noreferrer noopener">{title}</a>'
+    snippet = "".join(
+        f"<mark>{_text(text)}</mark>" if is_mark else _text(text)
+        for text, is_mark in snippet_spans(hit)
+    )
+    return (
+        f'<li><h2 dir="auto">{title}</h2><p class="soft">{url} · {hit.score:.2f}</p>'
+        f'<p dir="auto">{snippet}</p></li>'
+    )
+
+
+def _steps(query: str, results: FoundPages, first: int, top_n: int) -> str:
+    steps = []
+    if first > 0:
+        steps.append(("Previous", max(0, first - top_n)))
+    if first + len(results.hits) < results.total:
+        steps.append(("Next", first + top_n))
+    links = (
+        f'<a href="/?{_text(urlencode({"q": query, "start": start}))}">{name}</a>'
+        for name, start in steps
+    )
+    return f'<nav aria-label="Pages of results">{"".join(links)}</nav>' if steps else ""
+
+
+def _text(text: str) -> str:
+    return html.escape(visible(re.sub(r"\s+", " ", text)))

@@ -1,0 +1,178 @@
+"""Reads writers and routes: our toml, or Nutch's index-writers.xml with exchanges.xml.
+
+::
+
+    [[writer]]
+    name = "main"
+    kind = "solr"
+    url = "http://localhost:8983/solr/nutch"
+    only = "host == 'example.org'"        # or: otherwise = true
+    copy = { title = ["search"] }
+    rename = { tstamp = "fetched" }
+    remove = ["segment"]
+"""
+
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from ...web.base.wording import quote_value
+from ...web.rule_files.rule_files import RuleFile
+from ..components.index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
+from .nutch_xml import read_xml
+
+_KINDS = {"elastic": "elasticsearch", "opensearch1x": "opensearch"}
+# Kinds of Nutch's writers that are not built in.
+FOREIGN_KINDS = ("rabbit", "kafka", "cloudsearch")
+# Parameters whose names are others than ours; those of servers are in search_servers.
+_PARAMETERS = {"outpath": "path"}
+_OWN = {"name", "kind", "only", "otherwise", "copy", "rename", "remove"}
+
+
+def read_routes(file: RuleFile) -> IndexRoutes:
+    """Returns the writers of a toml file.
+
+    Raises:
+        ValueError: It is not toml, or a writer is wrong; the message names the file.
+
+    >>> text = '[[writer]]\\nname = "a"\\nkind = "dummy"\\npath = "x"'
+    >>> read_routes(RuleFile("index.toml", text)).writers[0].parameters
+    {'path': 'x'}
+    """
+    try:
+        content = tomllib.loads(file.text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{file.name} must be toml: {error}") from None
+    records = content.pop("writer", None)
+    if content or not isinstance(records, list) or not records:
+        strange = f", got {quote_value(next(iter(content)))}" if content else ""
+        raise ValueError(f"{file.name} must have only [[writer]] sections{strange}")
+    try:
+        writers = tuple(map(_writer, records))
+        routes = tuple(route for record in records for route in _route(record))
+        if all(route.expr == "True" for route in routes):
+            routes = ()
+        return IndexRoutes(writers, routes)
+    except ValueError as error:
+        raise ValueError(f"{file.name}: {error}") from None
+
+
+def _writer(record: dict[str, Any]) -> WriterRule:
+    for name in ("name", "kind"):
+        if not isinstance(record.get(name), str) or not record[name]:
+            raise ValueError(
+                f"a writer needs the text {name!r}, got {quote_value(record.get(name))}"
+            )
+    parameters = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in record.items()
+        if name not in _OWN
+    }
+    copy, rename = (_table(record, name) for name in ("copy", "rename"))
+    mapping = FieldMapping(
+        tuple((source, _names(targets, "copy")) for source, targets in copy.items()),
+        tuple((source, _name(target)) for source, target in rename.items()),
+        _names(record.get("remove", []), "remove"),
+    )
+    return WriterRule(record["name"], record["kind"], parameters, mapping)
+
+
+def _table(record: dict[str, Any], name: str) -> dict[str, Any]:
+    match record.get(name, {}):
+        case dict() as fields:
+            return fields
+        case value:
+            raise ValueError(f"{name} must be a table of fields, got {quote_value(value)}")
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"rename must have names of fields, got {quote_value(value)}")
+    return value
+
+
+def _names(value: Any, what: str) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f"{what} must have names of fields, got {quote_value(value)}")
+    return tuple(names)
+
+
+def _route(record: dict[str, Any]) -> Iterator[IndexRoute]:
+    only, otherwise = record.get("only", ""), record.get("otherwise", False)
+    if not isinstance(only, str) or not isinstance(otherwise, bool) or (only and otherwise):
+        raise ValueError(
+            f"writer {quote_value(record['name'])} must have only = an expression, or otherwise = true"
+        )
+    yield IndexRoute("" if otherwise else only or "True", (record["name"],))
+
+
+def read_nutch_routes(writers: RuleFile, exchanges: RuleFile | None = None) -> IndexRoutes:
+    """Returns the writers of Nutch's index-writers.xml, and the routes of its exchanges.xml.
+
+    With routes, writers that none of them names are left out.
+
+    Raises:
+        ValueError: A file is not XML, or lacks a name; the message names the file.
+    """
+    rules = tuple(_nutch_writer(writers, element) for element in read_xml(writers).iter("writer"))
+    routes: tuple[IndexRoute, ...] = ()
+    if exchanges is not None:
+        elements = read_xml(exchanges).iter("exchange")
+        routes = tuple(_nutch_route(exchanges, element) for element in elements)
+    try:
+        index_routes = IndexRoutes(rules, routes)
+    except ValueError as error:
+        raise ValueError(f"{(exchanges or writers).name}: {error}") from None
+    # Nutch lists all its writers in one file. Those that get nothing are not opened.
+    named = {name for route in routes for name in route.writers}
+    unused = {rule.name for rule in rules} - named
+    return index_routes.drop_writers(unused) if named else index_routes
+
+
+def _nutch_writer(file: RuleFile, element: Element) -> WriterRule:
+    parts = _attribute(file, element, "class").split(".")
+    kind = parts[-2] if len(parts) > 1 else parts[-1]
+    copies, renames, removed = (
+        element.findall(f"mapping/{action}/field") for action in ("copy", "rename", "remove")
+    )
+    changes = (
+        tuple((_attribute(file, f, "source"), _targets(file, f)) for f in copies),
+        tuple((_attribute(file, f, "source"), _targets(file, f)[0]) for f in renames),
+        tuple(_attribute(file, f, "source") for f in removed),
+    )
+    name, nutch_parameters = _attribute(file, element, "id"), _parameters(element, "parameters")
+    parameters = {_PARAMETERS.get(key, key): value for key, value in nutch_parameters.items()}
+    try:
+        mapping = FieldMapping(*changes)
+    except ValueError as error:
+        raise ValueError(f"{file.name}: writer {quote_value(name)}: {error}") from None
+    return WriterRule(name, _KINDS.get(kind, kind), parameters, mapping)
+
+
+def _nutch_route(file: RuleFile, element: Element) -> IndexRoute:
+    names = tuple(_attribute(file, one, "id") for one in element.findall("writers/writer"))
+    if element.get("class") == "default" or element.get("id") == "default":
+        return IndexRoute("", names)
+    expr = _parameters(element, "params").get("expr", "")
+    if not expr.strip():
+        raise ValueError(f"{file.name}: exchange {quote_value(element.get('id'))} has no expr")
+    return IndexRoute(expr, names)
+
+
+def _parameters(element: Element, name: str) -> dict[str, str]:
+    params = element.findall(f"{name}/param")
+    return {param.get("name", ""): param.get("value", "") for param in params}
+
+
+def _targets(file: RuleFile, element: Element) -> tuple[str, ...]:
+    text = _attribute(file, element, "dest")
+    return tuple(name.strip() for name in text.split(",") if name.strip()) or (text,)
+
+
+def _attribute(file: RuleFile, element: Element, name: str) -> str:
+    value = (element.get(name) or "").strip()
+    if not value:
+        raise ValueError(f"{file.name}: a {element.tag} has no {name}")
+    return value

@@ -1,0 +1,186 @@
+"""What queries find, in several languages."""
+
+# ruff: noqa: RUF001 - letters that look alike are what is tested
+
+import pytest
+from index_shards import page, searched, urls, write_shards
+
+from nutbeam.policy.indexing.search_query import parse_search
+
+PAGES = [
+    page("http://en.example.com/runner", "Running houses", "The houses were running on the hill",
+         date=1_780_000_000_000, type=["text/html", "text", "html"]),
+    page("http://es.example.com/", "Las noticias", "Toda la información sobre canciones", lang="es"),
+    page("http://de.example.com/", "Häuser", "Die Häuser stehen am Fluß", lang="de",
+         anchor=["schöne Bücher"], type=["application/pdf", "application", "pdf"]),
+    page("http://fr.example.com/", "Été", "Nous avons mangé avec des élèves", lang="fr"),
+    page("http://ru.example.org/", "Река", "Красивые дома стоят у реки", lang="ru"),
+    page("http://ja.example.org/", "東京", "東京都の天気は晴れです。今日は暑い。", lang="ja"),
+    page("http://zh.example.org/", "北京", "北京是中华人民共和国的首都", lang=None),
+    page("http://ko.example.org/", "서울", "서울은 대한민국의 수도이다", lang="ko"),
+    page("http://ta.example.org/", "சென்னை", "சென்னை தமிழ்நாட்டின் தலைநகரம்", lang="ta"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("search")
+    return searched(folder / "t", write_shards(folder / "t", PAGES), folder / "c")
+
+
+@pytest.mark.parametrize(
+    ("query", "host"),
+    [
+        ("house", "en"), ("runs", "en"), ("RUNNING hill", "en"), ('"were running"', "en"),
+        ("informacion", "es"), ("información", "es"), ("cancion", "es"),
+        ("haus", "de"), ("hauser", "de"), ("fluss", "de"), ("bucher", "de"), ("Häusern", "de"),
+        ("mange", "fr"), ("mangée", "fr"), ("eleve", "fr"), ("élève", "fr"),
+        ("дом", "ru"), ("река", "ru"),
+        ("天気", "ja"), ("東京都の天気", "ja"), ("東京の天気", "ja"),
+        ("首都", "zh"), ("中华人民共和国", "zh"), ("수도", "ko"), ("சென்னை", "ta"),
+        ("site:de.example.com", "de"), ("lang:fr", "fr"), ("type:pdf", "de"),
+        ("type:html", "en"), ("after:2026", "en"), ("inurl:runner", "en"),
+        ("intitle:été", "fr"), ("intitle:houses", "en"), ("house zzz yyy xxx", "en"),
+        ("what is the weather of houses", "en"),
+    ],
+)  # fmt: skip
+def test_a_query_finds_its_page(search, query, host):
+    assert urls(search, query)[0].split("/")[2].split(".")[0] == host
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["house -hill", '"running were"', "before:2020", "intitle:hill", "site:ample.com", "!!!"],
+)
+def test_a_query_that_nothing_matches_finds_nothing(search, query):
+    assert urls(search, query) == []
+
+
+def test_a_domain_has_the_pages_of_its_hosts(search):
+    assert len(urls(search, "site:example.com")) == 4
+    assert len(urls(search, "site:example.org -lang:ja")) == 4
+
+
+def test_words_are_marked_in_the_snippet(search):
+    (hit,) = search.search(parse_search("fluss")).hits
+    assert [hit.snippet[begin:end] for begin, end in hit.marks] == ["Fluß"]
+    (hit,) = search.search(parse_search("天気")).hits
+    assert [hit.snippet[begin:end] for begin, end in hit.marks] == ["天気"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "marked"),
+    [
+        ("libraries", "the library of the town", ["library"]),
+        ("hauser fluss", "die Häuser am Fluß", ["Häuser", "Fluß"]),
+        ("river old stones", "an old stone by the river", ["old", "stone", "river"]),
+    ],
+)
+def test_the_snippet_of_a_long_text_is_where_the_words_are(tmp_path, query, text, marked):
+    far = "clouds over green hills. " * 800
+    language = "de" if "Fluß" in text else "en"
+    pages = [page("http://a.com/", "t", f"{far}{text}. {far}", lang=language)]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    (hit,) = search.search(parse_search(query)).hits
+    assert [hit.snippet[begin:end] for begin, end in hit.marks] == marked
+
+
+def test_a_page_with_a_larger_boost_is_first(tmp_path):
+    pages = [page(f"http://a.com/{n}", "t", "the same words", boost=b) for n, b in enumerate(
+        (0.1, 1.0, 10.0, 1000.0, None, -1.0))]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "words")[:2] == ["http://a.com/3", "http://a.com/2"]
+    assert urls(search, "words")[-1] == "http://a.com/0"
+    assert urls(search, "lang:en")[0] == "http://a.com/3"  # a filter alone: by boost
+    scores = {hit.url: hit.score for hit in search.search(parse_search("words")).hits}
+    assert scores["http://a.com/3"] == pytest.approx(1.75 * scores["http://a.com/1"], rel=1e-3)
+
+
+def test_an_empty_index_finds_nothing(tmp_path):
+    assert urls(searched(tmp_path / "t", [], tmp_path / "c"), "x") == []
+    files = write_shards(tmp_path / "t", [], ["http://a.com/"])
+    assert urls(searched(tmp_path / "t", files, tmp_path / "c"), "x") == []
+
+
+def test_the_language_of_a_page_that_declares_none_is_guessed(tmp_path):
+    pages = [
+        page("http://a.com/en", "t", "How to rebuild the index of a database in parts", lang="unknown"),
+        page("http://a.com/de", "t", "Die Häuser und die Gärten sind nicht in der Stadt", lang=None),
+        page("http://a.com/no", "t", "x = 1", lang="unknown"),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "rebuilding indexes") == ["http://a.com/en"]
+    assert urls(search, "Haus") == ["http://a.com/de"]
+    assert urls(search, "lang:de") == []
+
+
+def test_a_text_without_spaces_is_found_by_words_in_any_declared_language(tmp_path):
+    pages = [
+        page("http://a.com/ja", "天気予報", "Home News 東京都の天気は晴れです。今日は暑い。"),
+        page("http://a.com/zh", "Home", "北京是中华人民共和国的首都", lang="de"),
+        page("http://a.com/en", "Running", f"The houses were running {'on the hill ' * 9} (東京)"),
+    ]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "天気") == ["http://a.com/ja"]
+    assert urls(search, "news") == ["http://a.com/ja"]
+    assert urls(search, "首都") == ["http://a.com/zh"]
+    assert urls(search, "house runs") == ["http://a.com/en"]
+    assert sorted(urls(search, "lang:en")) == ["http://a.com/en", "http://a.com/ja"]
+
+
+# What a page has, and what its readers type.
+FORMS = [
+    ("Cafe\u0301 noir", "café"), ("Café noir", "cafe\u0301"), ("ＡＢＣ Ｇｕｉｄｅ", "abc"), ("abc guide", "ＡＢＣ"),
+    ("an o\ufb03ce", "office"), ("a hyphen\u00adation", "hyphenation"), ("a hyphenation", "hyphen\u00adation"),
+    ("İSTANBUL", "istanbul"), ("İstanbul", "İSTANBUL"), ("istanbul", "İstanbul"), ("ｶﾞｲﾄﾞ", "ガイド"),
+    ("カ\u3099イト\u3099", "ガイド"), ("\u1112\u1161\u11ab글", "한글"), ("за\u0301мок", "замок"), ("5 ㎏", "kg"),
+    ("a word\u2060joined", "wordjoined"), ("и\u0306од", "йод"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["en", "tr", None])
+@pytest.mark.parametrize("field", ["title", "text", "anchor"])
+def test_texts_and_queries_have_one_form_of_unicode(tmp_path, field, language):
+    pages = [
+        page(f"http://a.com/{n}", **{field: [text] if field == "anchor" else text}, lang=language)
+        for n, (text, _) in enumerate(FORMS)
+    ]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    for n, (_, query) in enumerate(FORMS):
+        assert f"http://a.com/{n}" in urls(search, query)
+
+
+@pytest.mark.parametrize(
+    ("address", "queries"),
+    [
+        ("http://a.com/K%C3%A4se", ["inurl:käse", "inurl:kase", "inurl:Ka\u0308se", "inurl:K%C3%A4se", "käse"]),
+        ("http://xn--mnchen-3ya.example/x", ["inurl:münchen", "inurl:xn--mnchen-3ya", "site:münchen.example"]),
+        ("http://a.com/%E6%97%A5%E6%9C%AC%E8%AA%9E", ["inurl:日本", "inurl:日本語", "日本"]),
+        ("http://a.com/%D1%82%D0%B5%D1%81%D1%82?x=%F2", ["inurl:тест", "inurl:Тест"]),
+    ],
+)  # fmt: skip
+def test_letters_beyond_ascii_are_found_in_urls(tmp_path, address, queries):
+    pages = [page(address), page("http://a.com/other")]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert {query: urls(search, query) for query in queries} == {
+        query: [address] for query in queries
+    }
+
+
+def test_a_word_that_is_common_in_one_language_of_the_index_is_not_required(tmp_path):
+    pages = [
+        page("http://a.com/en", "t", "transfer money: all of it, or none"),
+        page("http://a.com/hu", "t", "egy ház", lang="hu"),
+    ]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "how is the money of a bank") == ["http://a.com/en"]
+
+
+def test_words_that_are_near_one_another_count_more(tmp_path):
+    far = " ".join(f"w{n}" for n in range(30))
+    pages = [
+        page("http://a.com/far", "t", f"red {far} stone {far} house {far} river"),
+        page("http://a.com/near", "t", f"red stone {far} {far} house {far} river"),
+    ]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "red stone house river") == ["http://a.com/near", "http://a.com/far"]

@@ -90,8 +90,8 @@ def bare(folder: str, documents: int) -> dict[str, Any]:
     """Indexes the same documents with tantivy alone."""
     import tantivy
 
-    from nutbeam.io.indexing.shard_building import HEAP_BYTES
-    from nutbeam.io.indexing.tantivy_schema import register_analyzers, shard_schema
+    from nutbeam.io.indexing.shard_documents import register_analyzers, shard_schema
+    from nutbeam.io.indexing.shards import HEAP_BYTES
 
     records = [row for frame in frames(documents) for row in frame.to_dicts()]
     path = pathlib.Path(folder)

@@ -26,7 +26,7 @@ AT_ONCE, MOST_BYTES = 1_000, 5_000_000
 
 def _writer(url: str, name: str) -> Any:
     from nutbeam.io.indexing.index_writer import IndexTarget
-    from nutbeam.io.indexing.search_server import OpenSearchWriter
+    from nutbeam.io.indexing.opensearch_writer import OpenSearchWriter
     from nutbeam.io.table.opening import open_table
 
     given = {"url": url, "name": name, "replicas": "0"}

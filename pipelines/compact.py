@@ -20,8 +20,8 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ..io.indexing.shard_files import with_orders
 from ..io.indexing.shard_merging import merge_shards, plan_merges
+from ..io.indexing.shards import with_orders
 from ..io.snapshots.commit import CommitTerms, commit
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation

@@ -28,8 +28,7 @@ from ..storage.files import LARGEST_BYTES, create_exclusive, list_files, read_if
 from ..storage.places import Place
 from ..tablets.file_lists import file_of_record, file_record
 from ..tablets.written import Written
-from .index_run import IndexRun
-from .receipts import INTENT, lost_mark
+from .index_run import INTENT, IndexRun, lost_mark
 
 _ENDED = "ended.json"
 _NUMBER = re.compile(r"[0-9]{1,18}")

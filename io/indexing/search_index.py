@@ -5,15 +5,22 @@ alias is moved to it in one step.
 """
 
 import dataclasses
+import functools
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+import polars as pl
+
 from ...web.base.errors import UserError
 from ...web.base.wording import quote_value
-from ...web.indexing.bulk_verdicts import NOT_ADMITTED, ServerAnswer, refused_credentials
+from ...web.indexing.server_answers import NOT_ADMITTED, ServerAnswer, refused_credentials
+from ...web.indexing.stored_documents import STORED_FIELDS, stored_document_rows
 from .server_client import ServerClient
 
+_AT_ONCE = 5_000  # documents
+_SCROLL_KEPT = "5m"  # how long the server keeps what it found, until the next request
 _ALIASES_REQUIRED = (7, 10)  # the version of Elasticsearch that knows require_alias
 
 
@@ -179,6 +186,36 @@ class SearchIndex:
             if answer.status != 200 and self.targets() != [self.new]:
                 self._fail(f"move alias {self.name!r}", answer)
         self._remove_earlier()
+
+    def stored_documents(self) -> Iterator[pl.DataFrame]:
+        """Yields the documents that searches find: STORED rows.
+
+        Raises:
+            UserError: The server does not show them.
+        """
+        wanted = {
+            "size": _AT_ONCE,
+            "sort": ["_doc"],
+            "seq_no_primary_term": True,
+            "_source": list(STORED_FIELDS),
+            "query": {"match_all": {}},
+        }
+        path = f"/{quote(self.name, safe='')}/_search?scroll={_SCROLL_KEPT}"
+        find, scroll = functools.partial(self._client.find_documents, self.name, "POST"), ""
+        record = find(path, wanted)
+        try:
+            while True:
+                scroll = str(record.get("_scroll_id", ""))
+                if not (hits := record["hits"]["hits"]):
+                    return
+                yield stored_document_rows(
+                    (h["_id"], h.get("_source") or {}, h.get("_seq_no"), h.get("_primary_term"))
+                    for h in hits
+                )
+                record = find("/_search/scroll", {"scroll": _SCROLL_KEPT, "scroll_id": scroll})
+        finally:
+            if scroll:
+                self._client.send("DELETE", "/_search/scroll", {"scroll_id": scroll})
 
     def _remove_earlier(self) -> None:
         """Removes the indexes of earlier operations that nutbeam has made for this alias."""

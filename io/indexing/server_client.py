@@ -17,8 +17,7 @@ from requests.adapters import HTTPAdapter
 from ...web.base.errors import Unavailable, UsageError, UserError, one_line
 from ...web.base.wording import quote_value
 from ...web.exchange.credentials import Credential, is_token, load_credentials
-from ...web.indexing.bulk_verdicts import BUSY, ServerAnswer
-from ...web.indexing.retry_plan import RetryPlan
+from ...web.indexing.server_answers import BUSY, RetryPlan, ServerAnswer
 from ...web.network.dialer import split_url
 from ...web.urls.userinfo import mask_users
 
@@ -142,6 +141,31 @@ class ServerClient:
                 if seconds is None:
                     return self._in_json(answer)
             time.sleep(seconds)
+
+    def find_documents(
+        self,
+        where: str,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Returns the answer to a search, which has ``hits`` or ``response``.
+
+        Args:
+            where: What is searched, for the message.
+            method, path, body, params: As for ``send``.
+
+        Raises:
+            UserError: The server does not show the documents.
+        """
+        answer = self.send(method, path, body, params=params)
+        if answer.status == 200 and answer.record.keys() & {"hits", "response"}:
+            return answer.record
+        raise UserError(
+            f"{self.address} does not show the documents of {where}: status {answer.status}, "
+            f"{answer.text}"
+        )
 
     def _in_json(self, answer: ServerAnswer) -> ServerAnswer:
         if answer.is_odd:

@@ -1,18 +1,176 @@
-"""The base of index writers for search servers: the client, limits, and bulks."""
+"""The base of index writers for search servers: their parameters, and the delivery of bulks."""
 
 import abc
 import dataclasses
+import logging
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import polars as pl
 
-from ...web.indexing.actions import Action, action_bulks
-from ...web.indexing.bulk_verdicts import BulkVerdict
-from .delivery import Delivery
+from ...web.base.errors import Unavailable, UsageError
+from ...web.base.wording import quote_value
+from ...web.indexing.server_answers import Blocked, BulkVerdict, RetryPlan
+from ...web.indexing.server_bulks import Action, action_bulks, dead_letter_text
 from .index_writer import REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
-from .server_client import ServerClient
-from .server_parameters import our_parameters, server_client, writer_limits
+from .server_client import NoAnswer, ServerClient
+
+# Of every server.
+PARAMETERS: Mapping[str, str] = {
+    "url": "Address of the server: http://HOST:PORT or https://HOST:PORT, perhaps with a path.",
+    "credentials": "File with user and password, a token or an API key, one line as for "
+    "--http_credentials. Without it NUTBEAM_INDEX_API_KEY counts, or NUTBEAM_INDEX_TOKEN, or "
+    "NUTBEAM_INDEX_USER and NUTBEAM_INDEX_PASSWORD.",
+    "ca_file": "File with the certificates of authorities (PEM), if the server's is none of those "
+    "that are known.",
+    "max_bytes": "Bytes of a request, before gzip. 5,000,000 by default.",
+    "max_documents": "Documents of a request. 1,000 by default.",
+    "timeout": "How long the server may take for one answer, in seconds. 120 by default.",
+    "patience": "How long to try again while the server takes nothing, in seconds. 600 by default.",
+}
+# Of OpenSearch and Elasticsearch.
+SEARCH_PARAMETERS: Mapping[str, str] = {
+    **PARAMETERS,
+    "name": "Name of the index, which is an alias; by default that of --index.",
+    "gzip": "true: requests are packed, which costs CPU and spares the network.",
+    "shards": "Number of shards of an index that is created; by default the server's.",
+    "replicas": "Copies of each shard of an index that is created; by default the server's.",
+    "index_file": "File with settings and mappings, in JSON, for an index that is created.",
+}
+# Of Solr.
+SOLR_PARAMETERS: Mapping[str, str] = {
+    **PARAMETERS,
+    "url": "Address of the core or collection: http://HOST:8983/solr/CORE.",
+    "commit": "finish: commit once, at the end (default); part: after each part of the work, too; "
+    "never: leave it to Solr.",
+    "commit_within": "Let Solr commit within this many milliseconds.",
+    "update_chain": "Chain of update processors; by default one that tolerates errors, if there "
+    "is one.",
+    "unknown_fields": "refuse: documents with fields that the schema does not have are refused "
+    "(default); drop: without these fields they are indexed.",
+}
+# Parameters of Nutch's index writers, and the names of the same here.
+_NUTCH_NAMES = {
+    "commitSize": "max_documents",
+    "max.bulk.docs": "max_documents",
+    "max.bulk.size": "max_bytes",
+    "index": "name",
+}
+# What has no meaning here: the address says it, or waiting follows the server.
+_LEFT_OUT = (
+    *("type", "collection", "cluster", "weight.field", "bulk.close.timeout"),
+    *("exponential.backoff.millis", "exponential.backoff.retries"),
+    *("auth", "username", "password", "host", "port", "scheme"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class WriterLimits:
+    """Limits of a writer.
+
+    Attributes:
+        max_bytes: Bytes of a request.
+        max_documents: Documents of a request.
+        timeout: How long an answer may take, s.
+        patience: How long to go on without progress, s.
+    """
+
+    max_bytes: int
+    max_documents: int
+    timeout: float
+    patience: float
+
+
+def writer_limits(parameters: Mapping[str, str]) -> WriterLimits:
+    """Returns the limits in the parameters of a writer.
+
+    Raises:
+        UsageError: A value is no number that is larger than 0.
+    """
+    return WriterLimits(
+        max_bytes=int(number_parameter(parameters, "max_bytes", 5_000_000)),
+        max_documents=int(number_parameter(parameters, "max_documents", 1_000)),
+        timeout=number_parameter(parameters, "timeout", 120),
+        patience=number_parameter(parameters, "patience", 600, least=0),
+    )
+
+
+def number_parameter(
+    parameters: Mapping[str, str], name: str, default: float, least: float = 1e-3
+) -> float:
+    """Returns the value of a parameter that is a number.
+
+    Raises:
+        UsageError: It is none, or too small.
+    """
+    text = parameters.get(name, "")
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not least <= value < 1e15:
+        raise UsageError(f"{name} of an index writer must be a number, got {quote_value(text)}")
+    return value
+
+
+def choice(parameters: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    """Returns the value of a parameter; without one the first choice.
+
+    Raises:
+        UsageError: It is none of the choices.
+    """
+    value = parameters.get(name) or choices[0]
+    if value not in choices:
+        raise UsageError(
+            f"{name} of an index writer must be one of {', '.join(choices)}, got {quote_value(value)}"
+        )
+    return value
+
+
+def our_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Returns Nutch's parameters under nutbeam's names; other parameters stay as they are.
+
+    Raises:
+        UsageError: A parameter needs something that nutbeam does not support: ZooKeeper, or a
+            password in the file.
+
+    >>> our_parameters({"host": "a,b", "port": "9200", "index": "nutch", "max.bulk.docs": "250"})
+    {'name': 'nutch', 'max_documents': '250', 'url': 'http://a:9200'}
+    """
+    # Nutch's own file has a user without a password, and uses neither.
+    if parameters.get("auth", "false").lower() == "true" or (
+        "auth" not in parameters and parameters.get("password")
+    ):
+        raise UsageError(
+            "user and password must be in a file, credentials=FILE, or in the environment, "
+            "and not among the parameters of an index writer"
+        )
+    if parameters.get("type", "http") not in ("http", ""):
+        raise UsageError(
+            "type of an index writer must be http, with the url of one node, "
+            f"got {quote_value(parameters['type'])}"
+        )
+    renamed = {_NUTCH_NAMES.get(name, name): value for name, value in parameters.items()}
+    ours = {name: value for name, value in renamed.items() if name not in _LEFT_OUT}
+    if "url" not in ours and (hosts := parameters.get("host")):
+        host = hosts.partition(",")[0].strip()
+        scheme, port = parameters.get("scheme") or "http", parameters.get("port") or "9200"
+        ours["url"] = f"{scheme}://{host}:{port}"
+    return {name: value for name, value in ours.items() if value != ""}
+
+
+def server_client(parameters: Mapping[str, str], *, packed: bool) -> ServerClient:
+    """Returns the client of the server that a writer's parameters name.
+
+    Raises:
+        UsageError: The address or a file is wrong.
+    """
+    limits = writer_limits(parameters)
+    url, credentials, ca_file = (parameters.get(n, "") for n in ("url", "credentials", "ca_file"))
+    return ServerClient(url, credentials, ca_file, limits.timeout, packed, limits.patience)
 
 
 class ServerWriter(IndexWriter):
@@ -55,3 +213,118 @@ class ServerWriter(IndexWriter):
         return WriteResult(
             counts_by_reason, pl.DataFrame(refused, schema=REFUSED_DOCUMENTS, orient="row")
         )
+
+
+_LOG = logging.getLogger(__name__)
+_SPLIT_AFTER = 2  # attempts: a request that is too large for the server's memory never passes
+
+Send = Callable[[list[Action]], BulkVerdict]
+
+
+class Delivery:
+    """Sends bulks one after the other, and collects what has become of them.
+
+    Attributes:
+        name: Name of the server in messages: its address.
+        send: Sends a bulk, and returns the verdict of the server.
+        patience: How long to go on without any progress, s.
+    """
+
+    def __init__(self, name: str, send: Send, patience: float) -> None:
+        self._name, self._send, self._patience = name, send, patience
+        self._counts: Counter[str] = Counter()
+        self._refused: list[tuple[str, str, str]] = []
+
+    def deliver(self, bulks: Iterable[list[Action]]) -> None:
+        """Sends bulks until each action is done or refused.
+
+        Raises:
+            Unavailable: The server took nothing for longer than the patience.
+            Blocked: It does not take any document.
+        """
+        for bulk in bulks:
+            self._deliver(bulk)
+
+    def count(self, counts: Counter[str]) -> None:
+        """Adds numbers by reason."""
+        self._counts.update(counts)
+
+    def take_results(self) -> tuple[Counter[str], list[tuple[str, str, str]]]:
+        """Returns what was done since the last call: numbers by reason, and what was refused.
+
+        Each document that was refused has its URL, the reason, and the document as JSON.
+        """
+        results = +self._counts, self._refused
+        self._counts, self._refused = Counter(), []
+        return results
+
+    def _deliver(self, bulk: list[Action]) -> None:
+        plan = RetryPlan(self._patience)
+        waiting_bulks = [bulk]
+        while waiting_bulks:
+            part = waiting_bulks.pop()
+            verdict = self._judge(part, plan)
+            self._note(verdict)
+            again = verdict.again
+            if not again:
+                plan.progress()
+            elif verdict.at_once:
+                plan.progress()
+                waiting_bulks.append(again)
+            elif verdict.too_large:
+                self._split_or_refuse(again, verdict.why, waiting_bulks)
+            else:
+                if len(again) < len(part):
+                    plan.progress()
+                self._wait(plan, verdict)
+                halves = _halves(again) if plan.attempt > _SPLIT_AFTER else [again]
+                waiting_bulks += reversed(halves)
+
+    def _judge(self, part: list[Action], plan: RetryPlan) -> BulkVerdict:
+        begun = time.monotonic()
+        try:
+            return self._send(part)
+        except NoAnswer as error:
+            plan.add_lost_time(time.monotonic() - begun)
+            return BulkVerdict(again=part, why=str(error))
+        except Blocked as error:
+            raise Blocked(f"{self._name} cannot be written: {error}") from None
+
+    def _note(self, verdict: BulkVerdict) -> None:
+        self._counts.update(verdict.counts)
+        for action, reason in verdict.refused:
+            self._refuse(action, reason)
+
+    def _refuse(self, action: Action, reason: str) -> None:
+        self._counts["refused"] += 1
+        document = "" if action.document is None else dead_letter_text(action.document)
+        self._refused.append((action.url, reason, document))
+
+    def _split_or_refuse(
+        self, again: list[Action], why: str, waiting_bulks: list[list[Action]]
+    ) -> None:
+        if len(again) == 1:
+            self._refuse(again[0], why)
+        else:
+            waiting_bulks += reversed(_halves(again))
+
+    def _wait(self, plan: RetryPlan, verdict: BulkVerdict) -> None:
+        seconds = plan.wait(verdict.retry_after)
+        if seconds is None:
+            raise Unavailable(
+                f"{self._name} has taken no documents for {plan.waited:.0f} s, and the next try "
+                f"would be after the patience of {plan.patience:g} s: {verdict.why}; "
+                "the same command continues when it answers"
+            )
+        _LOG.info("%s: %s; again in %.1f s", self._name, verdict.why, seconds)
+        time.sleep(seconds)
+
+
+def _halves(actions: list[Action]) -> list[list[Action]]:
+    """Returns a list of actions in two, or as it is if it has one.
+
+    >>> _halves([1, 2, 3])
+    [[1], [2, 3]]
+    """
+    middle = len(actions) // 2
+    return [part for part in (actions[:middle], actions[middle:]) if part]

@@ -15,10 +15,8 @@ from ..table.edits import CountedEdit, Edit
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
-from .search_documents import restored_rows
-from .shard_building import MOST_DOCUMENTS, ShardBuilder
-from .shard_files import shard_keys, with_orders
-from .tantivy_schema import TEXT_FIELDS, tantivy
+from .shard_documents import TEXT_FIELDS, restored_rows, tantivy
+from .shards import MOST_DOCUMENTS, ShardBuilder, shard_keys, with_orders
 from .unpacked_index import open_shard, superseded_keys
 
 MOST_SHARDS = 8  # that are small; more are merged

@@ -13,10 +13,9 @@ from ...web.urls.row_keys import BadUrl, to_key
 from ..snapshots.manifest import load_manifest
 from ..tablets.file_lists import DataFile, load_files
 from .index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
-from .search_documents import searched_rows
-from .shard_building import MOST_DOCUMENTS, ShardBuilder
+from .shard_documents import searched_rows, tantivy
 from .shard_merging import visible_documents
-from .tantivy_schema import tantivy
+from .shards import MOST_DOCUMENTS, ShardBuilder
 
 
 class TantivyWriter(IndexWriter):

@@ -24,14 +24,14 @@ from ..storage.places import Folder, Place
 from ..storage.scratch import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
-from .shard_files import (
+from .shard_documents import register_analyzers, shard_schema, tantivy, tantivy_errors, version
+from .shards import (
     damaged_shard,
     shard_keys,
     shard_version,
     unpack_shard,
     with_orders,
 )
-from .tantivy_schema import register_analyzers, shard_schema, tantivy, tantivy_errors, version
 
 _META = "meta.json"
 _SHARDS = "shards.json"  # of an unpacked index: the record of each shard in it, by its name

@@ -20,9 +20,9 @@ BUILT_IN_WRITERS: Mapping[str, tuple[str, str, str]] = {
     "csv": ("file_writers", "CsvWriter", ""),
     "parquet": ("file_writers", "ParquetIndexWriter", ""),
     "dummy": ("file_writers", "DummyWriter", ""),
-    "opensearch": ("search_server", "OpenSearchWriter", ""),
-    "elasticsearch": ("search_server", "ElasticsearchWriter", ""),
-    "solr": ("solr", "SolrWriter", ""),
+    "opensearch": ("opensearch_writer", "OpenSearchWriter", ""),
+    "elasticsearch": ("opensearch_writer", "ElasticsearchWriter", ""),
+    "solr": ("solr_writer", "SolrWriter", ""),
 }
 INDEX_WRITERS = PluginGroup("nutbeam.index_writers", "index writer", tuple(BUILT_IN_WRITERS))
 

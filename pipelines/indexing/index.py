@@ -18,8 +18,14 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ...io.indexing.dead_letters import outdated_letters, refused_pages, without_letters
-from ...io.indexing.index_candidates import Candidate, candidates, read_candidate_facts
+from ...io.indexing.index_candidates import (
+    Candidate,
+    candidates,
+    outdated_letters,
+    read_candidate_facts,
+    refused_pages,
+    without_letters,
+)
 from ...io.indexing.index_run import IndexRun, plan_run
 from ...io.indexing.run_receipts import forget_receipts, note_ended
 from ...io.snapshots.commit import CommitTerms, commit

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...io.indexing.tantivy_schema import TEXT_FIELDS, analyzers, shard_schema, tantivy
+from ...io.indexing.shard_documents import TEXT_FIELDS, analyzers, shard_schema, tantivy
 from ...policy.indexing.search_query import QUESTION_WORDS, Clause
 from ...web.content.search_languages import OTHER, STEMMERS
 from ...web.content.searched_forms import url_words

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...io.indexing.tantivy_schema import (
+from ...io.indexing.shard_documents import (
     analyzers,
     register_analyzers,
     shard_schema,

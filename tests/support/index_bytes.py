@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from nutbeam.io.indexing.shard_files import unpack_shard
-from nutbeam.io.indexing.tantivy_schema import register_analyzers
+from nutbeam.io.indexing.shard_documents import register_analyzers
+from nutbeam.io.indexing.shards import unpack_shard
 from nutbeam.io.storage.local_place import LocalPlace
 
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from ...io.batches.batches import live_file
+from ...io.indexing.index_page_frames import PageNeeds, page_frames
 from ...io.indexing.index_run import IndexRun
 from ...io.indexing.index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, WriteResult
-from ...io.indexing.page_frames import PageNeeds, page_frames
 from ...io.indexing.run_receipts import PartDone, do_part_once
 from ...io.tablets.resolve import write_bases
 from ...io.tablets.written import Written

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from .actions import Action, document_ids
+from .server_bulks import Action, document_ids
 
 # ``id`` is the id in the index; sequence and term say which state of the document was read.
 STORED = pl.Schema(

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from nutbeam.io.indexing.search_documents import index_terms, searched_rows
+from nutbeam.io.indexing.shard_documents import index_terms, searched_rows
 from nutbeam.web.content.search_languages import guessed_languages
 
 

@@ -14,8 +14,7 @@ from nutbeam.io.indexing.index_writer import IndexTarget
 from nutbeam.io.indexing.writer_kinds import open_writer
 from nutbeam.policy.components.index_routes import WriterRule
 from nutbeam.web.base.errors import Unavailable, UsageError, UserError
-from nutbeam.web.indexing.bulk_verdicts import Blocked
-from nutbeam.web.indexing.retry_plan import RetryPlan
+from nutbeam.web.indexing.server_answers import Blocked, RetryPlan
 
 NONE = pl.Series([], dtype=pl.String)
 TOO_MUCH = b'{"error":{"type":"rejected_execution_exception","reason":"busy"},"status":429}'

@@ -16,7 +16,7 @@ from nutbeam.io.indexing.index_writer import IndexTarget
 from nutbeam.io.indexing.writer_kinds import open_writer
 from nutbeam.policy.components.index_routes import WriterRule
 from nutbeam.web.base.errors import UserError
-from nutbeam.web.indexing.bulk_verdicts import Blocked
+from nutbeam.web.indexing.server_answers import Blocked
 
 pytestmark = pytest.mark.servers
 NONE = pl.Series([], dtype=pl.String)

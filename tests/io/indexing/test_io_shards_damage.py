@@ -9,10 +9,10 @@ import pytest
 from index_shards import held, page, searched, urls, write_shards
 from stores_here import in_stores
 
-from nutbeam.io.indexing import shard_files, tantivy_schema
+from nutbeam.io.indexing import shard_documents, shards
 from nutbeam.io.indexing.index_writer import IndexTarget
-from nutbeam.io.indexing.shard_files import SHARDS
 from nutbeam.io.indexing.shard_merging import edit_shard, merge_shards, stored_documents
+from nutbeam.io.indexing.shards import SHARDS
 from nutbeam.io.indexing.tantivy_writer import TantivyWriter
 from nutbeam.io.storage.parquet_files import row_groups
 from nutbeam.io.storage.place_addresses import place_of
@@ -43,14 +43,14 @@ def test_a_damaged_shard_is_reported_in_one_line_with_the_command_to_run(tmp_pat
 def test_a_shard_of_another_version_is_reported_in_one_line_with_the_command_to_run(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(shard_files, "version", lambda: "tantivy 0.9, schema 0")
+    monkeypatch.setattr(shards, "version", lambda: "tantivy 0.9, schema 0")
     files = write_shards(tmp_path / "t", [page("http://a.com/1", "one", "words")])
     monkeypatch.undo()
     with pytest.raises(UserError) as caught:
         searched(tmp_path / "t", files, tmp_path / "c")
     assert str(caught.value) == (
         f"shard {tmp_path / 't' / files[0].path} was made by tantivy 0.9, schema 0, this is "
-        f"{tantivy_schema.version()}: run nutbeam index with --full"
+        f"{shard_documents.version()}: run nutbeam index with --full"
     )
 
 
@@ -108,7 +108,7 @@ def test_a_purge_removes_a_url_and_the_texts_that_name_it(tmp_path):
     assert b"secret.com/x" in bytes_of(root, file)
     for name in (b"secret.com/x", b"com.secret", b"gone.org", b"org.gone", b"Secret", b"hidden"):
         assert name not in bytes_of(root, new)
-    assert shard_files.shard_keys(root / new.path).rows() == [
+    assert shards.shard_keys(root / new.path).rows() == [
         ("com.a:http/1", False), ("com.a:http/deleted", True)
     ]  # fmt: skip
     search = searched(root, [new], tmp_path / "c")

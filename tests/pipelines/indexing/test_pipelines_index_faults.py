@@ -7,7 +7,7 @@ import pytest
 from crawling import files_of, latest_snapshot, nutbeam
 from indexed_tables import page, put
 
-from nutbeam.io.indexing import shard_files, unpacked_index
+from nutbeam.io.indexing import shards, unpacked_index
 
 SHARDS = "index/main/shards"
 
@@ -63,7 +63,7 @@ def test_after_damage_and_with_another_version_a_full_index_is_whole_again(
     table = tmp_path / "table"
     put(table, "17-1", pages(0, 2))
     with monkeypatch.context() as older:
-        older.setattr(shard_files, "version", lambda: "tantivy 0.9, schema 0")
+        older.setattr(shards, "version", lambda: "tantivy 0.9, schema 0")
         assert nutbeam("index", table) == 0
     put(table, "17-2", pages(2, 3))
     assert nutbeam("index", table) == 0  # new pages do not wait for the repair
@@ -80,4 +80,4 @@ def test_after_damage_and_with_another_version_a_full_index_is_whole_again(
     assert nutbeam("index", table, "--full", "true") == 0
     assert found(table) == ["text 0", "text 1", "text 2"]
     assert nutbeam("fsck", table) == 0
-    assert unpacked_index.version() == shard_files.version()
+    assert unpacked_index.version() == shards.version()

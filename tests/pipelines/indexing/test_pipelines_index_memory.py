@@ -15,7 +15,7 @@ from indexed_tables import operations_of, page, put
 from linked_web import fill_many_links
 from search_servers_here import ServerIndex, managed_configset, search_server
 
-from nutbeam.io.indexing.page_frames import LONGEST_TEXT
+from nutbeam.io.indexing.index_page_frames import LONGEST_TEXT
 from nutbeam.policy.components.index_schema import HELD
 
 MEASURED = f"""

@@ -9,7 +9,7 @@ from crawling import manifest_of, nutbeam, rows_of
 from index_servers import index_server
 from indexed_tables import page, put
 
-from nutbeam.io.indexing.dead_letters import letter_keys
+from nutbeam.io.indexing.index_candidates import letter_keys
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.policy.components.schema import Status

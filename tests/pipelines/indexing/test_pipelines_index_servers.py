@@ -13,8 +13,8 @@ from indexed_tables import FETCHED, Killed, dies, page, put, wanted
 from search_servers_here import ServerIndex, fixed_configset, managed_configset, search_server
 
 from nutbeam.io.indexing import run_receipts
-from nutbeam.io.indexing import search_server as search_servers
-from nutbeam.io.indexing.solr import SolrWriter
+from nutbeam.io.indexing.opensearch_writer import SearchServerWriter
+from nutbeam.io.indexing.solr_writer import SolrWriter
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import Status
 from nutbeam.web.urls.row_keys import from_key
@@ -107,7 +107,7 @@ def test_runs_beside_a_rebuild_and_after_one_that_died(server, tmp_path, monkeyp
     assert parts != [0]
     assert index.visible() == wanted(pages)
     # A rebuild dies before its commit, and one after it.
-    writer = SolrWriter if server.kind == "solr" else search_servers.SearchServerWriter
+    writer = SolrWriter if server.kind == "solr" else SearchServerWriter
     finish = writer.finish
 
     def finish_dies(self):

@@ -11,19 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutbeam.web.exchange.status import seconds_to_wait
-from nutbeam.web.indexing.actions import (
+from nutbeam.web.indexing.server_answers import RetryPlan, ServerAnswer, judge_update
+from nutbeam.web.indexing.server_bulks import (
     Action,
     action_bulks,
     bulk_actions,
+    clean_documents,
     dead_letter_text,
     document_id,
     document_ids,
     solr_actions,
     solr_deletes,
 )
-from nutbeam.web.indexing.bulk_verdicts import ServerAnswer, judge_update
-from nutbeam.web.indexing.clean_documents import clean_documents
-from nutbeam.web.indexing.retry_plan import RetryPlan
 from nutbeam.web.indexing.server_fields import read_schema
 from nutbeam.web.indexing.stored_documents import stored_document_rows
 

@@ -11,16 +11,13 @@ import polars as pl
 from ...web.base.errors import UsageError, UserError
 from ...web.base.safe_json import json_object
 from ...web.base.wording import quote_value
-from ...web.indexing.actions import Action, bulk_actions
-from ...web.indexing.bulk_verdicts import Blocked, BulkVerdict, judge_bulk
-from ...web.indexing.clean_documents import clean_documents
+from ...web.indexing.server_answers import Blocked, BulkVerdict, judge_bulk
+from ...web.indexing.server_bulks import Action, bulk_actions, clean_documents
 from ...web.indexing.server_fields import DATE, STANDARD_FIELDS, index_body
 from ...web.indexing.stored_documents import stored_deletes
 from .index_writer import IndexTarget, WriteResult
-from .reading_back import stored_in_search
 from .search_index import SearchIndex, server_of
-from .server_parameters import SEARCH_PARAMETERS, choice, number_parameter
-from .server_writer import ServerWriter
+from .server_writer import SEARCH_PARAMETERS, ServerWriter, choice, number_parameter
 
 _DATES = frozenset(name for name, (kind, _) in STANDARD_FIELDS.items() if kind == DATE)
 # Only these parts of an answer are sent: they are all that is read.
@@ -98,7 +95,7 @@ class SearchServerWriter(ServerWriter):
         """Yields the documents that searches find: STORED rows."""
         server_of(self._client)
         self._index.refresh(self._index.name)
-        yield from stored_in_search(self._client, self._index.name)
+        yield from self._index.stored_documents()
 
     def remove(self, documents: pl.DataFrame) -> WriteResult:
         """Deletes stored documents, unless they have changed since they were read."""

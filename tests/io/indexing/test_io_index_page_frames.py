@@ -8,13 +8,13 @@ import pytest
 from indexed_tables import index, operations_of, page, put
 from linked_web import fill_links
 
-from nutbeam.io.indexing import page_frames
+from nutbeam.io.indexing import index_page_frames
 from nutbeam.transforms.indexing import write_part
 
 
 def test_long_texts_are_cut_and_counted(tmp_path, monkeypatch, capsys):
     table, out = str(tmp_path / "table"), tmp_path / "out"
-    monkeypatch.setattr(page_frames, "LONGEST_TEXT", 5)
+    monkeypatch.setattr(index_page_frames, "LONGEST_TEXT", 5)
     put(table, "17-1", {"com.a:http/1": page("éééééé"), "com.a:http/2": page("short")})
     assert index(table, out) == 0
     ((_, adds, _),) = operations_of(out)
@@ -28,11 +28,11 @@ def test_long_texts_are_cut_and_counted(tmp_path, monkeypatch, capsys):
     ("texts", "cut"), [(["abcdef", "é" * 5, None], 1), (["abcde"], 0), ([None], 0)]
 )
 def test_only_texts_with_too_many_characters_count(monkeypatch, texts, cut):
-    monkeypatch.setattr(page_frames, "LONGEST_TEXT", 5)
+    monkeypatch.setattr(index_page_frames, "LONGEST_TEXT", 5)
     counts = Counter()
     kind = pa.large_string()
     rows = pa.table({"title": pa.array(["t"] * len(texts), kind), "text": pa.array(texts, kind)})
-    found = page_frames.cut_texts(rows, counts)["text"].to_pylist()
+    found = index_page_frames.cut_texts(rows, counts)["text"].to_pylist()
     assert found == [text and text[:5] for text in texts]
     assert counts["cut_texts"] == cut
 
@@ -55,12 +55,12 @@ def test_many_inlinks_are_read_in_pieces_and_give_the_same_documents(tmp_path, m
     sizes = []
 
     def spied(*given):
-        for pages, rows in page_frames.page_frames(*given):
+        for pages, rows in index_page_frames.page_frames(*given):
             links = pages["inlinks"].list.len()
             sizes.append((links.sum(), (links > 0).sum()))
             yield pages, rows
 
-    monkeypatch.setattr(page_frames, "MOST_LINKS", 12)
+    monkeypatch.setattr(index_page_frames, "MOST_LINKS", 12)
     monkeypatch.setattr(write_part, "page_frames", spied)
     assert index(table, tmp_path / "pieces", "--index", "other", *words) == 0
     files = (tmp_path / "pieces").glob("other-*.jsonl")

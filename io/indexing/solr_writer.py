@@ -8,15 +8,14 @@ import polars as pl
 
 from ...web.base.errors import UserError
 from ...web.base.wording import quote_value
-from ...web.indexing.actions import Action, solr_actions, solr_deletes
-from ...web.indexing.bulk_verdicts import (
+from ...web.indexing.server_answers import (
     NOT_ADMITTED,
     BulkVerdict,
     ServerAnswer,
     judge_update,
     refused_credentials,
 )
-from ...web.indexing.clean_documents import clean_documents
+from ...web.indexing.server_bulks import Action, clean_documents, solr_actions, solr_deletes
 from ...web.indexing.server_fields import (
     REBUILD_FIELDS,
     VERSION_FIELD,
@@ -24,10 +23,11 @@ from ...web.indexing.server_fields import (
     read_schema,
     tolerant_chain,
 )
+from ...web.indexing.stored_documents import STORED_FIELDS, stored_document_rows
 from .index_writer import IndexTarget, WriteResult
-from .reading_back import stored_in_solr
-from .server_parameters import SOLR_PARAMETERS, choice, number_parameter
-from .server_writer import ServerWriter
+from .server_writer import SOLR_PARAMETERS, ServerWriter, choice, number_parameter
+
+_AT_ONCE = 5_000  # documents
 
 
 class SolrWriter(ServerWriter):
@@ -116,9 +116,26 @@ class SolrWriter(ServerWriter):
             self._update({"commit": {}}, "commit")
 
     def stored_documents(self) -> Iterator[pl.DataFrame]:
-        """Yields the documents that searches find: STORED rows."""
+        """Yields the documents that searches find: STORED rows.
+
+        Raises:
+            UserError: The server does not show them.
+        """
         schema = self._read_schema()
-        yield from stored_in_solr(self._client, schema)
+        stored_names = [name for name in STORED_FIELDS if schema.type_of(name) is not None]
+        mark, next_mark = "", "*"
+        while mark != next_mark:
+            mark = next_mark
+            params = {
+                "q": "*:*", "defType": "lucene", "fl": ",".join(stored_names), "sort": "id asc",
+                "rows": str(_AT_ONCE), "cursorMark": mark, "wt": "json",
+            }  # fmt: skip
+            record = self._client.find_documents("the core", "GET", "/select", params=params)
+            if documents := record["response"]["docs"]:
+                yield stored_document_rows(
+                    (fields["id"], fields, None, None) for fields in documents
+                )
+            next_mark = record.get("nextCursorMark", mark)
 
     def remove(self, documents: pl.DataFrame) -> WriteResult:
         """Deletes stored documents, and commits unless commits are left to Solr."""

@@ -1,6 +1,7 @@
-"""What an answer of a search server means for the bulk that was sent."""
+"""What an answer of a search server means for the bulk that was sent, and when to send it again."""
 
 import dataclasses
+import random
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,8 @@ from typing import Any
 
 from ..base.errors import UserError, one_line
 from ..base.safe_json import object_or_empty
-from .actions import Action
+from ..exchange.status import seconds_to_wait
+from .server_bulks import Action
 
 NOT_ADMITTED = (401, 403)
 _SHOWN = 300  # characters of a reason
@@ -251,3 +253,49 @@ def _solr_errors(errors: Any) -> dict[str, str]:
     return {
         str(record.get("id")): one_line(record.get("message", ""), _SHOWN) for record in records
     }
+
+
+_FIRST = 0.5  # s
+_LONGEST = 60.0  # s
+_MOST_RETRY_AFTER = 600.0  # s
+
+
+@dataclasses.dataclass
+class RetryPlan:
+    """Waiting times that double, with jitter, until all of them are longer than the patience.
+
+    Attributes:
+        patience: Longest time without any progress, s.
+        waited: Time since the last progress, s.
+        attempt: Number of attempts since the last progress.
+    """
+
+    patience: float
+    waited: float = 0.0
+    attempt: int = 0
+    rng: random.Random = dataclasses.field(default_factory=random.Random, repr=False)
+
+    def progress(self) -> None:
+        """Starts again: the server has taken something."""
+        self.waited, self.attempt = 0.0, 0
+
+    def wait(self, retry_after: str = "") -> float | None:
+        """Returns how long to wait now, s; None: give up.
+
+        >>> plan = RetryPlan(10)
+        >>> plan.wait("3"), plan.wait("3"), plan.wait("3"), plan.wait("3")
+        (3.0, 3.0, 3.0, None)
+        """
+        wished = seconds_to_wait(retry_after, _MOST_RETRY_AFTER)
+        if wished is None:
+            longest = min(_LONGEST, _FIRST * 2.0 ** min(self.attempt, 20))
+            wished = longest * self.rng.uniform(0.5, 1.0)
+        if self.waited + wished > self.patience:
+            return None
+        self.waited += wished
+        self.attempt += 1
+        return wished
+
+    def add_lost_time(self, seconds: float) -> None:
+        """Adds time lost without a result, such as that of a request without an answer."""
+        self.waited += seconds

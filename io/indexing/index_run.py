@@ -77,7 +77,7 @@ class LastRun:
         version: Its number; later operations have larger ones.
         full: Whether it has built the index from the beginning.
         writers: ``NAME:KIND`` of each writer.
-        places: Where each of them wrote, in the same order, as ``writer_places.py`` says it.
+        places: Where each of them wrote, in the same order, as ``writer_places`` says it.
     """
 
     operation: str = ""
@@ -139,11 +139,13 @@ class IndexRun:
             self.full, part,
         )  # fmt: skip
 
+    def open_writer(self, rule: WriterRule, part: str = "") -> IndexWriter:
+        """Returns a writer for this run, or for one part of its work."""
+        return open_writer(rule, self.target(rule, part))
+
     def writers(self, part: str = "") -> dict[str, IndexWriter]:
         """Returns the writers by name."""
-        return {
-            rule.name: open_writer(rule, self.target(rule, part)) for rule in self.routes.writers
-        }
+        return {rule.name: self.open_writer(rule, part) for rule in self.routes.writers}
 
     @property
     def reads(self) -> frozenset[str]:

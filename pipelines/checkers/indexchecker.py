@@ -12,10 +12,10 @@ from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
 from ...policy.components.index_schema import DROPPED, INDEX_PAGES
 from ...policy.components.schema import ParseStatus, Status, conform, to_frame
-from ...policy.indexing.document_shares import mapped_fields, share_documents
 from ...policy.indexing.index_decisions import decide_on_pages
-from ...policy.indexing.index_filters import DocumentRules, documents_of_pages
-from ...policy.indexing.index_table_options import IndexTableOptions
+from ...policy.indexing.index_documents import DocumentRules, documents_of_pages
+from ...policy.indexing.index_options import IndexTableOptions
+from ...policy.indexing.writer_documents import mapped_fields, share_documents
 from ...transforms.indexing.index_making import check_index, chosen_writers, making_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError

@@ -8,7 +8,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...policy.indexing.index_table_options import IndexTableOptions
+from ...policy.indexing.index_options import IndexTableOptions
 from ...transforms.operations import Ticket
 from ..base.command import TABLE, Invocation
 from ..indexing import index

@@ -47,15 +47,20 @@ from ...policy.indexing.candidate_decisions import (
     divide_by_part,
 )
 from ...policy.indexing.index_decisions import counts_of
-from ...policy.indexing.index_table_options import IndexTableOptions
-from ...policy.indexing.refused_documents import refusals, refused_before
+from ...policy.indexing.index_options import IndexTableOptions
+from ...policy.indexing.writer_documents import refusals, refused_before
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach, ForEachDocument
 from ...transforms.indexing.index_making import chosen_writers, making_of
-from ...transforms.indexing.rebuilt_indexes import check_rebuild, delete_unsent, earlier_documents
 from ...transforms.indexing.write_part import write_part
-from ...transforms.indexing.writer_places import finish_and_check_places, places
+from ...transforms.indexing.written_indexes import (
+    check_rebuild,
+    delete_unsent,
+    earlier_documents,
+    finish_and_check_places,
+    writer_places,
+)
 from ...transforms.operations import Begin, Finish, Ticket, phase_of
 from ...web.base.errors import UserError
 from ...web.base.options import option
@@ -213,7 +218,7 @@ def _commit(
     if not operation.idle:
         check_whole(operation.job, [Written(due={_WRITE: 0}), *written], (_WRITE,))
         letters = without_letters(task, set(outdated))
-        written = [*written, task.record(places(task)), *task.replaced_files(), *letters]
+        written = [*written, task.record(writer_places(task)), *task.replaced_files(), *letters]
     earlier = earlier_documents(task)
     manifest = commit(operation, written, CommitTerms(reads=task.reads))
     for writer in task.writers().values():

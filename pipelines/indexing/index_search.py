@@ -1,6 +1,9 @@
 """Searches an unpacked index: the best pages of a query, with a snippet of each."""
 
+import contextlib
 import dataclasses
+import functools
+import itertools
 import json
 import math
 import re
@@ -9,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...io.indexing.shard_documents import (
+    TEXT_FIELDS,
     analyzers,
     register_analyzers,
     shard_schema,
@@ -16,10 +20,200 @@ from ...io.indexing.shard_documents import (
     tantivy_errors,
 )
 from ...policy.indexing.best_passage import beginnings_of, best_passage
-from ...policy.indexing.search_query import Clause
+from ...policy.indexing.search_query import QUESTION_WORDS, Clause
 from ...web.base.errors import UserError
-from ...web.content.search_languages import ANALYZERS
-from .index_queries import build_query, is_common
+from ...web.content.search_languages import ANALYZERS, OTHER, STEMMERS
+from ...web.content.searched_forms import url_words
+
+# How much a word counts in each field.
+BOOSTS = {"title": 1.0, "content": 1.0, "anchor": 1.0, "url": 0.7, "folded": 0.8}
+_TIE = 0.15  # share of the other fields in the score of a word
+_SHARE = 0.6  # of the words of a longer query, those that a page must have
+_FAR = 8  # words between the words of a query, for pages where they are near
+_NEAR_BOOST = 1.0
+_FAR_PAIR, _PAIR_BOOST = 6, 0.8  # the same of two words
+_MOST_NEAR = 8  # words of a query that may be near
+_CHARACTERS = 3  # terms of a text without spaces that are searched as a whole only
+
+
+def build_query(
+    clauses: Sequence[Clause], present: Sequence[str], *, any_word: bool = False
+) -> Any:
+    """Returns the query of tantivy for the clauses of a query.
+
+    Args:
+        clauses: The clauses.
+        present: Analyzers that the documents of the index have.
+        any_word: Whether one of the words is enough.
+    """
+    words = [clause for clause in clauses if not clause.is_filter]
+    musts: list[Any] = []
+    optional: list[Any] = []
+    extra: list[Any] = []
+    for clause in words:
+        clause_query = _clause_query(clause, present, drops=True)
+        if clause_query is None:
+            continue
+        if clause.phrase or clause.name:
+            musts.append(clause_query)
+        else:
+            # A common word of one language may be rare in another: it counts, but is optional.
+            common = any(is_common(clause.text, analyzer) for analyzer in present)
+            (extra if common else optional).append(clause_query)
+    if not musts and not optional:  # it has only words that questions have
+        optional = [q for c in words if (q := _clause_query(c, present, drops=False)) is not None]
+        if words and not optional:
+            return tantivy().Query.empty_query()
+    occur = tantivy().Occur
+    parts = [(occur.Must, query) for query in musts]
+    if parts or optional:
+        parts += [(occur.Should, query) for query in extra]
+    if optional:
+        parts.append((occur.Must, _some_of(optional, any_word)))
+        parts += [(occur.Should, near) for near in _near(words, present)]
+    for clause in clauses:
+        if clause.is_filter:
+            query = _filter_query(clause, present)
+            if query is not None:
+                parts.append((occur.MustNot if clause.excluded else occur.Must, query))
+    if not words:  # the order follows from the boost alone
+        parts.append((occur.Must, tantivy().Query.const_score_query(_all_pages(), 1.0)))
+    return tantivy().Query.boolean_query(parts)
+
+
+def _some_of(queries: Sequence[Any], any_word: bool) -> Any:
+    number = len(queries)
+    least = 1 if any_word else number if number <= 2 else math.ceil(number * _SHARE)
+    parts = [(tantivy().Occur.Should, query) for query in queries]
+    return tantivy().Query.boolean_query(parts, minimum_number_should_match=least)
+
+
+def _all_pages() -> Any:
+    return tantivy().Query.all_query()
+
+
+def _clause_query(clause: Clause, present: Sequence[str], *, drops: bool) -> Any:
+    """Returns the query of words in the texts of pages; None if there is nothing to find.
+
+    Args:
+        clause: The clause.
+        present: Analyzers of the index.
+        drops: Whether words that questions have find nothing.
+    """
+    names = ("title",) if clause.name == "intitle" else TEXT_FIELDS
+    if clause.name == "inurl":
+        return _terms("url", "plain", url_words(clause.text))
+    queries = []
+    for analyzer in present:
+        if drops and not clause.phrase and not clause.name and is_common(clause.text, analyzer):
+            continue
+        for name in names:
+            queries.append(
+                _terms(f"{name}_{analyzer}", f"text_{analyzer}", clause.text, BOOSTS[name])
+            )
+    common = drops and not clause.phrase and clause.text.lower() in QUESTION_WORDS
+    if not clause.name and not common:
+        queries.append(_terms("folded", "plain", clause.text, BOOSTS["folded"]))
+        queries.append(_terms("url", "plain", url_words(clause.text), BOOSTS["url"]))
+    queries = [query for query in queries if query is not None]
+    return tantivy().Query.disjunction_max_query(queries, _TIE) if queries else None
+
+
+def _terms(field: str, analyzer: str, text: str, boost: float = 1.0) -> Any:
+    """Returns the query of a text in a field: its terms, one after the other."""
+    query, schema = tantivy().Query, shard_schema()
+    terms = analyzers()[analyzer].analyze(text)
+    if not terms:
+        return None
+    if len(terms) == 1:
+        terms_query = query.term_query(schema, field, terms[0], "position")
+    else:
+        terms_query = query.phrase_query(schema, field, terms)
+        if analyzer == f"text_{OTHER}" and len(terms) > _CHARACTERS and " " not in text:
+            terms_query = query.disjunction_max_query([terms_query, _pairs(field, terms)])
+    return query.boost_query(terms_query, boost) if boost != 1.0 else terms_query
+
+
+def _pairs(field: str, terms: Sequence[str]) -> Any:
+    """Returns the query of most pairs of neighbours, for a text without spaces."""
+    query, schema = tantivy().Query, shard_schema()
+    pairs = dict.fromkeys(itertools.pairwise(terms))
+    return _some_of([query.phrase_query(schema, field, list(pair)) for pair in pairs], False)
+
+
+def _near(words: Iterable[Clause], present: Sequence[str]) -> list[Any]:
+    """Returns the queries of pages with words near one another, which count more.
+
+    One is of all words in a text, the others are of two words that follow one another in the query.
+    """
+    wholes, pairs = list[Any](), dict[int, list[Any]]()
+    for analyzer in present:
+        texts = [c.text for c in words if not c.name and not is_common(c.text, analyzer)]
+        terms = [t for text in texts for t in analyzers()[f"text_{analyzer}"].analyze(text)]
+        if 2 <= len(terms) <= _MOST_NEAR:
+            wholes += _near_in_fields(terms, analyzer, _FAR, _NEAR_BOOST)
+        if 3 <= len(terms) <= _MOST_NEAR:
+            for at, pair in enumerate(itertools.pairwise(terms)):
+                near = _near_in_fields(pair, analyzer, _FAR_PAIR, _PAIR_BOOST)
+                pairs.setdefault(at, []).extend(near)
+    best = tantivy().Query.disjunction_max_query
+    return [best(queries) for queries in (wholes, *pairs.values()) if queries]
+
+
+def _near_in_fields(terms: Sequence[str], analyzer: str, far: int, boost: float) -> list[Any]:
+    query, schema = tantivy().Query, shard_schema()
+    return [
+        query.boost_query(query.phrase_query(schema, f"{name}_{analyzer}", list(terms), far), boost)
+        for name in ("content", "title")
+    ]
+
+
+def _filter_query(clause: Clause, present: Sequence[str]) -> Any:
+    """Returns the query of a clause that only selects pages."""
+    query, schema, kinds = tantivy().Query, shard_schema(), tantivy().FieldType
+    text = clause.text
+    if clause.name in ("site", "lang", "type"):
+        filter_query = query.term_query(schema, clause.name, text, "basic")
+    elif clause.name == "after":
+        filter_query = query.range_query(schema, "date", kinds.Integer, int(text), None)
+    elif clause.name == "before":
+        filter_query = query.range_query(
+            schema, "date", kinds.Integer, None, int(text), include_upper=False
+        )
+    else:
+        filter_query = _clause_query(clause, present, drops=False)
+        if filter_query is None:
+            return None
+    return query.const_score_query(filter_query, 0.0)
+
+
+def is_common(word: str, analyzer: str) -> bool:
+    """Returns whether a word is too common in a language to be required."""
+    if analyzer in ("en", OTHER) and word.lower() in QUESTION_WORDS:
+        return True
+    return word.lower() in _common_words(analyzer)
+
+
+@functools.cache
+def _common_words(analyzer: str) -> "_CommonWords":
+    return _CommonWords(analyzer)
+
+
+class _CommonWords:
+    """Words that tantivy's list of a language has."""
+
+    def __init__(self, analyzer: str) -> None:
+        self._analyzer: Any = None
+        if analyzer in STEMMERS:
+            builder = tantivy().TextAnalyzerBuilder(tantivy().Tokenizer.simple())
+            with contextlib.suppress(ValueError):  # some languages have no list
+                builder = builder.filter(tantivy().Filter.lowercase())
+                builder = builder.filter(tantivy().Filter.stopword(STEMMERS[analyzer]))
+                self._analyzer = builder.build()
+
+    def __contains__(self, word: str) -> bool:
+        return self._analyzer is not None and not self._analyzer.analyze(word)
+
 
 Marks = tuple[tuple[int, int], ...]
 _SNIPPET_CHARS = 220

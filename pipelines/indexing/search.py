@@ -6,7 +6,7 @@ import re
 import sys
 from typing import Any
 
-from ...policy.indexing.index_table_options import IndexWriterOptions
+from ...policy.indexing.index_options import IndexWriterOptions
 from ...policy.indexing.search_query import parse_search
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option

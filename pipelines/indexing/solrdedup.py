@@ -3,27 +3,40 @@
 ``dedup`` marks duplicates in the table, and ``index`` deletes them. This command is for an index
 that has documents of several tables, or of other programs: of documents with one URL it keeps the
 newest, and of those with equal digests one. It holds id, URL and digest of all documents in memory.
-The embedded index is in the table, so deletes there are a snapshot of their own.
+The embedded index is in the table, so deletes there are a snapshot of their own. Its journal notes
+that the writer no longer holds these pages, and which text each had. So the next runs of ``index``
+do not bring a page back until it has a new text.
 """
 
 import dataclasses
-import functools
 import json
 from collections import Counter
+from collections.abc import Iterator
+from operator import methodcaller
 
 import polars as pl
 
+from ...io.indexing.index_run import IndexRun, plan_run
 from ...io.indexing.index_writer import IndexTarget, StoredIndex
 from ...io.indexing.writer_kinds import open_writer
+from ...io.snapshots.commit import CommitTerms, commit
+from ...io.snapshots.operations import begin, new_id
 from ...io.table.opening import open_table
+from ...io.tablets.ranges import Range
+from ...io.tablets.resolve import Resolution, Resolved, Resolver
+from ...io.tablets.tablets import tablets
+from ...io.tablets.written import Written
+from ...policy.components.index_routes import WriterRule
+from ...policy.components.index_schema import HELD, REFUSED
 from ...policy.dedup.delete_duplicates import Keep, delete_duplicates
-from ...policy.indexing.index_table_options import IndexWriterOptions
-from ...transforms.indexing.dedup_in_table import dedup_in_table
+from ...policy.indexing.index_options import IndexWriterOptions
 from ...transforms.indexing.index_making import chosen_writers
+from ...transforms.indexing.written_indexes import writer_places
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.indexing.stored_documents import STORED
+from ...web.urls.row_keys import to_key
 from ..base.command import DONE, TABLE, Invocation, configuration
 
 ARGUMENTS = (TABLE,)
@@ -61,11 +74,12 @@ def run(invocation: Invocation) -> int:
         index = open_writer(rule, target)
         if not isinstance(index, StoredIndex):
             raise UsageError(f"solrdedup cannot read an index of kind {rule.kind!r}")
-        if index.component:
-            losers = functools.partial(_losers, keep=keep)
-            counts.update(dedup_in_table(address, options.index, routes, rule, losers))
-        else:
-            counts += _dedup(index, keep)
+        if not index.component:
+            counts.update(_dedup(index, keep))
+            continue
+        operation = begin(address, "solrdedup", f"{new_id()}.solrdedup")
+        task = plan_run(operation, options.index, routes, cleans=True)
+        counts.update(_dedup_in_table(task, rule, keep))
     if invocation.format == "json":
         print(json.dumps(counts))
     else:
@@ -90,3 +104,53 @@ def _losers(index: StoredIndex, keep: Keep) -> tuple[int, pl.DataFrame]:
         documents = documents.sort("id")
     (losers,) = delete_duplicates([documents], now_ms(), keep)
     return len(documents), documents[losers]
+
+
+def _dedup_in_table(task: IndexRun, rule: WriterRule, keep: Keep) -> Counter[str]:
+    """Deletes duplicates of a writer whose files are in the table, in one commit.
+
+    Raises:
+        ConflictError: Another operation has written the index in the meantime.
+    """
+    writer = task.open_writer(rule)
+    assert isinstance(writer, StoredIndex)
+    with task.operation.reading():
+        documents, losers = _losers(writer, keep)
+        counts = Counter({"documents": documents, "deleted": len(losers)})
+        if not len(losers):
+            return counts
+        done = writer.remove(losers)
+        keys = pl.Series("key", [to_key(url) for url in losers.get_column("id")], pl.String)
+        journal = _take_from_journal(task, rule.name, keys)
+        shards = Written(task.component(writer.component), done.files, counts=counts)
+        written = [shards, *journal, task.record(writer_places(task))]
+    commit(task.operation, written, CommitTerms(reads=task.reads))
+    return counts
+
+
+def _take_from_journal(task: IndexRun, writer: str, keys: pl.Series) -> Iterator[Written]:
+    """Yields files of the journal in which a writer does not hold some pages."""
+    operation, name = task.operation, task.component("indexed")
+    table, wanted = operation.table, methodcaller("filter", pl.col("key").is_in(keys.implode()))
+    for tablet in tablets(operation.files(name)):
+        key_rows = table.read(name, [tablet], ["key"], wanted)
+        if len(key_rows):
+            part, order = Range(None, None, tablet), operation.snapshot + 1
+            how = Resolution(name, part, _resolver_without(writer, task.version), order=order)
+            yield from table.resolve(how, key_rows)
+
+
+def _resolver_without(writer: str, time: int) -> Resolver:
+    """Returns the resolver that removes a writer from rows of a journal."""
+
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        hit = pl.col("key").is_in(changes.get_column("key").implode())
+        others = pl.col("writers").cast(pl.List(pl.String)).list.set_difference([writer])
+        state = pl.when(others.list.len() > 0).then(HELD).otherwise(REFUSED)
+        changed = rows.with_columns(
+            pl.when(hit).then(value).otherwise(name).cast(rows.schema[name]).alias(name)
+            for name, value in {"writers": others, "state": state, "time": pl.lit(time)}.items()
+        )
+        return Resolved(changed)
+
+    return resolve

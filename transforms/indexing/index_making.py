@@ -10,16 +10,16 @@ from ...io.table.opening import open_table
 from ...policy.components.index_routes import IndexRoutes
 from ...policy.components.index_schema import INDEX_PAGES
 from ...policy.components.schema import empty
-from ...policy.indexing.document_shares import share_documents
-from ...policy.indexing.index_filters import DocumentRules, chosen_filters, documents_of_pages
-from ...policy.indexing.index_options import BUILT_IN_FILTERS
-from ...policy.indexing.index_route_files import FOREIGN_KINDS
-from ...policy.indexing.index_table_options import (
+from ...policy.indexing.index_documents import DocumentRules, chosen_filters, documents_of_pages
+from ...policy.indexing.index_filter import BUILT_IN_FILTERS
+from ...policy.indexing.index_options import (
+    FOREIGN_KINDS,
     IndexMakingOptions,
     IndexTableOptions,
     IndexWriterOptions,
     routes_of,
 )
+from ...policy.indexing.writer_documents import share_documents
 from ..wiring.plugin_groups import INDEX_FILTERS, scorings_of
 
 _LOG = logging.getLogger(__name__)

@@ -19,15 +19,14 @@ from ...io.tablets.resolve import write_bases
 from ...io.tablets.written import Written
 from ...policy.components.index_schema import ADD, DEAD_LETTERS, DELETE, INDEXED, NOTHING
 from ...policy.components.schema import empty
-from ...policy.indexing.document_shares import mapped_fields, share_documents
 from ...policy.indexing.index_decisions import (
     WITHOUT_ROW,
     counts_of,
     forget_unsent_pages,
     journal_rows,
 )
-from ...policy.indexing.index_filters import DocumentRules, decide_documents
-from ...policy.indexing.refused_documents import letters_of
+from ...policy.indexing.index_documents import DocumentRules, decide_documents
+from ...policy.indexing.writer_documents import letters_of, mapped_fields, share_documents
 from ...web.base.columns import repeat_value
 from ...web.urls.key_columns import from_keys
 

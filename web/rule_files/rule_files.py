@@ -1,4 +1,4 @@
-"""Reads rule files: lines with their numbers, names of hosts, sorted names, a cache of files."""
+"""Reads rule files: lines with their numbers, names of hosts, sorted names, XML, a cache of files."""
 
 import functools
 import os
@@ -6,6 +6,7 @@ import pathlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 import polars as pl
 
@@ -202,3 +203,23 @@ def pattern_name(text: str) -> str | None:
     star = "*." if text.startswith("*.") else ""
     name = host_name(text.removeprefix(star))
     return None if name is None else f"{star}{name}"
+
+
+def read_xml(file: RuleFile) -> ElementTree.Element:
+    """Returns the root of a file, names without namespaces; declarations of entities are refused.
+
+    Raises:
+        ValueError: It is not XML; the message names the file and the place.
+
+    >>> read_xml(RuleFile("a.xml", "<a><b/></a>")).tag
+    'a'
+    """
+    if "<!ENTITY" in file.text or "<!DOCTYPE" in file.text:
+        raise ValueError(f"{file.name} must be XML without a document type")
+    try:
+        root = ElementTree.fromstring(file.text.encode())
+    except ElementTree.ParseError as error:
+        raise ValueError(f"{file.name} must be XML: {error}") from None
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return root

@@ -39,7 +39,7 @@ def test_a_crawl_loads_only_the_modules_that_it_needs():
     done = python("-c", code)
     assert done.returncode == 0, done.stderr
     rare = ("nutbeam.pipelines.invertlinks", "nutbeam.pipelines.indexing", "nutbeam.io.writers",
-            "nutbeam.policy.indexing.index_filters", "nutbeam.pipelines.sitemaps",
+            "nutbeam.policy.indexing.index_documents", "nutbeam.pipelines.sitemaps",
             "nutbeam.pipelines.filterdb")  # fmt: skip
     assert not [name for name in done.stdout.split() if name.startswith(rare)]
 

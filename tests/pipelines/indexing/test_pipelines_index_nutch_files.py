@@ -11,7 +11,7 @@ from nutch_index_files import exchanges_xml, index_writers_xml
 from nutbeam.io.indexing.index_writer import IndexTarget
 from nutbeam.io.indexing.writer_kinds import open_writer
 from nutbeam.io.table.opening import open_table
-from nutbeam.policy.indexing.index_table_options import IndexWriterOptions
+from nutbeam.policy.indexing.index_options import IndexWriterOptions
 from nutbeam.transforms.indexing import index_making
 from nutbeam.transforms.indexing.index_making import chosen_writers
 

@@ -7,7 +7,7 @@ from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.pipelines.launch.checked_options import CheckedIndexOptions, CheckedScoringOptions
 from nutbeam.pipelines.launch.job import JobOptions
 from nutbeam.policy.generating.selection import GenerateOptions
-from nutbeam.policy.indexing.index_table_options import IndexWriterOptions
+from nutbeam.policy.indexing.index_options import IndexWriterOptions
 from nutbeam.policy.schedules.built_in import CheckedScheduleOptions
 from nutbeam.policy.schedules.schedule_options import RescheduleOptions
 from nutbeam.policy.scoring.scoring_options import ScoringOptions

@@ -5,9 +5,9 @@ import pytest
 
 from nutbeam.policy.components.index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
 from nutbeam.policy.expressions.expression_error import ExpressionError
-from nutbeam.policy.indexing.document_shares import mapped_fields, share_documents
-from nutbeam.policy.indexing.index_fields import read_replacements
-from nutbeam.policy.indexing.index_route_files import read_nutch_routes, read_routes
+from nutbeam.policy.indexing.index_options import read_nutch_routes, read_routes
+from nutbeam.policy.indexing.index_rule_filters import read_replacements
+from nutbeam.policy.indexing.writer_documents import mapped_fields, share_documents
 from nutbeam.web.rule_files.rule_files import RuleFile
 
 DOCUMENTS = pl.DataFrame(

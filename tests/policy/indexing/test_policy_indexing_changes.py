@@ -16,7 +16,7 @@ from nutbeam.policy.indexing.index_decisions import (
     journal_rows,
     lost_pages,
 )
-from nutbeam.policy.indexing.index_table_options import IndexWriterOptions, routes_of
+from nutbeam.policy.indexing.index_options import IndexWriterOptions, routes_of
 
 KEY = "com.a:http/"
 OLD, NEW = "batches/1/documents/old", "batches/2/documents/new"

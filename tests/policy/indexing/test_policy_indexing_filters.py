@@ -4,8 +4,8 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.components.index_schema import INDEX_PAGES
-from nutbeam.policy.indexing.index_filters import BUILT_IN, chosen_filters, documents_of_pages
-from nutbeam.policy.indexing.index_options import BUILT_IN_FILTERS, IndexFilterOptions
+from nutbeam.policy.indexing.index_documents import BUILT_IN, chosen_filters, documents_of_pages
+from nutbeam.policy.indexing.index_filter import BUILT_IN_FILTERS, IndexFilterOptions
 
 DAY = 86_400_000
 NOW = 1_700_000_000_000

@@ -8,9 +8,9 @@ from frames import frame_of
 from geo_databases import database
 
 from nutbeam.policy.components.index_schema import INDEX_PAGES
-from nutbeam.policy.indexing.index_filters import chosen_filters, documents_of_pages
-from nutbeam.policy.indexing.index_geo import GeoDatabase, open_database
-from nutbeam.policy.indexing.index_options import IndexFilterOptions
+from nutbeam.policy.indexing.index_documents import chosen_filters, documents_of_pages
+from nutbeam.policy.indexing.index_filter import IndexFilterOptions
+from nutbeam.policy.indexing.index_geoip import GeoDatabase, open_database
 from nutbeam.web.base.errors import UserError
 
 CITY = {

@@ -13,8 +13,7 @@ import polars as pl
 
 from ...web.base.errors import UserError, one_line
 from ...web.base.wording import quote_value
-from .index_filter import IndexFilter
-from .index_options import IndexFilterOptions
+from .index_filter import IndexFilter, IndexFilterOptions
 
 # Parts of the name of a kind of database, such as GeoLite2-City or DBIP-Country-Lite.
 _KINDS = ("city", "country", "enterprise", "insights", "asn", "isp", "connection-type", "domain",

@@ -11,21 +11,21 @@ from ..base.made_by_plugin import made_by_plugin
 from ..components.index_schema import DROPPED, CandidateRows
 from ..expressions.expression_error import or_nearest
 from ..scoring.scorings import OPIC, Scorings
-from .index_basic import Anchor, IndexBasic, More
-from .index_copies import (
+from .index_decisions import IndexDecisionOptions, decide_by_documents
+from .index_filter import IndexFilter, IndexFilterOptions
+from .index_geoip import GeoIp
+from .index_page_filters import (
+    Anchor,
     FeedFields,
     Headings,
+    IndexBasic,
     Language,
     LinkFields,
     MetadataFields,
+    More,
     TopLevelDomain,
 )
-from .index_decisions import IndexDecisionOptions, decide_by_documents
-from .index_drops import ExprFilter, MimeTypeFilter, SubcollectionFields
-from .index_fields import Replace, Static
-from .index_filter import IndexFilter
-from .index_geo import GeoIp
-from .index_options import IndexFilterOptions
+from .index_rule_filters import ExprFilter, MimeTypeFilter, Replace, Static, SubcollectionFields
 
 MakeFilter = Callable[[IndexFilterOptions], IndexFilter]
 BUILT_IN: Mapping[str, type[IndexFilter]] = {

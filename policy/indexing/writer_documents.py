@@ -1,9 +1,15 @@
-"""Routes documents to the writers of an index, and renames their fields."""
+"""Which documents each writer of an index gets, with which fields, and which it has refused."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import polars as pl
 
+from ...web.base.wording import format_count
 from ..components.index_routes import FieldMapping, IndexRoutes
-from ..components.index_schema import DROPPED
+from ..components.index_schema import DEAD_LETTERS, DROPPED
+from ..components.reasons import counted_reasons
+from ..components.schema import conform_frame
 from ..conditions import fields_of_frame
 from ..expressions.compiler import condition
 
@@ -67,3 +73,69 @@ def _texts(values: pl.Series) -> pl.Series:
         return values.zip_with(values.is_not_null(), empty)
     texts = values.cast(pl.String)
     return texts.to_frame("text").select(pl.concat_list("text")).to_series()
+
+
+_REFUSED = "refused"
+
+
+class Refusal(NamedTuple):
+    """What a writer has refused in a run.
+
+    Attributes:
+        writer: Its name; empty: it is the only one.
+        number: How many documents.
+        every: Whether it has taken no other.
+    """
+
+    writer: str
+    number: int
+    every: bool
+
+    @property
+    def line(self) -> str:
+        """One line for people."""
+        who = f"index writer {self.writer!r}" if self.writer else "the index writer"
+        quantity = "all " if self.every and self.number > 1 else ""
+        return f"{who} refused {quantity}{format_count(self.number, 'documents')}: {_advice()}"
+
+
+def refusals(counts: Mapping[str, int]) -> Iterator[Refusal]:
+    """Yields which writers have refused documents, by the counts of runs of ``index``.
+
+    >>> [refusal[:] for refusal in refusals({"indexed": 1, "refused": 2})]
+    [('', 2, False)]
+    >>> [refusal[:] for refusal in refusals({"indexed": 1, "a/added": 1, "b/refused": 1})]
+    [('b', 1, True)]
+    """
+    for name, number in counts.items():
+        writer, _, reason = name.rpartition("/")
+        if reason == _REFUSED and number:
+            taken = f"{writer}/added" if writer else "indexed"  # one writer alone has no name there
+            yield Refusal(writer, number, not counts.get(taken))
+
+
+def refused_before(number: int) -> str:
+    """Returns the line about documents that were refused before, and are not sent again.
+
+    >>> refused_before(2).partition(":")[0]
+    'writers refused 2 documents in earlier runs'
+    """
+    return f"writers refused {format_count(number, 'documents')} in earlier runs: {_advice()}"
+
+
+def _advice() -> str:
+    return counted_reasons("index -")[_REFUSED].advice
+
+
+def letters_of(rows: pl.DataFrame, refused: pl.DataFrame, writer: str, time: int) -> pl.DataFrame:
+    """Returns DEAD_LETTERS rows of documents that a writer has refused.
+
+    Args:
+        rows: Pages that were sent: ``key``, ``id``.
+        refused: Refused documents: ``id``, ``reason``, ``document``.
+        writer: Name of the writer.
+        time: When they were sent, ms.
+    """
+    letters = refused.unique("id", keep="last").join(rows.select("id", "key"), on="id", how="inner")
+    letters = letters.with_columns(writer=pl.lit(writer), time=pl.lit(time))
+    return conform_frame(letters.select(DEAD_LETTERS.names), DEAD_LETTERS)

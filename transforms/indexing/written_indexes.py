@@ -1,0 +1,179 @@
+"""Checks and corrects what the writers of an index have written in earlier runs, and in this one.
+
+A run checks that each writer still writes to the same place, and that nobody has emptied it.
+
+Documents of some indexes do not say which operation sent them. A full rebuild of such an index reads
+the ids of all documents before the commit; after it, it deletes the ids that are not in the journal.
+So no document is missing in between, and a document that a later run has sent stays. If the run dies
+before it has deleted them, the next run does it.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+import polars as pl
+
+from ...io.indexing.index_candidates import COUNTING
+from ...io.indexing.index_run import IndexRun
+from ...io.indexing.index_writer import IndexWriter, StoredIndex
+from ...io.indexing.run_receipts import intents
+from ...io.snapshots.manifest import Manifest
+from ...io.storage.files import list_files
+from ...io.tablets.file_lists import load_files
+from ...io.tablets.tablets import tablets
+from ...policy.components.index_routes import WriterRule
+from ...policy.indexing.writer_documents import mapped_fields
+from ...web.base.errors import UserError
+from ...web.indexing.server_fields import MARKING_FIELDS
+from ...web.indexing.stored_documents import ids_of_nutbeam, unsent_ids
+from ...web.urls.key_columns import from_keys
+
+_CURE = "--full builds it again"
+
+
+def finish_and_check_places(task: IndexRun) -> None:
+    """Finishes the run before, and checks that what it wrote is still there.
+
+    Raises:
+        UserError: A writer has another address now, or its index was removed, replaced or emptied.
+    """
+    last_places = {rule.name: task.last.place_of(rule) for rule in task.routes.writers}
+    took_part = [rule for rule in task.routes.writers if last_places[rule.name] is not None]
+    same = [rule for rule in took_part if _is_there(task, rule, last_places[rule.name] or "")]
+    task.finish_last(same)
+    delete_unsent_of_last(task, same)
+    if task.full:
+        return
+    for name in sorted({rule.name for rule in took_part} - {rule.name for rule in same}):
+        raise UserError(
+            f"writer {name!r} of index {task.index!r} wrote to another address before: "
+            "--full fills this one, or give another --index"
+        )
+    for rule in same:
+        _check_kept(task, rule, (last_places[rule.name] or "").partition(":")[2])
+
+
+def writer_places(task: IndexRun) -> Iterator[str]:
+    """Yields where each writer writes, for the record of a run: ``DIGEST:MARK``."""
+    for rule in task.routes.writers:
+        last_place = task.last.place_of(rule)
+        if last_place and last_place.partition(":")[2] and not task.full:
+            yield last_place
+        else:
+            writer = task.open_writer(rule)
+            yield f"{_digest(writer)}:{writer.mark()}"
+
+
+def _is_there(task: IndexRun, rule: WriterRule, last_place: str) -> bool:
+    """Returns whether a writer has the same address as before, or the earlier one is unknown."""
+    digest = last_place.partition(":")[0]
+    return not digest or digest == _digest(task.open_writer(rule))
+
+
+def _digest(writer: IndexWriter) -> str:
+    address = writer.address()
+    return hashlib.sha256(address.encode()).hexdigest()[:32] if address else ""
+
+
+def _check_kept(task: IndexRun, rule: WriterRule, mark: str) -> None:
+    writer = task.open_writer(rule)
+    if mark and (now := writer.mark()) and now != mark:
+        raise UserError(
+            f"writer {rule.name!r} of index {task.index!r}: {writer.address()} was removed or "
+            f"replaced since the last run: {_CURE}"
+        )
+    # A run that never committed may have deleted all: the journal does not say so.
+    unfinished = any(True for _ in intents(task))
+    if not unfinished and writer.is_empty() and _holds_any(task, rule.name):
+        raise UserError(
+            f"writer {rule.name!r} of index {task.index!r}: {writer.address()} was emptied since "
+            f"the last run: {_CURE}"
+        )
+
+
+def _holds_any(task: IndexRun, name: str) -> bool:
+    """Returns whether a writer must have documents, as the journal says."""
+    held = pl.col("writers").cast(pl.List(pl.String)).list.contains(name)
+    table, component = task.operation.table, task.component("indexed")
+    return any(
+        rows.select((COUNTING & held).any()).item()
+        for tablet in tablets(task.files("indexed"))
+        for rows in table.scan(component, tablet)
+    )
+
+
+def check_rebuild(task: IndexRun) -> None:
+    """Checks that a full rebuild can tell its documents from those of other programs.
+
+    Raises:
+        UserError: The documents of a writer get neither ``segment`` nor ``digest``.
+    """
+    for rule in task.routes.writers if task.full else ():
+        fields = pl.DataFrame({"id": ["a"], **{name: ["a"] for name in MARKING_FIELDS}})
+        mapped = set(mapped_fields(fields, rule.mapping).columns)
+        if mapped.isdisjoint(MARKING_FIELDS) and task.open_writer(rule).leaves_earlier():
+            raise UserError(
+                f"writer {rule.name!r} of index {task.index!r} cannot build it again: its documents "
+                "have neither 'segment' nor 'digest', so others cannot be told from them"
+            )
+
+
+def earlier_documents(task: IndexRun) -> dict[str, pl.Series]:
+    """Returns the ids in each index that ``finish`` leaves after a full rebuild, by writer.
+
+    Documents of other programs, which have neither a segment nor a digest, are left out. All ids
+    are in memory.
+    """
+    return _stored_ids(task, task.routes.writers) if task.full else {}
+
+
+def delete_unsent(task: IndexRun, manifest: Manifest, earlier_ids: Mapping[str, pl.Series]) -> None:
+    """Deletes the documents that a full rebuild has not sent.
+
+    Args:
+        task: The rebuild, or a later run.
+        manifest: The snapshot with the journal of the rebuild.
+        earlier_ids: Ids by writer, as ``earlier_documents`` returns them.
+    """
+    for rule in task.routes.writers:
+        if rule.name in earlier_ids:
+            index = task.open_writer(rule)
+            gone = unsent_ids(earlier_ids[rule.name], _held_urls(task, manifest, rule.name))
+            if len(gone):
+                assert isinstance(index, StoredIndex)
+                index.remove(gone.to_frame())
+
+
+def delete_unsent_of_last(task: IndexRun, rules: list[WriterRule]) -> None:
+    """Deletes the unsent documents of the run before, if it was a rebuild that died too early.
+
+    Such a run has left its receipts. A later run would have removed them.
+
+    Args:
+        task: The run.
+        rules: The writers that took part in the run before, and write where they wrote.
+    """
+    last = f"{task.last.version:013d}-{task.last.operation}"
+    names = {file.path.parent.name for file in list_files(task.all_receipts)}
+    if task.last.full and last in names and task.receipts.name not in names:
+        delete_unsent(task, task.operation.manifest(), _stored_ids(task, rules))
+
+
+def _stored_ids(task: IndexRun, rules: Iterable[WriterRule]) -> dict[str, pl.Series]:
+    """Returns the ids in each index that ``finish`` leaves after a full rebuild, by writer."""
+    stored_ids = {}
+    for rule in rules:
+        writer = task.open_writer(rule)
+        if writer.leaves_earlier() and isinstance(writer, StoredIndex):
+            ids = [ids_of_nutbeam(rows) for rows in writer.stored_documents()]
+            stored_ids[rule.name] = pl.concat([pl.Series("id", [], pl.String), *ids])
+    return stored_ids
+
+
+def _held_urls(task: IndexRun, manifest: Manifest, writer: str) -> Iterator[pl.Series]:
+    """Yields the URLs of the documents that a writer holds, as the journal of a snapshot says."""
+    table, name = task.operation.table, task.component("indexed")
+    held = COUNTING & pl.col("writers").cast(pl.List(pl.String)).list.contains(writer)
+    for tablet in tablets(load_files(table, manifest.components.get(name))):
+        for rows in table.scan(name, tablet):
+            yield from_keys(rows.filter(held).get_column("key"))

@@ -34,7 +34,7 @@ from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet, tablets
 from ..tablets.written import Written
 from .index_run import IndexRun, journal_before
-from .run_receipts import Intent, intents, keys_of_bytes
+from .run_receipts import Intent, keys_of_bytes
 
 # Rows of the journal that count: those of pages that were not deleted.
 COUNTING = KINDS["indexed"].counting
@@ -127,7 +127,7 @@ def candidates(task: IndexRun) -> Iterator[Candidate]:
 def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
     """Yields functions that make items of an operation and their numbers."""
     # A page is in one item, so that it is not deleted twice.
-    parts = () if task.full or not task.outside else tuple(intents(task))
+    parts = () if task.full or not task.outside else tuple(task.receipts.intents())
     shares = 1 + sum(part.bytes for part in parts) // _INTENTS_AT_ONCE if parts else 0
     for share in range(shares):
         yield functools.partial(Unfinished, intents=parts, share=share, shares=shares)

@@ -1,10 +1,6 @@
 """Plans one run of ``index``: the last run, and which rows to read.
 
 It is planned from the pinned operation alone, so each worker finds the same run.
-
-Files in ``index/NAME/receipts`` say what a run is about to send. Compact and purge delete old ones,
-with the row keys in them. Then a server may have pages of which nothing is known, so they leave a
-mark, and the next run builds the index again.
 """
 
 import contextlib
@@ -21,50 +17,16 @@ from ..disk.record_checks import check_count
 from ..disk.table_names import checked_part
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import Operation
-from ..storage.files import create_exclusive, size_of
+from ..storage.files import size_of
 from ..storage.parquet_files import collect, scan
-from ..storage.places import Folder, Place
+from ..storage.places import Folder
 from ..table.table_snapshots import TableSnapshots
 from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.resolve import write_bases
 from ..tablets.written import Written
 from .index_writer import IndexTarget, IndexWriter
+from .run_receipts import RunReceipts
 from .writer_kinds import open_writer, writer_class
-
-# Ending of the files with the keys that a part is about to send.
-INTENT = ".intent"
-RECEIPTS = "receipts"
-_LOST = "lost"
-
-
-def is_intent(path: Place) -> bool:
-    """Returns whether a file says what a run is about to send.
-
-    >>> from nutbeam.io.storage.place_addresses import place_of
-    >>> is_intent(place_of("table/index/main/receipts/0000000000017-a.index/0123.intent"))
-    True
-    """
-    return path.suffix == INTENT and path.parents[1].name == RECEIPTS
-
-
-def note_lost(path: Place) -> None:
-    """Notes that a file of keys will be deleted; called before it is."""
-    create_exclusive(path.parents[1] / _LOST, b"")
-
-
-def is_mark(path: Place) -> bool:
-    """Returns whether a file is the mark of ``note_lost``."""
-    return path.name == _LOST and path.parent.name == RECEIPTS
-
-
-def lost_mark(receipts: Place) -> Place:
-    """Returns the place of the mark in the folder with the receipts of an index."""
-    return receipts / _LOST
-
-
-def were_lost(receipts: Place) -> bool:
-    """Returns whether files of keys of an index were deleted before their pages were corrected."""
-    return size_of(lost_mark(receipts)) is not None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,14 +115,9 @@ class IndexRun:
         return frozenset({self.component("indexed"), self.component("index_runs"), "blocklist"})
 
     @property
-    def receipts(self) -> Place:
-        """The folder of what this run has sent; it exists while the run has not committed."""
-        return self.all_receipts / f"{self.version:013d}-{self.operation.id}"
-
-    @property
-    def all_receipts(self) -> Place:
-        """The folder with the receipts of all runs."""
-        return self.operation.table / self.component(RECEIPTS)
+    def receipts(self) -> RunReceipts:
+        """What this run and those before it have sent."""
+        return RunReceipts(self.operation, self.index, self.version, self.last.version, self.reads)
 
     @property
     def outside(self) -> list[str]:
@@ -242,7 +199,7 @@ def plan_run(
     if task.outside and not cleans:
         lost = not history.has_journal and _was_purged(operation, history)
         # After a rollback, writers outside the table hold more than the journal says.
-        full |= history.undone or (bool(last.operation) and lost) or were_lost(task.all_receipts)
+        full |= history.undone or (bool(last.operation) and lost) or task.receipts.were_lost()
     full = full and not cleans
     since = last.snapshot if history.readable and not full else 0
     return dataclasses.replace(

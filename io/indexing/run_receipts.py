@@ -3,6 +3,9 @@
 A part that is done leaves a receipt, created exclusively under its operation. So an operation that
 is started again does not send a part twice. Before a part is sent, its row keys are written beside the
 receipts. If the run never commits, the next one corrects these pages in the index.
+
+Compact and purge delete old files of keys, and leave a mark. Then a server may have pages of which
+nothing is known, so the next run builds the index again.
 """
 
 import contextlib
@@ -16,21 +19,31 @@ from typing import Any
 
 import polars as pl
 
-from ...policy.components.index_schema import INDEXED, JournalRows
+from ...policy.components.index_schema import INDEXED, JournalRows, index_component
 from ...web.base.errors import UserError
 from ...web.base.safe_json import read_json
 from ..disk.record_checks import check_number
 from ..disk.table_names import checked_name, checked_part
 from ..snapshots.commit import check_can_commit
-from ..snapshots.operations import has_ended, pinned_operation
+from ..snapshots.operations import Operation, has_ended, pinned_operation
 from ..storage.file_errors import first_line
-from ..storage.files import LARGEST_BYTES, create_exclusive, list_files, read_if_there, remove_file
+from ..storage.files import (
+    LARGEST_BYTES,
+    create_exclusive,
+    list_files,
+    read_if_there,
+    remove_file,
+    size_of,
+)
 from ..storage.places import Place
 from ..tablets.file_lists import file_of_record, file_record
 from ..tablets.written import Written
-from .index_run import INTENT, IndexRun, lost_mark
 
+_RECEIPTS = "receipts"
+# Ending of the files with the keys that a part is about to send.
+_INTENT = ".intent"
 _ENDED = "ended.json"
+_LOST = "lost"
 _NUMBER = re.compile(r"[0-9]{1,18}")
 # A run that another one has overtaken stops at its next part: by now it has.
 _LONGEST_PART_MS = 600_000
@@ -49,36 +62,140 @@ class PartDone:
     written: tuple[Written, ...]
 
 
-def do_part_once(
-    task: IndexRun, name: str, keys: pl.Series, work: Callable[[str], PartDone]
-) -> PartDone:
-    """Does a part, or returns what an earlier attempt has done.
+def is_intent(path: Place) -> bool:
+    """Returns whether a file says what a run is about to send.
 
-    Args:
-        task: The run.
-        name: Name of the part.
-        keys: Row keys of its pages.
-        work: Does the part with a given id.
-
-    Raises:
-        ConflictError: Another run of the index has committed in the meantime.
+    >>> from nutbeam.io.storage.place_addresses import place_of
+    >>> is_intent(place_of("table/index/main/receipts/0000000000017-a.index/0123.intent"))
+    True
     """
-    part = hashlib.sha256(name.encode()).hexdigest()[:16]
-    receipt = task.receipts / f"{part}.receipt"
-    receipt_bytes = read_if_there(receipt, LARGEST_BYTES)
-    if receipt_bytes is None:
-        # A rebuild of hours ends here, and not at its commit, when another run was faster.
-        check_can_commit(task.operation, task.reads)
-        # If this run never commits, the next one deletes what must not stay.
-        create_exclusive(task.receipts / f"{part}{INTENT}", keys_to_bytes(keys))
-        done = work(part)
-        if create_exclusive(receipt, _to_bytes(done), durable=False):
-            return done
-        # That of another attempt, which was first.
+    return path.suffix == _INTENT and path.parents[1].name == _RECEIPTS
+
+
+def note_lost(path: Place) -> None:
+    """Notes that a file of keys will be deleted; called before it is."""
+    create_exclusive(path.parents[1] / _LOST, b"")
+
+
+def is_mark(path: Place) -> bool:
+    """Returns whether a file is the mark of ``note_lost``."""
+    return path.name == _LOST and path.parent.name == _RECEIPTS
+
+
+@dataclasses.dataclass(frozen=True)
+class Intent:
+    """A part of an unfinished run.
+
+    Attributes:
+        path: File with the row keys.
+        bytes: Its size.
+        committed: Whether its run has committed, as the last one: what it sent is in the journal.
+    """
+
+    path: Place
+    bytes: int
+    committed: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class RunReceipts:
+    """The receipts of a run of an index, and of those before it.
+
+    Attributes:
+        operation: The operation of the run.
+        index: Name of the index.
+        version: Number of the run.
+        last_version: Number of the last run that has committed.
+        reads: The components that no other operation may change while the run works.
+    """
+
+    operation: Operation
+    index: str
+    version: int
+    last_version: int
+    reads: frozenset[str]
+
+    @property
+    def folder(self) -> Place:
+        """The folder of this run; it exists while the run has not committed."""
+        return self._folders / f"{self.version:013d}-{self.operation.id}"
+
+    @property
+    def _folders(self) -> Place:
+        return self.operation.table / index_component(self.index, _RECEIPTS)
+
+    def do_part_once(self, name: str, keys: pl.Series, work: Callable[[str], PartDone]) -> PartDone:
+        """Does a part, or returns what an earlier attempt has done.
+
+        Args:
+            name: Name of the part.
+            keys: Row keys of its pages.
+            work: Does the part with a given id.
+
+        Raises:
+            ConflictError: Another run of the index has committed in the meantime.
+        """
+        part = hashlib.sha256(name.encode()).hexdigest()[:16]
+        receipt = self.folder / f"{part}.receipt"
         receipt_bytes = read_if_there(receipt, LARGEST_BYTES)
-        if receipt_bytes is None:  # the operation has committed in the meantime
-            return done
-    return _from_bytes(receipt, receipt_bytes)
+        if receipt_bytes is None:
+            # A rebuild of hours ends here, and not at its commit, when another run was faster.
+            check_can_commit(self.operation, self.reads)
+            # If this run never commits, the next one deletes what must not stay.
+            create_exclusive(self.folder / f"{part}{_INTENT}", keys_to_bytes(keys))
+            done = work(part)
+            if create_exclusive(receipt, _to_bytes(done), durable=False):
+                return done
+            # That of another attempt, which was first.
+            receipt_bytes = read_if_there(receipt, LARGEST_BYTES)
+            if receipt_bytes is None:  # the operation has committed in the meantime
+                return done
+        return _from_bytes(receipt, receipt_bytes)
+
+    def intents(self) -> Iterator[Intent]:
+        """Yields what unfinished runs have begun to send."""
+        for file in sorted(list_files(self._folders), key=lambda file: file.path):
+            name = file.path.parent.name
+            if file.path.suffix == _INTENT and name != self.folder.name:
+                yield Intent(file.path, file.bytes, _version(name) == self.last_version)
+
+    def were_lost(self) -> bool:
+        """Returns whether files of keys were deleted before their pages were corrected."""
+        return size_of(self._folders / _LOST) is not None
+
+    def folder_names(self) -> set[str]:
+        """Returns the names of the folders of all runs that have left receipts."""
+        folders = {file.path.parent for file in list_files(self._folders)}
+        return {folder.name for folder in folders - {self._folders}}
+
+    def note_ended(self) -> None:
+        """Notes which unfinished runs send nothing any more; called before ``intents``."""
+        names = self.folder_names() - {self.folder.name}
+        ended = [name for name in names if self._has_ended(name)]
+        create_exclusive(self.folder / _ENDED, json.dumps(sorted(ended)).encode())
+
+    def _has_ended(self, folder: str) -> bool:
+        version, name = _version(folder), folder.partition("-")[2]
+        if name == self.operation.id:  # it has lost, and was started again
+            return True
+        if version < self.last_version < self.version - _LONGEST_PART_MS:
+            return True
+        operation = pinned_operation(self.operation.address, name)
+        return operation is None or has_ended(operation)
+
+    def forget(self, *, corrects: bool, resends_all: bool) -> None:
+        """Removes the receipts of this run, which has committed.
+
+        Args:
+            corrects: Whether it has corrected the pages of runs that have ended.
+            resends_all: Whether writers have got all pages again, so that no keys are lost any more.
+        """
+        noted = read_if_there(self.folder / _ENDED)
+        corrected = _names_in(noted) if noted is not None and corrects else []
+        for name in (*corrected, self.folder.name):
+            (self._folders / name).remove_tree()
+        if resends_all:
+            remove_file(self._folders / _LOST)
 
 
 def _to_bytes(done: PartDone) -> bytes:
@@ -132,59 +249,6 @@ def keys_of_bytes(data: bytes) -> pl.Series:
     ['com.a:http/']
     """
     return pl.read_ipc(io.BytesIO(data)).get_column("key")
-
-
-@dataclasses.dataclass(frozen=True)
-class Intent:
-    """A part of an unfinished run.
-
-    Attributes:
-        path: File with the row keys.
-        bytes: Its size.
-        committed: Whether its run has committed, as the last one: what it sent is in the journal.
-    """
-
-    path: Place
-    bytes: int
-    committed: bool
-
-
-def intents(task: IndexRun) -> Iterator[Intent]:
-    """Yields what unfinished runs have begun to send."""
-    for file in sorted(list_files(task.all_receipts), key=lambda file: file.path):
-        folder = file.path.parent.name
-        if file.path.suffix == INTENT and folder != task.receipts.name:
-            yield Intent(file.path, file.bytes, _version(folder) == task.last.version)
-
-
-def note_ended(task: IndexRun) -> None:
-    """Notes which unfinished runs send nothing any more; called before ``intents``."""
-    own = task.receipts.name
-    folders = {file.path.parent for file in list_files(task.all_receipts)} - {task.all_receipts}
-    names = {folder.name for folder in folders} - {own}
-    ended = [name for name in names if _has_ended(task, name)]
-    create_exclusive(task.receipts / _ENDED, json.dumps(sorted(ended)).encode())
-
-
-def _has_ended(task: IndexRun, folder: str) -> bool:
-    version, name = _version(folder), folder.partition("-")[2]
-    if name == task.operation.id:  # it has lost, and was started again
-        return True
-    if version < task.last.version < task.version - _LONGEST_PART_MS:
-        return True
-    operation = pinned_operation(task.operation.address, name)
-    return operation is None or has_ended(operation)
-
-
-def forget_receipts(task: IndexRun) -> None:
-    """Removes the receipts of a run that has committed, and of those whose pages it corrected."""
-    noted = read_if_there(task.receipts / _ENDED)
-    # A run that only deletes has sent no text again.
-    corrected = _names_in(noted) if noted is not None and not task.cleans else []
-    for name in (*corrected, task.receipts.name):
-        (task.all_receipts / name).remove_tree()
-    if task.full or not task.outside:
-        remove_file(lost_mark(task.all_receipts))
 
 
 def _names_in(data: bytes) -> list[str]:

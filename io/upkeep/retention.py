@@ -23,7 +23,7 @@ from ...web.base.clock import TOLERANCE_MS
 from ...web.base.errors import UserError
 from ..disk.table_links import has_manifests
 from ..disk.table_names import is_made_name, is_unguessable_name
-from ..indexing.index_run import is_intent, is_mark, note_lost
+from ..indexing.run_receipts import is_intent, is_mark, note_lost
 from ..snapshots.manifest import Batch, Manifest, lineage, load_manifest
 from ..snapshots.operation_records import LOST, OPERATIONS, id_of
 from ..snapshots.operations import Operation, operation_of_record

@@ -27,7 +27,6 @@ from ...io.indexing.index_candidates import (
     without_letters,
 )
 from ...io.indexing.index_run import IndexRun, plan_run
-from ...io.indexing.run_receipts import forget_receipts, note_ended
 from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
@@ -158,7 +157,7 @@ def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Ca
     if task.batch:
         phase_of(operation.manifest(), task.batch, "updated", operation.job)
     finish_and_check_places(task)
-    note_ended(task)
+    task.receipts.note_ended()
     for writer in task.writers().values():
         writer.prepare()
     check_rebuild(task)  # after prepare, which adds fields to schemas that can be changed
@@ -224,5 +223,6 @@ def _commit(
     for writer in task.writers().values():
         writer.finish()
     delete_unsent(task, manifest, earlier)
-    forget_receipts(task)
+    # A run that only deletes has sent no text again.
+    task.receipts.forget(corrects=not task.cleans, resends_all=task.full or not task.outside)
     return manifest

@@ -14,7 +14,7 @@ from ...io.batches.batches import live_file
 from ...io.indexing.index_page_frames import PageNeeds, page_frames
 from ...io.indexing.index_run import IndexRun
 from ...io.indexing.index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, WriteResult
-from ...io.indexing.run_receipts import PartDone, do_part_once
+from ...io.indexing.run_receipts import PartDone
 from ...io.tablets.resolve import write_bases
 from ...io.tablets.written import Written
 from ...policy.components.index_schema import ADD, DEAD_LETTERS, DELETE, INDEXED, NOTHING
@@ -49,7 +49,7 @@ def write_part(task: IndexRun, name: str, rows: pl.DataFrame, rules: DocumentRul
     def work(part: str) -> PartDone:
         return _PartWriter(task, part, rows.sort("key")).write(name, rules)
 
-    return do_part_once(task, name, rows.get_column("key"), work)
+    return task.receipts.do_part_once(name, rows.get_column("key"), work)
 
 
 class _PartWriter:

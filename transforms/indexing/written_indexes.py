@@ -16,9 +16,7 @@ import polars as pl
 from ...io.indexing.index_candidates import COUNTING
 from ...io.indexing.index_run import IndexRun
 from ...io.indexing.index_writer import IndexWriter, StoredIndex
-from ...io.indexing.run_receipts import intents
 from ...io.snapshots.manifest import Manifest
-from ...io.storage.files import list_files
 from ...io.tablets.file_lists import load_files
 from ...io.tablets.tablets import tablets
 from ...policy.components.index_routes import WriterRule
@@ -83,7 +81,7 @@ def _check_kept(task: IndexRun, rule: WriterRule, mark: str) -> None:
             f"replaced since the last run: {_CURE}"
         )
     # A run that never committed may have deleted all: the journal does not say so.
-    unfinished = any(True for _ in intents(task))
+    unfinished = any(True for _ in task.receipts.intents())
     if not unfinished and writer.is_empty() and _holds_any(task, rule.name):
         raise UserError(
             f"writer {rule.name!r} of index {task.index!r}: {writer.address()} was emptied since "
@@ -153,9 +151,8 @@ def delete_unsent_of_last(task: IndexRun, rules: list[WriterRule]) -> None:
         task: The run.
         rules: The writers that took part in the run before, and write where they wrote.
     """
-    last = f"{task.last.version:013d}-{task.last.operation}"
-    names = {file.path.parent.name for file in list_files(task.all_receipts)}
-    if task.last.full and last in names and task.receipts.name not in names:
+    last, names = f"{task.last.version:013d}-{task.last.operation}", task.receipts.folder_names()
+    if task.last.full and last in names and task.receipts.folder.name not in names:
         delete_unsent(task, task.operation.manifest(), _stored_ids(task, rules))
 
 

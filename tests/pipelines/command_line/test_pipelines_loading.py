@@ -38,7 +38,7 @@ def test_a_crawl_loads_only_the_modules_that_it_needs():
     code = "import sys, nutbeam.pipelines.crawl; print(*sys.modules)"
     done = python("-c", code)
     assert done.returncode == 0, done.stderr
-    rare = ("nutbeam.pipelines.invertlinks", "nutbeam.pipelines.indexing", "nutbeam.io.writers",
+    rare = ("nutbeam.pipelines.invertlinks", "nutbeam.pipelines.indexing", "nutbeam.io.indexing.index_writer",
             "nutbeam.policy.indexing.index_documents", "nutbeam.pipelines.sitemaps",
             "nutbeam.pipelines.filterdb")  # fmt: skip
     assert not [name for name in done.stdout.split() if name.startswith(rare)]

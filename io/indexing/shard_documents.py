@@ -28,8 +28,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
+import tantivy
 
-from ...web.base.errors import UsageError, UserError
+from ...web.base.errors import UserError
 from ...web.content.search_languages import (
     ANALYZERS,
     OTHER,
@@ -244,32 +245,16 @@ _BY_PATTERN = ("ta", OTHER)
 
 
 @functools.cache
-def tantivy() -> Any:
-    """Returns the package.
-
-    Raises:
-        UsageError: It is not installed.
-    """
-    try:
-        import tantivy as package
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            "the index needs tantivy, which is part of an installation: install nutbeam again"
-        ) from error
-    return package
-
-
-@functools.cache
 def version() -> str:
     """Returns the version of what shards contain: of tantivy's files, and of the schema."""
-    numbers = str(tantivy().__version__).split(".")
+    numbers = str(tantivy.__version__).split(".")
     return f"tantivy {'.'.join(numbers[:2])}, schema {SCHEMA_VERSION}"
 
 
 @functools.cache
 def shard_schema() -> Any:
     """Returns the schema of a shard."""
-    builder = tantivy().SchemaBuilder()
+    builder = tantivy.SchemaBuilder()
     for name in _TERMS:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in ("url", "folded"):
@@ -291,19 +276,19 @@ def analyzers() -> dict[str, Any]:
 
     A stemmer needs the accents of its language, so these are folded after it.
     """
-    by_name = {"plain": _analyzer(tantivy().Tokenizer.simple())}
+    by_name = {"plain": _analyzer(tantivy.Tokenizer.simple())}
     for name in ANALYZERS:
         pattern = name in _BY_PATTERN
         tokenizer = (
-            tantivy().Tokenizer.regex(SPACELESS_TERM) if pattern else tantivy().Tokenizer.simple()
+            tantivy.Tokenizer.regex(SPACELESS_TERM) if pattern else tantivy.Tokenizer.simple()
         )
         by_name[f"text_{name}"] = _analyzer(tokenizer, STEMMERS.get(name))
     return by_name
 
 
 def _analyzer(tokenizer: Any, stemmer: str | None = None) -> Any:
-    filters = tantivy().Filter
-    builder = tantivy().TextAnalyzerBuilder(tokenizer)
+    filters = tantivy.Filter
+    builder = tantivy.TextAnalyzerBuilder(tokenizer)
     builder = builder.filter(filters.remove_long(_LONGEST_TERM)).filter(filters.lowercase())
     if stemmer is not None:
         builder = builder.filter(filters.stemmer(stemmer))

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import tantivy
 
 from ...policy.components.schema import TEXT
 from ...web.urls.row_keys import to_key
@@ -15,7 +16,7 @@ from ..table.edits import CountedEdit, Edit
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
-from .shard_documents import TEXT_FIELDS, restored_rows, tantivy
+from .shard_documents import TEXT_FIELDS, restored_rows
 from .shards import MOST_DOCUMENTS, ShardBuilder, shard_keys, with_orders
 from .unpacked_index import open_shard, superseded_keys
 
@@ -127,9 +128,7 @@ def stored_documents(
     with open_shard(root, file, gone) as searcher:
         if searcher is None:
             return
-        matches = searcher.search(
-            tantivy().Query.all_query(), max(1, searcher.num_docs), count=False
-        )
+        matches = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False)
         places = [place for _, place in matches.hits]
         for start in range(0, len(places), _AT_ONCE):
             stored = [

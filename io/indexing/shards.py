@@ -6,6 +6,7 @@ the index, in pieces.
 
 import contextlib
 import dataclasses
+import functools
 import gc
 import json
 import shutil
@@ -16,6 +17,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import tantivy
 
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import empty, to_frame
@@ -32,7 +34,6 @@ from .shard_documents import (
     index_terms,
     register_analyzers,
     shard_schema,
-    tantivy,
     tantivy_errors,
     version,
 )
@@ -212,7 +213,7 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
             rows: SEARCHED rows with ``key``, the row keys. Of rows with one id the last one stays.
         """
         with tantivy_errors(_unbuilt):
-            writer, document = self._open(), tantivy().Document
+            writer, document = self._open(), tantivy.Document
             rows = index_terms(rows.unique("id", keep="last", maintain_order=True))
             for url, key in rows.select("id", "key").iter_rows():
                 if key in self._held:
@@ -257,14 +258,14 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
     def _open(self) -> Any:
         if self._writer is None:
             self._folder = Path(tempfile.mkdtemp(prefix="shard-", dir=scratch()))
-            index = tantivy().Index(shard_schema(), path=str(self._folder))
+            index = tantivy.Index(shard_schema(), path=str(self._folder))
             register_analyzers(index)
             self._writer = index.writer(HEAP_BYTES * self._threads, self._threads)
         return self._writer
 
 
 def _document(document: Any, row: dict[str, Any]) -> Any:
-    title, content, anchor = _FIELDS[row["analyzer"]]
+    title, content, anchor = _field_names(row["analyzer"])
     for field, name in (("id", "id"), ("url", "url_words"), ("analyzer", "analyzer"), ("lang", "lang"),
                         ("folded", "folded"), (title, "title"), (content, "content")):  # fmt: skip
         if row[name]:
@@ -279,13 +280,9 @@ def _document(document: Any, row: dict[str, Any]) -> Any:
     return document
 
 
-class _FieldNames(dict[str, tuple[str, ...]]):
-    def __missing__(self, analyzer: str) -> tuple[str, ...]:
-        self[analyzer] = tuple(f"{name}_{analyzer}" for name in TEXT_FIELDS)
-        return self[analyzer]
-
-
-_FIELDS = _FieldNames()
+@functools.cache
+def _field_names(analyzer: str) -> tuple[str, ...]:
+    return tuple(f"{name}_{analyzer}" for name in TEXT_FIELDS)
 
 
 def _unbuilt(reason: str) -> UserError:

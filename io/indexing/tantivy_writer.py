@@ -13,7 +13,7 @@ from ...web.urls.row_keys import BadUrl, to_key
 from ..snapshots.manifest import load_manifest
 from ..tablets.file_lists import DataFile, load_files
 from .index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
-from .shard_documents import searched_rows, tantivy
+from .shard_documents import searched_rows
 from .shard_merging import visible_documents
 from .shards import MOST_DOCUMENTS, ShardBuilder
 
@@ -42,10 +42,6 @@ class TantivyWriter(IndexWriter):
             )
         self._threads = int(text)
         self._builder = ShardBuilder(self._threads)
-
-    def prepare(self) -> None:
-        """Checks that tantivy is installed."""
-        tantivy()
 
     def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
         """Adds documents to the shard, and notes deletes; a full shard is written."""

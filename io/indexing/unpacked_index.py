@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import tantivy
 
 from ...web.base.errors import UsageError, UserError
 from ...web.urls.row_keys import from_key
@@ -24,7 +25,7 @@ from ..storage.places import Folder, Place
 from ..storage.scratch import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
-from .shard_documents import register_analyzers, shard_schema, tantivy, tantivy_errors, version
+from .shard_documents import register_analyzers, shard_schema, tantivy_errors, version
 from .shards import (
     damaged_shard,
     shard_keys,
@@ -174,7 +175,7 @@ def _unpack_into(
                 path.rename(folder / path.name)
         shutil.rmtree(part)
     if meta is None:
-        tantivy().Index(shard_schema(), path=str(folder))
+        tantivy.Index(shard_schema(), path=str(folder))
     else:
         (folder / _META).write_text(json.dumps({**meta, "segments": segments}))
     (folder / _SHARDS).write_text(json.dumps(records))
@@ -210,7 +211,7 @@ def open_shard(root: Folder, file: DataFile, gone: pl.Series) -> Iterator[Any]:
             return
         _delete(root / file.path, folder, gone)
         with tantivy_errors(lambda reason: damaged_shard(root / file.path, reason)):
-            index = tantivy().Index.open(str(folder))
+            index = tantivy.Index.open(str(folder))
             register_analyzers(index)
             searcher = index.searcher()
         yield searcher
@@ -245,7 +246,7 @@ def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:
     if not len(keys):
         return
     with tantivy_errors(lambda reason: damaged_shard(shard, reason)):
-        index = tantivy().Index.open(str(folder))
+        index = tantivy.Index.open(str(folder))
         register_analyzers(index)
         writer = index.writer(_HEAP_BYTES, 1)
         for key in keys:

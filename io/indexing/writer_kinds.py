@@ -4,8 +4,8 @@ Built-in writers are imported when they are used; others are found by the entry 
 ``nutbeam.index_writers``.
 """
 
-import importlib
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from ...policy.components.index_routes import WriterRule
@@ -13,16 +13,16 @@ from ...web.base.errors import UsageError
 from ..parsing.plugins import PluginGroup, load_plugins
 from .index_writer import IndexTarget, IndexWriter
 
-# Kind of each built-in writer: its module and class, and the extra that it needs.
-BUILT_IN_WRITERS: Mapping[str, tuple[str, str, str]] = {
-    "tantivy": ("tantivy_writer", "TantivyWriter", "search"),
-    "jsonl": ("file_writers", "JsonLinesWriter", ""),
-    "csv": ("file_writers", "CsvWriter", ""),
-    "parquet": ("file_writers", "ParquetIndexWriter", ""),
-    "dummy": ("file_writers", "DummyWriter", ""),
-    "opensearch": ("opensearch_writer", "OpenSearchWriter", ""),
-    "elasticsearch": ("opensearch_writer", "ElasticsearchWriter", ""),
-    "solr": ("solr_writer", "SolrWriter", ""),
+# Kind of each built-in writer: its module and class.
+BUILT_IN_WRITERS: Mapping[str, tuple[str, str]] = {
+    "tantivy": ("tantivy_writer", "TantivyWriter"),
+    "jsonl": ("file_writers", "JsonLinesWriter"),
+    "csv": ("file_writers", "CsvWriter"),
+    "parquet": ("file_writers", "ParquetIndexWriter"),
+    "dummy": ("file_writers", "DummyWriter"),
+    "opensearch": ("opensearch_writer", "OpenSearchWriter"),
+    "elasticsearch": ("opensearch_writer", "ElasticsearchWriter"),
+    "solr": ("solr_writer", "SolrWriter"),
 }
 INDEX_WRITERS = PluginGroup("nutbeam.index_writers", "index writer", tuple(BUILT_IN_WRITERS))
 
@@ -43,25 +43,10 @@ def writer_class(rule: WriterRule) -> type[IndexWriter]:
         UsageError: There is no such writer, or it cannot be imported.
     """
     if rule.kind in BUILT_IN_WRITERS:
-        return _built_in(rule.kind)
+        module, name = BUILT_IN_WRITERS[rule.kind]
+        built_in: type[IndexWriter] = getattr(import_module(f".{module}", __package__), name)
+        return built_in
     plugin: Any = dict(load_plugins(INDEX_WRITERS, (rule.kind,))).get(rule.kind)
     if not isinstance(plugin, type) or not issubclass(plugin, IndexWriter):
         raise UsageError(f"index writer {rule.kind!r} is not a subclass of IndexWriter")
     return plugin
-
-
-def _built_in(kind: str) -> type[IndexWriter]:
-    module, name, extra = BUILT_IN_WRITERS[kind]
-    try:
-        writer: type[IndexWriter] = getattr(
-            importlib.import_module(f".{module}", __package__), name
-        )
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("nutbeam."):
-            raise UsageError(f"this nutbeam has no index writer {kind!r}") from error
-        if not extra:
-            raise
-        raise UsageError(
-            f"index writer {kind!r} needs {error.name}: pip install 'nutbeam[{extra}]'"
-        ) from error
-    return writer

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import tantivy
+
 from ...io.indexing.shard_documents import (
     TEXT_FIELDS,
     analyzers,
     register_analyzers,
     shard_schema,
-    tantivy,
     tantivy_errors,
 )
 from ...policy.indexing.best_passage import beginnings_of, best_passage
@@ -63,8 +64,8 @@ def build_query(
     if not musts and not optional:  # it has only words that questions have
         optional = [q for c in words if (q := _clause_query(c, present, drops=False)) is not None]
         if words and not optional:
-            return tantivy().Query.empty_query()
-    occur = tantivy().Occur
+            return tantivy.Query.empty_query()
+    occur = tantivy.Occur
     parts = [(occur.Must, query) for query in musts]
     if parts or optional:
         parts += [(occur.Should, query) for query in extra]
@@ -77,19 +78,19 @@ def build_query(
             if query is not None:
                 parts.append((occur.MustNot if clause.excluded else occur.Must, query))
     if not words:  # the order follows from the boost alone
-        parts.append((occur.Must, tantivy().Query.const_score_query(_all_pages(), 1.0)))
-    return tantivy().Query.boolean_query(parts)
+        parts.append((occur.Must, tantivy.Query.const_score_query(_all_pages(), 1.0)))
+    return tantivy.Query.boolean_query(parts)
 
 
 def _some_of(queries: Sequence[Any], any_word: bool) -> Any:
     number = len(queries)
     least = 1 if any_word else number if number <= 2 else math.ceil(number * _SHARE)
-    parts = [(tantivy().Occur.Should, query) for query in queries]
-    return tantivy().Query.boolean_query(parts, minimum_number_should_match=least)
+    parts = [(tantivy.Occur.Should, query) for query in queries]
+    return tantivy.Query.boolean_query(parts, minimum_number_should_match=least)
 
 
 def _all_pages() -> Any:
-    return tantivy().Query.all_query()
+    return tantivy.Query.all_query()
 
 
 def _clause_query(clause: Clause, present: Sequence[str], *, drops: bool) -> Any:
@@ -116,12 +117,12 @@ def _clause_query(clause: Clause, present: Sequence[str], *, drops: bool) -> Any
         queries.append(_terms("folded", "plain", clause.text, BOOSTS["folded"]))
         queries.append(_terms("url", "plain", url_words(clause.text), BOOSTS["url"]))
     queries = [query for query in queries if query is not None]
-    return tantivy().Query.disjunction_max_query(queries, _TIE) if queries else None
+    return tantivy.Query.disjunction_max_query(queries, _TIE) if queries else None
 
 
 def _terms(field: str, analyzer: str, text: str, boost: float = 1.0) -> Any:
     """Returns the query of a text in a field: its terms, one after the other."""
-    query, schema = tantivy().Query, shard_schema()
+    query, schema = tantivy.Query, shard_schema()
     terms = analyzers()[analyzer].analyze(text)
     if not terms:
         return None
@@ -136,7 +137,7 @@ def _terms(field: str, analyzer: str, text: str, boost: float = 1.0) -> Any:
 
 def _pairs(field: str, terms: Sequence[str]) -> Any:
     """Returns the query of most pairs of neighbours, for a text without spaces."""
-    query, schema = tantivy().Query, shard_schema()
+    query, schema = tantivy.Query, shard_schema()
     pairs = dict.fromkeys(itertools.pairwise(terms))
     return _some_of([query.phrase_query(schema, field, list(pair)) for pair in pairs], False)
 
@@ -156,12 +157,12 @@ def _near(words: Iterable[Clause], present: Sequence[str]) -> list[Any]:
             for at, pair in enumerate(itertools.pairwise(terms)):
                 near = _near_in_fields(pair, analyzer, _FAR_PAIR, _PAIR_BOOST)
                 pairs.setdefault(at, []).extend(near)
-    best = tantivy().Query.disjunction_max_query
+    best = tantivy.Query.disjunction_max_query
     return [best(queries) for queries in (wholes, *pairs.values()) if queries]
 
 
 def _near_in_fields(terms: Sequence[str], analyzer: str, far: int, boost: float) -> list[Any]:
-    query, schema = tantivy().Query, shard_schema()
+    query, schema = tantivy.Query, shard_schema()
     return [
         query.boost_query(query.phrase_query(schema, f"{name}_{analyzer}", list(terms), far), boost)
         for name in ("content", "title")
@@ -170,7 +171,7 @@ def _near_in_fields(terms: Sequence[str], analyzer: str, far: int, boost: float)
 
 def _filter_query(clause: Clause, present: Sequence[str]) -> Any:
     """Returns the query of a clause that only selects pages."""
-    query, schema, kinds = tantivy().Query, shard_schema(), tantivy().FieldType
+    query, schema, kinds = tantivy.Query, shard_schema(), tantivy.FieldType
     text = clause.text
     if clause.name in ("site", "lang", "type"):
         filter_query = query.term_query(schema, clause.name, text, "basic")
@@ -205,10 +206,10 @@ class _CommonWords:
     def __init__(self, analyzer: str) -> None:
         self._analyzer: Any = None
         if analyzer in STEMMERS:
-            builder = tantivy().TextAnalyzerBuilder(tantivy().Tokenizer.simple())
+            builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
             with contextlib.suppress(ValueError):  # some languages have no list
-                builder = builder.filter(tantivy().Filter.lowercase())
-                builder = builder.filter(tantivy().Filter.stopword(STEMMERS[analyzer]))
+                builder = builder.filter(tantivy.Filter.lowercase())
+                builder = builder.filter(tantivy.Filter.stopword(STEMMERS[analyzer]))
                 self._analyzer = builder.build()
 
     def __contains__(self, word: str) -> bool:
@@ -277,7 +278,7 @@ class Snippets:
         if field not in self._fields:
             self._fields[field] = self._maker(field), self._beginnings(field)
         maker, beginnings = self._fields[field]
-        document = tantivy().Document()
+        document = tantivy.Document()
         document.add_text(field, best_passage(text[:_SEARCHED_CHARS], beginnings))
         generated = maker.snippet_from_doc(document)
         snippet = generated.fragment()
@@ -288,9 +289,7 @@ class Snippets:
         )
 
     def _maker(self, field: str) -> Any:
-        maker = tantivy().SnippetGenerator.create(
-            self._searcher, self._query, shard_schema(), field
-        )
+        maker = tantivy.SnippetGenerator.create(self._searcher, self._query, shard_schema(), field)
         maker.set_max_num_chars(_SNIPPET_CHARS)
         return maker
 
@@ -343,11 +342,11 @@ class ShardSearch:
             )
 
         with tantivy_errors(unreadable):
-            self._index = tantivy().Index.open(str(unpacked))
+            self._index = tantivy.Index.open(str(unpacked))
             register_analyzers(self._index)
             self._searcher = self._index.searcher()
             self._present = [a for a in ANALYZERS if self._searcher.doc_freq("analyzer", a)]
-            count = self._searcher.search(tantivy().Query.all_query(), 1)
+            count = self._searcher.search(tantivy.Query.all_query(), 1)
         self.documents = int(count.count or 0)
 
     def search(self, clauses: Sequence[Clause], top_n: int = 10, offset: int = 0) -> FoundPages:

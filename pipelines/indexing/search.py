@@ -13,7 +13,7 @@ from ...web.base.options import option, shared_option
 from ...web.base.visible import visible
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
 from .index_search import FoundPages, Hit
-from .searched_table import SearchedTable, record_of_hit, snippet_spans
+from .searched_table import SearchedTable, snippet_spans
 
 ARGUMENTS = (
     TABLE,
@@ -63,7 +63,7 @@ def run(invocation: Invocation) -> int:
     results = searched.newest().search(clauses, options.top)
     if invocation.format == "json":
         for hit in results.hits:
-            print(json.dumps(record_of_hit(hit), ensure_ascii=False))
+            print(json.dumps(vars(hit), ensure_ascii=False))
     else:
         _show(results)
     return DONE if results.hits else NOTHING_TO_DO

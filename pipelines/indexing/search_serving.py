@@ -18,7 +18,7 @@ from ...policy.indexing.search_query import parse_search
 from ...web.base.errors import UsageError, UserError
 from ...web.base.visible import check_utf8, visible
 from .index_search import FoundPages, Hit, ShardSearch
-from .searched_table import SearchedTable, record_of_hit, snippet_spans
+from .searched_table import SearchedTable, snippet_spans
 
 _LOG = logging.getLogger(__name__)
 _ADDRESS = "127.0.0.1"
@@ -155,7 +155,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if as_json:
             record: dict[str, Any] = {"error": message} if message else {"total": 0, "pages": []}
             if results is not None:
-                record = {"total": results.total, "pages": [record_of_hit(h) for h in results.hits]}
+                record = {"total": results.total, "pages": [*map(vars, results.hits)]}
             self._send(status, "application/json", json.dumps(record))
         elif message:
             self._send(status, "text/html", error_page(self.server.name, query, message))

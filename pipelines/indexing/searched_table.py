@@ -1,7 +1,5 @@
 """An index of a table that is searched: opened, opened again after changes, and its results."""
 
-from typing import Any
-
 from ...io.indexing.unpacked_index import index_cache, is_whole, table_cache, unpack_index
 from ...io.rows.blocklist import BLOCKLIST_COMPONENT
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
@@ -79,18 +77,6 @@ def _no_index(address: str, name: str, manifest: Manifest) -> str:
             f"{address!r} has no index {name!r} that can be searched: there is {', '.join(indexes)}"
         )
     return f"{address!r} has no index {name!r} that can be searched: run nutbeam index {address}"
-
-
-def record_of_hit(hit: Hit) -> dict[str, Any]:
-    """Returns a page as a record for programs."""
-    return {
-        "url": hit.url,
-        "title": hit.title,
-        "snippet": hit.snippet,
-        "marks": [list(mark) for mark in hit.marks],
-        "score": hit.score,
-        "fields": hit.fields,
-    }
 
 
 def snippet_spans(hit: Hit) -> list[tuple[str, bool]]:

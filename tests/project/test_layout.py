@@ -81,7 +81,7 @@ BY_NAME = {
         f"nutbeam.pipelines.{command.module}" for command in COMMANDS.values()
     },
     "io/indexing/writer_kinds.py": {
-        f"nutbeam.io.indexing.{module}" for module, _, _ in BUILT_IN_WRITERS.values()
+        f"nutbeam.io.indexing.{module}" for module, _ in BUILT_IN_WRITERS.values()
     },
     "web/parsers/dispatch.py": {f"nutbeam.web.{module}" for module in MODULES_OF_PARSERS},
 }

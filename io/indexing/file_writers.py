@@ -206,11 +206,9 @@ class CsvWriter(FileWriter):
             "delimiter": _character(parameters, "separator", ","), "quotechar": quote,
             "doublequote": escape == quote, "escapechar": None if escape == quote else escape,
         }  # fmt: skip
-        self._header = _truth(parameters, "header")
-        self._longest, self._most = (
-            _limit_parameter(parameters, "maxfieldlength"),
-            _limit_parameter(parameters, "maxfieldvalues"),
-        )
+        self._header = self.choice_parameter("header", ("true", "false")) == "true"
+        self._longest = self.int_parameter("maxfieldlength", 0) or None
+        self._most = self.int_parameter("maxfieldvalues", 0) or None
         try:
             "".encode(self._charset)
         except LookupError:
@@ -245,20 +243,6 @@ def _character(parameters: Mapping[str, str], name: str, default: str) -> str:
     return value
 
 
-def _truth(parameters: Mapping[str, str], name: str) -> bool:
-    value = parameters.get(name, "true")
-    if value not in ("true", "false"):
-        raise UsageError(f"{name} must be true or false, got {quote_value(value)}")
-    return value == "true"
-
-
-def _limit_parameter(parameters: Mapping[str, str], name: str) -> int | None:
-    value = parameters.get(name, "0")
-    if not value.isascii() or not value.isdigit() or len(value) > 9:
-        raise UsageError(f"{name} must be a number from 0 on, got {quote_value(value)}")
-    return int(value) or None
-
-
 class ParquetIndexWriter(FileWriter):
     """Writes documents as Parquet, a column per field."""
 
@@ -283,7 +267,7 @@ class DummyWriter(FileWriter):
 
     def __init__(self, target: IndexTarget) -> None:
         super().__init__(target)
-        self._writes_deletes = _truth(target.parameters, "delete")
+        self._writes_deletes = self.choice_parameter("delete", ("true", "false")) == "true"
 
     def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:
         """Buffers documents, and deletes if they are wanted."""

@@ -6,6 +6,7 @@ An ``IndexWriter`` brings documents into an index and deletes them there. The jo
 
 import abc
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
@@ -107,6 +108,50 @@ class IndexWriter(abc.ABC):
                     f"index writer {target.name!r} ({self.kind}) needs the parameter {name!r}: "
                     f"{self.parameters[name]}"
                 )
+
+    def choice_parameter(self, name: str, choices: tuple[str, ...]) -> str:
+        """Returns the value of a parameter; without one the first choice.
+
+        Raises:
+            UsageError: It is none of the choices.
+        """
+        value = self.target.parameters.get(name) or choices[0]
+        if value not in choices:
+            raise self._wrong(name, f"one of {', '.join(choices)}", value)
+        return value
+
+    def number_parameter(
+        self, name: str, default: float, least: float = 0, most: float = 1e15
+    ) -> float:
+        """Returns the value of a parameter that is a number.
+
+        Raises:
+            UsageError: It is none, or too small or too large.
+        """
+        text = self.target.parameters.get(name) or str(default)
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most:
+            limit = f"to {most:g}" if most < 1e15 else "on"
+            raise self._wrong(name, f"a number from {least:g} {limit}", text)
+        return value
+
+    def int_parameter(self, name: str, default: int, least: int = 0, most: int = 10**15) -> int:
+        """Returns the value of a parameter that is a whole number.
+
+        Raises:
+            UsageError: It is none, or too small or too large.
+        """
+        value = self.number_parameter(name, default, least, most)
+        if value != int(value):
+            raise self._wrong(name, "a whole number", str(value))
+        return int(value)
+
+    def _wrong(self, name: str, wanted: str, value: str) -> UsageError:
+        writer = f"index writer {self.target.name!r} ({self.kind})"
+        return UsageError(f"{writer}: {name} must be {wanted}, got {quote_value(value)}")
 
     def address(self) -> str:
         """Returns where the index is; empty if the writer cannot say. It sends nothing."""

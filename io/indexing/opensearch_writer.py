@@ -1,7 +1,7 @@
 """The index writers ``opensearch`` and ``elasticsearch``: one protocol, spoken over requests."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +17,7 @@ from ...web.indexing.server_fields import DATE, STANDARD_FIELDS, index_body
 from ...web.indexing.stored_documents import stored_deletes
 from .index_writer import IndexTarget, WriteResult
 from .search_index import SearchIndex, server_of
-from .server_writer import SEARCH_PARAMETERS, ServerWriter, choice, number_parameter
+from .server_writer import SEARCH_PARAMETERS, ServerWriter
 
 _DATES = frozenset(name for name, (kind, _) in STANDARD_FIELDS.items() if kind == DATE)
 # Only these parts of an answer are sent: they are all that is read.
@@ -103,8 +103,8 @@ class SearchServerWriter(ServerWriter):
         self._index.refresh(self._index.name)
         return done
 
-    def _packs(self, parameters: Mapping[str, str]) -> bool:
-        return choice(parameters, "gzip", ("false", "true")) == "true"
+    def _packs_requests(self) -> bool:
+        return self.choice_parameter("gzip", ("false", "true")) == "true"
 
     def _send(self, bulk: list[Action]) -> BulkVerdict:
         self._path = self._path or self._bulk_path()
@@ -136,9 +136,7 @@ class SearchServerWriter(ServerWriter):
             meta = {**mappings.get("_meta", {}), **index_body()["mappings"]["_meta"]}
             return {**body, "mappings": {**mappings, "_meta": meta}}
         counts = {
-            name: int(number_parameter(parameters, name, 0, least=0))
-            if parameters.get(name)
-            else None
+            name: self.int_parameter(name, 0) if parameters.get(name) else None
             for name in ("shards", "replicas")
         }
         return index_body(**counts)

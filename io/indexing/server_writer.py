@@ -65,71 +65,6 @@ _LEFT_OUT = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class WriterLimits:
-    """Limits of a writer.
-
-    Attributes:
-        max_bytes: Bytes of a request.
-        max_documents: Documents of a request.
-        timeout: How long an answer may take, s.
-        patience: How long to go on without progress, s.
-    """
-
-    max_bytes: int
-    max_documents: int
-    timeout: float
-    patience: float
-
-
-def writer_limits(parameters: Mapping[str, str]) -> WriterLimits:
-    """Returns the limits in the parameters of a writer.
-
-    Raises:
-        UsageError: A value is no number that is larger than 0.
-    """
-    return WriterLimits(
-        max_bytes=int(number_parameter(parameters, "max_bytes", 5_000_000)),
-        max_documents=int(number_parameter(parameters, "max_documents", 1_000)),
-        timeout=number_parameter(parameters, "timeout", 120),
-        patience=number_parameter(parameters, "patience", 600, least=0),
-    )
-
-
-def number_parameter(
-    parameters: Mapping[str, str], name: str, default: float, least: float = 1e-3
-) -> float:
-    """Returns the value of a parameter that is a number.
-
-    Raises:
-        UsageError: It is none, or too small.
-    """
-    text = parameters.get(name, "")
-    if not text:
-        return default
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not least <= value < 1e15:
-        raise UsageError(f"{name} of an index writer must be a number, got {quote_value(text)}")
-    return value
-
-
-def choice(parameters: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
-    """Returns the value of a parameter; without one the first choice.
-
-    Raises:
-        UsageError: It is none of the choices.
-    """
-    value = parameters.get(name) or choices[0]
-    if value not in choices:
-        raise UsageError(
-            f"{name} of an index writer must be one of {', '.join(choices)}, got {quote_value(value)}"
-        )
-    return value
-
-
 def our_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
     """Returns Nutch's parameters under nutbeam's names; other parameters stay as they are.
 
@@ -162,17 +97,6 @@ def our_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in ours.items() if value != ""}
 
 
-def server_client(parameters: Mapping[str, str], *, packed: bool) -> ServerClient:
-    """Returns the client of the server that a writer's parameters name.
-
-    Raises:
-        UsageError: The address or a file is wrong.
-    """
-    limits = writer_limits(parameters)
-    url, credentials, ca_file = (parameters.get(n, "") for n in ("url", "credentials", "ca_file"))
-    return ServerClient(url, credentials, ca_file, limits.timeout, packed, limits.patience)
-
-
 class ServerWriter(IndexWriter):
     """Writes an index on a server. Subclasses define ``_send``, and make the actions."""
 
@@ -181,11 +105,20 @@ class ServerWriter(IndexWriter):
     def __init__(self, target: IndexTarget) -> None:
         parameters = our_parameters(target.parameters)
         super().__init__(dataclasses.replace(target, parameters=parameters))
-        self._limits = writer_limits(parameters)
-        self._client: ServerClient = server_client(parameters, packed=self._packs(parameters))
-        self._delivery = Delivery(self._client.address, self._send, self._limits.patience)
+        self._bulk_limits = (
+            self.int_parameter("max_bytes", 5_000_000, 1),
+            self.int_parameter("max_documents", 1_000, 1),
+        )
+        patience = self.number_parameter("patience", 600)
+        self._client = ServerClient(
+            *(parameters.get(name, "") for name in ("url", "credentials", "ca_file")),
+            timeout=self.number_parameter("timeout", 120, 1e-3),
+            packed=self._packs_requests(),
+            patience=patience,
+        )
+        self._delivery = Delivery(self._client.address, self._send, patience)
 
-    def _packs(self, parameters: Mapping[str, str]) -> bool:
+    def _packs_requests(self) -> bool:
         """Returns whether requests are sent with gzip."""
         return False
 
@@ -207,8 +140,7 @@ class ServerWriter(IndexWriter):
         """
         self._delivery.count(counts or Counter())
         for group in actions:
-            limits = self._limits
-            self._delivery.deliver(action_bulks(group, limits.max_bytes, limits.max_documents))
+            self._delivery.deliver(action_bulks(group, *self._bulk_limits))
         counts_by_reason, refused = self._delivery.take_results()
         return WriteResult(
             counts_by_reason, pl.DataFrame(refused, schema=REFUSED_DOCUMENTS, orient="row")

@@ -25,7 +25,7 @@ from ...web.indexing.server_fields import (
 )
 from ...web.indexing.stored_documents import STORED_FIELDS, stored_document_rows
 from .index_writer import IndexTarget, WriteResult
-from .server_writer import SOLR_PARAMETERS, ServerWriter, choice, number_parameter
+from .server_writer import SOLR_PARAMETERS, ServerWriter
 
 _AT_ONCE = 5_000  # documents
 
@@ -43,11 +43,10 @@ class SolrWriter(ServerWriter):
 
     def __init__(self, target: IndexTarget) -> None:
         super().__init__(target)  # without gzip, which Solr does not take
-        parameters = self.target.parameters
-        self._commit = choice(parameters, "commit", ("finish", "part", "never"))
-        within = int(number_parameter(parameters, "commit_within", 0, least=0))
+        self._commit = self.choice_parameter("commit", ("finish", "part", "never"))
+        within = self.int_parameter("commit_within", 0)
         self._within = f"&commitWithin={within}" if within else ""
-        self._drops = choice(parameters, "unknown_fields", ("refuse", "drop")) == "drop"
+        self._drops = self.choice_parameter("unknown_fields", ("refuse", "drop")) == "drop"
         self._schema: SolrSchema | None = None
         self._path = ""
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from ...policy.components.index_schema import index_component
-from ...web.base.errors import UsageError
-from ...web.base.wording import quote_value
 from ...web.indexing.stored_documents import stored_document_rows
 from ...web.urls.row_keys import BadUrl, to_key
 from ..snapshots.manifest import load_manifest
@@ -34,13 +32,7 @@ class TantivyWriter(IndexWriter):
 
     def __init__(self, target: IndexTarget) -> None:
         super().__init__(target)
-        text = target.parameters.get("threads") or "1"
-        if not text.isdigit() or not 1 <= int(text) <= 16:
-            raise UsageError(
-                f"index writer {target.name!r} (tantivy): threads must be a number from 1 to 16, "
-                f"got {quote_value(text)}"
-            )
-        self._threads = int(text)
+        self._threads = self.int_parameter("threads", 1, 1, 16)
         self._builder = ShardBuilder(self._threads)
 
     def write(self, documents: pl.DataFrame, deletes: pl.Series) -> WriteResult:

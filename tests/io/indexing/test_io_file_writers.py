@@ -166,7 +166,7 @@ def test_errors_are_one_line(tmp_path):
                         ("header", "yes")):  # fmt: skip
         with pytest.raises(UsageError, match=f"{name} must be .*, got '{value}'"):
             writer(tmp_path, kind="csv", **{name: value})
-    with pytest.raises(UsageError, match="delete must be true or false, got 'no'"):
+    with pytest.raises(UsageError, match="delete must be one of true, false, got 'no'"):
         writer(tmp_path, kind="dummy", delete="no")
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot write"):

@@ -6,6 +6,7 @@ Bigtable cells of later snapshots. It decides nothing.
 Pages whose documents a writer has refused have dead letters, which are files of the table.
 """
 
+import abc
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -43,7 +44,7 @@ _KEYS_AT_ONCE, _SEED = 50_000, 17
 
 
 @dataclasses.dataclass(frozen=True)
-class Candidate:
+class Candidate(abc.ABC):
     """Something that a run must read: one item of its work.
 
     Attributes:
@@ -53,6 +54,10 @@ class Candidate:
 
     operation: Operation
     number: int
+
+    @abc.abstractmethod
+    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+        """Yields what is known of the pages of the item, in pieces."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +77,16 @@ class Changed(_TabletCandidate):
     since: int
     indexed_paths: frozenset[str] = frozenset()
 
+    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+        table = self.operation.table
+        if self.since:
+            changed = table.changed_since("state", self.tablet, self.since, self.indexed_paths)
+        else:
+            changed = ((rows["key"], rows) for rows in table.scan("state", self.tablet))
+        for keys, rows in changed:
+            journal = _read_journal(task, keys)
+            yield CandidateFacts(CandidateKind.CHANGED, rows.select(STATE_READ), journal)
+
 
 @dataclasses.dataclass(frozen=True)
 class Removed(_TabletCandidate):
@@ -83,13 +98,45 @@ class Removed(_TabletCandidate):
 
     ranges: tuple[tuple[str, str], ...] | None = None
 
+    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+        if task.batch:  # pages that have left the table are no matter of a single batch
+            return
+        wanted = COUNTING
+        if self.ranges is not None:
+            inside = [(pl.col("key") >= low) & (pl.col("key") <= high) for low, high in self.ranges]
+            wanted = wanted & pl.any_horizontal(inside)
+        for rows in self.operation.table.scan(task.component("indexed"), self.tablet):
+            if len(journal := rows.filter(wanted)):
+                state_rows = self.operation.find_rows("state", journal["key"], ("key",))
+                yield CandidateFacts(CandidateKind.REMOVED, state_rows, journal)
+
 
 class PurgedPages(_TabletCandidate):
     """A tablet of an older journal, some of whose rows a purge may have removed."""
 
+    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+        find_rows = self.operation.find_rows
+        for rows in self.operation.table.scan(task.component("indexed"), self.tablet):
+            earlier = rows.filter(COUNTING)
+            keys = earlier.get_column("key")
+            represented = earlier.filter(pl.col("repr_url").is_not_null()).get_column("key")
+            yield CandidateFacts(
+                CandidateKind.PURGED,
+                find_rows("state", represented, STATE_READ),
+                _read_journal(task, keys, every=True),
+                earlier_rows=earlier,
+                kept_keys=find_rows("state", keys, ("key",)),  # after an --unblock
+            )
+
 
 class IndexedPages(_TabletCandidate):
     """A tablet of the journal, all of whose pages are looked up, to delete those that must go."""
+
+    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+        for rows in self.operation.table.scan(task.component("indexed"), self.tablet):
+            if len(journal := rows.filter(COUNTING)):
+                state_rows = self.operation.find_rows("state", journal["key"], STATE_READ)
+                yield CandidateFacts(CandidateKind.INDEXED, state_rows, journal)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +153,21 @@ class Unfinished(Candidate):
     share: int = 0
     shares: int = 1
 
+    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+        for sent in self._sent_keys().iter_slices(_KEYS_AT_ONCE):
+            yield _read_pages(CandidateKind.UNFINISHED, task, sent)
+
+    def _sent_keys(self) -> pl.DataFrame:
+        """Returns ``key``, and ``committed``: only a run that has committed has sent it."""
+        sent = [pl.DataFrame(schema={"key": pl.String, "committed": pl.Boolean})]
+        for intent in self.intents:
+            data = read_if_there(intent.path, LARGEST_BYTES)
+            if data is not None:
+                keys = _keys_in(intent.path, data)
+                mine = keys.filter(keys.hash(_SEED) % self.shares == self.share)
+                sent.append(mine.to_frame("key").with_columns(committed=pl.lit(intent.committed)))
+        return pl.concat(sent).group_by("key").agg(pl.col("committed").all()).sort("key")
+
 
 @dataclasses.dataclass(frozen=True)
 class RefusedPages(Candidate):
@@ -116,6 +178,11 @@ class RefusedPages(Candidate):
     """
 
     files: tuple[DataFile, ...]
+
+    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+        keys = sorted(letter_keys(self.operation.table, self.files))
+        for key_rows in pl.DataFrame({"key": keys}, {"key": pl.String}).iter_slices(_KEYS_AT_ONCE):
+            yield _read_pages(CandidateKind.REFUSED, task, key_rows)
 
 
 def candidates(task: IndexRun) -> Iterator[Candidate]:
@@ -164,69 +231,6 @@ def _near(tablet: Tablet, ranges: Iterable[tuple[str, str]]) -> tuple[tuple[str,
     return tuple((low, high) for low, high in ranges if low <= last and first <= high)
 
 
-def read_candidate_facts(item: Candidate, task: IndexRun) -> Iterator[CandidateFacts]:
-    """Yields what is known of the pages of an item, in pieces."""
-    if isinstance(item, Changed):
-        yield from _read_changed(item, task)
-    elif isinstance(item, Removed):
-        yield from _read_removed(item, task)
-    elif isinstance(item, IndexedPages):
-        for rows in item.operation.table.scan(task.component("indexed"), item.tablet):
-            if len(journal := rows.filter(COUNTING)):
-                state_rows = item.operation.find_rows(
-                    "state", journal.get_column("key"), STATE_READ
-                )
-                yield CandidateFacts(CandidateKind.INDEXED, state_rows, journal)
-    elif isinstance(item, Unfinished):
-        for sent in _keys_of(item).iter_slices(_KEYS_AT_ONCE):
-            yield _read_pages(CandidateKind.UNFINISHED, task, sent)
-    elif isinstance(item, RefusedPages):
-        keys = sorted(letter_keys(item.operation.table, item.files))
-        for key_rows in pl.DataFrame({"key": keys}, {"key": pl.String}).iter_slices(_KEYS_AT_ONCE):
-            yield _read_pages(CandidateKind.REFUSED, task, key_rows)
-    elif isinstance(item, PurgedPages):
-        yield from _read_purged(item, task)
-
-
-def _read_changed(item: Changed, task: IndexRun) -> Iterator[CandidateFacts]:
-    table = item.operation.table
-    if item.since:
-        changed = table.changed_since("state", item.tablet, item.since, item.indexed_paths)
-    else:
-        changed = ((rows["key"], rows) for rows in table.scan("state", item.tablet))
-    for keys, rows in changed:
-        journal = _read_journal(task, keys)
-        yield CandidateFacts(CandidateKind.CHANGED, rows.select(STATE_READ), journal)
-
-
-def _read_removed(item: Removed, task: IndexRun) -> Iterator[CandidateFacts]:
-    if task.batch:  # pages that have left the table are no matter of a single batch
-        return
-    wanted = COUNTING
-    if item.ranges is not None:
-        inside = [(pl.col("key") >= low) & (pl.col("key") <= high) for low, high in item.ranges]
-        wanted = wanted & pl.any_horizontal(inside)
-    for rows in item.operation.table.scan(task.component("indexed"), item.tablet):
-        if len(journal := rows.filter(wanted)):
-            state_rows = item.operation.find_rows("state", journal.get_column("key"), ("key",))
-            yield CandidateFacts(CandidateKind.REMOVED, state_rows, journal)
-
-
-def _read_purged(item: PurgedPages, task: IndexRun) -> Iterator[CandidateFacts]:
-    operation = item.operation
-    for rows in operation.table.scan(task.component("indexed"), item.tablet):
-        earlier = rows.filter(COUNTING)
-        represented = earlier.filter(pl.col("repr_url").is_not_null()).get_column("key")
-        keys = earlier.get_column("key")
-        yield CandidateFacts(
-            CandidateKind.PURGED,
-            operation.find_rows("state", represented, STATE_READ),
-            _read_journal(task, keys, every=True),
-            earlier_rows=earlier,
-            kept_keys=operation.find_rows("state", keys, ("key",)),  # after an --unblock
-        )
-
-
 def _read_pages(kind: CandidateKind, task: IndexRun, sent: pl.DataFrame) -> CandidateFacts:
     keys = sent.get_column("key")
     state_rows = task.operation.find_rows("state", keys, STATE_READ)
@@ -241,18 +245,6 @@ def _read_journal(task: IndexRun, keys: pl.Series, *, every: bool = False) -> Jo
         return empty(INDEXED)
     rows = task.operation.table.find(name, journal_tablets, keys)
     return rows if every else rows.filter(COUNTING)
-
-
-def _keys_of(item: Unfinished) -> pl.DataFrame:
-    """Returns the keys of an item, and whether only a run that has committed has sent them."""
-    sent = [pl.DataFrame(schema={"key": pl.String, "committed": pl.Boolean})]
-    for intent in item.intents:
-        data = read_if_there(intent.path, LARGEST_BYTES)
-        if data is not None:
-            keys = _keys_in(intent.path, data)
-            mine = keys.filter(keys.hash(_SEED) % item.shares == item.share)
-            sent.append(mine.to_frame("key").with_columns(committed=pl.lit(intent.committed)))
-    return pl.concat(sent).group_by("key").agg(pl.col("committed").all()).sort("key")
 
 
 def _keys_in(path: Place, data: bytes) -> pl.Series:

@@ -22,7 +22,6 @@ from ...io.indexing.index_candidates import (
     Candidate,
     candidates,
     outdated_letters,
-    read_candidate_facts,
     refused_pages,
     without_letters,
 )
@@ -170,7 +169,7 @@ def _decide(item: Candidate, options: IndexTableOptions) -> Iterator[Any]:
     PROGRESS.add()
     task, deletes = _task(item.operation, options), 0
     rules = IndexRules(options, task.full, task.cleans, task.batch, tuple(task.outside))
-    facts_of_pages = read_candidate_facts(item, task)
+    facts_of_pages = item.read_facts(task)
     decisions = (rows for facts in facts_of_pages for rows in decide_candidates(facts, rules))
     for decided in decisions:
         # Pages that are not sent are counted here, others where they are written.

@@ -73,7 +73,7 @@ def _check_page(page: Mapping[str, Any], options: Options, making: DocumentRules
     if error:
         return {"error": error}
     pages = _index_page(page, parsed.row(0, named=True))
-    documents = documents_of_pages(pages, making.filters, making.filter_options, making.scorings)
+    documents = documents_of_pages(pages, making)
     decided = decide_on_pages(
         pages.select(
             "status", "directives", "usage", fetch_status=pl.lit(FETCH_SUCCESS),

@@ -11,9 +11,10 @@ from ..base.made_by_plugin import made_by_plugin
 from ..components.index_schema import DROPPED, CandidateRows
 from ..expressions.expression_error import or_nearest
 from ..scoring.scorings import OPIC, Scorings
-from .index_decisions import IndexDecisionOptions, decide_by_documents
+from .index_decisions import decide_by_documents
 from .index_filter import IndexFilter, IndexFilterOptions
 from .index_geoip import GeoIp
+from .index_options import IndexMakingOptions
 from .index_page_filters import (
     Anchor,
     FeedFields,
@@ -66,19 +67,32 @@ def chosen_filters(
     )
 
 
-def documents_of_pages(
-    pages: pl.DataFrame,
-    filters: tuple[IndexFilter, ...],
-    options: IndexFilterOptions,
-    scorings: Scorings = OPIC,
-) -> pl.DataFrame:
+@dataclasses.dataclass(frozen=True)
+class DocumentRules:
+    """What turns pages into documents.
+
+    Attributes:
+        filters: The index filters, in order.
+        options: Their options, and which pages are added or deleted.
+        scorings: Scorings that make the boost of a page without a rank.
+    """
+
+    filters: tuple[IndexFilter, ...]
+    options: IndexMakingOptions
+    scorings: Scorings = OPIC
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Columns of pages that the filters read."""
+        return frozenset(name for step in self.filters for name in step.reads)
+
+
+def documents_of_pages(pages: pl.DataFrame, rules: DocumentRules) -> pl.DataFrame:
     """Returns what pages become in an index.
 
     Args:
         pages: INDEX_PAGES rows.
-        filters: The filters, in order.
-        options: Their options.
-        scorings: Scorings that make the boost of a page without a rank.
+        rules: The rules.
 
     Returns:
         One row per page, in their order: ``id``, the other fields, and ``dropped_by`` with the
@@ -87,7 +101,7 @@ def documents_of_pages(
     Raises:
         ValueError: A filter has not returned one row per page; the message has its name.
     """
-    boosted = scorings.index_boost(pages.select("key", "score"), options)
+    boosted = rules.scorings.index_boost(pages.select("key", "score"), rules.options)
     rank = pages.get_column("rank").cast(pl.Float64)
     ranked = rank.is_finite().fill_null(False) & (rank >= 0).fill_null(False)
     documents = pl.DataFrame(
@@ -100,35 +114,11 @@ def documents_of_pages(
         }
     )
     ids = documents.get_column("id")
-    for step in filters:
+    for step in rules.filters:
         documents = step.apply(documents, pages)
         if not documents.get_column("id").equals(ids):
             raise ValueError(f"index filter {step.name!r} must keep the rows and their order")
     return documents
-
-
-@dataclasses.dataclass(frozen=True)
-class DocumentRules:
-    """The filters, scorings and rules that turn pages into documents.
-
-    Attributes:
-        filters: The index filters, in order.
-        filter_options: Their options.
-        scorings: Scorings that compute the boost.
-        options: Which pages are added or deleted.
-        max_inlinks: How many inlinks of a page are read.
-    """
-
-    filters: tuple[IndexFilter, ...]
-    filter_options: IndexFilterOptions
-    scorings: Scorings
-    options: IndexDecisionOptions
-    max_inlinks: int
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Columns of pages that the filters read."""
-        return frozenset(name for step in self.filters for name in step.reads)
 
 
 def decide_documents(
@@ -141,7 +131,7 @@ def decide_documents(
         rows: Decisions about the same pages, in the same order; all are to be added.
         rules: The rules.
     """
-    documents = documents_of_pages(pages, rules.filters, rules.filter_options, rules.scorings)
+    documents = documents_of_pages(pages, rules)
     from_texts = pl.DataFrame(
         [
             pages.get_column("directives"),

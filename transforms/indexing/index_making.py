@@ -35,7 +35,7 @@ def making_of(options: IndexMakingOptions) -> DocumentRules:
     """
     own = tuple(name for name in options.index_filters if name not in BUILT_IN_FILTERS)
     filters = chosen_filters(options, dict(load_plugins(INDEX_FILTERS, own)))
-    return DocumentRules(filters, options, scorings_of(options), options, options.max_inlinks)
+    return DocumentRules(filters, options, scorings_of(options))
 
 
 def chosen_writers(options: IndexWriterOptions) -> IndexRoutes:
@@ -78,9 +78,7 @@ def check_index(options: IndexTableOptions, address: str) -> None:
         ValueError: A file is wrong.
     """
     table, routes = open_table(address), chosen_writers(options)
-    making = making_of(options)
-    nothing = empty(INDEX_PAGES)
-    documents = documents_of_pages(nothing, making.filters, options, making.scorings)
+    documents = documents_of_pages(empty(INDEX_PAGES), making_of(options))
     share_documents(routes, documents)  # checks the expressions
     for rule in routes.writers:
         open_writer(rule, IndexTarget(options.index, rule.name, rule.parameters, table, 0, ""))

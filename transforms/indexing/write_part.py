@@ -79,7 +79,7 @@ class _PartWriter:
         if file is None:  # compact has dropped it
             self._skip(self._rows)
             return
-        needs = PageNeeds(rules.columns, rules.max_inlinks)
+        needs = PageNeeds(rules.columns, rules.options.max_inlinks)
         seen = [self._rows.get_column("key").clear()]
         for pages, rows in page_frames(operation, file, self._rows, needs, self._counts):
             seen.append(rows.get_column("key"))

@@ -4,7 +4,12 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.components.index_schema import INDEX_PAGES
-from nutbeam.policy.indexing.index_documents import BUILT_IN, chosen_filters, documents_of_pages
+from nutbeam.policy.indexing.index_documents import (
+    BUILT_IN,
+    DocumentRules,
+    chosen_filters,
+    documents_of_pages,
+)
 from nutbeam.policy.indexing.index_filter import BUILT_IN_FILTERS, IndexFilterOptions
 
 DAY = 86_400_000
@@ -39,7 +44,7 @@ BARE = {"key": "org.other:http/x"}
 def made(*names, pages=(PAGE, BARE), **options):
     chosen = IndexFilterOptions(index_filters=names, **options)
     frame = frame_of(INDEX_PAGES, *pages)
-    found = documents_of_pages(frame, chosen_filters(chosen), chosen)
+    found = documents_of_pages(frame, DocumentRules(chosen_filters(chosen), chosen))
     return [{k: v for k, v in row.items() if v is not None} for row in found.to_dicts()]
 
 
@@ -91,7 +96,7 @@ def test_anchor():
     pages = frame_of(INDEX_PAGES, PAGE | {"anchors": ["Home", "", "home", "B"]}, BARE)
     for deduplicate, texts in ((False, ["Home", "home", "B"]), (True, ["Home", "B"])):
         options = IndexFilterOptions(index_filters=("anchor",), anchor_deduplicate=deduplicate)
-        found = documents_of_pages(pages, chosen_filters(options), options)
+        found = documents_of_pages(pages, DocumentRules(chosen_filters(options), options))
         assert found["anchor"].to_list() == [texts, None]
 
 
@@ -240,7 +245,7 @@ def test_a_filter_of_a_user_must_keep_the_rows():
     options = IndexFilterOptions(index_filters=("broken",))
     filters = chosen_filters(options, {"broken": Broken})
     with pytest.raises(ValueError, match="index filter 'broken' must keep the rows"):
-        documents_of_pages(frame_of(INDEX_PAGES, PAGE, BARE), filters, options)
+        documents_of_pages(frame_of(INDEX_PAGES, PAGE, BARE), DocumentRules(filters, options))
 
 
 def test_no_pages_are_no_documents():

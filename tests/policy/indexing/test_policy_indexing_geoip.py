@@ -8,7 +8,11 @@ from frames import frame_of
 from geo_databases import database
 
 from nutbeam.policy.components.index_schema import INDEX_PAGES
-from nutbeam.policy.indexing.index_documents import chosen_filters, documents_of_pages
+from nutbeam.policy.indexing.index_documents import (
+    DocumentRules,
+    chosen_filters,
+    documents_of_pages,
+)
 from nutbeam.policy.indexing.index_filter import IndexFilterOptions
 from nutbeam.policy.indexing.index_geoip import GeoDatabase, open_database
 from nutbeam.web.base.errors import UserError
@@ -38,7 +42,8 @@ def city(tmp_path_factory):
 def made(*paths, ips, names=("geoip",), **options):
     chosen = IndexFilterOptions(index_filters=names, geoip_databases=paths, **options)
     pages = [{"key": f"com.a:http/{n}", "ip": ip} for n, ip in enumerate(ips)]
-    found = documents_of_pages(frame_of(INDEX_PAGES, *pages), chosen_filters(chosen), chosen)
+    rules = DocumentRules(chosen_filters(chosen), chosen)
+    found = documents_of_pages(frame_of(INDEX_PAGES, *pages), rules)
     rows = found.drop("id", "segment", "digest", "boost", "dropped_by").to_dicts()
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ...web.base.errors import UserError
 from ...web.base.safe_json import read_json
-from ..disk.formats import WRITER, check_format, this_version
+from ..disk.record_checks import WRITER, check_format, this_version
 
 HEAD_FORMAT = 1
 Made = TypeVar("Made")

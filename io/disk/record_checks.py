@@ -1,17 +1,62 @@
-"""Checks the values in records of a table, which may come from a stranger.
+"""Checks records of a table: their format, as a newer nutbeam may have written them, and their values.
 
-Numbers are so small that sums of them fit into 64 bits, as frames and files hold them.
+A table may come from a stranger. Numbers are so small that sums of them fit into 64 bits, as
+frames and files hold them.
 """
 
+import functools
 import math
+import re
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from typing import Any
 
 from ...policy.components.phases import PHASES_WITH_OPTIONS
+from ...web.base.errors import UserError
 from .table_names import LONGEST_NAME, checked_name, checked_part
 
+# Name of the field with the version of nutbeam that wrote a record.
+WRITER = "written_by"
 Check = Callable[[Any], object]
 _MOST = 1 << 53
+
+
+class NewerFormat(UserError):
+    """A later version of nutbeam wrote the record."""
+
+
+@functools.cache
+def this_version() -> str:
+    """Returns the version of the installed nutbeam."""
+    return version("nutbeam")
+
+
+def check_format(record: Mapping[str, Any], newest: int, label: str) -> None:
+    r"""Checks that this version can read a record.
+
+    Args:
+        record: The record; has ``format``, and perhaps ``WRITER``.
+        newest: The newest format that this version reads.
+        label: The record's name in errors.
+
+    Raises:
+        NewerFormat: The record has a newer format.
+        ValueError: The format is not an integer.
+
+    >>> check_format({"format": 9, WRITER: "3.1"}, 2, "the table")
+    Traceback (most recent call last):
+    ...
+    nutbeam.io.disk.record_checks.NewerFormat: the table has format 9, this version reads up to 2: upgrade nutbeam to 3.1 or newer
+    """
+    if type(record["format"]) is not int:
+        raise ValueError(f"format is {record['format']!r}"[:100])
+    if record["format"] > newest:
+        writer = record.get(WRITER)
+        named = isinstance(writer, str) and re.fullmatch(r"[\w.+-]{1,30}", writer)
+        raise NewerFormat(
+            f"{label} has format {record['format']!r}, this version reads up to {newest}: upgrade "
+            f"nutbeam{f' to {writer} or newer' if named else ''}"
+        )
 
 
 def check_number(value: Any, least: int = -_MOST) -> None:

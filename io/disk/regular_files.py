@@ -1,14 +1,111 @@
 """Opens files of the local disk; in a table only regular files, and through no link.
 
-Opening a FIFO would wait for its writer for ever, and reading ``/dev/zero`` never ends.
+Opening a FIFO would wait for its writer for ever, and reading ``/dev/zero`` never ends. Of symbolic
+links in a table only a moved folder is one.
+
+A folder directly in a table, such as ``batches``, may be a link to another disk. It differs
+from a link that a stranger made: the link has the name of a folder of tables, and leads to a folder
+that is neither in this table, nor above it, nor in another table. Every other link in a table leads
+to nothing: it is not followed when files are read, written, listed or deleted.
 """
 
+import functools
 import os
+import re
 import stat
 from pathlib import Path
 from typing import IO
 
-from .table_links import check_links
+from .table_names import table_folders
+
+_MANIFEST = re.compile(r"\d{8,}\.json")
+# The folders of the tables that this process has opened.
+_TABLES: set[Path] = set()
+
+
+class LinkError(OSError):
+    """A name leads out of a table's folder, through a link or ``..``."""
+
+
+def note_table(folder: Path) -> None:
+    """Records the folder of a table, so that links in it are not followed."""
+    _TABLES.add(folder)
+
+
+def name_in_table(path: Path) -> tuple[Path, tuple[str, ...]] | None:
+    """Returns (the folder of the table that a path is in, the parts of its name there), or None."""
+    for folder in path.parents:
+        if folder in _TABLES:
+            parts = path.parts[len(folder.parts) :]
+            return (folder, parts) if parts[0] in _folder_names() else None
+    return None
+
+
+def check_links(path: Path) -> bool:
+    """Checks that no link is on the way to a file or folder of a table, and that it is none.
+
+    Returns:
+        Whether the path is in a table; others are not checked.
+
+    Raises:
+        LinkError: A part of the path is a link, and not a moved folder.
+    """
+    place_in_table = name_in_table(path)
+    if place_in_table is None:
+        return False
+    folder, parts = place_in_table
+    if ".." in parts:
+        raise LinkError("it leads out of the table")
+    place = str(folder)
+    for number, part in enumerate(parts):
+        place = f"{place}/{part}"
+        if os.path.islink(place) and (number or not _is_moved(str(folder), place)):  # noqa: PTH114
+            name = "/".join(parts[: number + 1])
+            raise LinkError(f"{name} is a link, which is not followed")
+    return True
+
+
+def is_link_free(path: Path) -> bool:
+    """Returns whether ``check_links`` has nothing to say about a path."""
+    try:
+        check_links(path)
+    except LinkError:
+        return False
+    return True
+
+
+@functools.cache
+def _folder_names() -> frozenset[str]:
+    return table_folders()
+
+
+def _is_moved(folder: str, link: str) -> bool:
+    """Returns whether a link in the folder of a table is one of its folders on another disk."""
+    try:
+        target, own = Path(link).resolve(strict=True), Path(folder).resolve()
+    except (OSError, RuntimeError):  # it leads to nothing, or to itself
+        return False
+    if not target.is_dir() or target == own or own in target.parents or target in own.parents:
+        return False
+    return not any(_is_other_table(place, own) for place in target.parents)
+
+
+def _is_other_table(folder: Path, own: Path) -> bool:
+    """Returns whether a folder is that of a table, and its folders are not linked from this one."""
+    if not has_manifests(folder / "manifest"):
+        return False
+    there = (name for name in _folder_names() if (folder / name).is_dir())
+    return any((folder / name).resolve() != (own / name).resolve() for name in there)
+
+
+def has_manifests(folder: Path) -> bool:
+    """Returns whether a folder has manifests of a table."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(_MANIFEST.fullmatch(entry.name) for entry in entries)
+    except OSError:
+        return False
+
 
 _KINDS = {
     stat.S_IFLNK: "a link",

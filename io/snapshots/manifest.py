@@ -21,8 +21,7 @@ from ...policy.components.phases import PHASES
 from ...policy.components.schema import empty
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
-from ..disk.formats import WRITER, check_format, this_version
-from ..disk.record_checks import MANIFEST_CHECKS, check_fields
+from ..disk.record_checks import MANIFEST_CHECKS, WRITER, check_fields, check_format, this_version
 from ..storage.errors import MissingFile, NoTable, PurgedMeanwhile, SnapshotTooOld
 from ..storage.file_errors import first_line
 from ..table.opening import open_table

@@ -8,8 +8,7 @@ from typing import Any
 
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
-from ..disk.formats import check_format
-from ..disk.record_checks import check_count, check_number
+from ..disk.record_checks import check_count, check_format, check_number
 from ..disk.table_names import checked_part
 from ..storage.file_errors import first_line, repair_advice
 from ..storage.places import Place

@@ -11,10 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path, PosixPath
 from typing import IO
 
-from ..disk import regular_files, table_links
+from ..disk import regular_files
 from ..disk.parquet_growth import check_dictionaries
-from ..disk.regular_files import NotRegular, kind_of_entry, open_for_reading, stat_file
-from ..disk.table_links import check_links, is_link_free
+from ..disk.regular_files import (
+    NotRegular,
+    check_links,
+    is_link_free,
+    kind_of_entry,
+    open_for_reading,
+    stat_file,
+)
 from .places import Found, Place
 
 
@@ -29,7 +35,7 @@ class LocalPlace(PosixPath, Place):
 
     # Folders.
 
-    note_table = table_links.note_table
+    note_table = regular_files.note_table
 
     def make_folder(self) -> None:
         check_links(self)

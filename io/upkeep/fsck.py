@@ -12,7 +12,7 @@ from ...policy.components.kinds import kind_of
 from ...policy.components.schema import TEXT, empty, to_frame
 from ...web.base.errors import UserError
 from ...web.base.wording import format_count
-from ..disk.formats import NewerFormat
+from ..disk.record_checks import NewerFormat
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
 from ..snapshots.past_jobs import damaged_history

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 
 from ...web.base.errors import UserError
-from ..disk.formats import NewerFormat
+from ..disk.record_checks import NewerFormat
 from ..snapshots.hold import HOLD
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
 from ..snapshots.operation_records import LOST, OPERATIONS, id_of, parse_record

@@ -15,7 +15,7 @@ from ...policy.components.kinds import kind_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component, page_order
-from ..disk.formats import NewerFormat
+from ..disk.record_checks import NewerFormat
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests, store_manifest
 from ..snapshots.operations import seen_snapshots
 from ..snapshots.table_clock import clock_notes

@@ -21,7 +21,7 @@ from ...policy.components.kinds import folders, kind_of
 from ...policy.components.phases import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
 from ...web.base.clock import TOLERANCE_MS
 from ...web.base.errors import UserError
-from ..disk.table_links import has_manifests
+from ..disk.regular_files import has_manifests
 from ..disk.table_names import is_made_name, is_unguessable_name
 from ..indexing.run_receipts import is_intent, is_mark, note_lost
 from ..snapshots.manifest import Batch, Manifest, lineage, load_manifest

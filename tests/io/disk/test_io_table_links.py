@@ -6,12 +6,13 @@ import pytest
 
 from nutbeam.io.disk.regular_files import (
     FileTooLarge,
+    LinkError,
     NotRegular,
+    check_links,
     open_for_reading,
     read_whole,
     stat_file,
 )
-from nutbeam.io.disk.table_links import LinkError, check_links
 from nutbeam.io.disk.table_names import is_made_name
 from nutbeam.io.storage.files import list_files
 from nutbeam.io.table.opening import open_table

@@ -18,7 +18,7 @@ from ..io.reading.sitemap_sources import ALL_HOSTS
 from ..io.snapshots.manifest import Manifest, load_manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
 from ..io.snapshots.rounds import may_have_due, next_round, stop_file, unfinished_batches
-from ..io.storage.errors import NoTable
+from ..io.storage.file_errors import NoTable
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..pipelines import dedup, fetch, generate, inject, parse, update

@@ -20,7 +20,7 @@ from ...policy.components.page_facts import unique_documents
 from ...policy.components.schema import DOCUMENTS, empty
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
-from ..storage.errors import MissingFile
+from ..storage.file_errors import MissingFile
 from ..storage.files import crc32_of, creating, names, new_name, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
 from ..storage.places import Folder, Place, below

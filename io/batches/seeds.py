@@ -19,7 +19,7 @@ from ...web.base.wording import quote_value
 from ...web.rules.url_rules import UrlRules
 from ..storage.place_addresses import is_place, place_of
 from ..storage.places import Place
-from ..storage.store_errors import StoreUnreachable
+from ..storage.store_clients import StoreUnreachable
 from .seed_files import LONGEST_LINE, is_binary, lines, open_unpacked
 from .seed_line import BLANK_IN_URL, divide_line, hint_for
 

@@ -27,8 +27,7 @@ import pyarrow as pa
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..disk.table_names import checked_name
-from ..storage.errors import SnapshotTooOld
-from ..storage.file_errors import note_address
+from ..storage.file_errors import SnapshotTooOld, note_address
 from ..storage.parquet_files import row_groups
 from ..storage.place_addresses import place_of, root_at
 from ..storage.places import Place

@@ -27,7 +27,7 @@ from ..storage.files import new_name
 from ..storage.parquet_files import parquet_file
 from ..storage.place_addresses import root_at
 from ..storage.scratch import ScratchFull, remove_left_folder, writing_scratch
-from ..storage.store_errors import StoreError
+from ..storage.store_clients import StoreError
 from .plugins import PARSE_FILTERS, load_plugins
 
 # Exit code of a process that ran out of memory.

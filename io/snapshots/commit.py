@@ -11,7 +11,7 @@ from typing import Any
 
 from ...policy.components.rule_counts import cap_rule_counts
 from ...web.base.clock import TOLERANCE_MS
-from ..storage.errors import BatchMovedOn, ConflictError
+from ..storage.file_errors import BatchMovedOn, ConflictError
 from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
 from ..tablets.written import Written, sum_counts

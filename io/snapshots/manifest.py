@@ -22,8 +22,7 @@ from ...policy.components.schema import empty
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.record_checks import MANIFEST_CHECKS, WRITER, check_fields, check_format, this_version
-from ..storage.errors import MissingFile, NoTable, PurgedMeanwhile, SnapshotTooOld
-from ..storage.file_errors import first_line
+from ..storage.file_errors import MissingFile, NoTable, PurgedMeanwhile, SnapshotTooOld, first_line
 from ..table.opening import open_table
 from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
-from ..storage.errors import ConflictError, PurgedMeanwhile, SnapshotTooOld
+from ..storage.file_errors import ConflictError, PurgedMeanwhile, SnapshotTooOld
 from ..storage.files import create_exclusive, list_files, read_bytes, read_if_there
 from ..storage.places import Place
 from ..storage.processes import is_dead, this_process

@@ -14,7 +14,7 @@ from typing import Any
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.record_checks import PAST_CHECKS, check_fields
-from ..storage.errors import MissingFile
+from ..storage.file_errors import MissingFile
 from ..storage.files import create_exclusive, list_files, read_bytes
 from ..storage.places import Folder, Found, Place
 from ..table.table_snapshots import TableSnapshots

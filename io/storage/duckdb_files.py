@@ -10,8 +10,7 @@ from typing import IO, Any, cast
 
 from ...web.base.errors import UserError
 from . import stores
-from .errors import MissingFile
-from .file_errors import unreadable
+from .file_errors import MissingFile, unreadable
 from .parquet_files import check_before_opening
 from .places import Place
 

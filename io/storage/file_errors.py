@@ -1,4 +1,4 @@
-"""Makes one-line errors about files, with advice for the user."""
+"""Errors about files and snapshots of all kinds of tables: one line, with advice for the user."""
 
 import contextlib
 import errno
@@ -8,12 +8,35 @@ from collections.abc import Iterator
 from ...policy.components.declaration import RowLayout
 from ...policy.components.index_schema import DEFAULT_INDEX
 from ...policy.components.kinds import folders, kind_of
-from ...web.base.errors import UserError
-from .errors import MissingFile
+from ...web.base.errors import UsageError, UserError
 from .places import Place
 
 # Addresses of the tables that this process has opened, by the place of their files.
 _ADDRESSES: dict[Place, str] = {}
+
+
+class NoTable(UsageError):
+    """There is no table at the address."""
+
+
+class MissingFile(UserError):
+    """A file to read, or the folder of a file to write, does not exist."""
+
+
+class SnapshotTooOld(UserError):
+    """Files or rows of the snapshot are gone, by retention or because newer rows replaced them."""
+
+
+class PurgedMeanwhile(UserError):
+    """A purge without retention has deleted data of the snapshot."""
+
+
+class ConflictError(UserError):
+    """Another operation changed the data that this one had read; nothing was written."""
+
+
+class BatchMovedOn(ConflictError):
+    """Another operation has done the same work on the same batch; nothing was written."""
 
 
 @contextlib.contextmanager

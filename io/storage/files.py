@@ -13,7 +13,7 @@ from typing import IO
 from ...web.base.errors import Unavailable, UsageError
 from .file_errors import errors_as, unreadable
 from .places import Found, Place
-from .store_errors import StoreUnreachable
+from .store_clients import StoreUnreachable
 
 # No record or list of a table is larger, and no other file that is read as a whole.
 RECORD_BYTES = 256 << 20

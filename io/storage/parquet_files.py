@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 from ...policy.components.schema import conform
 from ...web.base.errors import UserError
 from ..disk.parquet_growth import check_growth
-from .errors import MissingFile
-from .file_errors import errors_as, first_line, repair_advice, unreadable
+from .file_errors import MissingFile, errors_as, first_line, repair_advice, unreadable
 from .files import creating
 from .local_place import LocalPlace
 from .places import Place

@@ -7,7 +7,7 @@ from ..disk.table_names import STRANGE
 from .file_errors import note_folder
 from .local_place import LocalPlace
 from .places import Place
-from .store_names import STORES
+from .store_clients import STORES
 from .store_place import StorePlace
 
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "webhdfs": "hdfs"}

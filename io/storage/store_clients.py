@@ -1,20 +1,188 @@
-"""Opens clients of stores; each process opens a client when it first needs it."""
+"""Stores, Cloud Storage, S3 and HDFS: names in them, their clients, and one-line errors of these.
 
+Each process opens a client when it first needs it.
+"""
+
+import contextlib
+import dataclasses
 import functools
 import importlib
 import logging
 import os
 import threading
-from typing import Any
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any, Self
 
-from ...web.base.errors import UsageError
-from .store_errors import client_errors
-from .store_names import STORES, StoreName
+from ...web.base.errors import UsageError, UserError, one_line
+from .file_errors import first_line
 
+# Each kind of store: its name, and the extra of nutbeam that installs its client.
+STORES = {"gs": ("Google Cloud Storage", "gcp"), "s3": ("S3", "s3"), "hdfs": ("HDFS", "hdfs")}
+_NO_CREDENTIALS = {
+    "gs": "no Google Cloud credentials were found: gcloud auth application-default login, "
+    "or set GOOGLE_APPLICATION_CREDENTIALS",
+    "s3": "no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+    "or AWS_PROFILE",
+}
+_CREDENTIAL_ERRORS = {"DefaultCredentialsError", "NoCredentialsError", "PartialCredentialsError"}
+_CONNECTION_ERRORS = {"ClientConnectorError", "ClientOSError", "ConnectionError",
+                      "ConnectTimeout", "ConnectTimeoutError", "EndpointConnectionError",
+                      "ReadTimeout", "ServerDisconnectedError", "ServerTimeoutError",
+                      "SocketTimeoutError", "ConnectionTimeoutError", "ConnectionClosedError",
+                      "TimeoutError", "FSTimeoutError"}  # fmt: skip
 CONNECT_S, READ_S = 20, 60
 RETRIES = 6
 HDFS_PORT = 9870
 _LOCAL = threading.local()
+_MAKING = threading.Lock()
+# Environment variables with the address of an emulator, or of a store with the same protocol.
+_ENDPOINTS = {"gs": ("STORAGE_EMULATOR_HOST",), "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")}
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class StoreName:
+    """A name in a store, with the methods of ``pathlib`` that need no request.
+
+    Attributes:
+        store: The store: ``gs://BUCKET``, ``s3://BUCKET`` or ``hdfs://HOST:PORT``.
+        key: The name in the store.
+
+    >>> name = StoreName("gs://bucket", PurePosixPath("table")) / "manifest"
+    >>> str(name), name.scheme, name.parent.name
+    ('gs://bucket/table/manifest', 'gs', 'table')
+    """
+
+    store: str
+    key: PurePosixPath
+
+    def __truediv__(self, name: str | PurePosixPath) -> Self:
+        return dataclasses.replace(self, key=self.key / name)
+
+    def __str__(self) -> str:
+        return f"{self.store}/{self.key}" if self.key.parts else self.store
+
+    @property
+    def scheme(self) -> str:
+        return self.store.partition("://")[0]
+
+    @property
+    def netloc(self) -> str:
+        """The bucket, or host and port."""
+        return self.store.partition("://")[2]
+
+    @property
+    def name(self) -> str:
+        return self.key.name
+
+    @property
+    def stem(self) -> str:
+        return self.key.stem
+
+    @property
+    def suffix(self) -> str:
+        return self.key.suffix
+
+    @property
+    def parent(self) -> Self:
+        return dataclasses.replace(self, key=self.key.parent)
+
+    @property
+    def parents(self) -> tuple[Self, ...]:
+        return tuple(dataclasses.replace(self, key=key) for key in self.key.parents)
+
+    def with_name(self, name: str) -> Self:
+        return dataclasses.replace(self, key=self.key.with_name(name))
+
+    def with_suffix(self, suffix: str) -> Self:
+        return dataclasses.replace(self, key=self.key.with_suffix(suffix))
+
+    def relative_to(self, other: object, /) -> PurePosixPath:
+        name, above = str(self), str(other)
+        if not name.startswith(f"{above}/"):
+            raise ValueError(f"{self} is not in {other}")
+        return PurePosixPath(name.removeprefix(above).lstrip("/"))
+
+
+class StoreError(OSError):
+    """A request to a store failed; the text is one line."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.strerror = text
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+class StoreUnreachable(StoreError):
+    """A store does not answer; it may answer later."""
+
+
+@contextlib.contextmanager
+def client_errors(place: StoreName) -> Iterator[None]:
+    """Re-raises errors of a client as a one-line ``StoreError``."""
+    try:
+        yield
+    except (UserError, FileNotFoundError, NotADirectoryError, StoreError):
+        raise
+    except Exception as error:
+        raise _store_error(error, place) from error
+
+
+def _store_error(error: Exception, place: StoreName) -> StoreError:
+    """Returns a readable one-line error for an error of a client."""
+    kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
+    code, text = code_of(error), one_line(first_line(error), 300)
+    if kinds & _CREDENTIAL_ERRORS:
+        return StoreError(_NO_CREDENTIALS.get(place.scheme, text))
+    if code in (401, 403) or "PermissionError" in kinds:
+        return StoreError(f"permission denied: {text}")
+    if code == 429 or (code is not None and code >= 500):
+        return StoreUnreachable(
+            f"the store answers {code}, again and again: try it again later ({text})"
+        )
+    if kinds & _CONNECTION_ERRORS:
+        if place.scheme == "hdfs":
+            return StoreUnreachable(
+                f"HDFS at {place.netloc!r} cannot be reached ({_network_error(error)}): "
+                "name the host and the HTTP port of its name node (9870, unless it was set)"
+            )
+        return StoreUnreachable(f"{STORES[place.scheme][0]} cannot be reached: {text}")
+    return StoreError(text)
+
+
+def _network_error(error: Exception) -> str:
+    """Returns the text of the system's error, which urllib3 hides in very long messages."""
+    reasons = [str(c.strerror) for c in _causes(error) if isinstance(c, OSError) and c.strerror]
+    return reasons[-1].lower() if reasons else "no answer in time"
+
+
+def code_of(error: BaseException) -> int | None:
+    """Returns the HTTP status in an error of a client, or None."""
+    for cause in _causes(error):
+        if isinstance(cause, FileExistsError):
+            return 412
+        if str(cause).startswith("Forbidden"):  # gcsfs
+            return 403
+        response = getattr(cause, "response", None)
+        if isinstance(response, dict):  # botocore
+            status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        else:
+            status = getattr(response, "status_code", None) or getattr(cause, "status", None)
+        status = status or getattr(cause, "code", None)
+        if str(status).isdigit():
+            return int(str(status))
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield at
+        at = at.__cause__ or at.__context__
 
 
 def path_in(place: StoreName) -> str:
@@ -44,11 +212,6 @@ def _client_of(place: StoreName) -> Any:
     if at not in clients:
         clients[at] = _hdfs(place.netloc)
     return clients[at]
-
-
-_MAKING = threading.Lock()
-# Environment variables with the address of an emulator, or of a store with the same protocol.
-_ENDPOINTS = {"gs": ("STORAGE_EMULATOR_HOST",), "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")}
 
 
 @functools.lru_cache(maxsize=4)
@@ -97,10 +260,31 @@ def _hdfs(netloc: str) -> Any:
         use_listings_cache=False,
         skip_instance_cache=True,
     )
-    from .webhdfs import be_patient  # late: it imports requests, and is rarely needed
-
-    be_patient(client, RETRIES, (CONNECT_S, READ_S))
+    _be_patient(client)
     return client
+
+
+def _be_patient(client: Any) -> None:
+    """Adds retries, time limits, and errors of data nodes to fsspec's client of HDFS."""
+    from requests.adapters import HTTPAdapter  # late: it is rarely needed
+    from urllib3.util import Retry
+
+    # All requests may be repeated, except POST, which appends.
+    policy = Retry(
+        total=RETRIES, connect=3, backoff_factor=0.5, status_forcelist=(429, 502, 503, 504),
+        allowed_methods=("GET", "PUT", "DELETE"), raise_on_status=False,
+    )  # fmt: skip
+    session = client.session
+    for prefix in ("http://", "https://"):
+        session.mount(prefix, HTTPAdapter(max_retries=policy))
+    session.request = functools.partial(session.request, timeout=(CONNECT_S, READ_S))
+    session.hooks["response"].append(functools.partial(_refuse_pages, client.url))
+
+
+def _refuse_pages(namenode: str, response: Any, **_: Any) -> None:
+    """Raises errors of data nodes; fsspec's client would return the error page as the file."""
+    if not response.url.startswith(namenode):
+        response.raise_for_status()
 
 
 def _import(module: str, scheme: str) -> Any:

@@ -11,8 +11,7 @@ from ...web.base.errors import UserError
 from . import stores
 from .file_errors import errors_as
 from .places import Found, Place
-from .store_clients import store_client_of
-from .store_names import StoreName
+from .store_clients import StoreName, store_client_of
 
 
 class StorePlace(StoreName, Place):

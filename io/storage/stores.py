@@ -16,9 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, cast
 
-from .store_clients import path_in, store_client_of
-from .store_errors import StoreError, client_errors, code_of
-from .store_names import StoreName
+from .store_clients import StoreError, StoreName, client_errors, code_of, path_in, store_client_of
 
 # Size of a piece of an upload or a download; an open file for writing uses this much memory.
 BLOCK_BYTES = 8 << 20

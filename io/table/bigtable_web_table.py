@@ -17,7 +17,7 @@ from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.urls.key_columns import host_keys
 from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grow_ranges
-from ..storage.errors import SnapshotTooOld
+from ..storage.file_errors import SnapshotTooOld
 from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place, below

@@ -15,7 +15,7 @@ from ...policy.components.clocks import is_resting
 from ...policy.components.kinds import folders, kind_of
 from ...policy.components.schema import to_frame
 from ...web.base.errors import UsageError, UserError
-from ..storage.errors import ConflictError
+from ..storage.file_errors import ConflictError
 from ..storage.files import (
     create_exclusive,
     list_files,

@@ -22,7 +22,7 @@ from ..bigtable.manifest_row import ManifestHead
 from ..bigtable.row_filters import history_filter
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import seen_snapshots
-from ..storage.errors import ConflictError
+from ..storage.file_errors import ConflictError
 from ..storage.table_sizes import table_sizes
 from ..table.bigtable_web_table import BigtableWebTable
 from ..tablets.file_lists import DataFile

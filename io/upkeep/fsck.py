@@ -16,7 +16,7 @@ from ..disk.record_checks import NewerFormat
 from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import seen_snapshots
 from ..snapshots.past_jobs import damaged_history
-from ..storage.errors import SnapshotTooOld
+from ..storage.file_errors import SnapshotTooOld
 from ..storage.files import crc32_of, size_of
 from ..storage.parquet_files import row_count, row_groups
 from ..storage.places import Folder, Place, below

@@ -19,7 +19,7 @@ from ..rows.blocklist import BLOCKLIST_COMPONENT, read_blocklist
 from ..snapshots.commit import CommitTerms, check_batch, check_there, commit_once
 from ..snapshots.manifest import Manifest, purged_since, readable_manifests
 from ..snapshots.operations import Operation, find_commit, losses_noted, note_loss
-from ..storage.errors import ConflictError
+from ..storage.file_errors import ConflictError
 from ..storage.files import remove_file
 from ..storage.places import Place, below
 from ..table.edits import NameEdit, edit_file, is_touched

@@ -28,7 +28,7 @@ from ..snapshots.operations import (
     note_loss,
     pinned_operation,
 )
-from ..storage.errors import ConflictError, SnapshotTooOld
+from ..storage.file_errors import ConflictError, SnapshotTooOld
 from ..table.edits import Edited, NameEdit, edit_file
 from ..table.web_table import WebTable
 from ..tablets.tablets import Tablet, tablets_of_component

@@ -19,7 +19,7 @@ from ..disk.record_checks import NewerFormat
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests, store_manifest
 from ..snapshots.operations import seen_snapshots
 from ..snapshots.table_clock import clock_notes
-from ..storage.errors import ConflictError
+from ..storage.file_errors import ConflictError
 from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan, schema_of
 from ..storage.places import Folder, Place, below

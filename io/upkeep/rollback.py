@@ -10,7 +10,7 @@ from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifes
 from ..snapshots.operations import begin, find_commit, losses_noted
 from ..snapshots.past_jobs import past_jobs
 from ..snapshots.table_clock import clock_notes
-from ..storage.errors import ConflictError, SnapshotTooOld
+from ..storage.file_errors import ConflictError, SnapshotTooOld
 from ..storage.files import size_of
 from ..storage.places import Folder
 from ..table.table_rows import TableRows

@@ -22,7 +22,7 @@ from ...io.rows.blocklist import read_blocklist
 from ...io.rows.hosts import HOST_COUNTS_COMPONENT, forgets_pending
 from ...io.snapshots.operations import Operation, new_id
 from ...io.snapshots.table_clock import oldest_open
-from ...io.storage.errors import ConflictError
+from ...io.storage.file_errors import ConflictError
 from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.clocks import COUNT, RightTimes, set_right

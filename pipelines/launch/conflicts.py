@@ -7,7 +7,7 @@ import apache_beam as beam
 
 from ...io.snapshots.manifest import Manifest, load_manifest, purged_since
 from ...io.snapshots.operations import pinned_operation
-from ...io.storage.errors import BatchMovedOn, ConflictError, PurgedMeanwhile
+from ...io.storage.file_errors import BatchMovedOn, ConflictError, PurgedMeanwhile
 from ...io.table.opening import open_table
 from .runner import run_pipeline
 

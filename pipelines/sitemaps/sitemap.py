@@ -27,7 +27,7 @@ from ...io.reading.sitemap_sources import (
 )
 from ...io.snapshots.manifest import load_manifest
 from ...io.snapshots.operations import Operation
-from ...io.storage.errors import NoTable
+from ...io.storage.file_errors import NoTable
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written
 from ...io.updating.page_facts import read_table_facts

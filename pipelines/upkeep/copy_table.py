@@ -18,7 +18,7 @@ import apache_beam as beam
 from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import Operation, pinned_operation
-from ...io.storage.errors import ConflictError
+from ...io.storage.file_errors import ConflictError
 from ...io.table.opening import open_table
 from ...io.tablets.checksums import copy_file, verify_tablets
 from ...io.tablets.file_lists import DataFile

@@ -13,7 +13,7 @@ import polars as pl
 from ...io.batches.batches import batch_files
 from ...io.batches.page_writer import COUNTED_OF_PAGES, why_not
 from ...io.snapshots.manifest import Manifest
-from ...io.storage.errors import MissingFile
+from ...io.storage.file_errors import MissingFile
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.place_addresses import is_place
 from ...io.table.opening import open_table

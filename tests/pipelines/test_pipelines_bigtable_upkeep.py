@@ -27,7 +27,7 @@ from nutbeam.io.bigtable.snapshot_log import ChangedFile, open_log
 from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.storage.errors import ConflictError, SnapshotTooOld
+from nutbeam.io.storage.file_errors import ConflictError, SnapshotTooOld
 from nutbeam.io.storage.files import list_files
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.opening import open_table

@@ -12,7 +12,7 @@ from simulated_web import SimWeb
 
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.operations import UPKEEP, begin
-from nutbeam.io.storage.errors import ConflictError
+from nutbeam.io.storage.file_errors import ConflictError
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.fold import fold_tablet, read_tablets

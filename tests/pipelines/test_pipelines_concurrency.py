@@ -25,7 +25,7 @@ from interleaving import Running, gates, launch
 from table_in_memory import WEB, Said, Tables, read
 from web_tables import Snapshot, newest
 
-from nutbeam.io.storage.errors import ConflictError, SnapshotTooOld
+from nutbeam.io.storage.file_errors import ConflictError, SnapshotTooOld
 from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.table.opening import open_table
 from nutbeam.web.base.errors import NothingToDo, UserError

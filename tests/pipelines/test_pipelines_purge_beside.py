@@ -24,7 +24,7 @@ from web_tables import Snapshot, newest
 from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.snapshots.commit import CommitTerms
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.storage.errors import ConflictError, PurgedMeanwhile
+from nutbeam.io.storage.file_errors import ConflictError, PurgedMeanwhile
 from nutbeam.io.table.folder_table import FolderTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.written import Written

@@ -10,7 +10,7 @@ from crawling import manifests_of, nutbeam, statuses_of
 from interleaving import launch
 from web_servers import connect_to, reply, serve
 
-from nutbeam.io.storage.errors import ConflictError
+from nutbeam.io.storage.file_errors import ConflictError
 from nutbeam.transforms import operations
 
 SEED = "http://a.example.com/"

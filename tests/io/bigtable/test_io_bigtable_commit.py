@@ -21,7 +21,7 @@ from nutbeam.io.bigtable.admin import create_table
 from nutbeam.io.bigtable.cells import encode
 from nutbeam.io.bigtable.client import BigtableTable
 from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log
-from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.storage.file_errors import SnapshotTooOld
 from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.policy.components.schema import STATE
 from nutbeam.web.base.errors import UserError

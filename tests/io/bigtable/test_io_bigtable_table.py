@@ -12,7 +12,7 @@ from nutbeam.io.bigtable.client import BigtableTable, Due
 from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.io.bigtable.snapshot_log import SnapshotLog
 from nutbeam.io.bigtable.stored_rows import read_range, resolve_changes, stored_rows
-from nutbeam.io.storage.errors import SnapshotTooOld
+from nutbeam.io.storage.file_errors import SnapshotTooOld
 from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.policy.components.schema import HOSTS, STATE
 

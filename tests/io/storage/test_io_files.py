@@ -5,8 +5,7 @@ import pytest
 from dropping import as_nobody
 from frames import frame_of, table_of
 
-from nutbeam.io.storage.errors import MissingFile
-from nutbeam.io.storage.file_errors import repair_advice
+from nutbeam.io.storage.file_errors import MissingFile, repair_advice
 from nutbeam.io.storage.files import new_name, read_bytes, write_bytes
 from nutbeam.io.storage.local_place import LocalPlace
 from nutbeam.io.storage.parquet_files import (

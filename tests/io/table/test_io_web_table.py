@@ -13,7 +13,7 @@ from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest, store_manifest
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.storage.errors import ConflictError
+from nutbeam.io.storage.file_errors import ConflictError
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import Resolved

@@ -12,7 +12,7 @@ from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch, store_manifest
 from nutbeam.io.snapshots.operations import Operation, begin, find_commit, pinned_operation
 from nutbeam.io.snapshots.rounds import history
-from nutbeam.io.storage.errors import MissingFile, SnapshotTooOld
+from nutbeam.io.storage.file_errors import MissingFile, SnapshotTooOld
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.written import Written

@@ -28,7 +28,7 @@ from web_tables import copied_folder
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.io.snapshots.operations import begin, find_commit, pinned_operation
-from nutbeam.io.storage.errors import ConflictError
+from nutbeam.io.storage.file_errors import ConflictError
 from nutbeam.io.tablets.file_lists import Component, load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.rollback import sizes

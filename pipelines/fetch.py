@@ -23,9 +23,12 @@ from ..io.batches.known_hosts import HostRecords
 from ..io.batches.leases import SITEMAP_LEASES, Lease, acquire
 from ..io.batches.page_writer import PageWriter
 from ..io.parsing.parse_pool import Parsed
-from ..io.rows.blocklist import read_blocklist
-from ..io.rows.host_settings import read_host_settings
-from ..io.rows.hosts import read_seeds_hosts, seed_files
+from ..io.rows.small_components import (
+    read_blocklist,
+    read_host_settings,
+    read_seeds_hosts,
+    seed_files,
+)
 from ..io.snapshots.commit import check_batch_waits
 from ..io.snapshots.manifest import load_manifest
 from ..io.snapshots.operations import UPKEEP, Operation, find_commit

@@ -23,7 +23,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.batches.batches import note_removed
-from ..io.rows.blocklist import read_blocklist
+from ..io.rows.small_components import read_blocklist
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets

@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.seeds import SeedSource, read_seeds, sources
-from ..io.rows.blocklist import read_blocklist
+from ..io.rows.small_components import read_blocklist
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..io.tablets.written import Written

@@ -30,7 +30,7 @@ from ..io.batches.link_sources import (
     superseded_documents,
     unchanged_documents,
 )
-from ..io.rows.blocklist import read_blocklist
+from ..io.rows.small_components import read_blocklist
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving

@@ -13,7 +13,7 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.batches.link_sources import read_source_rows
-from ..io.rows.blocklist import read_blocklist
+from ..io.rows.small_components import read_blocklist
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.table.opening import open_table

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 from ..io.batches.batches import batch_component
-from ..io.rows.hosts import HOST_COUNTS_COMPONENT
+from ..io.rows.small_components import HOST_COUNTS_COMPONENT
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.updating.page_facts import FilePair

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ..io.batches.documents import Parser, parse_file
 from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
 from ..io.parsing.parse_worker import Job, ParseTask
-from ..io.rows.hosts import seed_files
+from ..io.rows.small_components import seed_files
 from ..io.snapshots.operations import Operation
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written

@@ -5,7 +5,7 @@ import functools
 
 import polars as pl
 
-from ..io.rows.hosts import HOST_COUNTS_COMPONENT, read_domain_urls
+from ..io.rows.small_components import HOST_COUNTS_COMPONENT, read_domain_urls
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..policy.components.page_facts import StateRows

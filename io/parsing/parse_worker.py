@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, keep_modules
-from ..rows.hosts import read_seeds_hosts
+from ..rows.small_components import read_seeds_hosts
 from ..storage.files import new_name
 from ..storage.parquet_files import parquet_file
 from ..storage.place_addresses import root_at

@@ -6,7 +6,7 @@ import polars as pl
 
 from ...policy.components.host_rows import counted_hosts
 from ...policy.components.schema import HOSTS, empty
-from ..rows.hosts import pending_changes
+from ..rows.small_components import pending_changes
 from ..snapshots.manifest import Pinned
 from ..tablets.tablets import tablets
 

@@ -33,8 +33,7 @@ from ...policy.components.schema import (
     empty,
 )
 from ..batches.batches import named_documents
-from ..rows.blocklist import BLOCKLIST_COMPONENT
-from ..rows.hosts import HOST_COUNTS_COMPONENT
+from ..rows.small_components import BLOCKLIST_COMPONENT, HOST_COUNTS_COMPONENT
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile

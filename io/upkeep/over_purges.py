@@ -15,7 +15,7 @@ from ...policy.components.component_names import folders_of
 from ...policy.components.kinds import kind_of
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component
-from ..rows.blocklist import BLOCKLIST_COMPONENT, read_blocklist
+from ..rows.small_components import BLOCKLIST_COMPONENT, read_blocklist
 from ..snapshots.commit import CommitTerms, check_batch, check_there, commit_once
 from ..snapshots.manifest import Manifest, purged_since, readable_manifests
 from ..snapshots.operations import Operation, find_commit, losses_noted, note_loss

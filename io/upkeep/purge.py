@@ -18,7 +18,7 @@ from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.urls.row_keys import host_key
 from ..indexing.run_receipts import is_intent, is_mark, note_lost
-from ..rows.blocklist import BLOCKLIST_COMPONENT
+from ..rows.small_components import BLOCKLIST_COMPONENT
 from ..snapshots.manifest import load_manifest
 from ..snapshots.operations import Operation
 from ..storage.files import (

@@ -16,7 +16,7 @@ from ...policy.components.declaration import RowLayout
 from ...policy.components.kinds import kind_of, unknown_components
 from ...web.base.errors import UserError
 from ..indexing.shard_merging import edit_shard
-from ..rows.blocklist import BLOCKLIST_COMPONENT
+from ..rows.small_components import BLOCKLIST_COMPONENT
 from ..snapshots.commit import CommitTerms, commit_once
 from ..snapshots.hold import pause_in_hold
 from ..snapshots.manifest import Manifest

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from ...io.reading.host_rows import LARGE, find_hosts
-from ...io.rows.host_settings import read_host_settings
+from ...io.rows.small_components import read_host_settings
 from ...io.snapshots.manifest import Pinned
 from ...policy.components.host_rows import HostSettings
 from ...policy.components.schema import HOSTS, empty

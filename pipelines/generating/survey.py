@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 
 from ...io.batches.batches import claimed_keys, put_aside
-from ...io.rows.blocklist import read_blocklist
-from ...io.rows.host_settings import read_host_settings
+from ...io.rows.small_components import read_blocklist, read_host_settings
 from ...io.snapshots.operations import Operation
 from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.tablets import Due, Tablet, tablets

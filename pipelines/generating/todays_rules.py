@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from ...io.rows.hosts import read_seeds_hosts, seed_files
+from ...io.rows.small_components import read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import Pinned
 from ...policy.generating.left_out import refused_today
 from ...policy.generating.selection import GenerateOptions

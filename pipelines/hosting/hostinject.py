@@ -14,7 +14,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ...io.rows.host_settings import (
+from ...io.rows.small_components import (
     SETTINGS_COMPONENT,
     SettingsByHost,
     settings_rows,

@@ -18,8 +18,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 import polars as pl
 
-from ...io.rows.blocklist import read_blocklist
-from ...io.rows.hosts import HOST_COUNTS_COMPONENT, forgets_pending
+from ...io.rows.small_components import HOST_COUNTS_COMPONENT, forgets_pending, read_blocklist
 from ...io.snapshots.operations import Operation, new_id
 from ...io.snapshots.table_clock import oldest_open
 from ...io.storage.file_errors import ConflictError

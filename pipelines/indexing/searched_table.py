@@ -1,7 +1,7 @@
 """An index of a table that is searched: opened, opened again after changes, and its results."""
 
 from ...io.indexing.unpacked_index import index_cache, is_whole, table_cache, unpack_index
-from ...io.rows.blocklist import BLOCKLIST_COMPONENT
+from ...io.rows.small_components import BLOCKLIST_COMPONENT
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
 from ...policy.components.index_schema import index_component
 from ...policy.components.kinds import KINDS, components_of

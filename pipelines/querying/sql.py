@@ -13,9 +13,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...io.rows.duckdb_views import MACROS, batches_frame, empty_table, files_of, views_sql
+from ...io.rows.duckdb_tables import (
+    MACROS,
+    batches_frame,
+    empty_table,
+    files_of,
+    register_files,
+    views_sql,
+)
 from ...io.snapshots.manifest import Manifest, newest_manifest
-from ...io.storage.duckdb_files import register_files
 from ...io.storage.places import Place
 from ...io.storage.scratch import ScratchFull, full, scratch
 from ...io.table.opening import open_table

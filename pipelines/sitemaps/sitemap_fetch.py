@@ -13,9 +13,12 @@ import polars as pl
 from ...io.batches.attempts import Note
 from ...io.batches.known_hosts import HostRecords, host_tables
 from ...io.batches.leases import Lease
-from ...io.rows.blocklist import read_blocklist
-from ...io.rows.host_settings import read_host_settings
-from ...io.rows.hosts import read_seeds_hosts, seed_files
+from ...io.rows.small_components import (
+    read_blocklist,
+    read_host_settings,
+    read_seeds_hosts,
+    seed_files,
+)
 from ...io.snapshots.operations import Operation
 from ...policy.components.host_rows import HostSettings, Seeds
 from ...policy.components.schema import HOSTS, conform

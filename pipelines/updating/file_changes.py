@@ -7,7 +7,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ...io.rows.hosts import forgets_pending, pending_changes
+from ...io.rows.small_components import forgets_pending, pending_changes
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.file_lists import DataFile

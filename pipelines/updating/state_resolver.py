@@ -6,7 +6,7 @@ import polars as pl
 
 from ...io.batches.batches import read_removed_keys
 from ...io.parsing.plugins import load_plugins
-from ...io.rows.host_settings import read_host_settings
+from ...io.rows.small_components import read_host_settings
 from ...io.snapshots.operations import Operation
 from ...io.snapshots.table_clock import oldest_open
 from ...io.tablets.resolve import Resolved, Resolver

@@ -9,9 +9,12 @@ import pyarrow as pa
 
 from ...io.batches.batches import claimed_keys
 from ...io.reading.inlinks import inlinks_of
-from ...io.rows.blocklist import read_blocklist
-from ...io.rows.host_settings import read_host_settings
-from ...io.rows.hosts import read_seeds_hosts, seed_files
+from ...io.rows.small_components import (
+    read_blocklist,
+    read_host_settings,
+    read_seeds_hosts,
+    seed_files,
+)
 from ...io.snapshots.manifest import load_manifest, newest_manifest
 from ...io.snapshots.table_clock import clock_of
 from ...io.table.opening import open_table

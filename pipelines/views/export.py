@@ -14,7 +14,7 @@ from pathlib import Path
 import apache_beam as beam
 import polars as pl
 
-from ...io.rows.duckdb_views import batches_frame, files_of
+from ...io.rows.duckdb_tables import batches_frame, files_of
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.components.kinds import components_of

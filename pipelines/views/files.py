@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ...io.rows.duckdb_views import files_of
+from ...io.rows.duckdb_tables import files_of
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.files import size_of
 from ...io.storage.places import Place

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...io.batches.batches import live_file, named_rows
-from ...io.rows.duckdb_views import batches_frame, files_of
+from ...io.rows.duckdb_tables import batches_frame, files_of
 from ...io.snapshots.manifest import Pinned, Snapshot, newest_manifest
 from ...io.storage.parquet_files import collect, row_groups, scan
 from ...io.table.opening import open_table

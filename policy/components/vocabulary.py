@@ -1,7 +1,7 @@
 """The form in which users see rows: one name, one kind of time and one name of a code everywhere.
 
 Files keep numbers. ``shown_frame`` is for Parquet and frames, ``record_of`` for text and JSON;
-``io/rows/duckdb_views.py`` has the same in SQL.
+``io/rows/duckdb_tables.py`` has the same in SQL.
 """
 
 import base64

@@ -24,7 +24,7 @@ from web_tables import Snapshot, newest
 
 from nutbeam.io.bigtable.changes import change_of, write_changes
 from nutbeam.io.bigtable.snapshot_log import ChangedFile, open_log
-from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
+from nutbeam.io.rows.small_components import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.file_errors import ConflictError, SnapshotTooOld

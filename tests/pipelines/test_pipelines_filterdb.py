@@ -8,7 +8,7 @@ from crawling import manifest_of, nutbeam, reach, rows_of, state_of, statuses_of
 from simulated_web import served_web
 from web_tables import Snapshot, copied_table, newest
 
-from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
+from nutbeam.io.rows.small_components import read_seeds_hosts, seed_files
 from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.policy.components.blocklist import Blocklist
 from nutbeam.policy.components.schema import empty

@@ -5,14 +5,15 @@ import itertools
 import pytest
 from frames import frame_of
 
-from nutbeam.io.rows.host_settings import read_host_settings, write_settings
-from nutbeam.io.rows.hosts import (
+from nutbeam.io.rows.small_components import (
     HOST_COUNTS_COMPONENT,
     forgets_pending,
     pending_changes,
     pending_counts,
+    read_host_settings,
     read_seeds_hosts,
     seed_files,
+    write_settings,
 )
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin

@@ -9,7 +9,7 @@ from frames import frame_of
 from marking import newer
 from table_changes import ROWS, change, parts_of, resolved, scores, state_of
 
-from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
+from nutbeam.io.rows.small_components import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest, store_manifest
 from nutbeam.io.snapshots.operations import begin

@@ -1,4 +1,7 @@
-"""Makes the SQL of DuckDB views of a table: its rows as ``vocabulary.py`` shows them to users.
+"""Lets DuckDB read a table: the SQL of its views, and its files in stores.
+
+Files in stores are read by nutbeam's own clients: no extension of DuckDB is needed. The views have
+the rows as ``vocabulary.py`` shows them to users.
 
 The stored rows are in a schema of their own, ``stored``, so that ``SHOW TABLES`` lists only the
 views for users:
@@ -9,9 +12,15 @@ views for users:
   file that its columns ``document`` and ``page`` name, if the table still has it.
 """
 
+import contextlib
+import datetime
+import functools
+import io
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
+from typing import IO, Any, cast
 
 import polars as pl
 import pyarrow as pa
@@ -22,8 +31,12 @@ from ...policy.components.kinds import components_of, kind_of
 from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
 from ...policy.components.view_columns import BATCHES_COLUMNS
 from ...policy.components.vocabulary import LIVING, View, views
+from ...web.base.errors import UserError
 from ..snapshots.manifest import DEDUP, Manifest
-from ..storage.places import Folder
+from ..storage import stores
+from ..storage.file_errors import MissingFile, unreadable
+from ..storage.parquet_files import check_before_opening
+from ..storage.places import Folder, Place
 from ..tablets.file_lists import DataFile, load_files
 from ..tablets.tablets import ROW_NUMBER, Tablet, tablets
 
@@ -41,6 +54,11 @@ MACROS = (
     """CREATE MACRO stored.timestamp_of(ms) AS
          CASE WHEN ms BETWEEN -62135596800000 AND 253402300799999 THEN make_timestamp(ms * 1000) END""",
 )
+# Macros that make these columns of a row key.
+_NAMES = {"url": "url_of", "host": "host_of"}
+# How many small files are kept in memory, because DuckDB opens a file several times.
+_KEPT = 64
+_NEVER_CHANGED = datetime.datetime(2025, 1, 1)
 
 
 def batches_frame(manifest: Manifest) -> pl.DataFrame:
@@ -83,8 +101,9 @@ def views_sql(root: Folder, files: dict[str, list[tuple[str, DataFile]]]) -> Ite
         yield f"CREATE VIEW stored.newest_{kind} AS {_newest(root, kind, files[kind])}"
     for name, view in all_views.items():
         if view.kind is not None:
+            columns = ", ".join(map(_expression, view.columns))
             counting = f" WHERE {view.kind.ended} IS NULL" if view.kind.ended else ""
-            yield f"CREATE VIEW {name} AS SELECT {_column_list(view)} FROM stored.{view.kind.name}{counting}"
+            yield f"CREATE VIEW {name} AS SELECT {columns} FROM stored.{view.kind.name}{counting}"
     batches = ", ".join(map(_expression, BATCHES_COLUMNS))
     yield f"CREATE VIEW batches AS SELECT {batches} FROM stored.batches"
     yield _pages(all_views["pages"])
@@ -92,11 +111,6 @@ def views_sql(root: Folder, files: dict[str, list[tuple[str, DataFile]]]) -> Ite
         SELECT url_of(key) AS url, url_of(link.key) AS target_url, link.anchor AS anchor,
                link.rel AS rel, key, link.key AS target_key
         FROM (SELECT key, unnest(outlinks) AS link FROM stored.newest_documents)"""
-
-
-def _column_list(view: View) -> str:
-    """Returns the columns of a component as users see them."""
-    return ", ".join(map(_expression, view.columns))
 
 
 def _expression(column: Column, source: str = "") -> str:
@@ -124,10 +138,6 @@ def _expression(column: Column, source: str = "") -> str:
         case _:
             seen = name
     return f"{seen} AS {column.name}"
-
-
-# Macros that make these columns of a row key.
-_NAMES = {"url": "url_of", "host": "host_of"}
 
 
 def _pages(view: View) -> str:
@@ -249,3 +259,94 @@ def empty_table(kind: str) -> pa.Table:
 
 def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def register_files(connection: Any, sizes: Mapping[Place, int], failures: list[UserError]) -> None:
+    """Makes files in a store readable by a connection of DuckDB, which reads local ones itself.
+
+    It reads the parts of a file that a query needs, each with one request. Other files of the
+    store are not readable.
+
+    Args:
+        connection: The connection.
+        sizes: The size of each file, in bytes. No file changes while the connection is open.
+        failures: Gets the errors of reading; those of DuckDB have only a traceback as their text.
+
+    Raises:
+        UserError: A local file is no regular file, or no Parquet file of a table.
+    """
+    in_stores: dict[str, tuple[Place, int]] = {}
+    for place, size in sizes.items():
+        if not place.opens_by_name:
+            in_stores[str(place)] = place, size
+            continue
+        with contextlib.suppress(MissingFile):  # a query of other files does not need it
+            check_before_opening(place)
+    for scheme in {address.partition("://")[0] for address in in_stores}:
+        connection.register_filesystem(_system_of(scheme, in_stores, failures))
+
+
+class _Parts(io.RawIOBase):
+    """An open file; notes errors of reading it."""
+
+    def __init__(self, file: IO[bytes], place: Place, failures: list[UserError]) -> None:
+        self._file, self._place, self._failures = file, place, failures
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def read(self, size: int | None = -1) -> bytes:
+        with _noting_errors(self._place, self._failures):
+            return self._file.read(-1 if size is None else size)
+
+
+@contextlib.contextmanager
+def _noting_errors(place: Place, failures: list[UserError]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        failures.append(unreadable(place, error))
+        raise
+
+
+def _system_of(
+    scheme: str, files: Mapping[str, tuple[Place, int]], failures: list[UserError]
+) -> Any:
+    """Returns a file system of fsspec, which DuckDB accepts."""
+    from fsspec.spec import AbstractFileSystem  # late: few commands need it
+
+    @functools.lru_cache(maxsize=_KEPT)
+    def small(address: str) -> bytes:
+        place, size = files[address]
+        return place.read_whole(size)
+
+    class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
+        """The methods that DuckDB calls."""
+
+        protocol = scheme
+        cachable = False  # instances are not shared
+
+        def glob(self, path: str, **_: Any) -> list[str]:
+            return [path] if path in files else []
+
+        def exists(self, path: str, **_: Any) -> bool:
+            return path in files
+
+        def info(self, path: str, **_: Any) -> dict[str, Any]:
+            if path not in files:
+                raise FileNotFoundError(path)
+            return {"name": path, "size": files[path][1], "type": "file"}
+
+        def modified(self, _: str) -> datetime.datetime:
+            return _NEVER_CHANGED
+
+        def open(self, path: str, mode: str = "rb", **_: Any) -> IO[bytes]:
+            if path not in files or mode != "rb":
+                raise PermissionError(f"not a file of the table: {path}")
+            place, size = files[path]
+            if size > stores.WHOLE_BYTES:
+                return cast("IO[bytes]", _Parts(place.open_parts(size), place, failures))
+            with _noting_errors(place, failures):
+                return io.BytesIO(small(path))
+
+    return StoreFiles()

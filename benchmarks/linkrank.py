@@ -37,7 +37,7 @@ PIECE_LINKS = 2_000_000
 
 def make(address: str, links: int, block_nodes: int, seed: int = 1) -> int:
     """Writes a table with the blocks of a random graph; returns the number of links."""
-    from nutbeam.io.graph.stored_graph import write_edges, write_nodes
+    from nutbeam.io.graph.graph_files import write_edges, write_nodes
     from nutbeam.io.snapshots.commit import commit
     from nutbeam.io.snapshots.operations import begin, new_id
     from nutbeam.io.tablets.written import Written
@@ -83,7 +83,7 @@ def save_matrix(table: str, path: str) -> None:
     """Saves the graph of a table as a sparse matrix of scipy."""
     import scipy.sparse
 
-    from nutbeam.io.graph.stored_graph import stored_graph
+    from nutbeam.io.graph.graph_files import stored_graph
     from nutbeam.io.snapshots.manifest import newest_manifest
     from nutbeam.pipelines.views.reading_job import Reading
 

@@ -5,7 +5,7 @@
     all tablets and files of batches ─ those that contain it are rewritten ─▶ the same
     names ─ hashes ─▶ blocklist'
 
-It can commit while other jobs run: see ``io/upkeep/purge_commit.py``.
+It can commit while other jobs run: see ``io/upkeep/purge.py``.
 """
 
 import dataclasses
@@ -21,8 +21,7 @@ from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
-from ..io.upkeep.purge import delete_purged
-from ..io.upkeep.purge_commit import PurgeItem, PurgeTask, commit_purge, prepare_purge
+from ..io.upkeep.purge import PurgeItem, PurgeTask, commit_purge, delete_purged, prepare_purge
 from ..policy.components.blocklist import Names
 from ..policy.purging import block_names, purge_of, unblock_names
 from ..transforms.for_each import ForEach

@@ -18,7 +18,7 @@ from ...policy.components.schema import HOSTS, HOSTS_COLUMNS, empty
 from ...web.base.clock import now_ms
 from ...web.engine.host_records import HostRecord
 from ...web.urls.row_keys import from_host_key, host_key
-from ..table.table_rows import TableRows
+from ..table.web_table import TableRows
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import tablets
 from .attempts import Note

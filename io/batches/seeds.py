@@ -20,8 +20,15 @@ from ...web.rules.url_rules import UrlRules
 from ..storage.place_addresses import is_place, place_of
 from ..storage.places import Place
 from ..storage.store_clients import StoreUnreachable
-from .seed_files import LONGEST_LINE, is_binary, lines, open_unpacked
-from .seed_line import BLANK_IN_URL, divide_line, hint_for
+from .seed_lines import (
+    BLANK_IN_URL,
+    LONGEST_LINE,
+    divide_line,
+    hint_for,
+    is_binary,
+    lines,
+    open_unpacked,
+)
 
 LINES = 100_000
 _CHARS = 32 << 20  # of the lines that are read at once

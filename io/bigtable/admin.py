@@ -18,7 +18,7 @@ from .cell_layout import OWN_FAMILY, cell_kind, later_families
 from .channel import open_channel, persistent
 from .client import connect
 from .limits import VERSIONS
-from .manifest_row import Settings
+from .own_rows import Settings
 from .snapshot_log import SnapshotLog, settings_of_table
 
 

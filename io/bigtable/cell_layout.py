@@ -15,7 +15,7 @@ import pyarrow as pa
 from ...policy.components.declaration import Kind, RowLayout
 from ...policy.components.kinds import KINDS, kinds_in_rows
 from ...web.base.errors import UserError
-from ..packing.packed_values import can_pack, is_number
+from .packed_values import can_pack, is_number
 
 # The column family of nutbeam's internal rows.
 OWN_FAMILY = "m"

@@ -32,7 +32,8 @@ import pyarrow.compute as pc
 
 from ...policy.components.schema import conform
 from ...web.base.errors import UserError
-from ..packing.arrow_bytes import (
+from .cell_layout import CellKind, Layout
+from .packed_values import (
     BINARY,
     EMPTY,
     as_numpy,
@@ -41,9 +42,9 @@ from ..packing.arrow_bytes import (
     dtype_of,
     number_as,
     numbers_as,
+    pack,
+    unpack,
 )
-from ..packing.packed_values import pack, unpack
-from .cell_layout import CellKind, Layout
 
 TOMBSTONE = b""
 _SIGN = np.uint64(1 << 63)

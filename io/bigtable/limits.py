@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from ...policy.components.kinds import KINDS, kinds_in_rows
 from ...web.base.errors import UserError
-from ..packing.arrow_bytes import as_numpy
 from .cell_layout import CellKind
 from .cells import encode
+from .packed_values import as_numpy
 
 MAX_ROW_KEY_BYTES = 4 << 10
 MAX_CELL_BYTES = 100 << 20

@@ -37,8 +37,17 @@ from .cell_layout import cell_kind
 from .cells import TOMBSTONE, encode
 from .client import BigtableTable, connect
 from .limits import VERSIONS
-from .manifest_row import HEAD_FORMAT, ManifestHead, Settings, head_of, new_head, parsed_cell
-from .own_rows import SWAP_ATTEMPTS, Cells, OwnRows
+from .own_rows import (
+    HEAD_FORMAT,
+    SWAP_ATTEMPTS,
+    Cells,
+    ManifestHead,
+    OwnRows,
+    Settings,
+    head_of,
+    new_head,
+    parsed_cell,
+)
 
 HEAD_ROW = b"\0manifest"
 _HISTORY = b"\0snapshot/"

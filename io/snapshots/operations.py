@@ -3,6 +3,10 @@
 ``begin`` pins the snapshot that an operation reads; ``commit`` makes the next one. Both run inside
 the pipeline, on a worker. A retry or a relaunch with the same id reads the same snapshot. If the
 id is already in the history, the operation has succeeded.
+
+The record of an operation is ``operations/ID.json``. ``ID.lost`` is added if another commit has
+changed the rows that the operation had read. If an operation is pinned again, after a rollback or
+such a loss, its record is ``ID@SNAPSHOT.json``.
 """
 
 import contextlib
@@ -15,7 +19,16 @@ from typing import Any
 
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
-from ..storage.file_errors import ConflictError, PurgedMeanwhile, SnapshotTooOld
+from ...web.base.safe_json import json_object
+from ..disk.record_checks import check_count, check_format, check_number
+from ..disk.table_names import checked_part
+from ..storage.file_errors import (
+    ConflictError,
+    PurgedMeanwhile,
+    SnapshotTooOld,
+    first_line,
+    repair_advice,
+)
 from ..storage.files import create_exclusive, list_files, read_bytes, read_if_there
 from ..storage.places import Place
 from ..storage.processes import is_dead, this_process
@@ -23,12 +36,54 @@ from ..table.opening import open_table
 from ..table.table_snapshots import TableSnapshots
 from .hold import wait_for_purge
 from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
-from .operation_records import LOST, parse_record
 
+_FORMAT = 1
+OPERATIONS = "operations"
+# Suffix of the file which says that a pinned operation has lost to another commit.
+LOST = ".lost"
+# Fields of a record and their types; older records lack those of ``_LATER``.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "id": (str,), "job": (str,), "snapshot": (int,), "now": (int,), "seed": (int,),
+    "batch": (str, type(None)), "process": (dict, type(None)), "allows": (list,),
+}  # fmt: skip
+_LATER: dict[str, Any] = {"format": 1, "process": None, "allows": []}
 # Upkeep jobs that can commit while other jobs run; see ``Operation.allows``.
 UPKEEP = ("compact", "purge")
 # Largest number of lost snapshots after the newest, where markers do not record all snapshots.
 MOST_AHEAD = 100
+
+
+def id_of(path: Place) -> str:
+    """Returns the id of an operation from the name of its record."""
+    return path.stem.partition("@")[0]
+
+
+def parse_record(path: Place, data: bytes) -> dict[str, Any]:
+    """Returns the fields of a record.
+
+    Raises:
+        NewerFormat: A later version of nutbeam wrote the record.
+        UserError: The record is damaged.
+    """
+    try:
+        record = _LATER | json_object(data)
+        check_format(record, _FORMAT, f"operation file {path}")
+        for name, kinds in _KINDS.items():
+            if type(record[name]) not in kinds:
+                raise ValueError(f"{name} is {record[name]!r}"[:100])
+        check_count(record["snapshot"])
+        check_number(record["now"])
+        check_number(record["seed"])
+        if record["batch"] is not None:
+            checked_part(record["batch"])
+        if record["id"] != id_of(path):
+            raise ValueError(f"it is of operation {record['id']!r}"[:100])
+        return {name: record[name] for name in _KINDS}
+    except (ValueError, KeyError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else first_line(error)
+        raise UserError(
+            f"operation file is damaged: {path}: {reason}{repair_advice(path)}"
+        ) from error
 
 
 @dataclasses.dataclass(frozen=True)

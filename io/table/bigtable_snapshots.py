@@ -93,7 +93,7 @@ class BigtableSnapshots(TableSnapshots):
     def store(
         self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[DataFile]]
     ) -> bool:
-        from ..bigtable.changes import change_of
+        from ..bigtable.stored_rows import change_of
 
         rows = {name: files for name, files in changes.items() if name in kinds_in_rows()}
         row_changes = [change_of(name, file) for name, files in rows.items() for file in files]

@@ -268,7 +268,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
 
     def needed_files(self) -> set[str]:
         """Returns the files of changes for an unfinished commit, or for versions to erase."""
-        from ..bigtable.changes import purged_component
+        from ..bigtable.stored_rows import purged_component
 
         paths = [below(self, file.path) for file in list_files(self / "changes")]
         head = self.log.head()
@@ -276,8 +276,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         return {*waiting, *(path for path in paths if purged_component(path))}
 
     def erase(self, path: Place, oldest: int) -> None:
-        from ..bigtable.changes import purged_component
-        from ..bigtable.stored_rows import erase_below
+        from ..bigtable.stored_rows import erase_below, purged_component
 
         if component := purged_component(below(self, path)):
             erase_below(self.log, component, path, oldest)
@@ -305,7 +304,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         self, component: str, tablet: Tablet, frames: Iterable[pl.DataFrame], edit: Edit
     ) -> Iterator[Written]:
         """Edits the rows of a range; writes the result as files of changes."""
-        from ..bigtable.changes import rows_to_write, write_changes, write_deletions
+        from ..bigtable.stored_rows import rows_to_write, write_changes, write_deletions
 
         counted = CountedEdit(edit, component)
         gone, changed = [], []

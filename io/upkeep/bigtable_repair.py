@@ -14,12 +14,12 @@ from ...policy.components.schema import to_frame
 from ...web.base.errors import UserError
 from ..bigtable.cell_layout import CellKind, cell_kind
 from ..bigtable.cells import TOMBSTONE, decode
-from ..bigtable.changes import write_changes, write_deletions
 from ..bigtable.channel import persistent
 from ..bigtable.client import BigtableTable
 from ..bigtable.key_ranges import cut_ranges
-from ..bigtable.manifest_row import ManifestHead
+from ..bigtable.own_rows import ManifestHead
 from ..bigtable.row_filters import history_filter
+from ..bigtable.stored_rows import write_changes, write_deletions
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import seen_snapshots
 from ..storage.file_errors import ConflictError

@@ -15,8 +15,7 @@ from ..snapshots.commit import CommitTerms, commit
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import begin
 from ..snapshots.table_clock import date_of, oldest_open
-from ..table.table_rows import TableRows
-from ..table.web_table import WebTable
+from ..table.web_table import TableRows, WebTable
 from ..tablets.file_lists import load_files
 from ..tablets.ranges import Range
 from ..tablets.resolve import Resolution, Resolved

@@ -20,8 +20,8 @@ from ..storage.file_errors import SnapshotTooOld
 from ..storage.files import crc32_of, size_of
 from ..storage.parquet_files import row_count, row_groups
 from ..storage.places import Folder, Place, below
-from ..table.table_rows import TableRows
 from ..table.table_snapshots import TableSnapshots
+from ..table.web_table import TableRows
 from ..tablets.file_lists import Component, DataFile, load_files, totals
 
 HISTORY_PROBLEM = "history"

@@ -25,8 +25,7 @@ from ..disk.regular_files import has_manifests
 from ..disk.table_names import is_made_name, is_unguessable_name
 from ..indexing.run_receipts import is_intent, is_mark, note_lost
 from ..snapshots.manifest import Batch, Manifest, lineage, load_manifest
-from ..snapshots.operation_records import LOST, OPERATIONS, id_of
-from ..snapshots.operations import Operation, operation_of_record
+from ..snapshots.operations import LOST, OPERATIONS, Operation, id_of, operation_of_record
 from ..snapshots.past_jobs import keep_past_jobs
 from ..storage.files import list_files, read_bytes, remove_file, size_of, store_time
 from ..storage.places import Folder, Found, Place, below

@@ -13,9 +13,8 @@ from ..snapshots.table_clock import clock_notes
 from ..storage.file_errors import ConflictError, SnapshotTooOld
 from ..storage.files import size_of
 from ..storage.places import Folder
-from ..table.table_rows import TableRows
 from ..table.table_snapshots import TableSnapshots
-from ..table.web_table import WebTable
+from ..table.web_table import TableRows, WebTable
 from ..tablets.file_lists import Component, DataFile, load_files, totals
 from ..tablets.tablets import tablets
 

@@ -19,8 +19,7 @@ from ..snapshots.manifest import Manifest
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
 from ..table.bigtable_web_table import BigtableWebTable
-from ..table.table_rows import TableRows
-from ..table.web_table import WebTable
+from ..table.web_table import TableRows, WebTable
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import ROW_NUMBER, Tablet, tablets, with_number
 from .fsck import Problem, Rows, files_to_check

@@ -11,8 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from ...io.batches.seed_files import lines
-from ...io.batches.seed_line import BLANK_IN_URL
+from ...io.batches.seed_lines import BLANK_IN_URL, lines
 from ...io.batches.seeds import UrlLine, dropped_line, numbered_lines, sources, url_lines
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible, visible_lines

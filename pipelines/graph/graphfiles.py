@@ -16,7 +16,7 @@ from typing import IO
 import numpy as np
 import polars as pl
 
-from ...io.graph.stored_graph import StoredGraph, ranked_files, stored_graph
+from ...io.graph.graph_files import StoredGraph, ranked_files, stored_graph
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.parquet_files import collect, scan
 from ...policy.components.graph_schema import source_ranges

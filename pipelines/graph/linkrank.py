@@ -16,8 +16,7 @@ from typing import Any
 import apache_beam as beam
 import polars as pl
 
-from ...io.graph.round_files import remove_rounds
-from ...io.graph.stored_graph import stored_graph, write_ranks
+from ...io.graph.graph_files import remove_rounds, stored_graph, write_ranks
 from ...io.snapshots.operations import Operation, find_commit, new_id, pinned_operation
 from ...io.storage.files import overwrite_bytes, read_if_there, remove_file
 from ...io.storage.parquet_files import collect, scan

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ...io.graph.stored_graph import StoredGraph, ranked_files, stored_graph
+from ...io.graph.graph_files import StoredGraph, ranked_files, stored_graph
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.parquet_files import collect, scan
 from ...policy.components.kinds import KINDS

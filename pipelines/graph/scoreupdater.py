@@ -13,7 +13,7 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ...io.graph.stored_graph import ranked_files
+from ...io.graph.graph_files import ranked_files
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.resolve import Resolver, resolving

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import IO
 
-from ...io.batches.seed_files import lines
+from ...io.batches.seed_lines import lines
 from ...io.batches.seeds import sources, unread_folders
 from ...io.snapshots.operations import new_id
 from ...io.storage.files import creating

@@ -35,11 +35,12 @@ from ...io.upkeep.fsck import (
     files_to_check,
     runs,
 )
-from ...io.upkeep.left_over import Leftovers, left_over
 from ...io.upkeep.operation_fsck import (
     OPERATION_PROBLEM,
+    Leftovers,
     RepairedRecord,
     check_operations,
+    left_over,
     repair_operations,
 )
 from ...io.upkeep.repair import Repair

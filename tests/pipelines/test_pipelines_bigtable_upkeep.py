@@ -22,8 +22,8 @@ from crawling import (
 )
 from web_tables import Snapshot, newest
 
-from nutbeam.io.bigtable.changes import change_of, write_changes
 from nutbeam.io.bigtable.snapshot_log import ChangedFile, open_log
+from nutbeam.io.bigtable.stored_rows import change_of, write_changes
 from nutbeam.io.rows.small_components import read_seeds_hosts, seed_files
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin

@@ -4,9 +4,9 @@ import pytest
 from crawling import latest_snapshot, nutbeam
 
 from nutbeam.io.batches.leases import LEASE_TIMES, acquire
-from nutbeam.io.bigtable.manifest_row import head_of
+from nutbeam.io.bigtable.own_rows import head_of
 from nutbeam.io.snapshots import hold
-from nutbeam.io.snapshots.operation_records import parse_record
+from nutbeam.io.snapshots.operations import parse_record
 from nutbeam.web.base.errors import UserError
 
 DEEP = "[" * 100_000

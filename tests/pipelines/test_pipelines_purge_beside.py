@@ -28,7 +28,8 @@ from nutbeam.io.storage.file_errors import ConflictError, PurgedMeanwhile
 from nutbeam.io.table.folder_table import FolderTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.written import Written
-from nutbeam.io.upkeep import over_purges, purge_commit
+from nutbeam.io.upkeep import over_purges
+from nutbeam.io.upkeep import purge as purge_module
 from nutbeam.policy.components.blocklist import Names, blocklist_of
 from nutbeam.policy.components.schema import DOCUMENTS
 from nutbeam.policy.purging import Purge
@@ -91,13 +92,13 @@ def assert_gone(table):
 @pytest.fixture
 def tries(monkeypatch):
     """Collects the snapshots on which the purge tries to commit."""
-    found, commit = [], purge_commit.commit_once
+    found, commit = [], purge_module.commit_once
 
     def counted(operation, *args):
         found.append(operation.snapshot)
         return commit(operation, *args)
 
-    monkeypatch.setattr(purge_commit, "commit_once", counted)
+    monkeypatch.setattr(purge_module, "commit_once", counted)
     return found
 
 
@@ -138,7 +139,7 @@ def test_it_waits_for_a_job_under_way_and_says_so(table, caplog):
             update.advance()
         job = purge(table)
         advance_far(job)
-        assert job.at.endswith("purge_commit.pause_in_hold")
+        assert job.at.endswith("purge.pause_in_hold")
         assert "purge 'p.purge' waits for update 'slow.update' to commit" in caplog.text
         update.finish()
         assert update.error is None
@@ -269,7 +270,7 @@ def test_purge_reads_only_new_components_again(table, monkeypatch):
     reads = []
     with gates(waits=True):
         job = purge(table)
-        while job.at != "nutbeam.io.upkeep.purge_commit.rebase":
+        while job.at != "nutbeam.io.upkeep.purge.rebase":
             job.advance()
         launch("generate", table, top_n=2, operation="more", add_days=90)
         real = FolderTable.edit

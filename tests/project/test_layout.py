@@ -41,7 +41,7 @@ FOLDERS = {
             "parsing",
             "rows",
         ),
-        *("snapshots", "table", "bigtable", "tablets", "storage", "disk", "packing"),
+        *("snapshots", "table", "bigtable", "tablets", "storage", "disk"),
     ),
     "web": (
         *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),

@@ -7,8 +7,8 @@ from crawling import (
     manifest_at,
 )
 
-from nutbeam.io.bigtable.changes import write_changes
 from nutbeam.io.bigtable.snapshot_log import open_log
+from nutbeam.io.bigtable.stored_rows import write_changes
 from nutbeam.io.snapshots.manifest import store_manifest
 from nutbeam.io.table.opening import open_table
 

@@ -14,7 +14,7 @@ from nutbeam.io.snapshots import commit as written
 from nutbeam.io.snapshots import hold, operations
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
 from nutbeam.io.table.folder_table import FolderTable
-from nutbeam.io.upkeep import over_purges, purge_commit
+from nutbeam.io.upkeep import over_purges, purge
 from nutbeam.io.upkeep import rollback as history
 from nutbeam.pipelines import compact, dedup, generate, inject, update
 from nutbeam.pipelines.base.command import Invocation
@@ -43,7 +43,7 @@ GATES = [
     (file_changes, "read_page_facts"),
     (dedup, "batch_component"),
     *((compact, name) for name in ("plan_folds", "fold", "delete_expired", "commit")),
-    *((purge_commit, name) for name in ("update_blocklist", "rebase", "commit_once")),
+    *((purge, name) for name in ("update_blocklist", "rebase", "commit_once")),
     (over_purges, "commit_once"),
     *((history, name) for name in ("begin", "store_manifest")),
 ]
@@ -110,7 +110,7 @@ class Running:
 
 
 # Who waits for another job stops here: it must be let on until that one is through.
-WAITS = [(hold, "pause_in_hold"), (purge_commit, "pause_in_hold")]
+WAITS = [(hold, "pause_in_hold"), (purge, "pause_in_hold")]
 
 
 @contextlib.contextmanager

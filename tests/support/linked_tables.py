@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from crawling import rows_of
 
-from nutbeam.io.graph.stored_graph import stored_graph
+from nutbeam.io.graph.graph_files import stored_graph
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.snapshots.operations import begin, new_id

@@ -19,7 +19,7 @@ from nutbeam.io.storage.files import list_files
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.tablets import tablets
-from nutbeam.io.upkeep.left_over import left_over
+from nutbeam.io.upkeep.operation_fsck import left_over
 from nutbeam.policy.components.kinds import KINDS, kind_of
 
 SETTINGS = b"settings"

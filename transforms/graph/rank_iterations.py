@@ -8,7 +8,7 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ...io.graph.stored_graph import stored_graph
+from ...io.graph.graph_files import stored_graph
 from ...io.snapshots.operations import new_id
 from ...policy.components.graph_schema import GRAPH_LEVELS
 from ...policy.components.schema import TEXT

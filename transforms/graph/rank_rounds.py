@@ -7,8 +7,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.graph.round_files import Receipt, RoundFiles, round_files
-from ...io.graph.stored_graph import StoredGraph, stored_graph
+from ...io.graph.graph_files import Receipt, RoundFiles, StoredGraph, round_files, stored_graph
 from ...io.snapshots.operations import Operation
 from ...policy.components.graph_schema import Values
 from ...policy.graph.ranking import BlockRound, Ranking, has_converged, one_block, sum_totals

@@ -5,7 +5,7 @@ import pytest
 from dropping import as_nobody
 from seed_lines import lines_that_shrink_little
 
-from nutbeam.io.batches import seed_files
+from nutbeam.io.batches import seed_lines
 from nutbeam.io.batches import seeds as module
 from nutbeam.io.batches.seeds import SeedSource, read_seeds, sources, unread_folders
 from nutbeam.policy.components.schema import SEEDS, empty
@@ -328,7 +328,7 @@ def test_a_damaged_or_cut_packed_file_is_refused_at_once_or_while_it_is_read(tmp
 
 @pytest.mark.long
 def test_a_packed_file_that_grows_too_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(seed_files, "EXEMPT_BYTES", 100_000)
+    monkeypatch.setattr(seed_lines, "EXEMPT_BYTES", 100_000)
     bomb = gzip.compress(b"http://a.com/\n" * 3_000_000)
     made = []
     monkeypatch.setattr(module, "LINES", 1_000)
@@ -342,7 +342,7 @@ def test_a_packed_file_that_grows_too_much_is_refused_before_it_is_unpacked(tmp_
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_a_line_that_is_too_long_costs_no_memory_and_only_itself(tmp_path, pack):
-    long = b"http://a.com/\tx=" + b"y" * (3 * seed_files.LONGEST_LINE)
+    long = b"http://a.com/\tx=" + b"y" * (3 * seed_lines.LONGEST_LINE)
     rows, counts = read(packed(tmp_path, pack(b"http://b.com/\n" + long + b"\nhttp://c.com/\n")))
     assert urls(rows) == ["http://b.com/", "http://c.com/"]
     assert counts == {"lines": 3, "dropped/line_too_long": 1}

@@ -7,11 +7,17 @@ from committing import read
 from frames import frame_of
 
 from nutbeam.io.bigtable.admin import create_table
-from nutbeam.io.bigtable.changes import change_of, rows_to_write, write_changes
 from nutbeam.io.bigtable.client import BigtableTable, Due
 from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.io.bigtable.snapshot_log import SnapshotLog
-from nutbeam.io.bigtable.stored_rows import read_range, resolve_changes, stored_rows
+from nutbeam.io.bigtable.stored_rows import (
+    change_of,
+    read_range,
+    resolve_changes,
+    rows_to_write,
+    stored_rows,
+    write_changes,
+)
 from nutbeam.io.storage.file_errors import SnapshotTooOld
 from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.policy.components.schema import HOSTS, STATE

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nutbeam.io.graph.round_files import Receipt, RoundFiles, remove_rounds, round_files
+from nutbeam.io.graph.graph_files import Receipt, RoundFiles, remove_rounds, round_files
 from nutbeam.web.base.errors import UserError
 
 VALUES = {"rank": np.array([0.1, 1 / 3, 2e-308]), "ids": np.arange(6, dtype="<u4").reshape(3, 2)}

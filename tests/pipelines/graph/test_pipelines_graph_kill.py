@@ -12,7 +12,7 @@ from crawling import manifest_of, nutbeam
 from linked_tables import graph_in, make_linked, random_edges, ranks_in
 from waiting import PATIENCE, wait_until
 
-from nutbeam.io.graph.round_files import RoundFiles
+from nutbeam.io.graph.graph_files import RoundFiles
 from nutbeam.policy.graph.link_limits import LinkLimits
 
 pytestmark = pytest.mark.long

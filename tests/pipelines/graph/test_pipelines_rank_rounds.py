@@ -6,7 +6,7 @@ import pytest
 from crawling import nutbeam
 from linked_tables import make_linked, random_edges, ranks_in
 
-from nutbeam.io.graph.round_files import RoundFiles
+from nutbeam.io.graph.graph_files import RoundFiles
 from nutbeam.io.snapshots.operations import Operation
 from nutbeam.pipelines.graph import linkrank
 from nutbeam.policy.graph.linkrank import PageRank

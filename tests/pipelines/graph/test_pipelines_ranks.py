@@ -11,8 +11,7 @@ import pytest
 from crawling import manifest_of, nutbeam, rows_of
 from linked_tables import in_key_order, make_linked, random_edges, ranks_in
 
-from nutbeam.io.graph.round_files import RoundFiles
-from nutbeam.io.graph.stored_graph import stored_graph
+from nutbeam.io.graph.graph_files import RoundFiles, stored_graph
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.pipelines.graph.graphfiles import sorted_edges
 from nutbeam.pipelines.views.reading_job import Reading

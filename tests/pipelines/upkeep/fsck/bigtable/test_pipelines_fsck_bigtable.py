@@ -21,8 +21,8 @@ from crawling import (
 from damaging import kinds
 
 from nutbeam.io.bigtable.cells import encode
-from nutbeam.io.bigtable.changes import write_changes
 from nutbeam.io.bigtable.snapshot_log import open_log
+from nutbeam.io.bigtable.stored_rows import write_changes
 from nutbeam.io.snapshots.manifest import store_manifest
 from nutbeam.io.storage.files import list_files
 from nutbeam.io.table.opening import open_table

@@ -19,9 +19,9 @@ from crawling import (
 from damaging import kinds
 from short_form import first
 
-from nutbeam.io.bigtable.changes import write_changes
 from nutbeam.io.bigtable.client import BigtableTable
 from nutbeam.io.bigtable.snapshot_log import HEAD_ROW, SnapshotLog, open_log
+from nutbeam.io.bigtable.stored_rows import write_changes
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files

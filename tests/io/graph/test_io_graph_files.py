@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from linked_tables import random_edges
 
-from nutbeam.io.graph.stored_graph import StoredGraph, write_edges, write_nodes
+from nutbeam.io.graph.graph_files import StoredGraph, write_edges, write_nodes
 from nutbeam.policy.components.graph_schema import Piece
 from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.link_limits import LinkLimits

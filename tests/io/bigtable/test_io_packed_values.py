@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutbeam.io.packing.packed_values import can_pack, pack, unpack
+from nutbeam.io.bigtable.packed_values import can_pack, pack, unpack
 
 PLAIN = {
     pa.int8(): st.integers(-(2**7), 2**7 - 1),

@@ -41,8 +41,7 @@ from ..policy.components.host_rows import HostSettings
 from ..policy.components.phases import FETCHED_PHASE, PARSED_PHASE
 from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.generating.selection import queue_names
-from ..policy.hosting.host_limits import without_blocked_hosts
-from ..policy.hosting.host_lines import pause_of
+from ..policy.hosting.host_settings import pause_of, without_blocked_hosts
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
 from ..transforms.fetch_pages import PARTITIONS, FetchBatch

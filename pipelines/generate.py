@@ -31,7 +31,7 @@ from ..policy.components.schema import FETCHLIST, conform, to_frame
 from ..policy.generating.left_out import DUE, LEFT_OUT, tally_choices
 from ..policy.generating.selection import GenerateOptions, queue_names
 from ..policy.generating.threshold import Summary, Threshold, summarize, threshold
-from ..policy.hosting.host_limits import best_of_hosts
+from ..policy.hosting.host_settings import best_of_hosts
 from ..policy.scope import TargetOptions
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach

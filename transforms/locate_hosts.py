@@ -10,7 +10,7 @@ import polars as pl
 from ..io.tablets.written import Written, sum_counts
 from ..policy.components.schema import to_frame
 from ..policy.generating.selection import GenerateOptions
-from ..policy.hosting.host_limits import host_expressions
+from ..policy.hosting.host_settings import host_expressions
 from ..web.base.option_checks import Launch
 from ..web.exchange.addresses import Addresses, AddressOptions, endpoints
 from ..web.urls.key_columns import host_keys

@@ -10,7 +10,7 @@ from ...io.snapshots.manifest import Pinned
 from ...policy.components.host_rows import HostSettings
 from ...policy.components.schema import HOSTS, empty
 from ...policy.generating.selection import GenerateOptions
-from ...policy.hosting.host_limits import HostLimits, host_expressions, host_limits_of
+from ...policy.hosting.host_settings import HostLimits, host_expressions, host_limits_of
 from ...web.urls.key_columns import host_keys
 
 _UNSET = HostSettings()

@@ -35,7 +35,7 @@ from ...policy.generating.selection import (
     spans_tablets,
 )
 from ...policy.generating.threshold import Leaders, score_of, summarize
-from ...policy.hosting.host_limits import (
+from ...policy.hosting.host_settings import (
     best_of_hosts,
     blocked_hosts,
     with_limits,

@@ -23,7 +23,7 @@ from ...io.rows.small_components import (
 from ...io.snapshots.operations import Operation
 from ...io.tablets.resolve import Resolver, resolving
 from ...policy.components.schema import HOST_SETTINGS, HOSTS, empty
-from ...policy.hosting.host_lines import host_lines
+from ...policy.hosting.host_settings import host_lines
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach

@@ -22,8 +22,7 @@ from ...io.rows.small_components import (
 from ...io.snapshots.operations import Operation
 from ...policy.components.host_rows import HostSettings, Seeds
 from ...policy.components.schema import HOSTS, conform
-from ...policy.hosting.host_limits import blocked_hosts
-from ...policy.hosting.host_lines import pause_of
+from ...policy.hosting.host_settings import blocked_hosts, pause_of
 from ...policy.sitemaps.sitemap_list import (
     NONE_NAMED,
     OTHERS_NAMED,

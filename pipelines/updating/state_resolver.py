@@ -13,7 +13,7 @@ from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.tablets import rows_of_large_hosts
 from ...io.updating.page_facts import read_table_facts
 from ...policy.components.page_facts import StateRows
-from ...policy.hosting.interval_bounds import interval_bounds
+from ...policy.hosting.host_settings import interval_bounds
 from ...policy.hosting.merit import merits_of_table
 from ...policy.schedules.visits import Schedule
 from ...policy.updating.range_facts import RangeFacts

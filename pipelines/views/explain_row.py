@@ -35,7 +35,7 @@ from ...policy.generating.selection import (
     groups,
 )
 from ...policy.generating.threshold import rank
-from ...policy.hosting.host_limits import with_limits, with_own_limits, without_blocked_hosts
+from ...policy.hosting.host_settings import with_limits, with_own_limits, without_blocked_hosts
 from ...policy.inlinks.anchors import anchors_of
 from ...policy.inlinks.invert_options import BestOptions
 from ...transforms.wiring.plugin_groups import scorings_of

@@ -11,8 +11,7 @@ from ..components.host_rows import is_given_up
 from ..components.schema import HOSTS_COLUMNS, STATUS_COUNTS
 from ..conditions import fields_of
 from ..expressions.values import Field, Type, Value
-from .domain_sketch import number_of_domains
-from .response_sketch import number_of_times, percentile
+from .sketches import number_of_domains, number_of_times, percentile
 
 # Nutch's names, and ours.
 _NUTCH = {

@@ -1,15 +1,27 @@
-"""Merges findings about hosts, and changes of their numbers of URLs, into the host table."""
+"""Changes of the host table: findings in pages, numbers of URLs by host, and their merging into its rows."""
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from ...web.exchange.status import FETCH_SUCCESS
+from ...web.urls.key_columns import host_keys
 from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.host_rows import SUMMED_COLUMNS
-from ..components.schema import HOSTS, HOSTS_COLUMNS
-from .domain_sketch import unite_sketches
-from .response_sketch import add_sketches
+from ..components.schema import HOST_COUNTS, HOSTS, HOSTS_COLUMNS, STATUS_COUNTS, URL_COUNTS
+from .sketches import add_sketches, sketch_hosts, unite_sketches
 
+HOME = "^[^/]*/$"  # row keys of home pages
+# Columns of the state on which the numbers depend.
+COUNTED_OF_STATE = ("key", "status", "retries")
+_TYPES = pl.Schema(HOST_COUNTS)
+# A row's code is twice its status, plus 1 if it has failed. The last two codes stand for unknown
+# statuses, which have no count.
+_CODES = 2 * (max(STATUS_COUNTS) + 2)
+
+_Matrix = npt.NDArray[np.int64]
 ROBOTS = ["robots_origin", "robots_status", "robots_text", "robots_time", "crawl_delay",
           "robots_failing_since", "sitemaps"]  # fmt: skip
 _SKETCHES: dict[str, Callable[[Iterable[bytes]], bytes]] = {
@@ -19,6 +31,112 @@ _SKETCHES: dict[str, Callable[[Iterable[bytes]], bytes]] = {
 _MERGED = ("key", "seed", "requests", "last_request_time", "backoff_until", *ROBOTS,
            *SUMMED_COLUMNS, *_SKETCHES)  # fmt: skip
 _NEWEST = [name for name in HOSTS.names if name not in _MERGED]
+
+
+def page_findings(pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns HOSTS rows with ``response_times`` and ``homepage``.
+
+    Args:
+        pages: PAGES rows with ``key``, ``fetch_status`` and ``response_ms``.
+    """
+    once = pages.unique("key", keep="first", maintain_order=True)
+    return with_homepages(sketch_hosts(once), once.filter(pl.col("fetch_status") == FETCH_SUCCESS))
+
+
+def with_homepages(hosts: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns rows of hosts with ``homepage``: the best of the home pages among some pages."""
+    home = pages.filter(pl.col("key").str.contains(HOME)).select("key")
+    home_pages = home.select(host_keys(home.get_column("key")).alias("key"), homepage="key")
+    # The last in order: "https" is better than "http".
+    best = home_pages.filter(pl.col("key") != "").group_by("key").agg(pl.col("homepage").max())
+    return hosts.join(best, on="key", how="full", coalesce=True)
+
+
+def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the HOST_COUNTS rows of some rows of the state, in key order.
+
+    URLs without a host, such as those of files, are not counted.
+
+    >>> rows = pl.DataFrame({"key": ["com.a:http/", "com.a:http/x"], "status": [1, 1],
+    ...                      "retries": [0, 2]})
+    >>> count_urls(rows).select("key", "unfetched", "fetched", "connection_failures").rows()
+    [('com.a', 2, 0, 1)]
+    """
+    return _sum_by_host(*_tally_hosts(rows.get_column("key"), [(1, 0, rows)]))
+
+
+def changed_counts(old_rows: pl.DataFrame, new_rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the differences that changes of rows make, as HOST_COUNTS rows in key order.
+
+    Args:
+        old_rows: The rows before, with the columns ``COUNTED_OF_STATE``, in key order.
+        new_rows: The rows after. It is faster if they begin with the keys of those before.
+    """
+    if new_rows.get_column("key")[: len(old_rows)].equals(old_rows.get_column("key")):
+        return updated_counts(old_rows, new_rows)
+    keys = pl.concat([rows.get_column("key") for rows in (old_rows, new_rows)])
+    return _differences(*_tally_hosts(keys, [(-1, 0, old_rows), (1, len(old_rows), new_rows)]))
+
+
+def updated_counts(old_rows: pl.DataFrame, new_rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the same as ``changed_counts`` for rows after that begin with the keys of those before.
+
+    Of most rows only a link was found: their hosts are not looked for.
+    """
+    old_rows, new_rows = old_rows.select(COUNTED_OF_STATE), new_rows.select(COUNTED_OF_STATE)
+    rows_of_known, new = new_rows[: len(old_rows)], new_rows[len(old_rows) :]
+    differ = _codes(old_rows) != _codes(rows_of_known)
+    old_rows, new_rows = old_rows.filter(differ), pl.concat([rows_of_known.filter(differ), new])
+    return _differences(
+        *_tally_hosts(new_rows.get_column("key"), [(-1, 0, old_rows), (1, 0, new_rows)])
+    )
+
+
+def _differences(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
+    counted = _sum_by_host(hosts, numbers)
+    return counted.filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
+
+
+def _codes(rows: pl.DataFrame) -> pl.Series:
+    """Returns a code of each row: twice its status, plus 1 if it has failed."""
+    status, failed = rows.get_column("status"), rows.get_column("retries").fill_null(0) != 0
+    return status.fill_null(0).cast(pl.Int16) * 2 + failed
+
+
+def _tally_hosts(
+    keys: pl.Series, parts: Iterable[tuple[int, int, pl.DataFrame]]
+) -> tuple[pl.Series, _Matrix]:
+    """Returns (hosts, numbers of their rows by code).
+
+    A host whose keys are not adjacent appears several times in the result.
+
+    Args:
+        keys: Keys of rows.
+        parts: Rows to count, each time (1 or -1, the index of the first in ``keys``, the rows).
+    """
+    hosts = host_keys(keys)
+    run = hosts.rle_id()
+    firsts, run_numbers = hosts.filter(run.diff().fill_null(1) != 0), run.to_numpy()
+    numbers = np.zeros((len(firsts), _CODES), dtype=np.int64)
+    for sign, first, rows in parts:
+        runs = run_numbers[first : first + len(rows)]
+        at = runs * np.int64(_CODES) + np.minimum(_codes(rows).to_numpy(), _CODES - 1)
+        numbers += sign * np.bincount(at, minlength=numbers.size).reshape(numbers.shape)
+    return firsts, numbers
+
+
+def _sum_by_host(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
+    """Returns the sums of what ``_tally_hosts`` returns, as HOST_COUNTS rows in key order."""
+    order = hosts.arg_sort()
+    hosts, numbers = hosts.gather(order), numbers[order.to_numpy()]
+    firsts = (hosts.rle_id().diff().fill_null(1) != 0).arg_true()
+    if len(firsts) < len(hosts):
+        hosts, numbers = hosts.gather(firsts), np.add.reduceat(numbers, firsts.to_numpy())
+    columns = {name: numbers[:, 2 * code] + numbers[:, 2 * code + 1]
+               for code, name in STATUS_COUNTS.items()}  # fmt: skip
+    failed = numbers[:, 1::2].sum(axis=1)
+    counted = pl.DataFrame({"key": hosts, **columns, "connection_failures": failed})
+    return counted.filter(pl.col("key") != "").select(HOST_COUNTS.names).cast(_TYPES)
 
 
 def merge_hosts(

@@ -18,8 +18,8 @@ from ...web.urls.key_columns import domain_keys, host_keys
 from ...web.urls.row_keys import from_host_key, host_key
 from ..components.page_facts import DocumentRows, DomainFacts, HostRows, PageRows, TableFacts
 from ..traps import BudgetOptions
-from .domain_sketch import domain_hashes, number_of_domains, sketch_domains, sketch_hashes
-from .page_findings import page_findings
+from .hosts import page_findings
+from .sketches import domain_hashes, number_of_domains, sketch_domains, sketch_hashes
 
 # Share of its merit that a domain passes on. With a small share, a farm that links only to itself
 # keeps little.

@@ -10,10 +10,8 @@ from ...web.network.lookups import FOUND
 from ..base.row_status import FETCHED_STATUSES
 from ..components.host_rows import SUMMED_COLUMNS, has_urls, urls_of_domains
 from ..components.schema import HOSTS, empty
-from .host_counts import count_urls
-from .hosts import unite_by_host
-from .page_findings import with_homepages
-from .response_sketch import add_sketches, sketch_hosts
+from .hosts import count_urls, unite_by_host, with_homepages
+from .sketches import add_sketches, sketch_hosts
 
 CHECKS = ("none", "new", "known", "failed", "all")
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ..hosting.interval_bounds import Bounds
+from ..hosting.host_settings import Bounds
 from ..hosting.merit import DomainRoom
 
 _NO_KEYS = pl.Series("key", [], dtype=pl.String)

@@ -32,8 +32,8 @@ from ..components.schema import (
     ParseStatus,
     Status,
 )
-from ..hosting.host_counts import COUNTED_OF_STATE, updated_counts
-from ..hosting.interval_bounds import within_bounds
+from ..hosting.host_settings import within_bounds
+from ..hosting.hosts import COUNTED_OF_STATE, updated_counts
 from ..schedules.built_in import LIMITING_SCHEDULES
 from ..schedules.reschedule import is_early, reschedule
 from ..schedules.schedule import DAY_MS

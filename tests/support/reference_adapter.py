@@ -17,7 +17,7 @@ from nutbeam.io.parsing.plugins import load_plugins
 from nutbeam.policy.components.host_rows import Seeds, settings_of
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE
-from nutbeam.policy.hosting.interval_bounds import Bounds, interval_bounds
+from nutbeam.policy.hosting.host_settings import Bounds, interval_bounds
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import due

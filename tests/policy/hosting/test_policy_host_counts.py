@@ -9,7 +9,7 @@ from reference_hosts import added, count_by_host, counts_in
 
 from nutbeam.policy.components.host_rows import sum_host_counts, urls_of_domains
 from nutbeam.policy.components.schema import HOSTS, empty
-from nutbeam.policy.hosting.host_counts import changed_counts, count_urls
+from nutbeam.policy.hosting.hosts import changed_counts, count_urls
 from nutbeam.policy.hosting.recount import recount_changes, recount_hosts
 
 TYPES = {"key": pl.String, "status": pl.UInt8, "retries": pl.Int32}

@@ -11,17 +11,18 @@ from status_rows import NOW, A, event, old_row
 from nutbeam.policy.components.host_rows import HostSettings
 from nutbeam.policy.components.schema import CHANGES, HOSTS, STATE, Status
 from nutbeam.policy.generating.selection import GenerateOptions
-from nutbeam.policy.hosting.host_limits import (
+from nutbeam.policy.hosting.host_settings import (
     NO_LIMIT,
     best_of_hosts,
     blocked_hosts,
     host_expressions,
     host_limits_of,
+    interval_bounds,
     with_limits,
     with_own_limits,
+    within_bounds,
     without_blocked_hosts,
 )
-from nutbeam.policy.hosting.interval_bounds import interval_bounds, within_bounds
 from nutbeam.policy.schedules.built_in import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, DAY_S, due
 from nutbeam.policy.updating.update_rules import UpdateOptions

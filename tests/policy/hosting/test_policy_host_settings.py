@@ -5,7 +5,7 @@ import random
 import pytest
 
 from nutbeam.policy.components.host_rows import HostSettings, settings_of
-from nutbeam.policy.hosting.host_lines import host_lines
+from nutbeam.policy.hosting.host_settings import host_lines
 
 
 def lines(*texts):

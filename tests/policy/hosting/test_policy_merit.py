@@ -8,7 +8,7 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, to_frame
-from nutbeam.policy.hosting.domain_sketch import number_of_domains
+from nutbeam.policy.hosting.hosts import page_findings
 from nutbeam.policy.hosting.merit import (
     DomainRoom,
     Merits,
@@ -19,7 +19,7 @@ from nutbeam.policy.hosting.merit import (
     room_of_domains,
     within_room,
 )
-from nutbeam.policy.hosting.page_findings import page_findings
+from nutbeam.policy.hosting.sketches import number_of_domains
 from nutbeam.policy.traps import BudgetOptions
 
 OPTIONS = BudgetOptions(domain_budget=2, unlinked_domain_budget=2)

@@ -6,17 +6,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from nutbeam.policy.hosting.domain_sketch import (
+from nutbeam.policy.hosting.sketches import (
     KEPT_HASHES,
-    number_of_domains,
-    sketch_domains,
-    unite_sketches,
-)
-from nutbeam.policy.hosting.response_sketch import (
     add_sketches,
+    number_of_domains,
     number_of_times,
     percentile,
+    sketch_domains,
     sketch_hosts,
+    unite_sketches,
 )
 
 

@@ -1,8 +1,13 @@
-"""A sketch of response times: numbers of times in classes that grow by a tenth.
+"""Sketches in rows of hosts: of sets of domains, and of response times; they are added in any order.
 
-A percentile from it is within 5 % of the true one. Sketches are added, in any order.
+**Domains.** A sketch has the smallest hashes of their names. Up to 256 domains it is exact; above, it
+estimates their number with an error of about 6 %. A domain counts once.
+
+**Response times.** A sketch has the numbers of times in classes that grow by a tenth. A percentile from
+it is within 5 % of the true one.
 """
 
+import hashlib
 from collections.abc import Iterable
 
 import numpy as np
@@ -11,9 +16,51 @@ import polars as pl
 
 from ...web.urls.key_columns import host_keys
 
+KEPT_HASHES = 256
+_HASH = np.dtype("<u8")
+_SPAN = 2.0**64
+_Hashes = npt.NDArray[np.uint64]
 _GROWTH = np.log(1.1)
 _CLASSES = 232  # up to 2**31 ms
 _CLASS = np.dtype("<u4")
+
+
+def sketch_domains(names: Iterable[str]) -> bytes:
+    """Returns the sketch of some domains."""
+    return _smallest(domain_hashes(names))
+
+
+def domain_hashes(names: Iterable[str]) -> _Hashes:
+    """Returns the hash of each domain, as sketches have them."""
+    digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names)
+    return np.frombuffer(digests, _HASH)
+
+
+def sketch_hashes(sketch: bytes) -> _Hashes:
+    """Returns the hashes that a sketch keeps."""
+    return np.frombuffer(sketch[: len(sketch) // 8 * 8], _HASH)
+
+
+def unite_sketches(sketches: Iterable[bytes]) -> bytes:
+    """Returns the sketch of the domains of several sketches."""
+    return _smallest(np.concatenate([sketch_hashes(b""), *map(sketch_hashes, sketches)]))
+
+
+def _smallest(hashes: _Hashes) -> bytes:
+    return np.unique(hashes)[:KEPT_HASHES].astype(_HASH).tobytes()
+
+
+def number_of_domains(sketch: bytes | None) -> int:
+    """Returns how many domains a sketch has.
+
+    >>> number_of_domains(unite_sketches([sketch_domains(["a.com", "b.com"]),
+    ...                                   sketch_domains(["b.com"])]))
+    2
+    """
+    hashes = sketch_hashes(sketch or b"")
+    if len(hashes) < KEPT_HASHES:
+        return len(hashes)
+    return round((KEPT_HASHES - 1) / (float(hashes[-1]) / _SPAN))
 
 
 def _class_of(ms: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -23,7 +23,7 @@ from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..pipelines import dedup, fetch, generate, inject, parse, update
 from ..policy.dedup.duplicates import DedupOptions
-from ..policy.inlinks.invert_options import InvertTableOptions
+from ..policy.inlinks.edges import InvertTableOptions
 from ..policy.sitemaps.sitemap_options import SitemapLimits
 from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.locate_hosts import LocateOptions

@@ -36,10 +36,8 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
-from ..policy.inlinks.apply_links import apply_links
-from ..policy.inlinks.edges import LINK_CHANGES, edges_of, tombstones_of
-from ..policy.inlinks.invert_options import InvertTableOptions
-from ..policy.inlinks.link_decisions import drop_blocked_links, end_unseen_links
+from ..policy.inlinks.edges import LINK_CHANGES, InvertTableOptions, edges_of, tombstones_of
+from ..policy.inlinks.link_decisions import apply_links, drop_blocked_links, end_unseen_links
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, named_chunks
 from ..transforms.end_links import LINKS_COMPONENT

@@ -8,8 +8,7 @@ import apache_beam as beam
 import polars as pl
 
 from ..policy.components.schema import to_frame
-from ..policy.inlinks.edges import ALL_LINKS, BEST_LAST, INLINK, page_edges
-from ..policy.inlinks.invert_options import InvertOptions
+from ..policy.inlinks.edges import ALL_LINKS, BEST_LAST, INLINK, InvertOptions, page_edges
 from .elements.chunks import Chunk, to_chunks
 from .elements.rows import check_chunk, through_chunks
 from .top_n_per_key import TopNPerKey, top_n_per_key

@@ -36,8 +36,7 @@ from ...policy.generating.selection import (
 )
 from ...policy.generating.threshold import rank
 from ...policy.hosting.host_settings import with_limits, with_own_limits, without_blocked_hosts
-from ...policy.inlinks.anchors import anchors_of
-from ...policy.inlinks.invert_options import BestOptions
+from ...policy.inlinks.edges import BestOptions, anchors_of
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.agent import AgentOptions, agent_token
 from ...web.base.clock import TOLERANCE_MS, Clock

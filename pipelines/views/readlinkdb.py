@@ -18,8 +18,7 @@ from ...io.reading.inlinks import all_inlinks, inlinks_of, link_frames, top_targ
 from ...io.snapshots.manifest import newest_manifest
 from ...policy.components.schema import INLINKS_COLUMNS
 from ...policy.components.vocabulary import record_of
-from ...policy.inlinks.anchors import anchors_of
-from ...policy.inlinks.invert_options import BestOptions
+from ...policy.inlinks.edges import BestOptions, anchors_of
 from ...web.base.errors import NothingToDo, UsageError
 from ...web.base.options import option
 from ...web.urls.row_keys import from_key

@@ -2,20 +2,28 @@
 
 A page that has links gives one change per target. A document that is not the newest one of its page
 any more gives one tombstone per target: the resolver keeps the link if the newer document has it,
-too. So no two documents are compared, and each file is read once.
+too. So no two documents are compared, and each file is read once. Texts of links are cleaned, cut, and
+joined as Nutch does.
 """
 
+import dataclasses
 from collections.abc import Callable
 
 import polars as pl
 import pyarrow as pa
 
+from ...web.base.columns import repeat_value
+from ...web.base.options import option, shared_option
 from ...web.urls.key_columns import host_keys
 from ..components.link_rows import LISTS_OF_LINKS, SEPARATOR, link_keys, says_nofollow
 from ..components.schema import DOCUMENTS, INLINKS, TEXT, columns
-from .anchors import MAX_TEXTS, clean_anchors
-from .invert_options import InvertOptions
+from ..schedules.schedule import ScheduleOptions
 
+# Most different texts that an edge keeps: a page may link to another one very often.
+MAX_TEXTS = 16
+# Characters that are read of a text before white space is collapsed, as a multiple of the limit.
+_READ = 4
+_UNCLEAN = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^\s|\s\s|\s$"
 # The changes of invertlinks. Tombstones have only ``key``, ``time`` and ``gone``.
 LINK_CHANGES = pa.schema(
     [
@@ -40,11 +48,120 @@ INLINK = pa.schema(
 )
 # The best inlinks of a page are the last ones in this order.
 BEST_LAST = ("score", "external", "source")
-ALL_LINKS = InvertOptions()
 RELS = ("nofollow", "sponsored", "ugc")
 _OUTLINKS = pl.Schema(DOCUMENTS)["outlinks"]
 # Without user and port.
 _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^/?#:]*)"
+
+
+@dataclasses.dataclass(frozen=True)
+class InvertOptions:
+    """Which links are kept in the link table, and for how long."""
+
+    GROUP = "links"
+
+    ignore_internal_links: bool = option(
+        False,
+        "Leave links between pages of one host out of the link table. A crawl of one site has no "
+        "other links.",
+        nutch="linkdb.ignore.internal.links",
+    )
+    ignore_external_links: bool = option(
+        False,
+        "Leave links between pages of different hosts out of the link table.",
+        nutch="linkdb.ignore.external.links",
+    )
+    max_anchor_length: int = option(
+        100,
+        "How much of the text of a link is kept.",
+        unit="characters",
+        nutch="linkdb.max.anchor.length",
+        minimum=0,
+    )
+    max_link_age: int = option(
+        0,
+        "Drop links that were not found again for longer than this. A link in the newest document "
+        "of its page stays. 0 means twice --max_fetch_interval.",
+        unit="s",
+        minimum=0,
+    )
+
+    def __post_init__(self) -> None:
+        check = getattr(super(), "__post_init__", None)
+        if check is not None:
+            check()
+        if self.ignore_internal_links and self.ignore_external_links:
+            raise ValueError(
+                "--ignore_internal_links and --ignore_external_links together leave no link, "
+                "got true and true"
+            )
+
+
+ALL_LINKS = InvertOptions()
+
+
+@dataclasses.dataclass(frozen=True)
+class InvertTableOptions(InvertOptions):
+    """Options of inverting links, without those of launching."""
+
+    max_fetch_interval: int = shared_option(ScheduleOptions, "max_fetch_interval")
+
+    @property
+    def oldest_ms(self) -> int:
+        """The age at which a link that is not seen any more is dropped, ms."""
+        return 1000 * (self.max_link_age or 2 * self.max_fetch_interval)
+
+
+@dataclasses.dataclass(frozen=True)
+class BestOptions:
+    """How many inlinks of a page are shown and used."""
+
+    GROUP = "links"
+
+    max_inlinks: int = option(
+        10_000,
+        "How many inlinks of a page are shown: those from the pages with the best scores; among "
+        "equal scores, links from other hosts come first.",
+        nutch="linkdb.max.inlinks",
+        minimum=0,
+    )
+
+
+def clean_anchors(anchors: pl.Series, longest: int) -> pl.Series:
+    """Returns texts of links, cut, on one line; null for empty ones.
+
+    >>> clean_anchors(pl.Series([" a\\tb\\n", "", "long text", None]), 4).to_list()
+    ['a b', None, 'long', None]
+    """
+    if not longest:
+        return repeat_value(None, len(anchors), pl.String)
+    texts = anchors.str.slice(0, _READ * longest)
+    unclean = texts.str.contains(_UNCLEAN).fill_null(False)
+    if unclean.any():
+        spaced = texts.filter(unclean).str.replace_all(r"[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+", " ")
+        texts = texts.scatter(unclean.arg_true(), spaced.str.strip_chars())
+    cut = texts.str.slice(0, longest).str.strip_chars_end()
+    return cut.set(cut == "", None)
+
+
+def anchors_of(links: pl.DataFrame) -> list[str]:
+    """Returns the texts under which a page is found: each once per host of a source, as in Nutch.
+
+    Args:
+        links: Rows of the link table with one target, best first: ``source``, ``anchor`` and
+            perhaps ``rel``; texts of links that say nofollow are left out.
+
+    >>> anchors_of(pl.DataFrame({"source": ["com.a:http/1", "com.a:http/2", "com.b:http/"],
+    ...     "anchor": ["Home\\nStart", "Home", "Home"]}))
+    ['Home', 'Start', 'Home']
+    """
+    if "rel" in links.columns:
+        links = links.filter(~says_nofollow(pl.col("rel")))
+    texts = links.select(
+        host=host_keys(links.get_column("source")), text=pl.col("anchor").str.split("\n")
+    ).explode("text")
+    texts = texts.filter(pl.col("text").is_not_null() & (pl.col("text") != ""))
+    return texts.unique(maintain_order=True).get_column("text").to_list()
 
 
 def edges_of(

@@ -10,7 +10,7 @@ from linked_web import fill_links, stored_links
 
 from nutbeam.pipelines import invertlinks
 from nutbeam.policy.components.schema import Status
-from nutbeam.policy.inlinks.invert_options import InvertTableOptions
+from nutbeam.policy.inlinks.edges import InvertTableOptions
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED
 
 A, B, C, D = (f"com.{letter}:http/" for letter in "abcd")

@@ -16,16 +16,18 @@ from nutbeam.policy.components.link_rows import (
     range_of_target,
 )
 from nutbeam.policy.components.schema import INLINKS, empty, to_frame
-from nutbeam.policy.inlinks.anchors import MAX_TEXTS, anchors_of, clean_anchors
-from nutbeam.policy.inlinks.apply_links import apply_links
 from nutbeam.policy.inlinks.edges import (
     LINK_CHANGES,
+    MAX_TEXTS,
+    InvertOptions,
+    anchors_of,
+    clean_anchors,
     edges_of,
     page_edges,
     tombstones_of,
     with_halves,
 )
-from nutbeam.policy.inlinks.invert_options import InvertOptions
+from nutbeam.policy.inlinks.link_decisions import apply_links
 from nutbeam.web.base.clock import EARLIEST_MS
 
 LONG = "com.a:http/" + 4080 * "x"

@@ -52,7 +52,7 @@ from freshness import (
 )
 
 from nutbeam.policy.components.schema import CHANGES, STATE, Status, conform, to_frame
-from nutbeam.policy.schedules.built_in import built_in_schedule
+from nutbeam.policy.schedules.reschedule import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, due
 from nutbeam.policy.updating.range_facts import RangeFacts
 from nutbeam.policy.updating.status import update_state

@@ -23,7 +23,7 @@ from ..io.updating.page_facts import FilePair
 from ..policy.components.phases import UPDATED_PHASE
 from ..policy.components.schema import CHANGES, HOSTS
 from ..policy.recorded_rules import recorded_rules
-from ..policy.schedules.built_in import built_in_schedule
+from ..policy.schedules.reschedule import built_in_schedule
 from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk

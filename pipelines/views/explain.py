@@ -15,8 +15,8 @@ from ...policy.components.host_rows import Seeds
 from ...policy.components.kinds import KINDS
 from ...policy.components.vocabulary import record_of, shown_columns
 from ...policy.generating.selection import GenerateOptions
-from ...policy.schedules.built_in import intervals_of_hosts
 from ...policy.schedules.due_rules import due_rule
+from ...policy.schedules.reschedule import intervals_of_hosts
 from ...policy.schedules.schedule import horizon
 from ...policy.scope import TargetOptions, judge
 from ...policy.scoring.depth import Depth

@@ -12,11 +12,9 @@ from ...web.base.wording import in_words
 from ...web.exchange.status import ANSWERED, EXCEPTION, FAILED
 from ...web.urls.row_keys import host_key_of
 from ..base.row_status import CONDITIONS, FETCHED_STATUSES, Status
-from .adaptive_schedule import sync_offset
-from .host_intervals import HostIntervals
+from .adaptive_schedule import HostIntervals, sync_offset
 from .rate_schedule import PRIOR_DAYS, PRIOR_SHAPE
-from .schedule import DAY_S, LONGEST_RETRY_S
-from .schedule_options import RescheduleOptions
+from .schedule import DAY_S, LONGEST_RETRY_S, RescheduleOptions
 
 # What scoring orphan makes of pages without links, whatever their server answers.
 _MARKED = (Status.DB_GONE, Status.DB_ORPHAN)

@@ -1,11 +1,13 @@
-"""Sets the next fetch of all rows that were tried: visited, gone, or to be retried.
+"""Chooses the schedule that options name, and sets the next fetch of all rows that were tried.
 
-A server that asks for a wait of seconds (Retry-After) gets the next request soon. If the page fails
-again then, this failure says nothing new about a page that lasts for days: it does not count, and
-the next wait is at least twice as long, up to the usual delay. So a pause of some minutes does not
-make a page gone, and a server that asks for a second each time is not requested each second.
+These are visited, gone, or to be retried. A server that asks for a wait of seconds (Retry-After) gets
+the next request soon. If the page fails again then, this failure says nothing new about a page that
+lasts for days: it does not count, and the next wait is at least twice as long, up to the usual delay.
+So a pause of some minutes does not make a page gone, and a server that asks for a second each time is
+not requested each second.
 """
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,68 @@ import polars as pl
 
 from ...web.base.columns import gather
 from ...web.base.errors import one_line
+from ...web.base.option_checks import Launch
 from ...web.base.wording import quote_value
+from ...web.rule_files.rule_files import RuleFile, read_rule_file
 from ..base.row_status import Status
-from .schedule import DAY_MS, LONGEST_RETRY_S, gone_interval
+from .adaptive_schedule import (
+    SHIPPED_RATES,
+    AdaptiveSchedule,
+    HostIntervals,
+    MimeAdaptiveSchedule,
+    host_intervals,
+    mime_rates,
+)
+from .rate_schedule import rate_schedule
+from .schedule import DAY_MS, LONGEST_RETRY_S, RescheduleOptions, gone_interval
 from .visits import FETCH_TIME, SCHEDULED, Schedule, ScheduleContext, content_time, default_schedule
 
+# Those that keep to the longest interval, whatever the interval of a row was.
+LIMITING_SCHEDULES = ("adaptive", "mime_adaptive", "rate")
+BUILT_IN_SCHEDULES = ("default", *LIMITING_SCHEDULES)
 _SINCE_LAST = FETCH_TIME - pl.col("last_fetch_time")
 _LAST_WAIT = pl.col("fetch_time") - pl.col("last_fetch_time")
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckedScheduleOptions(RescheduleOptions):
+    """Options of a schedule, whose files are read before a command starts."""
+
+    def check_setup(self, _: Launch) -> None:
+        """Reads the files of the schedule."""
+        built_in_schedule(self)
+
+
+def built_in_schedule(options: RescheduleOptions) -> Schedule | None:
+    """Returns the schedule that the options name; None if it is none of the built-in ones.
+
+    Its files are read here, so a copy on another machine needs none.
+
+    Raises:
+        ValueError: A file cannot be read, or has a line that cannot be used.
+    """
+    if options.schedule == "default":
+        return default_schedule
+    if options.schedule == "rate":
+        return rate_schedule
+    if options.schedule == "adaptive":
+        return AdaptiveSchedule(intervals_of_hosts(options))
+    if options.schedule == "mime_adaptive":
+        path = options.mime_rates
+        file = read_rule_file(path, flag="--mime_rates") if path else SHIPPED_RATES
+        return MimeAdaptiveSchedule(intervals_of_hosts(options), mime_rates(file))
+    return None
+
+
+def intervals_of_hosts(options: RescheduleOptions) -> HostIntervals:
+    """Returns the shortest and longest intervals of hosts that the options name a file of.
+
+    Raises:
+        ValueError: The file cannot be read, or has a line that cannot be used.
+    """
+    path = options.host_intervals
+    file = read_rule_file(path, flag="--host_intervals") if path else RuleFile("")
+    return host_intervals(file, options.shortest, options.longest)
 
 
 def is_early(retry_max: int) -> pl.Expr:

@@ -16,7 +16,7 @@ import polars as pl
 
 from ...web.base.clock import TOLERANCE_MS
 from ...web.exchange.status import FETCH_SUCCESS
-from .schedule_options import RescheduleOptions
+from .schedule import RescheduleOptions
 
 # 1 January 1990: there was no web before, so an earlier time of a server is wrong.
 EARLIEST_CHANGE_MS = 631_152_000_000

@@ -4,7 +4,7 @@ import dataclasses
 
 from ...web.base.options import option
 from ...web.parsers.sitemap_entries import ALTERNATE, LINK_KINDS
-from ..schedules.built_in import CheckedScheduleOptions
+from ..schedules.reschedule import CheckedScheduleOptions
 from ..scope import TargetOptions
 from ..scoring.scoring_options import ScoringOptions
 from ..traps import BudgetOptions

@@ -16,7 +16,7 @@ from ...web.urls.url_parts import host_of_url
 from ..components.blocklist import Blocklist, drop_blocked
 from ..components.host_rows import Seeds
 from ..components.schema import STATE, columns, conform_frame
-from ..schedules.schedule_options import RescheduleOptions
+from ..schedules.schedule import RescheduleOptions
 from ..scope import judge
 from .sitemap_list import Sitemap
 from .sitemap_options import SitemapOptions

@@ -34,8 +34,7 @@ from ..components.schema import (
 )
 from ..hosting.host_settings import within_bounds
 from ..hosting.hosts import COUNTED_OF_STATE, updated_counts
-from ..schedules.built_in import LIMITING_SCHEDULES
-from ..schedules.reschedule import is_early, reschedule
+from ..schedules.reschedule import LIMITING_SCHEDULES, is_early, reschedule
 from ..schedules.schedule import DAY_MS
 from ..schedules.visits import ScheduleContext, default_schedule
 from ..scoring.metadata import overlay_maps

@@ -9,7 +9,7 @@ from ...web.base.options import option
 from ..components.page_facts import FactNeeds
 from ..components.schema import CHANGES
 from ..links import LinkOptions
-from ..schedules.built_in import CheckedScheduleOptions
+from ..schedules.reschedule import CheckedScheduleOptions
 from ..schedules.visits import Schedule, default_schedule
 from ..scoring.scoring_options import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings

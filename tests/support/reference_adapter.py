@@ -19,7 +19,7 @@ from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLU
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE
 from nutbeam.policy.hosting.host_settings import Bounds, interval_bounds
 from nutbeam.policy.links import LinkOptions
-from nutbeam.policy.schedules.built_in import built_in_schedule
+from nutbeam.policy.schedules.reschedule import built_in_schedule
 from nutbeam.policy.schedules.schedule import due
 from nutbeam.policy.schedules.visits import Schedule
 from nutbeam.policy.scoring.scoring_options import ScoringOptions

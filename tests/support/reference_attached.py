@@ -21,9 +21,9 @@ from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.adaptive_schedule import (
     AdaptiveSchedule,
     MimeAdaptiveSchedule,
+    host_intervals,
     mime_rates,
 )
-from nutbeam.policy.schedules.host_intervals import host_intervals
 from nutbeam.policy.schedules.rate_schedule import (
     ChangeRate,
     best_intervals,

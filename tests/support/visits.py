@@ -4,8 +4,7 @@ import polars as pl
 from frames import frame_of
 
 from nutbeam.policy.components.schema import CHANGES, STATE
-from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schedules.schedule_options import RescheduleOptions
+from nutbeam.policy.schedules.schedule import DAY_MS, RescheduleOptions
 from nutbeam.policy.schedules.visits import ScheduleContext
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
 

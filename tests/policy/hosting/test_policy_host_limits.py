@@ -23,7 +23,7 @@ from nutbeam.policy.hosting.host_settings import (
     within_bounds,
     without_blocked_hosts,
 )
-from nutbeam.policy.schedules.built_in import built_in_schedule
+from nutbeam.policy.schedules.reschedule import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, DAY_S, due
 from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.base.clock import Clock

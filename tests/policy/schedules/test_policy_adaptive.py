@@ -9,13 +9,13 @@ from nutbeam.pipelines.inject import InjectOptions
 from nutbeam.policy.schedules.adaptive_schedule import (
     SHIPPED_RATES,
     AdaptiveSchedule,
+    HostIntervals,
     MimeAdaptiveSchedule,
+    host_intervals,
     mime_rates,
 )
-from nutbeam.policy.schedules.built_in import built_in_schedule
-from nutbeam.policy.schedules.host_intervals import HostIntervals, host_intervals
-from nutbeam.policy.schedules.schedule import DAY_MS, ScheduleOptions
-from nutbeam.policy.schedules.schedule_options import RescheduleOptions
+from nutbeam.policy.schedules.reschedule import built_in_schedule
+from nutbeam.policy.schedules.schedule import DAY_MS, RescheduleOptions, ScheduleOptions
 from nutbeam.policy.schedules.visits import ScheduleContext
 from nutbeam.web.base.options import validate
 from nutbeam.web.exchange.status import FETCH_NOTMODIFIED

@@ -6,9 +6,9 @@ from frames import frame_of
 from status_rows import BEFORE, DAY_MS, KEY, MONTH, NOW, A, B, event, linked, old_row
 
 from nutbeam.policy.components.schema import CHANGES, STATE, Status
-from nutbeam.policy.schedules.built_in import built_in_schedule
+from nutbeam.policy.schedules.adaptive_schedule import host_intervals
 from nutbeam.policy.schedules.due_rules import due_rule
-from nutbeam.policy.schedules.host_intervals import host_intervals
+from nutbeam.policy.schedules.reschedule import built_in_schedule
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import (

@@ -17,8 +17,7 @@ from nutbeam.policy.schedules.rate_schedule import (
     learn_no_change,
     rate_schedule,
 )
-from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.schedules.schedule_options import RescheduleOptions
+from nutbeam.policy.schedules.schedule import DAY_MS, RescheduleOptions
 from nutbeam.policy.schedules.visits import ScheduleContext
 from nutbeam.web.exchange.status import EXCEPTION
 

@@ -8,7 +8,7 @@ from status_rows import BEFORE, NOW, A, B, event, old_row
 
 from nutbeam.policy.components.clocks import RightTimes, set_right
 from nutbeam.policy.components.schema import CHANGES, STATE, STATE_COLUMNS, Status
-from nutbeam.policy.schedules.built_in import BUILT_IN_SCHEDULES, built_in_schedule
+from nutbeam.policy.schedules.reschedule import BUILT_IN_SCHEDULES, built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, ScheduleOptions, due, horizon
 from nutbeam.policy.schedules.visits import next_fetch
 from nutbeam.policy.updating.update_rules import UpdateOptions

@@ -24,7 +24,7 @@ from ..io.tablets.tablets import Due
 from ..pipelines import dedup, fetch, generate, inject, parse, update
 from ..policy.dedup.duplicates import DedupOptions
 from ..policy.inlinks.edges import InvertTableOptions
-from ..policy.sitemaps.sitemap_options import SitemapLimits
+from ..policy.sitemaps.sitemap_list import SitemapLimits
 from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions

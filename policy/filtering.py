@@ -21,7 +21,7 @@ from .components.rule_counts import by_rule
 from .components.schema import HOSTS, STATE, TEXT, Status, conform_frame
 from .scope import TargetOptions
 from .scoring.orphan import is_orphan, without_link
-from .scoring.scoring_options import OrphanOptions
+from .scoring.scoring import OrphanOptions
 
 # The columns that decide whether a row stays.
 JUDGED = ("key", "status", "distance", "last_fetch_time", "last_inlink_day", "gone_since")

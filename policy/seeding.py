@@ -10,7 +10,7 @@ from .components.page_facts import StateRows
 from .components.schema import STATE, Status, conform_frame
 from .schedules.schedule import ScheduleOptions
 from .scoring.metadata import overlay_maps
-from .scoring.scoring_options import ScoringOptions
+from .scoring.scoring import ScoringOptions
 from .scoring.scorings import OPIC, Scorings
 
 

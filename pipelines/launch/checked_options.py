@@ -4,7 +4,7 @@ import dataclasses
 
 from ...io.parsing.plugins import installed_plugins
 from ...policy.indexing.index_options import IndexTableOptions
-from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
+from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.wiring.plugin_groups import SCORINGS, scorings_of
 from ...web.base.option_checks import Launch
 

@@ -35,10 +35,13 @@ from ...policy.components.page_facts import FactNeeds, StateRows
 from ...policy.components.schema import HOSTS
 from ...policy.hosting.merit import merits_of_table
 from ...policy.recorded_rules import recorded_rules
-from ...policy.sitemaps.add_sitemap_urls import SitemapFacts, SitemapRules, add_sitemap_urls
-from ...policy.sitemaps.sitemap_list import SitemapList
-from ...policy.sitemaps.sitemap_options import SitemapOptions
-from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS
+from ...policy.sitemaps.sitemap_list import SitemapList, SitemapOptions
+from ...policy.sitemaps.sitemap_urls import (
+    SITEMAP_URLS,
+    SitemapFacts,
+    SitemapRules,
+    add_sitemap_urls,
+)
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk
 from ...transforms.fetching import fetch_pages

@@ -28,8 +28,8 @@ from ...policy.sitemaps.sitemap_list import (
     OTHERS_NAMED,
     Sitemap,
     SitemapList,
+    SitemapOptions,
 )
-from ...policy.sitemaps.sitemap_options import SitemapOptions
 from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS, EntryRules, children_of, judge_sitemap
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.fetching import Fetching

@@ -16,7 +16,7 @@ from ..components.schema import FETCH_DELAY, MAX_DELAY
 from ..components.vocabulary import STATUS_WORDS, statuses_of
 from ..conditions import ExprOptions, wanted_rows
 from ..schedules.schedule import DAY_MS, ScheduleOptions, due
-from ..scoring.scoring_options import ScoringOptions
+from ..scoring.scoring import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
 from .threshold import rank
 

@@ -13,8 +13,7 @@ import pyarrow as pa
 from ...web.base.columns import put
 from ...web.patterns.patterns import TimeLimit, pattern_of
 from ...web.urls.key_columns import from_keys
-from .scoring import CarriedColumn, Scoring
-from .scoring_options import ScoringOptions
+from .scoring import CarriedColumn, Scoring, ScoringOptions
 
 _MAX_DEPTH = "_maxdepth_"
 _PASSED = "passed_max_depth"
@@ -54,7 +53,7 @@ class Depth(Scoring):
     def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Multiplies by 1 + limit - depth; a page of unknown depth keeps its value.
 
-        >>> from .scoring_options import ScoringOptions
+        >>> from .scoring import ScoringOptions
         >>> rows = pl.DataFrame({"distance": [0, 2, None], "max_depth": [None, 3, 3]})
         >>> depth = Depth(ScoringOptions())
         >>> depth.sort_value(rows.with_columns(sort_value=1.0))["sort_value"].to_list()
@@ -88,7 +87,7 @@ class Depth(Scoring):
         Args:
             pages: ``key`` and ``max_depth``.
 
-        >>> from .scoring_options import ScoringOptions
+        >>> from .scoring import ScoringOptions
         >>> pages = pl.DataFrame({"key": ["com.a:http/", "com.a:http/x"], "max_depth": [None, 3]})
         >>> options = ScoringOptions(depth_override_pattern="/x$", depth_max_override=20)
         >>> Depth(options).limits(pages).to_list()

@@ -18,8 +18,7 @@ limits), and with factors of links below 1; factors above 1 make cash.
 import polars as pl
 import pyarrow as pa
 
-from .scoring import CarriedColumn, Scoring
-from .scoring_options import BoostOptions
+from .scoring import BoostOptions, CarriedColumn, Scoring
 
 
 class Opic(Scoring):
@@ -43,7 +42,7 @@ class Opic(Scoring):
     def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
         """Multiplies by a power of the score; a negative score counts as 0.
 
-        >>> from .scoring_options import ScoringOptions
+        >>> from .scoring import ScoringOptions
         >>> rows = pl.DataFrame({"score": [4.0], "boost": [1.0]})
         >>> Opic(ScoringOptions()).index_boost(rows, BoostOptions())["boost"].item()
         2.0

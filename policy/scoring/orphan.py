@@ -12,8 +12,7 @@ import polars as pl
 
 from ...web.exchange.status import ANSWERED
 from ..base.row_status import Status
-from .scoring import Scoring
-from .scoring_options import OrphanOptions
+from .scoring import OrphanOptions, Scoring
 
 _DAY_S = 86_400
 

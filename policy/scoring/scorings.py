@@ -16,8 +16,7 @@ from .depth import Depth
 from .metadata import Metadata, ParseMetadata
 from .opic import Opic, OpicCash
 from .orphan import Orphan
-from .scoring import CarriedColumn, Scoring
-from .scoring_options import BoostOptions, ScoringOptions
+from .scoring import BoostOptions, CarriedColumn, Scoring, ScoringOptions
 from .similarity import Similarity
 from .urlboost import UrlBoost
 

@@ -14,8 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.rule_files.rule_files import entries, read_rule_file
-from .scoring import CarriedColumn, Scoring
-from .scoring_options import ScoringOptions
+from .scoring import CarriedColumn, Scoring, ScoringOptions
 
 _WORD = r"[\p{L}\p{N}]+"
 _OWN, _PASSED = "own_similarity", "passed_similarity"

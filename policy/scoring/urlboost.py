@@ -16,8 +16,7 @@ from ...web.base.wording import quote_value
 from ...web.patterns.patterns import Pattern, TimeLimit, compile_pattern
 from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file
 from ...web.urls.key_columns import from_keys
-from .scoring import Scoring
-from .scoring_options import ScoringOptions
+from .scoring import Scoring, ScoringOptions
 
 
 @dataclasses.dataclass(frozen=True)

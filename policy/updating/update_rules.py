@@ -11,7 +11,7 @@ from ..components.schema import CHANGES
 from ..links import LinkOptions
 from ..schedules.reschedule import CheckedScheduleOptions
 from ..schedules.visits import Schedule, default_schedule
-from ..scoring.scoring_options import ScoringOptions
+from ..scoring.scoring import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
 from ..traps import BudgetOptions
 

@@ -9,7 +9,7 @@ from status_rows import BEFORE, DAY_MS, NOW, A, B, event, linked, old_row, one
 from nutbeam.policy.components.blocklist import Blocklist
 from nutbeam.policy.components.schema import CHANGES, STATE, Status
 from nutbeam.policy.filtering import DropOptions, RowRules, filter_rows
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import (

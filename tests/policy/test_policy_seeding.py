@@ -3,8 +3,7 @@ import pytest
 from frames import frame_of
 
 from nutbeam.policy.components.schema import SEEDS, STATE, Status
-from nutbeam.policy.scoring.scoring import Scoring
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import Scoring, ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings
 from nutbeam.policy.seeding import SeedOptions, SeedRules, inject_seeds
 

@@ -22,7 +22,7 @@ from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.reschedule import built_in_schedule
 from nutbeam.policy.schedules.schedule import due
 from nutbeam.policy.schedules.visits import Schedule
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
 from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.transforms.wiring.plugin_groups import SCHEDULES

@@ -31,7 +31,7 @@ from nutbeam.policy.schedules.rate_schedule import (
     learn_change,
     learn_no_change,
 )
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
 from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS

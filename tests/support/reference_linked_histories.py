@@ -24,7 +24,7 @@ from nutbeam.policy.components.page_facts import (
 )
 from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE
 from nutbeam.policy.links import LinkOptions
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings
 
 WEB = Web(returning=True, too_long=True)

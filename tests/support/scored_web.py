@@ -11,7 +11,7 @@ from nutbeam.policy.components.page_facts import BatchOrigin
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.seeding import SeedOptions, SeedRules, inject_seeds
 from nutbeam.policy.updating.update_rules import UpdateOptions

@@ -4,9 +4,8 @@ import logging
 
 from ...io.parsing.plugins import PARSE_FILTERS, PluginGroup, installed_plugins, load_plugins
 from ...policy.indexing.index_filter import BUILT_IN_FILTERS
-from ...policy.indexing.index_options import BUILT_IN_FILTERS
 from ...policy.schedules.reschedule import BUILT_IN_SCHEDULES
-from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
+from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
 from ...policy.scoring.scorings import Scorings, chosen_scorings
 
 SCHEDULES = PluginGroup("nutbeam.schedules", "schedule", BUILT_IN_SCHEDULES, "schedule")

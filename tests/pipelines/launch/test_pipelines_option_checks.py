@@ -8,10 +8,9 @@ from nutbeam.pipelines.launch.checked_options import CheckedIndexOptions, Checke
 from nutbeam.pipelines.launch.job import JobOptions
 from nutbeam.policy.generating.selection import GenerateOptions
 from nutbeam.policy.indexing.index_options import IndexWriterOptions
-from nutbeam.policy.routing.index_table_options import IndexWriterOptions
 from nutbeam.policy.schedules.reschedule import CheckedScheduleOptions
 from nutbeam.policy.schedules.schedule import RescheduleOptions
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.transforms.locate_hosts import LocateOptions
 from nutbeam.web.rules.rule_warnings import CheckedUrlOptions
 from nutbeam.web.rules.url_options import UrlOptions

@@ -15,7 +15,7 @@ from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE, P
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.purging import pattern_of_names, purge_rows
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, chosen_scorings
 from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_RETRY, FETCH_SUCCESS, SUCCESS

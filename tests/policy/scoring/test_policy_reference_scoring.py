@@ -28,7 +28,7 @@ from reference_scoring import (
 )
 
 from nutbeam.policy.links import LinkOptions
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 
 KEYS = [f"com.h{at % 5}:http/{at}" for at in range(30)]

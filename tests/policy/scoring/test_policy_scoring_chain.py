@@ -8,8 +8,7 @@ import pytest
 from scored_web import NOW, ScoredWeb, key, random_pages
 
 from nutbeam.policy.components.schema import CHANGES
-from nutbeam.policy.scoring.scoring import CarriedColumn, Scoring
-from nutbeam.policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
+from nutbeam.policy.scoring.scoring import BUILT_IN_SCORINGS, CarriedColumn, Scoring, ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
 
 

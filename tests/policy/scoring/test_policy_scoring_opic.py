@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from scored_web import ScoredWeb, key, random_pages, scorings
 
-from nutbeam.policy.scoring.scoring_options import BoostOptions, ScoringOptions
+from nutbeam.policy.scoring.scoring import BoostOptions, ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC
 
 # nutch.md 2.6: the page's score divided among its links; the page loses nothing.

@@ -6,7 +6,7 @@ from scored_web import NOW, ScoredWeb, scorings
 from nutbeam.policy.components.schema import Status
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.scoring.orphan import is_orphan
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.updating.update_rules import UpdateOptions
 
 GONE, ORPHAN = int(Status.DB_GONE), int(Status.DB_ORPHAN)

@@ -7,9 +7,13 @@ import pytest
 
 from nutbeam.policy.components.schema import STATE, Status, conform, to_frame
 from nutbeam.policy.hosting.merit import DomainRoom, Merits
-from nutbeam.policy.sitemaps.add_sitemap_urls import SitemapFacts, SitemapRules, add_sitemap_urls
-from nutbeam.policy.sitemaps.sitemap_options import SitemapOptions
-from nutbeam.policy.sitemaps.sitemap_urls import SITEMAP_URLS
+from nutbeam.policy.sitemaps.sitemap_list import SitemapOptions
+from nutbeam.policy.sitemaps.sitemap_urls import (
+    SITEMAP_URLS,
+    SitemapFacts,
+    SitemapRules,
+    add_sitemap_urls,
+)
 
 NOW = 1_790_000_000_000
 FETCHED = {"status": int(Status.DB_FETCHED), "fetch_time": NOW + 10_000, "fetch_interval": 5_000,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from nutbeam.policy.sitemaps.sitemap_list import SitemapList, place_of_sitemap
-from nutbeam.policy.sitemaps.sitemap_options import SitemapOptions
+from nutbeam.policy.sitemaps.sitemap_list import SitemapList, SitemapOptions, place_of_sitemap
 
 GIVEN = "http://example.com/news/sitemap.xml"
 

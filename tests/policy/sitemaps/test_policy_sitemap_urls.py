@@ -7,8 +7,7 @@ import pytest
 
 from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of
 from nutbeam.policy.components.host_rows import Seeds
-from nutbeam.policy.sitemaps.sitemap_list import Sitemap
-from nutbeam.policy.sitemaps.sitemap_options import SitemapOptions
+from nutbeam.policy.sitemaps.sitemap_list import Sitemap, SitemapOptions
 from nutbeam.policy.sitemaps.sitemap_urls import EntryRules, children_of, interval_of, judge_sitemap
 from nutbeam.web.parsers.sitemap_entries import CHILD_SITEMAP, URL, SitemapContent, SitemapEntry
 

@@ -14,7 +14,7 @@ from nutbeam.policy.components.page_facts import (
     in_file,
 )
 from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.updating.page_changes import decide_page_changes, decide_unchanged_pages
 from nutbeam.policy.updating.update_rules import UpdateRules, UpdateTableOptions

@@ -4,7 +4,7 @@ from plugins import install
 
 from nutbeam.io.parsing.plugins import check_plugins, load_plugins
 from nutbeam.pipelines.launch.workers import check_worker
-from nutbeam.policy.scoring.scoring_options import ScoringOptions
+from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.transforms.operations import Ticket
 from nutbeam.transforms.wiring.plugin_groups import SCORINGS, scorings_of, warn_of_hidden
 from nutbeam.web.base.errors import UsageError

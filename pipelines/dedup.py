@@ -24,12 +24,14 @@ from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import Tablet, tablets
-from ..policy.components.dedup_schema import QUESTIONED, SIGNATURES, VERDICTS
 from ..policy.components.schema import OUTCOME, Status, conform, empty, to_frame
 from ..policy.dedup.duplicates import (
     COMPARED,
     OF_STATE,
+    QUESTIONED,
     SCHEME,
+    SIGNATURES,
+    VERDICTS,
     DedupOptions,
     Questioned,
     alive_rows,

@@ -38,8 +38,8 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.components.blocklist import drop_blocked
 from ..policy.components.host_rows import HostSettings
-from ..policy.components.phases import FETCHED_PHASE, PARSED_PHASE
 from ..policy.components.schema import FETCHLIST, PAGES, empty
+from ..policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE
 from ..policy.generating.selection import queue_names
 from ..policy.hosting.host_settings import pause_of, without_blocked_hosts
 from ..policy.parsing.documents import DocumentOptions

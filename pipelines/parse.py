@@ -13,7 +13,7 @@ import apache_beam as beam
 from ..io.batches.batches import batch_component
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import UPKEEP, Operation
-from ..policy.components.phases import PARSED_PHASE
+from ..policy.components.vocabulary import PARSED_PHASE
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
 from ..transforms.operations import Begin, Commit, Ticket

@@ -20,8 +20,8 @@ from ..io.rows.small_components import HOST_COUNTS_COMPONENT
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.updating.page_facts import FilePair
-from ..policy.components.phases import UPDATED_PHASE
 from ..policy.components.schema import CHANGES, HOSTS
+from ..policy.components.vocabulary import UPDATED_PHASE
 from ..policy.recorded_rules import recorded_rules
 from ..policy.schedules.reschedule import built_in_schedule
 from ..policy.updating.update_rules import UpdateTableOptions

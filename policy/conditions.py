@@ -1,10 +1,11 @@
-"""Conditions of operators on rows of the table: the option ``--expr``, declared once.
+"""Conditions of operators on rows of the table: the option ``--expr``, and the options of readdb.
 
 The names in expressions are documented columns of a component, as users see them.
 """
 
 import dataclasses
 import functools
+import re
 from collections.abc import Iterable
 
 import polars as pl
@@ -17,14 +18,20 @@ from ..web.urls.key_columns import from_keys, host_keys
 from ..web.urls.row_keys import from_host_key
 from .components.columns import Column, Columns, Form
 from .components.schema import STATE_COLUMNS, STATUS_NAMES
-from .components.view_columns import HOST_COLUMN, URL_COLUMN
-from .components.vocabulary import STATUS_WORDS, statuses_of
+from .components.vocabulary import (
+    HOST_COLUMN,
+    STATUS_WORDS,
+    URL_COLUMN,
+    names_of_codes,
+    statuses_of,
+)
 from .expressions.compiler import Expression, condition
 from .expressions.expression_error import ExpressionError
 from .expressions.values import Codes, Field, Type, Value
 
 _DAY_MS = 86_400_000
 _STATUSES = {word: tuple(map(int, statuses_of(word))) for word in STATUS_WORDS}
+_HASHES = float(1 << 64)
 
 
 def fields_of(columns: Iterable[Column]) -> dict[str, Field]:
@@ -120,9 +127,8 @@ def _code(column: Column, stored: pl.Expr) -> Value:
     words: dict[str, tuple[int, ...]] = {name: (code,) for code, name in names.items()}
     if names == STATUS_NAMES:
         words |= _STATUSES
-    shown = stored.replace_strict(names, default=stored.cast(pl.String), return_dtype=pl.String)
     codes = Codes(stored.cast(pl.Int64), words)
-    return Value(shown, Type.TEXT, weight=3, codes=codes)
+    return Value(names_of_codes(stored, names), Type.TEXT, weight=3, codes=codes)
 
 
 def _hosts(keys: pl.Series) -> pl.Series:
@@ -176,3 +182,62 @@ def _compile_condition(text: str, columns: Columns, now: int) -> Expression:
         return condition(text, fields_of(columns), now)
     except ExpressionError as error:
         raise ValueError(f"--expr: {error}") from error
+
+
+@dataclasses.dataclass(frozen=True)
+class RowOptions(ExprOptions):
+    """Options that choose rows; a row must meet all that are given."""
+
+    GROUP = "rows"
+
+    regex: str = option(
+        "", "Take only URLs that match this regular expression as a whole.", nutch="readdb -regex"
+    )
+    status: str = option(
+        "", "Take only this status; fetched is db_fetched and db_notmodified.",
+        choices=("", *STATUS_WORDS), nutch="readdb -status",
+    )  # fmt: skip
+    retry: int = option(
+        0, "Take only records with at least this many retries.", minimum=0, nutch="readdb -retry"
+    )
+    sample: float = option(
+        1.0, "Take about this share of the rows, always the same ones: those with a small hash.",
+        minimum=0.0, maximum=1.0, nutch="readdb -sample",
+    )  # fmt: skip
+
+    def needs(self) -> tuple[str, ...]:
+        """Returns the columns of the state that ``chosen_rows`` needs."""
+        wanted = wanted_rows(self.expr)
+        names = [
+            *(["key"] if self.regex or self.sample < 1 else []),
+            *(["status"] if self.status else []),
+            *(["retries"] if self.retry else []),
+            *(wanted.needs if wanted is not None else ()),
+        ]
+        return tuple(dict.fromkeys(names))
+
+
+def chosen_rows(rows: pl.DataFrame, options: RowOptions, now: int) -> pl.DataFrame:
+    """Returns the rows that meet the options, in the same order.
+
+    Args:
+        rows: Rows of the state, with at least the columns ``options.needs()``.
+        options: The options.
+        now: What ``now()`` is in an expression, ms.
+    """
+    conditions = []
+    if options.sample < 1:
+        conditions.append(pl.col("key").hash(0).cast(pl.Float64) < options.sample * _HASHES)
+    if options.retry:
+        conditions.append(pl.col("retries") >= options.retry)
+    if options.status:
+        conditions.append(pl.col("status").is_in(statuses_of(options.status)))
+    wanted = wanted_rows(options.expr, now=now)
+    if wanted is not None:
+        conditions.append(wanted.expr)
+    chosen = rows.filter(conditions) if conditions else rows
+    if not options.regex:
+        return chosen
+    matches = re.compile(options.regex).fullmatch
+    urls = from_keys(chosen.get_column("key"))
+    return chosen.filter(pl.Series([matches(url) is not None for url in urls], dtype=pl.Boolean))

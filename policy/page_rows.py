@@ -8,8 +8,7 @@ import polars as pl
 from ..web.urls.key_columns import from_keys
 from .components.columns import Columns
 from .components.page_facts import unique_documents
-from .components.view_columns import PAGE_COLUMNS, URL_COLUMN
-from .components.vocabulary import LIVING, views
+from .components.vocabulary import LIVING, PAGE_COLUMNS, URL_COLUMN, views
 
 # Columns of pages that come from the state, and from the files of bodies; the others come from
 # documents.

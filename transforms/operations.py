@@ -15,7 +15,7 @@ from ..io.snapshots.operations import Operation, begin, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written, check_whole, sum_counts
 from ..io.upkeep.over_purges import commit_over_purges
-from ..policy.components.phases import PHASES
+from ..policy.components.vocabulary import PHASES
 from ..policy.purging import Purge
 from ..web.base.errors import NothingToDo, UserError
 from ..web.base.progress import PROGRESS

@@ -14,8 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.components.component_names import folders_of
-from ...policy.components.kinds import KINDS
+from ...policy.components.kinds import KINDS, folders_of
 from ...policy.components.page_facts import unique_documents
 from ...policy.components.schema import DOCUMENTS, empty
 from ..snapshots.manifest import Manifest

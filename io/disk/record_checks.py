@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from ...policy.components.phases import PHASES_WITH_OPTIONS
+from ...policy.components.vocabulary import PHASES_WITH_OPTIONS
 from ...web.base.errors import UserError
 from .table_names import LONGEST_NAME, checked_name, checked_part
 

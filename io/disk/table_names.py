@@ -8,9 +8,8 @@ import functools
 import re
 from typing import Any
 
-from ...policy.components.component_names import folders_of
 from ...policy.components.graph_schema import GRAPH_LEVELS
-from ...policy.components.kinds import KINDS, folders
+from ...policy.components.kinds import KINDS, folders, folders_of
 
 LONGEST_NAME = 1_000
 # Characters that clients of stores, or HTTP, would misinterpret; lone surrogates are no UTF-8.

@@ -29,8 +29,7 @@ from ...policy.components.columns import Column, Form
 from ...policy.components.declaration import Kind
 from ...policy.components.kinds import components_of, kind_of
 from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
-from ...policy.components.view_columns import BATCHES_COLUMNS
-from ...policy.components.vocabulary import LIVING, View, views
+from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, View, views
 from ...web.base.errors import UserError
 from ..snapshots.manifest import DEDUP, Manifest
 from ..storage import stores

@@ -15,10 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from ...policy.components.component_names import present_name
-from ...policy.components.kinds import kind_of
-from ...policy.components.phases import PHASES
+from ...policy.components.kinds import kind_of, present_name
 from ...policy.components.schema import empty
+from ...policy.components.vocabulary import PHASES
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.record_checks import MANIFEST_CHECKS, WRITER, check_fields, check_format, this_version

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 import pyarrow as pa
 
 from ...policy.components.blocklist import REASON, Blocklist
-from ...policy.components.component_names import folders_of
-from ...policy.components.kinds import kind_of
+from ...policy.components.kinds import folders_of, kind_of
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component
 from ..rows.small_components import BLOCKLIST_COMPONENT, read_blocklist

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
 
-from ...policy.components.component_names import folders_of
 from ...policy.components.declaration import Flushed
-from ...policy.components.kinds import kind_of
+from ...policy.components.kinds import folders_of, kind_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component, page_order

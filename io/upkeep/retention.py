@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ...policy.components.clocks import COUNT
 from ...policy.components.kinds import folders, kind_of
-from ...policy.components.phases import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
+from ...policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
 from ...web.base.clock import TOLERANCE_MS
 from ...web.base.errors import UserError
 from ..disk.regular_files import has_manifests

@@ -14,7 +14,7 @@ import polars as pl
 
 from ...io.storage.files import LARGEST_BYTES, creating, read_bytes
 from ...policy.conditions import ExprOptions, wanted_rows
-from ...policy.figures.key_counts import KEY, NUMBER, WHICH, sum_key_counts
+from ...policy.figures import KEY, NUMBER, WHICH, sum_key_counts
 from ...web.base.clock import now_ms
 from ...web.base.visible import visible_lines
 from ..base.command import DONE, Invocation, configuration
@@ -22,7 +22,7 @@ from ..launch.clock_warnings import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from ..views.reading_job import Reading, ReadItem, export_parts
 
-# Counts rows: returns ``key``, ``which`` and ``number``; see ``policy/figures/key_counts.py``.
+# Counts rows: returns ``key``, ``which`` and ``number``; see ``policy/figures.py``.
 Counting = Callable[[pl.DataFrame], pl.DataFrame]
 
 

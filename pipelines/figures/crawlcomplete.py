@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 
-from ...policy.figures.key_counts import by_name
+from ...policy.figures import by_name
 from ...web.base.options import option
 from ..base.command import TABLE, Invocation
 from .counting import CountOptions, counted_rows, print_counts

@@ -5,7 +5,7 @@ import functools
 
 import polars as pl
 
-from ...policy.figures.key_counts import (
+from ...policy.figures import (
     FETCHED_PAGES,
     KEY,
     NAMES,

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from ...policy.figures.key_counts import by_protocol
+from ...policy.figures import by_protocol
 from ..base.command import TABLE, Invocation
 from .counting import CountOptions, counted_rows, print_counts
 

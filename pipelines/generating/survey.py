@@ -23,9 +23,10 @@ from ...io.tablets.written import Written
 from ...policy.components.blocklist import REASON as PURGED
 from ...policy.components.rule_counts import by_rule
 from ...policy.components.schema import FETCHLIST, STATE
-from ...policy.generating.left_out import LEFT_OUT, Remaining
 from ...policy.generating.selection import (
+    LEFT_OUT,
     GenerateOptions,
+    Remaining,
     add_delays,
     add_ranks,
     advance_clock,

@@ -6,8 +6,7 @@ import polars as pl
 
 from ...io.rows.small_components import read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import Pinned
-from ...policy.generating.left_out import refused_today
-from ...policy.generating.selection import GenerateOptions
+from ...policy.generating.selection import GenerateOptions, refused_today
 from ...policy.scope import judge_known
 
 

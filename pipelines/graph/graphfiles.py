@@ -22,7 +22,7 @@ from ...io.storage.parquet_files import collect, scan
 from ...policy.components.graph_schema import source_ranges
 from ...policy.components.kinds import KINDS
 from ...policy.generating.selection import groups
-from ...policy.graph.node_lists import HOSTS_HEADER, RANKS_HEADER, ranks_table
+from ...policy.graph.rankings import HOSTS_HEADER, RANKS_HEADER, ranks_table
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..base.command import TABLE, Invocation

@@ -11,7 +11,7 @@ from ...io.graph.graph_files import StoredGraph, ranked_files, stored_graph
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.parquet_files import collect, scan
 from ...policy.components.kinds import KINDS
-from ...policy.graph.node_lists import AGGREGATES, best_first, grouped_values, merged_values
+from ...policy.graph.rankings import AGGREGATES, best_first, grouped_values, merged_values
 from ...web.base.options import option
 from ...web.base.wording import format_count
 from ...web.urls.key_columns import from_keys

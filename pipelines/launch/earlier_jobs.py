@@ -6,7 +6,7 @@ from typing import Any
 
 from ...io.snapshots.manifest import Manifest, lineage, load_manifest
 from ...io.table.opening import open_table
-from ...policy.components.phases import UPDATED_PHASE
+from ...policy.components.vocabulary import UPDATED_PHASE
 from ...policy.recorded_rules import (
     chosen_options,
     has_link_rules,

@@ -18,8 +18,13 @@ import pyarrow as pa
 from ...policy.components.columns import Column, Form
 from ...policy.components.reasons import ANY_JOB, NO_FAMILY, reasons_by_section
 from ...policy.components.schema import Status
-from ...policy.components.view_columns import BATCHES_COLUMNS, HOST_COLUMN, URL_COLUMN
-from ...policy.components.vocabulary import shown_type, views
+from ...policy.components.vocabulary import (
+    BATCHES_COLUMNS,
+    HOST_COLUMN,
+    URL_COLUMN,
+    shown_type,
+    views,
+)
 from ...web.base.options import Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
 from ..base.command import Argument, CommandModule

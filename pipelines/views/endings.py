@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...io.snapshots.manifest import Manifest
 from ...policy.components.vocabulary import iso
-from ...policy.generating.left_out import DUE, LEFT_OUT
+from ...policy.generating.selection import DUE, LEFT_OUT
 from ...policy.indexing.writer_documents import refusals
 from ...transforms.wiring.metrics import drops_of_tasks
 from ...web.base.wording import format_count

@@ -7,8 +7,7 @@ from ...io.snapshots.manifest import Manifest, lineage
 from ...io.table.opening import open_table
 from ...policy.components.reasons import counted_reasons
 from ...policy.components.vocabulary import iso
-from ...policy.generating.left_out import CHOSEN, NOT_BEST
-from ...policy.generating.selection import GenerateOptions
+from ...policy.generating.selection import CHOSEN, NOT_BEST, GenerateOptions
 from ...web.base.errors import UserError
 from ...web.urls.row_keys import from_key
 from ..checkers.reasons import NOT_CHOSEN

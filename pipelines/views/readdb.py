@@ -23,16 +23,25 @@ from ...policy.components.columns import Form
 from ...policy.components.kinds import KINDS
 from ...policy.components.page_facts import unique_documents
 from ...policy.components.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATE, STATUS_NAMES, empty
-from ...policy.components.vocabulary import code_name, iso, record_of, shown_columns, shown_schema
-from ...policy.conditions import wanted_rows
-from ...policy.figures.key_counts import KEY, NUMBER, WHICH, by_status, sum_key_counts
-from ...policy.figures.normal_text import normal_text
-from ...policy.figures.row_choice import RowOptions, chosen_rows
-from ...policy.figures.statistics import (
+from ...policy.components.vocabulary import (
+    code_name,
+    iso,
+    normal_text,
+    record_of,
+    shown_columns,
+    shown_schema,
+)
+from ...policy.conditions import RowOptions, chosen_rows, wanted_rows
+from ...policy.figures import (
+    KEY,
+    NUMBER,
+    WHICH,
     Statistics,
+    by_status,
     from_json,
     merge,
     statistics_of,
+    sum_key_counts,
     summary,
     to_json,
 )

@@ -26,8 +26,7 @@ from ...policy.components.schema import (
     empty,
     to_frame,
 )
-from ...policy.components.view_columns import PAGE_COLUMNS
-from ...policy.components.vocabulary import View, shown_frame, shown_schema, views
+from ...policy.components.vocabulary import PAGE_COLUMNS, View, shown_frame, shown_schema, views
 from ...policy.page_rows import PageChoice, page_rows
 from ...web.base.errors import UsageError
 from ...web.urls.key_columns import from_keys

@@ -1,7 +1,8 @@
 """The form in which users see rows: one name, one kind of time and one name of a code everywhere.
 
-Files keep numbers. ``shown_frame`` is for Parquet and frames, ``record_of`` for text and JSON;
-``io/rows/duckdb_tables.py`` has the same in SQL.
+Files keep numbers. ``shown_frame`` is for Parquet and frames, ``record_of`` for text and JSON,
+``normal_text`` for Nutch's text; ``io/rows/duckdb_tables.py`` has the same in SQL. Columns that only
+users see are declared here.
 """
 
 import base64
@@ -15,12 +16,66 @@ import pyarrow as pa
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, from_key
 from ..base.row_status import FETCHED_STATUSES
-from .columns import Column, Columns, Form, join_columns
+from .columns import Column, Columns, Form, join_columns, time_column
 from .declaration import Kind, Owner, RowKey
 from .kinds import KINDS
-from .schema import PAGES_COLUMNS, STATE_COLUMNS, STATUS_NAMES, TEXT, Status
-from .view_columns import BATCHES_COLUMNS, HOST_COLUMN, LINK_COLUMNS, PAGE_COLUMNS, URL_COLUMN
+from .schema import (
+    DOCUMENTS_COLUMNS,
+    PAGE_LINKS,
+    PAGES_COLUMNS,
+    STATE_COLUMNS,
+    STATUS_NAMES,
+    TEXT,
+    Status,
+)
 
+# The phases of a batch, in order.
+PHASES = ("generated", "fetched", "parsed", "updated")
+GENERATED_PHASE, FETCHED_PHASE, PARSED_PHASE, UPDATED_PHASE = PHASES
+# What they are depends on options: a snapshot records these under the name of the phase.
+PHASES_WITH_OPTIONS = (PARSED_PHASE, UPDATED_PHASE)
+# The records of batches in the manifest, as rows.
+BATCHES_COLUMNS = Columns(
+    (
+        Column("batch_id", TEXT, "The batch."),
+        Column("phase", TEXT, "Its last phase: `generated`, `fetched`, `parsed`, `updated`."),
+        time_column("created", "When it was generated."),
+        Column("partitions", pa.int64(), "Number of partitions into which generate divided it."),
+        Column("urls", pa.int64(), "Number of URLs to fetch."),
+        time_column("blocks_until", "Until when no other batch takes its URLs."),
+        Column("deduped", pa.bool_(), "Whether its pages were compared with all others."),
+    )
+)
+
+# How users see keys, in each view.
+URL_COLUMN = Column("url", TEXT, "The URL.")
+HOST_COLUMN = Column("host", TEXT, "The host.")
+
+# A page as users see it: its row in the state, with its newest text. `nutbeam pages` writes it;
+# `sql` has a few more columns.
+PAGE_COLUMNS = join_columns(
+    [URL_COLUMN],
+    DOCUMENTS_COLUMNS.pick("title", "text"),
+    STATE_COLUMNS.pick("status", "http_code", "content_type"),
+    DOCUMENTS_COLUMNS.pick("language"),
+    STATE_COLUMNS.pick("last_fetch_time", "modified_time", "fetch_time", "score"),
+    DOCUMENTS_COLUMNS.pick("distance", "metadata"),
+    DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of"),
+    STATE_COLUMNS.pick("repr_url"),
+    [Column("links", PAGE_LINKS, "Accepted links: URL of the target, anchor, rel.")],
+)
+
+# A link as users see it.
+LINK_COLUMNS = Columns(
+    (
+        URL_COLUMN,
+        Column("target_url", TEXT, "URL that the link leads to."),
+        Column("anchor", TEXT, "Text of the link."),
+        Column("rel", TEXT, "Its attribute `rel`."),
+        Column("key", TEXT, "Row key of `url`."),
+        Column("target_key", TEXT, "Row key of `target_url`."),
+    )
+)
 # Statuses of URLs that exist, as far as the table knows: a retry may be due.
 LIVING = (*FETCHED_STATUSES, Status.DB_UNFETCHED)
 
@@ -43,6 +98,9 @@ _SHOWN_TYPES = {
 
 # Functions that make these columns of a row key.
 _NAMES = {URL_COLUMN.name: from_key, HOST_COLUMN.name: from_host_key}
+# Of Nutch's CrawlDatum, whose text this is.
+_VERSION = 7
+_DAY_S = 86_400
 
 
 def statuses_of(word: str) -> tuple[Status, ...]:
@@ -142,7 +200,7 @@ def shown_frame(frame: pl.DataFrame, columns: Iterable[Column]) -> pl.DataFrame:
     If a frame with ``key`` lacks the declared column ``url`` or ``host``, it is added.
 
     >>> from .schema import STATE_COLUMNS
-    >>> from .view_columns import URL_COLUMN
+    >>> from .vocabulary import URL_COLUMN
     >>> frame = pl.DataFrame({"key": ["com.a:http/"], "status": [2], "fetch_time": [0]})
     >>> shown_frame(frame, [URL_COLUMN, *STATE_COLUMNS]).rows()[0][1:2]
     ('db_fetched',)
@@ -166,8 +224,7 @@ def _display_form(column: Column, frame: pl.DataFrame) -> pl.Expr:
         case Form.DAY:
             return stored.cast(pl.Date)
         case Form.CODE:
-            other = stored.cast(pl.String)
-            return stored.replace_strict(column.codes, default=other, return_dtype=pl.String)
+            return names_of_codes(stored, column.codes)
         case Form.HEX:
             return stored.bin.encode("hex")
         case Form.URL:
@@ -175,11 +232,16 @@ def _display_form(column: Column, frame: pl.DataFrame) -> pl.Expr:
     return stored
 
 
+def names_of_codes(codes: pl.Expr, names: Mapping[int, str]) -> pl.Expr:
+    """Returns the names of codes; a code without one is its number as a text."""
+    return codes.replace_strict(names, default=codes.cast(pl.String), return_dtype=pl.String)
+
+
 def record_of(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
     """Returns a stored row as a record for JSON or CSV: the declared columns, as users see them.
 
     >>> from .schema import STATE_COLUMNS
-    >>> from .view_columns import URL_COLUMN
+    >>> from .vocabulary import URL_COLUMN
     >>> some = [URL_COLUMN, *STATE_COLUMNS.pick("status", "fetch_time")]
     >>> record_of({"key": "com.a:http/", "status": 2, "fetch_time": 0}, some)
     {'url': 'http://a.com/', 'status': 'db_fetched', 'fetch_time': '1970-01-01T00:00:00.000Z'}
@@ -232,11 +294,17 @@ def iso(time_ms: int | None) -> str | None:
     """
     if time_ms is None:
         return None
-    try:
-        moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
-    except (ValueError, OverflowError, OSError):  # the year is out of range
+    moment = _utc(time_ms)
+    if moment is None:
         return f"{time_ms} ms"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _utc(time_ms: int) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
+    except (ValueError, OverflowError, OSError):  # the year is out of range
+        return None
 
 
 def _day(day: int) -> str:
@@ -244,3 +312,55 @@ def _day(day: int) -> str:
         return (datetime.date(1970, 1, 1) + datetime.timedelta(days=day)).isoformat()
     except OverflowError:
         return f"day {day}"
+
+
+def normal_text(row: Mapping[str, Any]) -> str:
+    """Returns a row as the URL, a tab, and a line per value; an empty line ends it.
+
+    Times are UTC. Line breaks in metadata are escaped.
+
+    >>> row = {"key": "com.a:http/", "status": 2, "fetch_time": 0, "modified_time": None,
+    ...        "retries": 1, "fetch_interval": 86400, "score": 0.5, "signature": b"\\x01",
+    ...        "metadata": [("a", "b")], "repr_url": "http://b.com/"}
+    >>> print(normal_text(row), end="")  # doctest: +NORMALIZE_WHITESPACE
+    http://a.com/	Version: 7
+    Status: 2 (db_fetched)
+    Fetch time: Thu Jan 01 00:00:00 UTC 1970
+    Modified time: Thu Jan 01 00:00:00 UTC 1970
+    Retries since fetch: 1
+    Retry interval: 86400 seconds (1 days)
+    Score: 0.5
+    Signature: 01
+    Metadata:
+     a=b
+     _repr_=http://b.com/
+    <BLANKLINE>
+    """
+    interval = row["fetch_interval"] or 0
+    signature = row["signature"]
+    lines = [
+        f"{from_key(row['key'])}\tVersion: {_VERSION}",
+        f"Status: {row['status']} ({STATUS_NAMES.get(row['status'], 'unknown')})",
+        f"Fetch time: {_java_time(row['fetch_time'])}",
+        f"Modified time: {_java_time(row['modified_time'])}",
+        f"Retries since fetch: {row['retries'] or 0}",
+        f"Retry interval: {interval} seconds ({interval // _DAY_S} days)",
+        f"Score: {row['score']}",
+        f"Signature: {signature.hex() if signature is not None else 'null'}",
+        "Metadata: ",
+    ]
+    metadata = dict(row["metadata"] or [])
+    if row.get("repr_url"):
+        metadata["_repr_"] = row["repr_url"]  # where Nutch has it
+    lines += [_escape(f" \t{name}={value}") for name, value in metadata.items()]
+    return "\n".join([*lines, "", ""])
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _java_time(time_ms: int | None) -> str:
+    """Returns a time as Java's ``Date`` prints it; Nutch has 0 where there is none."""
+    moment = _utc(time_ms or 0)
+    return moment.strftime("%a %b %d %H:%M:%S UTC %Y") if moment else f"{time_ms} ms"

@@ -27,11 +27,12 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.io.tablets.written import Written
 from nutbeam.pipelines.dedup import Judge
-from nutbeam.policy.components.dedup_schema import SIGNATURES, VERDICTS
 from nutbeam.policy.components.schema import OUTCOME, STATE, conform, to_frame
 from nutbeam.policy.dedup.duplicates import (
     ORDERS,
     SCHEME,
+    SIGNATURES,
+    VERDICTS,
     DedupOptions,
     apply_verdicts,
     comparable_rows,

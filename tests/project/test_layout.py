@@ -68,7 +68,7 @@ FOLDERS = {
             "updating",
             "parsing",
         ),
-        *("sitemaps", "hosting", "figures", "dedup", "generating", "", "components"),
+        *("sitemaps", "hosting", "dedup", "generating", "", "components"),
         *("schedules", "scoring", "expressions", "base"),
     ),
     "transforms": ("graph", "indexing", "near_pages", "", "elements", "wiring"),

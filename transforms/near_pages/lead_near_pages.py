@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import polars as pl
 
-from ...policy.components.dedup_schema import SETTLED
 from ...policy.components.schema import to_frame
+from ...policy.dedup.duplicates import SETTLED
 from ...policy.dedup.near_pairs import near_leaders, stars
 from ..elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..elements.rows import check_chunk, column_names, directions, through_chunks

@@ -13,10 +13,9 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...policy.components.dedup_schema import NEAR_PAIRS
 from ...policy.components.schema import empty, to_frame
 from ...policy.dedup import near_pairs as bands_of
-from ...policy.dedup.duplicates import simhashes
+from ...policy.dedup.duplicates import NEAR_PAIRS, simhashes
 from ...policy.dedup.near_pairs import DifferingBits, Hashes, band_values, pairs_of_band
 from ..elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..elements.row_types import arrow_schema, field_names, field_types, row_type_with

@@ -18,7 +18,7 @@ from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.tablets.written import Written
 from nutbeam.pipelines.views.readdb import best_of, better
 from nutbeam.policy.components.schema import STATE, STATUS_NAMES
-from nutbeam.policy.figures.statistics import QUANTILES, statistics_of
+from nutbeam.policy.figures import QUANTILES, statistics_of
 from nutbeam.web.urls.row_keys import from_key, to_key
 
 HOSTS = (

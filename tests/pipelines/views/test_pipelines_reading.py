@@ -16,8 +16,13 @@ from simulated_web import served_web
 
 import nutbeam
 from nutbeam.policy.components.schema import STATUS_NAMES
-from nutbeam.policy.components.view_columns import PAGE_COLUMNS
-from nutbeam.policy.components.vocabulary import LIVING, shown_schema, statuses_of, views
+from nutbeam.policy.components.vocabulary import (
+    LIVING,
+    PAGE_COLUMNS,
+    shown_schema,
+    statuses_of,
+    views,
+)
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.base.options import options_of
 

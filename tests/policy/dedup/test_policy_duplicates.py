@@ -2,10 +2,10 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.components.dedup_schema import VERDICTS
 from nutbeam.policy.components.schema import OUTCOME, STATE, Status
 from nutbeam.policy.dedup.duplicates import (
     SCHEME,
+    VERDICTS,
     DedupOptions,
     apply_verdicts,
     comparable_rows,

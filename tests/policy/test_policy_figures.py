@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutbeam.policy.components.schema import STATE
-from nutbeam.policy.figures.statistics import (
+from nutbeam.policy.figures import (
     COMPRESSION,
     QUANTILES,
     Statistics,

@@ -26,7 +26,7 @@ from .components.vocabulary import (
     statuses_of,
 )
 from .expressions.compiler import Expression, condition
-from .expressions.expression_error import ExpressionError
+from .expressions.syntax import ExpressionError
 from .expressions.values import Codes, Field, Type, Value
 
 _DAY_MS = 86_400_000

@@ -9,98 +9,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from .expression_error import ExpressionError, Refused, or_nearest
 from .functions import call_function, entry, matched_by
-from .nutch_forms import MATCH_SIGNS, python_form
 from .operators import calculate, compare, invert, negate, sign_of
+from .syntax import MATCH_SIGNS, Refused, Syntax, or_nearest
 from .values import Field, Type, Value, as_literal, as_truth, combine, finite, literal, unify
-
-MAX_NODES = 1000
-_MAX_DEPTH = 100
-MAX_SOURCE = 1 << 20  # more than any text has
-
-_ALLOWED = (
-    *(ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.UAdd),
-    *(ast.Invert, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow),
-    *(ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Is, ast.IsNot, ast.In),
-    *(ast.NotIn, ast.IfExp, ast.Call, ast.Name, ast.Load, ast.Attribute, ast.Subscript),
-    *(ast.Constant, ast.List, ast.Tuple),
-)  # fmt: skip
-_CONSTANTS = (str, int, float, bool, type(None))
-# Python's parser ends with these on text that is wrong, or too deep for it.
-_PARSER_ERRORS = (SyntaxError, ValueError, MemoryError, RecursionError)
-
-
-class Syntax:
-    """A parsed expression.
-
-    Args:
-        text: The expression.
-
-    Attributes:
-        text: The expression as the user wrote it.
-        body: Its outermost node.
-
-    Raises:
-        ExpressionError: It is no expression of the language, or too large.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._source, self._origin = python_form(text)
-        if not self._source.strip():
-            raise ExpressionError("the expression is empty", text, 0)
-        stripped = self._source.lstrip()
-        self._cut = len(self._source) - len(stripped)
-        try:
-            tree = ast.parse(stripped, mode="eval")
-        except SyntaxError as error:
-            raise ExpressionError("wrong syntax", text, self._index(_offset(error))) from None
-        except _PARSER_ERRORS:
-            raise ExpressionError("the expression is too deep or malformed", text, 0) from None
-        self._check(tree)
-        self.body = tree.body
-
-    def error(self, problem: str, node: ast.AST) -> ExpressionError:
-        """Returns the error of a node."""
-        return ExpressionError(problem, self.text, self.at(node))
-
-    def at(self, node: ast.AST) -> int:
-        """Returns where a node begins in the user's text."""
-        return self._index(getattr(node, "col_offset", 0) + 1)
-
-    def _index(self, offset: int) -> int:
-        place = self._cut + offset - 1
-        return self._origin[max(0, min(place, len(self._origin) - 1))]
-
-    def _check(self, tree: ast.Expression) -> None:
-        nodes = 0
-        level: list[ast.AST] = [tree]
-        for _ in range(_MAX_DEPTH):
-            for node in level:
-                self._check_node(node)
-            nodes += len(level)
-            if nodes > MAX_NODES:
-                problem = f"an expression has at most {MAX_NODES} names, values and operators;"
-                raise self.error(f"{problem} it has more", level[0])
-            level = [child for node in level for child in ast.iter_child_nodes(node)]
-            if not level:
-                return
-        raise self.error(f"more than {_MAX_DEPTH} levels", level[0])
-
-    def _check_node(self, node: ast.AST) -> None:
-        if not isinstance(node, _ALLOWED):
-            raise self.error(f"{type(node).__name__} is not part of the language", node)
-        if isinstance(node, ast.Constant) and not isinstance(node.value, _CONSTANTS):
-            raise self.error("a value must be a number, a text, True, False or None", node)
-        if isinstance(node, ast.Call) and node.keywords:
-            raise self.error("a function takes no named values", node)
-
-
-def _offset(error: SyntaxError) -> int:
-    """Returns where the parser stopped; it says 0 for the end."""
-    return error.offset or MAX_SOURCE
-
 
 # Nutch's names, and ours.
 NUTCH_NAMES = {
@@ -252,7 +164,7 @@ class _Compiler:
         return combine(parts, every=True)
 
     def _pattern(self, node: ast.expr) -> Value | None:
-        """Returns the pattern of Nutch's ``=~``; see ``nutch_forms``."""
+        """Returns the pattern of Nutch's ``=~``; see ``python_form``."""
         if not isinstance(node, ast.UnaryOp) or not isinstance(node.op, ast.Invert):
             return None
         if not self._syntax.text.startswith(MATCH_SIGNS, self._syntax.at(node)):

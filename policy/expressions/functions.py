@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from .expression_error import Refused, or_nearest
+from .syntax import Refused, or_nearest
 from .values import Type, Value, as_truth, finite, iso_time, literal, number, text, truth, unify
 
 MAX_PATTERN = 1000

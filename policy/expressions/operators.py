@@ -2,11 +2,11 @@
 
 import ast
 import dataclasses
-from collections.abc import Callable
+import operator
 
 import polars as pl
 
-from .expression_error import Refused, or_nearest
+from .syntax import Refused, or_nearest
 from .values import (
     Codes,
     Type,
@@ -27,19 +27,15 @@ _SIGNS: dict[type[ast.AST], str] = {
     ast.Pow: "**", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
     ast.GtE: ">=", ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
-_ORDERS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
+_ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_SUMS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _ORDERED = (Type.NUMBER, Type.TEXT, Type.TIME, Type.DURATION)
 _ARITHMETIC = (Type.NUMBER, Type.DURATION)
 
 
-def sign_of(operator: ast.AST) -> str:
+def sign_of(node: ast.AST) -> str:
     """Returns an operator as it is written."""
-    return _SIGNS[type(operator)]
+    return _SIGNS[type(node)]
 
 
 def compare(left: Value, sign: str, right: Value) -> Value:
@@ -193,17 +189,12 @@ def calculate(left: Value, sign: str, right: Value) -> Value:
         if value.type not in _ARITHMETIC:
             raise Refused(f"{sign} does not take {value.type.value} here")
     a, b = left.expr.cast(pl.Float64), right.expr.cast(pl.Float64)
-    match sign:
-        case "+":
-            result = number(a + b, left, right)
-        case "-":
-            result = number(a - b, left, right)
-        case "*":
-            result = number(a * b, left, right)
-        case "**":
-            result = number(a.pow(_exponent(right)), left)
-        case _:
-            result = _divide(left, sign, right)
+    if sign in _SUMS:
+        result = number(_SUMS[sign](a, b), left, right)
+    elif sign == "**":
+        result = number(a.pow(_exponent(right)), left)
+    else:
+        result = _divide(left, sign, right)
     durations = [left.type, right.type].count(Type.DURATION)
     if durations == 0 or (sign == "/" and durations == 2) or sign == "**":
         return result

@@ -7,7 +7,7 @@ from enum import Enum
 import polars as pl
 
 from ...web.base import wording
-from .expression_error import Refused
+from .syntax import Refused
 
 # Times a polars expression may use parts of itself: it is a tree, so a part that is used twice is in it twice.
 MAX_WEIGHT = 5000

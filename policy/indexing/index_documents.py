@@ -9,7 +9,7 @@ from ...web.base.columns import nulls
 from ...web.urls.key_columns import from_keys
 from ..base.made_by_plugin import made_by_plugin
 from ..components.index_schema import DROPPED, CandidateRows
-from ..expressions.expression_error import or_nearest
+from ..expressions.syntax import or_nearest
 from ..scoring.scorings import OPIC, Scorings
 from .index_decisions import decide_by_documents
 from .index_filter import IndexFilter, IndexFilterOptions

@@ -8,7 +8,7 @@ import pyarrow as pa
 from nutbeam.policy.components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, conform
 from nutbeam.policy.conditions import fields_of
 from nutbeam.policy.expressions.compiler import condition, value_of
-from nutbeam.policy.expressions.expression_error import ExpressionError
+from nutbeam.policy.expressions.syntax import ExpressionError
 
 from .target import Clock, Target
 

@@ -9,7 +9,7 @@ from frames import frame_of
 from nutbeam.policy.components.schema import STATE, STATE_COLUMNS
 from nutbeam.policy.conditions import fields_of
 from nutbeam.policy.expressions.compiler import condition, value_of
-from nutbeam.policy.expressions.expression_error import ExpressionError
+from nutbeam.policy.expressions.syntax import ExpressionError
 from nutbeam.policy.expressions.values import Type
 
 DAY = 86_400_000

@@ -17,7 +17,7 @@ from ..web.base.options import option
 from ..web.urls.key_columns import from_keys, host_keys
 from ..web.urls.row_keys import from_host_key
 from .components.columns import Column, Columns, Form
-from .components.schema import STATE_COLUMNS, STATUS_NAMES
+from .components.schema import STATE_COLUMNS, STATUS_NAMES, StateRows
 from .components.vocabulary import (
     HOST_COLUMN,
     STATUS_WORDS,
@@ -217,7 +217,7 @@ class RowOptions(ExprOptions):
         return tuple(dict.fromkeys(names))
 
 
-def chosen_rows(rows: pl.DataFrame, options: RowOptions, now: int) -> pl.DataFrame:
+def chosen_rows(rows: StateRows, options: RowOptions, now: int) -> StateRows:
     """Returns the rows that meet the options, in the same order.
 
     Args:

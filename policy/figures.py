@@ -12,7 +12,7 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -24,12 +24,13 @@ from ..web.urls.domains import registered_domain, suffix_and_domain
 from ..web.urls.key_columns import host_keys
 from ..web.urls.row_keys import from_host_key
 from .base.row_status import FETCHED_STATUSES
-from .components.schema import STATUS_NAMES
+from .components.schema import STATUS_NAMES, StateRows
 from .components.vocabulary import iso, names_of_codes
 from .schedules.schedule import DAY_MS
 
 # Twice the number of centroids that a digest has at most.
 COMPRESSION = 4_000
+KeyCountRows: TypeAlias = pl.DataFrame  # see ``by_name``
 # Nutch's words.
 FETCHED_PAGES, UNFETCHED_PAGES = "FETCHED", "UNFETCHED"
 KEY, WHICH, NUMBER = "key", "which", "number"
@@ -140,7 +141,7 @@ class Statistics:
     due: Counter[str] = dataclasses.field(default_factory=Counter)
 
 
-def statistics_of(rows: pl.DataFrame, now: int | None = None) -> Statistics:
+def statistics_of(rows: StateRows, now: int | None = None) -> Statistics:
     """Returns the statistics of STATE rows: status, retries, intervals, due times, scores.
 
     Args:
@@ -281,7 +282,7 @@ NAMES: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def by_name(rows: pl.DataFrame, mode: str) -> pl.DataFrame:
+def by_name(rows: StateRows, mode: str) -> KeyCountRows:
     """Returns how many pages of each name are fetched, and how many are not.
 
     Args:
@@ -299,12 +300,12 @@ def by_name(rows: pl.DataFrame, mode: str) -> pl.DataFrame:
     return _count_by_name(rows, fetched.otherwise(pl.lit(UNFETCHED_PAGES)), mode)
 
 
-def by_status(rows: pl.DataFrame) -> pl.DataFrame:
+def by_status(rows: StateRows) -> KeyCountRows:
     """Returns how many rows each host has under each status; columns as of ``by_name``."""
     return _count_by_name(rows, names_of_codes(pl.col("status"), STATUS_NAMES), "host")
 
 
-def _count_by_name(rows: pl.DataFrame, which: pl.Expr, mode: str) -> pl.DataFrame:
+def _count_by_name(rows: StateRows, which: pl.Expr, mode: str) -> KeyCountRows:
     hosts = host_keys(rows.get_column("key")).alias(KEY)
     counts = rows.select(which.alias(WHICH)).with_columns(hosts)
     counts = counts.group_by(KEY, WHICH).agg(pl.len().cast(pl.Int64).alias(NUMBER))
@@ -313,7 +314,7 @@ def _count_by_name(rows: pl.DataFrame, which: pl.Expr, mode: str) -> pl.DataFram
     return sum_key_counts([counts.with_columns(names.alias(KEY))])
 
 
-def by_protocol(rows: pl.DataFrame) -> pl.DataFrame:
+def by_protocol(rows: StateRows) -> KeyCountRows:
     """Returns how many rows had each HTTP code at the last request; columns as of ``by_name``.
 
     A row without a code counts under the name of its protocol status, such as ``exception``, and
@@ -329,7 +330,7 @@ def by_protocol(rows: pl.DataFrame) -> pl.DataFrame:
     return counts.select(KEY, pl.lit("").alias(WHICH), NUMBER)
 
 
-def sum_key_counts(parts: list[pl.DataFrame]) -> pl.DataFrame:
+def sum_key_counts(parts: list[KeyCountRows]) -> KeyCountRows:
     """Returns the sums of several counts, the largest number first."""
     total = pl.concat(parts).group_by(KEY, WHICH).agg(pl.col(NUMBER).sum())
     return total.sort(NUMBER, KEY, WHICH, descending=[True, False, False])

@@ -6,7 +6,7 @@ the table has that one already, the two rows become one.
 
 import dataclasses
 from collections import Counter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -16,9 +16,8 @@ from ..web.base.options import option
 from ..web.urls.key_columns import host_keys
 from .components.blocklist import REASON as PURGED
 from .components.blocklist import Blocklist
-from .components.page_facts import StateRows
-from .components.rule_counts import by_rule
-from .components.schema import HOSTS, STATE, TEXT, Status, conform_frame
+from .components.rule_counts import JudgedRows, by_rule
+from .components.schema import HOSTS, STATE, TEXT, HostRows, StateRows, Status, conform_frame
 from .scope import TargetOptions
 from .scoring.orphan import is_orphan, without_link
 from .scoring.scoring import OrphanOptions
@@ -28,6 +27,8 @@ JUDGED = ("key", "status", "distance", "last_fetch_time", "last_inlink_day", "go
 # The changes of filterdb: a row that moves to its new key, the key of a row that goes, or the key
 # of a duplicate whose page goes.
 REKEYED = pa.schema([*STATE, ("origin", TEXT), ("gone", pa.bool_()), ("questioned", pa.bool_())])
+LeavingRows: TypeAlias = pl.DataFrame  # what ``filter_rows`` returns
+RekeyedRows: TypeAlias = pl.DataFrame  # columns of REKEYED
 # Duplicates with the page that was kept instead, and pages that go, for a join of the two.
 KEPT_PAGE = pa.schema([STATE.field("key"), ("kept", TEXT)])
 LEAVING = pa.schema([("kept", TEXT), ("leaves", TEXT)])
@@ -85,8 +86,8 @@ class RowRules(NamedTuple):
 
 
 def filter_rows(
-    rows: pl.DataFrame, judged: pl.DataFrame, rules: RowRules
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    rows: StateRows, judged: JudgedRows, rules: RowRules
+) -> tuple[LeavingRows, dict[str, int]]:
     """Decides which rows of the table go, and which move to another key.
 
     Args:
@@ -142,12 +143,12 @@ def gone_for(now: int) -> pl.Expr:
     return (now - pl.coalesce("gone_since", "last_fetch_time", pl.lit(now))) / 1000
 
 
-def departures(leaving: pl.DataFrame) -> pl.DataFrame:
+def departures(leaving: LeavingRows) -> RekeyedRows:
     """Returns changes that remove rows from their keys; columns that are null are missing."""
     return leaving.select("key", gone=pl.lit(True))
 
 
-def arrivals(state_rows: StateRows, leaving: pl.DataFrame) -> pl.DataFrame:
+def arrivals(state_rows: StateRows, leaving: LeavingRows) -> RekeyedRows:
     """Returns changes that add moving rows at their new keys.
 
     Args:
@@ -160,17 +161,17 @@ def arrivals(state_rows: StateRows, leaving: pl.DataFrame) -> pl.DataFrame:
     return conform_frame(moved, REKEYED)
 
 
-def kept_pages(rows: pl.DataFrame) -> pl.DataFrame:
+def kept_pages(rows: StateRows) -> pl.DataFrame:
     """Returns KEPT_PAGE rows of the duplicates among rows of the state."""
     return rows.select("key", kept="duplicate_of").drop_nulls("kept")
 
 
-def leaving_pages(leaving: pl.DataFrame) -> pl.DataFrame:
+def leaving_pages(leaving: LeavingRows) -> pl.DataFrame:
     """Returns LEAVING rows of what ``filter_rows`` has found."""
     return leaving.select(kept="key", leaves="key")
 
 
-def questioned_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
+def questioned_duplicates(joined: pl.DataFrame) -> RekeyedRows:
     """Returns changes for duplicates whose page leaves: the next dedup compares them again.
 
     Args:
@@ -179,7 +180,7 @@ def questioned_duplicates(joined: pl.DataFrame) -> pl.DataFrame:
     return joined.drop_nulls("leaves").select("key", questioned=pl.lit(True))
 
 
-def hosts_of_seeds(arrived: pl.DataFrame) -> pl.DataFrame:
+def hosts_of_seeds(arrived: RekeyedRows) -> HostRows:
     """Returns HOSTS rows of the hosts that seeds move to, if they leave theirs.
 
     Args:
@@ -193,8 +194,8 @@ def hosts_of_seeds(arrived: pl.DataFrame) -> pl.DataFrame:
 
 
 def rekey_rows(
-    state_rows: StateRows, changes: pl.DataFrame, now: int
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    state_rows: StateRows, changes: RekeyedRows, now: int
+) -> tuple[StateRows, dict[str, int]]:
     """Applies the changes of a filter to the rows of one range of keys.
 
     Of several rows of one URL the one with the newest fetch stays. Its metadata is laid over that
@@ -235,7 +236,7 @@ def rekey_rows(
     return everything, {name: number for name, number in counts.items() if number}
 
 
-def _unite_by_key(rows: pl.DataFrame, now: int) -> pl.DataFrame:
+def _unite_by_key(rows: RekeyedRows, now: int) -> StateRows:
     """Returns one row of each key, with ``bare``: whether it was fetched, and its body is lost.
 
     Args:
@@ -274,7 +275,7 @@ def _unite_by_key(rows: pl.DataFrame, now: int) -> pl.DataFrame:
     return _overlay_maps(united)
 
 
-def _overlay_maps(rows: pl.DataFrame) -> pl.DataFrame:
+def _overlay_maps(rows: StateRows) -> StateRows:
     """Sets the metadata of each row to its ``maps``, oldest first, each laid over those before."""
     number = pl.col("maps").list.len()
     one = rows.with_columns(metadata=pl.col("maps").list.last())

@@ -6,8 +6,9 @@ import polars as pl
 
 from ..web.base.options import option
 from ..web.urls.key_columns import host_keys
-from .components.page_facts import DocumentRows, StateRows
+from .components.schema import DocumentRows, StateRows
 from .scope import TargetOptions
+from .scoring.scoring import PassedLinkRows, SharingRows
 from .scoring.scorings import OPIC, Scorings
 from .traps import DepthOptions
 
@@ -32,7 +33,7 @@ class LinkOptions(TargetOptions, DepthOptions):
     )
 
 
-def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC, by: str = "key") -> pl.DataFrame:
+def sum_links(links: PassedLinkRows, scorings: Scorings = OPIC, by: str = "key") -> PassedLinkRows:
     """Adds up the scores of the links to each key; returns a row per key, in no order.
 
     Args:
@@ -63,7 +64,7 @@ def sum_links(links: pl.DataFrame, scorings: Scorings = OPIC, by: str = "key") -
 
 def shares(
     document_rows: DocumentRows, options: LinkOptions, scorings: Scorings = OPIC
-) -> tuple[pl.DataFrame, int]:
+) -> tuple[PassedLinkRows, int]:
     """Divides what each page gives among its links.
 
     Args:
@@ -85,7 +86,7 @@ def share_scores(
     options: LinkOptions,
     scorings: Scorings,
     state_rows: StateRows | None = None,
-) -> pl.DataFrame:
+) -> SharingRows:
     """Returns a row per document with what it gives to each link, as ``Scoring.share`` returns it.
 
     Args:
@@ -112,15 +113,15 @@ def share_scores(
     return scorings.share(pages, state_rows)
 
 
-def count_links_too_deep(sharing: pl.DataFrame) -> int:
+def count_links_too_deep(sharing: SharingRows) -> int:
     """Returns the number of links that are not passed on."""
     dropped = sharing.filter(pl.col("links") == 0).get_column("outlinks").list.len().sum()
     return int(dropped or 0)
 
 
 def links_of_documents(
-    sharing: pl.DataFrame, earlier_keys: pl.Series, options: LinkOptions, scorings: Scorings
-) -> tuple[pl.DataFrame, int]:
+    sharing: SharingRows, earlier_keys: pl.Series, options: LinkOptions, scorings: Scorings
+) -> tuple[PassedLinkRows, int]:
     """Returns a row per link, and how many a scoring left out; those of earlier documents are marked.
 
     These are ``known_only``, and bring no new URL: parse applied the rules of its time to them, and
@@ -142,8 +143,8 @@ def links_of_documents(
 
 
 def _links_of_pages(
-    sharing: pl.DataFrame, options: LinkOptions, scorings: Scorings
-) -> tuple[pl.DataFrame, int]:
+    sharing: SharingRows, options: LinkOptions, scorings: Scorings
+) -> tuple[PassedLinkRows, int]:
     """Returns a row per link, with what its page gives to it; and how many a scoring left out."""
     internal, external = options.internal_link_factor, options.external_link_factor
     passed = [column.name for column in scorings.passed]

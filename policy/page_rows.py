@@ -8,6 +8,7 @@ import polars as pl
 from ..web.urls.key_columns import from_keys
 from .components.columns import Columns
 from .components.page_facts import unique_documents
+from .components.schema import DocumentRows, StateRows
 from .components.vocabulary import LIVING, PAGE_COLUMNS, URL_COLUMN, views
 
 # Columns of pages that come from the state, and from the files of bodies; the others come from
@@ -70,7 +71,7 @@ class PageChoice:
         return rows.filter((pl.col("last_fetch_time") >= self.since).fill_null(True))
 
 
-def page_rows(choice: PageChoice, rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
+def page_rows(choice: PageChoice, rows: StateRows, documents: DocumentRows) -> pl.DataFrame:
     """Returns the pages of one file of documents, as stored; ``choice.body_columns`` are missing.
 
     Args:

@@ -18,6 +18,7 @@ from .components.blocklist import Blocklist, Names, blocklist_of
 from .components.columns import Column, Form, Purged
 from .components.declaration import Kind, RowKey, columns_to_search, has_texts, is_kept
 from .components.kinds import kind_of
+from .components.schema import BlocklistRows
 
 _END = r"(?:$|[^a-z0-9.%_-])"
 
@@ -70,12 +71,12 @@ def purge_of(names: Names) -> Purge:
     return Purge(blocklist_of(names.rows(0)), pattern_of_names(names))
 
 
-def block_names(rows: pl.DataFrame, now: int, names: Names) -> pl.DataFrame:
+def block_names(rows: BlocklistRows, now: int, names: Names) -> BlocklistRows:
     """Returns BLOCKLIST rows with those of names added, in key order."""
     return pl.concat([rows, names.rows(now)]).unique("key", keep="first").sort("key")
 
 
-def unblock_names(rows: pl.DataFrame, now: int, names: Names) -> pl.DataFrame:
+def unblock_names(rows: BlocklistRows, now: int, names: Names) -> BlocklistRows:
     """Returns BLOCKLIST rows without those of names, in key order."""
     return rows.join(names.rows(now).select("key"), on="key", how="anti").sort("key")
 

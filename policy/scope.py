@@ -1,6 +1,7 @@
 """Decides which links a crawl follows: by default those to the domains of its seeds."""
 
 import dataclasses
+from typing import TypeAlias
 
 import polars as pl
 
@@ -12,9 +13,11 @@ from ..web.urls.domains import registered_domain
 from ..web.urls.key_columns import from_keys, host_keys
 from ..web.urls.row_keys import from_host_key
 from .components.host_rows import Seeds
-from .components.rule_counts import RuleCountOptions
+from .components.rule_counts import JudgedRows, RuleCountOptions
+from .components.schema import StateRows
 from .traps import TrapOptions, trap_reasons
 
+TargetRows: TypeAlias = pl.DataFrame  # a row per link: see ``judge``
 _FILE = ":file"  # start of row keys of file: URLs
 
 
@@ -47,7 +50,7 @@ class TargetOptions(CheckedUrlOptions, ScopeOptions, TrapOptions, RuleCountOptio
     """Options of the rules for targets of links and redirects."""
 
 
-def judge(links: pl.DataFrame, use: Scope, options: TargetOptions, seeds: Seeds) -> pl.DataFrame:
+def judge(links: TargetRows, use: Scope, options: TargetOptions, seeds: Seeds) -> JudgedRows:
     """Decides which targets are accepted, with a reason for each refused target.
 
     Args:
@@ -86,7 +89,7 @@ def judge(links: pl.DataFrame, use: Scope, options: TargetOptions, seeds: Seeds)
     return judged.with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
 
 
-def judge_known(rows: pl.DataFrame, options: TargetOptions, seeds: Seeds) -> pl.DataFrame:
+def judge_known(rows: StateRows, options: TargetOptions, seeds: Seeds) -> JudgedRows:
     """Decides which URLs of the table would be accepted today, with a reason for each other one.
 
     Seeds are exempt from the rules for links: ``--include``, the scope, limits against traps. A
@@ -122,7 +125,7 @@ def judge_known(rows: pl.DataFrame, options: TargetOptions, seeds: Seeds) -> pl.
     return judged.with_columns(key=pl.when(pl.col("reason").is_null()).then("key"))
 
 
-def _only_included(admitted: pl.DataFrame, links: pl.DataFrame, rules: UrlRules) -> pl.DataFrame:
+def _only_included(admitted: JudgedRows, links: pl.DataFrame, rules: UrlRules) -> JudgedRows:
     """Returns the targets; those that ``--include`` refuses have a reason and no key."""
     urls = admitted.get_column("url")
     if "distance" in links.columns:
@@ -138,7 +141,7 @@ def _only_included(admitted: pl.DataFrame, links: pl.DataFrame, rules: UrlRules)
     return admitted
 
 
-def _with_exempted(inside: pl.Series, admitted: pl.DataFrame, rules: UrlRules) -> pl.Series:
+def _with_exempted(inside: pl.Series, admitted: JudgedRows, rules: UrlRules) -> pl.Series:
     """Returns a mask of the links that are in the scope or exempt from it."""
     exempt = (~inside & admitted.get_column("key").is_not_null()).arg_true()
     if rules.exemptions is None or not len(exempt):

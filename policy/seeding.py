@@ -6,8 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ..web.base.options import option
-from .components.page_facts import StateRows
-from .components.schema import STATE, Status, conform_frame
+from .components.schema import STATE, SeedRows, StateRows, Status, conform_frame
 from .schedules.schedule import ScheduleOptions
 from .scoring.metadata import overlay_maps
 from .scoring.scoring import ScoringOptions
@@ -62,8 +61,8 @@ class SeedRules(NamedTuple):
 
 
 def inject_seeds(
-    state_rows: StateRows, seeds: pl.DataFrame, rules: SeedRules
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    state_rows: StateRows, seeds: SeedRows, rules: SeedRules
+) -> tuple[StateRows, dict[str, int]]:
     """Adds seeds to the rows of a range of keys.
 
     If several seeds have the same URL, the last one counts. A known URL becomes a seed: its
@@ -99,7 +98,7 @@ def inject_seeds(
     return merged, {name: number for name, number in counts.items() if number}
 
 
-def _new_rows(seeds: pl.DataFrame, now: int, options: SeedOptions) -> pl.DataFrame:
+def _new_rows(seeds: SeedRows, now: int, options: SeedOptions) -> StateRows:
     frame = seeds.with_columns(
         status=pl.lit(int(Status.DB_UNFETCHED), pl.UInt8),
         fetch_time=pl.lit(now, pl.Int64),
@@ -111,7 +110,7 @@ def _new_rows(seeds: pl.DataFrame, now: int, options: SeedOptions) -> pl.DataFra
     return conform_frame(frame, STATE)
 
 
-def _renew(rows: pl.DataFrame, seeds: pl.DataFrame) -> pl.DataFrame:
+def _renew(rows: StateRows, seeds: SeedRows) -> StateRows:
     seed_columns = seeds.drop("order").rename(
         lambda name: name if name == "key" else f"seed.{name}"
     )

@@ -6,6 +6,7 @@ they are checked when update adds new URLs to the table. Each URL that is left o
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import polars as pl
 
@@ -14,6 +15,9 @@ from ..web.base.options import option
 from ..web.urls.domains import registered_domain
 from ..web.urls.key_columns import host_keys
 from ..web.urls.row_keys import from_host_key
+from .components.schema import ChangeRows
+
+NewUrlRows: TypeAlias = pl.DataFrame  # ``key``, ``inlink_score`` of URLs without a row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,11 +159,11 @@ def _looping_paths(rows: pl.DataFrame, options: TrapOptions) -> pl.DataFrame | N
 
 
 def within_budget(
-    new: pl.DataFrame,
-    events: pl.DataFrame,
+    new: NewUrlRows,
+    events: ChangeRows,
     options: BudgetOptions,
     host_sizes: Mapping[str, int] | None = None,
-) -> tuple[pl.DataFrame, dict[str, int]]:
+) -> tuple[NewUrlRows, dict[str, int]]:
     """Returns the new URLs that the budgets allow, and the counts of the others by reason.
 
     An update processes one range of keys at a time. A host in two ranges has two budgets.
@@ -198,11 +202,11 @@ def within_budget(
     return new, counts
 
 
-def _keep_all(rows: pl.DataFrame) -> pl.Series:
+def _keep_all(rows: NewUrlRows) -> pl.Series:
     return ~falses(len(rows))
 
 
-def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
+def _best(rows: NewUrlRows, groups: pl.Series, most: int) -> pl.Series:
     """Returns a mask of the best ``most`` rows of each group; null groups have no limit."""
     sizes = groups.alias("group").drop_nulls().value_counts()
     crowds = sizes.filter(pl.col("count") > most).get_column("group")
@@ -217,10 +221,10 @@ def _best(rows: pl.DataFrame, groups: pl.Series, most: int) -> pl.Series:
 
 def _best_in_all(
     host_sizes: Mapping[str, int],
-) -> Callable[[pl.DataFrame, pl.Series, int], pl.Series]:
+) -> Callable[[NewUrlRows, pl.Series, int], pl.Series]:
     """Returns ``_best`` for limits that also count the URLs that hosts have already."""
 
-    def best(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
+    def best(rows: NewUrlRows, hosts: pl.Series, most: int) -> pl.Series:
         best_mask = _best(rows, hosts, most)
         for host, rows_known in host_sizes.items():
             at = (hosts == host).arg_true()
@@ -230,7 +234,7 @@ def _best_in_all(
     return best
 
 
-def _best_of_paths(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
+def _best_of_paths(rows: NewUrlRows, hosts: pl.Series, most: int) -> pl.Series:
     """Returns a mask of the best rows among those that differ only in their query."""
     place = rows.get_column("key").str.find("?", literal=True)
     at = place.is_not_null().arg_true()
@@ -239,7 +243,7 @@ def _best_of_paths(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series
     return _keep_all(rows).scatter(at, _best(queries, paths, most))
 
 
-def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
+def _best_hosts(rows: NewUrlRows, hosts: pl.Series, most: int) -> pl.Series:
     """Returns a mask of the rows of the best hosts of each registered domain."""
     names = hosts.unique()
     # A registered domain has at least two labels: if no last two labels have too many hosts, no
@@ -258,7 +262,7 @@ def _best_hosts(rows: pl.DataFrame, hosts: pl.Series, most: int) -> pl.Series:
     return ~hosts.is_in(dropped.implode())
 
 
-def _repeating_hosts(events: pl.DataFrame, most: int) -> pl.Series:
+def _repeating_hosts(events: ChangeRows, most: int) -> pl.Series:
     """Returns the hosts whose last ``most`` pages are identical."""
     none = pl.Series([], dtype=pl.String)
     pages = events.select("key", "signature", "fetch_time").filter(

@@ -8,7 +8,7 @@ import polars as pl
 from ..io.rows.small_components import HOST_COUNTS_COMPONENT, read_domain_urls
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
-from ..policy.components.page_facts import StateRows
+from ..policy.components.schema import StateRows
 from ..policy.hosting.hosts import COUNTED_OF_STATE, changed_counts, merge_hosts
 from ..policy.hosting.merit import DomainRoom, Merits, domains_of_new_urls
 

@@ -13,12 +13,9 @@ from ...policy.components.page_facts import (
     EARLIER_COLUMNS,
     FETCH_LIST_COLUMNS,
     BatchOrigin,
-    DocumentRows,
     DomainFacts,
     FactNeeds,
     PageFacts,
-    PageRows,
-    StateRows,
     TableFacts,
     in_file,
 )
@@ -30,6 +27,9 @@ from ...policy.components.schema import (
     HOSTS,
     PAGES,
     STATE,
+    DocumentRows,
+    PageRows,
+    StateRows,
     empty,
 )
 from ..batches.batches import named_documents

@@ -31,8 +31,8 @@ from ...io.storage.file_errors import NoTable
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.written import Written
 from ...io.updating.page_facts import read_table_facts
-from ...policy.components.page_facts import FactNeeds, StateRows
-from ...policy.components.schema import HOSTS
+from ...policy.components.page_facts import FactNeeds
+from ...policy.components.schema import HOSTS, StateRows
 from ...policy.hosting.merit import merits_of_table
 from ...policy.recorded_rules import recorded_rules
 from ...policy.sitemaps.sitemap_list import SitemapList, SitemapOptions

@@ -12,7 +12,7 @@ from ...io.snapshots.table_clock import oldest_open
 from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.tablets import rows_of_large_hosts
 from ...io.updating.page_facts import read_table_facts
-from ...policy.components.page_facts import StateRows
+from ...policy.components.schema import StateRows
 from ...policy.hosting.host_settings import interval_bounds
 from ...policy.hosting.merit import merits_of_table
 from ...policy.schedules.visits import Schedule

@@ -14,7 +14,7 @@ import polars as pl
 from ...web.base.columns import falses
 from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import host_key_of
-from .schema import BLOCKLIST, conform_frame
+from .schema import BLOCKLIST, BlocklistRows, HostRows, conform_frame
 
 REASON = "purged"  # the reason under which blocked URLs are counted
 
@@ -33,7 +33,7 @@ class Names:
     hosts: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
 
-    def rows(self, now: int) -> pl.DataFrame:
+    def rows(self, now: int) -> BlocklistRows:
         """Returns the BLOCKLIST rows of the names, in key order.
 
         >>> Names(hosts=("com.foo",)).rows(0).get_column("key")[0][:13]
@@ -106,7 +106,7 @@ class Blocklist:
         return any(digest(name) in self.domains for name in _above(host)) if self.domains else False
 
 
-def blocklist_of(rows: pl.DataFrame) -> Blocklist:
+def blocklist_of(rows: BlocklistRows) -> Blocklist:
     """Returns the blocklist of BLOCKLIST rows."""
     names: dict[str, set[str]] = defaultdict(set)
     urls: dict[str, set[str]] = defaultdict(set)
@@ -131,7 +131,7 @@ def drop_blocked(rows: pl.DataFrame, blocklist: Blocklist) -> tuple[pl.DataFrame
     return remaining_rows, {f"dropped/{REASON}": dropped} if dropped else {}
 
 
-def drop_blocked_hosts(host_rows: pl.DataFrame, blocklist: Blocklist) -> pl.DataFrame:
+def drop_blocked_hosts(host_rows: HostRows, blocklist: Blocklist) -> HostRows:
     """Returns the rows whose ``key``, a reversed host, is not blocked."""
     return host_rows.filter(~blocklist.blocks_hosts(host_rows.get_column("key")))
 

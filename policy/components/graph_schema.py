@@ -7,7 +7,7 @@ the targets as they are, in the smallest type.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,8 @@ import pyarrow as pa
 from .columns import Column, Columns, Form
 from .schema import TEXT
 
+NodeRows: TypeAlias = pl.DataFrame  # columns of NODE_COLUMNS or RANK_COLUMNS
+PieceRows: TypeAlias = pl.DataFrame  # columns of EDGE_COLUMNS
 # The nodes of a graph: URLs, hosts or registered domains.
 GRAPH_LEVELS = ("page", "host", "domain")
 # The nodes of a graph, in key order; a file is a block.
@@ -85,7 +87,7 @@ class Block(NamedTuple):
     counted_links: np.ndarray
 
 
-def block_of(number: int, first: int, all_nodes: int, nodes: pl.DataFrame) -> Block:
+def block_of(number: int, first: int, all_nodes: int, nodes: NodeRows) -> Block:
     """Returns the block of the nodes of a graph, from their rows."""
     links = (nodes.get_column(name).to_numpy() for name in ("out_links", "counted_links"))
     return Block(number, first, len(nodes), all_nodes, *links)
@@ -150,7 +152,7 @@ def source_ranges(links: np.ndarray) -> Iterator[tuple[int, int]]:
         low = high
 
 
-def pack_piece(key: str, piece: Piece) -> pl.DataFrame:
+def pack_piece(key: str, piece: Piece) -> PieceRows:
     """Returns a piece as a row of ``EDGE_COLUMNS``.
 
     >>> piece = Piece(np.array([5, 5, 7]), np.array([1, 300, 2]))

@@ -12,7 +12,16 @@ from ...web.base.wording import quote_value
 from ...web.urls.domains import registered_domain
 from ...web.urls.key_columns import domain_keys
 from ...web.urls.row_keys import from_host_key
-from .schema import HOST_COUNTS, HOSTS, MAX_DELAY, STATUS_COUNTS, URL_COUNTS, empty
+from .schema import (
+    HOST_COUNTS,
+    HOSTS,
+    MAX_DELAY,
+    STATUS_COUNTS,
+    URL_COUNTS,
+    HostCountRows,
+    HostRows,
+    empty,
+)
 
 _NONE = empty(HOST_COUNTS)
 # Columns of the host table to which differences are added.
@@ -44,13 +53,13 @@ def seeds_of(host_keys: pl.Series) -> Seeds:
     return Seeds(hosts, frozenset(registered_domain(host) for host in hosts))
 
 
-def sum_host_counts(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def sum_host_counts(frames: Iterable[HostCountRows]) -> HostCountRows:
     """Returns the sums of HOST_COUNTS rows, one row per host, in key order."""
     rows = pl.concat([_NONE, *(frame.select(HOST_COUNTS.names) for frame in frames)])
     return rows.group_by("key").agg(pl.col(URL_COUNTS).sum()).sort("key")
 
 
-def urls_of_domains(counts: pl.DataFrame) -> pl.DataFrame:
+def urls_of_domains(counts: HostCountRows) -> HostRows:
     """Returns the numbers of URLs of registered domains: ``key``, ``domain_urls``, in key order.
 
     >>> rows = pl.DataFrame({"key": ["com.a.x", "com.a.y"], "unfetched": [1, 2]})
@@ -67,7 +76,7 @@ def number_of_urls() -> pl.Expr:
     return pl.sum_horizontal(pl.col(*STATUS_COUNTS.values()).fill_null(0))
 
 
-def host_changes(counts: pl.DataFrame) -> pl.DataFrame:
+def host_changes(counts: HostCountRows) -> HostRows:
     """Returns HOSTS rows, in key order, that add numbers of URLs of hosts and domains."""
     domains = urls_of_domains(counts)
     return counts.join(domains, on="key", how="full", coalesce=True).sort("key")
@@ -78,7 +87,7 @@ def has_urls() -> pl.Expr:
     return pl.any_horizontal(pl.col(URL_COUNTS).fill_null(0) != 0) | pl.col("seed").fill_null(False)
 
 
-def counted_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+def counted_hosts(rows: HostRows, changes: HostRows) -> HostRows:
     """Returns rows of the host table with differences added, in key order.
 
     Args:

@@ -14,6 +14,7 @@ from .schema import (
     STATE_COLUMNS,
     TEXT,
     TEXT_MAP,
+    StateRows,
     empty,
 )
 
@@ -168,7 +169,7 @@ class CandidateFacts(NamedTuple):
     kept_keys: pl.DataFrame = pl.DataFrame(schema={"key": pl.String})
 
 
-def to_candidates(rows: pl.DataFrame) -> CandidateRows:
+def to_candidates(rows: StateRows) -> CandidateRows:
     """Returns rows with all columns of ``INDEX_CANDIDATES``."""
     wide = empty(INDEX_CANDIDATES)
     whole = pl.concat([wide, rows], how="diagonal_relaxed")

@@ -13,6 +13,7 @@ import polars as pl
 from ...web.base.columns import number_in
 from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import MAX_KEY_BYTES
+from .schema import LinkRows
 
 # Lists of links in documents. Links that say nofollow are in the second.
 LISTS_OF_LINKS = ("outlinks", "nofollow_links")
@@ -69,7 +70,7 @@ def says_nofollow(rel: pl.Expr) -> pl.Expr:
     return rel.str.contains("nofollow", literal=True).fill_null(False)
 
 
-def best_inlinks(links: pl.DataFrame, most: int) -> pl.DataFrame:
+def best_inlinks(links: LinkRows, most: int) -> LinkRows:
     """Returns the best inlinks of each target, best first; targets in key order.
 
     Args:
@@ -88,7 +89,7 @@ def best_inlinks(links: pl.DataFrame, most: int) -> pl.DataFrame:
     return ranked.filter(number_in("target") < most).drop("_internal", "_score")
 
 
-def keep_best(parts: Iterable[pl.DataFrame], most: int) -> Iterator[pl.DataFrame]:
+def keep_best(parts: Iterable[LinkRows], most: int) -> Iterator[LinkRows]:
     """Yields the best inlinks of each target, in the order of the keys.
 
     Args:

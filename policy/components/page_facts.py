@@ -1,23 +1,29 @@
 """The facts on which the changes of a batch depend: all that update reads before it decides.
 
-Frames are named by their rows. A type alias says of which component the rows are.
+Frames are named by their rows; ``schema.py`` has their types.
 """
 
 import dataclasses
 import functools
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import polars as pl
 
 from .blocklist import Blocklist, blocklist_of
 from .host_rows import Seeds, seeds_of
-from .schema import BLOCKLIST, DOCUMENTS, FETCHLIST, STATE, empty
-
-PageRows: TypeAlias = pl.DataFrame  # columns of PAGES
-DocumentRows: TypeAlias = pl.DataFrame  # columns of DOCUMENTS
-FetchListRows: TypeAlias = pl.DataFrame  # columns of FETCHLIST
-StateRows: TypeAlias = pl.DataFrame  # columns of STATE
-HostRows: TypeAlias = pl.DataFrame  # columns of HOSTS
+from .schema import (
+    BLOCKLIST,
+    DOCUMENTS,
+    FETCHLIST,
+    STATE,
+    BlocklistRows,
+    DocumentRows,
+    FetchListRows,
+    HostRows,
+    PageRows,
+    StateRows,
+    empty,
+)
 
 # What the target of a redirect inherits from the row of its source.
 INHERITED = ("fetch_interval", "fixed_interval", "metadata")
@@ -88,7 +94,7 @@ class TableFacts:
     seed_rows: HostRows = dataclasses.field(
         default_factory=lambda: pl.DataFrame(schema={"key": pl.String})
     )
-    blocklist_rows: pl.DataFrame = dataclasses.field(default_factory=lambda: empty(BLOCKLIST))
+    blocklist_rows: BlocklistRows = dataclasses.field(default_factory=lambda: empty(BLOCKLIST))
     domains: DomainFacts | None = None
 
     @functools.cached_property
@@ -139,7 +145,7 @@ def with_unique_rows(facts: PageFacts) -> PageFacts:
     return facts._replace(page_rows=page_rows, document_rows=document_rows)
 
 
-def unique_pages(page_rows: pl.DataFrame) -> pl.DataFrame:
+def unique_pages(page_rows: PageRows) -> PageRows:
     """Returns one PAGES row per key, in their order: a file of a resumed attempt may have it twice.
 
     >>> unique_pages(pl.DataFrame({"key": ["b", "a", "b"], "http_code": [200, 404, 500]})).rows()
@@ -148,7 +154,7 @@ def unique_pages(page_rows: pl.DataFrame) -> pl.DataFrame:
     return page_rows.unique("key", keep="first", maintain_order=True)
 
 
-def unique_documents(document_rows: pl.DataFrame) -> pl.DataFrame:
+def unique_documents(document_rows: DocumentRows) -> DocumentRows:
     """Returns one DOCUMENTS row per key: that of the page itself, or else of the first part.
 
     Args:

@@ -4,12 +4,14 @@ import dataclasses
 import pathlib
 from collections import Counter
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import polars as pl
 
 from ...web.base.options import option
 from ...web.filters.verdicts import EXCLUDED, FILTERED, NOT_INCLUDED, TIMEOUT
 
+JudgedRows: TypeAlias = pl.DataFrame  # ``key`` and ``reason`` of ``UrlRules.admit``, perhaps ``by``
 # Number of rules with a count of their own; a file may have a hundred thousand rules.
 MOST_RULES = 50
 RULE_FAMILIES = (EXCLUDED, FILTERED, NOT_INCLUDED, TIMEOUT)
@@ -30,7 +32,7 @@ class RuleCountOptions:
     )
 
 
-def by_rule(judged: pl.DataFrame) -> dict[str, int]:
+def by_rule(judged: JudgedRows) -> dict[str, int]:
     """Returns the number of URLs that each rule refused.
 
     Args:
@@ -49,7 +51,7 @@ def by_rule(judged: pl.DataFrame) -> dict[str, int]:
     return cap_rule_counts(counts)
 
 
-def rules_by_row(judged: pl.DataFrame) -> dict[int, str]:
+def rules_by_row(judged: JudgedRows) -> dict[int, str]:
     """Returns the count's name of the rule that refused a row, by row number."""
     if "by" not in judged.columns:
         return {}

@@ -6,6 +6,7 @@ to these schemas.
 """
 
 from enum import IntEnum
+from typing import TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -14,6 +15,19 @@ from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ..base.row_status import Status as Status  # noqa: PLC0414 - other modules import it from here
 from ..schedules.schedule import latest_due, latest_rest
 from .columns import Column, Columns, Form, Planned, Purged, code_column, join_columns, time_column
+
+# What a frame holds, in signatures: rows with columns of a schema, perhaps with further ones.
+StateRows: TypeAlias = pl.DataFrame  # columns of STATE
+PageRows: TypeAlias = pl.DataFrame  # columns of PAGES
+DocumentRows: TypeAlias = pl.DataFrame  # columns of DOCUMENTS
+FetchListRows: TypeAlias = pl.DataFrame  # columns of FETCHLIST
+SeedRows: TypeAlias = pl.DataFrame  # columns of SEEDS
+ChangeRows: TypeAlias = pl.DataFrame  # columns of CHANGES
+OutcomeRows: TypeAlias = pl.DataFrame  # columns of OUTCOME
+HostRows: TypeAlias = pl.DataFrame  # columns of HOSTS
+HostCountRows: TypeAlias = pl.DataFrame  # columns of HOST_COUNTS
+LinkRows: TypeAlias = pl.DataFrame  # columns of INLINKS
+BlocklistRows: TypeAlias = pl.DataFrame  # columns of BLOCKLIST
 
 TEXT = pa.large_string()
 TEXT_MAP = pa.map_(TEXT, TEXT)

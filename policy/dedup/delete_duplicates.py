@@ -7,9 +7,11 @@ seen stays if there is no difference: shards in their order, then documents in t
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import TypeAlias
 
 import polars as pl
 
+IndexedUrlRows: TypeAlias = pl.DataFrame  # see ``delete_duplicates``
 COLUMNS = ("url", "time", "segment", "signature", "score")
 
 
@@ -22,7 +24,7 @@ class Keep(Enum):
 
 
 def delete_duplicates(
-    shards: Sequence[pl.DataFrame], now: int, keep: Keep = Keep.HIGHEST_SCORE
+    shards: Sequence[IndexedUrlRows], now: int, keep: Keep = Keep.HIGHEST_SCORE
 ) -> list[pl.Series]:
     """Returns the numbers of the documents to delete, in order, for each shard.
 
@@ -82,8 +84,8 @@ def _order(keep: Keep) -> tuple[list[str | pl.Expr], list[bool]]:
 
 
 def _first_of_each(
-    documents: pl.DataFrame, group: str, order: list[str | pl.Expr], descending: list[bool]
-) -> pl.DataFrame:
+    documents: IndexedUrlRows, group: str, order: list[str | pl.Expr], descending: list[bool]
+) -> IndexedUrlRows:
     """Returns the first document of each group; those with null are groups of their own."""
     ranked = documents.sort([*order, "seen"], descending=[*descending, False], nulls_last=True)
     values = ranked.get_column(group)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -12,8 +12,7 @@ from ...web.base.clock import TOLERANCE_MS
 from ...web.base.columns import each_once
 from ...web.base.options import option
 from ..base.row_status import FETCHED_STATUSES
-from ..components.page_facts import StateRows
-from ..components.schema import STATE, TEXT, Status, columns
+from ..components.schema import STATE, TEXT, OutcomeRows, StateRows, Status, columns
 from ..generating.selection import groups
 from .near_pairs import Hashes, near_any
 
@@ -34,6 +33,8 @@ SIGNATURES = pa.schema(
     ]
 )
 
+SignatureRows: TypeAlias = pl.DataFrame  # columns of SIGNATURES
+ComparableRows: TypeAlias = pl.DataFrame  # what ``comparable_rows`` returns
 # Pairs of near hashes; and pages with the key of the page that stays, which may be their own.
 NEAR_PAIRS = pa.schema([("scope", pa.uint64()), ("hash", pa.uint64()), ("other", pa.uint64())])
 SETTLED = pa.schema(
@@ -48,6 +49,8 @@ QUESTIONED = pa.schema([*columns(STATE, "key", "signature"), ("hash", pa.uint64(
 # duplicates.
 # ``near``: their contents are not equal; without ``duplicate_of``: the page has near duplicates.
 VERDICTS = pa.schema([*columns(STATE, "key", "duplicate_of"), ("near", pa.bool_())])
+QuestionedRows: TypeAlias = pl.DataFrame  # columns of QUESTIONED
+VerdictRows: TypeAlias = pl.DataFrame  # columns of VERDICTS
 SCHEME = "httpsOverHttp"
 # Columns of the state, and of the outcome, that are compared.
 OF_STATE = ("key", "status", "signature", "score", "last_fetch_time", "duplicate_of")
@@ -131,7 +134,7 @@ class Questioned(NamedTuple):
         return simhashes(self.signatures.drop_nulls()).drop_nulls().to_numpy()
 
 
-def signatures_to_compare(outcome: pl.DataFrame) -> Questioned:
+def signatures_to_compare(outcome: OutcomeRows) -> Questioned:
     """Returns the signatures to compare, and the lost pages, whose duplicates are checked again.
 
     Args:
@@ -168,7 +171,7 @@ def near_signatures(signatures: pl.Series, hashes: Hashes, distance: int) -> pl.
     return numbers.is_in(near.implode()).fill_null(value=False)
 
 
-def alive_rows(rows: pl.DataFrame) -> pl.DataFrame:
+def alive_rows(rows: StateRows) -> StateRows:
     """Returns the pages that stay: fetched, and no duplicates."""
     return rows.filter(pl.col("status").is_in(FETCHED_STATUSES))
 
@@ -185,7 +188,7 @@ def is_returning(lost: pl.Series) -> pl.Expr:
     )
 
 
-def near_duplicates_of(state_rows: StateRows, pages: pl.DataFrame) -> pl.DataFrame:
+def near_duplicates_of(state_rows: StateRows, pages: QuestionedRows) -> StateRows:
     """Returns the duplicates of pages whose signature is not that of the page.
 
     A page of equal content needs no other winner if its page loses: it is as near to that page's
@@ -203,7 +206,9 @@ def near_duplicates_of(state_rows: StateRows, pages: pl.DataFrame) -> pl.DataFra
     return duplicates.filter(differ).select(state_rows.columns)
 
 
-def comparable_rows(state_rows: StateRows, now: int, lost: pl.Series | None = None) -> pl.DataFrame:
+def comparable_rows(
+    state_rows: StateRows, now: int, lost: pl.Series | None = None
+) -> ComparableRows:
     """Returns the pages that can be duplicates, with the compared columns.
 
     Args:
@@ -229,7 +234,9 @@ def comparable_rows(state_rows: StateRows, now: int, lost: pl.Series | None = No
     )
 
 
-def signature_rows(pages: pl.DataFrame, options: DedupOptions, *, all_pages: bool) -> pl.DataFrame:
+def signature_rows(
+    pages: ComparableRows, options: DedupOptions, *, all_pages: bool
+) -> SignatureRows:
     """Returns the SIGNATURES rows of comparable pages.
 
     Args:
@@ -270,7 +277,7 @@ def _scopes(names: pl.Series) -> pl.Series:
     return each_once(names, hash_of, pl.UInt64)
 
 
-def follow_twins(rows: pl.DataFrame, options: DedupOptions) -> pl.DataFrame:
+def follow_twins(rows: SignatureRows, options: DedupOptions) -> SignatureRows:
     """Ranks an http page right after its https page, if the scheme decides between the two.
 
     So the order stays a total one, and even of more than two pages one is the best.
@@ -315,8 +322,8 @@ def _decoded_length(keys: pl.Expr) -> pl.Expr:
 
 
 def apply_verdicts(
-    state_rows: StateRows, verdicts: pl.DataFrame
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    state_rows: StateRows, verdicts: VerdictRows
+) -> tuple[StateRows, dict[str, int]]:
     """Marks duplicates with the page that stays; revives pages that are no longer duplicates.
 
     Args:

@@ -15,7 +15,8 @@ from ...web.base.options import option
 from ...web.engine.pace import QueueOptions
 from ...web.urls.key_columns import domain_keys, host_keys
 from ...web.urls.schemes import SchemeOptions
-from ..components.schema import FETCH_DELAY, MAX_DELAY
+from ..components.rule_counts import JudgedRows
+from ..components.schema import FETCH_DELAY, MAX_DELAY, StateRows
 from ..components.vocabulary import STATUS_WORDS, statuses_of
 from ..conditions import ExprOptions, wanted_rows
 from ..schedules.schedule import DAY_MS, ScheduleOptions, due
@@ -196,7 +197,7 @@ def needed_columns(options: GenerateOptions) -> tuple[str, ...]:
 
 
 def reasons_of(
-    rows: pl.DataFrame, options: GenerateOptions, scorings: Scorings, now: int
+    rows: StateRows, options: GenerateOptions, scorings: Scorings, now: int
 ) -> pl.Series:
     """Returns the reason why an option excludes each row, or null; the first one counts.
 
@@ -212,9 +213,7 @@ def reasons_of(
     return rows.select(pl.coalesce(reasons).alias("reason")).to_series()
 
 
-def drop_low_scores(
-    rows: pl.DataFrame, options: GenerateOptions, scorings: Scorings
-) -> pl.DataFrame:
+def drop_low_scores(rows: StateRows, options: GenerateOptions, scorings: Scorings) -> StateRows:
     """Adds ``sort_value`` where it is not the score, and drops rows where it is too low.
 
     Args:
@@ -239,7 +238,7 @@ def advance_clock(clock: Clock, options: GenerateOptions) -> Clock:
     return clock._replace(now=clock.now + int(options.add_days * DAY_MS))
 
 
-def add_delays(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+def add_delays(rows: StateRows) -> tuple[StateRows, dict[str, int]]:
     """Adds the ``delay`` (s) that the metadata of rows says; returns (rows, counts).
 
     A value that is not a delay is counted as ``bad_values``; then the usual delay applies. Rows
@@ -260,7 +259,7 @@ def add_delays(rows: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     return rows, {"bad_values": bad} if bad else {}
 
 
-def add_ranks(rows: pl.DataFrame, options: GenerateOptions) -> pl.DataFrame:
+def add_ranks(rows: StateRows, options: GenerateOptions) -> StateRows:
     """Adds ``rank``; with a limit per host or domain, also ``group``, its reversed name."""
     value = "sort_value" if "sort_value" in rows.columns else "score"
     rows = rows.with_columns(rank(rows.get_column(value), rows.get_column("key")))
@@ -362,7 +361,7 @@ class Remaining:
 
 
 def refused_today(
-    keys: pl.Series, judged: pl.DataFrame, *, filter: bool, normalize: bool
+    keys: pl.Series, judged: JudgedRows, *, filter: bool, normalize: bool
 ) -> pl.Series:
     """Returns the reason why today's rules leave out each row, or null.
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ..components.graph_schema import Block, Piece, block_of, pieces_of
+from ..components.graph_schema import Block, NodeRows, Piece, block_of, pieces_of
 from ..generating.selection import groups
-from .link_limits import LinkLimits, count_sources, limit_links, page_of, to_level
+from .link_limits import EdgeRows, LinkLimits, count_sources, limit_links, page_of, to_level
 
 # Nodes of a block: its ranks take 8 MB.
 BLOCK_NODES = 1 << 20
@@ -44,7 +44,7 @@ class MemoryGraph:
 
 
 def graph_blocks(
-    edges: pl.DataFrame,
+    edges: EdgeRows,
     limits: LinkLimits,
     level: str = "page",
     block_nodes: int = BLOCK_NODES,
@@ -90,7 +90,7 @@ def limits_of_level(limits: LinkLimits, level: str) -> LinkLimits:
     return limits if level == "page" else LinkLimits(False, False, False, False)
 
 
-def with_counts(edges: pl.DataFrame, limits: LinkLimits) -> pl.DataFrame:
+def with_counts(edges: EdgeRows, limits: LinkLimits) -> EdgeRows:
     """Adds ``counts``: whether LinkRank sums the link. All links to a target must be there."""
     if limits.limit_page:
         edges = edges.with_columns(page=page_of(pl.col("source")))
@@ -99,20 +99,20 @@ def with_counts(edges: pl.DataFrame, limits: LinkLimits) -> pl.DataFrame:
     return edges.with_columns(count_sources(edges, limits))
 
 
-def number_of(keys: pl.Series, ids: pl.DataFrame) -> pl.Series:
+def number_of(keys: pl.Series, ids: NodeRows) -> pl.Series:
     """Returns the ids of keys; ``ids`` has ``key``, sorted, and ``id``."""
     at = ids.get_column("key").search_sorted(keys)
     return ids.get_column("id").gather(at)
 
 
-def _degree(edges: pl.DataFrame, side: str, nodes: int) -> pl.Series:
+def _degree(edges: EdgeRows, side: str, nodes: int) -> pl.Series:
     return pl.Series(
         np.bincount(edges.get_column(side).to_numpy(), minlength=nodes), dtype=pl.Int64
     )
 
 
 def _cut(
-    edges: pl.DataFrame, starts: tuple[int, ...]
+    edges: EdgeRows, starts: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, int], tuple[Piece, ...]]]:
     blocks = list(itertools.pairwise(starts))
     for (s, (low, high)), (t, (first, end)) in itertools.product(enumerate(blocks), repeat=2):
@@ -124,7 +124,7 @@ def _cut(
             yield (s, t), tuple(pieces_of(local_piece(block_edges, low, first)))
 
 
-def local_piece(edges: pl.DataFrame, first_source: int, first_target: int) -> Piece:
+def local_piece(edges: EdgeRows, first_source: int, first_target: int) -> Piece:
     """Returns links between two blocks; ``edges`` has ``source``, ``target``, ``counts``."""
     source, target = (
         (edges.get_column(name).to_numpy() - first).astype(np.int32)

@@ -6,13 +6,14 @@ foreign domain.
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from ...web.base.options import option
 from ..generating.selection import groups
 
+EdgeRows: TypeAlias = pl.DataFrame  # ``source``, ``target``: row keys, or positions of nodes
 # If a chunk has more links of a page, those that cannot count leave before the shuffle.
 MANY_LINKS = 4096
 
@@ -51,7 +52,7 @@ class LinkLimits:
         return LinkLimits(*(getattr(options, name) for name in names))
 
 
-def limit_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:
+def limit_links(edges: EdgeRows, limits: LinkLimits) -> tuple[EdgeRows, dict[str, int]]:
     """Returns the links that count, in their order, and the numbers of the others by reason.
 
     Args:
@@ -76,7 +77,7 @@ def limit_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, 
     return counted_rows.select("source", "target"), dict(sorted({**internal, **repeated}.items()))
 
 
-def foreign_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:
+def foreign_links(edges: EdgeRows, limits: LinkLimits) -> tuple[EdgeRows, dict[str, int]]:
     """Returns the links that leave their page, host or domain, and the numbers of the others.
 
     Args:
@@ -102,7 +103,7 @@ def foreign_links(edges: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame
     return rows.with_columns(domain=domain), _reasons(counts)
 
 
-def first_links(rows: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:
+def first_links(rows: EdgeRows, limits: LinkLimits) -> tuple[EdgeRows, dict[str, int]]:
     """Keeps the first of several links that count as one; counts the others by reason.
 
     Args:
@@ -136,7 +137,7 @@ def group_of(limits: LinkLimits) -> pl.Expr:
     return pl.struct(pl.col("source"), same.alias("same")).hash()
 
 
-def thin_out(rows: pl.DataFrame, limits: LinkLimits) -> tuple[pl.DataFrame, dict[str, int]]:
+def thin_out(rows: EdgeRows, limits: LinkLimits) -> tuple[EdgeRows, dict[str, int]]:
     """Drops links that cannot count, early: of many links of a page to one target one counts.
 
     Args:
@@ -156,7 +157,7 @@ def _reasons(counts: dict[str, int]) -> dict[str, int]:
     return {f"dropped/{reason}": number for reason, number in counts.items() if number}
 
 
-def count_sources(edges: pl.DataFrame, limits: LinkLimits) -> pl.Series:
+def count_sources(edges: EdgeRows, limits: LinkLimits) -> pl.Series:
     """Returns which links count when the links to a page are summed: at most one per domain.
 
     Args:
@@ -177,7 +178,7 @@ def page_of(keys: pl.Expr) -> pl.Expr:
     return keys.str.split("?").list.first().str.to_lowercase()
 
 
-def to_level(edges: pl.DataFrame, level: str) -> pl.DataFrame:
+def to_level(edges: EdgeRows, level: str) -> EdgeRows:
     """Returns links between the hosts or domains of the given links; each link may be repeated.
 
     >>> edges = pl.DataFrame({"source": ["com.a.www:http/"], "target": ["com.b:http/x"]})

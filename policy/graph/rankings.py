@@ -11,11 +11,13 @@ node. In a larger one they are HyperLogLog counters (HyperBall, Boldi and Vigna,
 
 import dataclasses
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
-from ..components.graph_schema import Block, Piece, Values
+from ..components.graph_schema import Block, NodeRows, Piece, Values
+from ..components.schema import StateRows
 from ..generating.selection import groups
 from .linkrank import LinkRank, PageRank
 from .ranking import BlockRound, Ranking, add_at
@@ -187,6 +189,7 @@ def _estimate(counters: np.ndarray) -> np.ndarray:
     return np.where(few, number * np.log(number / np.maximum(empty, 1)), raw)
 
 
+ValueRows: TypeAlias = pl.DataFrame  # ``key``, ``value``
 RANKINGS = ("linkrank", "pagerank", "hits", "harmonic")
 
 
@@ -208,7 +211,7 @@ def choose_ranking(name: str, linkrank: LinkRank, harmonic: Harmonic | None = No
     return Hits() if name == "hits" else harmonic or Harmonic()
 
 
-def new_scores(rows: pl.DataFrame, ranks: pl.DataFrame, clear: float) -> pl.DataFrame:
+def new_scores(rows: StateRows, ranks: NodeRows, clear: float) -> StateRows:
     """Returns the rows whose score changes, with the new one.
 
     Args:
@@ -226,7 +229,7 @@ def new_scores(rows: pl.DataFrame, ranks: pl.DataFrame, clear: float) -> pl.Data
     return ranked.select("key", score="new")
 
 
-def set_scores(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+def set_scores(rows: StateRows, changes: StateRows) -> tuple[StateRows, dict[str, int]]:
     """Returns the rows with their new scores, and the number of changed ones.
 
     A key that has no row is not added.
@@ -242,7 +245,7 @@ def set_scores(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame,
     return new_rows, {"scored": number} if number else {}
 
 
-def grouped_values(nodes: pl.DataFrame, group_by: str, aggregate: str) -> pl.DataFrame:
+def grouped_values(nodes: ValueRows, group_by: str, aggregate: str) -> ValueRows:
     """Returns one row per node, host or domain: ``key`` and ``value``.
 
     Args:
@@ -261,13 +264,13 @@ def grouped_values(nodes: pl.DataFrame, group_by: str, aggregate: str) -> pl.Dat
     return merged_values([names], aggregate)
 
 
-def merged_values(parts: list[pl.DataFrame], aggregate: str) -> pl.DataFrame:
+def merged_values(parts: list[ValueRows], aggregate: str) -> ValueRows:
     """Merges parts that may have rows of the same keys."""
     value = pl.col("value").sum() if aggregate == "sum" else pl.col("value").max()
     return pl.concat(parts).group_by("key").agg(value)
 
 
-def best_first(rows: pl.DataFrame, number: int) -> pl.DataFrame:
+def best_first(rows: ValueRows, number: int) -> ValueRows:
     """Returns the rows in the order of their values, the largest first; equal ones by key.
 
     Args:
@@ -286,7 +289,7 @@ RANKS_HEADER = "#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev"
 HOSTS_HEADER = "#n_hosts"
 
 
-def ranks_table(ranks: pl.DataFrame) -> pl.DataFrame:
+def ranks_table(ranks: NodeRows) -> pl.DataFrame:
     """Returns the rows of a file of ranks, the largest harmonic centrality first.
 
     Args:

@@ -8,7 +8,7 @@ import polars as pl
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
 from ..components.host_rows import is_given_up
-from ..components.schema import HOSTS_COLUMNS, STATUS_COUNTS
+from ..components.schema import HOSTS_COLUMNS, STATUS_COUNTS, HostRows
 from ..conditions import fields_of
 from ..expressions.values import Field, Type, Value
 from .sketches import number_of_domains, number_of_times, percentile
@@ -55,7 +55,7 @@ def host_fields() -> dict[str, Field]:
     return fields
 
 
-def host_values(rows: pl.DataFrame, needs: Sequence[str]) -> pl.DataFrame:
+def host_values(rows: HostRows, needs: Sequence[str]) -> HostRows:
     """Returns HOSTS rows with those columns of ``host_fields`` that an expression needs."""
     count = pl.col(*STATUS_COUNTS.values(), "connection_failures", "dns_failures").fill_null(0)
     rows = rows.with_columns(count)

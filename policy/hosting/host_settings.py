@@ -13,10 +13,11 @@ from ...web.rule_files.rule_files import host_name
 from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import BadUrl, host, host_key
 from ..components.host_rows import LONGEST_INTERVAL, HostSettings, settings_of
-from ..components.schema import MAX_DELAY
+from ..components.schema import MAX_DELAY, HostRows, StateRows
 from ..expressions.compiler import Expression, value_of
 from ..expressions.values import Type
 from ..generating.selection import GenerateOptions
+from ..schedules.visits import VisitRows
 from .host_fields import host_fields, host_values
 
 NO_LIMIT = 2**31 - 1
@@ -134,7 +135,7 @@ def host_expressions(options: GenerateOptions, now: int = 0) -> dict[str, Expres
 
 
 def host_limits_of(
-    settings: Mapping[str, HostSettings], hosts: pl.DataFrame, expressions: Mapping[str, Expression]
+    settings: Mapping[str, HostSettings], hosts: HostRows, expressions: Mapping[str, Expression]
 ) -> HostLimits:
     """Returns the limits of hosts: settings have priority over expressions.
 
@@ -166,7 +167,7 @@ def host_limits_of(
     return HostLimits(counts, delays, boosts, bad)
 
 
-def with_limits(rows: pl.DataFrame, limits: HostLimits) -> tuple[pl.DataFrame, dict[str, int]]:
+def with_limits(rows: StateRows, limits: HostLimits) -> tuple[StateRows, dict[str, int]]:
     """Returns rows with delays and boosted ``sort_value``, and counts.
 
     The delay that the metadata of a row says has priority.
@@ -194,8 +195,8 @@ def blocked_hosts(settings: Mapping[str, HostSettings]) -> list[str]:
 
 
 def without_blocked_hosts(
-    rows: pl.DataFrame, settings: Mapping[str, HostSettings]
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    rows: StateRows, settings: Mapping[str, HostSettings]
+) -> tuple[StateRows, dict[str, int]]:
     """Returns rows without those of blocked hosts, and counts."""
     if not (blocked := blocked_hosts(settings)):
         return rows, {}
@@ -205,8 +206,8 @@ def without_blocked_hosts(
 
 
 def with_own_limits(
-    rows: pl.DataFrame, max_counts: Mapping[str, int]
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    rows: StateRows, max_counts: Mapping[str, int]
+) -> tuple[StateRows, StateRows, StateRows]:
     """Divides rows by the limit of their host.
 
     Returns:
@@ -223,7 +224,7 @@ def with_own_limits(
     return rows.filter(~own), rows.filter(own & ~limited), others
 
 
-def best_of_hosts(rows: pl.DataFrame) -> pl.DataFrame:
+def best_of_hosts(rows: StateRows) -> StateRows:
     """Returns the ``most`` rows of each ``group`` that rank highest.
 
     >>> rows = pl.DataFrame({"key": ["a", "b", "c"], "rank": [1, 3, 2], "group": ["h"] * 3,
@@ -248,7 +249,7 @@ def interval_bounds(settings: Mapping[str, HostSettings]) -> Bounds:
     }
 
 
-def within_bounds(visits: pl.DataFrame, bounds: Bounds, longest: int) -> pl.DataFrame:
+def within_bounds(visits: VisitRows, bounds: Bounds, longest: int) -> VisitRows:
     """Returns scheduled rows with intervals within the bounds of their hosts, and due accordingly.
 
     A row with a fixed interval keeps it: it was set for this URL. An interval that a bound changes

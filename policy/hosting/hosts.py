@@ -10,7 +10,17 @@ from ...web.exchange.status import FETCH_SUCCESS
 from ...web.urls.key_columns import host_keys
 from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.host_rows import SUMMED_COLUMNS
-from ..components.schema import HOST_COUNTS, HOSTS, HOSTS_COLUMNS, STATUS_COUNTS, URL_COUNTS
+from ..components.schema import (
+    HOST_COUNTS,
+    HOSTS,
+    HOSTS_COLUMNS,
+    STATUS_COUNTS,
+    URL_COUNTS,
+    HostCountRows,
+    HostRows,
+    PageRows,
+    StateRows,
+)
 from .sketches import add_sketches, sketch_hosts, unite_sketches
 
 HOME = "^[^/]*/$"  # row keys of home pages
@@ -33,7 +43,7 @@ _MERGED = ("key", "seed", "requests", "last_request_time", "backoff_until", *ROB
 _NEWEST = [name for name in HOSTS.names if name not in _MERGED]
 
 
-def page_findings(pages: pl.DataFrame) -> pl.DataFrame:
+def page_findings(pages: PageRows) -> HostRows:
     """Returns HOSTS rows with ``response_times`` and ``homepage``.
 
     Args:
@@ -43,7 +53,7 @@ def page_findings(pages: pl.DataFrame) -> pl.DataFrame:
     return with_homepages(sketch_hosts(once), once.filter(pl.col("fetch_status") == FETCH_SUCCESS))
 
 
-def with_homepages(hosts: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+def with_homepages(hosts: HostRows, pages: pl.DataFrame) -> HostRows:
     """Returns rows of hosts with ``homepage``: the best of the home pages among some pages."""
     home = pages.filter(pl.col("key").str.contains(HOME)).select("key")
     home_pages = home.select(host_keys(home.get_column("key")).alias("key"), homepage="key")
@@ -52,7 +62,7 @@ def with_homepages(hosts: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
     return hosts.join(best, on="key", how="full", coalesce=True)
 
 
-def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
+def count_urls(rows: StateRows) -> HostCountRows:
     """Returns the HOST_COUNTS rows of some rows of the state, in key order.
 
     URLs without a host, such as those of files, are not counted.
@@ -65,7 +75,7 @@ def count_urls(rows: pl.DataFrame) -> pl.DataFrame:
     return _sum_by_host(*_tally_hosts(rows.get_column("key"), [(1, 0, rows)]))
 
 
-def changed_counts(old_rows: pl.DataFrame, new_rows: pl.DataFrame) -> pl.DataFrame:
+def changed_counts(old_rows: StateRows, new_rows: StateRows) -> HostCountRows:
     """Returns the differences that changes of rows make, as HOST_COUNTS rows in key order.
 
     Args:
@@ -78,7 +88,7 @@ def changed_counts(old_rows: pl.DataFrame, new_rows: pl.DataFrame) -> pl.DataFra
     return _differences(*_tally_hosts(keys, [(-1, 0, old_rows), (1, len(old_rows), new_rows)]))
 
 
-def updated_counts(old_rows: pl.DataFrame, new_rows: pl.DataFrame) -> pl.DataFrame:
+def updated_counts(old_rows: StateRows, new_rows: StateRows) -> HostCountRows:
     """Returns the same as ``changed_counts`` for rows after that begin with the keys of those before.
 
     Of most rows only a link was found: their hosts are not looked for.
@@ -92,19 +102,19 @@ def updated_counts(old_rows: pl.DataFrame, new_rows: pl.DataFrame) -> pl.DataFra
     )
 
 
-def _differences(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
+def _differences(hosts: pl.Series, numbers: _Matrix) -> HostCountRows:
     counted = _sum_by_host(hosts, numbers)
     return counted.filter(pl.any_horizontal(pl.col(URL_COUNTS) != 0))
 
 
-def _codes(rows: pl.DataFrame) -> pl.Series:
+def _codes(rows: StateRows) -> pl.Series:
     """Returns a code of each row: twice its status, plus 1 if it has failed."""
     status, failed = rows.get_column("status"), rows.get_column("retries").fill_null(0) != 0
     return status.fill_null(0).cast(pl.Int16) * 2 + failed
 
 
 def _tally_hosts(
-    keys: pl.Series, parts: Iterable[tuple[int, int, pl.DataFrame]]
+    keys: pl.Series, parts: Iterable[tuple[int, int, StateRows]]
 ) -> tuple[pl.Series, _Matrix]:
     """Returns (hosts, numbers of their rows by code).
 
@@ -125,7 +135,7 @@ def _tally_hosts(
     return firsts, numbers
 
 
-def _sum_by_host(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
+def _sum_by_host(hosts: pl.Series, numbers: _Matrix) -> HostCountRows:
     """Returns the sums of what ``_tally_hosts`` returns, as HOST_COUNTS rows in key order."""
     order = hosts.arg_sort()
     hosts, numbers = hosts.gather(order), numbers[order.to_numpy()]
@@ -139,9 +149,7 @@ def _sum_by_host(hosts: pl.Series, numbers: _Matrix) -> pl.DataFrame:
     return counted.filter(pl.col("key") != "").select(HOST_COUNTS.names).cast(_TYPES)
 
 
-def merge_hosts(
-    rows: pl.DataFrame, findings: pl.DataFrame, now: int
-) -> tuple[pl.DataFrame, dict[str, int]]:
+def merge_hosts(rows: HostRows, findings: HostRows, now: int) -> tuple[HostRows, dict[str, int]]:
     """Returns the host table's rows with the findings merged in, in key order, and counts.
 
     The newer value of each column is kept, and numbers are added: those of URLs in ``findings`` are
@@ -179,9 +187,7 @@ def merge_hosts(
     return merged.select(*HOSTS.names).sort("key"), counts
 
 
-def unite_by_host(
-    rows: pl.DataFrame, name: str, unite: Callable[[Iterable[bytes]], bytes]
-) -> pl.DataFrame:
+def unite_by_host(rows: HostRows, name: str, unite: Callable[[Iterable[bytes]], bytes]) -> HostRows:
     """Returns ``key`` and the sketch of each host that has one, united over its rows."""
     sketched_rows = rows.select("key", name).drop_nulls()
     if sketched_rows.is_empty():

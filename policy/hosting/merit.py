@@ -7,7 +7,7 @@ the merit that links of honest domains bring.
 
 import functools
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,13 @@ import polars as pl
 from ...web.base.columns import falses, number_in
 from ...web.urls.key_columns import domain_keys, host_keys
 from ...web.urls.row_keys import from_host_key, host_key
-from ..components.page_facts import DocumentRows, DomainFacts, HostRows, PageRows, TableFacts
-from ..traps import BudgetOptions
+from ..components.page_facts import DomainFacts, TableFacts
+from ..components.schema import ChangeRows, DocumentRows, HostRows, PageRows, StateRows
+from ..traps import BudgetOptions, NewUrlRows
 from .hosts import page_findings
 from .sketches import domain_hashes, number_of_domains, sketch_domains, sketch_hashes
 
+DomainLinkRows: TypeAlias = pl.DataFrame  # ``source``, ``target``: registered domains, reversed
 # Share of its merit that a domain passes on. With a small share, a farm that links only to itself
 # keeps little.
 _PASSED = 0.5
@@ -83,9 +85,7 @@ def _merits_of_facts(table: TableFacts, domains: DomainFacts, options: BudgetOpt
     return merits_of(domains.linked_rows, own, domains.urls, options)
 
 
-def merits_of(
-    hosts: pl.DataFrame, seeds: Collection[str], urls: int, options: BudgetOptions
-) -> Merits:
+def merits_of(hosts: HostRows, seeds: Collection[str], urls: int, options: BudgetOptions) -> Merits:
     """Returns the budgets of domains.
 
     Args:
@@ -107,7 +107,7 @@ def merits_of(
     return Merits(seeds, budgets_by_domain, options.unlinked_domain_budget)
 
 
-def _shares(linked: pl.DataFrame, seeds: Collection[str]) -> npt.NDArray[np.float64]:
+def _shares(linked: HostRows, seeds: Collection[str]) -> npt.NDArray[np.float64]:
     """Returns for each linked domain its share of the merit; 0 for those of seeds.
 
     Merit is a PageRank that starts at the domains of seeds.
@@ -127,7 +127,7 @@ def _shares(linked: pl.DataFrame, seeds: Collection[str]) -> npt.NDArray[np.floa
 
 
 def _edges(
-    nodes: list[str], linked: pl.DataFrame
+    nodes: list[str], linked: HostRows
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Returns source, target and weight of the links between domains, as indexes of nodes."""
     hashes = domain_hashes(map(from_host_key, nodes))
@@ -145,7 +145,7 @@ def _edges(
     return source[there], target[there], np.repeat(stands, sizes)[there]
 
 
-def domains_of_new_urls(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.Series:
+def domains_of_new_urls(rows: StateRows, changes: ChangeRows) -> pl.Series:
     """Returns the registered domains (reversed) of changes of URLs that have no row."""
     keys, known_keys = changes.get_column("key"), rows.get_column("key")
     # Hashes are compared in a fifth of the time.
@@ -154,7 +154,7 @@ def domains_of_new_urls(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.Series:
     return domains.filter(domains != "")
 
 
-def room_of_domains(urls: pl.DataFrame, domains: Collection[str], merits: Merits) -> dict[str, int]:
+def room_of_domains(urls: HostRows, domains: Collection[str], merits: Merits) -> dict[str, int]:
     """Returns how many URLs of each domain (reversed) may be added; a seed's domain has no limit.
 
     Args:
@@ -170,7 +170,7 @@ def room_of_domains(urls: pl.DataFrame, domains: Collection[str], merits: Merits
     }
 
 
-def domain_links(document_rows: DocumentRows) -> pl.DataFrame:
+def domain_links(document_rows: DocumentRows) -> DomainLinkRows:
     """Returns the pairs of registered domains between which pages link: ``source``, ``target``.
 
     Both are reversed. Links within a domain are left out.
@@ -194,8 +194,8 @@ def domain_links(document_rows: DocumentRows) -> pl.DataFrame:
 
 
 def drop_unvouched_links(
-    documents: pl.DataFrame, merits: Merits | None
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    documents: DocumentRows, merits: Merits | None
+) -> tuple[DocumentRows, dict[str, int]]:
     """Returns documents without the links to unknown domains that do not count, and counts.
 
     The links of a domain whose links do not count lead to no unknown domain. A page of another one
@@ -248,7 +248,7 @@ def collect_host_findings(
     return host_rows.join(linked, on="key", how="full", coalesce=True)
 
 
-def linking_domains(pairs: pl.DataFrame, vouching: Collection[str]) -> pl.DataFrame:
+def linking_domains(pairs: DomainLinkRows, vouching: Collection[str]) -> HostRows:
     """Returns ``key`` and ``linking_domains`` of the domains to which vouching domains link.
 
     Args:
@@ -263,7 +263,7 @@ def linking_domains(pairs: pl.DataFrame, vouching: Collection[str]) -> pl.DataFr
     return grouped.select(key="target", linking_domains=pl.Series(sketches, dtype=pl.Binary))
 
 
-def within_room(new: pl.DataFrame, room: DomainRoom | None) -> tuple[pl.DataFrame, dict[str, int]]:
+def within_room(new: NewUrlRows, room: DomainRoom | None) -> tuple[NewUrlRows, dict[str, int]]:
     """Returns the best new URLs for which their registered domain has room, and counts.
 
     Args:

@@ -9,7 +9,7 @@ from ...web.base.options import option, seconds
 from ...web.network.lookups import FOUND
 from ..base.row_status import FETCHED_STATUSES
 from ..components.host_rows import SUMMED_COLUMNS, has_urls, urls_of_domains
-from ..components.schema import HOSTS, empty
+from ..components.schema import HOSTS, HostRows, StateRows, empty
 from .hosts import count_urls, unite_by_host, with_homepages
 from .sketches import add_sketches, sketch_hosts
 
@@ -61,7 +61,7 @@ class HostCheckOptions:
     )
 
 
-def recount_changes(rows: pl.DataFrame) -> pl.DataFrame:
+def recount_changes(rows: StateRows) -> HostRows:
     """Returns the HOSTS rows of some rows of the state: numbers, home pages, response times.
 
     Args:
@@ -76,7 +76,7 @@ def recount_changes(rows: pl.DataFrame) -> pl.DataFrame:
     return host_rows
 
 
-def recount_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+def recount_hosts(rows: HostRows, changes: HostRows) -> HostRows:
     """Returns rows of the host table with the numbers of a scan in place of their own.
 
     Response times count only for a host that has none yet.
@@ -106,7 +106,7 @@ def recount_hosts(rows: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([others, counted.select(HOSTS.names).cast(wide.schema)]).sort("key")
 
 
-def to_check(rows: pl.DataFrame, now: int, options: HostCheckOptions) -> pl.Series:
+def to_check(rows: HostRows, now: int, options: HostCheckOptions) -> pl.Series:
     """Returns the hosts (reversed) to look up now.
 
     A host whose look-up has failed is left alone for longer after each failure.
@@ -128,8 +128,8 @@ def to_check(rows: pl.DataFrame, now: int, options: HostCheckOptions) -> pl.Seri
 
 
 def checked_hosts(
-    rows: pl.DataFrame, lookup_results: Mapping[str, str], now: int, options: HostCheckOptions
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    rows: HostRows, lookup_results: Mapping[str, str], now: int, options: HostCheckOptions
+) -> tuple[HostRows, dict[str, int]]:
     """Returns rows of the host table with the results of look-ups, and counts with Nutch's names.
 
     Args:
@@ -172,8 +172,8 @@ def checked_hosts(
 
 
 def _given_up(
-    rows: pl.DataFrame, now: int, options: HostCheckOptions, counts: dict[str, int]
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    rows: HostRows, now: int, options: HostCheckOptions, counts: dict[str, int]
+) -> tuple[HostRows, dict[str, int]]:
     """Marks hosts that have failed too often as purged, and returns others from it."""
     most = options.failed_hosts_threshold
     is_kept = pl.col("seed") | pl.col("settings").is_not_null()

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ...web.urls.key_columns import host_keys
+from ..components.schema import HostRows
 
 KEPT_HASHES = 256
 _HASH = np.dtype("<u8")
@@ -107,7 +108,7 @@ def percentile(sketch: bytes | None, percent: float) -> float | None:
     return round(float(np.exp(at * _GROWTH)), 0)
 
 
-def sketch_hosts(rows: pl.DataFrame) -> pl.DataFrame:
+def sketch_hosts(rows: pl.DataFrame) -> HostRows:
     """Returns ``key`` (reversed host) and ``response_times``, from ``key`` and ``response_ms``."""
     timed = rows.filter(pl.col("response_ms").is_not_null())
     hosts = host_keys(timed.get_column("key"))

@@ -7,6 +7,7 @@ import polars as pl
 from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import from_host_key
 from ..components.host_rows import HostSettings
+from ..components.schema import PageRows
 
 _MOST = 3
 _LEAST_S = 10.0
@@ -30,7 +31,7 @@ class SlowHost(NamedTuple):
     seconds: float
 
 
-def slow_hosts(requests: pl.DataFrame) -> list[SlowHost]:
+def slow_hosts(requests: PageRows) -> list[SlowHost]:
     """Returns the slowest hosts of a fetch, the slowest first; none if the fetch took no time.
 
     Args:

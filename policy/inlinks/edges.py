@@ -8,6 +8,7 @@ joined as Nutch does.
 
 import dataclasses
 from collections.abc import Callable
+from typing import TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -16,7 +17,7 @@ from ...web.base.columns import repeat_value
 from ...web.base.options import option, shared_option
 from ...web.urls.key_columns import host_keys
 from ..components.link_rows import LISTS_OF_LINKS, SEPARATOR, link_keys, says_nofollow
-from ..components.schema import DOCUMENTS, INLINKS, TEXT, columns
+from ..components.schema import DOCUMENTS, INLINKS, TEXT, DocumentRows, LinkRows, columns
 from ..schedules.schedule import ScheduleOptions
 
 # Most different texts that an edge keeps: a page may link to another one very often.
@@ -35,6 +36,8 @@ LINK_CHANGES = pa.schema(
         ("gone", pa.bool_()),
     ]
 )
+LinkChangeRows: TypeAlias = pl.DataFrame  # columns of LINK_CHANGES
+InlinkRows: TypeAlias = pl.DataFrame  # columns of INLINK
 # A link of pages that are in no table.
 INLINK = pa.schema(
     [
@@ -144,7 +147,7 @@ def clean_anchors(anchors: pl.Series, longest: int) -> pl.Series:
     return cut.set(cut == "", None)
 
 
-def anchors_of(links: pl.DataFrame) -> list[str]:
+def anchors_of(links: LinkRows) -> list[str]:
     """Returns the texts under which a page is found: each once per host of a source, as in Nutch.
 
     Args:
@@ -165,8 +168,8 @@ def anchors_of(links: pl.DataFrame) -> list[str]:
 
 
 def edges_of(
-    documents: pl.DataFrame, options: InvertOptions
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    documents: DocumentRows, options: InvertOptions
+) -> tuple[LinkChangeRows, dict[str, int]]:
     """Returns the links of documents as changes, one per source and target.
 
     Args:
@@ -197,7 +200,7 @@ def edges_of(
     return links.select(LINK_CHANGES.names), counts
 
 
-def tombstones_of(documents: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
+def tombstones_of(documents: DocumentRows, times: pl.DataFrame) -> LinkChangeRows:
     """Returns tombstones for the links of documents that are not the newest ones of their pages.
 
     They are for all links, also for those that today's options leave out: the link table may have
@@ -216,7 +219,7 @@ def tombstones_of(documents: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
     return links.select(keys, time="then", gone=pl.lit(True)).unique("key")
 
 
-def with_halves(changes: pl.DataFrame) -> pl.DataFrame:
+def with_halves(changes: LinkChangeRows) -> LinkChangeRows:
     """Returns changes with target and source where the key says them."""
     split = pl.col("key").str.split_exact(SEPARATOR, 1).struct
     return changes.with_columns(
@@ -225,7 +228,7 @@ def with_halves(changes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _links(documents: pl.DataFrame, options: InvertOptions) -> tuple[pl.DataFrame, dict[str, int]]:
+def _links(documents: DocumentRows, options: InvertOptions) -> tuple[LinkRows, dict[str, int]]:
     """Returns a row per link that is kept, and the numbers of others by reason."""
     lists = [name for name in LISTS_OF_LINKS if name in documents.columns]
     return _kept_links(
@@ -233,7 +236,7 @@ def _links(documents: pl.DataFrame, options: InvertOptions) -> tuple[pl.DataFram
     )
 
 
-def _one_row_per_link(documents: pl.DataFrame, name: str) -> pl.DataFrame:
+def _one_row_per_link(documents: DocumentRows, name: str) -> LinkRows:
     link = pl.col("links").struct
     return (
         documents.filter(pl.col(name).list.len() > 0)
@@ -252,8 +255,8 @@ def _one_row_per_link(documents: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _kept_links(
-    links: pl.DataFrame, options: InvertOptions, hosts: Callable[[pl.Series], pl.Series]
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    links: LinkRows, options: InvertOptions, hosts: Callable[[pl.Series], pl.Series]
+) -> tuple[LinkRows, dict[str, int]]:
     """Returns the links that options keep, and the numbers of others by reason.
 
     A link of a page to itself is never kept.
@@ -287,7 +290,7 @@ def _known_rel(rels: pl.Series) -> pl.Series:
     return rows.get_column("word").alias("rel")
 
 
-def merge_rows(links: pl.DataFrame) -> pl.DataFrame:
+def merge_rows(links: LinkRows) -> LinkRows:
     """Returns one row per key: its texts, and the words of ``rel`` that all its links have.
 
     A key with links that are followed and links that are not gets the texts of the former only: the
@@ -324,7 +327,7 @@ def merge_rows(links: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([links.filter(once), several.select(links.columns)])
 
 
-def page_edges(pages: pl.DataFrame, options: InvertOptions = ALL_LINKS) -> pl.DataFrame:
+def page_edges(pages: pl.DataFrame, options: InvertOptions = ALL_LINKS) -> InlinkRows:
     """Returns the links of pages: INLINK rows, one per source and target.
 
     Args:

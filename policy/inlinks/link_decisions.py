@@ -1,5 +1,7 @@
 """Decides about links: which end, which changes are left out, and what changes make of the link table."""
 
+from typing import TypeAlias
+
 import polars as pl
 
 from ...web.base.clock import TOLERANCE_MS
@@ -8,16 +10,17 @@ from ...web.urls.key_columns import from_keys
 from ..components.blocklist import Blocklist
 from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.link_rows import link_keys
-from ..components.schema import INLINKS, INLINKS_COLUMNS, conform_frame
-from .edges import LINK_CHANGES, merge_rows, with_halves
+from ..components.schema import INLINKS, INLINKS_COLUMNS, LinkRows, conform_frame
+from .edges import LINK_CHANGES, LinkChangeRows, merge_rows, with_halves
 
+SourceRows: TypeAlias = pl.DataFrame  # ``source``, ``since``, ``lives``; see ``read_source_rows``
 _NEW = ("anchor", "rel", "score")
 _FIRST = pl.min_horizontal("first", "time")
 
 
 def drop_blocked_links(
-    changes: pl.DataFrame, blocklist: Blocklist
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    changes: LinkChangeRows, blocklist: Blocklist
+) -> tuple[LinkChangeRows, dict[str, int]]:
     """Returns the changes of links between pages that were not purged, and the number of others."""
     if not blocklist:
         return changes, {}
@@ -27,8 +30,8 @@ def drop_blocked_links(
 
 
 def drop_outdated_links(
-    changes: pl.DataFrame, source_rows: pl.DataFrame
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    changes: LinkChangeRows, source_rows: SourceRows
+) -> tuple[LinkChangeRows, dict[str, int]]:
     """Returns the links that are not older than what this table knows of their pages, and counts.
 
     So an older copy of the table does not bring back links that have ended, even if no row says so
@@ -44,7 +47,7 @@ def drop_outdated_links(
     return newer_links, {"dropped/outdated": left_out} if left_out else {}
 
 
-def end_unseen_links(old_rows: pl.DataFrame, source_rows: pl.DataFrame) -> pl.DataFrame:
+def end_unseen_links(old_rows: LinkRows, source_rows: SourceRows) -> LinkChangeRows:
     """Returns tombstones for links that were not seen for too long.
 
     A link stays as long as the newest document of its page has it, however old that is.
@@ -60,8 +63,8 @@ def end_unseen_links(old_rows: pl.DataFrame, source_rows: pl.DataFrame) -> pl.Da
 
 
 def merged_links(
-    links: pl.DataFrame, rules: UrlRules | None, *, filters: bool
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    links: LinkRows, rules: UrlRules | None, *, filters: bool
+) -> tuple[LinkChangeRows, dict[str, int]]:
     """Returns the links of another table as changes of this one.
 
     Args:
@@ -91,8 +94,8 @@ def merged_links(
 
 
 def apply_links(
-    rows: pl.DataFrame, changes: pl.DataFrame, now: int
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    rows: LinkRows, changes: LinkChangeRows, now: int
+) -> tuple[LinkRows, dict[str, int]]:
     """Returns rows of the link table after changes.
 
     The newest time counts, so batches may come in any order. A link that ends stays as a row with
@@ -132,8 +135,8 @@ def apply_links(
 
 
 def _update_rows(
-    link_rows: pl.DataFrame, added: pl.DataFrame, names: list[str], counts: dict[str, int]
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    link_rows: LinkRows, added: LinkRows, names: list[str], counts: dict[str, int]
+) -> tuple[LinkRows, dict[str, int]]:
     alive, time = pl.col("gone_since").is_null(), pl.col("time")
     newer = (time >= pl.max_horizontal("last_seen", "gone_since")).fill_null(False)
     dies = (alive & (pl.col("ended") >= pl.col("last_seen"))).fill_null(False)
@@ -155,7 +158,7 @@ def _update_rows(
     return rows, {name: number for name, number in counts.items() if number}
 
 
-def _newest(seen: pl.DataFrame) -> pl.DataFrame:
+def _newest(seen: LinkChangeRows) -> LinkChangeRows:
     """Returns one change per key: those of its newest time in one, with the earliest first time."""
     once = seen.get_column("key").hash().is_unique()  # hashes are quicker than texts
     if once.all():

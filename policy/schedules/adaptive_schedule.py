@@ -12,7 +12,15 @@ import polars as pl
 from ...web.rule_files.rule_files import RuleFile, entries, host_name
 from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import host_key
-from .visits import FETCH_TIME, ScheduleContext, content_time, java_round, next_fetch, server_time
+from .visits import (
+    FETCH_TIME,
+    ScheduleContext,
+    VisitRows,
+    content_time,
+    java_round,
+    next_fetch,
+    server_time,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,9 +37,7 @@ class HostIntervals:
         """Returns the bounds of the intervals of a host (reversed), s; None for the usual ones."""
         return next((pair for name, *pair in self.bounds_of if name == host), None)
 
-    def bounds(
-        self, rows: pl.DataFrame, shortest: float, longest: float
-    ) -> tuple[pl.Expr, pl.Expr]:
+    def bounds(self, rows: VisitRows, shortest: float, longest: float) -> tuple[pl.Expr, pl.Expr]:
         """Returns the bounds of the interval of each row, s.
 
         Args:
@@ -109,18 +115,18 @@ class AdaptiveSchedule:
 
     hosts: HostIntervals
 
-    def __call__(self, visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
+    def __call__(self, visits: VisitRows, context: ScheduleContext) -> VisitRows:
         """Sets intervals by the rates of the options; see ``visits``."""
         rates = pl.lit(context.options.inc_rate), pl.lit(context.options.dec_rate)
         return adapt(visits, context, self.hosts, rates)
 
 
 def adapt(
-    visits: pl.DataFrame,
+    visits: VisitRows,
     context: ScheduleContext,
     hosts: HostIntervals,
     rates: tuple[pl.Expr, pl.Expr],
-) -> pl.DataFrame:
+) -> VisitRows:
     """Sets intervals by the given rates.
 
     Args:
@@ -196,7 +202,7 @@ class MimeAdaptiveSchedule:
     hosts: HostIntervals
     rates: tuple[tuple[str, float, float], ...]
 
-    def __call__(self, visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
+    def __call__(self, visits: VisitRows, context: ScheduleContext) -> VisitRows:
         """Sets intervals by the rates of the content type, or else by those of the options."""
         options = context.options
         content_type = pl.coalesce("event.content_type", "content_type")

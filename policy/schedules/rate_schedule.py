@@ -45,6 +45,7 @@ from .visits import (
     EARLIEST_CHANGE_MS,
     FETCH_TIME,
     ScheduleContext,
+    VisitRows,
     content_time,
     next_fetch,
     server_time,
@@ -186,7 +187,7 @@ _FIRST_DATED = (pl.col("elapsed").is_null() & pl.col("age").is_not_null()).alias
 _FACTS = ("modified", "notmodified", "change_shape", "change_days")
 
 
-def rate_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
+def rate_schedule(visits: VisitRows, context: ScheduleContext) -> VisitRows:
     """Learns from the visits, and sets the best intervals; see ``visits``."""
     options = context.options
     facts = visits.select(
@@ -225,7 +226,7 @@ def _age() -> pl.Expr:
     return pl.when(age >= _MADE_FOR_ANSWER_MS).then(age / DAY_MS)
 
 
-def _estimates(facts: pl.DataFrame) -> ChangeRate:
+def _estimates(facts: VisitRows) -> ChangeRate:
     """Returns the estimates of the rates after the visits."""
     shape, days = (_array(facts.get_column(name)) for name in ("change_shape", "change_days"))
     # Another schedule may have left something else in these columns.

@@ -29,7 +29,15 @@ from .adaptive_schedule import (
 )
 from .rate_schedule import rate_schedule
 from .schedule import DAY_MS, LONGEST_RETRY_S, RescheduleOptions, gone_interval
-from .visits import FETCH_TIME, SCHEDULED, Schedule, ScheduleContext, content_time, default_schedule
+from .visits import (
+    FETCH_TIME,
+    SCHEDULED,
+    Schedule,
+    ScheduleContext,
+    VisitRows,
+    content_time,
+    default_schedule,
+)
 
 # Those that keep to the longest interval, whatever the interval of a row was.
 LIMITING_SCHEDULES = ("adaptive", "mime_adaptive", "rate")
@@ -105,7 +113,7 @@ def retry_time() -> pl.Expr:
     return FETCH_TIME + pl.when(asks).then(wait).otherwise(DAY_MS)
 
 
-def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -> pl.DataFrame:
+def reschedule(tried: VisitRows, schedule: Schedule, context: ScheduleContext) -> VisitRows:
     """Sets ``fetch_interval``, ``fetch_time`` and ``modified_time``, and columns of the schedule.
 
     Args:
@@ -147,7 +155,7 @@ def reschedule(tried: pl.DataFrame, schedule: Schedule, context: ScheduleContext
     )
 
 
-def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -> pl.DataFrame:
+def _visit(visits: VisitRows, schedule: Schedule, context: ScheduleContext) -> VisitRows:
     """Returns the columns that a schedule sets, of the same rows."""
     untouched = visits.with_columns(
         # A row that is new has no status from before.
@@ -166,7 +174,7 @@ def _visit(visits: pl.DataFrame, schedule: Schedule, context: ScheduleContext) -
     raise ValueError(f"{what}: {wrong}")
 
 
-def _mistake(untouched: pl.DataFrame, after: Any, longest: int) -> str:
+def _mistake(untouched: VisitRows, after: Any, longest: int) -> str:
     """Returns the mistake in the result of a schedule; empty if there is none."""
     if not isinstance(after, pl.DataFrame):
         return f"it must return a frame, got {after!r}"

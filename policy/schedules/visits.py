@@ -10,7 +10,7 @@ other columns have no effect. ``fetch_interval`` is above 0 in all rows.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -37,7 +37,8 @@ class ScheduleContext(NamedTuple):
     pages: int | None = None
 
 
-Schedule = Callable[[pl.DataFrame, ScheduleContext], pl.DataFrame]
+VisitRows: TypeAlias = pl.DataFrame  # rows that were visited, with the columns above
+Schedule = Callable[[VisitRows, ScheduleContext], VisitRows]
 FETCH_TIME = pl.col("event.fetch_time")
 # The columns of STATE that a schedule may set.
 SCHEDULED = ("fetch_interval", "fetch_time", "modified_time", "change_shape", "change_days",
@@ -91,7 +92,7 @@ def java_round(number: pl.Expr) -> pl.Expr:
     return (number + 0.5).floor().cast(pl.Int64)
 
 
-def default_schedule(visits: pl.DataFrame, context: ScheduleContext) -> pl.DataFrame:
+def default_schedule(visits: VisitRows, context: ScheduleContext) -> VisitRows:
     """Nutch's default schedule: makes pages due when their interval is over, and it stays."""
     interval = pl.col("fetch_interval").cast(pl.Int64)
     return visits.with_columns(

@@ -13,7 +13,8 @@ import pyarrow as pa
 from ...web.base.columns import put
 from ...web.patterns.patterns import TimeLimit, pattern_of
 from ...web.urls.key_columns import from_keys
-from .scoring import CarriedColumn, Scoring, ScoringOptions
+from ..components.schema import StateRows
+from .scoring import CarriedColumn, Scoring, ScoringOptions, SharingRows
 
 _MAX_DEPTH = "_maxdepth_"
 _PASSED = "passed_max_depth"
@@ -38,7 +39,7 @@ class Depth(Scoring):
         pattern = options.depth_override_pattern
         self._pattern = pattern_of(expected, pattern) if pattern else None
 
-    def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def injected(self, rows: StateRows) -> StateRows:
         """Reads the limit of each seed; ignores values other than whole numbers from 1 on."""
         limit_texts = rows.get_column("metadata").map.get(_MAX_DEPTH)
         limit = limit_texts.str.strip_chars().cast(pl.Int64, strict=False).alias("limit")
@@ -46,11 +47,11 @@ class Depth(Scoring):
         limit = limit.cast(pl.Int32)
         return rows.with_columns(max_depth=pl.coalesce(pl.lit(limit), "max_depth"))
 
-    def renewed(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def renewed(self, rows: StateRows) -> StateRows:
         """Reads a limit that inject has updated."""
         return self.injected(rows)
 
-    def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def sort_value(self, rows: StateRows) -> StateRows:
         """Multiplies by 1 + limit - depth; a page of unknown depth keeps its value.
 
         >>> from .scoring import ScoringOptions
@@ -62,7 +63,7 @@ class Depth(Scoring):
         levels = (self._limit() - pl.col("distance")).cast(pl.Float64)
         return rows.with_columns(sort_value=pl.col("sort_value") * levels.fill_null(1.0))
 
-    def share(self, pages: pl.DataFrame) -> pl.DataFrame:
+    def share(self, pages: SharingRows) -> SharingRows:
         """Drops the links of pages at the limit; other links get the limit."""
         pages = pages.with_columns(self.limits(pages).alias(_PASSED))
         if pages.get_column("part_of").null_count() < len(pages):  # parts have their page's limit
@@ -72,14 +73,14 @@ class Depth(Scoring):
         deep = (pl.col("distance") + 1 >= pl.col(_PASSED)).fill_null(False)
         return pages.with_columns(links=pl.when(deep).then(0).otherwise("links"))
 
-    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Sets the limit of new rows; null stands for the usual one, so that it may change."""
         usual = self.options.depth_max
         limit = pl.when(pl.col(_PASSED) != usual).then(_PASSED)
         is_new = pl.col("status").is_null()
         return rows.with_columns(max_depth=pl.when(is_new).then(limit).otherwise("max_depth"))
 
-    def limits(self, pages: pl.DataFrame) -> pl.Series:
+    def limits(self, pages: SharingRows) -> pl.Series:
         """Returns the depth from which on a page passes no links on.
 
         A pattern that takes too long for a URL is not found in it.

@@ -11,7 +11,8 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.base.columns import put
-from .scoring import CarriedColumn, Scoring
+from ..components.schema import StateRows
+from .scoring import CarriedColumn, PassedLinkRows, Scoring, SharingRows
 
 _OWN, _PASSED, _BEST = "own_metadata", "passed_metadata", "passed_best"
 _MAP = pa.map_(pa.large_string(), pa.large_string())
@@ -30,7 +31,7 @@ class Metadata(Scoring):
     )
     sorts = "no"
 
-    def share(self, pages: pl.DataFrame) -> pl.DataFrame:
+    def share(self, pages: SharingRows) -> SharingRows:
         """Chooses the metadata: of the row, replaced by values of its document."""
         names = self.options.metadata_to_links
         maps = [name for name in (_OWN, "metadata") if name in pages.columns]
@@ -39,12 +40,12 @@ class Metadata(Scoring):
             pl.lit(None, pl.Float64).alias(_BEST),
         )
 
-    def links(self, links: pl.DataFrame) -> pl.DataFrame:
+    def links(self, links: PassedLinkRows) -> PassedLinkRows:
         """Only links with metadata take part in the choice of the best."""
         has_any = pl.col(_PASSED).is_not_null()
         return links.with_columns(pl.when(has_any).then("inlink_score").alias(_BEST))
 
-    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Sets the metadata of new rows; values from their own document count more."""
         if rows.get_column(_PASSED).null_count() == len(rows):
             return rows
@@ -63,14 +64,14 @@ class ParseMetadata(Scoring):
     own = (CarriedColumn(pa.field(_OWN, _MAP), pl.col(_OWN).first()),)
     sorts = "no"
 
-    def share(self, pages: pl.DataFrame) -> pl.DataFrame:
+    def share(self, pages: SharingRows) -> SharingRows:
         """Chooses the metadata of documents."""
         own_metadata = pick_entries(
             [pages.get_column("document.metadata")], self.options.parsemeta_to_crawldb
         )
         return pages.with_columns(own_metadata.alias(_OWN))
 
-    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Puts it over the metadata of rows."""
         return rows.with_columns(overlay_maps(rows.get_column("metadata"), rows.get_column(_OWN)))
 

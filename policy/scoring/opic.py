@@ -18,7 +18,8 @@ limits), and with factors of links below 1; factors above 1 make cash.
 import polars as pl
 import pyarrow as pa
 
-from .scoring import BoostOptions, CarriedColumn, Scoring
+from ..components.schema import StateRows
+from .scoring import BoostOptions, CarriedColumn, Scoring, SharingRows
 
 
 class Opic(Scoring):
@@ -27,19 +28,19 @@ class Opic(Scoring):
     name = "opic"
     sorts = "score"
 
-    def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def sort_value(self, rows: StateRows) -> StateRows:
         """Multiplies by the score."""
         return by_score(rows)
 
-    def share(self, pages: pl.DataFrame) -> pl.DataFrame:
+    def share(self, pages: SharingRows) -> SharingRows:
         """Gives each link an equal part of the page's score."""
         return pages.with_columns(share=pl.col("score") / pl.col("links"))
 
-    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Adds the shares of new links to the score."""
         return rows.with_columns(score=pl.col("score") + pl.col("inlink_score").fill_null(0.0))
 
-    def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
+    def index_boost(self, rows: StateRows, options: BoostOptions) -> StateRows:
         """Multiplies by a power of the score; a negative score counts as 0.
 
         >>> from .scoring import ScoringOptions
@@ -51,7 +52,7 @@ class Opic(Scoring):
         return rows.with_columns(boost=pl.col("boost") * score.pow(options.score_power))
 
 
-def by_score(rows: pl.DataFrame) -> pl.DataFrame:
+def by_score(rows: StateRows) -> StateRows:
     """Multiplies the sort value of rows by their score."""
     return rows.with_columns(sort_value=pl.col("sort_value") * pl.col("score"))
 
@@ -67,21 +68,21 @@ class OpicCash(Opic):
     # A page in two files of one update gives twice, and pays twice.
     own = (CarriedColumn(pa.field(_SPENT, pa.float64()), pl.col(_SPENT).sum(), if_stale=True),)
 
-    def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def injected(self, rows: StateRows) -> StateRows:
         """A seed has its score as cash."""
         return rows.with_columns(cash=pl.col("score"))
 
-    def share(self, pages: pl.DataFrame) -> pl.DataFrame:
+    def share(self, pages: SharingRows) -> SharingRows:
         """Looks up the cash of pages; a later scoring may change their score."""
         return _divide_cash(pages.with_columns(cash=_cash().fill_nan(0.0)))
 
-    def settled(self, pages: pl.DataFrame) -> pl.DataFrame:
+    def settled(self, pages: SharingRows) -> SharingRows:
         """Gives each link an equal part of its page's cash; ignores shares of other scorings."""
         pages = _divide_cash(pages)
         spent = pl.col("share") * pl.col("links")
         return pages.with_columns(pl.when(spent != 0).then(spent).alias(_SPENT))
 
-    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Adds the shares of links to score and cash; subtracts the cash that a page has given."""
         from_links, spent = pl.col("inlink_score"), pl.col(_SPENT)
         changed = _cash() - spent.fill_null(0.0) + from_links.fill_null(0.0)
@@ -93,7 +94,7 @@ class OpicCash(Opic):
         )
 
 
-def _divide_cash(pages: pl.DataFrame) -> pl.DataFrame:
+def _divide_cash(pages: SharingRows) -> SharingRows:
     """Divides the cash of pages among their links."""
     cash = pl.col("cash")
     gives = (cash > 0) & cash.is_finite() & (pl.col("links") > 0) & ~pl.col("unchanged")

@@ -12,6 +12,7 @@ import polars as pl
 
 from ...web.exchange.status import ANSWERED
 from ..base.row_status import Status
+from ..components.schema import StateRows
 from .scoring import OrphanOptions, Scoring
 
 _DAY_S = 86_400
@@ -23,7 +24,7 @@ class Orphan(Scoring):
     name = "orphan"
     sorts = "no"
 
-    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Makes orphans to which a link has arrived db_unfetched; their due time stays."""
         status = pl.col("status")
         # Of gone pages only those that ``judged`` has marked: the server still has them.
@@ -36,7 +37,7 @@ class Orphan(Scoring):
             gone_since=pl.when(~revived).then("gone_since"),
         )
 
-    def judged(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def judged(self, rows: StateRows, now: int) -> StateRows:
         """Marks pages that were tried, and that no page links to any more."""
         options = self.options
         status = (

@@ -5,12 +5,16 @@ never as NaN or infinity: ``Scorings`` sees to that after each step.
 """
 
 import dataclasses
+from typing import TypeAlias
 
 import polars as pl
 import pyarrow as pa
 
 from ...web.base.options import option
+from ..components.schema import StateRows
 
+SharingRows: TypeAlias = pl.DataFrame  # a row per page: see ``Scoring.share``
+PassedLinkRows: TypeAlias = pl.DataFrame  # a row per link: see ``Scoring.links``
 BUILT_IN_SCORINGS = (
     *("opic", "opic_cash", "depth", "link", "orphan", "similarity", "metadata", "urlboost"),
 )
@@ -206,15 +210,15 @@ class Scoring:
     def __init__(self, options: ScoringOptions) -> None:
         self.options = options
 
-    def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def injected(self, rows: StateRows) -> StateRows:
         """Changes new rows of seeds: STATE rows."""
         return rows
 
-    def renewed(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def renewed(self, rows: StateRows) -> StateRows:
         """Changes rows of known URLs whose metadata was updated by inject: STATE rows."""
         return rows
 
-    def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def sort_value(self, rows: StateRows) -> StateRows:
         """Changes ``sort_value`` (1 at first), by which generate chooses the best rows.
 
         Args:
@@ -222,7 +226,7 @@ class Scoring:
         """
         return rows
 
-    def share(self, pages: pl.DataFrame) -> pl.DataFrame:
+    def share(self, pages: SharingRows) -> SharingRows:
         """Decides what the pages of one file give to each of their links.
 
         Args:
@@ -235,7 +239,7 @@ class Scoring:
         """
         return pages
 
-    def settled(self, pages: pl.DataFrame) -> pl.DataFrame:
+    def settled(self, pages: SharingRows) -> SharingRows:
         """Adjusts the final shares of links, after ``share`` of all scorings.
 
         Args:
@@ -243,7 +247,7 @@ class Scoring:
         """
         return pages
 
-    def links(self, links: pl.DataFrame) -> pl.DataFrame:
+    def links(self, links: PassedLinkRows) -> PassedLinkRows:
         """Changes or drops links.
 
         Args:
@@ -252,7 +256,7 @@ class Scoring:
         """
         return links
 
-    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Changes rows of the state in update, after the links to them were added up.
 
         Args:
@@ -262,7 +266,7 @@ class Scoring:
         """
         return rows
 
-    def judged(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def judged(self, rows: StateRows, now: int) -> StateRows:
         """Changes rows whose page was tried, when all other columns are final.
 
         Args:
@@ -271,7 +275,7 @@ class Scoring:
         """
         return rows
 
-    def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
+    def index_boost(self, rows: StateRows, options: BoostOptions) -> StateRows:
         """Changes ``boost`` (1 at first), the factor of a page in an index.
 
         Args:

@@ -12,11 +12,19 @@ from ...web.base.errors import one_line
 from ...web.base.wording import quote_value
 from ..base.made_by_plugin import made_by_plugin
 from ..base.row_status import Status
+from ..components.schema import StateRows
 from .depth import Depth
 from .metadata import Metadata, ParseMetadata
 from .opic import Opic, OpicCash
 from .orphan import Orphan
-from .scoring import BoostOptions, CarriedColumn, Scoring, ScoringOptions
+from .scoring import (
+    BoostOptions,
+    CarriedColumn,
+    PassedLinkRows,
+    Scoring,
+    ScoringOptions,
+    SharingRows,
+)
 from .similarity import Similarity
 from .urlboost import UrlBoost
 
@@ -27,11 +35,11 @@ class LinkScoring(Scoring):
     name = "link"
     sorts = "score"
 
-    def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def sort_value(self, rows: StateRows) -> StateRows:
         """Returns the score; values of earlier scorings do not count (Nutch's rule)."""
         return rows.with_columns(sort_value=pl.col("score").cast(pl.Float64))
 
-    def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
+    def index_boost(self, rows: StateRows, options: BoostOptions) -> StateRows:
         """Returns score times ``--normalize_score``; ignores earlier scorings (Nutch's rule)."""
         score = pl.col("score").cast(pl.Float64)
         return rows.with_columns(boost=score * options.normalize_score)
@@ -98,11 +106,11 @@ class Scorings:
         kinds = [step.sorts for step in self.steps]
         return kinds.count("score") == 1 and "other" not in kinds
 
-    def _as_before(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    def _as_before(self, old: StateRows, new: StateRows) -> StateRows:
         """Returns changed rows with the types that they had."""
         return self._finite(new).select(old.columns).cast(old.schema)
 
-    def _finite(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _finite(self, rows: StateRows) -> StateRows:
         """Replaces numbers that a row must not have: NaN by 0, others by the nearest."""
         numbers = pl.col(*self._numbers)
         return rows.with_columns(numbers.fill_nan(0.0).clip(-_LARGEST, _LARGEST))
@@ -114,28 +122,28 @@ class Scorings:
         """Returns the schema of CHANGES with the columns that these scorings need."""
         return pa.schema([*schema, *(column.field for column in (*self.passed, *self.own))])
 
-    def add_missing_columns(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def add_missing_columns(self, rows: StateRows) -> StateRows:
         """Adds the columns that these scorings need and that chunks without values lack."""
         carried = (*self.passed, *self.own)
         lacking = [_null(column) for column in carried if column.name not in rows.columns]
         return rows.with_columns(*lacking) if lacking else rows
 
-    def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def injected(self, rows: StateRows) -> StateRows:
         """Changes new rows of seeds."""
         return self._as_before(rows, _apply_steps(rows, self.steps, "injected"))
 
-    def renewed(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def renewed(self, rows: StateRows) -> StateRows:
         """Changes rows of known URLs whose metadata was updated by inject."""
         return self._as_before(rows, _apply_steps(rows, self.steps, "renewed"))
 
-    def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def sort_value(self, rows: StateRows) -> StateRows:
         """Adds ``sort_value``, by which generate chooses the best rows."""
         rows = rows.with_columns(sort_value=pl.lit(1.0))
         return _apply_steps(rows, self.steps, "sort_value").with_columns(
             pl.col("sort_value").clip(-_LARGEST, _LARGEST)
         )
 
-    def share(self, pages: pl.DataFrame, state_rows: pl.DataFrame | None = None) -> pl.DataFrame:
+    def share(self, pages: SharingRows, state_rows: StateRows | None = None) -> SharingRows:
         """Adds ``share``, what a page gives to each of its links, and passed and own columns.
 
         Args:
@@ -153,23 +161,23 @@ class Scorings:
         share = pl.col("share")
         return pages.with_columns(share=pl.when(share.is_finite()).then(share).otherwise(0.0))
 
-    def links(self, links: pl.DataFrame) -> pl.DataFrame:
+    def links(self, links: PassedLinkRows) -> PassedLinkRows:
         """Changes or drops links."""
         if not self.needs_source:
             return links
         return _apply_steps(links, self.steps, "links")
 
-    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Changes rows to which links, or results of their own page, have arrived."""
         score = pl.col("score").fill_null(0.0).cast(pl.Float64)
         rows = self.add_missing_columns(rows).with_columns(score)
         return self._finite(_apply_steps(rows, self.steps, "arrived", now))
 
-    def judged(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def judged(self, rows: StateRows, now: int) -> StateRows:
         """Changes rows whose page was tried, when all other columns are final."""
         return self._finite(_apply_steps(rows, self.steps, "judged", now))
 
-    def index_boost(self, rows: pl.DataFrame, options: BoostOptions) -> pl.DataFrame:
+    def index_boost(self, rows: StateRows, options: BoostOptions) -> StateRows:
         """Adds ``boost``, the factor of each page in an index."""
         rows = _apply_steps(
             rows.with_columns(boost=pl.lit(1.0)), self.steps, "index_boost", options

@@ -9,13 +9,16 @@ fetched.
 import functools
 import math
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import polars as pl
 import pyarrow as pa
 
 from ...web.rule_files.rule_files import entries, read_rule_file
-from .scoring import CarriedColumn, Scoring, ScoringOptions
+from ..components.schema import StateRows
+from .scoring import CarriedColumn, Scoring, ScoringOptions, SharingRows
 
+WordRows: TypeAlias = pl.DataFrame  # ``word``, and its text or how often it occurs
 _WORD = r"[\p{L}\p{N}]+"
 _OWN, _PASSED = "own_similarity", "passed_similarity"
 # About how many bytes of text are divided into words at once: a word takes some 30 bytes.
@@ -51,7 +54,7 @@ class Similarity(Scoring):
                 f"--goldstandard_file must have words, got {options.goldstandard_file!r}"
             )
 
-    def share(self, pages: pl.DataFrame) -> pl.DataFrame:
+    def share(self, pages: SharingRows) -> SharingRows:
         """Measures the text of pages; a page without a text keeps its score."""
         gold = gold_words(self._text, self._stop)
         measures = similarities(pages.get_column("document.text"), gold, self._stop)
@@ -64,7 +67,7 @@ class Similarity(Scoring):
             **{_PASSED: measured},
         )
 
-    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Sets the score of pages with a new text, and of pages that were never fetched."""
         waits = pl.col("last_fetch_time").is_null()
         is_new = pl.col("status").is_null()
@@ -76,13 +79,13 @@ class Similarity(Scoring):
 
 
 @functools.lru_cache(maxsize=4)
-def gold_words(text: str, stop: frozenset[str]) -> pl.DataFrame:
+def gold_words(text: str, stop: frozenset[str]) -> WordRows:
     """Returns the words of the given text: ``word``, ``gold`` (how often it occurs)."""
     counted = _words(pl.Series([text]), stop).group_by("word").len("gold")
     return counted.with_columns(pl.col("gold").cast(pl.Int64))
 
 
-def similarities(texts: pl.Series, gold: pl.DataFrame, stop: frozenset[str]) -> pl.Series:
+def similarities(texts: pl.Series, gold: WordRows, stop: frozenset[str]) -> pl.Series:
     """Returns the cosine between each text and the given one; null for null.
 
     >>> gold = gold_words("red apple, green apple", frozenset())
@@ -111,7 +114,7 @@ def _pieces(texts: pl.Series) -> Iterator[pl.Series]:
         yield piece.get_column("text")
 
 
-def _products(texts: pl.Series, gold: pl.DataFrame, stop: frozenset[str]) -> pl.DataFrame:
+def _products(texts: pl.Series, gold: WordRows, stop: frozenset[str]) -> pl.DataFrame:
     """Returns, for each text, its scalar product with the given one and with itself."""
     counts = _words(texts, stop).group_by("text", "word").len("n").cast({"n": pl.Int64})
     joined = counts.join(gold, on="word", how="left")
@@ -123,7 +126,7 @@ def _products(texts: pl.Series, gold: pl.DataFrame, stop: frozenset[str]) -> pl.
     return text_sums.select(pl.col(*_SUMS).fill_null(0)).cast(_SUMS)  # type: ignore[arg-type]
 
 
-def _words(texts: pl.Series, stop: frozenset[str]) -> pl.DataFrame:
+def _words(texts: pl.Series, stop: frozenset[str]) -> WordRows:
     """Returns the words of texts: ``text`` (number of the text), ``word``."""
     word = texts.str.to_lowercase().str.extract_all(_WORD)
     words = pl.DataFrame({"word": word}).with_row_index("text").explode("word").drop_nulls("word")

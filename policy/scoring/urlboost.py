@@ -16,6 +16,7 @@ from ...web.base.wording import quote_value
 from ...web.patterns.patterns import Pattern, TimeLimit, compile_pattern
 from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file
 from ...web.urls.key_columns import from_keys
+from ..components.schema import StateRows
 from .scoring import Scoring, ScoringOptions
 
 
@@ -44,15 +45,15 @@ class UrlBoost(Scoring):
         self._of_new = options.url_boost_of == "new"
         self.sorts = "no" if self._of_new else "other"
 
-    def injected(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def injected(self, rows: StateRows) -> StateRows:
         """Multiplies the scores of new seeds."""
         return self._multiply(rows, "score") if self._of_new else rows
 
-    def sort_value(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def sort_value(self, rows: StateRows) -> StateRows:
         """Multiplies the sort value."""
         return rows if self._of_new else self._multiply(rows, "sort_value")
 
-    def arrived(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
+    def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Multiplies the scores of new rows."""
         is_new = rows.get_column("status").is_null()
         if not self._of_new or not is_new.any():
@@ -61,7 +62,7 @@ class UrlBoost(Scoring):
         boosted = self._multiply(rows.select("key", "score")[at], "score").get_column("score")
         return rows.with_columns(put(rows.get_column("score"), at, boosted))
 
-    def _multiply(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    def _multiply(self, rows: StateRows, name: str) -> StateRows:
         factor = factors(rows.get_column("key"), self._boosts)
         return rows.with_columns(pl.col(name) * factor)
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -15,8 +15,7 @@ from ...web.urls.row_keys import BadUrl, host_key, to_key
 from ...web.urls.url_parts import host_of_url
 from ..components.blocklist import Blocklist, drop_blocked
 from ..components.host_rows import Seeds
-from ..components.page_facts import StateRows
-from ..components.schema import STATE, Status, columns, conform_frame
+from ..components.schema import STATE, StateRows, Status, columns, conform_frame
 from ..hosting.merit import DomainRoom, within_room
 from ..schedules.schedule import RescheduleOptions
 from ..scope import judge
@@ -32,6 +31,8 @@ SITEMAP_URLS = pa.schema(
         ("lastmod", pa.int64()),  # UTC ms, not in the future
     ]
 )
+SitemapUrlRows: TypeAlias = pl.DataFrame  # columns of SITEMAP_URLS
+SitemapEntryRows: TypeAlias = pl.DataFrame  # a row per entry of a sitemap
 # Seconds; ``never`` is the longest interval (nutch.md 2.12).
 _INTERVALS = {
     "always": 1, "hourly": 3_600, "daily": 86_400, "weekly": 604_800, "monthly": 2_592_000,
@@ -81,7 +82,7 @@ class EntryRules(NamedTuple):
 
 def judge_sitemap(
     content: SitemapContent, sitemap: Sitemap, rules: EntryRules
-) -> tuple[pl.DataFrame, Counter[str]]:
+) -> tuple[SitemapUrlRows, Counter[str]]:
     """Decides which URLs of a sitemap are taken.
 
     Args:
@@ -115,7 +116,7 @@ def judge_sitemap(
     return merge_sitemap_urls(conform_frame(url_rows, SITEMAP_URLS)), +counts
 
 
-def merge_sitemap_urls(rows: pl.DataFrame) -> pl.DataFrame:
+def merge_sitemap_urls(rows: SitemapUrlRows) -> SitemapUrlRows:
     """Returns one row for each URL: the highest score, the shortest interval, the latest date.
 
     >>> rows = pl.DataFrame({"key": ["a", "a"], "score": [0.1, 0.9], "changefreq": [60, None],
@@ -129,14 +130,14 @@ def merge_sitemap_urls(rows: pl.DataFrame) -> pl.DataFrame:
     return merged.select(rows.columns).sort("key")
 
 
-def _frame(entries: list[SitemapEntry]) -> pl.DataFrame:
+def _frame(entries: list[SitemapEntry]) -> SitemapEntryRows:
     own = [entry for entry in entries if entry.kind != CHILD_SITEMAP]
     return pl.DataFrame(own, schema=_FIELDS, orient="row")
 
 
 def _judge_entries(
-    entries: pl.DataFrame, sitemap: Sitemap, options: SitemapOptions, seeds: Seeds
-) -> pl.DataFrame:
+    entries: SitemapEntryRows, sitemap: Sitemap, options: SitemapOptions, seeds: Seeds
+) -> SitemapEntryRows:
     """Returns entries, whose URLs are absolute, with ``key`` and ``reason``; one of the two is null."""
     rules = dataclasses.replace(
         options,
@@ -214,8 +215,8 @@ class SitemapFacts(NamedTuple):
 
 
 def add_sitemap_urls(
-    state_rows: StateRows, urls: pl.DataFrame, facts: SitemapFacts, rules: SitemapRules
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    state_rows: StateRows, urls: SitemapUrlRows, facts: SitemapFacts, rules: SitemapRules
+) -> tuple[StateRows, dict[str, int]]:
     """Adds the URLs of sitemaps to the rows of a range of keys.
 
     A new URL is due at once. A known URL stays as it is, unless an option changes it.
@@ -242,8 +243,8 @@ def add_sitemap_urls(
 
 
 def _within_budget(
-    fresh: pl.DataFrame, options: SitemapOptions, room: DomainRoom | None
-) -> tuple[pl.DataFrame, dict[str, int]]:
+    fresh: SitemapUrlRows, options: SitemapOptions, room: DomainRoom | None
+) -> tuple[SitemapUrlRows, dict[str, int]]:
     """Returns the new URLs that the budget of sitemaps allows, and counts of the others."""
     budgets = dataclasses.replace(
         options, max_new_per_host=options.sitemap_max_new_per_host, max_same_pages=-1
@@ -255,7 +256,7 @@ def _within_budget(
     return allowed.drop("inlink_score"), {**counts, **full}
 
 
-def _new_rows(urls: pl.DataFrame, now: int, options: SitemapOptions) -> pl.DataFrame:
+def _new_rows(urls: SitemapUrlRows, now: int, options: SitemapOptions) -> StateRows:
     frame = urls.with_columns(
         status=pl.lit(int(Status.DB_UNFETCHED), pl.UInt8),
         fetch_time=pl.lit(now, pl.Int64),
@@ -270,8 +271,8 @@ def _new_rows(urls: pl.DataFrame, now: int, options: SitemapOptions) -> pl.DataF
 
 
 def _known_rows(
-    rows: pl.DataFrame, urls: pl.DataFrame, now: int, options: SitemapOptions
-) -> tuple[pl.DataFrame, int]:
+    rows: StateRows, urls: SitemapUrlRows, now: int, options: SitemapOptions
+) -> tuple[StateRows, int]:
     """Returns (rows with what sitemaps change of known URLs, the number of those made due)."""
     overwrites, refetches = options.sitemap_url_overwrite_existing, options.sitemap_refetch
     if not len(urls) or not (overwrites or refetches):

@@ -25,7 +25,8 @@ import polars as pl
 from ...web.base.clock import EARLIEST_MS, TOLERANCE_MS
 from ...web.base.columns import gather
 from ...web.exchange.status import SUCCESS
-from ..components.page_facts import INHERITED, StateRows
+from ..components.page_facts import INHERITED
+from ..components.schema import StateRows
 from ..hosting.merit import within_room
 from ..links import sum_links
 from ..scoring.scorings import Scorings

@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from ...web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS, SUCCESS
 from ..components.blocklist import drop_blocked, drop_blocked_hosts
-from ..components.page_facts import (
-    EARLIER_COLUMNS,
+from ..components.page_facts import EARLIER_COLUMNS, PageFacts, with_unique_rows
+from ..components.schema import (
+    CHANGES,
     DocumentRows,
     FetchListRows,
     HostRows,
-    PageFacts,
     PageRows,
-    with_unique_rows,
+    columns,
+    conform_frame,
 )
-from ..components.schema import CHANGES, columns, conform_frame
 from ..hosting.merit import collect_host_findings, drop_unvouched_links, merits_of_table
 from ..links import count_links_too_deep, links_of_documents, share_scores, sum_links
 from .arrivals import Counts

@@ -9,9 +9,9 @@ from ...web.exchange.status import FETCH_REDIR_PERM
 from ...web.urls.representative import choose_representative
 from ...web.urls.row_keys import from_key
 from ..components.host_rows import Seeds
-from ..components.page_facts import INHERITED, DocumentRows, FetchListRows, PageFacts, PageRows
+from ..components.page_facts import INHERITED, PageFacts
 from ..components.rule_counts import by_rule
-from ..components.schema import DOCUMENTS, empty
+from ..components.schema import DOCUMENTS, DocumentRows, FetchListRows, PageRows, empty
 from ..scope import TargetOptions, judge
 from .update_rules import UpdateRules
 

@@ -11,7 +11,8 @@ import polars as pl
 
 from ...web.exchange.status import EXCEPTION, FAILED, MOVED, NOTMODIFIED, SUCCESS, TEMP_MOVED
 from ...web.urls.row_keys import to_key
-from ..components.page_facts import PageFacts, StateRows
+from ..components.page_facts import PageFacts
+from ..components.schema import StateRows
 from ..scope import judge
 from .update_rules import UpdateRules
 

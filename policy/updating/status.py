@@ -23,13 +23,14 @@ from ...web.exchange.status import (
 )
 from ..base.row_status import CONDITIONS, FETCHED_STATUSES
 from ..components.clocks import COUNT, RightTimes, set_right
-from ..components.page_facts import INHERITED, StateRows
+from ..components.page_facts import INHERITED
 from ..components.schema import (
     OUTCOME,
     STATE,
     STATE_COLUMNS,
     STATUS_NAMES,
     ParseStatus,
+    StateRows,
     Status,
 )
 from ..hosting.host_settings import within_bounds

@@ -68,8 +68,8 @@ FOLDERS = {
             "updating",
             "parsing",
         ),
-        *("sitemaps", "hosting", "dedup", "generating", "", "components"),
-        *("schedules", "scoring", "expressions", "base"),
+        *("sitemaps", "hosting", "dedup", "generating", ""),
+        *("scoring", "components", "schedules", "expressions", "base"),
     ),
     "transforms": ("graph", "indexing", "near_pages", "", "elements", "wiring"),
 }

@@ -53,11 +53,10 @@ def fields_of(columns: Iterable[Column]) -> dict[str, Field]:
             if column.name not in names:
                 expr = pl.col("key").map_batches(function, return_dtype=pl.String)
                 value = Value(expr, Type.TEXT)
-                fields[column.name] = Field(column.name, value, ("key",), column.meaning)
+                fields[column.name] = Field(column.name, value, column.meaning)
     for column in all_columns:
-        value_or_none = _value(column)
-        if value_or_none is not None:
-            fields[column.name] = Field(column.name, value_or_none, (column.name,), column.meaning)
+        if (value_or_none := _value(column)) is not None:
+            fields[column.name] = Field(column.name, value_or_none, column.meaning)
     return fields
 
 
@@ -69,18 +68,9 @@ def fields_of_frame(frame: pl.DataFrame) -> dict[str, Field]:
     """
     fields = {}
     for name, dtype in frame.schema.items():
-        column = pl.col(name)
-        if dtype == pl.String:
-            value = Value(column, Type.TEXT)
-        elif dtype == pl.List(pl.String):
-            value = Value(column, Type.TEXTS)
-        elif dtype == pl.Boolean:
-            value = Value(column, Type.TRUTH)
-        elif dtype.is_numeric():
-            value = Value(column, Type.NUMBER, finite=dtype.is_integer())
-        else:
-            continue
-        fields[name] = Field(name, value, (name,))
+        value = _plain(pl.col(name), dtype)
+        if value is not None and value.type not in (Type.MAP, Type.RECORDS):
+            fields[name] = Field(name, value)
     return fields
 
 
@@ -97,28 +87,23 @@ def _value(column: Column) -> Value | None:
             return Value(stored.bin.encode("hex"), Type.TEXT)
         case Form.URL:
             return Value(stored.map_batches(from_keys, return_dtype=pl.String), Type.TEXT)
-    return _plain(column, stored)
+    dtype = pl.Schema(pa.schema([(column.name, column.type)]))[column.name]
+    return _plain(stored, dtype, column.unit)
 
 
-def _plain(column: Column, stored: pl.Expr) -> Value | None:
-    kind = column.type
-    if pa.types.is_map(kind):
+def _plain(stored: pl.Expr, dtype: pl.DataType, unit: str = "") -> Value | None:
+    """Returns the value of a column by its type; None if expressions have no such type."""
+    if isinstance(dtype, pl.Map):
         struct = pl.Struct({"key": pl.String, "value": pl.String})
         return Value(stored.cast(pl.List(struct)), Type.MAP)
-    if pa.types.is_boolean(kind):
-        return Value(stored, Type.TRUTH)
-    if pa.types.is_uint64(kind):
-        return Value(stored.cast(pl.Float64), Type.NUMBER, unit=column.unit)
-    if pa.types.is_integer(kind):
-        return Value(stored.cast(pl.Int64), Type.NUMBER, unit=column.unit)
-    if pa.types.is_floating(kind):
-        return Value(stored, Type.NUMBER, finite=False, unit=column.unit)
-    if pa.types.is_large_string(kind) or pa.types.is_string(kind):
-        return Value(stored, Type.TEXT)
-    if pa.types.is_large_list(kind) or pa.types.is_list(kind):
-        texts = pa.types.is_large_string(kind.value_type) or pa.types.is_string(kind.value_type)
-        return Value(stored, Type.TEXTS if texts else Type.RECORDS)
-    return None
+    if dtype.is_numeric():
+        if dtype.is_integer():
+            stored = stored.cast(pl.Float64 if dtype == pl.UInt64 else pl.Int64)
+        return Value(stored, Type.NUMBER, finite=dtype.is_integer(), unit=unit)
+    if isinstance(dtype, pl.List):
+        return Value(stored, Type.TEXTS if dtype.inner == pl.String else Type.RECORDS)
+    types = {pl.Boolean(): Type.TRUTH, pl.String(): Type.TEXT}
+    return Value(stored, types[dtype]) if dtype in types else None
 
 
 def _code(column: Column, stored: pl.Expr) -> Value:
@@ -207,14 +192,22 @@ class RowOptions(ExprOptions):
 
     def needs(self) -> tuple[str, ...]:
         """Returns the columns of the state that ``chosen_rows`` needs."""
-        wanted = wanted_rows(self.expr)
-        names = [
-            *(["key"] if self.regex or self.sample < 1 else []),
-            *(["status"] if self.status else []),
-            *(["retries"] if self.retry else []),
-            *(wanted.needs if wanted is not None else ()),
+        names = (name for one in self.conditions() for name in one.meta.root_names())
+        return tuple(dict.fromkeys([*names, *(["key"] if self.regex else [])]))
+
+    def conditions(self, now: int = 0) -> list[pl.Expr]:
+        """Returns the conditions of rows but for ``regex``; ``now``: what ``now()`` is, ms."""
+        wanted = wanted_rows(self.expr, now=now)
+        return [
+            *(
+                [pl.col("key").hash(0).cast(pl.Float64) < self.sample * _HASHES]
+                if self.sample < 1
+                else []
+            ),
+            *([pl.col("retries") >= self.retry] if self.retry else []),
+            *([pl.col("status").is_in(statuses_of(self.status))] if self.status else []),
+            *([wanted.expr] if wanted is not None else []),
         ]
-        return tuple(dict.fromkeys(names))
 
 
 def chosen_rows(rows: StateRows, options: RowOptions, now: int) -> StateRows:
@@ -225,16 +218,7 @@ def chosen_rows(rows: StateRows, options: RowOptions, now: int) -> StateRows:
         options: The options.
         now: What ``now()`` is in an expression, ms.
     """
-    conditions = []
-    if options.sample < 1:
-        conditions.append(pl.col("key").hash(0).cast(pl.Float64) < options.sample * _HASHES)
-    if options.retry:
-        conditions.append(pl.col("retries") >= options.retry)
-    if options.status:
-        conditions.append(pl.col("status").is_in(statuses_of(options.status)))
-    wanted = wanted_rows(options.expr, now=now)
-    if wanted is not None:
-        conditions.append(wanted.expr)
+    conditions = options.conditions(now)
     chosen = rows.filter(conditions) if conditions else rows
     if not options.regex:
         return chosen

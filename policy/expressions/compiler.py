@@ -37,13 +37,16 @@ class Expression:
         type: Type of its values.
         expr: Its values, for ``select``, ``filter`` and the like. Times are ms since 1970,
             durations seconds.
-        needs: Columns that a frame must have.
     """
 
     text: str
     type: Type
     expr: pl.Expr
-    needs: tuple[str, ...]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Columns that a frame must have."""
+        return tuple(dict.fromkeys(self.expr.meta.root_names()))
 
     def of(self, frame: pl.DataFrame) -> pl.Series:
         """Returns its value for each row."""
@@ -62,7 +65,7 @@ def condition(text: str, fields: Mapping[str, Field], now: int = 0) -> Expressio
         ExpressionError: It is wrong; one line quotes the place.
 
     >>> from .values import Field, Type, Value
-    >>> fields = {"n": Field("n", Value(pl.col("n"), Type.NUMBER), ("n",))}
+    >>> fields = {"n": Field("n", Value(pl.col("n"), Type.NUMBER))}
     >>> frame = pl.DataFrame({"n": [1, 2, None]})
     >>> frame.filter(condition("n > 1 || n eq null", fields).expr).rows()
     [(2,), (None,)]
@@ -83,7 +86,6 @@ class _Compiler:
     def __init__(self, text: str, fields: Mapping[str, Field], now: int) -> None:
         self._syntax = Syntax(text)
         self._fields, self._now = fields, now
-        self._needs: dict[str, None] = {}
 
     def result(self, truth_wanted: bool) -> Expression:
         body = self._syntax.body
@@ -94,7 +96,7 @@ class _Compiler:
                 raise Refused(f"the result must be a single value, got {value.type.value}")
         except Refused as error:
             raise self._syntax.error(str(error), body) from None
-        return Expression(self._syntax.text, value.type, value.expr, tuple(self._needs))
+        return Expression(self._syntax.text, value.type, value.expr)
 
     def _value(self, node: ast.expr) -> Value:
         try:
@@ -145,7 +147,6 @@ class _Compiler:
         field = self._fields.get(name) or self._fields.get(NUTCH_NAMES.get(name, ""))
         if field is None:
             raise Refused(f"unknown name {or_nearest(name, self._fields)}")
-        self._needs.update(dict.fromkeys(field.needs))
         return field.value
 
     def _comparison(self, node: ast.Compare) -> Value:
@@ -191,15 +192,13 @@ class _Compiler:
             case ast.Attribute(value=ast.Name(id=name), attr="getFieldValue"), [
                 ast.Constant(value=str(field))
             ] if name == DOCUMENT:
-                return self._first_entry(self._document_field(field))
+                value = self._document_field(field)
+                return entry(value, literal(0)) if value.type is Type.TEXTS else value
             case ast.Name(id=name), _:
                 return call_function(name, [self._value(node) for node in nodes])
             case ast.Attribute(value=value, attr=name), _:
                 return call_function(name, [self._value(node) for node in (value, *nodes)])
         raise Refused("only functions can be called")
-
-    def _first_entry(self, value: Value) -> Value:
-        return entry(value, literal(0)) if value.type is Type.TEXTS else value
 
     def _items(self, nodes: list[ast.expr]) -> Value:
         values = [self._value(node) for node in nodes]

@@ -77,13 +77,11 @@ class Field:
     Attributes:
         name: The name.
         value: Its value.
-        needs: Columns of the frame that it is made of.
         meaning: A sentence for the documentation.
     """
 
     name: str
     value: Value
-    needs: tuple[str, ...]
     meaning: str = ""
 
 

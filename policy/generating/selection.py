@@ -189,11 +189,8 @@ def exclusions(options: GenerateOptions, now: int = 0) -> dict[str, pl.Expr]:
 
 def needed_columns(options: GenerateOptions) -> tuple[str, ...]:
     """Returns the columns that ``exclusions`` needs."""
-    wanted = wanted_rows(options.expr)
-    limited = {"status": options.restrict_status != "", "distance": options.max_distance >= 0,
-               "fetch_interval": options.generate_min_interval >= 0}  # fmt: skip
-    names = [column for column, is_limited in limited.items() if is_limited]
-    return tuple(dict.fromkeys([*names, *(wanted.needs if wanted is not None else ())]))
+    conditions = exclusions(options).values()
+    return tuple(dict.fromkeys(name for one in conditions for name in one.meta.root_names()))
 
 
 def reasons_of(

@@ -50,7 +50,7 @@ def host_fields() -> dict[str, Field]:
     fields = fields_of(column for column in HOSTS_COLUMNS if column.name != "key")
     for name, (dtype, meaning) in _MADE.items():
         value = Value(pl.col(name), _TYPES[dtype], finite=dtype is pl.Int64)
-        fields[name] = Field(name, value, (name,), meaning)
+        fields[name] = Field(name, value, meaning)
     fields |= {name: fields[ours] for name, ours in _NUTCH.items()}
     return fields
 

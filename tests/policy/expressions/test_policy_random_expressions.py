@@ -15,7 +15,7 @@ TYPES = {
     "words": Type.TEXTS, "seen": Type.TIME, "due": Type.TIME, "metadata": Type.MAP,
 }  # fmt: skip
 FIELDS = {
-    name: Field(name, Value(pl.col(name), type_, finite=name != "f"), (name,))
+    name: Field(name, Value(pl.col(name), type_, finite=name != "f"))
     for name, type_ in TYPES.items()
 }
 SCHEMA = {

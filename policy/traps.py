@@ -185,13 +185,20 @@ def within_budget(
     hosts = host_keys(new.get_column("key"))
     sizes = hosts.value_counts().get_column("count")
     largest = int(sizes.max() or 0)  # type: ignore[arg-type]
+    total, held = options.max_per_host, pl.col("group").replace_strict(host_sizes, default=0)
+    free = total - held.cast(pl.Int64)
     # (reason, limit, largest possible count for this limit, function of rows to keep). A test that
     # cannot drop anything is skipped: most updates have no host with a trap.
     tests: list[tuple[str, int, int, Callable[[pl.DataFrame, pl.Series, int], pl.Series]]] = [
         ("same_pages", 0, len(repeating), lambda _, at, most: ~at.is_in(repeating.implode())),
-        ("host_total", options.max_per_host, largest + most_known, _best_in_all(host_sizes)),
+        (
+            "host_total",
+            total,
+            largest + most_known,
+            lambda new, at, _: best_of_groups(new, at, free),
+        ),
         ("path_budget", options.max_new_queries, largest, _best_of_paths),
-        ("host_budget", options.max_new_per_host, largest, _best),
+        ("host_budget", options.max_new_per_host, largest, best_of_groups),
         ("domain_budget", options.max_new_hosts_per_domain, len(sizes), _best_hosts),
     ]
     counts: dict[str, int] = {}
@@ -206,32 +213,24 @@ def _keep_all(rows: NewUrlRows) -> pl.Series:
     return ~falses(len(rows))
 
 
-def _best(rows: NewUrlRows, groups: pl.Series, most: int) -> pl.Series:
-    """Returns a mask of the best ``most`` rows of each group; null groups have no limit."""
+def best_of_groups(rows: NewUrlRows, groups: pl.Series, most: int | pl.Expr) -> pl.Series:
+    """Returns a mask of the best ``most`` rows of each group.
+
+    Args:
+        rows: The rows.
+        groups: The group of each; null groups have no limit.
+        most: The limit, perhaps as an expression on ``group``; null is no limit.
+    """
     sizes = groups.alias("group").drop_nulls().value_counts()
-    crowds = sizes.filter(pl.col("count") > most).get_column("group")
+    limit = most if isinstance(most, pl.Expr) else pl.lit(most)
+    crowds = sizes.filter(pl.col("count") > limit).get_column("group")
     if not len(crowds):
         return _keep_all(rows)
     numbered = rows.select("key", "inlink_score", group=groups).with_row_index("at")
     crowded = numbered.filter(pl.col("group").is_in(crowds.implode()))
     order = crowded.sort("inlink_score", "key", descending=[True, False], nulls_last=True)
-    beyond = order.filter(number_in("group") >= most).get_column("at")
+    beyond = order.filter(number_in("group") >= limit).get_column("at")
     return _keep_all(rows).scatter(beyond, False)
-
-
-def _best_in_all(
-    host_sizes: Mapping[str, int],
-) -> Callable[[NewUrlRows, pl.Series, int], pl.Series]:
-    """Returns ``_best`` for limits that also count the URLs that hosts have already."""
-
-    def best(rows: NewUrlRows, hosts: pl.Series, most: int) -> pl.Series:
-        best_mask = _best(rows, hosts, most)
-        for host, rows_known in host_sizes.items():
-            at = (hosts == host).arg_true()
-            best_mask = best_mask.scatter(at, _best(rows[at], hosts[at], max(0, most - rows_known)))
-        return best_mask
-
-    return best
 
 
 def _best_of_paths(rows: NewUrlRows, hosts: pl.Series, most: int) -> pl.Series:
@@ -240,7 +239,7 @@ def _best_of_paths(rows: NewUrlRows, hosts: pl.Series, most: int) -> pl.Series:
     at = place.is_not_null().arg_true()
     queries = rows[at]
     paths = queries.get_column("key").str.slice(0, place.drop_nulls())
-    return _keep_all(rows).scatter(at, _best(queries, paths, most))
+    return _keep_all(rows).scatter(at, best_of_groups(queries, paths, most))
 
 
 def _best_hosts(rows: NewUrlRows, hosts: pl.Series, most: int) -> pl.Series:
@@ -258,7 +257,7 @@ def _best_hosts(rows: NewUrlRows, hosts: pl.Series, most: int) -> pl.Series:
     scored = rows[at].select("inlink_score", key=hosts[at]).group_by("key")
     best = scored.agg(pl.col("inlink_score").max())
     domain_of = best.get_column("key").replace_strict(names, domains, return_dtype=pl.String)
-    dropped = best.filter(~_best(best, domain_of, most)).get_column("key")
+    dropped = best.filter(~best_of_groups(best, domain_of, most)).get_column("key")
     return ~hosts.is_in(dropped.implode())
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ...web.base.columns import falses, number_in
+from ...web.base.columns import number_in
 from ...web.urls.key_columns import domain_keys, host_keys
 from ...web.urls.row_keys import from_host_key, host_key
 from ..components.page_facts import DomainFacts, TableFacts
 from ..components.schema import ChangeRows, DocumentRows, HostRows, PageRows, StateRows
-from ..traps import BudgetOptions, NewUrlRows
+from ..traps import BudgetOptions, NewUrlRows, best_of_groups
 from .hosts import page_findings
 from .sketches import domain_hashes, number_of_domains, sketch_domains, sketch_hashes
 
@@ -273,21 +273,8 @@ def within_room(new: NewUrlRows, room: DomainRoom | None) -> tuple[NewUrlRows, d
     if room is None or new.is_empty():
         return new, {}
     domains = domain_keys(host_keys(new.get_column("key")))
-    sizes = domains.value_counts().rename({"count": "size"})
     limits = room_of_domains(room.url_rows, domains.unique().to_list(), room.merits)
-    crowded = {
-        domain: limits[domain] for domain, size in sizes.iter_rows()
-        if domain in limits and limits[domain] < size
-    }  # fmt: skip
-    if not crowded:
-        return new, {}
-    most = domains.replace_strict(
-        list(crowded), list(crowded.values()), default=None, return_dtype=pl.Int64
-    )
-    numbered = new.select("key", "inlink_score", domain=domains, most=most).with_row_index("at")
-    order = numbered.filter(pl.col("most").is_not_null()).sort(
-        "inlink_score", "key", descending=[True, False], nulls_last=True
-    )
-    beyond = order.filter(number_in("domain") >= pl.col("most"))
-    dropped = falses(len(new)).scatter(beyond.get_column("at"), True)
-    return new.filter(~dropped), {"dropped/domain_full": len(beyond)}
+    most = pl.col("group").replace_strict(limits, default=None, return_dtype=pl.Int64)
+    admitted = new.filter(best_of_groups(new, domains, most))
+    left_out = len(new) - len(admitted)
+    return admitted, {"dropped/domain_full": left_out} if left_out else {}

@@ -6,12 +6,14 @@ hosts from a file.
 
 import dataclasses
 import re
+from collections.abc import Sequence
 
 import polars as pl
 
 from ...web.rule_files.rule_files import RuleFile, entries, host_name
 from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import host_key
+from .schedule import RescheduleOptions
 from .visits import (
     FETCH_TIME,
     ScheduleContext,
@@ -107,36 +109,42 @@ def _seconds(text: str, usual: float) -> float | None:
 
 @dataclasses.dataclass(frozen=True)
 class AdaptiveSchedule:
-    """The schedule ``adaptive``.
+    """The schedules ``adaptive`` and ``mime_adaptive``.
 
     Attributes:
         hosts: Shortest and longest intervals of some hosts.
+        rates: (content type in lower case, inc_rate, dec_rate); other types have the rates of the
+            options.
     """
 
     hosts: HostIntervals
+    rates: tuple[tuple[str, float, float], ...] = ()
 
     def __call__(self, visits: VisitRows, context: ScheduleContext) -> VisitRows:
-        """Sets intervals by the rates of the options; see ``visits``."""
-        rates = pl.lit(context.options.inc_rate), pl.lit(context.options.dec_rate)
-        return adapt(visits, context, self.hosts, rates)
+        """Sets intervals by the rates of the content type, or else by those of the options."""
+        return _adapt(visits, context.options, self.hosts, self._rates(context.options))
+
+    def _rates(self, options: RescheduleOptions) -> list[pl.Expr]:
+        """Returns by which share the interval of an unchanged page grows, and another one shrinks."""
+        rates = options.inc_rate, options.dec_rate
+        if not self.rates:
+            return [pl.lit(rate) for rate in rates]
+        content_type = pl.coalesce("event.content_type", "content_type")
+        mime = content_type.str.split_exact(";", 1).struct.field("field_0").str.strip_chars()
+        return [
+            mime.str.to_lowercase().replace_strict(
+                {name: pair[at] for name, *pair in self.rates},
+                default=usual,
+                return_dtype=pl.Float64,
+            )
+            for at, usual in enumerate(rates)
+        ]
 
 
-def adapt(
-    visits: VisitRows,
-    context: ScheduleContext,
-    hosts: HostIntervals,
-    rates: tuple[pl.Expr, pl.Expr],
+def _adapt(
+    visits: VisitRows, options: RescheduleOptions, hosts: HostIntervals, rates: Sequence[pl.Expr]
 ) -> VisitRows:
-    """Sets intervals by the given rates.
-
-    Args:
-        visits: See ``visits``.
-        context: Options.
-        hosts: Shortest and longest intervals of some hosts.
-        rates: By which share the interval of an unchanged page grows, and by which share that of a
-            changed page shrinks.
-    """
-    options, (inc_rate, dec_rate) = context.options, rates
+    inc_rate, dec_rate = rates
     old = pl.col("fetch_interval").cast(pl.Float64)
     interval = (
         pl.when("modified")
@@ -188,35 +196,6 @@ SHIPPED_RATES = RuleFile(
 )
 # Tokens of RFC 9110.
 _TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
-
-
-@dataclasses.dataclass(frozen=True)
-class MimeAdaptiveSchedule:
-    """The schedule ``mime_adaptive``.
-
-    Attributes:
-        hosts: Shortest and longest intervals of some hosts.
-        rates: (content type in lower case, inc_rate, dec_rate).
-    """
-
-    hosts: HostIntervals
-    rates: tuple[tuple[str, float, float], ...]
-
-    def __call__(self, visits: VisitRows, context: ScheduleContext) -> VisitRows:
-        """Sets intervals by the rates of the content type, or else by those of the options."""
-        options = context.options
-        content_type = pl.coalesce("event.content_type", "content_type")
-        mime = content_type.str.split_exact(";", 1).struct.field("field_0").str.strip_chars()
-        visits = visits.with_columns(mime=mime.str.to_lowercase())
-        inc, dec = (
-            pl.col("mime").replace_strict(
-                {name: pair[at] for name, *pair in self.rates},
-                default=usual,
-                return_dtype=pl.Float64,
-            )
-            for at, usual in enumerate((options.inc_rate, options.dec_rate))
-        )
-        return adapt(visits, context, self.hosts, (inc, dec)).drop("mime")
 
 
 def mime_rates(file: RuleFile) -> tuple[tuple[str, float, float], ...]:

@@ -23,7 +23,6 @@ from .adaptive_schedule import (
     SHIPPED_RATES,
     AdaptiveSchedule,
     HostIntervals,
-    MimeAdaptiveSchedule,
     host_intervals,
     mime_rates,
 )
@@ -72,7 +71,7 @@ def built_in_schedule(options: RescheduleOptions) -> Schedule | None:
     if options.schedule == "mime_adaptive":
         path = options.mime_rates
         file = read_rule_file(path, flag="--mime_rates") if path else SHIPPED_RATES
-        return MimeAdaptiveSchedule(intervals_of_hosts(options), mime_rates(file))
+        return AdaptiveSchedule(intervals_of_hosts(options), mime_rates(file))
     return None
 
 

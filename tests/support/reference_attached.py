@@ -20,7 +20,6 @@ from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGE
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.adaptive_schedule import (
     AdaptiveSchedule,
-    MimeAdaptiveSchedule,
     host_intervals,
     mime_rates,
 )
@@ -72,7 +71,7 @@ def product_dates(
     hosts = host_intervals(RuleFile("hosts", "\n".join(lines)), options.shortest, options.longest)
     lines = (f"{mime}\t{inc}\t{dec}" for mime, (inc, dec) in settings.mimes.items())
     rates = mime_rates(RuleFile("rates", "\n".join(lines)))
-    own = AdaptiveSchedule(hosts) if name == "adaptive" else MimeAdaptiveSchedule(hosts, rates)
+    own = AdaptiveSchedule(hosts, () if name == "adaptive" else rates)
     rows, *_ = update_state(
         frame_of(STATE, *map(_before, cases)).sort("key"),
         frame_of(CHANGES, *map(_visit, cases)),

@@ -10,7 +10,6 @@ from nutbeam.policy.schedules.adaptive_schedule import (
     SHIPPED_RATES,
     AdaptiveSchedule,
     HostIntervals,
-    MimeAdaptiveSchedule,
     host_intervals,
     mime_rates,
 )
@@ -22,7 +21,7 @@ from nutbeam.web.exchange.status import FETCH_NOTMODIFIED
 from nutbeam.web.rule_files.rule_files import RuleFile
 
 ADAPTIVE = AdaptiveSchedule(HostIntervals())
-MIME = MimeAdaptiveSchedule(HostIntervals(), mime_rates(SHIPPED_RATES))
+MIME = AdaptiveSchedule(HostIntervals(), mime_rates(SHIPPED_RATES))
 YEAR = {"max_fetch_interval": 365 * DAY}
 
 

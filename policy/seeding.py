@@ -81,7 +81,10 @@ def inject_seeds(
     is_known = last.get_column("key").is_in(state_rows.get_column("key").implode())
     repeated = last.filter(is_known)
     fresh = last if options.overwrite_known else last.filter(~is_known)
-    created = scorings.injected(_new_rows(fresh, now, options))
+    created = fresh.with_columns(distance=pl.lit(0)).pipe(
+        new_rows, options, now, options.injected_score
+    )
+    created = scorings.injected(created)
     old_rows = (
         state_rows.join(fresh.select("key"), on="key", how="anti") if len(fresh) else state_rows
     )
@@ -98,14 +101,21 @@ def inject_seeds(
     return merged, {name: number for name, number in counts.items() if number}
 
 
-def _new_rows(seeds: SeedRows, now: int, options: SeedOptions) -> StateRows:
-    frame = seeds.with_columns(
-        status=pl.lit(int(Status.DB_UNFETCHED), pl.UInt8),
-        fetch_time=pl.lit(now, pl.Int64),
+def new_rows(urls: SeedRows, options: ScheduleOptions, now: int, score: float) -> StateRows:
+    """Returns STATE rows of URLs that are due at once.
+
+    Args:
+        urls: ``key``, ``score``, ``fetch_interval`` (both may be null), and other columns of the state.
+        options: The usual interval.
+        now: The time that counts as now, ms.
+        score: The usual score.
+    """
+    frame = urls.with_columns(
+        status=pl.lit(int(Status.DB_UNFETCHED)),
+        fetch_time=pl.lit(now),
         fetch_interval=pl.col("fetch_interval").fill_null(options.fetch_interval),
-        retries=pl.lit(0, pl.Int32),
-        score=pl.col("score").fill_null(options.injected_score),
-        distance=pl.lit(0, pl.Int32),
+        retries=pl.lit(0),
+        score=pl.col("score").fill_null(score),
     )
     return conform_frame(frame, STATE)
 

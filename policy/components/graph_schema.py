@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from ...web.base.columns import limited_ranges
 from .columns import Column, Columns, Form
 from .schema import TEXT
 
@@ -143,13 +144,9 @@ def source_ranges(links: np.ndarray) -> Iterator[tuple[int, int]]:
     >>> list(source_ranges(np.array([0, PIECE_LINKS, 0, 2, PIECE_LINKS, 0])))
     [(0, 3), (3, 4), (4, 6)]
     """
-    upto, low = np.cumsum(links), 0
-    while low < len(upto):
-        previous_links = upto[low - 1] if low else 0
-        high = max(low + 1, int(np.searchsorted(upto, previous_links + PIECE_LINKS, side="right")))
-        if upto[high - 1] > previous_links:
+    for low, high in limited_ranges(links, PIECE_LINKS):
+        if links[low:high].any():
             yield low, high
-        low = high
 
 
 def pack_piece(key: str, piece: Piece) -> PieceRows:

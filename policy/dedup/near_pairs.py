@@ -18,6 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ...web.base.columns import limited_ranges
+
 Hashes = NDArray[np.uint64]
 Places = NDArray[np.int64]
 Pairs = tuple[Places, Places]
@@ -148,14 +150,9 @@ def _pairs_of_runs(hashes: Hashes, runs: Runs, differing_bits: DifferingBits) ->
     small = np.flatnonzero((sizes > 1) & ((sizes <= CROWD) | (not divisible)))
     # Runs of similar length are compared together.
     small = small[np.argsort(sizes[small], kind="stable")]
-    upto = np.cumsum(sizes[small])
-    start = 0
-    while start < len(small):
-        previous_pairs = upto[start - 1] if start else 0
-        end = max(start + 1, int(np.searchsorted(upto, previous_pairs + BLOCK, side="right")))
+    for start, end in limited_ranges(sizes[small], BLOCK):
         chosen = small[start:end]
         yield from _compare_runs(hashes, Runs(order, ends[chosen], sizes[chosen]), distance)
-        start = end
 
 
 def _compare_runs(hashes: Hashes, runs: Runs, distance: int) -> Iterator[Pairs]:
@@ -231,26 +228,13 @@ def _near_in_band(hashes: Hashes, others: Hashes, mask: int, distance: int) -> I
     wanted = band_values(hashes, mask)
     low = np.searchsorted(ordered, wanted, side="left")
     counts = np.searchsorted(ordered, wanted, side="right") - low
-    for part in _pieces(counts):
-        position = np.repeat(np.arange(part.start, part.stop), counts[part])
+    for start, end in limited_ranges(counts, MOST_PAIRS):
+        part = slice(start, end)
+        position = np.repeat(np.arange(start, end), counts[part])
         starts = np.repeat(low[part] - np.cumsum(counts[part]) + counts[part], counts[part])
         other = order[starts + np.arange(len(position))]
         hits = np.bitwise_count(hashes[position] ^ others[other]) <= distance
         yield position[hits], other[hits]
-
-
-def _pieces(counts: Places) -> Iterator[slice]:
-    """Cuts positions into slices whose counts add up to at most ``MOST_PAIRS``.
-
-    A single position with a larger count is its own slice.
-    """
-    upto = np.cumsum(counts)
-    start = 0
-    while start < len(counts):
-        previous_count = upto[start - 1] if start else 0
-        end = max(start + 1, int(np.searchsorted(upto, previous_count + MOST_PAIRS, side="right")))
-        yield slice(start, end)
-        start = end
 
 
 # Pairs of near hashes that are in memory at a time: 16 MB. With more, dense hashes take longer.

@@ -15,11 +15,12 @@ from ...web.urls.row_keys import BadUrl, host_key, to_key
 from ...web.urls.url_parts import host_of_url
 from ..components.blocklist import Blocklist, drop_blocked
 from ..components.host_rows import Seeds
-from ..components.schema import STATE, StateRows, Status, columns, conform_frame
+from ..components.schema import STATE, StateRows, columns, conform_frame
 from ..hosting.merit import DomainRoom, within_room
 from ..schedules.schedule import RescheduleOptions
 from ..scope import judge
 from ..scoring.scorings import OPIC, Scorings
+from ..seeding import new_rows
 from ..traps import within_budget
 from .sitemap_list import Sitemap, SitemapOptions
 
@@ -235,7 +236,11 @@ def add_sitemap_urls(
     is_known = merged.get_column("key").is_in(state_rows.get_column("key").implode())
     fresh, counts = _within_budget(merged.filter(~is_known), options, facts.room)
     repeated = merged.filter(is_known)
-    created = rules.scorings.injected(_new_rows(fresh, now, options))
+    # Nutch's 0 without a change frequency would become the default with the first fetch. Fetch sends
+    # the date only with a stored page: see its ``_tasks``.
+    fresh = fresh.rename({"changefreq": "fetch_interval", "lastmod": "modified_time"})
+    fresh = fresh.with_columns(distance=pl.lit(_DISTANCE))
+    created = rules.scorings.injected(new_rows(fresh, options, now, USUAL_SCORE))
     old_rows, due = _known_rows(state_rows, repeated, now, options)
     counts |= {"added": len(fresh), "known": len(repeated), "made_due": due}
     together = pl.concat([old_rows, created]).sort("key")
@@ -254,20 +259,6 @@ def _within_budget(
     allowed, counts = within_budget(scored, events, budgets)
     allowed, full = within_room(allowed, room)
     return allowed.drop("inlink_score"), {**counts, **full}
-
-
-def _new_rows(urls: SitemapUrlRows, now: int, options: SitemapOptions) -> StateRows:
-    frame = urls.with_columns(
-        status=pl.lit(int(Status.DB_UNFETCHED), pl.UInt8),
-        fetch_time=pl.lit(now, pl.Int64),
-        # Nutch's 0 without a change frequency would become the default with the first fetch.
-        fetch_interval=pl.col("changefreq").fill_null(options.fetch_interval),
-        retries=pl.lit(0, pl.Int32),
-        score=pl.col("score").fill_null(USUAL_SCORE),
-        distance=pl.lit(_DISTANCE, pl.Int32),
-        modified_time="lastmod",  # fetch sends it only with a stored page: see its ``_tasks``
-    )
-    return conform_frame(frame, STATE)
 
 
 def _known_rows(

@@ -1,6 +1,6 @@
 """Makes columns, and copies of columns with some values changed."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,3 +115,17 @@ def repeat_value(value: Any, number: int, dtype: pl.datatypes.DataTypeClass) -> 
     (['a', 'a'], [])
     """
     return pl.Series([value], dtype=dtype).new_from_index(0, number)
+
+
+def limited_ranges(sizes: npt.NDArray[Any], most: int) -> Iterator[tuple[int, int]]:
+    """Cuts positions into ranges whose sizes add up to at most ``most``, or that are one position.
+
+    >>> list(limited_ranges(np.array([3, 1, 1, 9, 2]), 5))
+    [(0, 3), (3, 4), (4, 5)]
+    """
+    upto, start = np.cumsum(sizes), 0
+    while start < len(sizes):
+        previous_sum = upto[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(upto, previous_sum + most, side="right")))
+        yield start, end
+        start = end

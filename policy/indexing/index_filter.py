@@ -15,7 +15,7 @@ from ...web.pages.metadata import TYPE_FOUND
 from ...web.urls.key_columns import from_keys, host_keys
 from ...web.urls.row_keys import from_host_key
 from ..components.index_schema import DROPPED
-from ..scoring.scoring_options import BoostOptions
+from ..scoring.scoring import BoostOptions
 
 DEFAULT_FILTERS = ("basic", "anchor", "more", "language")
 BUILT_IN_FILTERS = (

@@ -23,7 +23,7 @@ from ...web.base.wording import quote_value
 from ...web.rule_files.rule_files import RuleFile, read_rule_file, read_xml
 from ..components.index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
 from ..components.index_schema import DEFAULT_INDEX
-from ..inlinks.invert_options import BestOptions
+from ..inlinks.edges import BestOptions
 from ..scoring.scoring import ScoringOptions
 from .index_decisions import IndexDecisionOptions
 from .index_filter import IndexFilterOptions

@@ -18,8 +18,8 @@ from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file, read
 from ..components.index_schema import INDEX_PAGES_COLUMNS
 from ..conditions import fields_of, fields_of_frame
 from ..expressions.compiler import DOCUMENT, condition
-from ..expressions.expression_error import Refused
 from ..expressions.functions import checked_pattern
+from ..expressions.syntax import Refused
 from .index_filter import IndexFilter, IndexFilterOptions, found_types
 
 _CASE_INSENSITIVE = 2  # of Java's flags; the others that have a letter

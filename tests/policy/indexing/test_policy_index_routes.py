@@ -5,7 +5,6 @@ import pytest
 
 from nutbeam.policy.components.index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
 from nutbeam.policy.expressions.syntax import ExpressionError
-from nutbeam.policy.indexing.index_fields import read_replacements
 from nutbeam.policy.indexing.index_options import read_nutch_routes, read_routes
 from nutbeam.policy.indexing.index_rule_filters import read_replacements
 from nutbeam.policy.indexing.writer_documents import mapped_fields, share_documents

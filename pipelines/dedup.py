@@ -46,7 +46,7 @@ from ..policy.dedup.duplicates import (
     signatures_to_compare,
     simhashes,
 )
-from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ..transforms.apply_changes import COUNT_PLACES, RESOLVE, ApplyChanges, Target, counting_hosts
 from ..transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
@@ -54,7 +54,6 @@ from ..transforms.join_by_hash import JoinByHash
 from ..transforms.near_pages.lead_near_pages import LeadNearPages
 from ..transforms.operations import Begin, Commit, Ticket, phase_of
 from ..transforms.partition import grouped_by_hash, partitions_of_rows
-from ..transforms.resolvers import COUNT_PLACES, counting_hosts
 from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS

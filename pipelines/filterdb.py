@@ -48,14 +48,20 @@ from ..policy.filtering import (
 )
 from ..policy.inlinks.edges import LINK_CHANGES
 from ..policy.recorded_rules import recorded_rules
-from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ..transforms.apply_changes import (
+    COUNT_PLACES,
+    RESOLVE,
+    ApplyChanges,
+    Target,
+    counting_hosts,
+    merge_resolver,
+)
 from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
-from ..transforms.end_links import LINKS_COMPONENT, EndLinks
 from ..transforms.for_each import ForEach
+from ..transforms.invert_links import LINKS_COMPONENT, EndLinks
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.partition import partitions_of_rows
-from ..transforms.resolvers import COUNT_PLACES, counting_hosts, merge_resolver
 from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS

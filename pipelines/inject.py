@@ -28,11 +28,17 @@ from ..policy.components.schema import HOSTS, SEEDS
 from ..policy.filtering import REKEYED, rekey_rows
 from ..policy.recorded_rules import recorded_rules
 from ..policy.seeding import SeedOptions, SeedRules, inject_seeds
-from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ..transforms.apply_changes import (
+    COUNT_PLACES,
+    RESOLVE,
+    ApplyChanges,
+    Target,
+    counting_hosts,
+    merge_resolver,
+)
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
-from ..transforms.resolvers import COUNT_PLACES, counting_hosts, merge_resolver
 from ..transforms.wiring.plugin_groups import scorings_of
 from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS

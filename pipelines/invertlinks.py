@@ -40,8 +40,8 @@ from ..policy.inlinks.edges import LINK_CHANGES, InvertTableOptions, edges_of, t
 from ..policy.inlinks.link_decisions import apply_links, drop_blocked_links, end_unseen_links
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, named_chunks
-from ..transforms.end_links import LINKS_COMPONENT
 from ..transforms.for_each import ForEach
+from ..transforms.invert_links import LINKS_COMPONENT
 from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS

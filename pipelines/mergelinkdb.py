@@ -23,8 +23,8 @@ from ..policy.inlinks.edges import LINK_CHANGES
 from ..policy.inlinks.link_decisions import drop_blocked_links, drop_outdated_links, merged_links
 from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ..transforms.elements.chunks import Chunk, named_chunks
-from ..transforms.end_links import LINKS_COMPONENT
 from ..transforms.for_each import ForEach
+from ..transforms.invert_links import LINKS_COMPONENT
 from ..transforms.operations import Begin, Commit, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option

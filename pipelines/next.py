@@ -13,7 +13,7 @@ from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
 from ..pipelines import crawl, dedup, fetch, generate, invertlinks, parse, update
 from ..policy.generating.selection import GenerateOptions
-from ..transforms.end_links import LINKS_COMPONENT
+from ..transforms.invert_links import LINKS_COMPONENT
 from ..web.base.options import option, shared_option
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.survey import due_at

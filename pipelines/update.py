@@ -25,11 +25,10 @@ from ..policy.components.vocabulary import UPDATED_PHASE
 from ..policy.recorded_rules import recorded_rules
 from ..policy.schedules.reschedule import built_in_schedule
 from ..policy.updating.update_rules import UpdateTableOptions
-from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ..transforms.apply_changes import COUNT_PLACES, RESOLVE, ApplyChanges, Target, merge_resolver
 from ..transforms.elements.chunks import Chunk
 from ..transforms.for_each import ForEach, ForEachDocument
 from ..transforms.operations import Begin, Commit, Ticket, phase_of
-from ..transforms.resolvers import COUNT_PLACES, merge_resolver
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS

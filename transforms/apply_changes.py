@@ -1,6 +1,7 @@
-"""Sends changes to the tablets that have their keys, and applies them."""
+"""Sends changes to the tablets that have their keys, and applies them with resolvers."""
 
 import dataclasses
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -9,16 +10,21 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
+from ..io.rows.hosts import HOST_COUNTS_COMPONENT, read_domain_urls
 from ..io.snapshots.operations import Operation
 from ..io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
-from ..io.tablets.resolve import Resolution, Resolver
+from ..io.tablets.resolve import Resolution, Resolved, Resolver, resolving
 from ..io.tablets.tablets import tablets
 from ..io.tablets.written import Written
+from ..policy.components.page_facts import StateRows
 from ..policy.components.schema import empty, to_frame
+from ..policy.hosting.host_counts import COUNTED_OF_STATE, changed_counts
+from ..policy.hosting.hosts import merge_hosts
+from ..policy.hosting.merit import DomainRoom, Merits, domains_of_new_urls
 from .elements.chunks import Chunk
 from .operations import Together
 from .wiring.display import Displayed
-from .wiring.threads import FlatMapInThreads
+from .wiring.in_process import FlatMapInThreads
 
 RESOLVE = "Resolve"  # the step that Commit checks; it counts rows of changes
 _ALL = ("", 0)  # key of the whole plan
@@ -182,3 +188,42 @@ def _count(operation: Operation, how: Resolution, changes: pl.DataFrame) -> Writ
     base_tablets = [how.range.base] if how.range.base is not None else []
     old = operation.table.find(how.component, base_tablets, changes.get_column("key"))
     return Written(counts=how.resolver(old.sort("key"), changes).counts)
+
+
+# Where the differences that resolvers of the state return belong, for ``Target``.
+COUNT_PLACES = {HOST_COUNTS_COMPONENT: HOST_COUNTS_COMPONENT}
+
+
+def merge_resolver(operation: Operation) -> Resolver:
+    """Returns the resolver of host records."""
+    return resolving(functools.partial(merge_hosts, now=operation.now))
+
+
+def counting_hosts(resolver: Resolver) -> Resolver:
+    """Returns a resolver of the state that also returns the differences in numbers of URLs."""
+
+    def resolve(rows: pl.DataFrame, changes: pl.DataFrame) -> Resolved:
+        resolved = resolver(rows, changes)
+        counts = changed_counts(
+            rows.select(COUNTED_OF_STATE), resolved.rows.select(COUNTED_OF_STATE)
+        )
+        return with_host_counts(resolved, counts)
+
+    return resolve
+
+
+def with_host_counts(resolved: Resolved, counts: pl.DataFrame) -> Resolved:
+    """Returns the result of a resolver with HOST_COUNTS rows, if there are any."""
+    if counts.is_empty():
+        return resolved
+    extra = {**resolved.extra, HOST_COUNTS_COMPONENT: counts}
+    return dataclasses.replace(resolved, extra=extra)
+
+
+def read_domain_room(
+    operation: Operation, rows: StateRows, changes: pl.DataFrame, merits: Merits | None
+) -> DomainRoom | None:
+    """Reads the room of registered domains for URLs that changes add; None if they have no limit."""
+    if merits is None:
+        return None
+    return DomainRoom(merits, read_domain_urls(operation, domains_of_new_urls(rows, changes)))

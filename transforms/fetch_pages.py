@@ -21,10 +21,9 @@ from ..policy.components.schema import TEXT, to_frame
 from ..web.engine.pace import FetchOptions
 from ..web.engine.tasks import Result
 from ..web.urls.domains import registered_domain
-from .elements.chunks import MAX_BYTES, Chunk, rechunk, to_chunks
+from .elements.chunks import MAX_BYTES, Chunk, Spool, rechunk, to_chunks
 from .elements.records import DeadLetter, FetchedPage
 from .elements.rows import check_chunk, through_chunks
-from .elements.spool import Spool
 from .fetching import (
     DEAD,
     DEAD_LETTERS_OUTPUT,
@@ -39,8 +38,7 @@ from .fetching import (
 )
 from .for_each import ForEach
 from .partition import GroupByHost
-from .wiring.display import Displayed, display_fields
-from .wiring.keywords import options_from, with_keywords
+from .wiring.display import Displayed, display_fields, options_from, with_keywords
 from .wiring.metrics import Throttling, count
 
 _NEEDED = {"url": ["url"]}

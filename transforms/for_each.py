@@ -13,8 +13,8 @@ from ..io.tablets.written import Written
 from ..policy.components.schema import to_frame
 from .elements.chunks import Chunk
 from .wiring.display import Displayed
-from .wiring.phase_logs import logs_of
-from .wiring.threads import flat_map
+from .wiring.in_process import flat_map
+from .wiring.metrics import logs_of
 
 _RESHUFFLE = "beam:transform:reshuffle:v1"  # as Beam's protocol names it
 

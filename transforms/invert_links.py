@@ -1,4 +1,4 @@
-"""Inverts links: from pages with links to pages with inlinks."""
+"""Inverts links, from pages with links to pages with inlinks, and ends those of pages that leave."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -7,10 +7,19 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import polars as pl
 
+from ..io.batches.link_sources import documents_in
+from ..io.snapshots.operations import Operation
 from ..policy.components.schema import to_frame
+<<<<<<< HEAD
 from ..policy.inlinks.edges import ALL_LINKS, BEST_LAST, INLINK, InvertOptions, page_edges
 from .elements.chunks import Chunk, to_chunks
+=======
+from ..policy.inlinks.edges import ALL_LINKS, BEST_LAST, INLINK, page_edges, tombstones_of
+from ..policy.inlinks.invert_options import InvertOptions
+from .elements.chunks import Chunk, named_chunks, to_chunks
+>>>>>>> cfce8f5f (Resolvers lie with ApplyChanges, types of rows in one module, what the in-process runner lacks in one: seven transforms' modules are merged)
 from .elements.rows import check_chunk, through_chunks
+from .for_each import ForEachDocument
 from .top_n_per_key import TopNPerKey, top_n_per_key
 from .wiring.display import Displayed
 
@@ -99,3 +108,32 @@ def invert_links(
 def _edges(chunk: Chunk, options: InvertOptions) -> Iterator[Chunk]:
     check_chunk(chunk, _NEEDED, "InvertLinks")
     yield from to_chunks(page_edges(to_frame(chunk), options), INLINK)
+
+
+LINKS_COMPONENT = "links"
+
+
+class EndLinks(beam.PTransform):
+    """Makes changes of the link table that end the links of pages.
+
+    Input:  (operations, pages): one operation; pairs of the name of a file of documents and a chunk
+        with the keys (``key``) of pages whose newest documents are in that file.
+    Output: pairs of ``links`` and a chunk of changes, for ``ApplyChanges``.
+
+    Cost: a shuffle of the keys. The files are read, and no row of the link table.
+    """
+
+    def expand(self, inputs: Any) -> beam.PCollection[tuple[str, Chunk]]:
+        operations, pages = inputs
+        operation = beam.pvalue.AsSingleton(operations)
+        return pages | "Ended" >> ForEachDocument(
+            _tombstone_chunks, (operation,), tuple[str, Chunk]
+        )
+
+
+def _tombstone_chunks(
+    file: str, pages: pl.DataFrame, operation: Operation
+) -> Iterator[tuple[str, Chunk]]:
+    times = pages.select("key", time=pl.lit(operation.now, pl.Int64))
+    for documents in documents_in(operation, file, pages.get_column("key")):
+        yield from named_chunks(LINKS_COMPONENT, tombstones_of(documents, times))

@@ -20,8 +20,7 @@ from ..policy.purging import Purge
 from ..web.base.errors import NothingToDo, UserError
 from ..web.base.progress import PROGRESS
 from .wiring.display import Displayed
-from .wiring.metrics import count
-from .wiring.phase_logs import log_end, log_start, logs_of
+from .wiring.metrics import count, log_end, log_start, logs_of
 
 # Commands by the names of their jobs in manifests, where these differ.
 COMMANDS_OF_JOBS = {"update": "updatedb"}

@@ -47,8 +47,7 @@ from .fetch_pages import error_output
 from .fetching import DEAD, DEAD_LETTERS_OUTPUT, FETCHED, URL_OPTIONS
 from .for_each import ForEach
 from .partition import hosts_of
-from .wiring.display import Displayed, display_fields
-from .wiring.keywords import options_from, with_keywords
+from .wiring.display import Displayed, display_fields, options_from, with_keywords
 from .wiring.metrics import count
 
 DOCUMENTS_OUTPUT = "documents"

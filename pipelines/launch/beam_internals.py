@@ -1,6 +1,6 @@
 """Contains the changes to Beam at run time, and most uses of Beam's private names.
 
-Another module uses private names, too, but changes nothing: ``transforms/elements/beam_row_types.py``
+Another module uses private names, too, but changes nothing: ``transforms/elements/row_types.py``
 reads Beam's types of rows. One change is elsewhere, the last of the table: ``package/__init__.py`` makes
 it, because it must come before Beam is imported, and because pipelines that only use the transforms
 do not import this module.
@@ -15,7 +15,7 @@ change             reason                                 without it
 ================== ====================================== =====================================
 InProcessRunner    translates a pipeline once; the round  each round of a crawl is translated;
                    of a crawl runs many times.            chunks between steps stay in memory;
-                   Opens the spill file (spill.py).       worker processes print start-up logs.
+                   Opens the spill file (in_process.py).  worker processes print start-up logs.
                    Drops start-up logs.
 quick_stages:      a crawl runs the same short pipeline   about twice the time of a round that
                    many times.                            finds little to do:
@@ -78,7 +78,7 @@ import grpc
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners.runner import PipelineRunner
 
-from ...transforms.wiring.spill import spilling
+from ...transforms.wiring.in_process import spilling
 from ...web.base.terminal import Relay
 from ...web.imports.python_path import SAFE
 

@@ -26,7 +26,7 @@ from ...policy.updating.representatives import begin_chains, follow_chains, keys
 from ...policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from ...transforms.elements.chunks import named_chunks, to_chunks
 from ...transforms.partition import split_by_hash
-from ...transforms.wiring.phase_logs import logs_of
+from ...transforms.wiring.metrics import logs_of
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.progress import PROGRESS
 

@@ -19,7 +19,7 @@ from ...policy.schedules.visits import Schedule
 from ...policy.updating.range_facts import RangeFacts
 from ...policy.updating.status import update_state
 from ...policy.updating.update_rules import UpdateRules, UpdateTableOptions
-from ...transforms.resolvers import read_domain_room, with_host_counts
+from ...transforms.apply_changes import read_domain_room, with_host_counts
 from ...transforms.wiring.plugin_groups import SCHEDULES, scorings_of
 
 

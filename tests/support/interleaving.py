@@ -23,7 +23,7 @@ from nutbeam.pipelines.generating import survey
 from nutbeam.pipelines.updating import file_changes
 from nutbeam.transforms import apply_changes
 from nutbeam.transforms import operations as steps
-from nutbeam.transforms.wiring import threads
+from nutbeam.transforms.wiring import in_process
 
 # What functions of ours are called by, each at a step of some job.
 GATES = [
@@ -132,7 +132,7 @@ def gates(waits=False):
 
             patch.setattr(owner, name, gated)
         # A job is at one gate at a time.
-        patch.setattr(threads, "elements_at_once", lambda spare: 1)
+        patch.setattr(in_process, "elements_at_once", lambda spare: 1)
         yield
 
 

@@ -1,7 +1,8 @@
-"""Chunks: Arrow tables of many rows, the elements of every PCollection."""
+"""Chunks: Arrow tables of many rows, the elements of every PCollection, and their files in a spool."""
 
 import dataclasses
 import functools
+import secrets
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from typing import Any, TypeAlias
@@ -9,12 +10,14 @@ from typing import Any, TypeAlias
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...policy.components.schema import conform, to_frame
 from ..wiring.display import Displayed
-from ..wiring.spill import LEAST, restore, spill
+from ..wiring.in_process import LEAST, restore, spill
 
 Chunk: TypeAlias = pa.Table
 MAX_ROWS = 131_072
@@ -24,7 +27,7 @@ MAX_BYTES = 16 << 20
 class ChunkCoder(beam.coders.Coder):
     """Encodes chunks as Arrow IPC, which contains the schema and needs no conversion.
 
-    In one process, large chunks are written to a file between two steps (spill.py).
+    In one process, large chunks are written to a file between two steps (in_process.py).
     """
 
     def encode(self, chunk: Chunk) -> bytes:
@@ -101,7 +104,7 @@ class GroupChunks(Displayed):
     """Groups chunks by key, and joins small chunks of a key before the shuffle.
 
     Chunks that are divided by many key ranges have many small parts. In one process, parts of less
-    than 64 KB would stay in memory (wiring/spill.py); on a cluster each has its own overhead.
+    than 64 KB would stay in memory (wiring/in_process.py); on a cluster each has its own overhead.
 
     Input:  pairs of a key and a chunk, in the global window.
     Output: pairs of a key and its chunks, in no particular order.
@@ -144,3 +147,48 @@ class _Gather(beam.DoFn):
         for key, chunks in parts.items():
             for chunk in rechunk(pa.concat_tables(chunks)):
                 yield key, chunk
+
+
+class Spool:
+    """The saved pages of all attempts at one partition, on any file system of Beam.
+
+    Args:
+        folder: Folder of this run; all workers must reach it.
+        number: Number of the partition.
+        partitions: Number of partitions.
+    """
+
+    def __init__(self, folder: str, number: int, partitions: int) -> None:
+        self._folder = FileSystems.join(folder, f"{number:05d}-of-{partitions:05d}")
+        self._attempt = secrets.token_hex(8)
+        self._files = 0
+
+    def saved_rows(self, urls: pl.Series) -> Iterator[Chunk]:
+        """Yields the saved rows of the given URLs, each URL once, in chunks."""
+        missing = urls.unique()
+        (match,) = FileSystems.match([FileSystems.join(self._folder, "*.arrow")])
+        for file in sorted(match.metadata_list, key=lambda file: str(file.path)):
+            if missing.is_empty():
+                return
+            chunk = _read(file.path)
+            there = to_frame(chunk.select(["url"])).get_column("url")
+            take = there.is_in(missing.implode()) & there.is_first_distinct()
+            missing = missing.filter(~missing.is_in(there.implode()))
+            if take.any():
+                yield chunk.filter(pa.array(take.to_list(), pa.bool_()))
+
+    def keep(self, chunk: Chunk) -> None:
+        """Writes a chunk, so that it survives the end of the worker."""
+        path = FileSystems.join(self._folder, f"{self._attempt}-{self._files:05d}.arrow")
+        # The file gets its name when it is complete.
+        with FileSystems.create(
+            f"{path}.part", compression_type=CompressionTypes.UNCOMPRESSED
+        ) as file:
+            file.write(memoryview(to_ipc(chunk)))
+        FileSystems.rename([f"{path}.part"], [path])
+        self._files += 1
+
+
+def _read(path: str) -> Chunk:
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+        return from_ipc(file.read())

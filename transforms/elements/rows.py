@@ -16,12 +16,13 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..wiring.display import Displayed
-from .beam_row_types import RowType, is_generated
 from .chunks import MAX_BYTES, MAX_ROWS, Chunk, rechunk
 from .row_types import (
+    RowType,
     arrow_schema,
     constraint_of,
     field_names,
+    is_generated,
     is_unknown,
     kinds_of,
     maker,

@@ -15,7 +15,7 @@ from ...web.base.errors import UserError
 from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
 from ..wiring.display import Displayed
-from ..wiring.phase_logs import logs_of
+from ..wiring.metrics import logs_of
 
 _LOG = logging.getLogger("nutbeam.linkrank")
 # Logged when the change of a round is known, with the changes of all rounds as ``changes``.

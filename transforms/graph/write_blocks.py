@@ -40,7 +40,6 @@ from ..elements.chunks import Chunk, GroupChunks, to_chunks
 from ..for_each import Spread
 from ..operations import Ticket, Together
 from ..wiring.display import Displayed
-from .block_files import divide_blocks, write_block
 from .graph_layout import (
     LIMIT,
     NODE_KEYS,
@@ -49,9 +48,11 @@ from .graph_layout import (
     GraphPlan,
     GraphShape,
     NodeRange,
+    divide_blocks,
     lay_out,
     plan_graph,
     ranges_of,
+    write_block,
 )
 
 # Links as they come in: row keys, and the position of the link in its page.

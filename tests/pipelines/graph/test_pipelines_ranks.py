@@ -23,7 +23,7 @@ from nutbeam.policy.graph.linkrank import LinkRank, PageRank
 from nutbeam.policy.graph.ranking import rank_iterations
 from nutbeam.policy.graph.rankings import Harmonic, Hits
 from nutbeam.transforms.elements import chunks
-from nutbeam.transforms.graph import block_files, graph_layout, write_blocks
+from nutbeam.transforms.graph import graph_layout, write_blocks
 
 SMALL = ("--block_nodes", "9")
 
@@ -91,14 +91,14 @@ def test_no_key_of_a_shuffle_has_all_links_of_a_hub(tmp_path, monkeypatch, limit
 
 def test_links_between_two_blocks_meet_piece_by_piece(table, edges, monkeypatch, in_ranges):
     """However many links a block has, memory holds those of a piece, or of one source."""
-    limits, sizes, real = LinkLimits(False, False, False, False), [], block_files.local_piece
+    limits, sizes, real = LinkLimits(False, False, False, False), [], graph_layout.local_piece
     monkeypatch.setattr(graph_schema, "PIECE_LINKS", 40)
 
     def local_piece(found, *firsts):
         sizes.append(len(found))
         return real(found, *firsts)
 
-    monkeypatch.setattr(block_files, "local_piece", local_piece)
+    monkeypatch.setattr(graph_layout, "local_piece", local_piece)
     words = [f"--{name}=false" for name in dataclasses.asdict(limits)]
     assert nutbeam("webgraph", table, *words) == 0
     graph = twin(edges, limits=limits, block_nodes=1 << 20)

@@ -22,7 +22,7 @@ import nutbeam
 from nutbeam.pipelines.launch import beam_internals
 from nutbeam.pipelines.launch.runner import make_pipeline
 
-INTERNALS = ("pipelines/launch/beam_internals.py", "transforms/elements/beam_row_types.py")
+INTERNALS = ("pipelines/launch/beam_internals.py", "transforms/elements/row_types.py")
 # What Beam documents; all else of it may change with any version.
 DOCUMENTED = re.compile(
     r"apache_beam(\.(io|metrics|options|coders|pipeline|runners\.runner|runners\.dataflow|transforms\.window"

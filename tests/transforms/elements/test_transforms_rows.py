@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running import run
 
-from nutbeam.transforms.elements import beam_row_types
+from nutbeam.transforms.elements import row_types
 from nutbeam.transforms.elements import rows as module
 from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.elements.row_types import (
@@ -98,7 +98,7 @@ def test_any_row_comes_back_as_it_was(rows):
 @pytest.mark.parametrize("renamed", [None, types.SimpleNamespace(RowTypeConstraint=Page)])
 def test_if_beam_renames_its_types_rows_of_classes_have_their_fields(monkeypatch, renamed):
     monkeypatch.setitem(sys.modules, "apache_beam.typehints.row_type", renamed)
-    stand_in = runpy.run_path(beam_row_types.__file__)
+    stand_in = runpy.run_module(row_types.__name__)
     row_type = stand_in["RowType"].from_user_type(Page)
     assert stand_in["typed_fields"](row_type) == tuple(typing.get_type_hints(Page).items())
     assert (row_type.user_type, stand_in["is_generated"](row_type)) == (Page, False)

@@ -10,7 +10,7 @@ import pytest
 
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.elements.chunks import Chunk, ChunkCoder
-from nutbeam.transforms.wiring import spill
+from nutbeam.transforms.wiring import in_process
 
 LARGE = pl.DataFrame({"key": [f"com.example:http/{n:06d}" for n in range(20_000)]}).to_arrow()
 SMALL = LARGE.slice(0, 10)
@@ -18,7 +18,7 @@ CODER = ChunkCoder()
 
 
 def test_only_the_place_of_a_large_chunk_is_encoded():
-    with spill.spilling():
+    with in_process.spilling():
         large, small = CODER.encode(LARGE), CODER.encode(SMALL)
         assert len(large) < 64
         assert len(small) > 64
@@ -28,35 +28,35 @@ def test_only_the_place_of_a_large_chunk_is_encoded():
 
 
 def test_elsewhere_chunks_go_along_whole():
-    assert not spill.is_open()
+    assert not in_process.is_open()
     encoded = CODER.encode(LARGE)
     assert len(encoded) > LARGE.nbytes
-    with spill.spilling():
+    with in_process.spilling():
         assert CODER.decode(encoded).equals(LARGE)
 
 
 def test_a_decoded_chunk_outlasts_the_file():
-    with spill.spilling():
+    with in_process.spilling():
         chunk = CODER.decode(CODER.encode(LARGE))
-    assert not spill.is_open()
+    assert not in_process.is_open()
     assert chunk.equals(LARGE)
 
 
 def test_pipelines_that_run_at_once_share_the_file():
-    with spill.spilling():
+    with in_process.spilling():
         encoded = CODER.encode(LARGE)
-        with spill.spilling():
+        with in_process.spilling():
             other = CODER.encode(LARGE)
         assert CODER.decode(encoded).equals(LARGE)
         assert CODER.decode(other).equals(LARGE)
 
 
 def test_a_place_in_a_file_that_is_gone_is_an_error_and_no_other_data():
-    with spill.spilling():
+    with in_process.spilling():
         encoded = CODER.encode(LARGE)
     with pytest.raises(RuntimeError, match="has ended"):
         CODER.decode(encoded)
-    with spill.spilling():
+    with in_process.spilling():
         CODER.encode(LARGE)
         with pytest.raises(RuntimeError, match="has ended"):
             CODER.decode(encoded)
@@ -64,7 +64,7 @@ def test_a_place_in_a_file_that_is_gone_is_an_error_and_no_other_data():
 
 def test_many_chunks_take_no_more_open_files():
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with spill.spilling():
+    with in_process.spilling():
         encoded = [CODER.encode(LARGE) for _ in range(60)]
         opened = len(list(Path("/proc/self/fd").iterdir()))
         resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 20, before[1]))
@@ -76,7 +76,7 @@ def test_many_chunks_take_no_more_open_files():
 
 
 def test_a_fork_does_not_write_into_its_parents_file():
-    with spill.spilling():
+    with in_process.spilling():
         first = CODER.encode(LARGE)
         child = os.fork()
         if not child:
@@ -87,21 +87,21 @@ def test_a_fork_does_not_write_into_its_parents_file():
 
 def test_without_a_folder_for_the_file_chunks_stay_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-    with spill.spilling():
-        assert spill.is_open()
+    with in_process.spilling():
+        assert in_process.is_open()
         assert CODER.decode(CODER.encode(LARGE)).equals(LARGE)
 
 
 def test_no_file_is_left_however_the_process_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with spill.spilling():
+    with in_process.spilling():
         CODER.encode(LARGE)
         assert list(tmp_path.iterdir()) == []
 
 
 def test_chunks_stay_in_memory_if_the_disk_is_full():
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with spill.spilling():
+    with in_process.spilling():
         first = CODER.encode(LARGE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (LARGE.nbytes, before[1]))
         try:
@@ -126,9 +126,9 @@ def looking_at(chunks):
     def look(grouped):
         number, values = grouped
         same = [chunk.equals(chunks) for chunk in values]
-        from nutbeam.transforms.wiring import spill
+        from nutbeam.transforms.wiring import in_process
 
-        yield number, len(same), all(same), spill.is_open()
+        yield number, len(same), all(same), in_process.is_open()
 
     return look
 
@@ -159,4 +159,4 @@ def test_chunks_pass_between_steps_unchanged(mode, tmp_path):
     run_pipeline(pipeline)
     rows = [json.loads(line) for line in found.read_text().splitlines()]
     assert sorted(rows) == [[n, 12, True, mode != "processes"] for n in range(3)]
-    assert not spill.is_open()
+    assert not in_process.is_open()

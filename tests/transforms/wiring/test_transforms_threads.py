@@ -5,8 +5,8 @@ import apache_beam as beam
 import pytest
 
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
-from nutbeam.transforms.wiring import spill, threads
-from nutbeam.transforms.wiring.threads import FlatMapInThreads, elements_at_once
+from nutbeam.transforms.wiring import in_process
+from nutbeam.transforms.wiring.in_process import FlatMapInThreads, elements_at_once
 from nutbeam.web.base.errors import UserError
 
 # Functions of a step are pickled, those of a module by name: so what they note is here.
@@ -21,8 +21,8 @@ MEET = threading.Barrier(2, timeout=30)
 def two_cores(monkeypatch):
     for noted in (SEEN, BEGUN, ENDED, BUSY):
         noted.clear()
-    monkeypatch.setattr(threads, "MOST", 2)
-    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr(in_process, "MOST", 2)
+    monkeypatch.setattr(in_process.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
 
 
 def slowly(n, step):
@@ -90,14 +90,14 @@ def test_a_step_may_work_on_more_than_there_are_cores_but_never_on_many(
 ):
     monkeypatch.undo()
     here = set(range(cores))
-    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: here, raising=False)
-    with spill.spilling():
+    monkeypatch.setattr(in_process.os, "sched_getaffinity", lambda _: here, raising=False)
+    with in_process.spilling():
         assert elements_at_once(spare) == most
 
 
 def test_no_threads_are_used_if_the_runner_has_its_own_workers():
     assert elements_at_once() == 1
-    with spill.spilling():
+    with in_process.spilling():
         assert elements_at_once() == 2
     step = FlatMapInThreads(lambda n: iter([n, threading.current_thread()]))
     step.start_bundle()

@@ -36,13 +36,12 @@ from ..web.base.options import option, seconds, shared_option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Argument, Invocation
 from .base.live import live_view
-from .checkers.obstacles import check_obstacles, is_local
+from .checkers.reasons import check_obstacles, is_local
 from .generating.survey import due_at
-from .launch.checked_options import CheckedIndexOptions
-from .launch.conflicts import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .launch.earlier_jobs import missing_rules_line
-from .launch.job import JobOptions, check_launch, prepare
+from .launch.job import CheckedIndexOptions, JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
+from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .launch.seed_words import check_seeds, seed_words
 from .views.endings import CrawlStop
 from .views.next_due import wait_for_due

@@ -60,10 +60,14 @@ from ..web.exchange.http_options import HttpOptions
 from ..web.urls.key_columns import host_keys
 from ..web.urls.row_keys import from_host_key, from_key, host_key_of
 from .base.command import TABLE, Invocation
+from .fetching.followed_links import (
+    OutlinkOptions,
+    Outlinks,
+    RedirectOptions,
+    Redirects,
+    RequestedPages,
+)
 from .fetching.host_findings import HostFindings
-from .fetching.outlinks import OutlinkOptions, Outlinks
-from .fetching.redirects import RedirectOptions, Redirects
-from .fetching.requested import RequestedPages
 from .fetching.time_limits import LeaseOptions, in_time_left, longest_wait
 from .launch.earlier_jobs import done_with
 from .launch.job import BatchOptions, run_job

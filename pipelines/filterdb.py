@@ -66,7 +66,7 @@ from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .generating.todays_rules import judge_today
+from .generating.generate_rules import judge_today
 from .invertlinks import link_resolver
 from .launch.job import JobOptions, run_job
 from .upkeep.dry_run import BeginDryRun, EndDryRun, Example, run_dry

@@ -40,7 +40,7 @@ from ..transforms.partition import GroupByHost
 from ..transforms.top_n_per_key import TopNPerKey
 from ..transforms.wiring.display import Displayed
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
-from .generating.recorded_options import choosing_record
+from .generating.generate_rules import choosing_record
 from .generating.survey import (
     CANDIDATES,
     CHOSEN_COLUMNS,
@@ -51,8 +51,7 @@ from .generating.survey import (
     survey,
     tablets_of_state,
 )
-from .launch.checked_options import CheckedScoringOptions
-from .launch.job import JobOptions, run_job
+from .launch.job import CheckedScoringOptions, JobOptions, run_job
 from .views.endings import none_chosen, nothing_due
 from .views.next_due import next_url
 

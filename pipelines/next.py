@@ -18,10 +18,9 @@ from ..web.base.options import option, shared_option
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.survey import due_at
 from .indexing import index as indexing_job
-from .launch.conflicts import look_again
-from .launch.job import run_job
+from .launch.job import report, run_job
 from .launch.launch import workers_elsewhere
-from .launch.reports import report
+from .launch.runner import look_again
 
 ARGUMENTS = (TABLE,)
 FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}

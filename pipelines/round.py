@@ -13,10 +13,8 @@ from ..transforms.operations import Ticket
 from .base.command import TABLE, Invocation
 from .base.live import live_view
 from .crawl import RoundOptions, build_crawl, finish, warn_of_missing_rules
-from .launch.conflicts import manifests_of_launch, manifests_of_others, run_over_conflicts
-from .launch.job import check_launch, prepare
-from .launch.reports import report
-from .launch.runner import waits
+from .launch.job import check_launch, prepare, report
+from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 
 ARGUMENTS = (TABLE,)
 

@@ -33,9 +33,8 @@ from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .launch.checked_options import CheckedScoringOptions
 from .launch.earlier_jobs import check_done_alike, done_with
-from .launch.job import BatchOptions, run_each_batch, run_job
+from .launch.job import BatchOptions, CheckedScoringOptions, run_each_batch, run_job
 from .launch.runner import only_submits
 from .updating.file_changes import (
     COUNTS_TAG,

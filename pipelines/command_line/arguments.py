@@ -13,9 +13,8 @@ from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.wording import quote_value
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
-from .config import DeclaredOptions, from_environment, from_file
+from .config import DeclaredOptions, from_environment, from_file, listed_options
 from .foreign_names import answer_for, flag_hint
-from .option_names import listed_options
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

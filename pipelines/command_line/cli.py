@@ -166,7 +166,7 @@ def _run(command: str, words: list[str]) -> int:
     module = load(command)
     keep_modules()
     options = command_options(module)
-    parser = _beam_parser if COMMANDS[command].beam else None
+    parser = beam_parser if COMMANDS[command].beam else None
     typed = split(words[1:], options, module.ARGUMENTS, parser, command)
     if typed.help:
         from .usage import command_help, command_help_all
@@ -195,7 +195,7 @@ def _run(command: str, words: list[str]) -> int:
         open_table(invocation.table).check_place()
     if invocation.beam_args:
         # Checks the types of values; unknown options are for a job server.
-        _beam_parser().parse_known_args(invocation.beam_args)
+        beam_parser().parse_known_args(invocation.beam_args)
     with all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext():
         return module.run(invocation)
 
@@ -231,10 +231,21 @@ def _unknown_command(name: str) -> UsageError:
     return UsageError(f"unknown command {quote_value(name)}{advice}")
 
 
-def _beam_parser() -> "ArgumentParser":
-    from .beam_options import beam_parser
+def beam_parser() -> "ArgumentParser":
+    """Returns a parser of all Beam options; it raises ``UsageError``."""
+    import argparse
 
-    return beam_parser()
+    from apache_beam.options.pipeline_options import PipelineOptions  # late: it takes a second
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise UsageError(one_line(message))
+
+    parser = Parser(add_help=False, allow_abbrev=False)
+    for options in PipelineOptions.__subclasses__():
+        if options.__module__.startswith("apache_beam."):
+            options._add_argparse_args(parser)  # type: ignore[arg-type]
+    return parser
 
 
 def quiet(level: int) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ...web.base.options import Option
-from .option_names import listed_options
+from .config import listed_options
 
 _SITEMAP = "not needed: nutbeam sitemap and crawl --sitemaps read sitemaps"
 _SERVER = "there is no server: schedulers run the commands, as in docs/guides/airflow.md"

@@ -18,7 +18,7 @@ from ...policy.figures import KEY, NUMBER, WHICH, sum_key_counts
 from ...web.base.clock import now_ms
 from ...web.base.visible import visible_lines
 from ..base.command import DONE, Invocation, configuration
-from ..launch.clock_warnings import warn_of_clocks
+from ..launch.earlier_jobs import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from ..views.reading_job import Reading, ReadItem, export_parts
 

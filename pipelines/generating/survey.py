@@ -49,8 +49,7 @@ from ...web.base.clock import Clock
 from ...web.base.progress import PROGRESS
 from ...web.urls.key_columns import host_keys
 from ...web.urls.schemes import allowed_keys
-from .own_limits import limits_of_hosts
-from .todays_rules import judge_today, refusals_today
+from .generate_rules import judge_today, limits_of_hosts, refusals_today
 
 _OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
 CHOSEN_COLUMNS = (*_OF_STATE, "delay")

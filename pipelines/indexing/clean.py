@@ -13,7 +13,8 @@ from ...transforms.operations import Ticket
 from ..base.command import TABLE, Invocation
 from ..indexing import index
 from ..launch.checked_options import CheckedIndexOptions
-from ..launch.job import JobOptions, run_job
+from ..launch.job import CheckedIndexOptions, JobOptions, run_job
+from . import index
 
 ARGUMENTS = (TABLE,)
 

@@ -64,8 +64,7 @@ from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Invocation
-from ..launch.checked_options import CheckedIndexOptions
-from ..launch.job import JobOptions, run_job
+from ..launch.job import CheckedIndexOptions, JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"

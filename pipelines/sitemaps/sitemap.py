@@ -69,8 +69,7 @@ from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
 from ..fetching.time_limits import LeaseOptions, in_time_left, longest_wait
-from ..launch.checked_options import CheckedScoringOptions
-from ..launch.job import JobOptions, check_launch, run_job
+from ..launch.job import CheckedScoringOptions, JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere
 from ..launch.seed_words import check_seeds, seed_words
 from .sitemap_fetch import EarlierRequests, SitemapFetching, SitemapFetchOptions

@@ -8,8 +8,7 @@ from ...io.upkeep.rollback import roll_back
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ..base.command import TABLE, Invocation
-from ..launch.job import JobOptions
-from ..launch.reports import job_record, report
+from ..launch.job import JobOptions, job_record, report
 
 ARGUMENTS = (TABLE,)
 

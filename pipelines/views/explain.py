@@ -36,11 +36,17 @@ from ..base.command import DONE, TABLE, Argument, Invocation, configuration
 from ..checkers.checking import URLS, odd_delay_note, row_key, rules_of, say, urls_of
 from ..checkers.reasons import NOT_FOLLOWED, NOT_INJECTED, in_brackets
 from ..checkers.robotsparser import RequestedRobots
-from ..generating.own_limits import host_limits_record, settings_of_host
-from ..launch.clock_warnings import warn_of_clocks
-from .explain_row import ShownRobotsOptions, TableAt, not_generated, robots_of, wrong_clock
+from ..generating.generate_rules import host_limits_record, settings_of_host
+from ..launch.earlier_jobs import warn_of_clocks
+from .explain_row import (
+    ShownRobotsOptions,
+    TableAt,
+    last_generate,
+    not_generated,
+    robots_of,
+    wrong_clock,
+)
 from .history import VERSIONED, history_records
-from .last_generate import last_generate
 from .readlinkdb import link_line
 
 NO_TABLE = "-"

@@ -1,4 +1,4 @@
-"""Explains the row of a URL: why generate does not choose it, and its robots.txt verdict."""
+"""Explains the row of a URL: why generate does not or did not choose it, and its robots.txt verdict."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -9,22 +9,25 @@ import pyarrow as pa
 
 from ...io.batches.batches import claimed_keys
 from ...io.reading.inlinks import inlinks_of
+from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.rows.small_components import (
     read_blocklist,
     read_host_settings,
     read_seeds_hosts,
     seed_files,
 )
-from ...io.snapshots.manifest import load_manifest, newest_manifest
+from ...io.snapshots.manifest import Manifest, lineage, load_manifest, newest_manifest
 from ...io.snapshots.table_clock import clock_of
 from ...io.table.opening import open_table
 from ...io.tablets.fold import tablets_of_keys
 from ...io.tablets.tablets import rows_of_large_hosts, tablets
 from ...policy.components.clocks import is_resting, wrong_times
 from ...policy.components.host_rows import Seeds
+from ...policy.components.reasons import counted_reasons
 from ...policy.components.schema import HOSTS, STATE, STATE_COLUMNS, STATUS_NAMES, to_frame
 from ...policy.components.vocabulary import iso, record_of, statuses_of
 from ...policy.conditions import wanted_rows
+from ...policy.generating.left_out import CHOSEN, NOT_BEST
 from ...policy.generating.selection import (
     GenerateOptions,
     add_ranks,
@@ -40,14 +43,21 @@ from ...policy.inlinks.edges import BestOptions, anchors_of
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.agent import AgentOptions, agent_token
 from ...web.base.clock import TOLERANCE_MS, Clock
+from ...web.base.errors import UserError
 from ...web.base.wording import in_words
 from ...web.robots.robots import DEFER, RobotsRecord, RobotsRules, deciding_line, is_exempt
 from ...web.robots.robots_options import RobotsOptions
 from ...web.urls import row_keys as urls
 from ...web.urls.row_keys import from_key, host_key_of
 from ...web.urls.schemes import is_web, scheme_of
-from ..generating.own_limits import host_limits_record, limits_of_hosts, settings_of_host
-from ..generating.todays_rules import judge_today
+from ..checkers.reasons import NOT_CHOSEN
+from ..generating.generate_rules import (
+    as_recorded,
+    host_limits_record,
+    judge_today,
+    limits_of_hosts,
+    settings_of_host,
+)
 from .reading_job import Reading
 from .readlinkdb import SHOWN_COLUMNS
 
@@ -265,3 +275,73 @@ def robots_of(url: str, host: dict[str, Any] | None, options: ShownRobotsOptions
     if line is not None:
         details |= {"line": line.number, "rule": line.text}
     return {"verdict": rules.verdict(url)} | details
+
+
+def last_generate(address: str, options: GenerateOptions) -> "LastGenerate | None":
+    """Returns the newest generate in the history of a table that is kept, or None.
+
+    Args:
+        address: Address of the table.
+        options: Options of explain; those of choosing are replaced by those of that generate.
+    """
+    try:
+        for manifest in lineage(open_table(address)):
+            if manifest.job == "generate":
+                return LastGenerate(address, manifest, options)
+    except UserError:  # a damaged manifest: older ones are not reached
+        return None
+    return None
+
+
+class LastGenerate:
+    """The newest generate of a table, and the snapshot that it read.
+
+    Args:
+        address: Address of the table.
+        manifest: The snapshot that it made.
+        options: Options of explain.
+    """
+
+    def __init__(self, address: str, manifest: Manifest, options: GenerateOptions) -> None:
+        self._address, self._manifest = address, manifest
+        self._options = as_recorded(options, manifest.options)
+        self._seen: TableAt | None = None
+
+    def fate(self, key: str) -> dict[str, Any]:
+        """Returns what it did with a row key.
+
+        Returns:
+            ``time``, ``batch`` or None, ``reason``: ``chosen``, a reason of ``not_generated``,
+            ``not_best``, ``not_in_table`` or ``unknown``; ``detail`` in words.
+        """
+        try:
+            reason, detail = self._fate(key)
+        except UserError as error:  # its snapshot has expired
+            reason, detail = "unknown", str(error)
+        batch = self._manifest.batch if self._manifest.batch in self._manifest.batches else None
+        return {
+            "time": iso(self._manifest.time),
+            "batch": batch,
+            "reason": reason,
+            "detail": detail,
+        }
+
+    def _fate(self, key: str) -> tuple[str, str]:
+        table, manifest = open_table(self._address), self._manifest
+        batches = [name for name in manifest.batches if name == manifest.batch]
+        if batches and len(claimed_keys(table, manifest, batches, key, key)):
+            return CHOSEN, f"it is in batch {manifest.batch}"
+        seen = self._table_before()
+        row = seen.find("state", key)
+        if row is None:
+            return "not_in_table", f"{from_key(key)} was not in the table"
+        for reason, detail in not_generated(row, seen, self._options):
+            return reason, detail
+        return NOT_BEST, counted_reasons(*NOT_CHOSEN)[NOT_BEST].meaning
+
+    def _table_before(self) -> TableAt:
+        """Returns the table as that generate read it: no job has changed the state since."""
+        if self._seen is None:
+            manifest = self._manifest
+            self._seen = TableAt(self._address, manifest.snapshot - 1, manifest.time)
+        return self._seen

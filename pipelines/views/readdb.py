@@ -53,7 +53,7 @@ from ...web.base.wording import format_count, in_words
 from ...web.urls.row_keys import from_key, shown_url
 from ..base.command import TABLE, Argument, Invocation, configuration
 from ..checkers.checking import row_key
-from ..launch.clock_warnings import warn_of_clocks
+from ..launch.earlier_jobs import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from .reading_job import Output, Reading, ReadItem, check_dump, export_parts, output_of
 

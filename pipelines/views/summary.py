@@ -32,7 +32,7 @@ from ...web.robots.rules import read_robots_rules
 from ...web.urls.row_keys import from_key
 from ..base.command import Invocation
 from ..base.live import duration
-from ..generating.own_limits import settings_of_host
+from ..generating.generate_rules import settings_of_host
 from .endings import CrawlStop, by_reason, crawl_warnings, ending_of, unfetched_of, work_of
 from .explain_row import TableAt
 from .next_due import NextUrl, next_url

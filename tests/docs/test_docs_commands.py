@@ -8,8 +8,7 @@ from guide_blocks import blocks, run_as_typed
 from here import ROOT
 
 from nutbeam.pipelines.command_line.arguments import command_options, read_invocation, split
-from nutbeam.pipelines.command_line.beam_options import beam_parser
-from nutbeam.pipelines.command_line.cli import load, option_names
+from nutbeam.pipelines.command_line.cli import beam_parser, load, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS, GROUPS
 from nutbeam.pipelines.command_line.config import DeclaredOptions
 from nutbeam.web.base.option_checks import check_setup

@@ -88,9 +88,9 @@ BY_NAME = {
 # What these import is given to them: packages that are no part of ours, or the module of a job.
 IMPORTS_WHAT_IS_GIVEN = {
     "io/storage/store_clients.py",
-    "pipelines/launch/failures.py",
-    "pipelines/launch/requirements.py",
-    "pipelines/launch/workers.py",
+    "pipelines/launch/runner.py",
+    "pipelines/launch/launch.py",
+    "pipelines/launch/delivery.py",
     "web/imports/optional_library.py",
 }
 # Public names that several modules may define: the beginnings of these modules' paths, and why.
@@ -118,7 +118,7 @@ ASKED_OF_WORDS = {
     "storage.place_addresses.is_place": {
         # A seed is a URL or a place.
         "io/batches/seeds.py",
-        "pipelines/checkers/obstacles.py",
+        "pipelines/checkers/reasons.py",
         "pipelines/launch/seed_words.py",
         "pipelines/views/summary.py",
         # `nutbeam table` takes no place: which error fits.

@@ -11,7 +11,7 @@ import pytest
 from package_files import FILES
 
 from nutbeam.pipelines.checkers.reasons import advice_of
-from nutbeam.pipelines.command_line.option_names import listed_options
+from nutbeam.pipelines.command_line.config import listed_options
 from nutbeam.policy.components.reasons import counted_reasons, find_reason, reasons_by_section
 from nutbeam.web.network.failures import _REASONS, NOT_SENT
 from nutbeam.web.tls.tls_reasons import TLS_REASONS

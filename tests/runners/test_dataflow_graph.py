@@ -12,7 +12,7 @@ from simulated_web import SimWeb
 from nutbeam.io.snapshots.manifest import store_manifest
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import load_files, store_files
-from nutbeam.pipelines.reference_pages.flex_templates import TEMPLATES
+from nutbeam.pipelines.reference_pages.reference import TEMPLATES
 
 TABLETS = 5000
 MOST_BYTES = 1 << 20

@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from nutbeam.pipelines.reference_pages.flex_templates import TEMPLATES
+from nutbeam.pipelines.reference_pages.reference import TEMPLATES
 
 FOLDER = ROOT / "templates" / "dataflow"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="templates/ is not part of the wheel")

@@ -12,7 +12,7 @@ from dataflow_parameters import matches
 from running import PRISM
 from simulated_web import served_web
 
-from nutbeam.pipelines.reference_pages.flex_templates import TEMPLATES, template
+from nutbeam.pipelines.reference_pages.reference import TEMPLATES, template
 
 pytest.importorskip("google.cloud.storage", reason="make test-dataflow installs the extra gcp")
 from gcs_server import PROGRAM, GcsServer

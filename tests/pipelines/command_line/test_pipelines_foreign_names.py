@@ -9,8 +9,7 @@ import pytest
 from nutbeam.pipelines.base.suggestions import similar
 from nutbeam.pipelines.command_line import foreign_names
 from nutbeam.pipelines.command_line.arguments import command_options, split
-from nutbeam.pipelines.command_line.beam_options import beam_parser
-from nutbeam.pipelines.command_line.cli import load, main, option_names
+from nutbeam.pipelines.command_line.cli import beam_parser, load, main, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.web.base.errors import UsageError
 

@@ -13,8 +13,7 @@ from simulated_web import served_web
 from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
-from nutbeam.pipelines.fetching.outlinks import OutlinkOptions, Outlinks
-from nutbeam.pipelines.fetching.requested import RequestedPages
+from nutbeam.pipelines.fetching.followed_links import OutlinkOptions, Outlinks, RequestedPages
 from nutbeam.policy.components.blocklist import Names, blocklist_of
 from nutbeam.policy.components.schema import DOCUMENTS, PAGES, Status, conform, empty
 from nutbeam.web.base.progress import PROGRESS

@@ -10,8 +10,7 @@ from crawling import files_of, manifest_of, nutbeam, rows_of, statuses_of
 from web_servers import connect_to, reply, serve
 
 from nutbeam.io.storage.files import read_bytes
-from nutbeam.pipelines.fetching.redirects import RedirectOptions, Redirects
-from nutbeam.pipelines.fetching.requested import RequestedPages
+from nutbeam.pipelines.fetching.followed_links import RedirectOptions, Redirects, RequestedPages
 from nutbeam.policy.components.blocklist import Names, blocklist_of
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.schema import PAGES, empty

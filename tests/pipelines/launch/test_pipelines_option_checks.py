@@ -4,8 +4,7 @@ import pytest
 
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.command_line.commands import COMMANDS
-from nutbeam.pipelines.launch.checked_options import CheckedIndexOptions, CheckedScoringOptions
-from nutbeam.pipelines.launch.job import JobOptions
+from nutbeam.pipelines.launch.job import CheckedIndexOptions, CheckedScoringOptions, JobOptions
 from nutbeam.policy.generating.selection import GenerateOptions
 from nutbeam.policy.indexing.index_options import IndexWriterOptions
 from nutbeam.policy.schedules.reschedule import CheckedScheduleOptions

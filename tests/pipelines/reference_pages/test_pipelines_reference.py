@@ -7,13 +7,18 @@ from here import ROOT
 
 from nutbeam.pipelines.base.command import Argument, CommonOptions
 from nutbeam.pipelines.command_line.arguments import command_options
-from nutbeam.pipelines.command_line.beam_options import beam_parser
-from nutbeam.pipelines.command_line.cli import load
+from nutbeam.pipelines.command_line.cli import beam_parser, load
 from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.pipelines.launch.job import JobOptions
-from nutbeam.pipelines.reference_pages import flex_templates
-from nutbeam.pipelines.reference_pages.flex_templates import NOT_IN_TEMPLATES, TEMPLATES, template
-from nutbeam.pipelines.reference_pages.reference import main, modules, option_tables
+from nutbeam.pipelines.reference_pages import reference
+from nutbeam.pipelines.reference_pages.reference import (
+    NOT_IN_TEMPLATES,
+    TEMPLATES,
+    main,
+    modules,
+    option_tables,
+    template,
+)
 from nutbeam.web.base.options import (
     check_value,
     default_text,
@@ -155,7 +160,7 @@ class Fake:
 
 
 def test_kinds_of_parameters(monkeypatch):
-    monkeypatch.setattr(flex_templates, "load", lambda command: Fake)
+    monkeypatch.setattr(reference, "load", lambda command: Fake)
     by_name = {parameter["name"]: parameter for parameter in template("generate")["parameters"]}
     assert {name: parameter["paramType"] for name, parameter in by_name.items()} == {
         "table": "TEXT",

@@ -10,14 +10,15 @@ import polars as pl
 from ..io.batches.link_sources import documents_in
 from ..io.snapshots.operations import Operation
 from ..policy.components.schema import to_frame
-<<<<<<< HEAD
-from ..policy.inlinks.edges import ALL_LINKS, BEST_LAST, INLINK, InvertOptions, page_edges
-from .elements.chunks import Chunk, to_chunks
-=======
-from ..policy.inlinks.edges import ALL_LINKS, BEST_LAST, INLINK, page_edges, tombstones_of
-from ..policy.inlinks.invert_options import InvertOptions
+from ..policy.inlinks.edges import (
+    ALL_LINKS,
+    BEST_LAST,
+    INLINK,
+    InvertOptions,
+    page_edges,
+    tombstones_of,
+)
 from .elements.chunks import Chunk, named_chunks, to_chunks
->>>>>>> cfce8f5f (Resolvers lie with ApplyChanges, types of rows in one module, what the in-process runner lacks in one: seven transforms' modules are merged)
 from .elements.rows import check_chunk, through_chunks
 from .for_each import ForEachDocument
 from .top_n_per_key import TopNPerKey, top_n_per_key

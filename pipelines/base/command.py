@@ -7,8 +7,8 @@ fields), ``ARGUMENTS`` and ``run(invocation) -> exit code``. It is imported for
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import option
@@ -97,13 +97,21 @@ class Invocation:
 
 
 class CommandModule(Protocol):
-    """The module of a command."""
+    """The module of a command, or its ``CommandParts``."""
 
     Options: type
     ARGUMENTS: tuple[Argument, ...]
 
     def run(self, invocation: Invocation) -> int:
         """Runs the command and returns the exit code."""
+
+
+class CommandParts(NamedTuple):
+    """One of several commands of a module: what the module of another command has at its top."""
+
+    Options: type
+    run: Callable[[Invocation], int]
+    ARGUMENTS: tuple[Argument, ...] = (TABLE,)
 
 
 @contextlib.contextmanager

@@ -144,8 +144,9 @@ def load(command: str) -> CommandModule:
     """Imports the module of a command."""
     # By name, never run as __main__: its definitions then pickle as
     # nutbeam.pipelines.MODULE.NAME, which a worker can import.
-    module = importlib.import_module(f"nutbeam.pipelines.{COMMANDS[command].module}")
-    return cast(CommandModule, module)
+    module = importlib.import_module(COMMANDS[command].file)
+    _, _, parts = COMMANDS[command].module.partition(":")
+    return cast(CommandModule, getattr(module, parts) if parts else module)
 
 
 def option_names(command: str) -> set[str]:

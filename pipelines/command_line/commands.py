@@ -24,7 +24,8 @@ class Command(NamedTuple):
     """A command.
 
     Attributes:
-        module: Its module below ``nutbeam.pipelines``.
+        module: Its module below ``nutbeam.pipelines``; with ``:`` and the name of its ``CommandParts``
+            if the module has several commands.
         help: What it does, in one line.
         beam: Whether it takes Beam's options.
         group: One of ``GROUPS``.
@@ -39,6 +40,11 @@ class Command(NamedTuple):
     group: str = CARE
     example: str = "mine"
     options: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        """The full name of its module."""
+        return f"nutbeam.pipelines.{self.module.partition(':')[0]}"
 
     @property
     def scratch(self) -> bool:
@@ -116,14 +122,14 @@ COMMANDS = {
                  "sample"),
     ),
     "domainstats": Command(
-        "figures.domainstats", "Count fetched pages by host, domain, suffix or TLD.", group=LOOK,
+        "figures.counting:DOMAINSTATS", "Count fetched pages by host, domain, suffix or TLD.", group=LOOK,
         example="mine --mode tld", options=("mode", "expr"),
     ),
     "protocolstats": Command(
-        "figures.protocolstats", "Count URLs by HTTP code.", group=LOOK, options=("expr",),
+        "figures.counting:PROTOCOLSTATS", "Count URLs by HTTP code.", group=LOOK, options=("expr",),
     ),
     "crawlcomplete": Command(
-        "figures.crawlcomplete", "Count fetched and unfetched pages by host or domain.",
+        "figures.counting:CRAWLCOMPLETE", "Count fetched and unfetched pages by host or domain.",
         group=LOOK, example="mine --mode domain", options=("mode", "expr"),
     ),
     "readlinkdb": Command(
@@ -184,12 +190,12 @@ COMMANDS = {
         group=RANK, options=("rank", "clear_score"),
     ),
     "nodedumper": Command(
-        "graph.nodedumper", "Show the nodes of a graph, the best first.", False, RANK,
+        "graph.graph_readers:NODEDUMPER", "Show the nodes of a graph, the best first.", False, RANK,
         example="mine --top 10",
         options=("what", "rank", "top", "group_by", "aggregate", "output", "level"),
     ),
     "graphfiles": Command(
-        "graph.graphfiles", "Write a graph as Common Crawl's vertices, edges and ranks.", False,
+        "graph.graph_readers:GRAPHFILES", "Write a graph as Common Crawl's vertices, edges and ranks.", False,
         RANK, example="mine --level host -o mine-host", options=("level", "output"),
     ),
     "index": Command(
@@ -246,13 +252,13 @@ COMMANDS = {
         example="describe bigtable://your-project/your-instance/mine",
     ),
     "filterchecker": Command(
-        "checkers.filterchecker", "Show which URLs the filters accept.", False, TRY,
+        "checkers.rule_checkers:FILTERCHECKER", "Show which URLs the filters accept.", False, TRY,
         example=f"{_SITE}blog/ {_SITE}logo.png --include /blog/",
         options=("include", "exclude", "url_filter_file", "url_rules_dir", "url_filters",
                  "no_filter", "filter_name"),
     ),
     "normalizerchecker": Command(
-        "checkers.normalizerchecker", "Show normalized URLs.", False, TRY,
+        "checkers.rule_checkers:NORMALIZERCHECKER", "Show normalized URLs.", False, TRY,
         example="'HTTPS://www.Your-Site.org:443/a/../b?sid=1'",
         options=("url_normalizers", "url_normalizer_file", "url_rules_dir", "url_scope",
                  "normalizer"),

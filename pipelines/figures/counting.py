@@ -1,4 +1,4 @@
-"""Counts rows of the state by a key; shared by ``domainstats`` and similar commands.
+"""domainstats, protocolstats and crawlcomplete: count rows of the state by a key.
 
 ::
 
@@ -6,6 +6,7 @@
 """
 
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Sequence
 
@@ -16,19 +17,40 @@ from ...io.storage.files import LARGEST_BYTES, creating, read_bytes
 from ...policy.conditions import ExprOptions, wanted_rows
 from ...policy.figures import KEY, NUMBER, WHICH, sum_key_counts
 from ...web.base.clock import now_ms
+from ...web.base.options import option
 from ...web.base.visible import visible_lines
-from ..base.command import DONE, Invocation, configuration
+from ..base.command import DONE, CommandParts, Invocation, configuration
 from ..launch.earlier_jobs import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from ..views.reading_job import Reading, ReadItem, export_parts
 
 # Counts rows: returns ``key``, ``which`` and ``number``; see ``policy/figures.py``.
 Counting = Callable[[pl.DataFrame], pl.DataFrame]
+_OF_PROTOCOLS = ("http_code", "protocol_status", "last_fetch_time")
+# Nutch's names of the two totals of domainstats.
+_TOTALS = {FETCHED_PAGES: "FETCHED", UNFETCHED_PAGES: "NOT_FETCHED"}
 
 
 @dataclasses.dataclass(frozen=True)
 class CountOptions(ExprOptions, LaunchOptions):
-    """Options of counting rows of the state."""
+    """Options of counting rows of the state; those of protocolstats."""
+
+
+@dataclasses.dataclass(frozen=True)
+class NameCountOptions(CountOptions):
+    """Options of domainstats."""
+
+    mode: str = option("domain", "What pages are counted by.", choices=tuple(NAMES))
+
+
+@dataclasses.dataclass(frozen=True)
+class CompletenessOptions(CountOptions):
+    """Options of crawlcomplete."""
+
+    mode: str = option(
+        "host", "What pages are counted by.", choices=("host", "domain"),
+        nutch="crawlcomplete -mode",
+    )  # fmt: skip
 
 
 def counted_rows(
@@ -80,3 +102,29 @@ def print_counts(invocation: Invocation, counts: pl.DataFrame) -> int:
         as_json = invocation.format == "json"
         print(json.dumps(record) if as_json else visible_lines([f"{number}\t{name}"]))
     return DONE
+
+
+def _count_by_name(invocation: Invocation) -> pl.DataFrame:
+    counting = functools.partial(by_name, mode=invocation.options.mode)
+    return counted_rows(invocation, ("key", "status"), counting)
+
+
+def count_fetched_pages(invocation: Invocation) -> int:
+    """Runs domainstats: counts the fetched pages of each host, domain, suffix or top-level domain."""
+    counts = _count_by_name(invocation)
+    totals = dict(counts.group_by(WHICH).agg(pl.col(NUMBER).sum()).iter_rows())
+    named = counts.filter((pl.col(WHICH) == FETCHED_PAGES) & (pl.col(KEY) != ""))
+    records = [(name, "", totals.get(which, 0)) for which, name in _TOTALS.items()]
+    head = pl.DataFrame(records, schema=counts.schema, orient="row")
+    return print_counts(invocation, pl.concat([head, named.with_columns(pl.lit("").alias(WHICH))]))
+
+
+DOMAINSTATS = CommandParts(NameCountOptions, count_fetched_pages)
+# Counts the URLs of each HTTP code.
+PROTOCOLSTATS = CommandParts(
+    CountOptions, lambda inv: print_counts(inv, counted_rows(inv, _OF_PROTOCOLS, by_protocol))
+)
+# Counts how many pages of each host or domain are fetched, and how many are not.
+CRAWLCOMPLETE = CommandParts(
+    CompletenessOptions, lambda inv: print_counts(inv, _count_by_name(inv))
+)

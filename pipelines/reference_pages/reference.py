@@ -92,7 +92,7 @@ def modules() -> dict[str, CommandModule]:
         try:
             command_modules[command] = load(command)
         except ModuleNotFoundError as error:
-            if error.name != f"nutbeam.pipelines.{COMMANDS[command].module}":
+            if error.name != COMMANDS[command].file:
                 raise
     return command_modules
 

@@ -35,7 +35,6 @@ from ...policy.components.page_facts import FactNeeds
 from ...policy.components.schema import HOSTS, StateRows
 from ...policy.hosting.merit import merits_of_table
 from ...policy.recorded_rules import recorded_rules
-<<<<<<< HEAD
 from ...policy.sitemaps.sitemap_list import SitemapList, SitemapOptions
 from ...policy.sitemaps.sitemap_urls import (
     SITEMAP_URLS,
@@ -43,12 +42,6 @@ from ...policy.sitemaps.sitemap_urls import (
     SitemapRules,
     add_sitemap_urls,
 )
-from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
-=======
-from ...policy.sitemaps.add_sitemap_urls import SitemapFacts, SitemapRules, add_sitemap_urls
-from ...policy.sitemaps.sitemap_list import SitemapList
-from ...policy.sitemaps.sitemap_options import SitemapOptions
-from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS
 from ...transforms.apply_changes import (
     COUNT_PLACES,
     RESOLVE,
@@ -58,7 +51,6 @@ from ...transforms.apply_changes import (
     merge_resolver,
     read_domain_room,
 )
->>>>>>> cfce8f5f (Resolvers lie with ApplyChanges, types of rows in one module, what the in-process runner lacks in one: seven transforms' modules are merged)
 from ...transforms.elements.chunks import Chunk
 from ...transforms.fetching import fetch_pages
 from ...transforms.for_each import ForEach

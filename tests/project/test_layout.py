@@ -77,9 +77,7 @@ MODULES = 16  # of a folder; more are a warning
 WITHOUT_BEAM = ("policy", "web")
 # Modules of ours that others import by a name that they put together.
 BY_NAME = {
-    "pipelines/command_line/cli.py": {
-        f"nutbeam.pipelines.{command.module}" for command in COMMANDS.values()
-    },
+    "pipelines/command_line/cli.py": {command.file for command in COMMANDS.values()},
     "io/indexing/writer_kinds.py": {
         f"nutbeam.io.indexing.{module}" for module, _ in BUILT_IN_WRITERS.values()
     },

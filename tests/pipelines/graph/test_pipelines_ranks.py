@@ -13,7 +13,7 @@ from linked_tables import in_key_order, make_linked, random_edges, ranks_in
 
 from nutbeam.io.graph.graph_files import RoundFiles, stored_graph
 from nutbeam.io.snapshots.manifest import newest_manifest
-from nutbeam.pipelines.graph.graphfiles import sorted_edges
+from nutbeam.pipelines.graph.graph_readers import sorted_edges
 from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.policy.components import graph_schema
 from nutbeam.policy.graph import link_limits

@@ -1,5 +1,6 @@
-"""graphfiles: writes a graph in the files that Common Crawl publishes for its web graphs.
+"""nodedumper and graphfiles: show the nodes of a graph, and write it in Common Crawl's files.
 
+The files are those that Common Crawl publishes for its web graphs:
 ``NAME-vertices.txt.gz`` has ``id``, reversed name (and the number of hosts, for domains);
 ``NAME-edges.txt.gz`` has the ids of source and target; ``NAME-ranks.txt.gz`` has positions and
 values of harmonic centrality and PageRank. Columns are separated by tabs. cc-webgraph reads them.
@@ -8,6 +9,7 @@ values of harmonic centrality and PageRank. Columns are separated by tabs. cc-we
 import dataclasses
 import gzip
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,15 +27,17 @@ from ...policy.generating.selection import groups
 from ...policy.graph.rankings import HOSTS_HEADER, RANKS_HEADER, ranks_table
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
-from ..base.command import TABLE, Invocation
-from ..views.reading_job import Reading
+from ...web.base.wording import format_count
+from ...web.urls.key_columns import from_keys
+from ...web.urls.row_keys import from_host_key
+from ..base.command import CommandParts, Invocation
+from ..views.reading_job import Reading, output_of
+from .scoreupdater import RankOptions
 from .webgraph import LevelOptions
-
-ARGUMENTS = (TABLE,)
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(LevelOptions):
+class GraphFileOptions(LevelOptions):
     """Options of graphfiles."""
 
     level: str = option(
@@ -51,7 +55,8 @@ class Options(LevelOptions):
             raise ValueError("--output must be the start of the files' names, got ''")
 
 
-def run(invocation: Invocation) -> int:
+def write_files(invocation: Invocation) -> int:
+    """Runs graphfiles: writes a graph in the files of Common Crawl."""
     options, address = invocation.options, str(invocation.table)
     if not Path(options.output).absolute().parent.is_dir():
         raise UsageError(f"no folder for --output {options.output!r}")
@@ -165,3 +170,105 @@ def _open_packed(path: str) -> Iterator[IO[bytes]]:
 
 def _tabs(rows: pl.DataFrame) -> bytes:
     return rows.write_csv(separator="\t", include_header=False).encode()
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeOptions(LevelOptions, RankOptions):
+    """Options of nodedumper."""
+
+    what: str = option(
+        "scores",
+        "Value to show: the rank (scores), the number of links to the node (inlinks) or from it "
+        "(outlinks).",
+        choices=("scores", "inlinks", "outlinks"),
+        nutch="nodedumper -scores, -inlinks, -outlinks",
+        group="nodedumper",
+    )
+    top: int = option(
+        0, "Number of nodes to show; 0 shows all, and sorts them in memory.", minimum=0,
+        nutch="nodedumper -topn", group="nodedumper",
+    )  # fmt: skip
+    group_by: str = option(
+        "none", "Show a value per host or domain.", choices=("none", "host", "domain"),
+        nutch="nodedumper -group", group="nodedumper",
+    )  # fmt: skip
+    aggregate: str = option(
+        "sum", "How --group_by combines values: sum or max.", choices=AGGREGATES, group="nodedumper"
+    )
+    as_eff: bool = option(
+        False, "Write = instead of a tab between key and value, as in Solr's external file fields.",
+        nutch="nodedumper -asEff", group="nodedumper",
+    )  # fmt: skip
+    output: str = option("-", "File to write; - is standard output.", short="o", group="nodedumper")
+
+    def __post_init__(self) -> None:
+        if self.group_by != "none" and self.level != "page":
+            raise ValueError(f"--group_by is for the graph of pages, got --level {self.level!r}")
+
+
+def dump_nodes(invocation: Invocation) -> int:
+    """Runs nodedumper: shows nodes with a rank or their number of links, the best first."""
+    options, address = invocation.options, str(invocation.table)
+    path = output_of(options.output, "--output", ".tsv").path
+    reading = Reading(address, "", newest_manifest(address).snapshot)
+    with reading.reading():
+        rows = best_nodes(reading, options)
+    as_json = invocation.format == "json"
+    sign = "=" if options.as_eff else "\t"
+    lines = (
+        json.dumps({"node": name, "value": value}) if as_json else f"{name}{sign}{_number(value)}"
+        for name, value in rows.iter_rows()
+    )
+    if path is None:
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        return 0
+    with Path(path).open("w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    print(f"{format_count(len(rows), 'nodes')} in {path}")
+    return 0
+
+
+def best_nodes(reading: Reading, options: NodeOptions) -> pl.DataFrame:
+    """Returns the chosen nodes: URL or name, and value."""
+    graph = stored_graph(reading, options.level)
+    best: pl.DataFrame | None = None
+    ranks = {}
+    if options.what == "scores":
+        files = ranked_files(reading, options.level, options.rank)
+        ranks = {file.order: file.path for file in files}
+    for number, file in enumerate(graph.nodes):
+        nodes = _values(graph, number, ranks.get(file.order), options)
+        values = [grouped_values(nodes, options.group_by, options.aggregate)]
+        values += [] if best is None else [best]
+        if options.group_by != "none":
+            best = merged_values(values, options.aggregate)
+        else:
+            best = best_first(pl.concat(values), options.top)
+    assert best is not None
+    rows = best_first(best, options.top)
+    keys = rows.get_column("key")
+    if options.level == "page" and options.group_by == "none":
+        names = from_keys(keys)
+    else:
+        names = pl.Series([from_host_key(key) for key in keys], dtype=pl.String)
+    return rows.select(name=names, value="value")
+
+
+def _values(
+    graph: StoredGraph, number: int, ranks: str | None, options: NodeOptions
+) -> pl.DataFrame:
+    if options.what != "scores":
+        column = {"inlinks": "in_links", "outlinks": "out_links"}[options.what]
+        return graph.keys(number).select("key", value=column)
+    schema = KINDS[f"{options.level}_ranks"].schema
+    if ranks is None:
+        return graph.keys(number).select("key", value=pl.lit(None, pl.Float64))
+    return collect(scan([graph.table / ranks], schema).select("key", value=options.rank))
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.9g}"
+
+
+NODEDUMPER = CommandParts(NodeOptions, dump_nodes)
+GRAPHFILES = CommandParts(GraphFileOptions, write_files)

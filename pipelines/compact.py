@@ -33,7 +33,7 @@ from ..io.upkeep.compaction import fold, merge_files, plan_folds, spent_batches,
 from ..io.upkeep.retention import delete_expired, disturbed_by
 from ..policy.components.declaration import RowLayout
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
-from ..transforms.for_each import ForEach
+from ..transforms.for_each import ForEach, TabletItem
 from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option, seconds
@@ -95,15 +95,6 @@ class Merging:
     every: tuple[DataFile, ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class ReferenceScan:
-    """A tablet that is read for the names of files of old batches in its rows."""
-
-    operation: Operation
-    component: str
-    tablet: Tablet
-
-
 def run(invocation: Invocation) -> int:
     table = open_table(str(invocation.table))
     if invocation.options.keep_inlinks and not table.in_files("links"):
@@ -126,8 +117,8 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     return (operations, done["main"], named) | Finish(commit, whole=("Work",))
 
 
-def _items(operation: Operation, options: Options) -> Iterator[Folding | ReferenceScan | Merging]:
-    items: list[Folding | ReferenceScan | Merging] = []
+def _items(operation: Operation, options: Options) -> Iterator[Folding | TabletItem | Merging]:
+    items: list[Folding | TabletItem | Merging] = []
     components = operation.manifest().components
     for component in components_in_tablets(components):
         all_tablets = tablets(operation.files(component))
@@ -135,7 +126,7 @@ def _items(operation: Operation, options: Options) -> Iterator[Folding | Referen
         folds = plan_folds(foldable, full=options.full)
         items += [Folding(operation, component, group) for group in folds]
         if component in REFERRING and _spent_batches(operation, options):
-            items += [ReferenceScan(operation, component, tablet) for tablet in all_tablets]
+            items += [TabletItem(operation, component, tablet) for tablet in all_tablets]
     of_shards = [kind for kind in KINDS.values() if kind.layout is RowLayout.SHARDS]
     for component in [name for kind in of_shards for name in components_of(kind, components)]:
         shards = tuple(with_orders(operation.table, operation.files(component)))
@@ -151,7 +142,7 @@ def _spent_batches(operation: Operation, options: Options) -> list[str]:
     )
 
 
-def _work(item: Folding | ReferenceScan | Merging, most_inlinks: int) -> Iterator[Any]:
+def _work(item: Folding | TabletItem | Merging, most_inlinks: int) -> Iterator[Any]:
     PROGRESS.add()
     if isinstance(item, Merging):
         yield merge_shards(item.operation.table, item.component, item.group, item.every)

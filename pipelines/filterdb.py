@@ -26,7 +26,6 @@ from ..io.batches.batches import note_removed
 from ..io.rows.small_components import read_blocklist
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
-from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.components.schema import HOSTS, to_frame
 from ..policy.filtering import (
@@ -56,8 +55,8 @@ from ..transforms.apply_changes import (
     counting_hosts,
     merge_resolver,
 )
-from ..transforms.elements.chunks import MAX_ROWS, Chunk, to_chunks
-from ..transforms.for_each import ForEach
+from ..transforms.elements.chunks import MAX_ROWS, Chunk, named_chunks, to_chunks
+from ..transforms.for_each import ForEach, TabletItem, tablet_items
 from ..transforms.invert_links import LINKS_COMPONENT, EndLinks
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.operations import Begin, Commit, Ticket
@@ -91,14 +90,6 @@ class Options(FilterOptions, JobOptions):
     """Options of filterdb."""
 
     dry_run: bool = option(False, "Change nothing: count what would be done, and show examples.")
-
-
-@dataclasses.dataclass(frozen=True)
-class KnownRows:
-    """A tablet of the state whose rows are judged."""
-
-    operation: Operation
-    tablet: Tablet
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,22 +173,19 @@ class FilterKnown(Displayed):
 
 
 def _question_duplicates(joined: Chunk) -> Iterator[tuple[str, Chunk]]:
-    changes = questioned_duplicates(to_frame(joined))
-    yield from (("state", chunk) for chunk in to_chunks(changes))
+    yield from named_chunks("state", questioned_duplicates(to_frame(joined)))
 
 
-def _tablets(operation: Operation) -> Iterator[KnownRows]:
-    state_tablets = tablets(operation.files("state"))
-    if operation.job != "inject":  # which counts lines
-        PROGRESS.start("filterdb", total=len(state_tablets), unit="tablets")
-        for name, batch in operation.manifest().batches.items():
-            if batch.phase != "updated":
-                _LOG.warning(_OPEN, name)
-    for tablet in state_tablets:
-        yield KnownRows(operation, tablet)
+def _tablets(operation: Operation) -> list[TabletItem]:
+    if operation.job == "inject":  # which counts lines
+        return tablet_items(operation, "state")
+    for name, batch in operation.manifest().batches.items():
+        if batch.phase != "updated":
+            _LOG.warning(_OPEN, name)
+    return tablet_items(operation, "state", phase="filterdb")
 
 
-def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
+def _filter(item: TabletItem, how: Filtering) -> Iterator[Any]:
     operation, tablet = item.operation, item.tablet
     linked = LINKS_COMPONENT in operation.manifest().components
     columns = (*JUDGED, "duplicate_of", *(["document"] if linked else []))
@@ -220,16 +208,15 @@ def _filter(item: KnownRows, how: Filtering) -> Iterator[Any]:
         yield from _sources(rows, pl.concat(leaving)) if linked else ()
 
 
-def _changes(item: KnownRows, leaving: pl.DataFrame, how: Filtering) -> Iterator[Any]:
-    yield from (("state", chunk) for chunk in to_chunks(departures(leaving)))
+def _changes(item: TabletItem, leaving: pl.DataFrame, how: Filtering) -> Iterator[Any]:
+    yield from named_chunks("state", departures(leaving))
     for chunk in to_chunks(leaving_pages(leaving), LEAVING):
         yield beam.pvalue.TaggedOutput(_LEAVING, chunk)
     if leaving.get_column("reason").null_count():
         for rows in item.operation.table.scan("state", item.tablet):
             arrived = arrivals(rows, leaving)
-            yield from (("state", chunk) for chunk in to_chunks(arrived, REKEYED))
-            hosts = hosts_of_seeds(arrived)
-            yield from (("hosts", chunk) for chunk in to_chunks(hosts, HOSTS))
+            yield from named_chunks("state", arrived, REKEYED)
+            yield from named_chunks("hosts", hosts_of_seeds(arrived), HOSTS)
     if how.examples:
         noted: Any = [Example(*row) for row in leaving.group_by("reason").head(3).iter_rows()]
     else:

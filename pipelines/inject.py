@@ -36,7 +36,7 @@ from ..transforms.apply_changes import (
     counting_hosts,
     merge_resolver,
 )
-from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.elements.chunks import Chunk, named_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.wiring.plugin_groups import scorings_of
@@ -135,11 +135,10 @@ def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
         PROGRESS.add(counts["lines"])
         rows, dropped = drop_blocked(seeds, blocklist)
         yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
-        yield from (("state", chunk) for chunk in to_chunks(rows, SEEDS))
+        yield from named_chunks("state", rows, SEEDS)
         hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
         hosts = hosts.filter(pl.col("key") != "")  # file: URLs have no host
-        for chunk in to_chunks(hosts.with_columns(seed=pl.lit(True)), HOSTS):
-            yield "hosts", chunk
+        yield from named_chunks("hosts", hosts.with_columns(seed=pl.lit(True)), HOSTS)
 
 
 def _judge_known(rows: pl.DataFrame, operation: Operation, options: InjectOptions) -> pl.DataFrame:

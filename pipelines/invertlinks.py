@@ -34,15 +34,15 @@ from ..io.rows.small_components import read_blocklist
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
-from ..io.tablets.tablets import Tablet, tablets
+from ..io.tablets.tablets import tablets
 from ..io.tablets.written import Written
 from ..policy.inlinks.edges import LINK_CHANGES, InvertTableOptions, edges_of, tombstones_of
 from ..policy.inlinks.link_decisions import apply_links, drop_blocked_links, end_unseen_links
-from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ..transforms.apply_changes import Target, change_rows
 from ..transforms.elements.chunks import Chunk, named_chunks
-from ..transforms.for_each import ForEach
+from ..transforms.for_each import REPORTS, TabletItem
 from ..transforms.invert_links import LINKS_COMPONENT
-from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.operations import Begin, Ticket
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
@@ -50,7 +50,6 @@ from .launch.job import BatchOptions, run_each_batch, run_job
 from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)
-_COUNTS = "counts"
 # If there are more tablets than this, an operation checks only one in 16 for old links.
 _TURNS = 16
 
@@ -65,14 +64,6 @@ class Options(InvertTableOptions, BatchOptions):
         "submitted to a cluster takes the oldest of them.",
         group="links",
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class Aging:
-    """A tablet of the link table that may have links that were not seen for long."""
-
-    operation: Operation
-    tablet: Tablet
 
 
 def run(invocation: Invocation) -> int:
@@ -95,33 +86,23 @@ def build(
     operations = tickets | "Begin" >> Begin(
         "invertlinks", needs="updated", takes_in=LINKS_COMPONENT
     )
-    changes = operations | "Files" >> ForEach(
-        functools.partial(_items, options=options), _changes, (options,), tuple[str, Chunk],
-        outputs=(_COUNTS,), step="Files", reports=_COUNTS,
+    of_batch = ("batches/{batch}/documents", "batches/{batch}/outcome")
+    return change_rows(
+        operations, "Files", (functools.partial(_items, options=options), _changes, (options,)),
+        {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)},
+        reads=(LINKS_COMPONENT, "blocklist", *of_batch), takes_in=LINKS_COMPONENT,
     )  # fmt: skip
-    targets = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
-    written = (operations, changes["main"]) | ApplyChanges(targets)
-    return (operations, written, changes[_COUNTS]) | Commit(
-        reads=(
-            LINKS_COMPONENT,
-            "blocklist",
-            "batches/{batch}/documents",
-            "batches/{batch}/outcome",
-        ),
-        takes_in=LINKS_COMPONENT,
-        whole=("Files", RESOLVE),
-    )
 
 
 def _items(
     operation: Operation, options: InvertTableOptions
-) -> Iterator[NewDocuments | OldDocuments | Aging]:
+) -> Iterator[NewDocuments | OldDocuments | TabletItem]:
     items: list[Any] = [*list_document_files(operation), *_aging(operation, options)]
     PROGRESS.start("invertlinks", total=len(items), unit="files")
     yield from items
 
 
-def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[Aging]:
+def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[TabletItem]:
     """Yields the tablets to look at for old links; in Bigtable no zone map says which have some."""
     known = tablets(operation.files(LINKS_COMPONENT))
     limit = _oldest(operation, options)
@@ -131,7 +112,7 @@ def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[Aging]
         first = tablet.min_time
         is_next = len(known) <= _TURNS or (number + turn) % _TURNS == 0
         if is_next and (first is None or first < limit):
-            yield Aging(operation, tablet)
+            yield TabletItem(operation, LINKS_COMPONENT, tablet)
 
 
 def _oldest(operation: Operation, options: InvertTableOptions) -> int:
@@ -140,10 +121,10 @@ def _oldest(operation: Operation, options: InvertTableOptions) -> int:
 
 
 def _changes(
-    item: NewDocuments | OldDocuments | Aging, options: InvertTableOptions
+    item: NewDocuments | OldDocuments | TabletItem, options: InvertTableOptions
 ) -> Iterator[Any]:
     PROGRESS.add()
-    if isinstance(item, Aging):
+    if isinstance(item, TabletItem):
         old_rows = read_unseen_links(item.operation, item.tablet, _oldest(item.operation, options))
         source_rows = read_source_rows(item.operation, old_rows.get_column("source"))
         yield from _chunks(end_unseen_links(old_rows, source_rows))
@@ -164,7 +145,7 @@ def _changes(
 
 
 def _counted(counts: dict[str, int]) -> beam.pvalue.TaggedOutput:
-    return beam.pvalue.TaggedOutput(_COUNTS, Written(counts={k: n for k, n in counts.items() if n}))
+    return beam.pvalue.TaggedOutput(REPORTS, Written(counts={k: n for k, n in counts.items() if n}))
 
 
 def _chunks(changes: pl.DataFrame) -> Iterator[tuple[str, Chunk]]:

@@ -21,11 +21,11 @@ from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.inlinks.edges import LINK_CHANGES
 from ..policy.inlinks.link_decisions import drop_blocked_links, drop_outdated_links, merged_links
-from ..transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ..transforms.elements.chunks import Chunk, named_chunks
-from ..transforms.for_each import ForEach
+from ..transforms.apply_changes import Target, change_rows
+from ..transforms.elements.chunks import named_chunks
+from ..transforms.for_each import REPORTS
 from ..transforms.invert_links import LINKS_COMPONENT
-from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.operations import Begin, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
@@ -39,7 +39,6 @@ from .launch.launch import preflight
 from .views.reading_job import Reading
 
 ARGUMENTS = (TABLE, Argument("others", "Tables whose links are merged.", nargs="+"))
-_COUNTS = "counts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,15 +82,11 @@ def build(
 ) -> beam.PCollection[Ticket]:
     """Merges the links of other tables; the returned ticket is for the next job."""
     operations = tickets | "Begin" >> Begin("mergelinkdb")
-    changes = operations | "Tablets" >> ForEach(
-        functools.partial(_items, readings=readings), _changes, (options,), tuple[str, Chunk],
-        outputs=(_COUNTS,), step="Tablets", reports=_COUNTS,
+    return change_rows(
+        operations, "Tablets", (functools.partial(_items, readings=readings), _changes, (options,)),
+        {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)},
+        reads=(LINKS_COMPONENT, "blocklist"),
     )  # fmt: skip
-    targets = {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)}
-    written = (operations, changes["main"]) | ApplyChanges(targets)
-    return (operations, written, changes[_COUNTS]) | Commit(
-        reads=(LINKS_COMPONENT, "blocklist"), whole=("Tablets", RESOLVE)
-    )
 
 
 def _items(operation: Operation, readings: tuple[Reading, ...]) -> Iterator[OtherLinks]:
@@ -120,6 +115,6 @@ def _changes(item: OtherLinks, options: Options) -> Iterator[Any]:
             source_rows = read_source_rows(item.operation, changes.get_column("source"))
             changes, outdated = drop_outdated_links(changes, source_rows)
             counts = {**counts, **blocked, **outdated}
-            yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts))
+            yield beam.pvalue.TaggedOutput(REPORTS, Written(counts=counts))
             yield from named_chunks(LINKS_COMPONENT, changes, LINK_CHANGES)
     PROGRESS.add()

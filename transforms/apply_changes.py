@@ -22,7 +22,8 @@ from ..policy.hosting.host_counts import COUNTED_OF_STATE, changed_counts
 from ..policy.hosting.hosts import merge_hosts
 from ..policy.hosting.merit import DomainRoom, Merits, domains_of_new_urls
 from .elements.chunks import Chunk
-from .operations import Together
+from .for_each import REPORTS, ForEach
+from .operations import Commit, Ticket, Together
 from .wiring.display import Displayed
 from .wiring.in_process import FlatMapInThreads
 
@@ -108,6 +109,31 @@ class ApplyChanges(Displayed):
                 FlatMapInThreads(_resolve, spare=1), plan, self.targets, self.trial
             ).with_output_types(Written)
         )
+
+
+def change_rows(
+    operations: beam.PCollection[Operation],
+    step: str,
+    work: tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...]],
+    targets: Mapping[str, Target],
+    others: Iterable[beam.PCollection[Written]] = (),
+    **terms: Any,
+) -> beam.PCollection[Ticket]:
+    """Works on each item of an operation, applies the changes, and commits them.
+
+    Args:
+        operations: One operation.
+        step: Name of the step that works.
+        work: ``divide``, ``work`` and ``args`` of ``ForEach``. The work yields pairs of a component
+            and a chunk of changes to it, and ``Written`` with the tag ``REPORTS``.
+        targets: By component, see ``ApplyChanges``.
+        others: Further ``Written`` to commit.
+        terms: Of ``Commit``.
+    """
+    done = operations | step >> ForEach(*work, _Change, (REPORTS,), step, REPORTS)
+    written = (operations, done["main"]) | ApplyChanges(targets)
+    commit = Commit(whole=(step, RESOLVE), **terms)
+    return (operations, written, done[REPORTS], *others) | commit
 
 
 def _no_change(_: Operation, schemas: Mapping[str, pa.Schema]) -> _Change:

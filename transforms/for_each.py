@@ -9,13 +9,17 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.snapshots.operations import Operation
+from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.components.schema import to_frame
+from ..web.base.progress import PROGRESS
 from .elements.chunks import Chunk
 from .wiring.display import Displayed
 from .wiring.in_process import flat_map
 from .wiring.metrics import logs_of
 
+# The tag of the ``Written`` of work that also yields other elements.
+REPORTS = "reports"
 _RESHUFFLE = "beam:transform:reshuffle:v1"  # as Beam's protocol names it
 
 
@@ -126,6 +130,27 @@ def _operation_of(item: Any) -> Operation | None:
     first = item[0] if isinstance(item, tuple) and item else item
     operation = first if isinstance(first, Operation) else getattr(item, "operation", None)
     return operation if isinstance(operation, Operation) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class TabletItem:
+    """A tablet of a component, as an item of work."""
+
+    operation: Operation
+    component: str
+    tablet: Tablet
+
+
+def tablet_items(operation: Operation, *components: str, phase: str = "") -> list[TabletItem]:
+    """Returns the tablets of components; they are the work of a phase that is shown, if it is named."""
+    items = [
+        TabletItem(operation, component, tablet)
+        for component in components
+        for tablet in tablets(operation.files(component))
+    ]
+    if phase:
+        PROGRESS.start(phase, total=len(items), unit="tablets")
+    return items
 
 
 @dataclasses.dataclass

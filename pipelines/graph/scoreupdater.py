@@ -22,10 +22,9 @@ from ...policy.components.graph_schema import RANK_COLUMNS
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import STATE
 from ...policy.graph.rankings import new_scores, set_scores
-from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ...transforms.elements.chunks import Chunk, to_chunks
-from ...transforms.for_each import ForEach
-from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.apply_changes import Target, change_rows
+from ...transforms.elements.chunks import Chunk, named_chunks
+from ...transforms.operations import Begin, Ticket
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Invocation
@@ -34,7 +33,6 @@ from ..launch.job import JobOptions, run_job
 ARGUMENTS = (TABLE,)
 SCORES = pa.schema([STATE.field("key"), STATE.field("score")])
 RANK_NAMES = tuple(column.name for column in RANK_COLUMNS)
-_REPORTS = "reports"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,20 +74,10 @@ def run(invocation: Invocation) -> int:
 def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
     """Writes ranks into the state; returns the ticket for a next job."""
     operations = tickets | "Begin" >> Begin("scoreupdater")
-    changes = operations | "Tablets" >> ForEach(
-        functools.partial(_tablets, rank=options.rank),
-        _changes,
-        (options,),
-        tuple[str, Chunk],
-        outputs=(_REPORTS,),
-        step="Tablets",
-        reports=_REPORTS,
-    )
-    target = Target(SCORES, score_resolver)
-    written = (operations, changes["main"]) | ApplyChanges({"state": target})
-    return (operations, written, changes[_REPORTS]) | Commit(
-        reads=("state", "page_ranks"), whole=("Tablets", RESOLVE)
-    )
+    return change_rows(
+        operations, "Tablets", (functools.partial(_tablets, rank=options.rank), _changes, (options,)),
+        {"state": Target(SCORES, score_resolver)}, reads=("state", "page_ranks"),
+    )  # fmt: skip
 
 
 def _tablets(operation: Operation, rank: str) -> Iterator[ScoredTablet]:
@@ -112,7 +100,7 @@ def _changes(item: ScoredTablet, options: Options) -> Iterator[tuple[str, Chunk]
         ranks = collect(scan(paths, schema).select("key", column))
     changed = new_scores(rows, ranks.rename({column: "rank"}), options.clear_score)
     PROGRESS.add()
-    yield from (("state", chunk) for chunk in to_chunks(changed, SCORES))
+    yield from named_chunks("state", changed, SCORES)
 
 
 def score_resolver(operation: Operation) -> Resolver:

@@ -18,7 +18,6 @@ from ...io.batches.link_sources import WITHOUT_LINKS
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
-from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.graph_schema import GRAPH_LEVELS, MOST_BLOCK_NODES
 from ...policy.components.kinds import KINDS
 from ...policy.components.link_rows import says_nofollow
@@ -28,7 +27,7 @@ from ...policy.graph.graph_blocks import BLOCK_NODES
 from ...policy.graph.link_limits import LinkLimits
 from ...policy.page_rows import PageChoice
 from ...transforms.elements.chunks import Chunk, to_chunks
-from ...transforms.for_each import ForEach, ForEachDocument
+from ...transforms.for_each import ForEach, ForEachDocument, TabletItem, tablet_items
 from ...transforms.graph.graph_layout import BLOCKS, LIMIT
 from ...transforms.graph.write_blocks import LINKS_IN, WriteBlocks, tidy_graph
 from ...transforms.operations import Begin, Commit, Ticket
@@ -73,15 +72,6 @@ class Options(LevelOptions, LinkLimits, JobOptions):
         maximum=MOST_BLOCK_NODES,
         group="webgraph",
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class LinkSource:
-    """A tablet of the link table or of the state, whose links are read."""
-
-    operation: Operation
-    component: str
-    tablet: Tablet
 
 
 def run(invocation: Invocation) -> int:
@@ -135,22 +125,19 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
 
 @dataclasses.dataclass(frozen=True)
 class _Divide:
-    """Yields the tablets whose links are read; a class, so that it can be pickled."""
+    """Returns the tablets whose links are read; a class, so that it can be pickled."""
 
     links_from: str
 
-    def __call__(self, operation: Operation) -> Iterator[LinkSource]:
+    def __call__(self, operation: Operation) -> list[TabletItem]:
         component = {"documents": "state", "links": "links"}.get(self.links_from)
         if component is None:
             links_component = operation.manifest().components.get("links")
             component = "links" if links_component is not None and links_component.rows else "state"
-        source_tablets = tablets(operation.files(component))
-        PROGRESS.start("webgraph", total=len(source_tablets), unit="tablets")
-        for tablet in source_tablets:
-            yield LinkSource(operation, component, tablet)
+        return tablet_items(operation, component, phase="webgraph")
 
 
-def _links(item: LinkSource) -> Iterator[Any]:
+def _links(item: TabletItem) -> Iterator[Any]:
     PROGRESS.add()
     table = item.operation.table
     if item.component == "links":

@@ -24,10 +24,10 @@ from ...io.snapshots.operations import Operation
 from ...io.tablets.resolve import Resolver, resolving
 from ...policy.components.schema import HOST_SETTINGS, HOSTS, empty
 from ...policy.hosting.host_settings import host_lines
-from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ...transforms.elements.chunks import Chunk, named_chunks
-from ...transforms.for_each import ForEach
-from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.apply_changes import Target, change_rows
+from ...transforms.elements.chunks import named_chunks
+from ...transforms.for_each import REPORTS
+from ...transforms.operations import Begin, Ticket
 from ...web.base.errors import UsageError
 from ...web.rule_files.rule_files import entries
 from ..base.command import TABLE, Argument, Invocation, configuration
@@ -42,7 +42,6 @@ ARGUMENTS = (
     ),
 )
 _MOST = 200_000
-_WRITTEN = "written"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,15 +77,10 @@ def build(
 ) -> beam.PCollection[Ticket]:
     """Replaces the settings of hosts; returns the ticket for a next job."""
     operations = tickets | "Begin" >> Begin("hostinject")
-    changes = operations | "Settings" >> ForEach(
-        _whole_table, _changes, (values,), tuple[str, Chunk],
-        outputs=(_WRITTEN,), step="Settings", reports=_WRITTEN,
+    return change_rows(
+        operations, "Settings", (_whole_table, _changes, (values,)),
+        {"hosts": Target(HOST_SETTINGS, _resolver)}, reads=("hosts", SETTINGS_COMPONENT),
     )  # fmt: skip
-    target = Target(HOST_SETTINGS, _resolver)
-    written = (operations, changes["main"]) | ApplyChanges({"hosts": target})
-    return (operations, written, changes[_WRITTEN]) | Commit(
-        reads=("hosts", SETTINGS_COMPONENT), whole=("Settings", RESOLVE)
-    )
 
 
 def _whole_table(operation: Operation) -> Iterator[Operation]:
@@ -94,9 +88,8 @@ def _whole_table(operation: Operation) -> Iterator[Operation]:
 
 
 def _changes(operation: Operation, values: SettingsByHost) -> Iterator[Any]:
-    yield beam.pvalue.TaggedOutput(_WRITTEN, write_settings(operation, values))
-    rows = settings_rows(values)
-    yield from named_chunks("hosts", rows, HOST_SETTINGS)
+    yield beam.pvalue.TaggedOutput(REPORTS, write_settings(operation, values))
+    yield from named_chunks("hosts", settings_rows(values), HOST_SETTINGS)
 
 
 def _resolver(_: Operation) -> Resolver:

@@ -23,7 +23,6 @@ from ...io.snapshots.operations import Operation, new_id
 from ...io.snapshots.table_clock import oldest_open
 from ...io.storage.file_errors import ConflictError
 from ...io.tablets.resolve import Resolved, Resolver
-from ...io.tablets.tablets import Tablet, tablets
 from ...policy.components.clocks import COUNT, RightTimes, set_right
 from ...policy.components.host_rows import has_urls
 from ...policy.components.schema import HOSTS, HOSTS_COLUMNS
@@ -34,10 +33,10 @@ from ...policy.hosting.recount import (
     recount_hosts,
     to_check,
 )
-from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ...transforms.apply_changes import Target, change_rows
 from ...transforms.elements.chunks import Chunk, named_chunks
-from ...transforms.for_each import ForEach
-from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.for_each import TabletItem, tablet_items
+from ...transforms.operations import Begin, Ticket
 from ...web.base.progress import PROGRESS
 from ...web.exchange.addresses import Addresses, AddressOptions
 from ...web.network.guard import Guard
@@ -48,7 +47,6 @@ from ..launch.job import JobOptions, run_job
 
 ARGUMENTS = (TABLE,)
 _COLUMNS = ("key", "status", "retries", "response_ms")
-_REPORTS = "reports"
 _TRIES = 5
 _LOG = logging.getLogger("nutbeam.updatehostdb")
 # Ranges of hosts may be resolved at once in a process; only one of them looks hosts up.
@@ -63,15 +61,6 @@ class CheckOptions(HostCheckOptions, AddressOptions):
 @dataclasses.dataclass(frozen=True)
 class Options(CheckOptions, JobOptions):
     """Options of updatehostdb."""
-
-
-@dataclasses.dataclass(frozen=True)
-class CountedTablet:
-    """A tablet of the state or of the host table."""
-
-    operation: Operation
-    component: str
-    tablet: Tablet
 
 
 def run(invocation: Invocation) -> int:
@@ -99,29 +88,18 @@ def build(
         run: The look-ups of one run are made once in a process, whichever operation makes them.
     """
     operations = tickets | "Begin" >> Begin("updatehostdb")
-    changes = operations | "Tablets" >> ForEach(
-        _tablets, _count, (), tuple[str, Chunk],
-        outputs=(_REPORTS,), step="Tablets", reports=_REPORTS,
-    )  # fmt: skip
-    target = Target(HOSTS, _Recount(options, run))
-    written = (operations, changes["main"]) | ApplyChanges({"hosts": target})
     pending = operations | "Pending" >> beam.Map(forgets_pending)
-    return (operations, written, changes[_REPORTS], pending) | Commit(
-        reads=("state", "hosts", HOST_COUNTS_COMPONENT, "blocklist"), whole=("Tablets", RESOLVE)
-    )
+    return change_rows(
+        operations, "Tablets", (_tablets, _count, ()), {"hosts": Target(HOSTS, _Recount(options, run))},
+        (pending,), reads=("state", "hosts", HOST_COUNTS_COMPONENT, "blocklist"),
+    )  # fmt: skip
 
 
-def _tablets(operation: Operation) -> Iterator[CountedTablet]:
-    counted_tablets = [
-        CountedTablet(operation, component, tablet)
-        for component in ("state", "hosts")
-        for tablet in tablets(operation.files(component))
-    ]
-    PROGRESS.start("updatehostdb", total=len(counted_tablets), unit="tablets")
-    yield from counted_tablets
+def _tablets(operation: Operation) -> list[TabletItem]:
+    return tablet_items(operation, "state", "hosts", phase="updatehostdb")
 
 
-def _count(item: CountedTablet) -> Iterator[tuple[str, Chunk]]:
+def _count(item: TabletItem) -> Iterator[tuple[str, Chunk]]:
     table, component = item.operation.table, item.component
     blocklist = read_blocklist(item.operation)
     PROGRESS.add()

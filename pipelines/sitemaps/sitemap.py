@@ -44,17 +44,15 @@ from ...policy.sitemaps.sitemap_urls import (
 )
 from ...transforms.apply_changes import (
     COUNT_PLACES,
-    RESOLVE,
-    ApplyChanges,
     Target,
+    change_rows,
     counting_hosts,
     merge_resolver,
     read_domain_room,
 )
-from ...transforms.elements.chunks import Chunk
 from ...transforms.fetching import fetch_pages
-from ...transforms.for_each import ForEach
-from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.for_each import REPORTS
+from ...transforms.operations import Begin, Ticket
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -74,7 +72,6 @@ ARGUMENTS = (
         nargs="*",
     ),
 )
-_COUNTS = "counts"
 # Of these the findings, and the sitemaps that were met, are in memory.
 HOSTS_AT_ONCE = 20_000
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(:[0-9]{1,5})?")
@@ -136,20 +133,15 @@ def build(
         hosts: Names of hosts, and words of ``GROUPS_OF_HOSTS``.
     """
     operations = tickets | "Begin" >> Begin("sitemap")
-    read = operations | "Sitemaps" >> ForEach(
-        functools.partial(_single_source, words=tuple(words), hosts=tuple(hosts)), _read, (options,),
-        tuple[str, Chunk], outputs=(_COUNTS,), step="Sitemaps", reports=_COUNTS,
-    )  # fmt: skip
+    divide = functools.partial(_single_source, words=tuple(words), hosts=tuple(hosts))
     targets = {
         "state": Target(SITEMAP_URLS, functools.partial(_resolver, options=options), COUNT_PLACES),
         "hosts": Target(HOSTS, merge_resolver),
     }
-    written = (operations, read["main"]) | ApplyChanges(targets)
-    return (operations, written, read[_COUNTS]) | Commit(
-        reads=("state", "hosts", "blocklist"),
-        whole=("Sitemaps", RESOLVE),
-        rules=recorded_rules(options),
-    )
+    return change_rows(
+        operations, "Sitemaps", (divide, _read, (options,)), targets,
+        reads=("state", "hosts", "blocklist"), rules=recorded_rules(options),
+    )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,7 +172,7 @@ def _read(item: _Sources, options: SitemapTableOptions) -> Iterator[Any]:
             yield from fetch_pages(fetching)
             counts.update(fetching.counts)
             earlier_requests = fetching.requests_so_far()
-    yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=+counts))
+    yield beam.pvalue.TaggedOutput(REPORTS, Written(counts=+counts))
 
 
 def lists_of_sitemaps(

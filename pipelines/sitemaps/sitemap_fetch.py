@@ -31,7 +31,7 @@ from ...policy.sitemaps.sitemap_list import (
     SitemapOptions,
 )
 from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS, EntryRules, children_of, judge_sitemap
-from ...transforms.elements.chunks import Chunk, to_chunks
+from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.fetching import Fetching
 from ...transforms.wiring.metrics import Throttling
 from ...web.base.json_logs import without_login
@@ -238,15 +238,15 @@ class SitemapFetching(Fetching):
     def _flush(self) -> Iterator[tuple[str, Chunk]]:
         rows, self._rows = self._rows, []
         if rows:
-            yield from (("state", chunk) for chunk in to_chunks(pl.concat(rows), SITEMAP_URLS))
+            yield from named_chunks("state", pl.concat(rows), SITEMAP_URLS)
 
     def _findings(self) -> Iterator[tuple[str, Chunk]]:
         """Yields what was found about hosts; the hosts of given sitemaps become those of seeds."""
         for table in host_tables(record for record in self._engine.hosts() if record.host):
             yield "hosts", conform(table, HOSTS)
         seeds = sorted(self._seed_hosts - {""})
-        for chunk in to_chunks(pl.DataFrame({"key": seeds, "seed": [True] * len(seeds)}), HOSTS):
-            yield "hosts", chunk
+        seed_rows = pl.DataFrame({"key": seeds, "seed": [True] * len(seeds)})
+        yield from named_chunks("hosts", seed_rows, HOSTS)
 
     def _count_lost(self) -> None:
         for reason, number in (*self._engine.drop_counts.items(), *self._sitemaps.dropped.items()):

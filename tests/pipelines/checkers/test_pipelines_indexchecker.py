@@ -38,7 +38,8 @@ def checked(capsys):
         def run(*words, code=0):
             capsys.readouterr()
             agent = ("--agent_name", "test", "--agent_email", "a@example.com")
-            assert nutbeam("indexchecker", *words, *agent, *reach) == code
+            at_once = ("--server_delay", "0")
+            assert nutbeam("indexchecker", *words, *agent, *reach, *at_once) == code
             return capsys.readouterr()
 
         yield run

@@ -63,7 +63,8 @@ def test_a_crawl_tells_of_a_crawl_delay_that_is_no_time(tmp_path, capsys):
     robots = b"User-agent: *\nCrawl-delay: soon\nDisallow: /x"
     with serve(lambda path, _: reply(robots if path == "/robots.txt" else b"page")) as server:
         reach = [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
-        assert nutbeam("crawl", tmp_path / "table", HONEST, *reach, "--rounds", "1") == 0
+        words = (HONEST, *reach, "--rounds", "1", "--server_delay", "0")
+        assert nutbeam("crawl", tmp_path / "table", *words) == 0
     text = "a crawl delay that is no time, so it is not obeyed"
     where = "http://honest.example.com/robots.txt"
     assert f"warning: 1 host has {text}: 'soon' in {where}" in capsys.readouterr().out.splitlines()

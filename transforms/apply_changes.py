@@ -10,7 +10,7 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.rows.hosts import HOST_COUNTS_COMPONENT, read_domain_urls
+from ..io.rows.small_components import HOST_COUNTS_COMPONENT, read_domain_urls
 from ..io.snapshots.operations import Operation
 from ..io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
 from ..io.tablets.resolve import Resolution, Resolved, Resolver, resolving
@@ -18,8 +18,7 @@ from ..io.tablets.tablets import tablets
 from ..io.tablets.written import Written
 from ..policy.components.page_facts import StateRows
 from ..policy.components.schema import empty, to_frame
-from ..policy.hosting.host_counts import COUNTED_OF_STATE, changed_counts
-from ..policy.hosting.hosts import merge_hosts
+from ..policy.hosting.hosts import COUNTED_OF_STATE, changed_counts, merge_hosts
 from ..policy.hosting.merit import DomainRoom, Merits, domains_of_new_urls
 from .elements.chunks import Chunk
 from .for_each import REPORTS, ForEach

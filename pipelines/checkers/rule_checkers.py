@@ -8,7 +8,7 @@ import dataclasses
 import sys
 from typing import cast
 
-from ...io.batches.seed_line import hint_for
+from ...io.batches.seed_lines import hint_for
 from ...web.base.options import option
 from ...web.base.visible import visible
 from ...web.filters.filter_chain import rule_place

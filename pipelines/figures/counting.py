@@ -15,7 +15,17 @@ import polars as pl
 
 from ...io.storage.files import LARGEST_BYTES, creating, read_bytes
 from ...policy.conditions import ExprOptions, wanted_rows
-from ...policy.figures import KEY, NUMBER, WHICH, sum_key_counts
+from ...policy.figures import (
+    FETCHED_PAGES,
+    KEY,
+    NAMES,
+    NUMBER,
+    UNFETCHED_PAGES,
+    WHICH,
+    by_name,
+    by_protocol,
+    sum_key_counts,
+)
 from ...web.base.clock import now_ms
 from ...web.base.options import option
 from ...web.base.visible import visible_lines

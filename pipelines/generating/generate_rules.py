@@ -7,14 +7,12 @@ from typing import Any, TypeVar
 import polars as pl
 
 from ...io.reading.host_rows import LARGE, find_hosts
-from ...io.rows.host_settings import read_host_settings
-from ...io.rows.hosts import read_seeds_hosts, seed_files
+from ...io.rows.small_components import read_host_settings, read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import Pinned
 from ...policy.components.host_rows import HostSettings
 from ...policy.components.schema import HOSTS, empty
-from ...policy.generating.left_out import refused_today
-from ...policy.generating.selection import GenerateOptions
-from ...policy.hosting.host_limits import HostLimits, host_expressions, host_limits_of
+from ...policy.generating.selection import GenerateOptions, refused_today
+from ...policy.hosting.host_settings import HostLimits, host_expressions, host_limits_of
 from ...policy.recorded_rules import recorded_options
 from ...policy.scope import TargetOptions, judge_known
 from ...web.urls.key_columns import host_keys

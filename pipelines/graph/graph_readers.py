@@ -24,7 +24,15 @@ from ...io.storage.parquet_files import collect, scan
 from ...policy.components.graph_schema import source_ranges
 from ...policy.components.kinds import KINDS
 from ...policy.generating.selection import groups
-from ...policy.graph.rankings import HOSTS_HEADER, RANKS_HEADER, ranks_table
+from ...policy.graph.rankings import (
+    AGGREGATES,
+    HOSTS_HEADER,
+    RANKS_HEADER,
+    best_first,
+    grouped_values,
+    merged_values,
+    ranks_table,
+)
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ...web.base.wording import format_count

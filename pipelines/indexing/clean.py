@@ -11,8 +11,6 @@ import apache_beam as beam
 from ...policy.indexing.index_options import IndexTableOptions
 from ...transforms.operations import Ticket
 from ..base.command import TABLE, Invocation
-from ..indexing import index
-from ..launch.checked_options import CheckedIndexOptions
 from ..launch.job import CheckedIndexOptions, JobOptions, run_job
 from . import index
 

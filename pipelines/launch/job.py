@@ -16,8 +16,8 @@ from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import find_commit, new_id, pinned_operation
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
-from ...policy.routing.index_table_options import IndexTableOptions
-from ...policy.scoring.scoring_options import BUILT_IN_SCORINGS, ScoringOptions
+from ...policy.indexing.index_options import IndexTableOptions
+from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.operations import Ticket, versions
 from ...transforms.wiring.plugin_groups import SCORINGS, chosen_plugins, scorings_of
 from ...web.base.errors import NothingToDo

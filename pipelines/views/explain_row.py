@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from ...io.batches.batches import claimed_keys
 from ...io.reading.inlinks import inlinks_of
-from ...io.rows.hosts import read_seeds_hosts, seed_files
 from ...io.rows.small_components import (
     read_blocklist,
     read_host_settings,
@@ -27,8 +26,9 @@ from ...policy.components.reasons import counted_reasons
 from ...policy.components.schema import HOSTS, STATE, STATE_COLUMNS, STATUS_NAMES, to_frame
 from ...policy.components.vocabulary import iso, record_of, statuses_of
 from ...policy.conditions import wanted_rows
-from ...policy.generating.left_out import CHOSEN, NOT_BEST
 from ...policy.generating.selection import (
+    CHOSEN,
+    NOT_BEST,
     GenerateOptions,
     add_ranks,
     advance_clock,

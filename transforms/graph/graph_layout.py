@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ...io.graph.stored_graph import write_edges, write_nodes
+from ...io.graph.graph_files import write_edges, write_nodes
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.ranges import RANGE_BYTES, Sample, plan_ranges

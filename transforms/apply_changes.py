@@ -16,8 +16,7 @@ from ..io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_b
 from ..io.tablets.resolve import Resolution, Resolved, Resolver, resolving
 from ..io.tablets.tablets import tablets
 from ..io.tablets.written import Written
-from ..policy.components.page_facts import StateRows
-from ..policy.components.schema import empty, to_frame
+from ..policy.components.schema import StateRows, empty, to_frame
 from ..policy.hosting.hosts import COUNTED_OF_STATE, changed_counts, merge_hosts
 from ..policy.hosting.merit import DomainRoom, Merits, domains_of_new_urls
 from .elements.chunks import Chunk

@@ -22,12 +22,12 @@ from ...policy.components.host_rows import (
     sum_host_counts,
     urls_of_domains,
 )
-from ...policy.components.page_facts import HostRows
 from ...policy.components.schema import (
     BLOCKLIST,
     HOST_COUNTS,
     HOST_SETTINGS,
     HOSTS,
+    HostRows,
     conform,
     empty,
     to_frame,

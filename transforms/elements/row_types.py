@@ -27,7 +27,9 @@ class _Probe(NamedTuple):
 try:
     from apache_beam.typehints.native_type_compatibility import convert_to_python_type
     from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint as _Generated
-    from apache_beam.typehints.row_type import RowTypeConstraint as RowType
+    from apache_beam.typehints.row_type import RowTypeConstraint
+
+    RowType = RowTypeConstraint
     from apache_beam.typehints.typehints import TypeConstraint as _Constraint
 
     operator.attrgetter("_fields", "user_type", "from_fields")(RowType.from_user_type(_Probe))

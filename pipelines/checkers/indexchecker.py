@@ -132,8 +132,7 @@ def _send_document(documents: pl.DataFrame, options: Options) -> dict[str, int]:
             )
         mine = mapped_fields(documents.filter(shares[rule.name]), rule.mapping)
         writer.prepare()
-        there = [name for name in mine.columns if mine[name].null_count() < len(mine)]
-        results = [writer.write(mine.select(there), nothing)] if len(mine) else []
+        results = [writer.write(mine, nothing)] if len(mine) else []
         for result in [*results, writer.close()]:
             for reason, number in result.counts.items():
                 name = f"{rule.name}/{reason}"

@@ -38,7 +38,7 @@ def share_documents(routes: IndexRoutes, documents: pl.DataFrame) -> dict[str, p
 
 
 def mapped_fields(documents: pl.DataFrame, mapping: FieldMapping) -> pl.DataFrame:
-    """Returns documents with the fields that a writer gets; ``dropped_by`` is none of them.
+    """Returns documents with the fields that a writer gets, without those that no document has.
 
     Values that are added to a field that has some make it a list, as in Nutch.
 
@@ -55,7 +55,8 @@ def mapped_fields(documents: pl.DataFrame, mapping: FieldMapping) -> pl.DataFram
     for source, target in mapping.rename:
         if source in documents.columns and target != source:
             changed = _add_values(changed.drop(source), target, documents.get_column(source))
-    return changed.drop(mapping.remove, strict=False)
+    changed = changed.drop(mapping.remove, strict=False)
+    return changed.select(field for field in changed if field.null_count() < max(1, len(field)))
 
 
 def _add_values(documents: pl.DataFrame, name: str, values: pl.Series) -> pl.DataFrame:

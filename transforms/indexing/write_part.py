@@ -114,7 +114,7 @@ class _PartWriter:
             moved = ~share & before.list.contains(rule.name) & (not self._task.full)
             mine = mapped_fields(_select_rows(documents, share), rule.mapping)
             if len(mine) or moved.any():
-                self._write(rule.name, _with_values(mine), ids.filter(moved))
+                self._write(rule.name, mine, ids.filter(moved))
         if nobody := int((~_any_of(shares, len(decided))).sum()):
             self._counts["skipped_no_route"] += nobody
         self._sent.append((decided.with_columns(id=ids), shares))
@@ -199,12 +199,6 @@ def _select_rows(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
 def _any_of(chosen: Mapping[str, pl.Series], number: int) -> pl.Series:
     """Returns for each of some rows whether any writer has chosen it."""
     return functools.reduce(operator.or_, chosen.values(), repeat_value(False, number, pl.Boolean))
-
-
-def _with_values(documents: pl.DataFrame) -> pl.DataFrame:
-    """Returns documents without the fields that none of them has."""
-    there = [name for name in documents.columns if documents[name].null_count() < len(documents)]
-    return documents.select(there)
 
 
 def _refused(results: list[WriteResult]) -> pl.DataFrame:

@@ -183,6 +183,30 @@ def test_several_writers_get_the_documents_that_routes_assign(table, tmp_path):
     assert writers["com.a:http/1"] == ["rest"]
 
 
+def test_a_document_that_moves_to_another_writer_leaves_the_embedded_index(table, tmp_path, capsys):
+    rules = tmp_path / "writers.toml"
+    rules.write_text(f"""
+        [[writer]]
+        name = "searched"
+        kind = "tantivy"
+        only = "content == 'text 1'"
+        [[writer]]
+        name = "rest"
+        kind = "dummy"
+        path = "{tmp_path}/rest"
+        otherwise = true
+    """)
+    words = ("index", table, "--index_writers", rules)
+    search = ("search", table, "text", "--format", "json", "--cache_folder", tmp_path / "cache")
+    assert nutbeam(*words) == 0
+    capsys.readouterr()
+    assert nutbeam(*search) == 0
+    assert json.loads(capsys.readouterr().out)["url"] == "http://a.com/1"
+    put(table, "17-2", {"com.a:http/1": page("text of another kind")})
+    assert nutbeam(*words) == 0
+    assert nutbeam(*search) == 1
+
+
 def test_purge_takes_a_url_out_and_the_next_run_deletes_it(table, out):
     assert index(table, out) == 0
     assert holders(open_table(table).files / "index", ("com.a:http/2",))

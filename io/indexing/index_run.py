@@ -197,9 +197,11 @@ def plan_run(
     task = IndexRun(operation, index, routes, last, max(operation.now, last.version + 1))
     history = _history(operation, index, last)
     if task.outside and not cleans:
-        lost = not history.has_journal and _was_purged(operation, history)
+        journal_lost = not history.has_journal and _was_purged(operation, history)
         # After a rollback, writers outside the table hold more than the journal says.
-        full |= history.undone or (bool(last.operation) and lost) or task.receipts.were_lost()
+        full |= (
+            history.undone or (bool(last.operation) and journal_lost) or task.receipts.were_lost()
+        )
     full = full and not cleans
     since = last.snapshot if history.readable and not full else 0
     return dataclasses.replace(
@@ -308,10 +310,10 @@ def _has_journal(operation: Operation, index: str, run_manifest: Manifest) -> bo
     name = index_component(index, "indexed")
     component = run_manifest.components.get(name)
     with contextlib.suppress(UserError):
-        now = {file.path for file in operation.files(name)}
+        live_paths = {file.path for file in operation.files(name)}
         files = load_files(operation.table, component)
-        gone = [file.path for file in files if file.path not in now]
-        return all(size_of(operation.table / path) is not None for path in gone)
+        gone_paths = [file.path for file in files if file.path not in live_paths]
+        return all(size_of(operation.table / path) is not None for path in gone_paths)
     return False
 
 
@@ -333,6 +335,6 @@ def journal_before(operation: Operation, index: str) -> tuple[DataFile, ...]:
     component = run_manifest.components.get(name) if run_manifest is not None else None
     if component is None:
         return ()
-    now = {file.path for file in operation.files(name)}
+    live_paths = {file.path for file in operation.files(name)}
     files = load_files(operation.table, component)
-    return () if all(file.path in now for file in files) else tuple(files)
+    return () if all(file.path in live_paths for file in files) else tuple(files)

@@ -66,7 +66,7 @@ def _newest(group: Sequence[DataFile]) -> tuple[DataFile, ...]:
 
 
 def merge_shards(
-    root: Folder, component: str, group: Sequence[DataFile], every: Sequence[DataFile]
+    root: Folder, component: str, group: Sequence[DataFile], shards: Sequence[DataFile]
 ) -> Written:
     """Merges shards; documents that a newer shard names, and deletes of nothing, are left out.
 
@@ -74,32 +74,37 @@ def merge_shards(
         root: The table's folder.
         component: The shards' component.
         group: The shards to merge.
-        every: All live shards of the index.
+        shards: All live shards of the index.
     """
     for file in group:
         verify_file(root, file)
-    keys = [shard_keys(root / file.path) for file in every]
-    paths = [file.path for file in every]
-    gone = dict(zip(paths, superseded_keys(keys, [file.order for file in every]), strict=True))
-    chosen = {file.path for file in group}
-    named = {file.path: rows for file, rows in zip(every, keys, strict=True)}
-    order = max(file.order for file in group)
-    older = [f.path for f in every if f.path not in chosen and f.order < order]
-    deleted = pl.concat([named[path] for path in chosen]).filter("deletes").get_column("key")
-    held = pl.concat([_held_keys(named[path], gone[path]) for path in chosen])
-    needed = pl.concat([_NONE, *(named[path].get_column("key") for path in older)])
+    keys = {file.path: shard_keys(root / file.path) for file in shards}
+    superseded = superseded_keys([*keys.values()], [file.order for file in shards])
+    superseded_by_path = dict(zip(keys, superseded, strict=True))
+    order, merged_paths = max(file.order for file in group), {file.path for file in group}
+    hides = {path: pl.col("key").is_in(superseded_by_path[path].implode()) for path in merged_paths}
+    rows = pl.concat(
+        [keys[path].with_columns(hides=hides[path] | pl.col("deletes")) for path in merged_paths]
+    )
+    older = [f.path for f in shards if f.path not in merged_paths and f.order < order]
+    older_keys = pl.concat(
+        [rows.select("key").clear(), *(keys[path].select("key") for path in older)]
+    )
     # What the merged shards have held and no longer hold also hides what older shards hold.
-    dropped = pl.concat([_NONE, *(gone[path] for path in chosen), deleted]).unique()
-    dropped = dropped.filter(dropped.is_in(needed.implode()) & ~dropped.is_in(held.implode()))
-    documents = (rows for file in group for rows in stored_documents(root, file, gone[file.path]))
-    files = _build_shards(root, component, documents, dropped, order)
+    hidden_keys = (
+        rows.filter("hides").select("key").unique()
+        .join(older_keys, on="key", how="semi")
+        .join(rows.filter(~pl.col("hides")), on="key", how="anti")
+        .get_column("key")
+    )  # fmt: skip
+    documents = (
+        document_rows
+        for file in group
+        for document_rows in stored_documents(root, file, superseded_by_path[file.path])
+    )
+    files = _build_shards(root, component, documents, hidden_keys, order)
     counts = {"shards/merged": len(group), "shards/written": len(files)}
-    return Written(component, files, tuple(chosen), counts, tidies=True)
-
-
-def _held_keys(rows: pl.DataFrame, gone: pl.Series) -> pl.Series:
-    keys = rows.filter(~pl.col("deletes")).get_column("key")
-    return keys.filter(~keys.is_in(gone.implode()))
+    return Written(component, files, tuple(merged_paths), counts, tidies=True)
 
 
 def _build_shards(

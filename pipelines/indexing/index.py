@@ -102,15 +102,15 @@ def check_taken(address: str, manifest: Manifest, options: IndexTableOptions) ->
     Raises:
         UserError: A writer has refused all that it got.
     """
-    found = sorted(refusals(manifest.counts), key=lambda refusal: refusal.every)
-    for refusal in found:
+    writer_refusals = sorted(refusals(manifest.counts), key=lambda refusal: refusal.every)
+    for refusal in writer_refusals:
         if refusal.every:
             raise UserError(refusal.line)
         _LOG.warning("%s", refusal.line)
     if manifest.counts:
         return
-    if before := refused_pages(open_table(address), manifest, options.index):
-        _LOG.warning("%s", refused_before(before))
+    if number := refused_pages(open_table(address), manifest, options.index):
+        _LOG.warning("%s", refused_before(number))
 
 
 def build(
@@ -124,17 +124,17 @@ def build(
         job: ``index``, or ``clean``, which only deletes.
     """
     operations = tickets | "Begin" >> Begin(job)
-    found = operations | "Candidates" >> ForEach(
+    decisions = operations | "Candidates" >> ForEach(
         functools.partial(_candidates, options=options), _decide, (options,), tuple[str, Chunk],
         outputs=(_COUNTS,), step="Candidates", reports=_COUNTS,
     )  # fmt: skip
     operation = beam.pvalue.AsSingleton(operations)
-    parts = found["main"] | "Write" >> ForEachDocument(
+    parts = decisions["main"] | "Write" >> ForEachDocument(
         _write, (operation, options), tuple[str, Chunk], outputs=(_COUNTS,)
     )
     targets = {index_component(options.index, "indexed"): Target(INDEXED, journal_resolver)}
     journal = (operations, parts["main"]) | ApplyChanges(targets)
-    return (operations, found[_COUNTS], parts[_COUNTS], journal) | Finish(
+    return (operations, decisions[_COUNTS], parts[_COUNTS], journal) | Finish(
         functools.partial(_commit, options=options), whole=("Candidates", RESOLVE), repeats=True
     )
 
@@ -174,9 +174,9 @@ def _decide(item: Candidate, options: IndexTableOptions) -> Iterator[Any]:
         # Pages that are not sent are counted here, others where they are written.
         counts = counts_of(decided.filter(pl.col("action") == NOTHING))
         rows = 0
-        for name, some in divide_by_part(item.number, decided, deletes):
-            rows += len(some)
-            yield from named_chunks(name, some, INDEX_CANDIDATES)
+        for name, part_rows in divide_by_part(item.number, decided, deletes):
+            rows += len(part_rows)
+            yield from named_chunks(name, part_rows, INDEX_CANDIDATES)
         deletes += int((decided.get_column("action") == DELETE).sum())
         yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, due={_WRITE: rows}))
 
@@ -189,11 +189,11 @@ def _write(
         # Of two rows of a page, that counts which knows all writers that may hold it.
         rows = rows.sort(pl.col("writers").list.len(), descending=True, maintain_order=True)
         once = rows.unique("key", keep="first", maintain_order=True)
-        done = write_part(task, name, once, making)
-        outdated = outdated_letters(task, done.journal)
+        part_done = write_part(task, name, once, making)
+        outdated = outdated_letters(task, part_done.journal)
     component = index_component(options.index, "indexed")
-    yield from named_chunks(component, done.journal, INDEXED)
-    for written in (*done.written, Written(done={_WRITE: len(rows)}), *outdated):
+    yield from named_chunks(component, part_done.journal, INDEXED)
+    for written in (*part_done.written, Written(done={_WRITE: len(rows)}), *outdated):
         yield beam.pvalue.TaggedOutput(_COUNTS, written)
 
 
@@ -204,8 +204,8 @@ def journal_resolver(_: Operation) -> Resolver:
 
 def _replace_rows(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     changes = changes.unique("key", keep="last").select(rows.columns)
-    kept = rows.join(changes.select("key"), on="key", how="anti")
-    return pl.concat([kept, changes]).sort("key"), {}
+    unchanged_rows = rows.join(changes.select("key"), on="key", how="anti")
+    return pl.concat([unchanged_rows, changes]).sort("key"), {}
 
 
 def _commit(

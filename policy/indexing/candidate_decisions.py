@@ -76,10 +76,10 @@ def _decide_changed(facts: CandidateFacts, rules: IndexRules) -> Iterator[Candid
     rows, journal = facts.state_rows, facts.journal_rows
     if rules.batch:
         rows = rows.filter(_is_of_batch(rules.batch))
-        others = journal.join(rows, on="key", how="anti")
+        other_pages = journal.join(rows, on="key", how="anti")
         journal = journal.join(rows, on="key", how="semi")
         if rules.full:
-            yield to_candidates(lost_pages(others, rows, OTHER_BATCH_REASON))
+            yield to_candidates(lost_pages(other_pages, rows, OTHER_BATCH_REASON))
     yield _decide_rows(rows, journal, rules)
 
 
@@ -108,12 +108,14 @@ def _decide_unfinished(facts: CandidateFacts, rules: IndexRules) -> Iterator[Can
         writers = pl.concat_list("writers", "outside").list.unique(maintain_order=True)
         yield to_candidates(adds.with_columns(writers=writers))
     # The journal's writers delete these pages as its other pages.
-    gone = decided.filter(pl.col("known") & (pl.col("action") == DELETE))
-    others = gone.select("key", writers=pl.col("outside").list.set_difference("writers"))
+    known_deletes = decided.filter(pl.col("known") & (pl.col("action") == DELETE))
+    outside_deletes = known_deletes.select(
+        "key", writers=pl.col("outside").list.set_difference("writers")
+    )
     indexed_keys = pl.concat([facts.journal_rows.select("key"), adds.select("key")])
     unknown = sent.select("key").join(indexed_keys, on="key", how="anti")
     yield to_candidates(
-        pl.concat([unknown.with_columns(writers=names), others]).with_columns(
+        pl.concat([unknown.with_columns(writers=names), outside_deletes]).with_columns(
             known=pl.lit(False), action=pl.lit(DELETE), reason=pl.lit(UNFINISHED_REASON)
         )
     )

@@ -71,7 +71,7 @@ class _PartWriter:
             self._add(name, rules)
         for kind, writer in self._writers.items():
             self._results[kind].append(writer.close())
-        return self._done()
+        return self._part_done()
 
     def _add(self, name: str, rules: DocumentRules) -> None:
         table, operation = self._task.operation.table, self._task.operation
@@ -106,15 +106,15 @@ class _PartWriter:
         if not len(decided):
             return
         routes = self._task.routes
-        shares, before = share_documents(routes, documents), decided.get_column("writers")
+        shares, earlier_writers = share_documents(routes, documents), decided.get_column("writers")
         ids = documents.get_column("id")
         for rule in routes.writers:
             share = shares[rule.name]
             # A document that another writer gets now.
-            moved = ~share & before.list.contains(rule.name) & (not self._task.full)
-            mine = mapped_fields(_select_rows(documents, share), rule.mapping)
-            if len(mine) or moved.any():
-                self._write(rule.name, mine, ids.filter(moved))
+            moved = ~share & earlier_writers.list.contains(rule.name) & (not self._task.full)
+            writer_documents = mapped_fields(_select_rows(documents, share), rule.mapping)
+            if len(writer_documents) or moved.any():
+                self._write(rule.name, writer_documents, ids.filter(moved))
         if nobody := int((~_any_of(shares, len(decided))).sum()):
             self._counts["skipped_no_route"] += nobody
         self._sent.append((decided.with_columns(id=ids), shares))
@@ -125,11 +125,11 @@ class _PartWriter:
         ids, holders = from_keys(decided.get_column("key")), decided.get_column("writers")
         unlisted = decided.get_column("reason").is_in(WITHOUT_ROW)
         for name in self._writers:
-            held = holders.list.contains(name)
+            held_pages = holders.list.contains(name)
             if self._writers[name].component:  # in the table, a purge or a lost commit undid it
-                held &= ~unlisted
-            for some in ids.filter(held).to_frame().iter_slices(_DELETES_AT_ONCE):
-                self._write(name, NO_DOCUMENTS, some.to_series())
+                held_pages &= ~unlisted
+            for deleted_ids in ids.filter(held_pages).to_frame().iter_slices(_DELETES_AT_ONCE):
+                self._write(name, NO_DOCUMENTS, deleted_ids.to_series())
         listed_rows = decided.filter(~unlisted)
         rows = listed_rows.with_columns(id=ids.filter(~unlisted))
         self._sent.append((rows, dict.fromkeys(self._writers, _any_of({}, len(listed_rows)))))
@@ -137,20 +137,20 @@ class _PartWriter:
     def _write(self, name: str, documents: pl.DataFrame, deletes: pl.Series) -> None:
         self._results[name].append(self._writers[name].write(documents, deletes))
 
-    def _done(self) -> PartDone:
+    def _part_done(self) -> PartDone:
         version, task = self._task.version, self._task
         journal, written, letters = [empty(INDEXED)], [], [empty(DEAD_LETTERS)]
-        refused = {name: _refused(results) for name, results in self._results.items()}
+        refused = {name: _refused_documents(results) for name, results in self._results.items()}
         for rows, shares in self._sent:
             ids = rows.get_column("id")
-            taken = {
+            accepted = {
                 name: share & ~ids.is_in(refused[name].get_column("id").implode())
                 for name, share in shares.items()
             }
-            journal.append(journal_rows(rows, self._holders(rows, shares, taken), version))
+            journal.append(journal_rows(rows, self._holders(rows, shares, accepted), version))
             letters += [letters_of(rows, refused[name], name, version) for name in shares]
-            sent = rows.get_column("action") == ADD
-            if number := int((sent & _any_of(taken, len(rows))).sum()):
+            is_added = rows.get_column("action") == ADD
+            if number := int((is_added & _any_of(accepted, len(rows))).sum()):
                 self._counts["indexed"] += number
         for name, results in self._results.items():
             component = self._writers[name].component
@@ -166,18 +166,18 @@ class _PartWriter:
         return PartDone(pl.concat(journal), tuple(written))
 
     def _holders(
-        self, rows: pl.DataFrame, shares: dict[str, pl.Series], taken: dict[str, pl.Series]
+        self, rows: pl.DataFrame, shares: dict[str, pl.Series], accepted: dict[str, pl.Series]
     ) -> dict[str, pl.Series]:
         """Returns for each writer which rows it holds: also those whose new text it refused.
 
         Then its index shows the text before, until a later run replaces or deletes it.
         """
         if self._task.full:
-            return taken
+            return accepted
         earlier_writers = rows.get_column("writers")
         return {
             name: of | (shares[name] & earlier_writers.list.contains(name))
-            for name, of in taken.items()
+            for name, of in accepted.items()
         }
 
     def _count(self, name: str, results: list[WriteResult]) -> None:
@@ -201,7 +201,7 @@ def _any_of(chosen: Mapping[str, pl.Series], number: int) -> pl.Series:
     return functools.reduce(operator.or_, chosen.values(), repeat_value(False, number, pl.Boolean))
 
 
-def _refused(results: list[WriteResult]) -> pl.DataFrame:
+def _refused_documents(results: list[WriteResult]) -> pl.DataFrame:
     parts = [
         result.refused.select(REFUSED_DOCUMENTS.names()).cast(REFUSED_DOCUMENTS)
         for result in results

@@ -37,17 +37,17 @@ def finish_and_check_places(task: IndexRun) -> None:
     """
     last_places = {rule.name: task.last.place_of(rule) for rule in task.routes.writers}
     took_part = [rule for rule in task.routes.writers if last_places[rule.name] is not None]
-    same = [rule for rule in took_part if _is_there(task, rule, last_places[rule.name] or "")]
-    task.finish_last(same)
-    delete_unsent_of_last(task, same)
+    reachable = [rule for rule in took_part if _is_there(task, rule, last_places[rule.name] or "")]
+    task.finish_last(reachable)
+    delete_unsent_of_last(task, reachable)
     if task.full:
         return
-    for name in sorted({rule.name for rule in took_part} - {rule.name for rule in same}):
+    for name in sorted({rule.name for rule in took_part} - {rule.name for rule in reachable}):
         raise UserError(
             f"writer {name!r} of index {task.index!r} wrote to another address before: "
             "--full fills this one, or give another --index"
         )
-    for rule in same:
+    for rule in reachable:
         _check_kept(task, rule, (last_places[rule.name] or "").partition(":")[2])
 
 
@@ -75,7 +75,7 @@ def _digest(writer: IndexWriter) -> str:
 
 def _check_kept(task: IndexRun, rule: WriterRule, mark: str) -> None:
     writer = task.open_writer(rule)
-    if mark and (now := writer.mark()) and now != mark:
+    if mark and (current_mark := writer.mark()) and current_mark != mark:
         raise UserError(
             f"writer {rule.name!r} of index {task.index!r}: {writer.address()} was removed or "
             f"replaced since the last run: {_CURE}"
@@ -136,10 +136,10 @@ def delete_unsent(task: IndexRun, manifest: Manifest, earlier_ids: Mapping[str, 
     for rule in task.routes.writers:
         if rule.name in earlier_ids:
             index = task.open_writer(rule)
-            gone = unsent_ids(earlier_ids[rule.name], _held_urls(task, manifest, rule.name))
-            if len(gone):
+            unsent = unsent_ids(earlier_ids[rule.name], _held_urls(task, manifest, rule.name))
+            if len(unsent):
                 assert isinstance(index, StoredIndex)
-                index.remove(gone.to_frame())
+                index.remove(unsent.to_frame())
 
 
 def delete_unsent_of_last(task: IndexRun, rules: list[WriterRule]) -> None:

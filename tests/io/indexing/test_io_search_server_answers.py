@@ -182,9 +182,6 @@ def test_credentials_of_the_environment(server, monkeypatch):
     monkeypatch.setenv("NUTBEAM_INDEX_PASSWORD", "topsecret")
     writer(server).write(documents("a"), NONE)
     assert server.heads[-1][2]["Authorization"] == "Basic bWU6dG9wc2VjcmV0"
-    monkeypatch.setenv("NUTBEAM_INDEX_API_KEY", "abc")
-    writer(server).write(documents("a"), NONE)
-    assert server.heads[-1][2]["Authorization"] == "ApiKey abc"
 
 
 @pytest.mark.parametrize(

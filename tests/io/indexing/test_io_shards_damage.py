@@ -25,21 +25,6 @@ from nutbeam.web.base.errors import UserError
 COMPONENT = index_component("main", "shards")
 
 
-def test_a_damaged_shard_is_reported_in_one_line_with_the_command_to_run(tmp_path):
-    (file,) = write_shards(tmp_path / "t", [page("http://a.com/1", "one", "words")])
-    path = tmp_path / "t" / file.path
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 255
-    path.write_bytes(data)
-    with pytest.raises(UserError, match=r"is damaged: .*: run nutbeam index .* --full") as caught:
-        searched(tmp_path / "t", [file], tmp_path / "c")
-    assert "\n" not in str(caught.value)
-    path.unlink()
-    with pytest.raises(UserError, match=r"data file is missing: .*: run nutbeam index .* --full"):
-        searched(tmp_path / "t", [file], tmp_path / "c")
-    assert not list((tmp_path / "c").iterdir())
-
-
 def test_a_shard_of_another_version_is_reported_in_one_line_with_the_command_to_run(
     tmp_path, monkeypatch
 ):

@@ -89,25 +89,14 @@ def test_clean_deletes_redirected_duplicate_and_orphan_pages(table, out, delete_
         assert nutbeam("clean", table, *writer(out)) == 0
 
 
-@pytest.mark.parametrize("parsed", [ParseStatus.FAILED, ParseStatus.NOTPARSED])
 @pytest.mark.parametrize("job", [("index",), ("index", "--full"), ("clean",)], ids=" ".join)
-def test_a_page_whose_new_body_was_not_parsed_leaves_the_index(table, out, job, parsed):
+def test_a_page_whose_new_body_was_not_parsed_leaves_the_index(table, out, job):
     assert index(table, out) == 0
-    put(table, "17-2", {"com.a:http/1": page("", parse_status=int(parsed))})
+    put(table, "17-2", {"com.a:http/1": page("", parse_status=int(ParseStatus.FAILED))})
     assert nutbeam(job[0], table, *writer(out), *job[1:]) == 0
     assert sorted(visible(out)) == ["http://a.com/2", "http://a.com/3"]
     assert set(journal_of(table)) == {"com.a:http/2", "com.a:http/3"}
     assert manifest_of(table).counts["deleted_not_parsed"] == 1
-
-
-def test_until_a_new_body_is_parsed_the_index_keeps_the_older_text(table, out):
-    assert index(table, out) == 0
-    (row,) = rows_of(table, "state").filter(pl.col("key") == "com.a:http/1").to_dicts()
-    put(table, "17-2", {row.pop("key"): {**row, "parse_status": None, "batch_id": "17-2"}})
-    assert nutbeam("clean", table, *writer(out)) == 0
-    for words, code in (((), 1), (("--full",), 0)):
-        assert index(table, out, *words) == code
-        assert visible(out)["http://a.com/1"] == "text 1"
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import random
 
 import pytest
-from crawling import nutbeam, rows_of
+from crawling import nutbeam
 from indexed_tables import FETCHED, index, operations_of, page, put, visible, wanted
 
-from nutbeam.io.indexing import file_writers, run_receipts
+from nutbeam.io.indexing import file_writers
 from nutbeam.pipelines.indexing import index as job
 from nutbeam.policy.components.schema import ParseStatus, Status
 from nutbeam.web.urls.row_keys import from_key
@@ -112,27 +112,6 @@ def test_a_run_that_dies_after_its_commit_is_finished(tmp_path, monkeypatch, wor
     assert index(table, out, *words) == (0 if words else 1)
     assert visible(out) == {"http://a.com/1": "one"}
     assert len(operations_of(out)) == 1
-
-
-def test_gone_pages_that_an_uncommitted_run_sent_are_deleted(tmp_path, monkeypatch):
-    """A server may have the page, though no journal says so."""
-    table, out = str(tmp_path / "table"), tmp_path / "out"
-    put(table, "17-1", {f"com.a:http/{n}": page("text") for n in (1, 2, 3)})
-
-    def dies(*_, **__):
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(job, "commit", dies)
-        assert index(table, out) != 0
-    monkeypatch.setattr(run_receipts, "has_ended", lambda _: True)  # as if in its own process
-    put(table, "17-2", {"com.a:http/1": {"status": int(Status.DB_GONE)}, "com.a:http/2": None})
-    assert index(table, out) == 0
-    ((_, adds, deletes),) = operations_of(out)
-    assert list(adds) == ["http://a.com/3"]
-    assert sorted(deletes) == ["http://a.com/1", "http://a.com/2"]
-    assert rows_of(table, "index/main/indexed").get_column("key").to_list() == ["com.a:http/3"]
-    assert not list((tmp_path / "table" / "index").rglob("*.intent"))
 
 
 def test_unchanged_documents_are_not_sent_again(tmp_path):

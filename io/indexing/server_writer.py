@@ -16,6 +16,10 @@ from ...web.indexing.server_bulks import Action, action_bulks, dead_letter_text
 from .index_writer import REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
 from .server_client import NoAnswer, ServerClient
 
+_LOG = logging.getLogger(__name__)
+_SPLIT_AFTER = 2  # attempts: a request that is too large for the server's memory never passes
+
+Send = Callable[[list[Action]], BulkVerdict]
 # Of every server.
 PARAMETERS: Mapping[str, str] = {
     "url": "Address of the server: http://HOST:PORT or https://HOST:PORT, perhaps with a path.",
@@ -109,14 +113,13 @@ class ServerWriter(IndexWriter):
             self.int_parameter("max_bytes", 5_000_000, 1),
             self.int_parameter("max_documents", 1_000, 1),
         )
-        patience = self.number_parameter("patience", 600)
+        self._patience = self.number_parameter("patience", 600)
         self._client = ServerClient(
             *(parameters.get(name, "") for name in ("url", "credentials", "ca_file")),
             timeout=self.number_parameter("timeout", 120, 1e-3),
             packed=self._packs_requests(),
-            patience=patience,
+            patience=self._patience,
         )
-        self._delivery = Delivery(self._client.address, self._send, patience)
 
     def _packs_requests(self) -> bool:
         """Returns whether requests are sent with gzip."""
@@ -138,73 +141,57 @@ class ServerWriter(IndexWriter):
         Returns:
             What was done.
         """
-        self._delivery.count(counts or Counter())
+        delivery = Delivery(self._client.address, self._send, self._patience, counts or Counter())
         for group in actions:
-            self._delivery.deliver(action_bulks(group, *self._bulk_limits))
-        counts_by_reason, refused = self._delivery.take_results()
-        return WriteResult(
-            counts_by_reason, pl.DataFrame(refused, schema=REFUSED_DOCUMENTS, orient="row")
-        )
-
-
-_LOG = logging.getLogger(__name__)
-_SPLIT_AFTER = 2  # attempts: a request that is too large for the server's memory never passes
-
-Send = Callable[[list[Action]], BulkVerdict]
+            for bulk in action_bulks(group, *self._bulk_limits):
+                delivery.deliver(bulk)
+        refused = pl.DataFrame(delivery.refused, schema=REFUSED_DOCUMENTS, orient="row")
+        return WriteResult(+delivery.counts, refused)
 
 
 class Delivery:
     """Sends bulks one after the other, and collects what has become of them.
 
-    Attributes:
+    Args:
         name: Name of the server in messages: its address.
         send: Sends a bulk, and returns the verdict of the server.
         patience: How long to go on without any progress, s.
+        counts: Numbers by reason, to which those of the server are added.
+
+    Attributes:
+        counts: Numbers by reason.
+        refused: URL, reason, and JSON of each document that was refused.
     """
 
-    def __init__(self, name: str, send: Send, patience: float) -> None:
-        self._name, self._send, self._patience = name, send, patience
-        self._counts: Counter[str] = Counter()
-        self._refused: list[tuple[str, str, str]] = []
+    def __init__(self, name: str, send: Send, patience: float, counts: Counter[str]) -> None:
+        self._name, self._send, self._patience, self.counts = name, send, patience, counts
+        self.refused: list[tuple[str, str, str]] = []
 
-    def deliver(self, bulks: Iterable[list[Action]]) -> None:
-        """Sends bulks until each action is done or refused.
+    def deliver(self, bulk: list[Action]) -> None:
+        """Sends a bulk until each action is done or refused.
 
         Raises:
             Unavailable: The server took nothing for longer than the patience.
             Blocked: It does not take any document.
         """
-        for bulk in bulks:
-            self._deliver(bulk)
-
-    def count(self, counts: Counter[str]) -> None:
-        """Adds numbers by reason."""
-        self._counts.update(counts)
-
-    def take_results(self) -> tuple[Counter[str], list[tuple[str, str, str]]]:
-        """Returns what was done since the last call: numbers by reason, and what was refused.
-
-        Each document that was refused has its URL, the reason, and the document as JSON.
-        """
-        results = +self._counts, self._refused
-        self._counts, self._refused = Counter(), []
-        return results
-
-    def _deliver(self, bulk: list[Action]) -> None:
         plan = RetryPlan(self._patience)
         waiting_bulks = [bulk]
         while waiting_bulks:
             part = waiting_bulks.pop()
             verdict = self._judge(part, plan)
-            self._note(verdict)
+            self.counts.update(verdict.counts)
+            for action, reason in verdict.refused:
+                self._refuse(action, reason)
             again = verdict.again
             if not again:
                 plan.progress()
             elif verdict.at_once:
                 plan.progress()
                 waiting_bulks.append(again)
+            elif verdict.too_large and len(again) == 1:
+                self._refuse(again[0], verdict.why)
             elif verdict.too_large:
-                self._split_or_refuse(again, verdict.why, waiting_bulks)
+                waiting_bulks += reversed(_halves(again))
             else:
                 if len(again) < len(part):
                     plan.progress()
@@ -222,23 +209,10 @@ class Delivery:
         except Blocked as error:
             raise Blocked(f"{self._name} cannot be written: {error}") from None
 
-    def _note(self, verdict: BulkVerdict) -> None:
-        self._counts.update(verdict.counts)
-        for action, reason in verdict.refused:
-            self._refuse(action, reason)
-
     def _refuse(self, action: Action, reason: str) -> None:
-        self._counts["refused"] += 1
+        self.counts["refused"] += 1
         document = "" if action.document is None else dead_letter_text(action.document)
-        self._refused.append((action.url, reason, document))
-
-    def _split_or_refuse(
-        self, again: list[Action], why: str, waiting_bulks: list[list[Action]]
-    ) -> None:
-        if len(again) == 1:
-            self._refuse(again[0], why)
-        else:
-            waiting_bulks += reversed(_halves(again))
+        self.refused.append((action.url, reason, document))
 
     def _wait(self, plan: RetryPlan, verdict: BulkVerdict) -> None:
         seconds = plan.wait(verdict.retry_after)

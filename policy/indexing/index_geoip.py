@@ -13,6 +13,7 @@ import polars as pl
 
 from ...web.base.errors import UserError, one_line
 from ...web.base.wording import quote_value
+from ...web.imports.optional_library import check_library
 from .index_filter import IndexFilter, IndexFilterOptions
 
 # Parts of the name of a kind of database, such as GeoLite2-City or DBIP-Country-Lite.
@@ -95,12 +96,9 @@ class GeoDatabase:
     """
 
     def __init__(self, path: str) -> None:
-        try:
-            import maxminddb
-        except ModuleNotFoundError:
-            raise ValueError(
-                "the index filter geoip needs maxminddb: install nutbeam[geoip]"
-            ) from None
+        check_library("maxminddb", "the index filter geoip", "geoip")
+        import maxminddb
+
         self.path = path
         wanted = f"geoip_databases must be files of MaxMind databases, got {quote_value(path)}"
         try:

@@ -15,7 +15,7 @@ import polars as pl
 
 from ...web.base.errors import UserError
 from ...web.base.wording import quote_value
-from ...web.indexing.server_answers import NOT_ADMITTED, ServerAnswer, refused_credentials
+from ...web.indexing.server_answers import NOT_ADMITTED, refused_credentials
 from ...web.indexing.stored_documents import STORED_FIELDS, stored_document_rows
 from .server_client import ServerClient
 
@@ -85,7 +85,7 @@ class SearchIndex:
         """
         answer = self._client.ask("GET", f"/_alias/{_path(self.name)}")
         if answer.status not in (200, 404):
-            self._fail(f"show alias {self.name!r}", answer)
+            raise self._client.failure(f"show alias {self.name!r}", answer)
         return sorted(answer.record) if answer.status == 200 else []
 
     def ids(self, name: str) -> str | None:
@@ -122,7 +122,7 @@ class SearchIndex:
         """Returns whether there is an index or alias of a name."""
         answer = self._client.ask("HEAD", f"/{_path(name)}")
         if answer.status not in (200, 404):
-            self._fail(f"look for index {name!r}", answer)
+            raise self._client.failure(f"look for index {name!r}", answer)
         return answer.status == 200
 
     def create(self, name: str, body: dict[str, Any]) -> None:
@@ -134,7 +134,7 @@ class SearchIndex:
         answer = self._client.ask("PUT", f"/{_path(name)}", body)
         if answer.status == 200 or "resource_already_exists" in answer.text:
             return
-        self._fail(f"create index {name!r}", answer)
+        raise self._client.failure(f"create index {name!r}", answer)
 
     def begin(self, body: dict[str, Any]) -> None:
         """Creates the first index of the alias, and the alias, in one step.
@@ -156,7 +156,7 @@ class SearchIndex:
         """Makes what was written visible to searches; returns whether there is such an index."""
         answer = self._client.ask("POST", f"/{_path(name)}/_refresh")
         if answer.status not in (200, 404):
-            self._fail(f"refresh index {name!r}", answer)
+            raise self._client.failure(f"refresh index {name!r}", answer)
         return answer.status == 200
 
     def swap(self) -> None:
@@ -184,7 +184,7 @@ class SearchIndex:
             answer = self._client.ask("POST", "/_aliases", {"actions": actions})
             # Another process may have moved it at the same time.
             if answer.status != 200 and self.targets() != [self.new]:
-                self._fail(f"move alias {self.name!r}", answer)
+                raise self._client.failure(f"move alias {self.name!r}", answer)
         self._remove_earlier()
 
     def stored_documents(self) -> Iterator[pl.DataFrame]:
@@ -237,11 +237,6 @@ class SearchIndex:
         """Returns the number of the operation that made an index; -1: it was none."""
         match = re.fullmatch(re.escape(self.name) + r"-(\d+)", index)
         return int(match[1]) if match else -1
-
-    def _fail(self, what: str, answer: ServerAnswer) -> None:
-        raise UserError(
-            f"{self._client.address} does not {what}: status {answer.status}, {answer.text}"
-        )
 
 
 def _inside(record: Any, *names: str) -> Any:

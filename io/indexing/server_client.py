@@ -162,10 +162,11 @@ class ServerClient:
         answer = self.send(method, path, body, params=params)
         if answer.status == 200 and answer.record.keys() & {"hits", "response"}:
             return answer.record
-        raise UserError(
-            f"{self.address} does not show the documents of {where}: status {answer.status}, "
-            f"{answer.text}"
-        )
+        raise self.failure(f"show the documents of {where}", answer)
+
+    def failure(self, what: str, answer: ServerAnswer) -> UserError:
+        """Returns the error for an answer that shows that the server does not do something."""
+        return UserError(f"{self.address} does not {what}: status {answer.status}, {answer.text}")
 
     def _in_json(self, answer: ServerAnswer) -> ServerAnswer:
         if answer.is_odd:

@@ -180,6 +180,4 @@ class SolrWriter(ServerWriter):
     def _fail(self, what: str, answer: ServerAnswer) -> None:
         if answer.status in NOT_ADMITTED:
             raise UserError(f"{self._client.address} {refused_credentials(answer.status)}")
-        raise UserError(
-            f"{self._client.address} does not {what}: status {answer.status}, {quote_value(answer.text)}"
-        )
+        raise self._client.failure(what, answer)

@@ -25,6 +25,7 @@ import functools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -299,6 +300,13 @@ def register_analyzers(index: Any) -> None:
     """Makes the analyzers known to an open index."""
     for name, analyzer in analyzers().items():
         index.register_tokenizer(name, analyzer)
+
+
+def open_index(folder: Path) -> Any:
+    """Returns the index of tantivy in a folder, with its analyzers."""
+    index = tantivy.Index.open(str(folder))
+    register_analyzers(index)
+    return index
 
 
 @contextlib.contextmanager

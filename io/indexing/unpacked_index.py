@@ -25,7 +25,7 @@ from ..storage.places import Folder, Place
 from ..storage.scratch import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
-from .shard_documents import register_analyzers, shard_schema, tantivy_errors, version
+from .shard_documents import open_index, shard_schema, tantivy_errors, version
 from .shards import (
     damaged_shard,
     shard_keys,
@@ -211,9 +211,7 @@ def open_shard(root: Folder, file: DataFile, gone: pl.Series) -> Iterator[Any]:
             return
         _delete(root / file.path, folder, gone)
         with tantivy_errors(lambda reason: damaged_shard(root / file.path, reason)):
-            index = tantivy.Index.open(str(folder))
-            register_analyzers(index)
-            searcher = index.searcher()
+            searcher = open_index(folder).searcher()
         yield searcher
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -246,9 +244,7 @@ def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:
     if not len(keys):
         return
     with tantivy_errors(lambda reason: damaged_shard(shard, reason)):
-        index = tantivy.Index.open(str(folder))
-        register_analyzers(index)
-        writer = index.writer(_HEAP_BYTES, 1)
+        writer = open_index(folder).writer(_HEAP_BYTES, 1)
         for key in keys:
             writer.delete_documents_by_term("id", from_key(key))
         writer.commit()

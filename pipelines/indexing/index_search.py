@@ -16,7 +16,7 @@ import tantivy
 from ...io.indexing.shard_documents import (
     TEXT_FIELDS,
     analyzers,
-    register_analyzers,
+    open_index,
     shard_schema,
     tantivy_errors,
 )
@@ -342,9 +342,7 @@ class ShardSearch:
             )
 
         with tantivy_errors(unreadable):
-            self._index = tantivy.Index.open(str(unpacked))
-            register_analyzers(self._index)
-            self._searcher = self._index.searcher()
+            self._searcher = open_index(unpacked).searcher()
             self._present = [a for a in ANALYZERS if self._searcher.doc_freq("analyzer", a)]
             count = self._searcher.search(tantivy.Query.all_query(), 1)
         self.documents = int(count.count or 0)

@@ -187,11 +187,11 @@ class RefusedPages(Candidate):
 
 def candidates(task: IndexRun) -> Iterator[Candidate]:
     """Yields the tablets and files that a run must read."""
-    for number, make in enumerate(_items(task)):
+    for number, make in enumerate(_candidate_makers(task)):
         yield make(task.operation, number)
 
 
-def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
+def _candidate_makers(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
     """Yields functions that make items of an operation and their numbers."""
     # A page is in one item, so that it is not deleted twice.
     parts = () if task.full or not task.outside else tuple(task.receipts.intents())
@@ -212,7 +212,7 @@ def _items(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
     for tablet in changed:
         yield functools.partial(Changed, tablet=tablet, since=task.since, indexed_paths=paths)
     for tablet in tablets(task.files("indexed")):
-        near = _near(tablet, ranges) if task.since else None
+        near = _ranges_in(tablet, ranges) if task.since else None
         if near is None or near:
             yield functools.partial(Removed, tablet=tablet, ranges=near)
     for tablet in () if task.full else tablets(journal_before(operation, task.index)):
@@ -226,7 +226,7 @@ def _indexed_state_files(task: IndexRun) -> list[DataFile]:
     return load_files(table, components.get("state"))
 
 
-def _near(tablet: Tablet, ranges: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def _ranges_in(tablet: Tablet, ranges: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     first, last = str(tablet.first), str(tablet.last)
     return tuple((low, high) for low, high in ranges if low <= last and first <= high)
 

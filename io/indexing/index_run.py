@@ -51,7 +51,7 @@ class LastRun:
 
     def place_of(self, rule: WriterRule) -> str | None:
         """Returns the place of a writer: empty if unknown, None if it was not in the run."""
-        name = name_of(rule)
+        name = writer_label(rule)
         if name not in self.writers:
             return None
         return dict(zip(self.writers, self.places, strict=False)).get(name, "")
@@ -147,7 +147,7 @@ class IndexRun:
         shown = self.operation.snapshot if whole else self.last.snapshot
         row = {
             "key": self.operation.id, "snapshot": shown, "version": self.version,
-            "rebuilt": self.full, "writers": _names(self.routes), "places": list(places),
+            "rebuilt": self.full, "writers": _writer_names(self.routes), "places": list(places),
             "time": self.operation.now,
         }  # fmt: skip
         frame = pl.DataFrame([row], schema=pl.Schema(INDEX_RUNS))
@@ -188,7 +188,7 @@ def plan_run(
         UserError: Other writers have written the index.
     """
     last = last_run(operation, index)
-    names = _names(routes)
+    names = _writer_names(routes)
     if last.writers and not full and sorted(last.writers) != sorted(names):
         raise UserError(
             f"index {index!r} was written by {', '.join(last.writers)}, not by "
@@ -209,18 +209,18 @@ def plan_run(
     )
 
 
-def name_of(rule: WriterRule) -> str:
+def writer_label(rule: WriterRule) -> str:
     """Returns the name of a writer with its kind."""
     return f"{rule.name}:{rule.kind}"
 
 
-def _names(routes: IndexRoutes) -> list[str]:
-    return [name_of(rule) for rule in routes.writers]
+def _writer_names(routes: IndexRoutes) -> list[str]:
+    return [writer_label(rule) for rule in routes.writers]
 
 
 def waits_for_index(table: TableSnapshots, manifest: Manifest, index: str) -> bool:
     """Returns whether rows of the state have changed since an index was written."""
-    last = _run_of(table, manifest, index)
+    last = _read_last_run(table, manifest, index)
     with contextlib.suppress(UserError):
         indexed_manifest = load_manifest(table, last.snapshot)
         return indexed_manifest.content_of("state") != manifest.content_of("state")
@@ -230,10 +230,10 @@ def waits_for_index(table: TableSnapshots, manifest: Manifest, index: str) -> bo
 def last_run(operation: Operation, index: str) -> LastRun:
     """Returns the last run of an index in the pinned snapshot."""
     with operation.reading():
-        return _run_of(operation.table, operation.manifest(), index)
+        return _read_last_run(operation.table, operation.manifest(), index)
 
 
-def _run_of(table: Folder, manifest: Manifest, index: str) -> LastRun:
+def _read_last_run(table: Folder, manifest: Manifest, index: str) -> LastRun:
     component = manifest.components.get(index_component(index, "index_runs"))
     files = load_files(table, component)
     if not files:

@@ -157,7 +157,7 @@ class RunReceipts:
         for file in sorted(list_files(self._folders), key=lambda file: file.path):
             name = file.path.parent.name
             if file.path.suffix == _INTENT and name != self.folder.name:
-                yield Intent(file.path, file.bytes, _version(name) == self.last_version)
+                yield Intent(file.path, file.bytes, _run_number(name) == self.last_version)
 
     def were_lost(self) -> bool:
         """Returns whether files of keys were deleted before their pages were corrected."""
@@ -175,7 +175,7 @@ class RunReceipts:
         create_exclusive(self.folder / _ENDED, json.dumps(sorted(ended)).encode())
 
     def _has_ended(self, folder: str) -> bool:
-        version, name = _version(folder), folder.partition("-")[2]
+        version, name = _run_number(folder), folder.partition("-")[2]
         if name == self.operation.id:  # it has lost, and was started again
             return True
         if version < self.last_version < self.version - _LONGEST_PART_MS:
@@ -191,7 +191,7 @@ class RunReceipts:
             resends_all: Whether writers have got all pages again, so that no keys are lost any more.
         """
         noted = read_if_there(self.folder / _ENDED)
-        corrected = _names_in(noted) if noted is not None and corrects else []
+        corrected = _noted_names(noted) if noted is not None and corrects else []
         for name in (*corrected, self.folder.name):
             (self._folders / name).remove_tree()
         if resends_all:
@@ -251,10 +251,10 @@ def keys_of_bytes(data: bytes) -> pl.Series:
     return pl.read_ipc(io.BytesIO(data)).get_column("key")
 
 
-def _names_in(data: bytes) -> list[str]:
+def _noted_names(data: bytes) -> list[str]:
     """Returns the names of folders in a note of ``note_ended``; a damaged note has none.
 
-    >>> _names_in(b'["0000000000017-a.index"]'), _names_in(b'["../../state"]'), _names_in(b"{")
+    >>> _noted_names(b'["0000000000017-a.index"]'), _noted_names(b'["../../state"]'), _noted_names(b"{")
     (['0000000000017-a.index'], [], [])
     """
     with contextlib.suppress(ValueError, TypeError):
@@ -262,10 +262,10 @@ def _names_in(data: bytes) -> list[str]:
     return []
 
 
-def _version(folder: str) -> int:
+def _run_number(folder: str) -> int:
     """Returns the number of a run by the name of its folder; 0 for other folders.
 
-    >>> _version("0000000000017-1790000000-abcd.index"), _version("mine")
+    >>> _run_number("0000000000017-1790000000-abcd.index"), _run_number("mine")
     (17, 0)
     """
     number = folder.partition("-")[0]

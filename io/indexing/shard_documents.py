@@ -89,7 +89,7 @@ def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
         _number("boost", documents).alias("boost"),
         pl.struct(stored).struct.json_encode().alias("document"),
     )
-    return _cut(rows.with_columns(_hosts(rows)))
+    return _cut_long_texts(rows.with_columns(_hosts(rows)))
 
 
 def restored_rows(stored: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
@@ -124,7 +124,9 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
         known), ``site`` (names for ``site:``), ``folded``
         (words with accents) and ``weight``, see ``stored_weight``.
     """
-    rows = _cut(rows.with_columns(searched_forms(rows.get_column(name)) for name in _IN_FIELDS))
+    rows = _cut_long_texts(
+        rows.with_columns(searched_forms(rows.get_column(name)) for name in _IN_FIELDS)
+    )
     hosts = rows.get_column("host").drop_nulls().unique()
     sites = pl.Series([sites_of(host) for host in hosts], dtype=_TEXTS)
     place = rows.get_column("host").replace_strict(
@@ -184,7 +186,7 @@ def _languages(rows: pl.DataFrame) -> pl.Series:
     return guesses.gather(places.clip(0)).zip_with(unknown.fill_null(True), lang)
 
 
-def _cut(rows: pl.DataFrame) -> pl.DataFrame:
+def _cut_long_texts(rows: pl.DataFrame) -> pl.DataFrame:
     """Cuts texts that are too long."""
     long = pl.col("content").str.len_bytes() > MOST_CONTENT
     if not rows.select(long.any()).item():
@@ -246,7 +248,7 @@ _BY_PATTERN = ("ta", OTHER)
 
 
 @functools.cache
-def version() -> str:
+def shard_format() -> str:
     """Returns the version of what shards contain: of tantivy's files, and of the schema."""
     numbers = str(tantivy.__version__).split(".")
     return f"tantivy {'.'.join(numbers[:2])}, schema {SCHEMA_VERSION}"

@@ -33,9 +33,9 @@ from .shard_documents import (
     TEXT_FIELDS,
     index_terms,
     register_analyzers,
+    shard_format,
     shard_schema,
     tantivy_errors,
-    version,
 )
 
 SHARDS = KINDS["shards"].schema
@@ -64,7 +64,9 @@ def pack_shard(
     with ParquetWriter(path, SHARDS) as writer:
         for rows in keys.iter_slices(131_072):
             writer.write(_rows(rows))
-        writer.write(_piece(_ABOUT, 0, json.dumps({"version": version(), "order": order}).encode()))
+        writer.write(
+            _piece(_ABOUT, 0, json.dumps({"version": shard_format(), "order": order}).encode())
+        )
         for file in sorted(_files(folder)) if folder is not None else ():
             with writing_scratch(file), file.open("rb") as source:
                 for number in range(max(1, -(-file.stat().st_size // _PIECE_BYTES))):
@@ -106,7 +108,7 @@ def unpack_shard(path: Place, folder: Path) -> bool:
                 if name is None:
                     continue
                 if name == _ABOUT:
-                    if read_json(data)["version"] != version():
+                    if read_json(data)["version"] != shard_format():
                         return False
                     continue
                 if Path(name).name != name:

@@ -25,7 +25,7 @@ from ..storage.places import Folder, Place
 from ..storage.scratch import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
-from .shard_documents import open_index, shard_schema, tantivy_errors, version
+from .shard_documents import open_index, shard_format, shard_schema, tantivy_errors
 from .shards import (
     damaged_shard,
     shard_keys,
@@ -86,7 +86,7 @@ def unpack_index(root: Folder, files: Sequence[DataFile], cache: Path) -> Path:
         UserError: A shard is damaged, or of another version; one line says what to do.
     """
     ordered = with_orders(root, files)
-    state = [version(), *(f"{file.order} {file.path}" for file in ordered)]
+    state = [shard_format(), *(f"{file.order} {file.path}" for file in ordered)]
     unpacked = cache / hashlib.sha256("\n".join(state).encode()).hexdigest()[:24]
     if not is_whole(unpacked):
         shutil.rmtree(unpacked, ignore_errors=True)
@@ -235,7 +235,7 @@ def _fill_part(
     if not unpack_shard(root / file.path, part):
         raise UserError(
             f"shard {root / file.path} was made by {shard_version(root / file.path)}, this is "
-            f"{version()}: run nutbeam index with --full"
+            f"{shard_format()}: run nutbeam index with --full"
         )
 
 

@@ -16,7 +16,7 @@ from ...policy.indexing.index_decisions import decide_on_pages
 from ...policy.indexing.index_documents import DocumentRules, documents_of_pages
 from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.indexing.writer_documents import mapped_fields, share_documents
-from ...transforms.indexing.index_making import check_index, chosen_writers, making_of
+from ...transforms.indexing.index_setup import check_index, chosen_writers, document_rules_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -49,12 +49,12 @@ def run(invocation: Invocation) -> int:
     options: Options = invocation.options
     rules, code = rules_of(options), DONE
     with configuration():
-        making = making_of(options)
+        document_rules = document_rules_of(options)
         check_index(options if options.do_index else _only_filters(options), ".")
     for url in urls_of(invocation.arguments["urls"]):
         record, page = parsechecker.request_page(url, options, rules)
         if page is not None:
-            record |= _check_page(page, options, making)
+            record |= _check_page(page, options, document_rules)
         code = code if "document" in record else NOTHING_TO_DO
         say(record, _lines(record, options), invocation.format)
     return code
@@ -67,19 +67,21 @@ def _only_filters(options: Options) -> Options:
     )
 
 
-def _check_page(page: Mapping[str, Any], options: Options, making: DocumentRules) -> dict[str, Any]:
+def _check_page(
+    page: Mapping[str, Any], options: Options, document_rules: DocumentRules
+) -> dict[str, Any]:
     """Returns ``document``, or why there is none: ``error`` or ``left_out``."""
     parsed, _, error = parsechecker.parse_answer(page, options)
     if error:
         return {"error": error}
     pages = _index_page(page, parsed.row(0, named=True))
-    documents = documents_of_pages(pages, making)
+    documents = documents_of_pages(pages, document_rules)
     decided = decide_on_pages(
         pages.select(
             "status", "directives", "usage", fetch_status=pl.lit(FETCH_SUCCESS),
             parse_status=pl.lit(int(ParseStatus.SUCCESS)),
         ),
-        making.options,
+        document_rules.options,
     )  # fmt: skip
     action, reason = decided.select("action", "reason").row(0)
     if action != "add":

@@ -50,7 +50,7 @@ from ...policy.indexing.writer_documents import refusals, refused_before
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach, ForEachDocument
-from ...transforms.indexing.index_making import chosen_writers, making_of
+from ...transforms.indexing.index_setup import chosen_writers, document_rules_of
 from ...transforms.indexing.write_part import write_part
 from ...transforms.indexing.written_indexes import (
     check_rebuild,
@@ -185,11 +185,11 @@ def _write(
     name: str, rows: pl.DataFrame, operation: Operation, options: IndexTableOptions
 ) -> Iterator[Any]:
     with operation.reading():
-        task, making = _task(operation, options), making_of(options)
+        task, document_rules = _task(operation, options), document_rules_of(options)
         # Of two rows of a page, that counts which knows all writers that may hold it.
         rows = rows.sort(pl.col("writers").list.len(), descending=True, maintain_order=True)
         once = rows.unique("key", keep="first", maintain_order=True)
-        part_done = write_part(task, name, once, making)
+        part_done = write_part(task, name, once, document_rules)
         outdated = outdated_letters(task, part_done.journal)
     component = index_component(options.index, "indexed")
     yield from named_chunks(component, part_done.journal, INDEXED)

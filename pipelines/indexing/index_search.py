@@ -70,8 +70,8 @@ def build_query(
     if parts or optional:
         parts += [(occur.Should, query) for query in extra]
     if optional:
-        parts.append((occur.Must, _some_of(optional, any_word)))
-        parts += [(occur.Should, near) for near in _near(words, present)]
+        parts.append((occur.Must, _most_of(optional, any_word)))
+        parts += [(occur.Should, near) for near in _nearness_queries(words, present)]
     for clause in clauses:
         if clause.is_filter:
             query = _filter_query(clause, present)
@@ -82,7 +82,7 @@ def build_query(
     return tantivy.Query.boolean_query(parts)
 
 
-def _some_of(queries: Sequence[Any], any_word: bool) -> Any:
+def _most_of(queries: Sequence[Any], any_word: bool) -> Any:
     number = len(queries)
     least = 1 if any_word else number if number <= 2 else math.ceil(number * _SHARE)
     parts = [(tantivy.Occur.Should, query) for query in queries]
@@ -103,24 +103,24 @@ def _clause_query(clause: Clause, present: Sequence[str], *, drops: bool) -> Any
     """
     names = ("title",) if clause.name == "intitle" else TEXT_FIELDS
     if clause.name == "inurl":
-        return _terms("url", "plain", url_words(clause.text))
+        return _terms_query("url", "plain", url_words(clause.text))
     queries = []
     for analyzer in present:
         if drops and not clause.phrase and not clause.name and is_common(clause.text, analyzer):
             continue
         for name in names:
             queries.append(
-                _terms(f"{name}_{analyzer}", f"text_{analyzer}", clause.text, BOOSTS[name])
+                _terms_query(f"{name}_{analyzer}", f"text_{analyzer}", clause.text, BOOSTS[name])
             )
     common = drops and not clause.phrase and clause.text.lower() in QUESTION_WORDS
     if not clause.name and not common:
-        queries.append(_terms("folded", "plain", clause.text, BOOSTS["folded"]))
-        queries.append(_terms("url", "plain", url_words(clause.text), BOOSTS["url"]))
+        queries.append(_terms_query("folded", "plain", clause.text, BOOSTS["folded"]))
+        queries.append(_terms_query("url", "plain", url_words(clause.text), BOOSTS["url"]))
     queries = [query for query in queries if query is not None]
     return tantivy.Query.disjunction_max_query(queries, _TIE) if queries else None
 
 
-def _terms(field: str, analyzer: str, text: str, boost: float = 1.0) -> Any:
+def _terms_query(field: str, analyzer: str, text: str, boost: float = 1.0) -> Any:
     """Returns the query of a text in a field: its terms, one after the other."""
     query, schema = tantivy.Query, shard_schema()
     terms = analyzers()[analyzer].analyze(text)
@@ -131,18 +131,18 @@ def _terms(field: str, analyzer: str, text: str, boost: float = 1.0) -> Any:
     else:
         terms_query = query.phrase_query(schema, field, terms)
         if analyzer == f"text_{OTHER}" and len(terms) > _CHARACTERS and " " not in text:
-            terms_query = query.disjunction_max_query([terms_query, _pairs(field, terms)])
+            terms_query = query.disjunction_max_query([terms_query, _pairs_query(field, terms)])
     return query.boost_query(terms_query, boost) if boost != 1.0 else terms_query
 
 
-def _pairs(field: str, terms: Sequence[str]) -> Any:
+def _pairs_query(field: str, terms: Sequence[str]) -> Any:
     """Returns the query of most pairs of neighbours, for a text without spaces."""
     query, schema = tantivy.Query, shard_schema()
     pairs = dict.fromkeys(itertools.pairwise(terms))
-    return _some_of([query.phrase_query(schema, field, list(pair)) for pair in pairs], False)
+    return _most_of([query.phrase_query(schema, field, list(pair)) for pair in pairs], False)
 
 
-def _near(words: Iterable[Clause], present: Sequence[str]) -> list[Any]:
+def _nearness_queries(words: Iterable[Clause], present: Sequence[str]) -> list[Any]:
     """Returns the queries of pages with words near one another, which count more.
 
     One is of all words in a text, the others are of two words that follow one another in the query.
@@ -152,16 +152,16 @@ def _near(words: Iterable[Clause], present: Sequence[str]) -> list[Any]:
         texts = [c.text for c in words if not c.name and not is_common(c.text, analyzer)]
         terms = [t for text in texts for t in analyzers()[f"text_{analyzer}"].analyze(text)]
         if 2 <= len(terms) <= _MOST_NEAR:
-            wholes += _near_in_fields(terms, analyzer, _FAR, _NEAR_BOOST)
+            wholes += _phrases_in_fields(terms, analyzer, _FAR, _NEAR_BOOST)
         if 3 <= len(terms) <= _MOST_NEAR:
             for at, pair in enumerate(itertools.pairwise(terms)):
-                near = _near_in_fields(pair, analyzer, _FAR_PAIR, _PAIR_BOOST)
+                near = _phrases_in_fields(pair, analyzer, _FAR_PAIR, _PAIR_BOOST)
                 pairs.setdefault(at, []).extend(near)
     best = tantivy.Query.disjunction_max_query
     return [best(queries) for queries in (wholes, *pairs.values()) if queries]
 
 
-def _near_in_fields(terms: Sequence[str], analyzer: str, far: int, boost: float) -> list[Any]:
+def _phrases_in_fields(terms: Sequence[str], analyzer: str, far: int, boost: float) -> list[Any]:
     query, schema = tantivy.Query, shard_schema()
     return [
         query.boost_query(query.phrase_query(schema, f"{name}_{analyzer}", list(terms), far), boost)

@@ -30,7 +30,7 @@ from ...policy.components.index_routes import WriterRule
 from ...policy.components.index_schema import HELD, REFUSED
 from ...policy.dedup.delete_duplicates import Keep, delete_duplicates
 from ...policy.indexing.index_options import IndexWriterOptions
-from ...transforms.indexing.index_making import chosen_writers
+from ...transforms.indexing.index_setup import chosen_writers
 from ...transforms.indexing.written_indexes import writer_places
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError

@@ -295,6 +295,6 @@ class CheckedIndexOptions(CheckedScoringOptions, IndexTableOptions):
     def check_setup(self, launch: Launch) -> None:
         """Opens the filters and writers of the index, if there is one; sends nothing."""
         if self.index:
-            from ...transforms.indexing.index_making import check_index
+            from ...transforms.indexing.index_setup import check_index
 
             check_index(self, launch.address)

@@ -211,7 +211,7 @@ def entries_of(column: pl.Series, names: Iterable[str]) -> dict[str, pl.Series]:
     }
 
 
-def found_types(pages: pl.DataFrame) -> pl.Series:
+def types_of_pages(pages: pl.DataFrame) -> pl.Series:
     """Returns the MIME type of each page: as its bytes show, if its header has another one or none."""
     by_bytes = entries_of(pages.get_column("metadata"), [TYPE_FOUND])[TYPE_FOUND]
     declared = pl.col("content_type").str.split(";").list.first().str.strip_chars()

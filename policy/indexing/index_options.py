@@ -142,8 +142,8 @@ def read_routes(file: RuleFile) -> IndexRoutes:
         strange = f", got {quote_value(next(iter(content)))}" if content else ""
         raise ValueError(f"{file.name} must have only [[writer]] sections{strange}")
     try:
-        writers = tuple(map(_writer, records))
-        routes = tuple(route for record in records for route in _route(record))
+        writers = tuple(map(_read_writer, records))
+        routes = tuple(route for record in records for route in _read_route(record))
         if all(route.expr == "True" for route in routes):
             routes = ()
         return IndexRoutes(writers, routes)
@@ -151,7 +151,7 @@ def read_routes(file: RuleFile) -> IndexRoutes:
         raise ValueError(f"{file.name}: {error}") from None
 
 
-def _writer(record: dict[str, Any]) -> WriterRule:
+def _read_writer(record: dict[str, Any]) -> WriterRule:
     for name in ("name", "kind"):
         if not isinstance(record.get(name), str) or not record[name]:
             raise ValueError(
@@ -162,16 +162,16 @@ def _writer(record: dict[str, Any]) -> WriterRule:
         for name, value in record.items()
         if name not in _OWN
     }
-    copy, rename = (_table(record, name) for name in ("copy", "rename"))
+    copy, rename = (_read_table(record, name) for name in ("copy", "rename"))
     mapping = FieldMapping(
-        tuple((source, _names(targets, "copy")) for source, targets in copy.items()),
-        tuple((source, _name(target)) for source, target in rename.items()),
-        _names(record.get("remove", []), "remove"),
+        tuple((source, _read_names(targets, "copy")) for source, targets in copy.items()),
+        tuple((source, _read_name(target)) for source, target in rename.items()),
+        _read_names(record.get("remove", []), "remove"),
     )
     return WriterRule(record["name"], record["kind"], parameters, mapping)
 
 
-def _table(record: dict[str, Any], name: str) -> dict[str, Any]:
+def _read_table(record: dict[str, Any], name: str) -> dict[str, Any]:
     match record.get(name, {}):
         case dict() as fields:
             return fields
@@ -179,20 +179,20 @@ def _table(record: dict[str, Any], name: str) -> dict[str, Any]:
             raise ValueError(f"{name} must be a table of fields, got {quote_value(value)}")
 
 
-def _name(value: Any) -> str:
+def _read_name(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"rename must have names of fields, got {quote_value(value)}")
     return value
 
 
-def _names(value: Any, what: str) -> tuple[str, ...]:
+def _read_names(value: Any, what: str) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise ValueError(f"{what} must have names of fields, got {quote_value(value)}")
     return tuple(names)
 
 
-def _route(record: dict[str, Any]) -> Iterator[IndexRoute]:
+def _read_route(record: dict[str, Any]) -> Iterator[IndexRoute]:
     only, otherwise = record.get("only", ""), record.get("otherwise", False)
     if not isinstance(only, str) or not isinstance(otherwise, bool) or (only and otherwise):
         raise ValueError(
@@ -231,8 +231,8 @@ def _nutch_writer(file: RuleFile, element: Element) -> WriterRule:
         element.findall(f"mapping/{action}/field") for action in ("copy", "rename", "remove")
     )
     changes = (
-        tuple((_attribute(file, f, "source"), _targets(file, f)) for f in copies),
-        tuple((_attribute(file, f, "source"), _targets(file, f)[0]) for f in renames),
+        tuple((_attribute(file, f, "source"), _target_names(file, f)) for f in copies),
+        tuple((_attribute(file, f, "source"), _target_names(file, f)[0]) for f in renames),
         tuple(_attribute(file, f, "source") for f in removed),
     )
     name, nutch_parameters = _attribute(file, element, "id"), _parameters(element, "parameters")
@@ -259,7 +259,7 @@ def _parameters(element: Element, name: str) -> dict[str, str]:
     return {param.get("name", ""): param.get("value", "") for param in params}
 
 
-def _targets(file: RuleFile, element: Element) -> tuple[str, ...]:
+def _target_names(file: RuleFile, element: Element) -> tuple[str, ...]:
     text = _attribute(file, element, "dest")
     return tuple(name.strip() for name in text.split(",") if name.strip()) or (text,)
 

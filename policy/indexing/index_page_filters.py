@@ -13,11 +13,11 @@ from ...web.urls.url_parts import host_of_url
 from .index_filter import (
     IndexFilter,
     entries_of,
-    found_types,
     header,
     hosts_of_keys,
     map_distinct,
     target_urls,
+    types_of_pages,
 )
 
 _MOST_DIGITS = 18
@@ -117,7 +117,7 @@ class More(IndexFilter):
                 modified, pl.when(pl.col("modified_time") > 0).then("modified_time"), "fetch_time"
             ),
             contentLength=length.cast(pl.Int64, strict=False),
-            type=map_distinct(found_types(pages), self._types, pl.List(pl.String)),
+            type=map_distinct(types_of_pages(pages), self._types, pl.List(pl.String)),
         )
         title = pl.col("title") if "title" in documents.columns else pl.lit(None, pl.String)
         return documents.with_columns(dates).with_columns(title=pl.coalesce(title, names))
@@ -258,25 +258,27 @@ class FeedFields(IndexFilter):
         part = pages.get_column("part_of").is_not_null()
         fields = entries_of(pages.get_column("metadata"), ("author", "published", "updated"))
         tags = entries_of(pages.get_column("metadata"), ("tag",))["tag"].str.split("\n")
-        fields |= {"tag": tags, "feed": _urls(pages.get_column("part_of"))}
+        fields |= {"tag": tags, "feed": _urls_of_keys(pages.get_column("part_of"))}
         return documents.with_columns(
-            _of_parts(documents, name, values, part) for name, values in fields.items()
+            _fields_of_parts(documents, name, values, part) for name, values in fields.items()
         )
 
 
-def _of_parts(documents: pl.DataFrame, name: str, values: pl.Series, part: pl.Series) -> pl.Series:
+def _fields_of_parts(
+    documents: pl.DataFrame, name: str, values: pl.Series, part: pl.Series
+) -> pl.Series:
     """Returns a field with values for parts of feeds; documents without a new value keep theirs."""
     if name not in documents.columns:
         return pl.select(pl.when(part).then(values)).to_series().alias(name)
     earlier_values = documents.get_column(name)
     if earlier_values.dtype != values.dtype:  # a text, and a list
-        earlier_values, values = _as_lists(earlier_values), _as_lists(values)
+        earlier_values, values = _split_into_lists(earlier_values), _split_into_lists(values)
     return values.zip_with(part & values.is_not_null(), earlier_values).alias(name)
 
 
-def _as_lists(values: pl.Series) -> pl.Series:
+def _split_into_lists(values: pl.Series) -> pl.Series:
     return values if values.dtype == pl.List else values.cast(pl.String).str.split("\n")
 
 
-def _urls(keys: pl.Series) -> pl.Series:
+def _urls_of_keys(keys: pl.Series) -> pl.Series:
     return from_keys(keys) if keys.null_count() < len(keys) else keys.cast(pl.String)

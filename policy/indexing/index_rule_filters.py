@@ -20,7 +20,7 @@ from ..conditions import fields_of, fields_of_frame
 from ..expressions.compiler import DOCUMENT, condition
 from ..expressions.functions import checked_pattern
 from ..expressions.syntax import Refused
-from .index_filter import IndexFilter, IndexFilterOptions, found_types
+from .index_filter import IndexFilter, IndexFilterOptions, types_of_pages
 
 _CASE_INSENSITIVE = 2  # of Java's flags; the others that have a letter
 _FLAGS = {_CASE_INSENSITIVE: "i", 4: "x", 8: "m", 32: "s"}
@@ -138,7 +138,7 @@ def read_replacements(text: str) -> tuple[Replacement, ...]:
     return tuple(replacements)
 
 
-def _as_in_rust(match: re.Match[str]) -> str:
+def _rust_replacement(match: re.Match[str]) -> str:
     """Returns a part of Java's replacement text: an escaped character, a group, a dollar."""
     if match[2]:
         return f"${{{match[2]}}}"
@@ -161,7 +161,11 @@ def _replacement(line: str, only: tuple[str, str] | None) -> Replacement:
     letters = "".join(letter for flag, letter in _FLAGS.items() if number & flag)
     checked = checked_pattern(f"(?{letters}){pattern}" if letters else pattern, False)
     return Replacement(
-        field.strip(), (target or field).strip(), checked, _IN_TEXT.sub(_as_in_rust, text), only
+        field.strip(),
+        (target or field).strip(),
+        checked,
+        _IN_TEXT.sub(_rust_replacement, text),
+        only,
     )
 
 
@@ -211,7 +215,7 @@ class MimeTypeFilter(IndexFilter):
         accept, listed = read_mime_types(
             read_rule_file(self.options.mimetype_file, flag="--mimetype_file")
         )
-        types = found_types(pages)
+        types = types_of_pages(pages)
         hit = _any_of(types, (types.str.starts_with(prefix) for prefix in listed))
         return self.dropping(documents, hit if accept else ~hit)
 

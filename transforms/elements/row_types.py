@@ -28,10 +28,9 @@ try:
     from apache_beam.typehints.native_type_compatibility import convert_to_python_type
     from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint as _Generated
     from apache_beam.typehints.row_type import RowTypeConstraint
-
-    RowType = RowTypeConstraint
     from apache_beam.typehints.typehints import TypeConstraint as _Constraint
 
+    RowType = RowTypeConstraint
     operator.attrgetter("_fields", "user_type", "from_fields")(RowType.from_user_type(_Probe))
 except (ImportError, AttributeError):
     _Generated = _Constraint = ()  # type: ignore[misc, assignment]

@@ -26,7 +26,7 @@ from ...web.indexing.server_fields import MARKING_FIELDS
 from ...web.indexing.stored_documents import ids_of_nutbeam, unsent_ids
 from ...web.urls.key_columns import from_keys
 
-_CURE = "--full builds it again"
+_ADVICE = "--full builds it again"
 
 
 def finish_and_check_places(task: IndexRun) -> None:
@@ -37,7 +37,9 @@ def finish_and_check_places(task: IndexRun) -> None:
     """
     last_places = {rule.name: task.last.place_of(rule) for rule in task.routes.writers}
     took_part = [rule for rule in task.routes.writers if last_places[rule.name] is not None]
-    reachable = [rule for rule in took_part if _is_there(task, rule, last_places[rule.name] or "")]
+    reachable = [
+        rule for rule in took_part if _has_same_address(task, rule, last_places[rule.name] or "")
+    ]
     task.finish_last(reachable)
     delete_unsent_of_last(task, reachable)
     if task.full:
@@ -62,7 +64,7 @@ def writer_places(task: IndexRun) -> Iterator[str]:
             yield f"{_digest(writer)}:{writer.mark()}"
 
 
-def _is_there(task: IndexRun, rule: WriterRule, last_place: str) -> bool:
+def _has_same_address(task: IndexRun, rule: WriterRule, last_place: str) -> bool:
     """Returns whether a writer has the same address as before, or the earlier one is unknown."""
     digest = last_place.partition(":")[0]
     return not digest or digest == _digest(task.open_writer(rule))
@@ -78,14 +80,14 @@ def _check_kept(task: IndexRun, rule: WriterRule, mark: str) -> None:
     if mark and (current_mark := writer.mark()) and current_mark != mark:
         raise UserError(
             f"writer {rule.name!r} of index {task.index!r}: {writer.address()} was removed or "
-            f"replaced since the last run: {_CURE}"
+            f"replaced since the last run: {_ADVICE}"
         )
     # A run that never committed may have deleted all: the journal does not say so.
     unfinished = any(True for _ in task.receipts.intents())
     if not unfinished and writer.is_empty() and _holds_any(task, rule.name):
         raise UserError(
             f"writer {rule.name!r} of index {task.index!r}: {writer.address()} was emptied since "
-            f"the last run: {_CURE}"
+            f"the last run: {_ADVICE}"
         )
 
 

@@ -152,9 +152,9 @@ def read_schema(record: Mapping[str, Any]) -> SolrSchema:
         raise ValueError("the answer has no schema")
     return SolrSchema(
         str(schema.get("uniqueKey", "")),
-        _pairs(schema.get("fields"), "type"),
-        _pairs(schema.get("dynamicFields"), "type"),
-        _pairs(schema.get("fieldTypes"), "class"),
+        _values_by_name(schema.get("fields"), "type"),
+        _values_by_name(schema.get("dynamicFields"), "type"),
+        _values_by_name(schema.get("fieldTypes"), "class"),
     )
 
 
@@ -175,6 +175,6 @@ def tolerant_chain(record: Mapping[str, Any]) -> str:
     return ""
 
 
-def _pairs(records: Any, value: str) -> dict[str, str]:
+def _values_by_name(records: Any, value: str) -> dict[str, str]:
     entries = (record for record in records or () if isinstance(record, Mapping))
     return {str(record.get("name", "")): str(record.get(value, "")) for record in entries}

@@ -38,11 +38,11 @@ def stored_document_rows(
     rows = [
         (
             id_,
-            _one(fields.get("url")) or _one(fields.get("id")) or id_,
-            _time(_one(fields.get("tstamp"))),
-            _text(_one(fields.get("segment"))),
-            _text(_one(fields.get("digest"))),
-            _number(_one(fields.get("boost"))),
+            _first_value(fields.get("url")) or _first_value(fields.get("id")) or id_,
+            _time(_first_value(fields.get("tstamp"))),
+            _text(_first_value(fields.get("segment"))),
+            _text(_first_value(fields.get("digest"))),
+            _number(_first_value(fields.get("boost"))),
             sequence,
             term,
         )
@@ -65,7 +65,7 @@ def stored_deletes(documents: pl.DataFrame) -> Iterator[Action]:
         yield Action(id_, id_, line.encode() + b"\n")
 
 
-def _one(value: Any) -> Any:
+def _first_value(value: Any) -> Any:
     """Returns a value, or the first one of a field with several."""
     return (value[0] if value else None) if isinstance(value, list) else value
 

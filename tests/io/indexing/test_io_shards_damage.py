@@ -28,14 +28,14 @@ COMPONENT = index_component("main", "shards")
 def test_a_shard_of_another_version_is_reported_in_one_line_with_the_command_to_run(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(shards, "version", lambda: "tantivy 0.9, schema 0")
+    monkeypatch.setattr(shards, "shard_format", lambda: "tantivy 0.9, schema 0")
     files = write_shards(tmp_path / "t", [page("http://a.com/1", "one", "words")])
     monkeypatch.undo()
     with pytest.raises(UserError) as caught:
         searched(tmp_path / "t", files, tmp_path / "c")
     assert str(caught.value) == (
         f"shard {tmp_path / 't' / files[0].path} was made by tantivy 0.9, schema 0, this is "
-        f"{shard_documents.version()}: run nutbeam index with --full"
+        f"{shard_documents.shard_format()}: run nutbeam index with --full"
     )
 
 

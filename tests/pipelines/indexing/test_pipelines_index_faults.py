@@ -59,7 +59,7 @@ def test_shards_of_another_version_are_replaced_by_a_full_index(tmp_path, monkey
     table = tmp_path / "table"
     put(table, "17-1", pages(0, 2))
     with monkeypatch.context() as older:
-        older.setattr(shards, "version", lambda: "tantivy 0.9, schema 0")
+        older.setattr(shards, "shard_format", lambda: "tantivy 0.9, schema 0")
         assert nutbeam("index", table) == 0
     put(table, "17-2", pages(2, 3))
     assert nutbeam("index", table) == 0  # new pages do not wait for the repair

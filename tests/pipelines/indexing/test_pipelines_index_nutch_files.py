@@ -12,14 +12,14 @@ from nutbeam.io.indexing.index_writer import IndexTarget
 from nutbeam.io.indexing.writer_kinds import open_writer
 from nutbeam.io.table.opening import open_table
 from nutbeam.policy.indexing.index_options import IndexWriterOptions
-from nutbeam.transforms.indexing import index_making
-from nutbeam.transforms.indexing.index_making import chosen_writers
+from nutbeam.transforms.indexing import index_setup
+from nutbeam.transforms.indexing.index_setup import chosen_writers
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    index_making._warn_once.cache_clear()
+    index_setup._warn_once.cache_clear()
     (tmp_path / "index-writers.xml").write_text(index_writers_xml())
     return tmp_path
 

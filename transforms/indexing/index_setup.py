@@ -25,7 +25,7 @@ from ..wiring.plugin_groups import INDEX_FILTERS, scorings_of
 _LOG = logging.getLogger(__name__)
 
 
-def making_of(options: IndexMakingOptions) -> DocumentRules:
+def document_rules_of(options: IndexMakingOptions) -> DocumentRules:
     """Returns how pages become documents.
 
     Raises:
@@ -78,7 +78,7 @@ def check_index(options: IndexTableOptions, address: str) -> None:
         ValueError: A file is wrong.
     """
     table, routes = open_table(address), chosen_writers(options)
-    documents = documents_of_pages(empty(INDEX_PAGES), making_of(options))
+    documents = documents_of_pages(empty(INDEX_PAGES), document_rules_of(options))
     share_documents(routes, documents)  # checks the expressions
     for rule in routes.writers:
         open_writer(rule, IndexTarget(options.index, rule.name, rule.parameters, table, 0, ""))

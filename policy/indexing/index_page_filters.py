@@ -5,7 +5,6 @@ from email.message import Message
 
 import polars as pl
 
-from ...web.base.columns import nulls
 from ...web.pages.directives import parse_moment
 from ...web.urls.domains import registered_domain, suffix_and_domain
 from ...web.urls.key_columns import from_keys
@@ -78,8 +77,6 @@ class Anchor(IndexFilter):
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the field."""
-        if "anchors" not in pages.columns:
-            return documents.with_columns(nulls(len(documents)).alias("anchor"))
         texts = pages.get_column("anchors").cast(pl.List(pl.String))
         texts = texts.list.eval(pl.element().filter(pl.element().str.strip_chars() != ""))
         if self.options.anchor_deduplicate:

@@ -22,6 +22,7 @@ field                   what
 
 import contextlib
 import functools
+import importlib.metadata
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -250,7 +251,7 @@ _BY_PATTERN = ("ta", OTHER)
 @functools.cache
 def shard_format() -> str:
     """Returns the version of what shards contain: of tantivy's files, and of the schema."""
-    numbers = str(tantivy.__version__).split(".")
+    numbers = importlib.metadata.version("tantivy").split(".")
     return f"tantivy {'.'.join(numbers[:2])}, schema {SCHEMA_VERSION}"
 
 

@@ -22,7 +22,6 @@ field                   what
 
 import contextlib
 import functools
-import importlib.metadata
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +30,7 @@ from typing import Any
 
 import polars as pl
 import tantivy
+from tantivy.tantivy import __version__ as TANTIVY_VERSION
 
 from ...web.base.errors import UserError
 from ...web.content.search_languages import (
@@ -251,7 +251,7 @@ _BY_PATTERN = ("ta", OTHER)
 @functools.cache
 def shard_format() -> str:
     """Returns the version of what shards contain: of tantivy's files, and of the schema."""
-    numbers = importlib.metadata.version("tantivy").split(".")
+    numbers = TANTIVY_VERSION.split(".")
     return f"tantivy {'.'.join(numbers[:2])}, schema {SCHEMA_VERSION}"
 
 

@@ -115,7 +115,9 @@ class ServerWriter(IndexWriter):
         )
         self._patience = self.number_parameter("patience", 600)
         self._client = ServerClient(
-            *(parameters.get(name, "") for name in ("url", "credentials", "ca_file")),
+            parameters.get("url", ""),
+            parameters.get("credentials", ""),
+            parameters.get("ca_file", ""),
             timeout=self.number_parameter("timeout", 120, 1e-3),
             packed=self._packs_requests(),
             patience=self._patience,

@@ -35,7 +35,7 @@ from .channel import (
 )
 from .key_ranges import KeyRange, plan_key_ranges
 from .limits import REQUEST_ROWS, check_limits, key_batches, key_bytes, requests, table_of
-from .row_filters import change_filter, snapshot_filter, version_filter
+from .row_filters import snapshot_filter, version_filter
 
 CHUNK_ROWS = 65_536
 CHUNK_BYTES = 16 << 20
@@ -88,25 +88,10 @@ class BigtableTable:
         Raises:
             UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
-        yield from self._read_range(snapshot_filter(kind, snapshot, due), part, limit)
+        yield from self.read_range(snapshot_filter(kind, snapshot, due), part, limit)
 
-    def scan_changed(self, kind: CellKind, part: KeyRange, snapshot: int) -> Iterator[pa.Table]:
-        """Yields the rows of a key range that were changed after a snapshot, in key order.
-
-        Args:
-            kind: The kind of the cells.
-            part: The key range.
-            snapshot: Number of the snapshot.
-
-        Yields:
-            Tables as ``scan`` does, but with empty cells.
-
-        Raises:
-            UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
-        """
-        yield from self._read_range(change_filter(kind, snapshot), part)
-
-    def _read_range(self, row_filter: Any, part: KeyRange, limit: int = 0) -> Iterator[pa.Table]:
+    def read_range(self, row_filter: Any, part: KeyRange, limit: int = 0) -> Iterator[pa.Table]:
+        """Yields the cells of a key range that a filter passes; see ``scan``."""
         request = self.request(types.ReadRowsRequest, filter=row_filter, rows_limit=limit)
         span = types.ReadRowsRequest.pb(request).rows.row_ranges.add()
         if part.low is not None:
@@ -134,8 +119,10 @@ class BigtableTable:
         Raises:
             UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
+        row_filter = snapshot_filter(kind, snapshot)
         for batch in key_batches(keys):
-            request = self.keys_request(snapshot_filter(kind, snapshot), batch)
+            rows = {"row_keys": batch}
+            request = self.request(types.ReadRowsRequest, filter=row_filter, rows=rows)
             row_keys = types.ReadRowsRequest.pb(request).rows.row_keys
 
             def go_on(last: bytes, row_keys: Any = row_keys, batch: list[bytes] = batch) -> bool:
@@ -144,9 +131,41 @@ class BigtableTable:
 
             yield from self._read(request, go_on)
 
-    def keys_request(self, row_filter: Any, keys: list[bytes]) -> Any:
-        """Returns a request for rows by their keys."""
-        return self.request(types.ReadRowsRequest, filter=row_filter, rows={"row_keys": keys})
+    def read_cells(self, row_filter: Any, **rows: Any) -> list[tuple[bytes, bytes, int, bytes]]:
+        """Returns all cells of a few rows that a filter passes.
+
+        Args:
+            row_filter: The filter.
+            rows: Fields of Bigtable's ``RowSet``.
+
+        Returns:
+            (row key, column, timestamp in us, value), as Bigtable orders them: the newest version of a
+            cell first.
+
+        Raises:
+            UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
+        """
+        request = self.request(types.ReadRowsRequest, rows=rows, filter=row_filter)
+        return persistent(self.address, functools.partial(self._cells, request))
+
+    def _cells(self, request: Any) -> list[tuple[bytes, bytes, int, bytes]]:
+        cells: list[tuple[bytes, bytes, int, bytes]] = []
+        key, column, value, time, committed = b"", b"", b"", 0, 0
+        for reply in self.client.read_rows(request=request, retry=None, timeout=60):
+            for chunk in types.ReadRowsResponse.pb(reply).chunks:
+                if chunk.reset_row:
+                    value = b""
+                    del cells[committed:]
+                    continue
+                key = chunk.row_key or key
+                column = chunk.qualifier.value if chunk.HasField("qualifier") else column
+                time = time if value else chunk.timestamp_micros
+                value += chunk.value
+                if not chunk.value_size:  # else a large cell goes on
+                    cells.append((key, column, time, value))
+                    value = b""
+                committed = len(cells) if chunk.commit_row else committed
+        return cells
 
     def write(self, kind: CellKind, cells: pa.Table, snapshot: int) -> None:
         """Writes cells with the timestamp of a snapshot; repeating it changes nothing.
@@ -192,12 +211,10 @@ class BigtableTable:
             UserError: Bigtable refuses, or fails ``CALL_ATTEMPTS`` times in a row.
         """
         for batch in key_batches(keys, REQUEST_ROWS):
-            request = self.keys_request(version_filter(kind, snapshot), batch)
-            yield from persistent(self.address, functools.partial(self._heads, request))
-
-    def _heads(self, request: Any) -> list[tuple[bytes, int, bool]]:
-        rows = self._stream(request)
-        return [(key, time // 1000, not cell) for key, cell, time in rows if cell is not None]
+            for key, _, time, value in self.read_cells(
+                version_filter(kind, snapshot), row_keys=batch
+            ):
+                yield key, time // 1000, not value
 
     def erase(self, kind: CellKind, rows: Iterable[tuple[bytes, int]]) -> None:
         """Removes the older versions of cells; repeating it changes nothing.

@@ -117,17 +117,8 @@ class OwnRows:
 
     def get(self, key: bytes, column: bytes | None = None) -> Cells:
         """Returns the newest cells of a row, or of one column; empty if there is no such row."""
-        cells: Cells = {}
-        name = b""
-        for chunk in self._read(_newest(column), row_keys=[key]):
-            if chunk.reset_row:
-                cells = {}
-                continue
-            if chunk.HasField("qualifier"):
-                name = chunk.qualifier.value
-            # A large cell comes in parts.
-            cells[name] = cells.get(name, b"") + chunk.value
-        return cells
+        cells = self.table.read_cells(_newest(column), row_keys=[key])
+        return {name: value for _, name, _, value in cells}
 
     def keys(self, prefix: bytes) -> list[bytes]:
         """Returns the keys of the rows that begin with a prefix, in order."""
@@ -136,7 +127,7 @@ class OwnRows:
         chain.chain.filters.add(strip_value_transformer=True)
         # Keys are ASCII, so no key has the byte 255.
         span = {"start_key_closed": prefix, "end_key_open": prefix + b"\xff"}
-        return [chunk.row_key for chunk in self._read(chain, row_ranges=[span]) if chunk.row_key]
+        return [key for key, *_ in self.table.read_cells(chain, row_ranges=[span])]
 
     def put(self, key: bytes, cells: Cells, snapshot: int) -> None:
         """Writes cells of a row with the timestamp of a snapshot; repeating it changes nothing."""
@@ -178,16 +169,6 @@ class OwnRows:
             lambda: self._check(key, chain, true_mutations=mutations),
             SWAP_ATTEMPTS,
         )
-
-    def _read(self, row_filter: Any, **rows: Any) -> list[Any]:
-        """Returns the chunks of cells in Bigtable's reply for some rows."""
-        request = self.table.request(types.ReadRowsRequest, rows=rows, filter=row_filter)
-
-        def read() -> list[Any]:
-            replies = self.table.client.read_rows(request=request, retry=None, timeout=60)
-            return [c for reply in replies for c in types.ReadRowsResponse.pb(reply).chunks]
-
-        return persistent(self.table.address, read)
 
     def _mutate(self, key: bytes, mutations: list[Any]) -> None:
         request = self.table.request(types.MutateRowRequest, row_key=key, mutations=mutations)

@@ -27,6 +27,7 @@ from .cell_layout import CellKind, cell_kind
 from .cells import decode
 from .key_ranges import KeyRange
 from .limits import split_by_limits
+from .row_filters import change_filter
 from .snapshot_log import ChangedFile, SnapshotLog
 
 _FOLDER = "changes"
@@ -255,7 +256,7 @@ def changed_keys(
     log: SnapshotLog, component: str, part: KeyRange, snapshot: int
 ) -> Iterator[pl.Series]:
     """Yields the keys of the rows of a range that were changed after a snapshot, in key order."""
-    for changed in log.table.scan_changed(cell_kind(component), part, snapshot):
+    for changed in log.table.read_range(change_filter(cell_kind(component), snapshot), part):
         yield to_frame(changed.select(["key"]).cast(_KEYS)).get_column("key")
 
 

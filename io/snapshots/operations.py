@@ -20,7 +20,17 @@ from typing import Any
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
-from ..disk.record_checks import check_count, check_format, check_number
+from ..disk.record_checks import (
+    Check,
+    check_count,
+    check_fields,
+    check_format,
+    check_number,
+    check_text,
+    each,
+    each_item,
+    unless_none,
+)
 from ..disk.table_names import checked_part
 from ..storage.file_errors import (
     ConflictError,
@@ -41,12 +51,16 @@ _FORMAT = 1
 OPERATIONS = "operations"
 # Suffix of the file which says that a pinned operation has lost to another commit.
 LOST = ".lost"
-# Fields of a record and their types; older records lack those of ``_LATER``.
-_KINDS: dict[str, tuple[type, ...]] = {
-    "id": (str,), "job": (str,), "snapshot": (int,), "now": (int,), "seed": (int,),
-    "batch": (str, type(None)), "process": (dict, type(None)), "allows": (list,),
-}  # fmt: skip
+# Fields of a record, which older records may lack.
 _LATER: dict[str, Any] = {"format": 1, "process": None, "allows": []}
+_CHECKS: Mapping[str, Check] = {
+    **dict.fromkeys(("id", "job"), check_text),
+    "snapshot": check_count,
+    **dict.fromkeys(("now", "seed"), check_number),
+    "batch": unless_none(checked_part),
+    "process": unless_none(each_item(check_text, lambda _: None)),
+    "allows": each(check_text),
+}
 # Upkeep jobs that can commit while other jobs run; see ``Operation.allows``.
 UPKEEP = ("compact", "purge")
 # Largest number of lost snapshots after the newest, where markers do not record all snapshots.
@@ -56,34 +70,6 @@ MOST_AHEAD = 100
 def id_of(path: Place) -> str:
     """Returns the id of an operation from the name of its record."""
     return path.stem.partition("@")[0]
-
-
-def parse_record(path: Place, data: bytes) -> dict[str, Any]:
-    """Returns the fields of a record.
-
-    Raises:
-        NewerFormat: A later version of nutbeam wrote the record.
-        UserError: The record is damaged.
-    """
-    try:
-        record = _LATER | json_object(data)
-        check_format(record, _FORMAT, f"operation file {path}")
-        for name, kinds in _KINDS.items():
-            if type(record[name]) not in kinds:
-                raise ValueError(f"{name} is {record[name]!r}"[:100])
-        check_count(record["snapshot"])
-        check_number(record["now"])
-        check_number(record["seed"])
-        if record["batch"] is not None:
-            checked_part(record["batch"])
-        if record["id"] != id_of(path):
-            raise ValueError(f"it is of operation {record['id']!r}"[:100])
-        return {name: record[name] for name in _KINDS}
-    except (ValueError, KeyError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else first_line(error)
-        raise UserError(
-            f"operation file is damaged: {path}: {reason}{repair_advice(path)}"
-        ) from error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -325,6 +311,22 @@ def operation_record(operation: Operation) -> bytes:
 
 
 def operation_of_record(path: Place, data: bytes, address: str = "") -> Operation:
-    """Returns the operation of a record; raises the errors of ``parse_record``."""
-    record = parse_record(path, data)
-    return Operation(address=address, **record | {"allows": tuple(map(str, record["allows"]))})
+    """Returns the operation of a record.
+
+    Raises:
+        NewerFormat: A later version of nutbeam wrote the record.
+        UserError: The record is damaged.
+    """
+    try:
+        record = _LATER | json_object(data)
+        check_format(record, _FORMAT, f"operation file {path}")
+        operation = Operation(address=address, **{name: record[name] for name in _CHECKS})
+        check_fields(operation, _CHECKS)
+        if operation.id != id_of(path):
+            raise ValueError(f"it is of operation {operation.id!r}"[:100])
+        return dataclasses.replace(operation, allows=tuple(operation.allows))
+    except (ValueError, KeyError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else first_line(error)
+        raise UserError(
+            f"operation file is damaged: {path}: {reason}{repair_advice(path)}"
+        ) from error

@@ -1,20 +1,17 @@
 """Repairs a table in Bigtable: first finishes its last commit, then repairs by a new commit."""
 
 import contextlib
-import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 import pyarrow as pa
-from google.cloud.bigtable_v2 import types
 
 from ...policy.components.kinds import kinds_in_rows
 from ...policy.components.schema import to_frame
 from ...web.base.errors import UserError
 from ..bigtable.cell_layout import CellKind, cell_kind
 from ..bigtable.cells import TOMBSTONE, decode
-from ..bigtable.channel import persistent
 from ..bigtable.client import BigtableTable
 from ..bigtable.key_ranges import cut_ranges
 from ..bigtable.own_rows import ManifestHead
@@ -238,25 +235,8 @@ def _versions(
     """Yields all versions of rows, up to a snapshot, that Bigtable has, in key order."""
     keys = sorted(keys)
     for at in range(0, len(keys), _SOUGHT):
-        request = table.keys_request(history_filter(kind, snapshot), keys[at : at + _SOUGHT])
-        versions_by_key = persistent(table.address, functools.partial(_read, table, request))
+        versions_by_key: dict[bytes, Versions] = {}
+        rows = table.read_cells(history_filter(kind, snapshot), row_keys=keys[at : at + _SOUGHT])
+        for key, _, time, cell in rows:
+            versions_by_key.setdefault(key, []).append((time // 1000, cell))
         yield from versions_by_key.items()
-
-
-def _read(table: BigtableTable, request: types.ReadRowsRequest) -> dict[bytes, Versions]:
-    versions_by_key: dict[bytes, Versions] = {}
-    key, goes_on = b"", False
-    for reply in table.client.read_rows(request=request, retry=None, timeout=60):
-        for chunk in types.ReadRowsResponse.pb(reply).chunks:
-            if chunk.reset_row:
-                versions_by_key.pop(key, None)
-                goes_on = False
-                continue
-            key = chunk.row_key or key
-            versions = versions_by_key.setdefault(key, [])
-            if goes_on:  # a large cell comes in parts
-                versions[-1] = (versions[-1][0], versions[-1][1] + chunk.value)
-            else:
-                versions.append((chunk.timestamp_micros // 1000, chunk.value))
-            goes_on = chunk.value_size > 0
-    return versions_by_key

@@ -22,7 +22,6 @@ from ..snapshots.operations import (
     id_of,
     operation_of_record,
     operation_record,
-    parse_record,
     reach,
 )
 from ..storage.files import list_files, overwrite_bytes, read_bytes, remove_file, store_time
@@ -92,12 +91,12 @@ def _problem(table: TableSnapshots, path: Place, limits: tuple[int, int]) -> str
         if not data.isdigit() or len(data) > 20:
             return "is damaged: it should be the number of a snapshot"
         return _ahead(int(data[:20]), *limits)
-    record = parse_record(path, data)
-    batch, snapshot = record["batch"], record["snapshot"]
+    pinned = operation_of_record(path, data)
+    batch, snapshot = pinned.batch, pinned.snapshot
     job = id_of(path).rpartition(".")[2]
-    if record["job"] != job:
-        return f"names job {record['job'][:50]!r}, its id ends in {job!r}"
-    on_batch = record["job"] in _ON_BATCHES and batch is not None
+    if pinned.job != job:
+        return f"names job {pinned.job[:50]!r}, its id ends in {job!r}"
+    on_batch = pinned.job in _ON_BATCHES and batch is not None
     if on_batch and snapshot in (0, *table.snapshots()):
         with contextlib.suppress(UserError):  # check_manifests reports a damaged manifest
             if batch not in load_manifest(table, snapshot).batches:

@@ -6,7 +6,7 @@ from crawling import latest_snapshot, nutbeam
 from nutbeam.io.batches.leases import LEASE_TIMES, acquire
 from nutbeam.io.bigtable.own_rows import head_of
 from nutbeam.io.snapshots import hold
-from nutbeam.io.snapshots.operations import parse_record
+from nutbeam.io.snapshots.operations import operation_of_record
 from nutbeam.web.base.errors import UserError
 
 DEEP = "[" * 100_000
@@ -31,7 +31,7 @@ def error_of(capsys, *words):
 def test_an_operation_record(tmp_path):
     path = tmp_path / "operations" / "first.json"
     with pytest.raises(UserError, match=r"^operation file is damaged: .* no JSON that can be read"):
-        parse_record(path, DEEP.encode())
+        operation_of_record(path, DEEP.encode())
 
 
 def test_a_manifest(table, capsys):

@@ -20,7 +20,7 @@ from ...policy.components.schema import DOCUMENTS, empty
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.file_errors import MissingFile
-from ..storage.files import crc32_of, creating, names, new_name, size_of
+from ..storage.files import LARGEST_BYTES, crc32_of, creating, names, new_name, read_bytes, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
 from ..storage.places import Folder, Place, below
 from ..tablets.file_lists import DataFile, close_file, load_files
@@ -211,10 +211,12 @@ def adopted_pages(
         if new or not len(keys):
             whole = path if len(new) == len(keys) else _write_rest(path, new)
             # Two attempts may have begun in the same millisecond.
-            order = _order_of(whole)
+            _, started, _, sequence = whole.stem.split("-")
+            order = page_order(int(started), int(sequence))
             while any(file.order == order for file in files):
                 order += 1
-            files.append(_describe(root, whole, new, partition, order))
+            new_keys = pl.Series(new, dtype=pl.String)
+            files.append(describe_file(root, whole, new_keys, partition=partition, order=order))
         seen.update(new)
     return files
 
@@ -245,7 +247,7 @@ def adopted_findings(
     last = {path.stem.rpartition("-")[0]: path for path in paths}
     keys_by_path = ((path, _keys_of(path, "host_findings")) for path in last.values())
     return [
-        _describe(root, path, keys.to_list(), partition)
+        describe_file(root, path, keys, partition=partition)
         for path, keys in keys_by_path
         if len(keys) and not blocked(keys).any()
     ]
@@ -255,30 +257,20 @@ def _keys_of(path: Place, kind: str) -> pl.Series:
     return collect(scan([path], KINDS[kind].schema).select("key")).get_column("key")
 
 
-def _describe(
-    root: Folder, path: Place, keys: Sequence[str], partition: int, order: int = 0
-) -> DataFile:
-    return DataFile(
-        path=below(root, path),
-        rows=len(keys),
-        bytes=size_of(path) or 0,
-        first=min(keys, default=None),
-        last=max(keys, default=None),
-        partition=partition,
-        order=order,
-        crc32=crc32_of(path),
-    )
+def describe_file(root: Folder, path: Place, keys: pl.Series, **facts: int) -> DataFile:
+    """Returns the description of a Parquet file with some keys; ``facts`` are more fields of it.
+
+    Raises:
+        UserError: The file cannot be read.
+    """
+    first, last, size = *key_range(keys.alias("key").to_frame()), size_of(path) or 0
+    return DataFile(below(root, path), len(keys), size, first, last, crc32=crc32_of(path), **facts)
 
 
 def _of_partition(folder: Place, partition: int) -> list[Place]:
     start = f"p{partition:05d}-"
     file_names = (name for name in names(folder) if name.startswith(start))
     return [folder / name for name in file_names if name.endswith(".parquet")]
-
-
-def _order_of(path: Place) -> int:
-    _, started, _, sequence = path.stem.split("-")
-    return page_order(int(started), int(sequence))
 
 
 def _write_rest(path: Place, keys: list[str]) -> Place:
@@ -342,7 +334,7 @@ def put_aside(root: Folder, batch: str, rows: pl.DataFrame) -> str:
 
 def take_up(root: Folder, path: str) -> pl.DataFrame:
     """Reads the rows that ``put_aside`` wrote."""
-    return pl.read_ipc((root / path).arrow_source())
+    return pl.read_ipc(read_bytes(root / path, LARGEST_BYTES))
 
 
 def remove_aside(root: Folder, batch: str) -> None:

@@ -290,9 +290,8 @@ def check_newest(table: TableSnapshots, snapshot: int) -> None:
     Raises:
         UserError: The manifest of the next snapshot is missing.
     """
-    if (
-        table.is_made(snapshot + 1) and table.latest_snapshot() == snapshot
-    ):  # no other commit has just made it
+    # no other commit has just made it
+    if snapshot + 1 in table.made_snapshots() and table.latest_snapshot() == snapshot:
         label = table.record_label(snapshot + 1)
         raise UserError(f"manifest is missing: {label}: run nutbeam fsck {table}")
 

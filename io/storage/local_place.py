@@ -125,10 +125,6 @@ class LocalPlace(PosixPath, Place):
         facts = stat_file(self)
         _check_texts(self, facts.st_size, facts.st_mtime_ns)
 
-    def arrow_source(self) -> str:
-        stat_file(self)
-        return str(self)
-
     def size_and_version(self) -> tuple[int, str]:
         facts = stat_file(self)
         return facts.st_size, f"{facts.st_ino} {facts.st_mtime_ns}"

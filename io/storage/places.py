@@ -179,10 +179,6 @@ class Place(abc.ABC):
         return
 
     @abc.abstractmethod
-    def arrow_source(self) -> str | bytes:
-        """Returns what polars reads an Arrow file from; a file here is mapped into memory."""
-
-    @abc.abstractmethod
     def size_and_version(self) -> tuple[int, str]:
         """Returns (size in bytes, a value that differs between two files of the same name)."""
 

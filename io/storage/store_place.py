@@ -63,7 +63,6 @@ class StorePlace(StoreName, Place):
     open_for_reading = stores.open_object
     open_parts = stores.ranges
     parquet_source = stores.seekable
-    arrow_source = stores.read_object
     size_and_version = stores.stat
 
     def read_whole(self, most: int) -> bytes:

@@ -178,29 +178,7 @@ class _Upload(io.RawIOBase):
 
 def open_object(place: StoreName) -> IO[bytes]:
     """Opens an object for reading from its beginning to its end."""
-    with client_errors(place):
-        file = store_client_of(place).open(
-            path_in(place), "rb", block_size=BLOCK_BYTES, cache_type="readahead"
-        )
-    return cast("IO[bytes]", _Reader(file, place))
-
-
-class _Reader(io.RawIOBase):
-    """An open object that raises the errors of this module."""
-
-    def __init__(self, file: Any, place: StoreName) -> None:
-        self._file, self._place = file, place
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        with client_errors(self._place):
-            return int(self._file.readinto(buffer))
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+    return io.BufferedReader(_Ranges(place, stat(place)[0]), BLOCK_BYTES)
 
 
 def seekable(place: StoreName) -> tuple[IO[bytes], int]:
@@ -257,6 +235,11 @@ class _Ranges(io.RawIOBase):
         data = read_object(self._place, self._at, end)
         self._at += len(data)
         return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def stat(place: StoreName) -> tuple[int, str]:

@@ -139,9 +139,6 @@ class FolderTable(WebTable):
         markers = names(self / MADE) if self.place.may_lose_files else []
         return [int(name) for name in markers if _MARKER.fullmatch(name)]
 
-    def is_made(self, snapshot: int) -> bool:
-        return self.place.may_lose_files and (self / MADE / f"{snapshot:08d}").exists()
-
     def commit_times(self) -> list[tuple[int, float]]:
         folder = self / "manifest"
         return sorted(

@@ -122,10 +122,6 @@ class TableSnapshots(TableFiles):
         """Returns the numbers of snapshots known to be made, even if their records are lost."""
         return []
 
-    def is_made(self, snapshot: int) -> bool:
-        """Returns whether a snapshot is known to be made, even if its record is lost."""
-        return False
-
     @abc.abstractmethod
     def commit_times(self) -> list[tuple[int, float]]:
         """Returns (number, commit time in s) of the snapshots, oldest first."""

@@ -224,7 +224,7 @@ def file_problem(
             return problem("size", f"has {format_count(size, 'bytes')}, should have {file.bytes:,}")
         if not quick and file.crc32 not in (None, crc32_of(path)):
             return problem("damaged", _CHANGED)
-        keys = _keys(path) if not quick else None
+        keys = read_keys(path) if not quick else None
         rows = row_count(path) if keys is None else len(keys)
     except UserError as error:
         return problem("damaged", bare_message(error, path))
@@ -243,21 +243,7 @@ def file_problem(
     return None
 
 
-def _keys(path: Place) -> pl.Series:
+def read_keys(path: Place) -> pl.Series:
     """Returns the keys of a Parquet file in their order, null for rows without a key."""
     frames = [to_frame(rows) for rows in row_groups(path, _KEY, _KEY.names)]
     return pl.concat([empty(_KEY), *frames]).get_column("key")
-
-
-def describe_file(root: Folder, path: Place) -> DataFile:
-    """Returns the description of a Parquet file, as far as it follows from its content.
-
-    Raises:
-        UserError: The file is damaged.
-    """
-    keys = _keys(path)
-    first, last = keys.min(), keys.max()
-    assert first is None or isinstance(first, str)
-    assert last is None or isinstance(last, str)
-    size = size_of(path) or 0
-    return DataFile(below(root, path), len(keys), size, first, last, crc32=crc32_of(path))

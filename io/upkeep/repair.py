@@ -13,7 +13,7 @@ from ...policy.components.declaration import Flushed
 from ...policy.components.kinds import folders_of, kind_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
-from ..batches.batches import batch_component, page_order
+from ..batches.batches import batch_component, describe_file, page_order
 from ..disk.record_checks import NewerFormat
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests, store_manifest
 from ..snapshots.operations import seen_snapshots
@@ -27,7 +27,7 @@ from ..table.web_table import WebTable
 from ..tablets.file_lists import DataFile, load_files, store_files, totals
 from ..tablets.tablet_writer import zone
 from ..tablets.tablets import ROW_NUMBER, run_schema, tablets
-from .fsck import describe_file, gaps, list_problem
+from .fsck import gaps, list_problem, read_keys
 
 # Number of missing snapshots in a row that no table has.
 _MOST_LOST = 100_000
@@ -256,7 +256,7 @@ class _Rebuild:
 
     def _describe(self, path: Place) -> DataFile | None:
         """Returns a file's description from its content and name; None if these do not suffice."""
-        file, kind = describe_file(self.table, path), kind_of(self.name)
+        file, kind = describe_file(self.table, path, read_keys(path)), kind_of(self.name)
         if kind.in_tablets:
             return self._with_zone(file)
         if kind.adopted:
@@ -326,7 +326,7 @@ class _Rebuild:
 
     def _run(self, older: list[DataFile], path: Place, rows: pl.DataFrame) -> DataFile:
         fresh = int((rows.get_column(ROW_NUMBER) >= totals(older)[1]).sum())
-        run, order = describe_file(self.table, path), self.manifest.snapshot
+        run, order = describe_file(self.table, path, read_keys(path)), self.manifest.snapshot
         run = dataclasses.replace(run, base=older[0].path, order=order, fresh=fresh)
         return self._with_zone(run)
 

@@ -8,6 +8,7 @@ takes a second, so it is done late.
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
 import polars as pl
 import pyarrow as pa
@@ -106,93 +107,72 @@ def _follows(numbers: pl.Series, base_rows: int, fresh: int) -> bool:
     )
 
 
-def checks_of(table: WebTable) -> "TableChecks":
-    """Returns the checks and repairs of a table's rows."""
-    return BigtableChecks(table) if isinstance(table, BigtableWebTable) else TableChecks(table)
+def _has_rows(table: WebTable) -> TypeGuard[BigtableWebTable]:
+    """Returns whether a table has rows in Bigtable; only those of its newest snapshot are checked."""
+    return isinstance(table, BigtableWebTable)
 
 
-@dataclasses.dataclass(frozen=True)
-class TableChecks:
-    """Checks and repairs of a table that has all rows in files.
+def finish_commit(table: WebTable, drop: bool) -> int | None:
+    """Finishes an interrupted commit, and restores missing parts of its record.
 
-    Attributes:
+    Args:
         table: The table.
+        drop: Whether to leave out files of changes that cannot be read.
+
+    Returns:
+        Number of the snapshot that was finished, or None.
     """
-
-    table: WebTable
-
-    def finish_commit(self, drop: bool) -> int | None:
-        """Finishes an interrupted commit, and restores missing parts of its record.
-
-        Args:
-            drop: Whether to leave out files of changes that cannot be read.
-
-        Returns:
-            Number of the snapshot that was finished, or None.
-        """
+    if not _has_rows(table):
         return None
+    from .bigtable_repair import settle
 
-    def can_check(self, snapshot: int) -> bool:
-        """Returns whether the rows of a snapshot can be checked."""
-        return True
-
-    def check(self, manifest: Manifest, broken: set[str], quick: bool, threads: int) -> Rows:
-        """Checks the rows of a snapshot.
-
-        Args:
-            manifest: The snapshot.
-            broken: Paths of files known to be broken.
-            quick: Whether to skip reading the rows.
-            threads: Number of ranges to read at a time.
-        """
-        return Rows(tuple(_tablet_problems(self.table, manifest, broken, quick)))
-
-    def repair(
-        self,
-        operation: str,
-        snapshot: int,
-        rows: Rows,
-        drop: Mapping[str, frozenset[str]] | None,
-    ) -> Repair:
-        """Makes a new snapshot without damage.
-
-        Args:
-            operation: Id of this operation.
-            snapshot: Number of the snapshot that was checked.
-            rows: The result of checking its rows.
-            drop: Paths of data files to leave out, by component; None also keeps damaged rows.
-        """
-        return repair(self.table, operation, drop or {})
+    return settle(table, drop)
 
 
-@dataclasses.dataclass(frozen=True)
-class BigtableChecks(TableChecks):
-    """The same of a table that has rows in Bigtable, too; only those of its newest snapshot."""
+def can_check(table: WebTable, snapshot: int) -> bool:
+    """Returns whether the rows of a snapshot can be checked."""
+    return not _has_rows(table) or snapshot >= table.latest_snapshot()
 
-    table: BigtableWebTable
 
-    def finish_commit(self, drop: bool) -> int | None:
-        from .bigtable_repair import settle
+def check_rows(
+    table: WebTable, manifest: Manifest, broken: set[str], quick: bool, threads: int
+) -> Rows:
+    """Checks the rows of a snapshot.
 
-        return settle(self.table, drop)
+    Args:
+        table: The table.
+        manifest: The snapshot.
+        broken: Paths of files known to be broken.
+        quick: Whether to skip reading the rows.
+        threads: Number of ranges to read at a time.
+    """
+    in_files = tuple(_tablet_problems(table, manifest, broken, quick))
+    if not _has_rows(table):
+        return Rows(in_files)
+    from .bigtable_fsck import check_cells
 
-    def can_check(self, snapshot: int) -> bool:
-        return snapshot >= self.table.latest_snapshot()
+    rows = check_cells(table, manifest, quick, threads)
+    return dataclasses.replace(rows, problems=rows.problems + in_files)
 
-    def check(self, manifest: Manifest, broken: set[str], quick: bool, threads: int) -> Rows:
-        from .bigtable_fsck import check_cells
 
-        in_files = super().check(manifest, broken, quick, threads).problems
-        rows = check_cells(self.table, manifest, quick, threads)
-        return dataclasses.replace(rows, problems=rows.problems + in_files)
+def repair_table(
+    table: WebTable,
+    operation: str,
+    snapshot: int,
+    rows: Rows,
+    drop: Mapping[str, frozenset[str]] | None,
+) -> Repair:
+    """Makes a new snapshot without damage.
 
-    def repair(
-        self,
-        operation: str,
-        snapshot: int,
-        rows: Rows,
-        drop: Mapping[str, frozenset[str]] | None,
-    ) -> Repair:
-        from .bigtable_repair import repair_rows
+    Args:
+        table: The table.
+        operation: Id of this operation.
+        snapshot: Number of the snapshot that was checked.
+        rows: The result of checking its rows.
+        drop: Paths of data files to leave out, by component; None also keeps damaged rows.
+    """
+    if not _has_rows(table):
+        return repair(table, operation, drop or {})
+    from .bigtable_repair import repair_rows
 
-        return repair_rows(self.table, operation, snapshot, rows, drop)
+    return repair_rows(table, operation, snapshot, rows, drop)

@@ -44,7 +44,7 @@ from ...io.upkeep.operation_fsck import (
     repair_operations,
 )
 from ...io.upkeep.repair import Repair
-from ...io.upkeep.table_checks import checks_of
+from ...io.upkeep.table_checks import can_check, check_rows, finish_commit, repair_table
 from ...policy.components.clocks import RightTimes
 from ...policy.components.kinds import KINDS
 from ...policy.schedules.schedule import ScheduleOptions
@@ -144,7 +144,7 @@ def run(invocation: Invocation) -> int:
         with live_view(invocation.progress):
             return check_table(table, options)
 
-    finished = checks_of(table).finish_commit(options.drop) if options.repair else None
+    finished = finish_commit(table, options.drop) if options.repair else None
     check_result, repairs = look_live(), Repairs(finished)
     if options.repair and not check_result.of_newer_version:
         damaged = [
@@ -176,9 +176,7 @@ def _repair(table: WebTable, check_result: CheckResult, options: Options) -> Rep
                 paths = drop.get(problem.component, frozenset())
                 drop[problem.component] = paths | {problem.path}
         left_out = drop if options.drop else None
-        done = checks_of(table).repair(
-            operation, check_result.snapshot, check_result.rows, left_out
-        )
+        done = repair_table(table, operation, check_result.snapshot, check_result.rows, left_out)
     if any(problem.kind == CLOCK_PROBLEM for problem in check_result.problems):
         right_at = functools.partial(_right_times, options)
         clock_repair = repair_clock(str(table), f"{new_id()}.fsck", right_at)
@@ -202,8 +200,7 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
         return check_result  # only the newer version can determine its files
     manifest = next(readable_manifests(table), Manifest())
     check_result = CheckResult(manifest.snapshot, tuple(problems), left_over(table))
-    checks = checks_of(table)
-    if not checks.can_check(manifest.snapshot):
+    if not can_check(table, manifest.snapshot):
         return check_result
     problems += check_lists(table, manifest)
     unchecked = tuple(table.unknown_rows(manifest.components))
@@ -211,7 +208,7 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
     files = [(name, file) for name, listed in files_to_check(table, judged) for file in listed]
     problems += _check_files(table, files, options)
     broken = {problem.path for problem in problems}
-    rows = checks.check(manifest, broken, options.quick, options.readers)
+    rows = check_rows(table, manifest, broken, options.quick, options.readers)
     problems += rows.problems
     right = _right_times(options, now_ms(manifest.latest_time))
     problems += check_clock(table, manifest, right, options.quick)

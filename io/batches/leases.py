@@ -295,11 +295,6 @@ def _claim(attempt: Attempt, times: LeaseTimes) -> Lease | None:
     return Lease(attempt, token, began, times)
 
 
-if hasattr(time, "CLOCK_BOOTTIME"):
-
-    def _now() -> float:
-        """Returns the time, s, of a clock that also runs while the machine sleeps."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-else:
-    _now = time.monotonic
+def _now() -> float:
+    """Returns the time, s, of a clock that also runs while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

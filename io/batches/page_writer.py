@@ -16,7 +16,6 @@ from ...web.base.clock import now_ms
 from ...web.base.memory import give_back
 from ...web.engine.tasks import Result
 from ...web.exchange.http_options import limit_of
-from ...web.exchange.response import Response
 from ...web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
@@ -225,6 +224,8 @@ def page_row(result: Result) -> dict[str, Any]:
     if response is None:
         return row
     keep = result.fetch_status == FETCH_SUCCESS or result.redirect is not None
+    words = (response.http_version, str(response.status), response.reason)
+    written_line = " ".join(words).rstrip() if response.status else None
     if response.tls == "unchecked" and result.fetch_status in (FETCH_SUCCESS, FETCH_NOTMODIFIED):
         row["protocol_message"] = UNCHECKED
     return row | {
@@ -236,7 +237,7 @@ def page_row(result: Result) -> dict[str, Any]:
         "ip": response.ip or None,
         "tls": response.tls,
         "request": response.request,
-        "status_line": _status_line(response),
+        "status_line": response.status_line or written_line,
         "headers": [{"name": name, "value": value} for name, value in response.headers],
         "truncated": response.truncated,
         "body": response.body if keep else None,
@@ -263,10 +264,3 @@ def _retry_after(result: Result) -> int | None:
         return None
     seconds = classify(result.response).retry_after_s
     return None if seconds is None else int(seconds)
-
-
-def _status_line(response: Response) -> str | None:
-    if response.status_line:
-        return response.status_line
-    words = (response.http_version, str(response.status), response.reason)
-    return " ".join(words).rstrip() if response.status else None

@@ -90,7 +90,7 @@ def parse_address(text: str, environ: Mapping[str, str] | None = None) -> Bigtab
     for name, (pattern, expected) in (_PARTS | _PARAMETERS).items():
         if name in values and not re.fullmatch(pattern, values[name]):
             raise UsageError(
-                f"the {_word(name)} must be {expected}, got {values[name]!r} in {text!r}"
+                f"the {name.replace('app_profile', 'application profile')} must be {expected}, got {values[name]!r} in {text!r}"
             )
     address = BigtableAddress(**values)
     emulator = (os.environ if environ is None else environ).get(EMULATOR, "")
@@ -109,7 +109,3 @@ def _parameters(query: str, text: str) -> dict[str, str]:
             allowed = " and ".join(_PARAMETERS)
             raise UsageError(f"after ? only {allowed} may be given, once each, got {text!r}")
     return dict(pairs)
-
-
-def _word(name: str) -> str:
-    return name.replace("app_profile", "application profile")

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
@@ -28,6 +28,7 @@ from ...web.base.errors import UserError
 from ...web.base.terminal import Relay
 from ...web.imports.python_path import safe_environment
 from ..storage.scratch import scratch
+from ..tablets.written import sum_counts
 from .parse_worker import (
     OUT_OF_MEMORY,
     PIPE_CLOSED,
@@ -137,12 +138,10 @@ def _take(done: Done) -> Parsed:
 def _join_slices(slices: list[Parsed]) -> Parsed:
     if len(slices) == 1:
         return slices[0]
-    counts: Counter[str] = Counter()
-    for done in slices:
-        counts.update(done.counts)
+    counts = sum_counts(done.counts for done in slices)
     # One piece per column: polars 2 fails to join nested columns that have several.
     documents = pa.concat_tables([done.documents for done in slices]).combine_chunks()
-    return Parsed(documents, sum(done.rows for done in slices), dict(counts))
+    return Parsed(documents, sum(done.rows for done in slices), counts)
 
 
 def _retry(job: Job, row: int | None, why: str) -> Job | None:

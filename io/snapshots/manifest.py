@@ -198,7 +198,7 @@ def load_manifest(table: TableSnapshots, snapshot: int, pinned: "Pinned | None" 
         return Manifest()
     try:
         version = table.record_version(snapshot, pinned)
-        return _read_cached(table, snapshot, version) if version else _read(table, snapshot)
+        return (_read_cached if version else _read)(table, snapshot, version)
     except UserError:
         check_kept(table, snapshot)
         raise
@@ -226,12 +226,7 @@ def check_kept(table: TableSnapshots, snapshot: int) -> None:
         )
 
 
-@functools.lru_cache(maxsize=256)
-def _read_cached(table: TableSnapshots, snapshot: int, version: Hashable) -> Manifest:
-    return _read(table, snapshot)
-
-
-def _read(table: TableSnapshots, snapshot: int) -> Manifest:
+def _read(table: TableSnapshots, snapshot: int, version: Hashable) -> Manifest:
     data, label = table.record(snapshot), table.record_label(snapshot)
     try:
         record = json_object(data)
@@ -246,6 +241,9 @@ def _read(table: TableSnapshots, snapshot: int) -> Manifest:
         raise UserError(
             f"manifest is damaged: {label}: {first_line(error)[:200]}: run nutbeam fsck {table}"
         ) from error
+
+
+_read_cached = functools.lru_cache(maxsize=256)(_read)
 
 
 def store_manifest(

@@ -21,7 +21,6 @@ from ..table.table_snapshots import TableSnapshots
 from .manifest import Manifest, lineage, load_manifest
 
 HISTORY = "history"
-_KEPT = ("snapshot", "operation", "job", "batch", "time", "counts", "restores")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,18 +44,17 @@ def keep_past_jobs(table: TableSnapshots, oldest: int) -> None:
     numbers = [number for number in table.snapshots() if number < oldest]
     if not numbers:
         return
-    past = {manifest.snapshot for manifest in _readable_lineage(table)}
+    past = set[int]()
+    with contextlib.suppress(UserError):
+        past.update(manifest.snapshot for manifest in lineage(table))
     # What a damaged manifest between them has undone is unknown.
     first = min(past, default=oldest)
     lines = []
     for number in numbers:
         with contextlib.suppress(UserError):  # the manifest is damaged: what it said is lost
             manifest = load_manifest(table, number)
-            record = {name: getattr(manifest, name) for name in _KEPT}
-            record |= {
-                "counts": dict(manifest.counts),
-                "undone": number > first and number not in past,
-            }
+            record = {name: getattr(manifest, name) for name in PAST_CHECKS}
+            record["undone"] = number > first and number not in past
             lines.append(json.dumps(record))
     path = table / HISTORY / f"{numbers[0]:08d}-{numbers[-1]:08d}.jsonl"
     create_exclusive(path, "".join(f"{line}\n" for line in lines).encode())
@@ -103,11 +101,6 @@ def _read(path: Place) -> list[PastJob]:
 
 
 def _past_job(record: Mapping[str, Any]) -> PastJob:
-    manifest = Manifest(**{name: record[name] for name in _KEPT})
+    manifest = Manifest(**{name: record[name] for name in PAST_CHECKS})
     check_fields(manifest, PAST_CHECKS)
     return PastJob(manifest, bool(record["undone"]))
-
-
-def _readable_lineage(table: TableSnapshots) -> Iterator[Manifest]:
-    with contextlib.suppress(UserError):
-        yield from lineage(table)

@@ -204,7 +204,7 @@ def _bare(address: str, due: bool) -> Any:
 
     from nutbeam.io.bigtable.cell_layout import cell_kind
     from nutbeam.io.bigtable.client import Due, connect
-    from nutbeam.io.bigtable.row_filters import snapshot_filter
+    from nutbeam.io.bigtable.request_parts import snapshot_filter
 
     table = connect(address)
     _warm(table)

@@ -17,8 +17,8 @@ from .address import BigtableAddress
 from .cell_layout import OWN_FAMILY, cell_kind, later_families
 from .channel import open_channel, persistent
 from .client import connect
-from .limits import VERSIONS
 from .own_rows import Settings
+from .request_parts import VERSIONS
 from .snapshot_log import SnapshotLog, settings_of_table
 
 

@@ -34,8 +34,16 @@ from .channel import (
     refused_row,
 )
 from .key_ranges import KeyRange, plan_key_ranges
-from .limits import REQUEST_ROWS, check_limits, key_batches, key_bytes, requests, table_of
-from .row_filters import snapshot_filter, version_filter
+from .request_parts import (
+    REQUEST_ROWS,
+    check_limits,
+    key_batches,
+    key_bytes,
+    requests,
+    snapshot_filter,
+    table_of,
+    version_filter,
+)
 
 CHUNK_ROWS = 65_536
 CHUNK_BYTES = 16 << 20

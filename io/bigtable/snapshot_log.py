@@ -36,7 +36,6 @@ from .address import BigtableAddress, parse_address
 from .cell_layout import cell_kind
 from .cells import TOMBSTONE, encode
 from .client import BigtableTable, connect
-from .limits import VERSIONS
 from .own_rows import (
     HEAD_FORMAT,
     SWAP_ATTEMPTS,
@@ -48,6 +47,7 @@ from .own_rows import (
     new_head,
     parsed_cell,
 )
+from .request_parts import VERSIONS
 
 HEAD_ROW = b"\0manifest"
 _HISTORY = b"\0snapshot/"

@@ -26,8 +26,7 @@ from ..tablets.tablets import Due
 from .cell_layout import CellKind, cell_kind
 from .cells import decode
 from .key_ranges import KeyRange
-from .limits import split_by_limits
-from .row_filters import change_filter
+from .request_parts import change_filter, split_by_limits
 from .snapshot_log import ChangedFile, SnapshotLog
 
 _FOLDER = "changes"

@@ -22,7 +22,7 @@ from ...web.urls.row_keys import from_key
 from ..storage.file_errors import errors_as
 from ..storage.place_addresses import one_spelling
 from ..storage.places import Folder, Place
-from ..storage.scratch import scratch
+from ..storage.processes import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from .shard_documents import open_index, shard_format, shard_schema, tantivy_errors

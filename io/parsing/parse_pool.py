@@ -27,7 +27,7 @@ import pyarrow as pa
 from ...web.base.errors import UserError
 from ...web.base.terminal import Relay
 from ...web.imports.python_path import safe_environment
-from ..storage.scratch import scratch
+from ..storage.processes import scratch
 from ..tablets.written import sum_counts
 from .parse_worker import (
     OUT_OF_MEMORY,

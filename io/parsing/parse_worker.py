@@ -26,7 +26,7 @@ from ..rows.small_components import read_seeds_hosts
 from ..storage.files import new_name
 from ..storage.parquet_files import parquet_file
 from ..storage.place_addresses import root_at
-from ..storage.scratch import ScratchFull, remove_left_folder, writing_scratch
+from ..storage.processes import ScratchFull, remove_left_folder, writing_scratch
 from ..storage.store_clients import StoreError
 from .plugins import PARSE_FILTERS, load_plugins
 

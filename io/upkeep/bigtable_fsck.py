@@ -1,6 +1,6 @@
 """Checks a table's rows in Bigtable for damage: the last commit, the ranges, every cell.
 
-``table_checks`` does the same for tablets in files. Cells have no checksums. So this check finds
+``row_checks`` does the same for tablets in files. Cells have no checksums. So this check finds
 a cell that does not match its layout, but not a flipped bit in a number.
 """
 

@@ -15,7 +15,7 @@ from ..bigtable.cells import TOMBSTONE, decode
 from ..bigtable.client import BigtableTable
 from ..bigtable.key_ranges import cut_ranges
 from ..bigtable.own_rows import ManifestHead
-from ..bigtable.row_filters import history_filter
+from ..bigtable.request_parts import history_filter
 from ..bigtable.stored_rows import write_changes, write_deletions
 from ..snapshots.manifest import Manifest, lineage, load_manifest
 from ..snapshots.operations import seen_snapshots

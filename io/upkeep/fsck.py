@@ -1,4 +1,4 @@
-"""Checks manifests, lists and data files of a table for damage; ``table_checks`` checks rows."""
+"""Checks manifests, lists and data files of a table for damage; ``row_checks`` checks rows."""
 
 import contextlib
 import dataclasses

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from ...io.storage.scratch import remove_scratch
+from ...io.storage.processes import remove_scratch
 
 INTERRUPTED = 130
 GRACE_S = 10.0

@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from ...io.storage.scratch import all_in_scratch, full_by
+from ...io.storage.processes import all_in_scratch, full_by
 from ...web.base import json_logs
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, keep_modules, share_heaps

@@ -23,7 +23,7 @@ from ...io.rows.duckdb_tables import (
 )
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.storage.places import Place
-from ...io.storage.scratch import ScratchFull, full, scratch
+from ...io.storage.processes import ScratchFull, full, scratch
 from ...io.table.opening import open_table
 from ...policy.components.vocabulary import views
 from ...web.base.errors import UsageError, UserError

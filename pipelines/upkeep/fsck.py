@@ -23,7 +23,6 @@ from ...io.storage.places import Folder
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.tablets.file_lists import DataFile
-from ...io.upkeep.clock_repair import CLOCK_PROBLEM, check_clock, repair_clock
 from ...io.upkeep.fsck import (
     HISTORY_PROBLEM,
     Problem,
@@ -44,7 +43,15 @@ from ...io.upkeep.operation_fsck import (
     repair_operations,
 )
 from ...io.upkeep.repair import Repair
-from ...io.upkeep.table_checks import can_check, check_rows, finish_commit, repair_table
+from ...io.upkeep.row_checks import (
+    CLOCK_PROBLEM,
+    can_check,
+    check_clock,
+    check_rows,
+    finish_commit,
+    repair_clock,
+    repair_table,
+)
 from ...policy.components.clocks import RightTimes
 from ...policy.components.kinds import KINDS
 from ...policy.schedules.schedule import ScheduleOptions

@@ -301,9 +301,9 @@ def test_imports_and_questions_are_found_in_any_form(tmp_path):
     assert {"BigtableWebTable", "BigtableTable", "StorePlace"} <= set(classes_asked(file))
 
 
-def test_only_table_checks_tests_for_a_bigtable_class():
+def test_only_row_checks_tests_for_a_bigtable_class():
     asking = [label(p) for p in FILES for name in classes_asked(p) if name.startswith("Bigtable")]
-    assert asking == ["io/upkeep/table_checks.py"]
+    assert asking == ["io/upkeep/row_checks.py"]
 
 
 @pytest.mark.parametrize("question", ASKED_OF_WORDS)

@@ -12,7 +12,7 @@ from running import BEAM_ARGS
 
 from nutbeam.io.batches.batches import live_file
 from nutbeam.io.bigtable.cell_layout import OWN_FAMILY
-from nutbeam.io.bigtable.limits import VERSIONS
+from nutbeam.io.bigtable.request_parts import VERSIONS
 from nutbeam.io.snapshots.manifest import load_manifest
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.io.storage.table_sizes import replaced_sizes

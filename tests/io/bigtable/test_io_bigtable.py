@@ -12,7 +12,7 @@ from google.cloud.bigtable.data import BigtableDataClient, ReadRowsQuery
 from state_rows import ALL, keys_of, scanned, state
 
 from nutbeam.io.bigtable import client as module
-from nutbeam.io.bigtable import limits as bigtable_packets
+from nutbeam.io.bigtable import request_parts as bigtable_packets
 from nutbeam.io.bigtable.address import EMULATOR
 from nutbeam.io.bigtable.admin import create_table, open_admin
 from nutbeam.io.bigtable.cells import decode, encode

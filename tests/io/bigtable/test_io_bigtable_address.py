@@ -96,7 +96,7 @@ def test_packing_and_the_parse_worker_do_not_load_pandas(tmp_path):
         "import sys; sys.path.insert(0, sys.argv[1]);"
         "from nutbeam.io.bigtable.cell_layout import cell_kind;"
         "from nutbeam.io.bigtable.cells import decode, encode; kind = cell_kind('state');"
-        "from nutbeam.io.bigtable.limits import check_limits; import polars as pl;"
+        "from nutbeam.io.bigtable.request_parts import check_limits; import polars as pl;"
         "cells = encode(pl.DataFrame({'key': ['a', 'b'], 'score': [None, 1.0]}), kind);"
         "check_limits(cells); assert len(decode(cells, kind)) == 2;"
         "from nutbeam.io.parsing import parse_worker"

@@ -13,7 +13,7 @@ from google.cloud.bigtable_v2 import types
 from state_rows import ALL, keys_of, scanned, state
 
 from nutbeam.io.bigtable import client as module
-from nutbeam.io.bigtable import limits as bigtable_packets
+from nutbeam.io.bigtable import request_parts as bigtable_packets
 from nutbeam.io.bigtable.admin import create_table
 from nutbeam.io.bigtable.cells import decode, encode
 from nutbeam.io.bigtable.client import BigtableTable, connect

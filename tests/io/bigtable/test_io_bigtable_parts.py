@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nutbeam.io.bigtable.cells import encode
 from nutbeam.io.bigtable.channel import Pace, back_off
 from nutbeam.io.bigtable.key_ranges import KeyRange, plan_key_ranges
-from nutbeam.io.bigtable.limits import (
+from nutbeam.io.bigtable.request_parts import (
     MAX_CELL_BYTES,
     MAX_ROW_KEY_BYTES,
     check_limits,

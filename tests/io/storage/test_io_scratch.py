@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from nutbeam.io.storage import scratch as module
-from nutbeam.io.storage.scratch import all_in_scratch, remove_left, remove_scratch, scratch
+from nutbeam.io.storage import processes as module
+from nutbeam.io.storage.processes import all_in_scratch, remove_left, remove_scratch, scratch
 from nutbeam.web.base.errors import UsageError
 
 CODE = """
 import os, sys
-from nutbeam.io.storage.scratch import scratch
+from nutbeam.io.storage.processes import scratch
 (scratch() / "file").write_text("x")
 print(scratch(), flush=True)
 input()

@@ -152,7 +152,7 @@ def test_something_else_is_no_table(tmp_path, refuse, command):
 
 AS_NOBODY = """
     import contextlib, io, json, os, sys, warnings
-    from nutbeam.io.storage.scratch import remove_scratch
+    from nutbeam.io.storage.processes import remove_scratch
     from nutbeam.pipelines.command_line.cli import main
     from nutbeam.web.clients import other_clients, requests_client  # fetch imports them late
 

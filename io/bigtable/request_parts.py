@@ -1,20 +1,22 @@
-"""Checks Bigtable's limits, and cuts rows into batches for one request.
+"""What requests to Bigtable consist of: filters, which its servers apply, and batches of rows.
 
-The emulator accepts more than the real Bigtable.
+Rows are checked for Bigtable's limits before they are written: the emulator accepts more than the real Bigtable.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+from google.cloud.bigtable_v2 import types
 
 from ...policy.components.kinds import KINDS, kinds_in_rows
 from ...web.base.errors import UserError
+from ..tablets.tablets import Due
 from .cell_layout import CellKind
-from .cells import encode
+from .cells import due_bytes, encode
 from .packed_values import as_numpy
 
 MAX_ROW_KEY_BYTES = 4 << 10
@@ -29,8 +31,65 @@ REQUEST_BYTES = 8 << 20
 # Limits of one request for given keys.
 SOUGHT_ROWS = 65_536
 SOUGHT_BYTES = 256 << 10
-assert REQUEST_ROWS <= MUTATIONS_PER_REQUEST
 _Item = TypeVar("_Item")
+
+
+def snapshot_filter(kind: CellKind, snapshot: int, due: Due | None = None) -> Any:
+    """Returns the filter for each row's cell as of a snapshot, without tombstones.
+
+    ``due`` selects rows by ``Kind.due``; of a component without that column all rows pass.
+    """
+    due = due if kind.newest.due else None
+    chain = version_filter(kind, snapshot)
+    add = chain.chain.filters.add
+    values = {"start_value_open": b""}  # the tombstone
+    if due is not None:
+        values["end_value_open"] = due_bytes(due.until + 1)
+    if due is None or due.far is None:
+        add(value_range_filter=values)
+    else:
+        either = add().interleave.filters.add
+        either(value_range_filter=values)
+        either(value_range_filter={"start_value_closed": due_bytes(due.far + 1)})
+    return chain
+
+
+def version_filter(kind: CellKind, snapshot: int) -> Any:
+    """Returns the filter for each row's cell as of a snapshot, tombstones included."""
+    # Limit the time before any filter of values; otherwise old versions would reappear.
+    return _one_cell(kind, {"end_timestamp_micros": (snapshot + 1) * 1000})
+
+
+def change_filter(kind: CellKind, snapshot: int) -> Any:
+    """Returns the filter for rows that were changed after a snapshot, with empty values."""
+    chain = _one_cell(kind, {"start_timestamp_micros": (snapshot + 1) * 1000})
+    chain.chain.filters.add(strip_value_transformer=True)
+    return chain
+
+
+def history_filter(kind: CellKind, snapshot: int) -> Any:
+    """Returns the filter that passes all versions of each row up to a snapshot."""
+    return _cells(kind, {"end_timestamp_micros": (snapshot + 1) * 1000})
+
+
+def _one_cell(kind: CellKind, times: dict[str, int]) -> Any:
+    """Returns the filter that passes each row's newest cell in a span of time."""
+    chain = _cells(kind, times)
+    chain.chain.filters.add(cells_per_column_limit_filter=1)
+    return chain
+
+
+def _cells(kind: CellKind, times: dict[str, int]) -> Any:
+    """Returns the filter that passes each row's cells in a span of time."""
+    chain = types.RowFilter.pb()()
+    add = chain.chain.filters.add
+    add(column_range_filter={"family_name": kind.family, "start_qualifier_closed": kind.qualifier,
+                             "end_qualifier_closed": kind.qualifier})  # fmt: skip
+    add(timestamp_range_filter=times)
+    return chain
+
+
+assert REQUEST_ROWS <= MUTATIONS_PER_REQUEST
 
 
 def split_by_limits(rows: pa.Table, kind: CellKind) -> tuple[pa.Table, dict[str, int]]:

@@ -130,150 +130,111 @@ def _write(root: Place, folder: str, table: pa.Table, fresh: int) -> DataFile:
         return close_file(root, writer, first=first, last=last, fresh=fresh)
 
 
-def read_range(
-    log: SnapshotLog,
-    component: str,
-    part: KeyRange,
-    snapshot: int,
-    columns: Sequence[str] | None = None,
-    due: Due | None = None,
-) -> Iterator[pl.DataFrame]:
-    """Yields the rows of a range in key order, in pieces.
+@dataclasses.dataclass(frozen=True)
+class StoredRows:
+    """The rows of a component, as of a snapshot.
 
-    Args:
+    All methods raise ``SnapshotTooOld`` if the snapshot is too old. If it became too old while rows
+    were read, they raise it after the last rows; then all rows that they have yielded are invalid.
+
+    Attributes:
         log: The table.
         component: A component in rows.
-        part: The range.
-        snapshot: The snapshot, pinned before.
-        columns: The columns to unpack; all if None.
-        due: Selects rows that may be due by ``Kind.due``; the caller must filter exactly.
-
-    Raises:
-        SnapshotTooOld: The snapshot became too old while rows were read. Raised after the
-            last rows; all yielded rows are invalid.
+        snapshot: Number of the snapshot, pinned before.
     """
-    kind = cell_kind(component)
-    for cells in log.table.scan(kind, part, snapshot, due):
-        yield _unpack_cells(log, cells, kind, columns)
-    log.check_fresh(snapshot)
 
+    log: SnapshotLog
+    component: str
+    snapshot: int
 
-def _unpack_cells(
-    log: SnapshotLog, cells: pa.Table, kind: CellKind, columns: Sequence[str] | None = None
-) -> pl.DataFrame:
-    try:
-        return to_frame(decode(cells, kind, columns))
-    except UserError as error:
-        raise UserError(f"{error}: run nutbeam fsck {log.table.address}") from error
+    @property
+    def _kind(self) -> CellKind:
+        return cell_kind(self.component)
 
+    def read(
+        self, part: KeyRange, columns: Sequence[str] | None = None, due: Due | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Yields the rows of a range in key order, in pieces.
 
-def any_row(log: SnapshotLog, component: str, part: KeyRange, snapshot: int, due: Due) -> bool:
-    """Returns whether a range has a row that may be due by ``Kind.due``; reads at most one row.
+        Args:
+            part: The range.
+            columns: The columns to unpack; all if None.
+            due: Selects rows that may be due by ``Kind.due``; the caller must filter exactly.
+        """
+        for cells in self.log.table.scan(self._kind, part, self.snapshot, due):
+            yield self._unpack(cells, columns)
+        self.log.check_fresh(self.snapshot)
 
-    Raises:
-        SnapshotTooOld: The snapshot is too old.
-    """
-    kind = cell_kind(component)
-    has_rows = any(len(cells) for cells in log.table.scan(kind, part, snapshot, due, limit=1))
-    log.check_fresh(snapshot)
-    return has_rows
+    def _unpack(self, cells: pa.Table, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        try:
+            return to_frame(decode(cells, self._kind, columns))
+        except UserError as error:
+            raise UserError(f"{error}: run nutbeam fsck {self.log.table.address}") from error
 
+    def may_have_due(self, part: KeyRange, due: Due) -> bool:
+        """Returns whether a range has a row that may be due by ``Kind.due``; reads one at most."""
+        found_cells = self.log.table.scan(self._kind, part, self.snapshot, due, limit=1)
+        has_rows = any(map(len, found_cells))
+        self.log.check_fresh(self.snapshot)
+        return has_rows
 
-def stored_rows(log: SnapshotLog, component: str, keys: pl.Series, snapshot: int) -> pl.DataFrame:
-    """Returns the rows of the given keys, in key order.
+    def find(self, keys: pl.Series) -> pl.DataFrame:
+        """Returns the rows of the given keys, in key order."""
+        cells_of_keys = self.log.table.seek(self._kind, keys.unique().to_list(), self.snapshot)
+        parts = [empty(self._kind.schema), *map(self._unpack, cells_of_keys)]
+        self.log.check_fresh(self.snapshot)
+        return pl.concat(parts)
 
-    Raises:
-        SnapshotTooOld: The snapshot is too old.
-    """
-    kind = cell_kind(component)
-    parts = [
-        _unpack_cells(log, cells, kind)
-        for cells in log.table.seek(kind, keys.unique().to_list(), snapshot)
-    ]
-    log.check_fresh(snapshot)
-    return pl.concat(parts) if parts else empty(kind.schema)
+    def resolve(self, changes: pl.DataFrame, resolver: Resolver) -> Iterator[WrittenChanges]:
+        """Resolves changes against the rows of their keys; writes the changed rows as a file.
 
+        Keys of rows that the resolver drops are a second file. Rows that have ended are dropped,
+        too: that rewrites no others.
 
-def resolve_changes(
-    log: SnapshotLog,
-    root: Place,
-    component: str,
-    changes: pl.DataFrame,
-    resolver: Resolver,
-    snapshot: int,
-) -> Iterator[WrittenChanges]:
-    """Resolves changes against the rows of their keys; writes the changed rows as a file.
+        Args:
+            changes: In any order, with the column ``key``; all changes of a key.
+            resolver: Makes the new rows.
+        """
+        changes = changes.sort("key", maintain_order=True)
+        old = self.find(changes.get_column("key"))
+        resolved, kind = resolver(old, changes), kind_of(self.component)
+        if kind.ended:
+            counting = resolved.rows.filter(kind.counting)
+            resolved = dataclasses.replace(resolved, rows=counting, drops=True)
+        new, root = conform_frame(resolved.rows, self._kind.schema), self.log.files
+        yield write_changes(root, self.component, rows_to_write(old, new), old.get_column("key"))
+        yield write_deletions(root, self.component, resolved.deleted_keys(old))
 
-    Keys of rows that the resolver drops are a second file. Rows that have ended are dropped, too:
-    that rewrites no others.
+    def changed_keys(self, part: KeyRange) -> Iterator[pl.Series]:
+        """Yields the keys of the rows of a range that were changed after the snapshot, in key order."""
+        for changed in self.log.table.read_range(change_filter(self._kind, self.snapshot), part):
+            yield to_frame(changed.select(["key"]).cast(_KEYS)).get_column("key")
 
-    Args:
-        log: The table.
-        root: The place of its files.
-        component: A component in rows.
-        changes: In any order, with the column ``key``; all changes of a key.
-        resolver: Makes the new rows.
-        snapshot: The snapshot to read.
-    """
-    changes = changes.sort("key", maintain_order=True)
-    old = stored_rows(log, component, changes.get_column("key"), snapshot)
-    resolved, kind = resolver(old, changes), kind_of(component)
-    if kind.ended:
-        counting = resolved.rows.filter(kind.counting)
-        resolved = dataclasses.replace(resolved, rows=counting, drops=True)
-    new = conform_frame(resolved.rows, cell_kind(component).schema)
-    yield write_changes(root, component, rows_to_write(old, new), old.get_column("key"))
-    yield write_deletions(root, component, resolved.deleted_keys(old))
+    def way_back(self, part: KeyRange) -> Iterator[WrittenChanges]:
+        """Writes files of changes that restore the rows of a range to the snapshot.
 
+        It reads only rows that were changed since then.
+        """
+        for keys in self.changed_keys(part):
+            rows, root = self.find(keys), self.log.files
+            stored_keys = rows.get_column("key")
+            yield write_changes(root, self.component, rows, stored_keys)
+            gone = keys.filter(~keys.is_in(stored_keys.implode()))
+            yield write_deletions(root, self.component, gone)
+        self.log.check_fresh(self.snapshot)
 
-def way_back(
-    log: SnapshotLog, root: Place, component: str, part: KeyRange, snapshot: int
-) -> Iterator[WrittenChanges]:
-    """Writes files of changes that restore the rows of a range to an older snapshot.
+    def erase_older(self, path: Place) -> None:
+        """Erases versions of the rows whose keys are in a file that are older than the snapshot.
 
-    It reads only rows that were changed since then.
+        Versions that a kept snapshot needs stay. All versions of deleted rows are erased.
+        Repeating it changes nothing.
 
-    Args:
-        log: The table.
-        root: The place of its files.
-        component: A component in rows.
-        part: The range.
-        snapshot: The older snapshot.
-
-    Raises:
-        SnapshotTooOld: The snapshot is too old.
-    """
-    for keys in changed_keys(log, component, part, snapshot):
-        rows = stored_rows(log, component, keys, snapshot)
-        stored_keys = rows.get_column("key")
-        yield write_changes(root, component, rows, stored_keys)
-        yield write_deletions(root, component, keys.filter(~keys.is_in(stored_keys.implode())))
-    log.check_fresh(snapshot)
-
-
-def changed_keys(
-    log: SnapshotLog, component: str, part: KeyRange, snapshot: int
-) -> Iterator[pl.Series]:
-    """Yields the keys of the rows of a range that were changed after a snapshot, in key order."""
-    for changed in log.table.read_range(change_filter(cell_kind(component), snapshot), part):
-        yield to_frame(changed.select(["key"]).cast(_KEYS)).get_column("key")
-
-
-def erase_below(log: SnapshotLog, component: str, path: Place, oldest: int) -> None:
-    """Erases old versions of the rows whose keys are in a file.
-
-    Versions that a kept snapshot needs stay. All versions of deleted rows are erased.
-    Repeating it changes nothing.
-
-    Args:
-        log: The table.
-        component: A component in rows.
-        path: A file with a column ``key``.
-        oldest: Number of the oldest snapshot that can be read.
-    """
-    kind = cell_kind(component)
-    log.give_up(oldest)
-    for rows in row_groups(path, kind.schema, ("key",)):
-        keys = to_frame(rows).get_column("key").to_list()
-        shown = log.table.newest(kind, keys, oldest)
-        log.table.erase(kind, ((key, last + 1 if gone else last) for key, last, gone in shown))
+        Args:
+            path: A file with a column ``key``.
+        """
+        self.log.give_up(self.snapshot)
+        for rows in row_groups(path, self._kind.schema, ("key",)):
+            keys = to_frame(rows).get_column("key").to_list()
+            shown = self.log.table.newest(self._kind, keys, self.snapshot)
+            kept = ((key, last + 1 if gone else last) for key, last, gone in shown)
+            self.log.table.erase(self._kind, kept)

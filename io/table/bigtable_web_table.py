@@ -6,7 +6,7 @@ Google's libraries load slowly, so they are imported only for the first request 
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -31,6 +31,9 @@ from .bigtable_snapshots import BigtableSnapshots
 from .edits import CountedEdit, Edit, Edited
 from .folder_table import FolderTable
 from .web_table import WebTable
+
+if TYPE_CHECKING:
+    from ..bigtable.stored_rows import StoredRows
 
 _KEYS_AT_ONCE = 50_000
 _FEW_KEYS = 5_000  # rows of hosts are long
@@ -126,9 +129,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         columns: Sequence[str] | None = None,
         due: Due | None = None,
     ) -> Iterator[pl.DataFrame]:
-        from ..bigtable.stored_rows import read_range
-
-        return read_range(self.log, component, _range(tablet), self._pinned_snapshot, columns, due)
+        return self._rows(component).read(_range(tablet), columns, due)
 
     @_of_rows
     def find(
@@ -138,9 +139,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         keys: pl.Series,
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
-        from ..bigtable.stored_rows import stored_rows
-
-        rows = stored_rows(self.log, component, keys, self._pinned_snapshot)
+        rows = self._rows(component).find(keys)
         return rows if columns is None else rows.select(columns)
 
     @_of_rows
@@ -151,20 +150,15 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         ranges: Sequence[tuple[str, str]],
         columns: Sequence[str],
     ) -> Iterator[pl.DataFrame]:
-        from ..bigtable.stored_rows import read_range
-
         for low, high in ranges:
-            part = KeyRange(low, high)
-            for rows in read_range(self.log, component, part, self._pinned_snapshot, columns):
+            for rows in self._rows(component).read(KeyRange(low, high), columns):
                 yield rows.select(columns)
 
     @_of_rows
     def changed_since(
         self, component: str, tablet: Tablet, since: int, old_paths: Collection[str]
     ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
-        from ..bigtable.stored_rows import changed_keys
-
-        for keys in changed_keys(self.log, component, _range(tablet), since):
+        for keys in self._rows(component, since).changed_keys(_range(tablet)):
             yield keys, self.find(component, (), keys)
 
     @_of_rows
@@ -181,9 +175,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
 
     @_of_rows
     def may_have_due(self, component: str, tablet: Tablet, due: Due) -> bool:
-        from ..bigtable.stored_rows import any_row
-
-        return any_row(self.log, component, _range(tablet), self._pinned_snapshot, due)
+        return self._rows(component).may_have_due(_range(tablet), due)
 
     @_of_rows
     def resting_hosts(
@@ -193,8 +185,6 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         return rows.filter(is_resting(now)).get_column("key")
 
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
-        from ..bigtable.stored_rows import resolve_changes
-
         if self.in_files(how.component):
             yield from self._in_files.resolve(how, changes)
             return
@@ -206,10 +196,8 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
             places = {**places, kind.name: kind.name}
         with Extras(self.files, places) as extras:
             # The commit applies the files to the rows.
-            resolver, snapshot = extras.taking(resolver), self._pinned_snapshot
-            written = list(
-                resolve_changes(self.log, self.files, how.component, changes, resolver, snapshot)
-            )
+            resolver = extras.taking(resolver)
+            written = list(self._rows(how.component).resolve(changes, resolver))
             for part in written:
                 extras.counts.update({f"dropped/{why}": n for why, n in part.dropped.items()})
             base = how.range.base.base.path if how.range.base is not None else None
@@ -237,10 +225,8 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
 
     @_of_rows
     def way_back(self, component: str, all_tablets: Sequence[Tablet], to: int) -> list[DataFile]:
-        from ..bigtable.stored_rows import way_back
-
-        back = functools.partial(way_back, self.log, self.files, component)
-        done = (written.file for tablet in all_tablets for written in back(_range(tablet), to))
+        rows = self._rows(component, to)
+        done = (written.file for tablet in all_tablets for written in rows.way_back(_range(tablet)))
         return [file for file in done if file is not None]
 
     # Takedown.
@@ -253,13 +239,11 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
     def edit_again(
         self, component: str, edit: Edit, earlier: Edited, now: Sequence[Tablet]
     ) -> Iterator[Written]:
-        from ..bigtable.stored_rows import changed_keys
-
         files = [file for part in earlier.written for file in part.files]
         schema = kind_of(component).schema
         edited = [collect(scan([self / f.path], schema).select("key"))["key"] for f in files]
         for tablet in now:
-            key_lists = list(changed_keys(self.log, component, _range(tablet), earlier.snapshot))
+            key_lists = list(self._rows(component, earlier.snapshot).changed_keys(_range(tablet)))
             key_lists += [_keys_in_range(keys, tablet) for keys in edited]
             if key_lists:
                 slices = pl.concat(key_lists).unique().sort().to_frame().iter_slices(_KEYS_AT_ONCE)
@@ -276,10 +260,10 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         return {*waiting, *(path for path in paths if purged_component(path))}
 
     def erase(self, path: Place, oldest: int) -> None:
-        from ..bigtable.stored_rows import erase_below, purged_component
+        from ..bigtable.stored_rows import purged_component
 
         if component := purged_component(below(self, path)):
-            erase_below(self.log, component, path, oldest)
+            self._rows(component, oldest).erase_older(path)
 
     def _fresh_rows(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
         """Yields the rows of a range, each as of the pinned snapshot or a newer one.
@@ -292,7 +276,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
         while True:
             try:
                 for rows in table.scan(component, tablet):
-                    table.log.check_fresh(table._pinned_snapshot)
+                    table.log.check_fresh(table._rows(component).snapshot)
                     yield rows
                     first = f"{rows.get_column('key')[-1]}\0"
                     tablet = Tablet(dataclasses.replace(tablet.base, first=first))
@@ -326,10 +310,13 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
             files = [dataclasses.replace(file, base=tablet.base.path) for file in files]
             yield Written(component, tuple(files), counts=counted.counts())
 
-    @property
-    def _pinned_snapshot(self) -> int:
-        assert self.snapshot is not None
-        return self.snapshot
+    def _rows(self, component: str, snapshot: int | None = None) -> "StoredRows":
+        """Returns the rows of a component as of a snapshot; None is the one whose rows are read."""
+        from ..bigtable.stored_rows import StoredRows
+
+        snapshot = self.snapshot if snapshot is None else snapshot
+        assert snapshot is not None
+        return StoredRows(self.log, component, snapshot)
 
 
 def _range(tablet: Tablet) -> KeyRange:

@@ -11,11 +11,9 @@ from nutbeam.io.bigtable.client import BigtableTable, Due
 from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.io.bigtable.snapshot_log import SnapshotLog
 from nutbeam.io.bigtable.stored_rows import (
+    StoredRows,
     change_of,
-    read_range,
-    resolve_changes,
     rows_to_write,
-    stored_rows,
     write_changes,
 )
 from nutbeam.io.storage.file_errors import SnapshotTooOld
@@ -68,12 +66,12 @@ def count_up(rows, changes):
 def test_a_range_is_read_with_the_columns_that_are_needed(log, tmp_path):
     frame = rows(50)
     snapshot = load(log, tmp_path, frame)
-    found = pl.concat(read_range(log, "state", ALL, snapshot, NEEDED))
+    found = pl.concat(StoredRows(log, "state", snapshot).read(ALL, NEEDED))
     assert found.equals(frame.select(NEEDED))
-    due = pl.concat(read_range(log, "state", ALL, snapshot, NEEDED, Due(9)))
+    due = pl.concat(StoredRows(log, "state", snapshot).read(ALL, NEEDED, Due(9)))
     assert due.equals(frame.head(10).select(NEEDED))
     part = KeyRange("com.h0010:", "com.h0020:")
-    assert pl.concat(read_range(log, "state", part, snapshot)).equals(frame.slice(10, 10))
+    assert pl.concat(StoredRows(log, "state", snapshot).read(part)).equals(frame.slice(10, 10))
 
 
 def test_changes_read_and_write_touched_rows_only(served, tmp_path):
@@ -82,8 +80,8 @@ def test_changes_read_and_write_touched_rows_only(served, tmp_path):
     snapshot = load(log, tmp_path, frame)
     keys = [*frame.get_column("key")[::100], "com.new:http/"]
     before = proxy.received
-    written, deleted = resolve_changes(
-        log, tmp_path, "state", pl.DataFrame({"key": keys + keys[:1]}), count_up, snapshot
+    written, deleted = StoredRows(log, "state", snapshot).resolve(
+        pl.DataFrame({"key": keys + keys[:1]}), count_up
     )
     asked = proxy.received - before
     assert asked < 31 * 500
@@ -101,8 +99,8 @@ def test_changes_read_and_write_touched_rows_only(served, tmp_path):
 
 def test_unchanged_rows_are_not_written(log, tmp_path):
     snapshot = load(log, tmp_path, rows(5))
-    written, deleted = resolve_changes(
-        log, tmp_path, "state", rows(5).select("key"), lambda rows, _: Resolved(rows), snapshot
+    written, deleted = StoredRows(log, "state", snapshot).resolve(
+        rows(5).select("key"), lambda rows, _: Resolved(rows)
     )
     assert (written.file, written.dropped, deleted.file) == (None, {}, None)
 
@@ -126,17 +124,17 @@ def test_hosts_are_found(log, tmp_path):
     frame = frame_of(HOSTS, *({"key": f"com.h{n}", "requests": n} for n in range(9)))
     snapshot = load(log, tmp_path, frame, "hosts")
     sought = pl.Series("key", ["com.h3", "com.h1", "com.h3", "com.nobody"])
-    assert stored_rows(log, "hosts", sought, snapshot).equals(frame[[1, 3]])
-    assert stored_rows(log, "hosts", sought.clear(), snapshot).is_empty()
+    assert StoredRows(log, "hosts", snapshot).find(sought).equals(frame[[1, 3]])
+    assert StoredRows(log, "hosts", snapshot).find(sought.clear()).is_empty()
 
 
 def test_a_snapshot_that_became_too_old_raises_after_the_last_row(log, tmp_path):
     snapshot = load(log, tmp_path, rows(5))
-    reading = read_range(log, "state", ALL, snapshot)
+    reading = StoredRows(log, "state", snapshot).read(ALL)
     assert len(next(reading)) == 5
     for _ in range(4):
         load(log, tmp_path, rows(5))
     with pytest.raises(SnapshotTooOld):
         next(reading)
     with pytest.raises(SnapshotTooOld):
-        stored_rows(log, "state", pl.Series("key", ["a"]), snapshot)
+        StoredRows(log, "state", snapshot).find(pl.Series("key", ["a"]))

@@ -157,30 +157,25 @@ class SnapshotLog:
         # The number is also the timestamp, so the highest number counts, whatever is written last.
         self.rows.put(HEAD_ROW, {_OLDEST: str(oldest).encode()}, oldest)
 
-    def store(
-        self, snapshot: int, record: bytes, changes: Iterable[ChangedFile], attempt: str = ""
-    ) -> bool:
+    def store(self, snapshot: int, record: bytes, changes: Iterable[ChangedFile]) -> bool:
         """Commits a snapshot and applies its changes.
 
         Args:
             snapshot: Number of the snapshot: the newest number plus one.
             record: Its manifest.
             changes: Its files of changes; each row is in them at most once.
-            attempt: Id of the attempt; a new id if empty.
 
         Returns:
             False if another commit has made a snapshot with that number; then nothing
             is changed.
         """
-        attempt = attempt or secrets.token_hex(8)
         head = self.roll_forward()
         if head.snapshot + 1 != snapshot:
-            return head.snapshot >= snapshot and self._made_by(snapshot) == attempt
-        proposed = self.propose(head, record, changes, attempt)
-        if proposed is None:
             return False
-        self.roll_forward(proposed)
-        return True
+        proposed = self.propose(head, record, changes, secrets.token_hex(8))
+        if proposed is not None:
+            self.roll_forward(proposed)
+        return proposed is not None
 
     def propose(
         self, head: ManifestHead, record: bytes, changes: Iterable[ChangedFile], attempt: str

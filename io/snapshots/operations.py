@@ -124,9 +124,9 @@ class Operation(Pinned):
             raise
 
 
-def new_id(now: float | None = None) -> str:
+def new_id() -> str:
     """Returns an id for an operation or a batch: epoch seconds and a random part."""
-    return f"{int(now if now is not None else now_ms() / 1000)}-{secrets.token_hex(4)}"
+    return f"{now_ms() // 1000}-{secrets.token_hex(4)}"
 
 
 def begin(

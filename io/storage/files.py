@@ -51,23 +51,14 @@ def read_if_there(path: Place, most: int = RECORD_BYTES) -> bytes | None:
             return None
 
 
-def names(folder: Place, label: str = "") -> list[str]:
+def names(folder: Place) -> list[str]:
     """Returns the names in a folder, in order; none if there is no such folder.
-
-    Args:
-        folder: The folder.
-        label: The folder's name in errors; its path if empty.
 
     Raises:
         UserError: The folder cannot be read, or is a file.
     """
-    return sorted(names_and_versions(folder, label))
-
-
-def names_and_versions(folder: Place, label: str = "") -> dict[str, str]:
-    """Returns the names in a folder and, in a store, each object's version; see ``names``."""
-    with errors_as(f"cannot read {label or folder}"):
-        return folder.names_and_versions()
+    with errors_as(f"cannot read {folder}"):
+        return sorted(folder.names_and_versions())
 
 
 def names_of_table(place: Place, address: str) -> list[str]:

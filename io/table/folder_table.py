@@ -15,12 +15,11 @@ from ...policy.components.clocks import is_resting
 from ...policy.components.kinds import folders, kind_of
 from ...policy.components.schema import to_frame
 from ...web.base.errors import UsageError, UserError
-from ..storage.file_errors import ConflictError
+from ..storage.file_errors import ConflictError, errors_as
 from ..storage.files import (
     create_exclusive,
     list_files,
     names,
-    names_and_versions,
     names_of_table,
     read_bytes,
     remove_file,
@@ -108,7 +107,8 @@ class FolderTable(WebTable):
     # Snapshots.
 
     def snapshots(self) -> list[int]:
-        versions_by_name = names_and_versions(self.place / "manifest", f"table {self}")
+        with errors_as(f"cannot read table {self}"):
+            versions_by_name = (self.place / "manifest").names_and_versions()
         _LISTED[self.place] = versions_by_name
         return sorted(int(name[:-5]) for name in versions_by_name if _MANIFEST.fullmatch(name))
 

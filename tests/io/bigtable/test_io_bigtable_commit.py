@@ -41,10 +41,10 @@ def another(log):
     return SnapshotLog(BigtableTable(log.table.address), log.files)
 
 
-def store(log, snapshot, tables=None, **more):
+def store(log, snapshot, tables=None):
     root = place_of(log.settings().files)
     changes = write_changes(root, changes_of(snapshot) if tables is None else tables)
-    return log.store(snapshot, record_of(snapshot), changes, **more)
+    return log.store(snapshot, record_of(snapshot), changes)
 
 
 def test_a_new_table_is_at_snapshot_0(log):
@@ -83,14 +83,6 @@ def test_the_second_writer_of_a_number_changes_nothing(log):
     assert not store(log, 3)  # nor one that skips a number
     assert read(log) == before
     assert log.pin() == 1
-
-
-def test_the_same_attempt_again_is_success(log):
-    assert store(log, 1, attempt="mine")
-    assert store(log, 2)
-    assert store(log, 1, attempt="mine")
-    assert not store(log, 1, attempt="other")
-    assert log.pin() == 2
 
 
 def test_one_of_two_writers_that_read_the_same_snapshot_wins(log):

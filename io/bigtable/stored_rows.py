@@ -131,7 +131,7 @@ def _write(root: Place, folder: str, table: pa.Table, fresh: int) -> DataFile:
 
 
 @dataclasses.dataclass(frozen=True)
-class StoredRows:
+class BigtableRows:
     """The rows of a component, as of a snapshot.
 
     All methods raise ``SnapshotTooOld`` if the snapshot is too old. If it became too old while rows

@@ -33,7 +33,7 @@ from .folder_table import FolderTable
 from .web_table import WebTable
 
 if TYPE_CHECKING:
-    from ..bigtable.stored_rows import StoredRows
+    from ..bigtable.stored_rows import BigtableRows
 
 _KEYS_AT_ONCE = 50_000
 _FEW_KEYS = 5_000  # rows of hosts are long
@@ -310,13 +310,13 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
             files = [dataclasses.replace(file, base=tablet.base.path) for file in files]
             yield Written(component, tuple(files), counts=counted.counts())
 
-    def _rows(self, component: str, snapshot: int | None = None) -> "StoredRows":
+    def _rows(self, component: str, snapshot: int | None = None) -> "BigtableRows":
         """Returns the rows of a component as of a snapshot; None is the one whose rows are read."""
-        from ..bigtable.stored_rows import StoredRows
+        from ..bigtable.stored_rows import BigtableRows
 
         snapshot = self.snapshot if snapshot is None else snapshot
         assert snapshot is not None
-        return StoredRows(self.log, component, snapshot)
+        return BigtableRows(self.log, component, snapshot)
 
 
 def _range(tablet: Tablet) -> KeyRange:

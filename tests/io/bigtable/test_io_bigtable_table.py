@@ -11,7 +11,7 @@ from nutbeam.io.bigtable.client import BigtableTable, Due
 from nutbeam.io.bigtable.key_ranges import KeyRange
 from nutbeam.io.bigtable.snapshot_log import SnapshotLog
 from nutbeam.io.bigtable.stored_rows import (
-    StoredRows,
+    BigtableRows,
     change_of,
     rows_to_write,
     write_changes,
@@ -66,12 +66,12 @@ def count_up(rows, changes):
 def test_a_range_is_read_with_the_columns_that_are_needed(log, tmp_path):
     frame = rows(50)
     snapshot = load(log, tmp_path, frame)
-    found = pl.concat(StoredRows(log, "state", snapshot).read(ALL, NEEDED))
+    found = pl.concat(BigtableRows(log, "state", snapshot).read(ALL, NEEDED))
     assert found.equals(frame.select(NEEDED))
-    due = pl.concat(StoredRows(log, "state", snapshot).read(ALL, NEEDED, Due(9)))
+    due = pl.concat(BigtableRows(log, "state", snapshot).read(ALL, NEEDED, Due(9)))
     assert due.equals(frame.head(10).select(NEEDED))
     part = KeyRange("com.h0010:", "com.h0020:")
-    assert pl.concat(StoredRows(log, "state", snapshot).read(part)).equals(frame.slice(10, 10))
+    assert pl.concat(BigtableRows(log, "state", snapshot).read(part)).equals(frame.slice(10, 10))
 
 
 def test_changes_read_and_write_touched_rows_only(served, tmp_path):
@@ -80,7 +80,7 @@ def test_changes_read_and_write_touched_rows_only(served, tmp_path):
     snapshot = load(log, tmp_path, frame)
     keys = [*frame.get_column("key")[::100], "com.new:http/"]
     before = proxy.received
-    written, deleted = StoredRows(log, "state", snapshot).resolve(
+    written, deleted = BigtableRows(log, "state", snapshot).resolve(
         pl.DataFrame({"key": keys + keys[:1]}), count_up
     )
     asked = proxy.received - before
@@ -99,7 +99,7 @@ def test_changes_read_and_write_touched_rows_only(served, tmp_path):
 
 def test_unchanged_rows_are_not_written(log, tmp_path):
     snapshot = load(log, tmp_path, rows(5))
-    written, deleted = StoredRows(log, "state", snapshot).resolve(
+    written, deleted = BigtableRows(log, "state", snapshot).resolve(
         rows(5).select("key"), lambda rows, _: Resolved(rows)
     )
     assert (written.file, written.dropped, deleted.file) == (None, {}, None)
@@ -124,17 +124,17 @@ def test_hosts_are_found(log, tmp_path):
     frame = frame_of(HOSTS, *({"key": f"com.h{n}", "requests": n} for n in range(9)))
     snapshot = load(log, tmp_path, frame, "hosts")
     sought = pl.Series("key", ["com.h3", "com.h1", "com.h3", "com.nobody"])
-    assert StoredRows(log, "hosts", snapshot).find(sought).equals(frame[[1, 3]])
-    assert StoredRows(log, "hosts", snapshot).find(sought.clear()).is_empty()
+    assert BigtableRows(log, "hosts", snapshot).find(sought).equals(frame[[1, 3]])
+    assert BigtableRows(log, "hosts", snapshot).find(sought.clear()).is_empty()
 
 
 def test_a_snapshot_that_became_too_old_raises_after_the_last_row(log, tmp_path):
     snapshot = load(log, tmp_path, rows(5))
-    reading = StoredRows(log, "state", snapshot).read(ALL)
+    reading = BigtableRows(log, "state", snapshot).read(ALL)
     assert len(next(reading)) == 5
     for _ in range(4):
         load(log, tmp_path, rows(5))
     with pytest.raises(SnapshotTooOld):
         next(reading)
     with pytest.raises(SnapshotTooOld):
-        StoredRows(log, "state", snapshot).find(pl.Series("key", ["a"]))
+        BigtableRows(log, "state", snapshot).find(pl.Series("key", ["a"]))

@@ -9,6 +9,7 @@ pages, nor the links that it has found by the rules of that time.
 import contextlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -257,7 +258,7 @@ def _keys_of(path: Place, kind: str) -> pl.Series:
     return collect(scan([path], KINDS[kind].schema).select("key")).get_column("key")
 
 
-def describe_file(root: Folder, path: Place, keys: pl.Series, **facts: int) -> DataFile:
+def describe_file(root: Folder, path: Place, keys: pl.Series, **facts: Any) -> DataFile:
     """Returns the description of a Parquet file with some keys; ``facts`` are more fields of it.
 
     Raises:

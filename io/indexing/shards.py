@@ -27,11 +27,7 @@ from ..storage.file_errors import repair_advice
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups
 from ..storage.places import Folder, Place
-<<<<<<< HEAD:io/indexing/shards.py
-from ..storage.scratch import ScratchFull, full, scratch, writing_scratch
-=======
-from ..storage.processes import writing_scratch
->>>>>>> a4e70502 (Filters and limits of requests to Bigtable, processes and their folders, places in stores and their addresses, checks of rows and of times are one module each):io/shards/shard_files.py
+from ..storage.processes import ScratchFull, full, scratch, writing_scratch
 from ..tablets.file_lists import DataFile, close_file
 from .shard_documents import (
     TEXT_FIELDS,

@@ -19,7 +19,7 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 from ...io.snapshots.manifest import Manifest, load_manifest, purged_since
 from ...io.snapshots.operations import pinned_operation
 from ...io.storage.file_errors import BatchMovedOn, ConflictError, PurgedMeanwhile
-from ...io.storage.scratch import ScratchFull, full_by
+from ...io.storage.processes import ScratchFull, full_by
 from ...io.table.opening import open_table
 from ...web.base.errors import JobFailed, UsageError, UserError, one_line
 from .beam_internals import beam_options, in_process_runner, keep_paths_safe, silence_runners

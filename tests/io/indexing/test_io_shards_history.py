@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 from index_shards import held, page, searched, urls, write_shards
 
+from nutbeam.io.batches.batches import describe_file
 from nutbeam.io.indexing.shard_merging import merge_shards, plan_merges, stored_documents
 from nutbeam.io.indexing.shards import shard_keys
 from nutbeam.io.indexing.unpacked_index import unpack_index
 from nutbeam.io.tablets.file_lists import DataFile
-from nutbeam.io.upkeep.fsck import describe_file
 from nutbeam.policy.components.index_schema import index_component
 from nutbeam.policy.indexing.search_query import parse_search
 

@@ -27,27 +27,6 @@ def likelihood(rate: float, visits: Visits) -> float:
     return math.prod(changed) * math.exp(-rate * sum(days for days, change in visits if not change))
 
 
-def most_likely_rate(visits: Visits) -> float:
-    """Returns Cho and Garcia-Molina's estimate: the root of the likelihood's derivative.
-
-    >>> round(most_likely_rate([(1.0, True)] * 3 + [(1.0, False)]), 6) == round(math.log(4), 6)
-    True
-    >>> most_likely_rate([(5.0, False)])
-    0.0
-    """
-    quiet = sum(days for days, change in visits if not change)
-    changed = [days for days, change in visits if change]
-    if not changed:
-        return 0.0
-    if not quiet:
-        return math.inf
-
-    def surplus(rate: float) -> float:
-        return sum(days / math.expm1(min(rate * days, 700.0)) for days in changed) - quiet
-
-    return root(surplus, 1e-9, 1e6)
-
-
 def posterior_mean(shape: float, rate: float, visits: Visits, steps: int = 4_000) -> float:
     """Returns the mean of the rate after the visits, from a gamma prior, by Simpson's rule.
 

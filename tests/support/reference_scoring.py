@@ -66,15 +66,6 @@ def opic_update(row: Row, shares: Sequence[float]) -> Row:
     return row | {"score": single((row["score"] or 0.0) + sum(shares))}
 
 
-def cash_of_seed(row: Row) -> Row:
-    """OPIC 2.x: a seed has its score as cash.
-
-    >>> cash_of_seed({"score": 2.0})
-    {'score': 2.0, 'cash': 2.0}
-    """
-    return row | {"cash": row["score"]}
-
-
 def cash_distribute(
     row: Row, targets: Iterable[str], factors: Factors, *, changed: bool
 ) -> tuple[Row, dict[str, float]]:
@@ -221,15 +212,6 @@ def sort_value(row: Row, url: str, chain: Iterable[Sort]) -> float:
     for sort in chain:
         value = sort(row, url, value)
     return value
-
-
-def boost(score: float, power: float = 0.5) -> float:
-    """OPIC: the boost of a document in an index (indexer.score.power).
-
-    >>> boost(9.0)
-    3.0
-    """
-    return score**power
 
 
 def hand_on(row: Row, link_metadata: Row | None, keys: Iterable[str]) -> Row:

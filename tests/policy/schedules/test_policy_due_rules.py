@@ -133,13 +133,12 @@ AGES = (0.0, 1e-9, 0.001, 1, 30, 89.9, 90, 90.1, 133, 299, 299.95, 301, 5000)
 
 
 @pytest.mark.parametrize("days", AGES)
-@pytest.mark.parametrize("schedule", ["adaptive", "mime_adaptive"])
 @pytest.mark.parametrize("options", [{}, {"min_interval": 20 * DAY, "sync_delta_rate": 1.0}])
-def test_the_rule_of_an_adaptive_schedule_is_named_at_any_age(days, schedule, options):
+def test_the_rule_of_an_adaptive_schedule_is_named_at_any_age(days, options):
     """It is the interval while that and the moved date are the same second."""
     row = {"modified_time": NOW - round(days * DAY_MS)}
     for what, came in ((FETCH_SUCCESS, SAME), (FETCH_NOTMODIFIED, {}), (FETCH_REDIR_TEMP, {})):
-        name, detail = rule_after(what, row, came, schedule=schedule, **options)
+        name, detail = rule_after(what, row, came, schedule="adaptive", **options)
         assert name == ("interval" if days < 0.0001 else "sync_delta"), detail
 
 

@@ -36,7 +36,8 @@ def recorded_options(options: Any, *kinds: type) -> dict[str, Any]:
     """
     fields = {field.name: field.default for kind in kinds for field in dataclasses.fields(kind)}
     values = {name: getattr(options, name, default) for name, default in fields.items()}
-    return {n: _for_json(value) for n, value in values.items() if value != fields[n]}
+    own = {name: value for name, value in values.items() if value != fields[name]}
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in own.items()}
 
 
 def chosen_options(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
@@ -120,7 +121,3 @@ def option_words(options: Mapping[str, Any]) -> Iterator[str]:
             yield f"--{name} {shlex.quote(cut)}"
         if len(parts) > _SHOWN_PARTS:
             yield f"{len(parts) - _SHOWN_PARTS:,} more of --{name}"
-
-
-def _for_json(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

@@ -6,8 +6,9 @@ for other names the list shows only how many there are.
 
 import dataclasses
 import hashlib
+import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -137,9 +138,6 @@ def drop_blocked_hosts(host_rows: HostRows, blocklist: Blocklist) -> HostRows:
 
 
 def _above(host: str) -> Iterator[str]:
-    """Yields a reversed host and the domains above it: com.foo.www, com.foo, com."""
-    labels: Iterable[str] = [host] if host.startswith("[") else host.split(".")
-    name = ""
-    for label in labels:
-        name = f"{name}.{label}" if name else label
-        yield name
+    """Returns a reversed host and the domains above it: com.foo.www, com.foo, com."""
+    labels = [host] if host.startswith("[") else host.split(".")
+    return itertools.accumulate(labels, "{}.{}".format)

@@ -83,11 +83,8 @@ def is_resting(now: int) -> pl.Expr:
 def _is_wrong(column: Column, now: int, options: ScheduleOptions) -> pl.Expr:
     if column.planned is not None:
         return pl.col(column.name) > column.planned.latest(now, options)
-    return pl.col(column.name) > _in_unit(column, now + TOLERANCE_MS)
-
-
-def _in_unit(column: Column, time: int) -> int:
-    return time // DAY_MS if column.form is Form.DAY else time
+    latest = now + TOLERANCE_MS
+    return pl.col(column.name) > (latest // DAY_MS if column.form is Form.DAY else latest)
 
 
 def _at_most_now(column: Column, now: int, then: pl.Expr) -> pl.Expr:

@@ -249,11 +249,6 @@ def unknown_components(components: Iterable[str]) -> list[str]:
     return [name for name in components if present_name(name).rpartition("/")[2] not in KINDS]
 
 
-def kinds_in_tablets() -> tuple[str, ...]:
-    """Returns the names of the kinds that are in tablets."""
-    return tuple(name for name, kind in KINDS.items() if kind.in_tablets)
-
-
 def components_of(kind: Kind, components: Iterable[str]) -> list[str]:
     """Returns the components of a kind, in order; of a kind of the table its name.
 
@@ -271,7 +266,8 @@ def components_of(kind: Kind, components: Iterable[str]) -> list[str]:
 def components_in_tablets(components: Iterable[str]) -> list[str]:
     """Returns the components that are in tablets, in the order of their kinds."""
     known = list(components)
-    return [name for kind in kinds_in_tablets() for name in components_of(KINDS[kind], known)]
+    kinds = (kind for kind in KINDS.values() if kind.in_tablets)
+    return [name for kind in kinds for name in components_of(kind, known)]
 
 
 def repeating(name: str) -> list[Kind]:

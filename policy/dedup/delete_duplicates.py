@@ -74,13 +74,9 @@ def document_time(now: int) -> pl.Expr:
 
 
 def _order(keep: Keep) -> tuple[list[str | pl.Expr], list[bool]]:
-    match keep:
-        case Keep.HIGHEST_SCORE:
-            return ["score"], [True]
-        case Keep.SHORTEST_URL:
-            return [pl.col("url").str.len_chars()], [False]
-        case Keep.HIGHEST_SCORE_NEWEST:
-            return ["score", "time"], [True, True]
+    if keep is Keep.SHORTEST_URL:
+        return [pl.col("url").str.len_chars()], [False]
+    return (["score"], [True]) if keep is Keep.HIGHEST_SCORE else (["score", "time"], [True, True])
 
 
 def _first_of_each(

@@ -85,15 +85,9 @@ def is_shown() -> pl.Expr:
     Rows of registered domains without URLs, and those of hosts that were purged and were not
     requested since, are not shown.
     """
-    columns_with_findings = (
-        "unfetched",
-        "robots_status",
-        "dns_time",
-        "settings",
-        "last_request_time",
-    )
+    findings = pl.col("robots_status", "dns_time", "settings", "last_request_time")
     counted = pl.any_horizontal(pl.col(*STATUS_COUNTS.values()).fill_null(0) != 0)
-    has_findings = pl.any_horizontal(pl.col(columns_with_findings[1:]).is_not_null())
+    has_findings = pl.any_horizontal(findings.is_not_null())
     return ~is_given_up() & (counted | has_findings | pl.col("seed"))
 
 

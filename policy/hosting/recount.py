@@ -140,13 +140,7 @@ def checked_hosts(
     """
     if not lookup_results:
         return rows, {}
-    reasons = pl.Series(list(lookup_results.values()), dtype=pl.String)
-    result = pl.col("key").replace_strict(
-        pl.Series(list(lookup_results), dtype=pl.String),
-        reasons,
-        default=None,
-        return_dtype=pl.String,
-    )
+    result = pl.col("key").replace_strict(lookup_results, default=None, return_dtype=pl.String)
     has_dns_time, failures = pl.col("dns_time").is_not_null(), pl.col("dns_failures").fill_null(0)
     tried, failed = result.is_not_null(), result != FOUND
     kinds = pl.when(failed).then(

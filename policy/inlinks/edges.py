@@ -13,7 +13,7 @@ from typing import TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from ...web.base.columns import repeat_value
+from ...web.base.columns import each_once, repeat_value
 from ...web.base.options import option, shared_option
 from ...web.urls.key_columns import host_keys
 from ..components.link_rows import LISTS_OF_LINKS, SEPARATOR, link_keys, says_nofollow
@@ -280,14 +280,12 @@ def _kept_links(
 
 def _known_rel(rels: pl.Series) -> pl.Series:
     """Returns the known words of attributes ``rel``, in the order of ``RELS``; null for none."""
-    values = rels.unique().drop_nulls()
-    known_words = [
-        " ".join(w for w in RELS if w in value.lower().replace(",", " ").split()) or None
-        for value in values
-    ]
-    words = pl.DataFrame({"rel": values, "word": pl.Series(known_words, dtype=pl.String)})
-    rows = rels.alias("rel").to_frame().join(words, on="rel", how="left", maintain_order="left")
-    return rows.get_column("word").alias("rel")
+
+    def known_words(rel: str) -> str | None:
+        words = rel.lower().replace(",", " ").split()
+        return " ".join(word for word in RELS if word in words) or None
+
+    return each_once(rels, known_words).alias("rel")
 
 
 def merge_rows(links: LinkRows) -> LinkRows:

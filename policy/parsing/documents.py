@@ -7,7 +7,6 @@ Parts of pages, such as the items of a feed, become documents, too.
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -101,7 +100,6 @@ def _record(row: dict[str, Any], key: str) -> dict[str, Any]:
 
 NEEDED = ("key", "score", "distance", "fetch_status", "fetch_time", "content_type", "headers",
           "truncated", "protocol_message", "body", "usage")  # fmt: skip
-_NONE: Mapping[int, str] = MappingProxyType({})
 _TAKEN = ("key", "score", "distance", "fetch_time", "content_type")
 
 
@@ -135,7 +133,7 @@ class ParseRules(NamedTuple):
 def documents_of(
     pages: pa.Table,
     rules: ParseRules,
-    skip: Mapping[int, str] = _NONE,
+    skip: Mapping[int, str] | None = None,
     at_row: Callable[[int], None] = lambda row: None,
 ) -> tuple[pa.Table, dict[str, int]]:
     """Parses pages.
@@ -163,7 +161,7 @@ def documents_of(
         if page["truncated"] not in (None, *WHOLE) and rules.options.skip_truncated:
             documents.cut(page)
             continue
-        documents.add(page, *_document(page, rules, skip.get(row), documents.counts))
+        documents.add(page, *_document(page, rules, (skip or {}).get(row), documents.counts))
     at_row(len(pages))
     return documents.table(), cap_rule_counts(documents.counts)
 

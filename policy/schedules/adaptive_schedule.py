@@ -6,7 +6,6 @@ hosts from a file.
 
 import dataclasses
 import re
-from collections.abc import Sequence
 
 import polars as pl
 
@@ -122,7 +121,21 @@ class AdaptiveSchedule:
 
     def __call__(self, visits: VisitRows, context: ScheduleContext) -> VisitRows:
         """Sets intervals by the rates of the content type, or else by those of the options."""
-        return _adapt(visits, context.options, self.hosts, self._rates(context.options))
+        options = context.options
+        inc_rate, dec_rate = self._rates(options)
+        old = pl.col("fetch_interval").cast(pl.Float64)
+        changed, same = pl.when("modified").then(old * (1 - dec_rate)), old * (1 + inc_rate)
+        interval = changed.when("notmodified").then(same).otherwise(old)
+        shortest, longest = self.hosts.bounds(visits, options.shortest, options.longest)
+        modified_time = content_time(pl.coalesce(server_time(), FETCH_TIME))
+        visits = visits.with_columns(modified_time=modified_time)
+        if not options.sync_delta:
+            return visits.with_columns(**next_fetch(interval.clip(shortest, longest)))
+        since = pl.col("modified_time")
+        age = pl.when(since > 0).then((FETCH_TIME - since).clip(0)).fill_null(0)
+        interval = pl.max_horizontal(interval, age / 1000).clip(shortest, longest)
+        offset = sync_offset(age, interval, shortest, options.sync_delta_rate)
+        return visits.with_columns(**next_fetch(interval, FETCH_TIME - offset))
 
     def _rates(self, options: RescheduleOptions) -> list[pl.Expr]:
         """Returns by which share the interval of an unchanged page grows, and another one shrinks."""
@@ -139,30 +152,6 @@ class AdaptiveSchedule:
             )
             for at, usual in enumerate(rates)
         ]
-
-
-def _adapt(
-    visits: VisitRows, options: RescheduleOptions, hosts: HostIntervals, rates: Sequence[pl.Expr]
-) -> VisitRows:
-    inc_rate, dec_rate = rates
-    old = pl.col("fetch_interval").cast(pl.Float64)
-    interval = (
-        pl.when("modified")
-        .then(old * (1 - dec_rate))
-        .when("notmodified")
-        .then(old * (1 + inc_rate))
-        .otherwise(old)
-    )
-    shortest, longest = hosts.bounds(visits, options.shortest, options.longest)
-    modified_time = content_time(pl.coalesce(server_time(), FETCH_TIME))
-    visits = visits.with_columns(modified_time=modified_time)
-    if not options.sync_delta:
-        return visits.with_columns(**next_fetch(interval.clip(shortest, longest)))
-    changed = pl.col("modified_time")
-    age = pl.when(changed > 0).then((FETCH_TIME - changed).clip(0)).fill_null(0)
-    interval = pl.max_horizontal(interval, age / 1000).clip(shortest, longest)
-    offset = sync_offset(age, interval, shortest, options.sync_delta_rate)
-    return visits.with_columns(**next_fetch(interval, FETCH_TIME - offset))
 
 
 def sync_offset(age: pl.Expr, interval: pl.Expr, shortest: pl.Expr, rate: float) -> pl.Expr:

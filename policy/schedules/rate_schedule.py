@@ -32,7 +32,6 @@ Functions on arrays take and return arrays of equal length; times are days.
 """
 
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,19 +162,11 @@ def best_threshold(mean_interval: float, shortest: float, longest: float) -> flo
     """
     rates = np.exp(np.linspace(np.log(_RAREST), np.log(_FASTEST), 64))
     pages = ChangeRate(np.full(64, _KNOWN), _KNOWN / rates)
-
-    def demand(threshold: float) -> float:
-        return float((1 / best_intervals(threshold, pages, shortest, longest)).mean())
-
-    return _solve(demand, 1 / mean_interval)
-
-
-def _solve(demand: Callable[[float], float], wanted: float) -> float:
-    """Returns the argument at which a decreasing function is ``wanted``, by bisection."""
     low, high = np.log(1e-9), np.log(1e6)
-    for _ in range(_HALVINGS):
+    for _ in range(_HALVINGS):  # with a larger threshold there are fewer fetches
         middle = (low + high) / 2
-        low, high = (middle, high) if demand(float(np.exp(middle))) > wanted else (low, middle)
+        fetches = (1 / best_intervals(float(np.exp(middle)), pages, shortest, longest)).mean()
+        low, high = (middle, high) if fetches > 1 / mean_interval else (low, middle)
     return float(np.exp((low + high) / 2))
 
 

@@ -30,7 +30,7 @@ class Opic(Scoring):
 
     def sort_value(self, rows: StateRows) -> StateRows:
         """Multiplies by the score."""
-        return by_score(rows)
+        return rows.with_columns(sort_value=pl.col("sort_value") * pl.col("score"))
 
     def share(self, pages: SharingRows) -> SharingRows:
         """Gives each link an equal part of the page's score."""
@@ -50,11 +50,6 @@ class Opic(Scoring):
         """
         score = pl.col("score").cast(pl.Float64).clip(0.0)
         return rows.with_columns(boost=pl.col("boost") * score.pow(options.score_power))
-
-
-def by_score(rows: StateRows) -> StateRows:
-    """Multiplies the sort value of rows by their score."""
-    return rows.with_columns(sort_value=pl.col("sort_value") * pl.col("score"))
 
 
 _SPENT = "own_spent"

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
@@ -115,6 +115,28 @@ class Scorings:
         numbers = pl.col(*self._numbers)
         return rows.with_columns(numbers.fill_nan(0.0).clip(-_LARGEST, _LARGEST))
 
+    def _apply(self, rows: pl.DataFrame, method: str, *further: Any) -> pl.DataFrame:
+        """Returns the rows after a method of each scoring.
+
+        Raises:
+            ValueError: A scoring has failed, or its result is of no use; the message names it.
+        """
+        for step in self.steps:
+            try:
+                after = getattr(step, method)(rows, *further)
+                wrong = _mistake(rows, after, may_drop=method == "links")
+                if not wrong and type(step) not in _OURS:
+                    after = after.cast(dict(rows.schema))
+                    wrong = _slip(rows, after, may_drop=method == "links")
+            except Exception as error:
+                raise _failure(
+                    step, method, one_line(f"{type(error).__name__}: {error}")
+                ) from error
+            if wrong:
+                raise _failure(step, method, wrong)
+            rows = after
+        return rows
+
     def _columns_of_steps(self, name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(each for step in self.steps for each in getattr(step, name)))
 
@@ -130,16 +152,16 @@ class Scorings:
 
     def injected(self, rows: StateRows) -> StateRows:
         """Changes new rows of seeds."""
-        return self._as_before(rows, _apply_steps(rows, self.steps, "injected"))
+        return self._as_before(rows, self._apply(rows, "injected"))
 
     def renewed(self, rows: StateRows) -> StateRows:
         """Changes rows of known URLs whose metadata was updated by inject."""
-        return self._as_before(rows, _apply_steps(rows, self.steps, "renewed"))
+        return self._as_before(rows, self._apply(rows, "renewed"))
 
     def sort_value(self, rows: StateRows) -> StateRows:
         """Adds ``sort_value``, by which generate chooses the best rows."""
         rows = rows.with_columns(sort_value=pl.lit(1.0))
-        return _apply_steps(rows, self.steps, "sort_value").with_columns(
+        return self._apply(rows, "sort_value").with_columns(
             pl.col("sort_value").clip(-_LARGEST, _LARGEST)
         )
 
@@ -156,8 +178,8 @@ class Scorings:
             pages = pages.join(rows, on="key", how="left", maintain_order="left")
             is_page = pl.col("part_of").is_null()
             pages = pages.with_columns(pl.when(is_page).then(pl.col(*self.row_columns)))
-        pages = _apply_steps(pages.with_columns(share=pl.lit(0.0)), self.steps, "share")
-        pages = _apply_steps(pages, self.steps, "settled")
+        pages = self._apply(pages.with_columns(share=pl.lit(0.0)), "share")
+        pages = self._apply(pages, "settled")
         share = pl.col("share")
         return pages.with_columns(share=pl.when(share.is_finite()).then(share).otherwise(0.0))
 
@@ -165,23 +187,21 @@ class Scorings:
         """Changes or drops links."""
         if not self.needs_source:
             return links
-        return _apply_steps(links, self.steps, "links")
+        return self._apply(links, "links")
 
     def arrived(self, rows: StateRows, now: int) -> StateRows:
         """Changes rows to which links, or results of their own page, have arrived."""
         score = pl.col("score").fill_null(0.0).cast(pl.Float64)
         rows = self.add_missing_columns(rows).with_columns(score)
-        return self._finite(_apply_steps(rows, self.steps, "arrived", now))
+        return self._finite(self._apply(rows, "arrived", now))
 
     def judged(self, rows: StateRows, now: int) -> StateRows:
         """Changes rows whose page was tried, when all other columns are final."""
-        return self._finite(_apply_steps(rows, self.steps, "judged", now))
+        return self._finite(self._apply(rows, "judged", now))
 
     def index_boost(self, rows: StateRows, options: BoostOptions) -> StateRows:
         """Adds ``boost``, the factor of each page in an index."""
-        rows = _apply_steps(
-            rows.with_columns(boost=pl.lit(1.0)), self.steps, "index_boost", options
-        )
+        rows = self._apply(rows.with_columns(boost=pl.lit(1.0)), "index_boost", options)
         boost = pl.col("boost").fill_nan(0.0).clip(0.0, _LARGEST)
         return rows.with_columns(boost.fill_null(0.0))
 
@@ -211,29 +231,6 @@ def chosen_scorings(
     ]
     first = [ParseMetadata(options)] if options.parsemeta_to_crawldb else []
     return Scorings((*first, *steps))
-
-
-def _apply_steps(
-    rows: pl.DataFrame, steps: Sequence[Scoring], method: str, *further: Any
-) -> pl.DataFrame:
-    """Returns the rows after a method of each scoring.
-
-    Raises:
-        ValueError: A scoring has failed, or its result is of no use; the message names it.
-    """
-    for step in steps:
-        try:
-            after = getattr(step, method)(rows, *further)
-            wrong = _mistake(rows, after, may_drop=method == "links")
-            if not wrong and type(step) not in _OURS:
-                after = after.cast(dict(rows.schema))
-                wrong = _slip(rows, after, may_drop=method == "links")
-        except Exception as error:
-            raise _failure(step, method, one_line(f"{type(error).__name__}: {error}")) from error
-        if wrong:
-            raise _failure(step, method, wrong)
-        rows = after
-    return rows
 
 
 def _failure(step: Scoring, method: str, what: str) -> ValueError:

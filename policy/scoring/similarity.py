@@ -43,11 +43,8 @@ class Similarity(Scoring):
         if not options.goldstandard_file:
             raise ValueError("--scoring similarity needs a text: give --goldstandard_file")
         self._text = read_rule_file(options.goldstandard_file, flag="--goldstandard_file").text
-        stop = (
-            read_rule_file(options.stopword_file, flag="--stopword_file").text
-            if options.stopword_file
-            else ""
-        )
+        path = options.stopword_file
+        stop = read_rule_file(path, flag="--stopword_file").text if path else ""
         self._stop = frozenset(word.lower() for _, word in entries(stop))
         if not len(gold_words(self._text, self._stop)):
             raise ValueError(

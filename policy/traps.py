@@ -223,13 +223,13 @@ def best_of_groups(rows: NewUrlRows, groups: pl.Series, most: int | pl.Expr) -> 
     """
     sizes = groups.alias("group").drop_nulls().value_counts()
     limit = most if isinstance(most, pl.Expr) else pl.lit(most)
-    crowds = sizes.filter(pl.col("count") > limit).get_column("group")
-    if not len(crowds):
+    crowds = sizes.with_columns(most=limit).filter(pl.col("count") > pl.col("most"))
+    if crowds.is_empty():
         return _keep_all(rows)
     numbered = rows.select("key", "inlink_score", group=groups).with_row_index("at")
-    crowded = numbered.filter(pl.col("group").is_in(crowds.implode()))
+    crowded = numbered.join(crowds, on="group")
     order = crowded.sort("inlink_score", "key", descending=[True, False], nulls_last=True)
-    beyond = order.filter(number_in("group") >= limit).get_column("at")
+    beyond = order.filter(number_in("group") >= pl.col("most")).get_column("at")
     return _keep_all(rows).scatter(beyond, False)
 
 

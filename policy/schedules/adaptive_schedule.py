@@ -122,7 +122,7 @@ class AdaptiveSchedule:
     def __call__(self, visits: VisitRows, context: ScheduleContext) -> VisitRows:
         """Sets intervals by the rates of the content type, or else by those of the options."""
         options = context.options
-        inc_rate, dec_rate = self._rates(options)
+        inc_rate, dec_rate = self._rates(visits, options)
         old = pl.col("fetch_interval").cast(pl.Float64)
         changed, same = pl.when("modified").then(old * (1 - dec_rate)), old * (1 + inc_rate)
         interval = changed.when("notmodified").then(same).otherwise(old)
@@ -137,21 +137,23 @@ class AdaptiveSchedule:
         offset = sync_offset(age, interval, shortest, options.sync_delta_rate)
         return visits.with_columns(**next_fetch(interval, FETCH_TIME - offset))
 
-    def _rates(self, options: RescheduleOptions) -> list[pl.Expr]:
+    def _rates(self, visits: VisitRows, options: RescheduleOptions) -> list[pl.Expr]:
         """Returns by which share the interval of an unchanged page grows, and another one shrinks."""
         rates = options.inc_rate, options.dec_rate
         if not self.rates:
             return [pl.lit(rate) for rate in rates]
         content_type = pl.coalesce("event.content_type", "content_type")
         mime = content_type.str.split_exact(";", 1).struct.field("field_0").str.strip_chars()
-        return [
-            mime.str.to_lowercase().replace_strict(
+        mimes = visits.select(mime=mime.str.to_lowercase()).to_series()
+        columns = (
+            mimes.replace_strict(
                 {name: pair[at] for name, *pair in self.rates},
                 default=usual,
                 return_dtype=pl.Float64,
             )
             for at, usual in enumerate(rates)
-        ]
+        )
+        return [pl.lit(column) for column in columns]
 
 
 def sync_offset(age: pl.Expr, interval: pl.Expr, shortest: pl.Expr, rate: float) -> pl.Expr:

@@ -133,15 +133,9 @@ def _clean(
     if not blocked:
         return column, 0
     values = column.to_pylist()
-    kept = [
-        None if v is None else [item for item in v if not _is_in(item, blocked)] for v in values
-    ]
-    number = sum(
-        len(v) - len(k)
-        for v, k in zip(values, kept, strict=True)
-        if v is not None and k is not None
-    )
-    return (pa.array(kept, column.type), number) if number else (column, 0)
+    clean = [v and [item for item in v if not _is_in(item, blocked)] for v in values]
+    number = sum(len(v or ()) for v in values) - sum(len(v or ()) for v in clean)
+    return (pa.array(clean, column.type), number) if number else (column, 0)
 
 
 def _blocked_in(

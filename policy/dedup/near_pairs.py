@@ -176,10 +176,8 @@ def _compare_runs(hashes: Hashes, runs: Runs, distance: int) -> Iterator[Pairs]:
 
 
 def _join_pairs(pairs: list[Pairs]) -> Pairs:
-    return (
-        np.concatenate([first for first, _ in pairs]),
-        np.concatenate([second for _, second in pairs]),
-    )
+    first, second = zip(*pairs, strict=True)
+    return np.concatenate(first), np.concatenate(second)
 
 
 def near_any(hashes: Hashes, others: Hashes, distance: int) -> NDArray[np.bool_]:

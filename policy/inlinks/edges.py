@@ -230,28 +230,21 @@ def with_halves(changes: LinkChangeRows) -> LinkChangeRows:
 
 def _links(documents: DocumentRows, options: InvertOptions) -> tuple[LinkRows, dict[str, int]]:
     """Returns a row per link that is kept, and the numbers of others by reason."""
-    lists = [name for name in LISTS_OF_LINKS if name in documents.columns]
-    return _kept_links(
-        pl.concat(_one_row_per_link(documents, name) for name in lists), options, host_keys
-    )
+    lists = [pl.col(name) for name in LISTS_OF_LINKS if name in documents.columns]
+    time, score = pl.col("fetch_time").cast(pl.Int64), pl.col("score").cast(pl.Float32)
+    of_page = {"source": pl.col("key"), "time": time, "score": score}
+    links = [_one_row_per_link(documents, each.cast(_OUTLINKS), "key", **of_page) for each in lists]
+    return _kept_links(pl.concat(links), options, host_keys)
 
 
-def _one_row_per_link(documents: DocumentRows, name: str) -> LinkRows:
+def _one_row_per_link(
+    rows: pl.DataFrame, links: pl.Expr, target: str, **columns: pl.Expr
+) -> LinkRows:
+    """Returns the columns of rows, and the fields of one of their links; ``target``: a name of one."""
     link = pl.col("links").struct
-    return (
-        documents.filter(pl.col(name).list.len() > 0)
-        .select(
-            pl.col(name).cast(_OUTLINKS).alias("links"),
-            source="key",
-            time=pl.col("fetch_time").cast(pl.Int64),
-            score=pl.col("score").cast(pl.Float32),
-        )
-        .explode("links")
-        .select(
-            "source", "time", "score", link.field("anchor"), link.field("rel"),
-            target=link.field("key"),
-        )
-    )  # fmt: skip
+    fields = (link.field(target).alias("target"), link.field("anchor"), link.field("rel"))
+    listed = rows.filter(links.list.len() > 0).select(links.alias("links"), **columns)
+    return listed.explode("links").select(*columns, *fields)
 
 
 def _kept_links(
@@ -337,16 +330,9 @@ def page_edges(pages: pl.DataFrame, options: InvertOptions = ALL_LINKS) -> Inlin
     >>> page_edges(pages).rows()
     [('http://b.com/', 'http://a.com/', 'B', 'ugc', 0.0, True)]
     """
-    link = pl.col("links").struct
-    score = pl.col("score").cast(pl.Float64).fill_null(0.0) if "score" in pages.columns else 0.0
-    links = (
-        pages.filter(pl.col("links").list.len() > 0)
-        .select(source="url", score=score, links="links")
-        .explode("links")
-        .select(
-            "source", "score", link.field("anchor"), link.field("rel"), target=link.field("url")
-        )
-    )
+    score = pl.col("score") if "score" in pages.columns else pl.lit(None)
+    score = score.cast(pl.Float64).fill_null(0.0)
+    links = _one_row_per_link(pages, pl.col("links"), "url", source=pl.col("url"), score=score)
     links, _ = _kept_links(links, options, _hosts)
     links = links.with_columns(
         clean_anchors(links.get_column("anchor"), options.max_anchor_length).alias("anchor"),

@@ -23,6 +23,8 @@ from .visits import (
     server_time,
 )
 
+_Pairs = tuple[tuple[str, float, float], ...]  # a name and two numbers each
+
 
 @dataclasses.dataclass(frozen=True)
 class HostIntervals:
@@ -32,13 +34,13 @@ class HostIntervals:
         bounds_of: (host, reversed; shortest, longest interval in s).
     """
 
-    bounds_of: tuple[tuple[str, float, float], ...] = ()
+    bounds_of: _Pairs = ()
 
     def of(self, host: str) -> list[float] | None:
         """Returns the bounds of the intervals of a host (reversed), s; None for the usual ones."""
         return next((pair for name, *pair in self.bounds_of if name == host), None)
 
-    def bounds(self, rows: VisitRows, shortest: float, longest: float) -> tuple[pl.Expr, pl.Expr]:
+    def bounds(self, rows: VisitRows, shortest: float, longest: float) -> list[pl.Expr]:
         """Returns the bounds of the interval of each row, s.
 
         Args:
@@ -47,17 +49,17 @@ class HostIntervals:
             longest: Longest interval of other hosts, s.
         """
         if not self.bounds_of:
-            return pl.lit(shortest), pl.lit(longest)
-        hosts = host_keys(rows.get_column("key"))
-        low, high = (
-            hosts.replace_strict(
-                {name: pair[at] for name, *pair in self.bounds_of},
-                default=usual,
-                return_dtype=pl.Float64,
-            )
-            for at, usual in enumerate((shortest, longest))
-        )
-        return pl.lit(low), pl.lit(high)
+            return [pl.lit(shortest), pl.lit(longest)]
+        return _find_pairs(host_keys(rows.get_column("key")), self.bounds_of, (shortest, longest))
+
+
+def _find_pairs(names: pl.Series, pairs: _Pairs, usual: tuple[float, float]) -> list[pl.Expr]:
+    """Returns the two numbers of each name as columns; names without any have the usual ones."""
+    columns = [{name: pair[at] for name, *pair in pairs} for at in range(2)]
+    return [
+        pl.lit(names.replace_strict(column, default=default, return_dtype=pl.Float64))
+        for column, default in zip(columns, usual, strict=True)
+    ]
 
 
 def host_intervals(file: RuleFile, shortest: float, longest: float) -> HostIntervals:
@@ -117,7 +119,7 @@ class AdaptiveSchedule:
     """
 
     hosts: HostIntervals
-    rates: tuple[tuple[str, float, float], ...] = ()
+    rates: _Pairs = ()
 
     def __call__(self, visits: VisitRows, context: ScheduleContext) -> VisitRows:
         """Sets intervals by the rates of the content type, or else by those of the options."""
@@ -139,21 +141,12 @@ class AdaptiveSchedule:
 
     def _rates(self, visits: VisitRows, options: RescheduleOptions) -> list[pl.Expr]:
         """Returns by which share the interval of an unchanged page grows, and another one shrinks."""
-        rates = options.inc_rate, options.dec_rate
         if not self.rates:
-            return [pl.lit(rate) for rate in rates]
+            return [pl.lit(options.inc_rate), pl.lit(options.dec_rate)]
         content_type = pl.coalesce("event.content_type", "content_type")
         mime = content_type.str.split_exact(";", 1).struct.field("field_0").str.strip_chars()
         mimes = visits.select(mime=mime.str.to_lowercase()).to_series()
-        columns = (
-            mimes.replace_strict(
-                {name: pair[at] for name, *pair in self.rates},
-                default=usual,
-                return_dtype=pl.Float64,
-            )
-            for at, usual in enumerate(rates)
-        )
-        return [pl.lit(column) for column in columns]
+        return _find_pairs(mimes, self.rates, (options.inc_rate, options.dec_rate))
 
 
 def sync_offset(age: pl.Expr, interval: pl.Expr, shortest: pl.Expr, rate: float) -> pl.Expr:
@@ -189,7 +182,7 @@ SHIPPED_RATES = RuleFile(
 _TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 
-def mime_rates(file: RuleFile) -> tuple[tuple[str, float, float], ...]:
+def mime_rates(file: RuleFile) -> _Pairs:
     r"""Returns (content type, inc_rate, dec_rate) of each line; of equal types the last counts.
 
     Raises:

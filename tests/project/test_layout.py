@@ -74,6 +74,8 @@ FOLDERS = {
     "transforms": ("graph", "indexing", "near_pages", "", "elements", "wiring"),
 }
 MODULES = 16  # of a folder; more are a warning
+FRAME = re.compile(r"\bpl\.(?:Data|Lazy)Frame\b|\bpa\.Table\b|\b[A-Z]\w*Rows\b")
+BARE_FRAMES = 0.4  # of the frames in signatures of policy, those whose rows have no name
 WITHOUT_BEAM = ("policy", "web")
 # Modules of ours that others import by a name that they put together.
 BY_NAME = {
@@ -244,6 +246,20 @@ def test_a_decision_has_at_most_four_parameters():
                 if len(parameters) > 4:
                     longer.append((path.name, node.name, parameters))
     assert not longer
+
+
+def test_signatures_of_decisions_say_what_a_frame_holds():
+    """They have a type alias, such as ``StateRows``; functions for rows of any kind cannot."""
+    written: Counter[bool] = Counter()
+    for path in PACKAGE.glob("policy/**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                named = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                types = [each.annotation for each in named] + [node.returns]
+                text = " ".join(ast.unparse(each) for each in types if each is not None)
+                written.update(word.endswith("Rows") for word in FRAME.findall(text))
+    assert written.total() > 500
+    assert written[False] <= BARE_FRAMES * written.total()
 
 
 def test_modules_imported_by_a_computed_name_are_listed():

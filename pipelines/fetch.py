@@ -45,7 +45,7 @@ from ..policy.hosting.host_settings import pause_of, without_blocked_hosts
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
 from ..transforms.fetch_pages import PARTITIONS, FetchBatch
-from ..transforms.fetching import Fetching
+from ..transforms.fetching import Fetching, LeaseOptions, in_time_left, longest_wait
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.parse_pages import ParsePagesOptions, parser_of
 from ..transforms.partition import SLOTS, hash_buckets
@@ -68,7 +68,6 @@ from .fetching.followed_links import (
     RequestedPages,
 )
 from .fetching.host_findings import HostFindings
-from .fetching.time_limits import LeaseOptions, in_time_left, longest_wait
 from .launch.earlier_jobs import done_with
 from .launch.job import BatchOptions, run_job
 

@@ -46,9 +46,9 @@ from ..web.rules.rule_warnings import CheckedUrlOptions
 from ..web.rules.url_rules import UrlRules
 from ..web.urls.key_columns import from_keys, host_keys
 from .base.command import TABLE, Argument, Invocation
+from .checkers.checking import seed_words
 from .launch.job import CheckedScoringOptions, JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
-from .launch.seed_words import seed_words
 
 ARGUMENTS = (
     TABLE,

@@ -1,4 +1,7 @@
-"""Functions shared by the commands that take single URLs."""
+"""URLs and lists of URLs on a command line: reads them for checks, prepares seeds for workers.
+
+Workers may be on other machines.
+"""
 
 import io
 import json
@@ -7,12 +10,23 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
 from ...io.batches.seed_lines import BLANK_IN_URL, lines
-from ...io.batches.seeds import UrlLine, dropped_line, numbered_lines, sources, url_lines
+from ...io.batches.seeds import (
+    UrlLine,
+    dropped_line,
+    numbered_lines,
+    sources,
+    unread_folders,
+    url_lines,
+)
+from ...io.snapshots.operations import new_id
+from ...io.storage.files import creating
+from ...io.storage.place_addresses import is_place, place_of
+from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible, visible_lines
 from ...web.rules.rule_warnings import checked_rules
@@ -26,6 +40,7 @@ URLS = Argument(
     nargs="*",
 )
 _LOG = logging.getLogger(__name__)
+_SEED_LOG = logging.getLogger("nutbeam.inject")
 # A scheme without ``//``; after a host, a port follows.
 _OTHER_URL = re.compile(r"(?!https?:|ftp:|file:)[A-Za-z][A-Za-z0-9+.-]*:(?![\d/\\])")
 
@@ -125,3 +140,55 @@ def rules_of(options: UrlOptions) -> UrlRules:
     """
     with configuration():
         return checked_rules(options)
+
+
+def seed_words(words: Sequence[str], address: str, *, elsewhere: bool = False) -> list[str]:
+    """Prepares seeds for workers: makes paths absolute, and copies standard input to a file.
+
+    Args:
+        words: URLs, files, folders of files, ``-`` for standard input.
+        address: Address of the table.
+        elsewhere: Whether workers may be on other machines; then files are copied into the
+            table.
+
+    Raises:
+        UsageError: A file is missing, is not text, or a folder has no files.
+    """
+    check_seeds(words)
+    for folder in unread_folders([word for word in words if word != "-"]):
+        _SEED_LOG.warning("folder %r is not read: give it as a seed folder of its own", folder)
+    words = [_keep(address, sys.stdin.buffer) if word == "-" else word for word in words]
+    if elsewhere:
+        return [
+            word
+            for source in sources(words)
+            for word in (source.urls or [_copy(address, str(source.path))])
+        ]
+    return [str(place_of(word).absolute()) if is_place(word) else word for word in words]
+
+
+def check_seeds(words: Sequence[str]) -> None:
+    """Checks that files of seeds can be read; writes nothing.
+
+    Raises:
+        UsageError: A file is missing, is not text, or a folder has no files.
+    """
+    sources([word for word in words if word != "-"])
+
+
+def _copy(address: str, path: str) -> str:
+    place = place_of(path)
+    root = open_table(address).files.absolute()
+    # Workers elsewhere find a file in a store, and one in a table that they share.
+    if not place.needs_shared_path or str(place).startswith(f"{root}/"):
+        return path
+    with place.open_for_reading() as file:
+        return _keep(address, file)
+
+
+def _keep(address: str, seeds: IO[bytes]) -> str:
+    path = open_table(address).files.absolute() / "seeds" / f"{new_id()}.txt"
+    with creating(path) as file:
+        # Plain and in UTF-8, so that purge finds names in it.
+        file.writelines(line.encode() for line in lines(seeds))
+    return str(path)

@@ -50,7 +50,7 @@ from ...transforms.apply_changes import (
     merge_resolver,
     read_domain_room,
 )
-from ...transforms.fetching import fetch_pages
+from ...transforms.fetching import LeaseOptions, fetch_pages, in_time_left, longest_wait
 from ...transforms.for_each import REPORTS
 from ...transforms.operations import Begin, Ticket
 from ...transforms.wiring.plugin_groups import scorings_of
@@ -58,10 +58,9 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
-from ..fetching.time_limits import LeaseOptions, in_time_left, longest_wait
+from ..checkers.checking import check_seeds, seed_words
 from ..launch.job import CheckedScoringOptions, JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere
-from ..launch.seed_words import check_seeds, seed_words
 from .sitemap_fetch import EarlierRequests, SitemapFetching, SitemapFetchOptions
 
 ARGUMENTS = (

@@ -119,7 +119,7 @@ ASKED_OF_WORDS = {
         # A seed is a URL or a place.
         "io/batches/seeds.py",
         "pipelines/checkers/reasons.py",
-        "pipelines/launch/seed_words.py",
+        "pipelines/checkers/checking.py",
         "pipelines/views/summary.py",
         # `nutbeam table` takes no place: which error fits.
         "pipelines/views/table.py",

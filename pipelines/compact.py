@@ -66,7 +66,6 @@ class Options(JobOptions):
         "Number of inlinks of a page that a rewritten tablet of the link table keeps: the best, as "
         "readers choose them; 0 keeps all. Ranks use all links that are kept.",
         minimum=0,
-        group="compact",
     )
     keep_batches: int = option(
         1,

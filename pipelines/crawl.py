@@ -94,20 +94,17 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
         "round, or always before each round.",
         choices=("never", "once", "always"),
         nutch="crawl --sitemaps-from-hostdb",
-        group="crawl",
     )
-    rounds: int = option(3, "Rounds at most; -1: until nothing is due.", minimum=-1, group="crawl")
+    rounds: int = option(3, "Rounds at most; -1: until nothing is due.", minimum=-1)
     wait: bool = option(
         False,
         "Wait until pages are due. Waiting does not count as a round. .STOP or a signal ends it.",
         nutch="crawl -w, crawl --wait",
-        group="crawl",
     )
     time_limit: float = seconds(
         -1.0,
         "Time after which the whole crawl begins no request; waiting pages stay due. -1: no limit.",
         minimum=None,
-        group="crawl",
     )
 
 

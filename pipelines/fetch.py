@@ -37,7 +37,6 @@ from ..io.storage.places import Folder
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.components.blocklist import drop_blocked
-from ..policy.components.host_rows import HostSettings
 from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE
 from ..policy.generating.selection import queue_names
@@ -248,7 +247,8 @@ class _PartitionFetching(Fetching):
         self._engine = engine
         self._findings = HostFindings(self._part.operation, self._part.number, engine)
         self._lease.note(engine.demands)
-        threads = _threads_of(self._settings)
+        settings = self._settings.items()
+        threads = {host: own.threads for host, own in settings if own.threads is not None}
         tasks = _tasks(self._rows, self._requested, threads, self.options)
         return self._follow_outlinks(tasks, self._outlinks) if self._outlinks else tasks
 
@@ -318,10 +318,6 @@ def _parser(part: Partition, options: ParsePagesOptions, outlinks: Outlinks | No
             outlinks.add(parsed.documents)
 
     return parser_of(part.operation, options, take_parsed)
-
-
-def _threads_of(settings: Mapping[str, HostSettings]) -> dict[str, int]:
-    return {host: own.threads for host, own in settings.items() if own.threads is not None}
 
 
 def _tasks(

@@ -31,6 +31,7 @@ from ..policy.components.schema import FETCHLIST, conform, to_frame
 from ..policy.generating.selection import DUE, LEFT_OUT, GenerateOptions, queue_names, tally_choices
 from ..policy.generating.threshold import Summary, Threshold, summarize, threshold
 from ..policy.hosting.host_settings import best_of_hosts
+from ..policy.recorded_rules import recorded_options
 from ..policy.scope import TargetOptions
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
@@ -40,7 +41,7 @@ from ..transforms.partition import GroupByHost
 from ..transforms.top_n_per_key import TopNPerKey
 from ..transforms.wiring.display import Displayed
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
-from .generating.generate_rules import choosing_record
+from .generating.generate_rules import CHOOSING
 from .generating.survey import (
     CANDIDATES,
     CHOSEN_COLUMNS,
@@ -129,7 +130,7 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
         reads=("state", "blocklist", "batches"),
         opens=functools.partial(_open_batch, options=options),
         tally=tally_choices,
-        options=choosing_record(options),
+        options=recorded_options(options, *CHOOSING),
         whole=("Tablets",),
     )
     return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)

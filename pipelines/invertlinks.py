@@ -105,7 +105,7 @@ def _items(
 def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[TabletItem]:
     """Yields the tablets to look at for old links; in Bigtable no zone map says which have some."""
     known = tablets(operation.files(LINKS_COMPONENT))
-    limit = _oldest(operation, options)
+    limit = operation.now - options.oldest_ms  # links that were last seen before it are looked at
     # At random, because all counts (snapshots, batches) may grow by the same number per round.
     turn = random.Random(operation.seed).randrange(_TURNS)
     for number, tablet in enumerate(known):
@@ -115,17 +115,13 @@ def _aging(operation: Operation, options: InvertTableOptions) -> Iterator[Tablet
             yield TabletItem(operation, LINKS_COMPONENT, tablet)
 
 
-def _oldest(operation: Operation, options: InvertTableOptions) -> int:
-    """Returns the time, ms; links that were last seen before it are looked at."""
-    return operation.now - options.oldest_ms
-
-
 def _changes(
     item: NewDocuments | OldDocuments | TabletItem, options: InvertTableOptions
 ) -> Iterator[Any]:
     PROGRESS.add()
     if isinstance(item, TabletItem):
-        old_rows = read_unseen_links(item.operation, item.tablet, _oldest(item.operation, options))
+        limit = item.operation.now - options.oldest_ms
+        old_rows = read_unseen_links(item.operation, item.tablet, limit)
         source_rows = read_source_rows(item.operation, old_rows.get_column("source"))
         yield from _chunks(end_unseen_links(old_rows, source_rows))
         return

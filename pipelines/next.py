@@ -35,7 +35,6 @@ class Options(crawl.RoundOptions):
         False,
         "Wait until the phase is done. Without it, a phase whose workers are elsewhere is only "
         "submitted.",
-        group="next",
     )
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..policy.components.schema import to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
-from .elements.rows import check_chunk, column_names, directions, through_chunks
+from .elements.rows import check_chunk, check_partitions, column_names, directions, through_chunks
 from .partition import grouped_by_hash
 from .wiring.display import Displayed
 
@@ -53,8 +53,7 @@ class DedupByHash(Displayed):
     def __post_init__(self) -> None:
         self.order_by = column_names(self.order_by, "order_by")
         self.descending = directions(self.order_by, self.descending)
-        if isinstance(self.partitions, int) and self.partitions < 1:
-            raise ValueError(f"partitions must be at least 1, got {self.partitions}")
+        check_partitions(self.partitions)
 
     def expand(self, elements: beam.PCollection[Any]) -> Any:
         needed = {"hash": [self.hash], "order_by": self.order_by}

@@ -23,7 +23,7 @@ from ..web.engine.tasks import Result
 from ..web.urls.domains import registered_domain
 from .elements.chunks import MAX_BYTES, Chunk, Spool, rechunk, to_chunks
 from .elements.records import DeadLetter, FetchedPage
-from .elements.rows import check_chunk, through_chunks
+from .elements.rows import check_chunk, check_partitions, through_chunks
 from .fetching import (
     DEAD,
     DEAD_LETTERS_OUTPUT,
@@ -99,8 +99,7 @@ class FetchPages(beam.PTransform):
         **keywords: Any,
     ) -> None:
         super().__init__()
-        if partitions < 1:
-            raise ValueError(f"partitions must be at least 1, got {partitions}")
+        check_partitions(partitions)
         self.options: Any = options_from(FetchPagesOptions, options, keywords)
         if self.options.queue_mode == "ip" and partitions > 1:
             # Partitions by address need another shuffle: each host is looked up in one place.

@@ -11,7 +11,14 @@ import pyarrow as pa
 from ..policy.components.schema import empty, to_frame
 from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.row_types import arrow_schema, extended_row_type, field_types, optional
-from .elements.rows import RowsToChunks, check_chunk, check_columns, row_type_of, through_chunks
+from .elements.rows import (
+    RowsToChunks,
+    check_chunk,
+    check_columns,
+    check_partitions,
+    row_type_of,
+    through_chunks,
+)
 from .partition import split_by_hash
 from .wiring.display import Displayed
 
@@ -44,8 +51,7 @@ class JoinByHash(Displayed):
 
     def __post_init__(self) -> None:
         self.also = tuple(self.also)
-        if isinstance(self.partitions, int) and self.partitions < 1:
-            raise ValueError(f"partitions must be at least 1, got {self.partitions}")
+        check_partitions(self.partitions)
 
     def expand(self, inputs: Any) -> Any:
         rows, others = _sides(inputs)

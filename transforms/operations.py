@@ -343,7 +343,9 @@ def _finish(
 ) -> Ticket:
     operation, written, others = _split_elements(grouped, whole)
     if operation.idle and not (repeats and operation.idle == "done"):
-        nothing = operation.idle == "nothing" or (makes_batch and not _has_batch(operation))
+        nothing = operation.idle == "nothing" or (
+            makes_batch and operation.batch not in _newest(operation.address).batches
+        )
         return _ticket_after(operation, nothing=nothing)
     with logs_of(operation):
         manifest = commit(operation, written, others)
@@ -351,10 +353,6 @@ def _finish(
     log_end(operation, manifest)
     PROGRESS.finish()
     return _ticket_after(operation, nothing=makes_batch and operation.batch not in manifest.batches)
-
-
-def _has_batch(operation: Operation) -> bool:
-    return operation.batch in _newest(operation.address).batches
 
 
 def _commit(operation: Operation, written: list[Written], _: list[Any], how: Commit) -> Manifest:

@@ -19,7 +19,7 @@ from ..web.urls.row_keys import BadUrl
 from ..web.urls.row_keys import host as host_of_url
 from .elements.chunks import MAX_ROWS, Chunk, rechunk
 from .elements.row_types import extended_row_type
-from .elements.rows import check_chunk, row_type_of, through_chunks
+from .elements.rows import check_chunk, check_partitions, row_type_of, through_chunks
 from .wiring.display import Displayed
 
 SLOTS = 4_096
@@ -202,8 +202,7 @@ class PartitionByHost(Displayed):
     url: str = ""
 
     def __post_init__(self) -> None:
-        if self.partitions < 1:
-            raise ValueError(f"partitions must be at least 1, got {self.partitions}")
+        check_partitions(self.partitions)
 
     def expand(self, elements: beam.PCollection[Any]) -> Any:
         needed = {"url": [self.url]} if self.url else {"host": [self.host]}

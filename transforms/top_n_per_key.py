@@ -10,7 +10,7 @@ import polars as pl
 from ..policy.components.schema import conform, to_frame
 from ..web.base.columns import number_in
 from .elements.chunks import Chunk, rechunk
-from .elements.rows import check_chunk, column_names, through_chunks
+from .elements.rows import check_chunk, check_partitions, column_names, through_chunks
 from .partition import split_by_hash
 from .wiring.display import Displayed
 
@@ -47,8 +47,7 @@ class TopNPerKey(Displayed):
         self.order_by = column_names(self.order_by, "order_by")
         if self.n < 1:
             raise ValueError(f"n must be at least 1, got {self.n}")
-        if self.partitions < 1:
-            raise ValueError(f"partitions must be at least 1, got {self.partitions}")
+        check_partitions(self.partitions)
 
     def expand(self, elements: beam.PCollection[Any]) -> Any:
         return through_chunks(elements, self._keep, "TopNPerKey", self._needed_columns)

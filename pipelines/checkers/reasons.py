@@ -200,7 +200,7 @@ def check_obstacles(invocation: Invocation, seeds: Sequence[str]) -> None:
     for name, _, value in (need for needs in needs_by_seed for need in needs):
         old = getattr(options, name)
         flags.setdefault(name, dict.fromkeys(map(str, old))).setdefault(value)
-    words = [f"--{name} {_join_values(values)}" for name, values in flags.items()]
+    words = [f"--{name} {shlex.quote(','.join(values))}" for name, values in flags.items()]
     web = [seed for seed in seeds if not is_local(seed)]
     own = "allow_addresses" in flags or options.allow_addresses or options.connect_to
     missing = missing_agent(options) if web and not own else None
@@ -216,10 +216,6 @@ def check_obstacles(invocation: Invocation, seeds: Sequence[str]) -> None:
         f"{what} {can} be crawled: {'; '.join(reasons)}; this works: "
         f"{without_login(shlex.join(typed))} {' '.join(words)}"
     )
-
-
-def _join_values(values: Mapping[str, Any]) -> str:
-    return shlex.quote(",".join(values))
 
 
 def _needs(seed: str, options: HttpOptions, guard: Guard) -> list[tuple[str, str, str]]:

@@ -119,16 +119,13 @@ def _unknown_option(
     answer = "" if near else answer_for(command, flag, names)
     others = sorted(listed_options().get(name, frozenset()) - {command})
     if others and flag.startswith("--"):  # only typing errors and other crawlers are likelier
-        text = f"{quote_value(flag)} is an option of {_list_names(others)}, not of {command}"
+        owners = ", ".join([*others[:3], "others"] if len(others) > 4 else others)
+        text = f"{quote_value(flag)} is an option of {owners}, not of {command}"
         return UsageError(
             f"{text}; {answer}" if answer else text + one_of(near or endings(flag, ours))
         )
     text = f"unknown option {quote_value(flag)}"
     return UsageError(f"{text}; {answer}" if answer else text + suggestion(flag, [*ours, *beams]))
-
-
-def _list_names(names: Sequence[str]) -> str:
-    return ", ".join([*names[:3], "others"] if len(names) > 4 else names)
 
 
 def _value_of(flag: str, words: list[str], boolean: bool) -> str:

@@ -50,12 +50,16 @@ class CountOptions(ExprOptions, LaunchOptions):
 class NameCountOptions(CountOptions):
     """Options of domainstats."""
 
+    GROUP = "domainstats"
+
     mode: str = option("domain", "What pages are counted by.", choices=tuple(NAMES))
 
 
 @dataclasses.dataclass(frozen=True)
 class CompletenessOptions(CountOptions):
     """Options of crawlcomplete."""
+
+    GROUP = "crawlcomplete"
 
     mode: str = option(
         "host", "What pages are counted by.", choices=("host", "domain"),

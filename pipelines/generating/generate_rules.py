@@ -11,9 +11,8 @@ from ...io.rows.small_components import read_host_settings, read_seeds_hosts, se
 from ...io.snapshots.manifest import Pinned
 from ...policy.components.host_rows import HostSettings
 from ...policy.components.schema import HOSTS, empty
-from ...policy.generating.selection import GenerateOptions, refused_today
+from ...policy.generating.selection import GenerateOptions
 from ...policy.hosting.host_settings import HostLimits, host_expressions, host_limits_of
-from ...policy.recorded_rules import recorded_options
 from ...policy.scope import TargetOptions, judge_known
 from ...web.urls.key_columns import host_keys
 
@@ -71,24 +70,10 @@ def judge_today(rows: pl.DataFrame, pinned: Pinned, options: Any) -> pl.DataFram
     return judge_known(rows, options, read_seeds_hosts(pinned.table, seed_files(pinned)))
 
 
-def refusals_today(rows: pl.DataFrame, judged: pl.DataFrame, options: GenerateOptions) -> pl.Series:
-    """Returns the reason why today's rules leave out each row, or null; see ``refused_today``."""
-    return refused_today(
-        rows.get_column("key"), judged, filter=options.filter, normalize=options.normalize
-    )
-
-
+# The classes of the options of choosing: a snapshot of generate records those that are not defaults.
+CHOOSING = (TargetOptions, GenerateOptions)
 _Of = TypeVar("_Of", bound=GenerateOptions)
-_FIELDS = {f.name: f for kind in (TargetOptions, GenerateOptions) for f in dataclasses.fields(kind)}
-
-
-def choosing_record(options: GenerateOptions) -> dict[str, Any]:
-    """Returns the options of choosing that are not the defaults, for JSON.
-
-    >>> choosing_record(GenerateOptions(min_score=0.5))
-    {'min_score': 0.5}
-    """
-    return recorded_options(options, TargetOptions, GenerateOptions)
+_FIELDS = {field.name: field for kind in CHOOSING for field in dataclasses.fields(kind)}
 
 
 def as_recorded(options: _Of, record: Mapping[str, Any]) -> _Of:

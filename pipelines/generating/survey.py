@@ -49,7 +49,7 @@ from ...web.base.clock import Clock
 from ...web.base.progress import PROGRESS
 from ...web.urls.key_columns import host_keys
 from ...web.urls.schemes import allowed_keys
-from .generate_rules import judge_today, limits_of_hosts, refusals_today
+from .generate_rules import judge_today, limits_of_hosts
 
 _OF_STATE = tuple(name for name in FETCHLIST.names if name in STATE.names)
 CHOSEN_COLUMNS = (*_OF_STATE, "delay")
@@ -176,7 +176,8 @@ def _candidates(
         remaining.drop(host_keys(remaining.keys).is_in(resting.implode()), "backoff")
     if options.filter or options.normalize:
         judged = judge_today(remaining.rows, operation, options)
-        remaining.drop(refusals_today(remaining.rows, judged, options))
+        chosen = {"filter": options.filter, "normalize": options.normalize}
+        remaining.drop(refused_today(remaining.keys, judged, **chosen))
         remaining.counts.update(by_rule(judged) if options.filter else {})
     limits = limits_of_hosts(operation, options, remaining.keys, now)
     remaining.rows, bad = with_limits(remaining.rows, limits)

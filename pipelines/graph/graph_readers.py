@@ -184,30 +184,31 @@ def _tabs(rows: pl.DataFrame) -> bytes:
 class NodeOptions(LevelOptions, RankOptions):
     """Options of nodedumper."""
 
+    GROUP = "nodedumper"
+
     what: str = option(
         "scores",
         "Value to show: the rank (scores), the number of links to the node (inlinks) or from it "
         "(outlinks).",
         choices=("scores", "inlinks", "outlinks"),
         nutch="nodedumper -scores, -inlinks, -outlinks",
-        group="nodedumper",
     )
     top: int = option(
         0, "Number of nodes to show; 0 shows all, and sorts them in memory.", minimum=0,
-        nutch="nodedumper -topn", group="nodedumper",
+        nutch="nodedumper -topn",
     )  # fmt: skip
     group_by: str = option(
         "none", "Show a value per host or domain.", choices=("none", "host", "domain"),
-        nutch="nodedumper -group", group="nodedumper",
+        nutch="nodedumper -group",
     )  # fmt: skip
     aggregate: str = option(
-        "sum", "How --group_by combines values: sum or max.", choices=AGGREGATES, group="nodedumper"
+        "sum", "How --group_by combines values: sum or max.", choices=AGGREGATES
     )
     as_eff: bool = option(
         False, "Write = instead of a tab between key and value, as in Solr's external file fields.",
-        nutch="nodedumper -asEff", group="nodedumper",
+        nutch="nodedumper -asEff",
     )  # fmt: skip
-    output: str = option("-", "File to write; - is standard output.", short="o", group="nodedumper")
+    output: str = option("-", "File to write; - is standard output.", short="o")
 
     def __post_init__(self) -> None:
         if self.group_by != "none" and self.level != "page":

@@ -60,7 +60,6 @@ class Options(LevelOptions, JobOptions):
         "linkrank",
         "Method: LinkRank, PageRank, HITS (hubs and authorities) or harmonic centrality.",
         choices=RANKINGS,
-        group="linkrank",
     )
     rank_rounds: int = option(
         0,
@@ -68,7 +67,6 @@ class Options(LevelOptions, JobOptions):
         minimum=0,
         maximum=1000,
         nutch="link.analyze.num.iterations",
-        group="linkrank",
     )
     tolerance: float = option(
         -1.0,
@@ -77,11 +75,10 @@ class Options(LevelOptions, JobOptions):
         "hits, and 0 for LinkRank and harmonic. If the rounds were too few, a warning says so, "
         "for harmonic and for values above 0.",
         minimum=-1.0,
-        group="linkrank",
     )
     initial_score: float = option(
         1.0, "LinkRank: the score before the first round.", minimum=0.0,
-        nutch="link.analyze.initial.score", group="linkrank",
+        nutch="link.analyze.initial.score",
     )  # fmt: skip
     damping_factor: float = option(
         0.85,
@@ -89,14 +86,12 @@ class Options(LevelOptions, JobOptions):
         minimum=0.0,
         maximum=1.0,
         nutch="link.analyze.damping.factor",
-        group="linkrank",
     )
     formula: str = option(
         "balanced",
         "LinkRank: balanced divides the rank of a page among its links that count, and gives the "
         "rank of pages without such links to all pages, so that the mean stays 1; nutch loses it, exactly as Nutch does.",
         choices=("balanced", "nutch"),
-        group="linkrank",
     )
     exact_nodes: int = option(
         10_000,
@@ -104,7 +99,6 @@ class Options(LevelOptions, JobOptions):
         "HyperLogLog.",
         minimum=0,
         maximum=100_000,
-        group="linkrank",
     )
     log2_registers: int = option(
         6,
@@ -112,7 +106,6 @@ class Options(LevelOptions, JobOptions):
         "for a node, 10 of 3 %.",
         minimum=4,
         maximum=12,
-        group="linkrank",
     )
 
 

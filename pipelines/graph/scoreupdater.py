@@ -54,7 +54,6 @@ class Options(RankOptions, JobOptions):
         0.0,
         "Score of a URL that is not in the graph.",
         nutch="link.score.updater.clear.score",
-        group="scoreupdater",
     )
 
 

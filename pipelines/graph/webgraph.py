@@ -63,14 +63,12 @@ class Options(LevelOptions, LinkLimits, JobOptions):
         "Where links are read: the link table, or the newest documents of the pages. auto takes "
         "the link table if there is one.",
         choices=("auto", "links", "documents"),
-        group="webgraph",
     )
     block_nodes: int = option(
         BLOCK_NODES,
         "Approximate number of nodes per block; the memory of ranking depends on it.",
         minimum=1,
         maximum=MOST_BLOCK_NODES,
-        group="webgraph",
     )
 
 

@@ -167,11 +167,8 @@ def run_job(
     operation = pinned_operation(ticket.address, f"{ticket.operation}.{job}")
     manifest = find_commit(operation) if operation else None
     if manifest is None:
-        done = (
-            {"job": job, "batch": operation.batch}
-            if operation and operation.batch
-            else {"job": job}
-        )
+        batch = operation.batch if operation else None
+        done = {"job": job} | ({"batch": batch} if batch else {})
         return report(invocation, {**done, "counts": {}, "changed": False, "done_before": True})
     code = NOTHING_TO_DO if _had_no_work(invocation.command, manifest) else DONE
     if lacking and code == DONE:

@@ -72,7 +72,8 @@ def main(argv: Sequence[str]) -> None:
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
-    (root / _NAMES).write_text(option_lines(names_by_command(modules())), "utf-8")
+    names = {command: list(command_options(module)) for command, module in modules().items()}
+    (root / _NAMES).write_text(option_lines(names), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"
         (root / "templates" / f"{command}.json").write_text(text, "utf-8")
@@ -95,11 +96,6 @@ def modules() -> dict[str, CommandModule]:
             if error.name != COMMANDS[command].file:
                 raise
     return command_modules
-
-
-def names_by_command(command_modules: Mapping[str, CommandModule]) -> dict[str, list[str]]:
-    """Returns the names of the options of each command."""
-    return {command: list(command_options(module)) for command, module in command_modules.items()}
 
 
 def option_tables(command_modules: Mapping[str, CommandModule]) -> str:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics, MetricsFilter
-from apache_beam.runners.runner import PipelineResult
 
 from ...io.snapshots.manifest import Manifest, load_manifest
 from ...io.snapshots.operations import Operation, new_id
@@ -126,14 +125,6 @@ def run_dry(invocation: Invocation, build: Build, job: str) -> int:
     record: dict[str, Any] = {"job": job, "dry_run": True}
     if not waits(pipeline):
         return report(invocation, {**record, "operation": ticket.operation, "submitted": True})
-    return report(invocation, {**record, "counts": _read_counts(result), "changed": False})
-
-
-def _read_counts(result: PipelineResult) -> dict[str, int]:
-    """Returns the counts of a dry run that has ended."""
     counters = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]
-    return {counter.key.metric.name: counter.result for counter in sorted(counters, key=_name)}
-
-
-def _name(counter: Any) -> str:
-    return str(counter.key.metric.name)
+    counts = sorted((counter.key.metric.name, counter.result) for counter in counters)
+    return report(invocation, {**record, "counts": dict(counts), "changed": False})

@@ -4,15 +4,14 @@ import dataclasses
 import math
 import sys
 import time
-from collections.abc import Iterator
 
 import polars as pl
 
-from ...io.snapshots.manifest import Pinned, load_manifest
+from ...io.snapshots.manifest import load_manifest
 from ...io.snapshots.rounds import may_have_due, stop_file
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
-from ...io.tablets.tablets import Tablet, tablets
+from ...io.tablets.tablets import tablets
 from ...policy.components.vocabulary import iso
 from ...policy.generating.selection import GenerateOptions, admissible_rows, drop_low_scores
 from ...policy.schedules.schedule import DAY_MS
@@ -94,7 +93,9 @@ def _first_due(
         return admissible_rows(state, options, scorings, seen.now)
 
     best: tuple[int, str] | None = None
-    for tablet in _by_time(seen.pinned):
+    # Tablets that may be due first before the others.
+    state_tablets = tablets(seen.pinned.files("state"))
+    for tablet in sorted(state_tablets, key=lambda tablet: tablet.min_time or 0):
         if best is not None and (tablet.min_time or 0) > best[0]:
             break  # all later tablets are due later, too
         rows = seen.pinned.table.read("state", [tablet], columns, narrow)
@@ -105,12 +106,6 @@ def _first_due(
             [*([best] if best else []), *((time, key) for key, time in earliest)], default=None
         )
     return best[1] if best else None
-
-
-def _by_time(pinned: Pinned) -> Iterator[Tablet]:
-    """Yields the tablets of the state, those that may be due first before the others."""
-    state_tablets = tablets(pinned.files("state"))
-    yield from sorted(state_tablets, key=lambda tablet: tablet.min_time or 0)
 
 
 def wait_for_due(address: str, options: GenerateOptions, until: int | None, idle: int = 0) -> bool:

@@ -189,6 +189,16 @@ def directions(order_by: Sequence[str], descending: Sequence[bool]) -> tuple[boo
     return largest_first
 
 
+def check_partitions(partitions: int | beam.pvalue.AsSideInput) -> None:
+    """Checks a number of partitions, unless it is a side input.
+
+    Raises:
+        ValueError: It is less than 1.
+    """
+    if isinstance(partitions, int) and partitions < 1:
+        raise ValueError(f"partitions must be at least 1, got {partitions}")
+
+
 def row_type_of(collection: beam.PCollection[Any], name: str) -> RowType | None:
     """Returns the row type of a collection; None if it has chunks.
 
@@ -215,7 +225,9 @@ class _Collect(beam.DoFn):
 
     def setup(self) -> None:
         self._kinds = kinds_of(self._row_type)
-        self._sized = [name for name, kind in self._kinds.items() if not _is_fixed(kind.arrow)]
+        # All but numbers and booleans.
+        sized = (n for n, kind in self._kinds.items() if not pa.types.is_primitive(kind.arrow))
+        self._sized = list(sized)
 
     def start_bundle(self) -> None:
         self._rows: dict[Any, list[Any]] = defaultdict(list)
@@ -252,10 +264,6 @@ class _Collect(beam.DoFn):
 class _CollectByWindow(_Collect):
     def process(self, row: Any, window: Any = beam.DoFn.WindowParam) -> list[WindowedValue] | None:
         return self._add(row, window)
-
-
-def _is_fixed(kind: pa.DataType) -> bool:
-    return pa.types.is_primitive(kind)  # numbers and booleans
 
 
 def _bytes_of(value: Any) -> int:

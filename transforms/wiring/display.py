@@ -129,9 +129,7 @@ def with_keywords(cls: type, **defaults: Any) -> Callable[[Transform], Transform
     def decorate(transform: Transform) -> Transform:
         init: Any = vars(transform)["__init__"]
         signature = inspect.signature(init)
-        # ``batch`` is only for jobs: YAML has no syntax for it.
-        parameters = signature.parameters.values()
-        own = [p for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "batch"]
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         declared = options_of(cls)
         more = [
             inspect.Parameter(

@@ -84,13 +84,6 @@ def test_a_file_of_options_has_patterns_with_commas(site, tmp_path, monkeypatch)
 
 
 @pytest.mark.long
-def test_patterns_of_the_environment(site, tmp_path, monkeypatch):
-    monkeypatch.setenv("NUTBEAM_INCLUDE", "about$ /blog/$")
-    assert nutbeam("crawl", tmp_path / "table", f"{SITE}/", *reach(site), *ROUNDS) == 0
-    assert asked(site) == {"/", "/en/", "/blog/", "/about"}
-
-
-@pytest.mark.long
 def test_without_rule_files_the_patterns_alone_decide(site, tmp_path):
     words = ("--include", "/docs/[a-z.]+$", "--exclude", "o[lv]", "--no_filter")
     assert nutbeam("crawl", tmp_path / "table", f"{SITE}/", *words, *reach(site), *ROUNDS) == 0

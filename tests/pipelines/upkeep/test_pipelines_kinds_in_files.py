@@ -3,6 +3,8 @@
 One belongs to the table, one to a batch; each is a list of files without keys in order.
 """
 
+from pathlib import Path
+
 import pytest
 from crawling import files_of, manifest_of, nutbeam
 from frames import frame_of
@@ -98,28 +100,18 @@ def test_history_and_rollback(table, component, capsys):
         assert nutbeam("fsck", table) == 0
 
 
-@pytest.mark.few(2)
-def test_a_damaged_file_is_found_and_left_out(table, component, tmp_path, capsys):
-    _, damaged = files_of(table, component)
-    break_byte(damaged)
+@pytest.mark.few(4)
+@pytest.mark.parametrize("spoil", [break_byte, Path.unlink], ids=["damaged", "lost"])
+def test_a_spoiled_file_is_found_and_left_out(table, component, tmp_path, capsys, spoil):
+    _, spoiled = files_of(table, component)
+    spoil(spoiled)
     capsys.readouterr()
     assert nutbeam("fsck", table) == 3
-    assert damaged.name in capsys.readouterr().out
+    assert spoiled.name in capsys.readouterr().out
     assert nutbeam("copy", table, tmp_path / "copy") == 3  # damage is not copied
     assert nutbeam("fsck", table, "--repair", "--drop") == 0
     assert marks_of(table, component) == FIRST
     assert nutbeam("fsck", table) == 0
-
-
-@pytest.mark.few(2)
-def test_a_lost_file_is_found_and_left_out(table, component, capsys):
-    lost, _ = files_of(table, component)
-    lost.unlink()
-    capsys.readouterr()
-    assert nutbeam("fsck", table) == 3
-    assert lost.name in capsys.readouterr().out
-    assert nutbeam("fsck", table, "--repair", "--drop") == 0
-    assert marks_of(table, component) == SECOND
 
 
 @pytest.mark.few(2)

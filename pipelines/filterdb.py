@@ -55,7 +55,7 @@ from ..transforms.apply_changes import (
     counting_hosts,
     merge_resolver,
 )
-from ..transforms.elements.chunks import MAX_ROWS, Chunk, named_chunks, to_chunks
+from ..transforms.elements.chunks import MAX_ROWS, Chunk, named_chunks, tagged_chunks, to_chunks
 from ..transforms.for_each import ForEach, TabletItem, tablet_items
 from ..transforms.invert_links import LINKS_COMPONENT, EndLinks
 from ..transforms.join_by_hash import JoinByHash
@@ -201,8 +201,7 @@ def _filter(item: TabletItem, how: Filtering) -> Iterator[Any]:
     if operation.job != "inject":
         PROGRESS.add()
     yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts))
-    for chunk in to_chunks(kept_pages(rows), KEPT_PAGE):
-        yield beam.pvalue.TaggedOutput(_KEPT, chunk)
+    yield from tagged_chunks(_KEPT, kept_pages(rows), KEPT_PAGE)
     if sum(map(len, leaving)):
         yield from _changes(item, pl.concat(leaving), how)
         yield from _sources(rows, pl.concat(leaving)) if linked else ()
@@ -210,8 +209,7 @@ def _filter(item: TabletItem, how: Filtering) -> Iterator[Any]:
 
 def _changes(item: TabletItem, leaving: pl.DataFrame, how: Filtering) -> Iterator[Any]:
     yield from named_chunks("state", departures(leaving))
-    for chunk in to_chunks(leaving_pages(leaving), LEAVING):
-        yield beam.pvalue.TaggedOutput(_LEAVING, chunk)
+    yield from tagged_chunks(_LEAVING, leaving_pages(leaving), LEAVING)
     if leaving.get_column("reason").null_count():
         for rows in item.operation.table.scan("state", item.tablet):
             arrived = arrivals(rows, leaving)

@@ -33,7 +33,7 @@ from ..policy.generating.threshold import Summary, Threshold, summarize, thresho
 from ..policy.hosting.host_settings import best_of_hosts
 from ..policy.recorded_rules import recorded_options
 from ..policy.scope import TargetOptions
-from ..transforms.elements.chunks import Chunk, to_chunks
+from ..transforms.elements.chunks import Chunk, tagged_chunks, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.locate_hosts import LocateHosts, LocateOptions
 from ..transforms.operations import Begin, Commit, Ticket, Together
@@ -232,8 +232,7 @@ def _choose(candidates: Candidates, criteria: Criteria, mode: str) -> Iterator[A
     certain = rows.filter(sure)
     yield beam.pvalue.TaggedOutput(_COUNTS, len(certain))
     yield from to_chunks(certain)
-    for chunk in to_chunks(rows.filter(~sure)):
-        yield beam.pvalue.TaggedOutput(_ZONE, chunk)
+    yield from tagged_chunks(_ZONE, rows.filter(~sure))
 
 
 def _settle(grouped: tuple[int, Iterable[Any]], top_n: int) -> Iterator[Chunk]:

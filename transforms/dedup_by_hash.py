@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.components.schema import to_frame
-from .elements.chunks import MAX_ROWS, Chunk, to_chunks
+from .elements.chunks import MAX_ROWS, Chunk, tagged_chunks, to_chunks
 from .elements.rows import check_chunk, check_partitions, column_names, directions, through_chunks
 from .partition import grouped_by_hash
 from .wiring.display import Displayed
@@ -105,7 +105,7 @@ def _divide_all(grouped: tuple[int, Iterable[Chunk]], *order: Any) -> Iterator[A
         # Several chunks at a time, because each step sorts the best rows again.
         if _rows(waiting) > max(MAX_ROWS, _rows(best)):
             better, duplicates = dedup_by_hash(pl.concat([*best, *waiting]), *order)
-            yield from _duplicates(duplicates, schema)
+            yield from tagged_chunks(DUPLICATES, duplicates, schema)
             best, waiting = [better], []
     if best or waiting:
         yield from _divide_frame(pl.concat([*best, *waiting]), schema, *order)
@@ -118,9 +118,4 @@ def _rows(frames: list[pl.DataFrame]) -> int:
 def _divide_frame(frame: pl.DataFrame, schema: pa.Schema, *order: Any) -> Iterator[Any]:
     best, duplicates = dedup_by_hash(frame, *order)
     yield from to_chunks(best, schema)
-    yield from _duplicates(duplicates, schema)
-
-
-def _duplicates(lost: pl.DataFrame, schema: pa.Schema) -> Iterator[Any]:
-    for chunk in to_chunks(lost, schema):
-        yield beam.pvalue.TaggedOutput(DUPLICATES, chunk)
+    yield from tagged_chunks(DUPLICATES, duplicates, schema)

@@ -21,7 +21,7 @@ from ..policy.components.schema import TEXT, to_frame
 from ..web.engine.pace import FetchOptions
 from ..web.engine.tasks import Result
 from ..web.urls.domains import registered_domain
-from .elements.chunks import MAX_BYTES, Chunk, Spool, rechunk, to_chunks
+from .elements.chunks import MAX_BYTES, Chunk, Spool, rechunk, tagged_chunks, to_chunks
 from .elements.records import DeadLetter, FetchedPage
 from .elements.rows import check_chunk, check_partitions, through_chunks
 from .fetching import (
@@ -205,8 +205,7 @@ def _admit(chunk: Chunk, schemes: tuple[str, ...]) -> Iterator[Any]:
     check_chunk(chunk, _NEEDED, "FetchPages")
     wanted, dead = admit(chunk, schemes)
     yield from to_chunks(wanted, WANTED)
-    for letters in to_chunks(dead, DEAD):
-        yield beam.pvalue.TaggedOutput(DEAD_LETTERS_OUTPUT, letters)
+    yield from tagged_chunks(DEAD_LETTERS_OUTPUT, dead, DEAD)
 
 
 class _Fetch(beam.DoFn):

@@ -39,7 +39,7 @@ from ..web.content.whole_bodies import WHOLE
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
 from ..web.urls.key_columns import from_keys
-from .elements.chunks import Chunk, to_chunks
+from .elements.chunks import Chunk, tagged_chunks, to_chunks
 from .elements.records import DeadLetter, ParsedPage
 from .elements.row_types import arrow_schema
 from .elements.rows import check_chunk, through_chunks
@@ -351,8 +351,7 @@ def _parse_chunk(chunk: Chunk, options: ParsePagesOptions) -> Iterator[Any]:
     reasons = Counter(f"dead_letters/{reason}" for reason in dead.get_column("reason"))
     count("parse", {"parsed": len(documents), **reasons})
     yield from to_chunks(documents, PARSED)
-    for letters in to_chunks(dead, DEAD):
-        yield beam.pvalue.TaggedOutput(DEAD_LETTERS_OUTPUT, letters)
+    yield from tagged_chunks(DEAD_LETTERS_OUTPUT, dead, DEAD)
 
 
 def _parse_file(pages: PageFile, options: ParsePagesOptions) -> Iterator[Written]:

@@ -1,8 +1,8 @@
 """The interface between the ``nutbeam`` command and the module of each command.
 
 The module of a command has ``Options`` (a frozen dataclass of ``web.options.option``
-fields), ``ARGUMENTS`` and ``run(invocation) -> exit code``. It is imported for
-``--help`` and for usage errors, too.
+fields), ``ARGUMENTS`` and ``run(invocation) -> exit code``. A module with several commands has
+``CommandParts`` for each. It is imported for ``--help`` and for usage errors, too.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """indexchecker: fetches single URLs, and shows what they would become in an index."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,9 +24,9 @@ from ...web.base.options import option
 from ...web.content.usage import usage_of_page
 from ...web.exchange.status import FETCH_SUCCESS
 from ...web.urls.row_keys import to_key
-from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration
-from ..checkers import parsechecker
-from .checking import URLS, rules_of, say, urls_of
+from ..base.command import Argument, Invocation, configuration
+from .checking import URLS
+from . import parsechecker
 from .reasons import NOT_INDEXED, in_brackets
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
@@ -47,17 +48,11 @@ class Options(IndexTableOptions, parsechecker.Options):
 def run(invocation: Invocation) -> int:
     """Prints the document of each URL; returns 1 if one of them would not be indexed."""
     options: Options = invocation.options
-    rules, code = rules_of(options), DONE
     with configuration():
         document_rules = document_rules_of(options)
         check_index(options if options.do_index else _only_filters(options), ".")
-    for url in urls_of(invocation.arguments["urls"]):
-        record, page = parsechecker.request_page(url, options, rules)
-        if page is not None:
-            record |= _check_page(page, options, document_rules)
-        code = code if "document" in record else NOTHING_TO_DO
-        say(record, _lines(record, options), invocation.format)
-    return code
+    check = functools.partial(_check_page, document_rules=document_rules)
+    return parsechecker.check_pages(invocation, check, _lines, "document")
 
 
 def _only_filters(options: Options) -> Options:

@@ -1,7 +1,7 @@
 """parsechecker: fetches single URLs, parses them, and shows the results; needs no table."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -53,20 +53,32 @@ class Options(RequestOptions, DocumentOptions):
 
 def run(invocation: Invocation) -> int:
     """Prints the result for each URL; returns 1 if one of them was not parsed."""
-    options: Options = invocation.options
+    return check_pages(invocation, _parse_page, _lines, "parse")
+
+
+def check_pages(
+    invocation: Invocation,
+    check: Callable[[Mapping[str, Any], Any], dict[str, Any]],
+    lines: Callable[[Mapping[str, Any], Any], list[str]],
+    wanted: str,
+) -> int:
+    """Requests each URL of a command, and prints what a check makes of the answers.
+
+    Args:
+        invocation: The command.
+        check: Function of an answer and the options; returns fields of the record.
+        lines: Function that shows a record to people.
+        wanted: A field that the check adds if the URL passes; without it for a URL the code is 1.
+    """
+    options, code = invocation.options, DONE
     rules = rules_of(options)
-    code = DONE
     for url in urls_of(invocation.arguments["urls"]):
-        record = _check(url, options, rules)
-        code = code if "parse" in record else NOTHING_TO_DO
-        say(record, _lines(record, options), invocation.format)
+        record, page = request_page(url, options, rules)
+        if page is not None:
+            record |= check(page, options)
+        code = code if wanted in record else NOTHING_TO_DO
+        say(record, lines(record, options), invocation.format)
     return code
-
-
-def _check(url: str, options: Options, rules: UrlRules) -> dict[str, Any]:
-    """Returns ``url``, ``fetch`` if a server has answered, and ``parse`` or ``error``."""
-    record, page = request_page(url, options, rules)
-    return record if page is None else record | _parse_page(page, options)
 
 
 def request_page(

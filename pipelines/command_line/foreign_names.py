@@ -193,15 +193,6 @@ _ELSEWHERE: Mapping[str, str] = {
 }
 
 
-def command_hint(name: str) -> str | None:
-    """Returns what to use in place of a command of Nutch; None if it has no such command.
-
-    >>> command_hint("parsesegment")
-    'it is nutbeam parse'
-    """
-    return NUTCH_COMMANDS.get(name.lower())
-
-
 def flag_hint(command: str, words: list[str], options: Iterable[Option]) -> str | None:
     """Returns what to use in place of a flag of Nutch; None if Nutch has no such flag.
 

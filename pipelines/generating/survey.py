@@ -42,7 +42,7 @@ from ...policy.hosting.host_settings import (
     with_limits,
     with_own_limits,
 )
-from ...transforms.elements.chunks import to_chunks
+from ...transforms.elements.chunks import tagged_chunks, to_chunks
 from ...transforms.top_n_per_key import top_n_per_key
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.clock import Clock
@@ -117,8 +117,8 @@ def survey(surveyed: TabletToSurvey, options: GenerateOptions) -> Iterator[Any]:
     leaders.add(surveyed.tablet.base.path, inside.get_column("rank"))
     inside = inside.filter(pl.col("rank") >= leaders.least)
     yield summarize(inside.get_column("rank"), options.top_n)
-    for chunk in to_chunks(apart.select("key", "rank", *(("group",) if len(apart) else ()))):
-        yield beam.pvalue.TaggedOutput(SPANNING, chunk)
+    spanning = apart.select("key", "rank", *(("group",) if len(apart) else ()))
+    yield from tagged_chunks(SPANNING, spanning)
     # Of a host with a limit of its own, the best rows of each of its tablets meet at the criteria.
     yield from to_chunks(
         several.select("key", "rank", "group", "most") if len(several) else several

@@ -7,11 +7,10 @@ values of harmonic centrality and PageRank. Columns are separated by tabs. cc-we
 """
 
 import dataclasses
-import gzip
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO
 
@@ -39,7 +38,7 @@ from ...web.base.wording import format_count
 from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key
 from ..base.command import CommandParts, Invocation
-from ..views.reading_job import Reading, output_of
+from ..views.reading_job import Output, Reading, output_of
 from .scoreupdater import RankOptions
 from .webgraph import LevelOptions
 
@@ -91,15 +90,15 @@ def write_graph(
         start: Start of the names.
     """
     paths = [f"{start}-{kind}.txt.gz" for kind in ("vertices", "edges", "ranks")]
-    with _open_packed(paths[0]) as file:
+    with _packed(paths[0]) as file:
         for number in range(graph.blocks):
             rows = graph.keys(number).select("id", "key")
             file.write(_tabs(rows if hosts is None else _with_hosts(rows, hosts)))
-    with _open_packed(paths[1]) as file:
+    with _packed(paths[1]) as file:
         for edges in sorted_edges(graph):
             file.write(_tabs(edges))
     table = ranks_table(ranks)
-    with _open_packed(paths[2]) as file:
+    with _packed(paths[2]) as file:
         header = RANKS_HEADER if hosts is None else f"{RANKS_HEADER}\t{HOSTS_HEADER}"
         file.write(f"{header}\n".encode())
         file.write(_tabs(table if hosts is None else _with_hosts(table, hosts)))
@@ -169,11 +168,8 @@ def _with_hosts(rows: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFrame:
     return node_rows.with_columns(pl.col("n_hosts").fill_null(1))
 
 
-@contextmanager
-def _open_packed(path: str) -> Iterator[IO[bytes]]:
-    # Without name and time, so that the same graph makes the same file.
-    with Path(path).open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-        yield packed  # type: ignore[misc]
+def _packed(path: str) -> AbstractContextManager[IO[bytes]]:
+    return Output(Path(path), ".txt", compressed=True).open_file()
 
 
 def _tabs(rows: pl.DataFrame) -> bytes:

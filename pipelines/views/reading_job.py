@@ -174,7 +174,8 @@ class Output:
                 writer.write_table(conform(shown_frame(frame, columns), schema))
 
     @contextmanager
-    def _open_file(self) -> Iterator[IO[bytes]]:
+    def open_file(self) -> Iterator[IO[bytes]]:
+        """Opens the file, or standard output; the same content makes the same file."""
         if self.path is None:
             yield sys.stdout.buffer
             return
@@ -182,7 +183,7 @@ class Output:
             if not self.compressed:
                 yield file
                 return
-            # Without name and time, so that the same rows make the same file.
+            # Without name and time.
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                 yield cast(IO[bytes], packed)
 
@@ -197,7 +198,7 @@ class Output:
         if self.suffix == ".parquet":
             return _join_parquet(parts, self.path, schema)
         rows = quotes = 0
-        with self._open_file() as out:
+        with self.open_file() as out:
             out.write(csv_line(names).encode() if self.suffix == ".csv" else b"")
             for part in parts:
                 with part.open_for_reading() as file:

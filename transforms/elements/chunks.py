@@ -88,6 +88,14 @@ def named_chunks(
         yield name, chunk
 
 
+def tagged_chunks(
+    tag: str, frame: pl.DataFrame, schema: pa.Schema | None = None
+) -> Iterator[beam.pvalue.TaggedOutput]:
+    """Yields the chunks of a frame for the output with a tag."""
+    for chunk in to_chunks(frame, schema):
+        yield beam.pvalue.TaggedOutput(tag, chunk)
+
+
 def rechunk(chunk: Chunk) -> Iterator[Chunk]:
     """Cuts a chunk that has grown too large."""
     yield from to_chunks(to_frame(chunk), chunk.schema)

@@ -10,7 +10,7 @@ import polars as pl
 from ...policy.components.schema import to_frame
 from ...policy.dedup.duplicates import SETTLED
 from ...policy.dedup.near_pairs import near_leaders, stars
-from ..elements.chunks import MAX_ROWS, Chunk, to_chunks
+from ..elements.chunks import MAX_ROWS, Chunk, tagged_chunks, to_chunks
 from ..elements.rows import check_chunk, column_names, directions, through_chunks
 from ..join_by_hash import JoinByHash
 from ..partition import grouped_by_hash
@@ -137,15 +137,13 @@ def _split(chunk: Chunk, order_by: tuple[str, ...]) -> Iterator[Any]:
     near = frame.filter(pl.col("hash").is_not_null())
     if len(near):
         yield from to_chunks(near.with_columns(node=_NODE))
-    for alone in to_chunks(frame.filter(pl.col("hash").is_null())):
-        yield beam.pvalue.TaggedOutput(_ALONE, alone)
+    yield from tagged_chunks(_ALONE, frame.filter(pl.col("hash").is_null()))
 
 
 def _split_lone(chunk: Chunk) -> Iterator[Any]:
     frame = to_frame(chunk).drop("node")
     yield from to_chunks(frame.filter(pl.col("cluster").is_not_null()))
-    for alone in to_chunks(frame.filter(pl.col("cluster").is_null())):
-        yield beam.pvalue.TaggedOutput(_ALONE, alone)
+    yield from tagged_chunks(_ALONE, frame.filter(pl.col("cluster").is_null()))
 
 
 def _hashes(chunk: Chunk) -> Chunk:

@@ -316,13 +316,11 @@ def verdict(record: Mapping[str, Any]) -> str:
             return f"dropped: {reason}"
         return "accepted, and not in the table yet" if "row" in record else "accepted"
     waits = ", ".join(why["reason"] for why in record["generate"])
-    robots = record["robots"]["verdict"]
+    robots, state = record["robots"]["verdict"], "chosen next if its score is enough"
     if waits:
         state = f"not chosen now: {waits}"
     elif robots in ("denied", "deferred", "too_costly"):
         state = f"would be chosen and not fetched: robots_{robots}"
-    else:
-        state = "chosen next if its score is enough"
     return f"in the table, {state}" + (f"; as a link dropped: {reason}" if reason else "")
 
 
@@ -348,8 +346,8 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
 
 
 def _decision_line(kind: str, decision: Mapping[str, Any]) -> str:
-    word = "out of time" if decision["slow"] else "refuses it"
-    word = "takes it" if decision["accepted"] else word
+    refusal = "out of time" if decision["slow"] else "refuses it"
+    word = "takes it" if decision["accepted"] else refusal
     return f"{kind}: {decision['by']} {word}: {decision['rule']}"
 
 
@@ -366,8 +364,7 @@ def _table_lines(record: Mapping[str, Any]) -> list[str]:
         lines += [f"not chosen: {why['reason']}: {why['detail']}" for why in record["generate"]]
     if last := record.get("last_generate"):
         lines.append(f"last generate: {last['time']}: {last['reason']}: {last['detail']}")
-    lines += _history_lines(record["history"])
-    lines += _host_lines(record["host"])
+    lines += [*_history_lines(record["history"]), *_host_lines(record["host"])]
     if inlinks := record["inlinks"]:
         lines.append(f"anchors: {json.dumps(inlinks['anchors'], ensure_ascii=False)}")
         lines += [f"linked from: {link_line(link)}" for link in inlinks["best"][:_SHOWN]]

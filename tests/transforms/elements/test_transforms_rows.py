@@ -1,6 +1,6 @@
 import dataclasses
 import datetime
-import runpy
+import importlib.util
 import sys
 import types
 import typing
@@ -98,14 +98,16 @@ def test_any_row_comes_back_as_it_was(rows):
 @pytest.mark.parametrize("renamed", [None, types.SimpleNamespace(RowTypeConstraint=Page)])
 def test_if_beam_renames_its_types_rows_of_classes_have_their_fields(monkeypatch, renamed):
     monkeypatch.setitem(sys.modules, "apache_beam.typehints.row_type", renamed)
-    stand_in = runpy.run_module(row_types.__name__)
-    row_type = stand_in["RowType"].from_user_type(Page)
-    assert stand_in["typed_fields"](row_type) == tuple(typing.get_type_hints(Page).items())
-    assert (row_type.user_type, stand_in["is_generated"](row_type)) == (Page, False)
-    assert stand_in["python_type"](list[str]) == list[str]
-    assert stand_in["RowType"].from_user_type(int) is None
+    spec = importlib.util.find_spec(row_types.__name__)
+    stand_in = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(stand_in)
+    row_type = stand_in.RowType.from_user_type(Page)
+    assert stand_in.typed_fields(row_type) == tuple(typing.get_type_hints(Page).items())
+    assert (row_type.user_type, stand_in.is_generated(row_type)) == (Page, False)
+    assert stand_in.python_type(list[str]) == list[str]
+    assert stand_in.RowType.from_user_type(int) is None
     with pytest.raises(ValueError, match=r"no known type for rows of \['url'\]"):
-        stand_in["RowType"].from_fields([("url", str)])
+        stand_in.RowType.from_fields([("url", str)])
 
 
 def test_a_column_for_each_field():

@@ -25,8 +25,8 @@ from ...web.content.usage import usage_of_page
 from ...web.exchange.status import FETCH_SUCCESS
 from ...web.urls.row_keys import to_key
 from ..base.command import Argument, Invocation, configuration
-from .checking import URLS
 from . import parsechecker
+from .checking import URLS
 from .reasons import NOT_INDEXED, in_brackets
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)

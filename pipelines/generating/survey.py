@@ -33,6 +33,7 @@ from ...policy.generating.selection import (
     chosen_at,
     needed_columns,
     reasons_of,
+    refused_today,
     spans_tablets,
 )
 from ...policy.generating.threshold import Leaders, score_of, summarize

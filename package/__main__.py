@@ -7,7 +7,7 @@ from typing import NoReturn
 
 def script() -> NoReturn:
     """Runs the command of this process, without the working folder on Python's path."""
-    from nutbeam.web.imports.python_path import safe_environment
+    from nutbeam.web.base.imports import safe_environment
 
     safe = safe_environment(os.environ)
     if safe.get("PYTHONPATH") != os.environ.get("PYTHONPATH"):

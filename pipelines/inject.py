@@ -42,8 +42,7 @@ from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.wiring.plugin_groups import scorings_of
 from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
-from ..web.rules.rule_warnings import CheckedUrlOptions
-from ..web.rules.url_rules import UrlRules
+from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
 from ..web.urls.key_columns import from_keys, host_keys
 from .base.command import TABLE, Argument, Invocation
 from .checkers.checking import seed_words

@@ -29,8 +29,7 @@ from ..transforms.operations import Begin, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
-from ..web.rules.rule_warnings import CheckedUrlOptions
-from ..web.rules.url_rules import UrlRules
+from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
 from .base.command import TABLE, Argument, Invocation
 from .checkers.checking import rules_of
 from .invertlinks import link_resolver

@@ -7,8 +7,7 @@ import polars as pl
 
 from ..web.base.columns import nulls, put, reason_if
 from ..web.base.options import option
-from ..web.rules.rule_warnings import CheckedUrlOptions
-from ..web.rules.url_rules import Scope, UrlRules
+from ..web.rules.url_rules import CheckedUrlOptions, Scope, UrlRules
 from ..web.urls.domains import registered_domain
 from ..web.urls.key_columns import from_keys, host_keys
 from ..web.urls.row_keys import from_host_key

@@ -23,9 +23,10 @@ from ...web.exchange.status import (
     FETCH_SUCCESS,
     PROTOCOL_STATUS_NAMES,
     UNCHECKED,
+    Response,
     classify,
 )
-from ...web.tls.tls_reasons import TLS_REASONS
+from ...web.tls.contexts import TLS_REASONS
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile

@@ -25,8 +25,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from ...web.base.errors import UserError
+from ...web.base.imports import safe_environment
 from ...web.base.terminal import Relay
-from ...web.imports.python_path import safe_environment
 from ..storage.processes import scratch
 from ..tablets.written import sum_counts
 from .parse_worker import (

@@ -29,8 +29,7 @@ from ...io.storage.place_addresses import is_place, place_of
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible, visible_lines
-from ...web.rules.rule_warnings import checked_rules
-from ...web.rules.url_rules import UrlOptions, UrlRules
+from ...web.rules.url_rules import UrlOptions, UrlRules, checked_rules
 from ...web.urls.schemes import SCHEMES
 from ..base.command import Argument, configuration
 

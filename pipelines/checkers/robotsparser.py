@@ -26,8 +26,7 @@ from ...web.robots.robots import (
     rule_lines,
 )
 from ...web.robots.robots_options import RobotsOptions
-from ...web.robots.robots_text import decode_robots
-from ...web.robots.sitemap_lines import absolute_sitemaps
+from ...web.robots.robots_text import absolute_sitemaps, decode_robots
 from ...web.urls.schemes import is_web
 from ...web.urls.url_parts import host_of_url
 from ..base.command import DONE, Argument, Invocation, configuration

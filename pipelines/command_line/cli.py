@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from ...io.storage.processes import all_in_scratch, full_by
 from ...web.base import json_logs
 from ...web.base.errors import UsageError, UserError, one_line
+from ...web.base.imports import safe_environment
 from ...web.base.memory import collect_seldom, keep_modules, share_heaps
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
 from ...web.base.visible import check_utf8, visible
 from ...web.base.wording import quote_value
-from ...web.imports.python_path import safe_environment
 from ..base.command import NOTHING_TO_DO, CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion

@@ -38,9 +38,8 @@ from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import TabletItem, tablet_items
 from ...transforms.operations import Begin, Ticket
 from ...web.base.progress import PROGRESS
-from ...web.exchange.addresses import Addresses, AddressOptions
+from ...web.exchange.addresses import Addresses, AddressOptions, check_host, look_up_all
 from ...web.network.guard import Guard
-from ...web.network.lookups import check_host, look_up_all
 from ...web.urls.row_keys import from_host_key, host_key
 from ..base.command import TABLE, Invocation
 from ..launch.job import JobOptions, run_job

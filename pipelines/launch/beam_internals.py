@@ -79,8 +79,8 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from apache_beam.runners.runner import PipelineRunner
 
 from ...transforms.wiring.in_process import spilling
+from ...web.base.imports import SAFE
 from ...web.base.terminal import Relay
-from ...web.imports.python_path import SAFE
 
 try:
     from apache_beam.runners.portability.fn_api_runner import FnApiRunner

@@ -45,7 +45,7 @@ from ...web.exchange.status import FETCH_SUCCESS, PROTOCOL_STATUS_NAMES
 from ...web.pages.page import ParseFailed, Source
 from ...web.parsers.sitemap_entries import read_sitemap
 from ...web.robots.robots import RobotsRules
-from ...web.robots.sitemap_lines import absolute_sitemaps
+from ...web.robots.robots_text import absolute_sitemaps
 from ...web.urls.row_keys import host_key
 from ...web.urls.url_parts import host_of_url
 

@@ -26,8 +26,7 @@ from ...transforms.wiring.plugin_groups import chosen_plugins
 from ...web.base.options import option, shared_option
 from ...web.base.wording import format_count, in_words
 from ...web.exchange.http_options import FileOptions, HttpOptions
-from ...web.filters.filter_chain import rule_place
-from ...web.filters.verdicts import UrlFilter, Verdict
+from ...web.filters.verdicts import UrlFilter, Verdict, rule_place
 from ...web.rules.chains import EXEMPTION
 from ...web.rules.url_rules import Scope
 from ...web.urls import row_keys as urls

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from ...web.base.options import option, seconds
-from ...web.network.lookups import FOUND
+from ...web.exchange.addresses import FOUND
 from ..base.row_status import FETCHED_STATUSES
 from ..components.host_rows import SUMMED_COLUMNS, has_urls, urls_of_domains
 from ..components.schema import HOSTS, HostRows, StateRows, empty

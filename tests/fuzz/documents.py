@@ -13,12 +13,10 @@ from nutbeam.web.pages.page import Page, ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse_document
 from nutbeam.web.parsers.sitemap_entries import LINK_KINDS, read_sitemap
-from nutbeam.web.robots.match import Matcher, TooCostly
-from nutbeam.web.robots.paths import comparable_path
+from nutbeam.web.robots.match import Matcher, TooCostly, comparable_path
 from nutbeam.web.robots.robots import RobotsRecord, RobotsRules, deciding_line
-from nutbeam.web.robots.robots_text import decode_robots
+from nutbeam.web.robots.robots_text import MAX_SITEMAPS, absolute_sitemaps, decode_robots
 from nutbeam.web.robots.rules import RobotsRule, read_robots_rules, split_lines
-from nutbeam.web.robots.sitemap_lines import MAX_SITEMAPS, absolute_sitemaps
 
 from .target import Clock, Target, files
 

@@ -7,8 +7,7 @@ import polars as pl
 
 from nutbeam.web.filters.fast import FastFilter, FastLimits
 from nutbeam.web.filters.list_filters import DomainFilter, PrefixFilter, SuffixFilter
-from nutbeam.web.filters.regex_filter import RegexFilter
-from nutbeam.web.filters.validator import Validator
+from nutbeam.web.filters.regex_filter import RegexFilter, Validator
 from nutbeam.web.filters.verdicts import UrlFilter
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash
 from nutbeam.web.normalizers.normalizer_step import Step

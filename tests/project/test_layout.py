@@ -56,7 +56,6 @@ FOLDERS = {
             "network",
             "urls",
             "tls",
-            "imports",
             "base",
         ),
     ),
@@ -91,7 +90,7 @@ IMPORTS_WHAT_IS_GIVEN = {
     "pipelines/launch/runner.py",
     "pipelines/launch/launch.py",
     "pipelines/launch/delivery.py",
-    "web/imports/optional_library.py",
+    "web/base/imports.py",
 }
 # Public names that several modules may define: the beginnings of these modules' paths, and why.
 SAME_NAMES = {

@@ -14,7 +14,7 @@ from nutbeam.pipelines.checkers.reasons import advice_of
 from nutbeam.pipelines.command_line.config import listed_options
 from nutbeam.policy.components.reasons import counted_reasons, find_reason, reasons_by_section
 from nutbeam.web.network.failures import _REASONS, NOT_SENT
-from nutbeam.web.tls.tls_reasons import TLS_REASONS
+from nutbeam.web.tls.contexts import TLS_REASONS
 
 REASONS = [reason for reasons in reasons_by_section().values() for reason in reasons]
 NAMES = {reason.name for reason in REASONS}

@@ -1,6 +1,6 @@
 """The ways in which an HTML page is read, for tests that hold for each of them."""
 
-from nutbeam.web.html import flatten
+from nutbeam.web.html import tree as html_tree
 from nutbeam.web.html.html import parse_html
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions
@@ -13,7 +13,7 @@ TREES = ["as it is", "flattened"]
 def parser_with(tree, monkeypatch):
     """Returns a function that parses a page as it is, or flattened."""
     if tree == "flattened":
-        monkeypatch.setattr(flatten, "may_nest_deep", lambda body: True)
+        monkeypatch.setattr(html_tree, "may_nest_deep", lambda body: True)
 
     def parsed(markup, robots_header=None, headers=(), **options):
         body = markup if isinstance(markup, bytes) else markup.encode()

@@ -12,15 +12,14 @@ from ..content.whole_bodies import FRAME, is_whole_document
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
 from ..exchange.http_options import HEADER_VALUE, HttpOptions, guard_of, limit_of, limits_of
-from ..exchange.response import Response
+from ..exchange.status import Response
 from ..network.body import ACCEPTED, Body, read_body
-from ..network.connection import Connection
 from ..network.dialer import Dialer, split_url
 from ..network.failures import NETWORK_ERRORS, IdleClosed, reason_of
 from ..network.guard import Guard
-from ..network.headers import parse_headers
+from ..network.heads import parse_headers
 from ..network.proxy import parse_proxy
-from ..network.transport import Gate, Transport
+from ..network.transport import Connection, Gate, Transport
 from ..network.wire import SocketWire, Wire
 from ..urls.schemes import scheme_of
 from ..urls.userinfo import mask_headers

@@ -13,7 +13,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 
-from ..exchange.response import Response
+from ..exchange.status import Response
 from ..network.failures import UnsendableUrl
 from ..urls.percent import path_bytes, path_url
 from .folder_listings import INDEX_TYPE, Entry, index_page

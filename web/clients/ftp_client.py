@@ -15,13 +15,12 @@ from typing import Any
 
 from ..exchange.credentials import Credentials
 from ..exchange.http_options import HttpOptions, limits_of
-from ..exchange.response import Response
+from ..exchange.status import Response
 from ..network.dialer import Dialer
 from ..network.failures import NETWORK_ERRORS, UnsendableUrl, reason_of
 from ..network.guard import Denied, Destination, check_gate
-from ..network.limits import Limits, Stopwatch
 from ..network.transport import Gate
-from ..network.wire import SocketWire, run_directly
+from ..network.wire import Limits, SocketWire, Stopwatch, run_directly
 from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
 from .folder_listings import INDEX_TYPE, index_page, read_list, read_mlsd

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from ..base.clock import now_ms
 from ..content.content_type import sniff, type_of_name
-from ..exchange.response import Response
-from ..exchange.status import moment_of
+from ..exchange.status import Response, moment_of
 from ..network.failures import NETWORK_ERRORS, reason_of
 
 

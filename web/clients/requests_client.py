@@ -12,9 +12,8 @@ from typing import Any, TypeVar, cast
 import requests
 from requests.adapters import BaseAdapter
 
-from ..network.connection import Connection
 from ..network.dialer import Dialer
-from ..network.transport import Transport
+from ..network.transport import Connection, Transport
 from ..network.wire import run_directly
 from .client_base import ClientBase
 

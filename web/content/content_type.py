@@ -4,8 +4,7 @@ import functools
 import re
 
 from .charset import markup_of
-from .magic import BINARY_BYTES, type_of_binary
-from .xml_start import without_junk
+from .magic import BINARY_BYTES, type_of_binary, without_junk
 
 # Types of XML documents. Sitemaps have no registered type, so these names are ours.
 ATOM = "application/atom+xml"

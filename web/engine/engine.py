@@ -17,8 +17,7 @@ from ..base.memory import share_heaps
 from ..base.progress import PROGRESS
 from ..clients.client_base import ClientBase
 from ..exchange import status
-from ..exchange.response import Response
-from ..exchange.status import Outcome, classify
+from ..exchange.status import Outcome, Response, classify
 from ..network.failures import NOT_SENT
 from ..robots.robots import DEFER, DENIED, NO_RULES, TOO_COSTLY, RobotsRules, is_exempt
 from ..urls.schemes import SCHEMES, is_web, scheme_of

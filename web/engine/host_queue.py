@@ -5,11 +5,10 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 
-from ..base.small_map import SmallMap
-from ..exchange.response import Response
-from ..exchange.status import BUSY_STATUSES, EXCEPTION, Outcome
+from ..base.mappings import SmallMap
+from ..exchange.status import BUSY_STATUSES, EXCEPTION, Outcome, Response
 from ..robots.robots import NO_RULES, RobotsRecord, RobotsRules
-from ..robots.sitemap_lines import absolute_sitemaps
+from ..robots.robots_text import absolute_sitemaps
 from .host_records import HostRecord
 from .pace import FetchOptions
 from .robots_search import RobotsSearch

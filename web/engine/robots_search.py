@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import cast
 
-from ..base.size_cache import SizeCache
-from ..exchange.response import Response
+from ..base.mappings import SizeCache
+from ..exchange.status import Response
 from ..robots.robots import RobotsRules, RobotsSteps
 from ..robots.robots_redirects import is_outdated
 from ..urls.domains import is_shared_suffix, registered_domain

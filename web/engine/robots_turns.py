@@ -1,8 +1,7 @@
 """Turns that fetch robots.txt: one request each, to the host of the queue."""
 
 from ..clients.client_base import ClientBase
-from ..exchange.response import Response
-from ..exchange.status import classify
+from ..exchange.status import Response, classify
 from ..network.failures import NOT_SENT
 from ..robots.robots import ROBOTS_REQUEST_BYTES, RobotsRecord, RobotsRules, robots_steps
 from ..robots.robots_options import RobotsOptions

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..exchange.response import Response
+from ..exchange.status import Response
 
 _SPARE = 16  # most free places at the front of the list, unless half of it is larger
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.request import parse_http_list
 
 from ..base.errors import UsageError
-from ..base.size_cache import SizeCache
+from ..base.mappings import SizeCache
 from ..network.dialer import Origin, split_url
 from ..urls.schemes import split_ftp
 

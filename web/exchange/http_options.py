@@ -11,9 +11,9 @@ from ..base.agent import AgentOptions, require_agent
 from ..base.option_checks import Launch
 from ..base.options import option, seconds
 from ..network.guard import Guard
-from ..network.headers import parse_headers
-from ..network.limits import Limits
+from ..network.heads import parse_headers
 from ..network.proxy import OPEN, parse_proxy
+from ..network.wire import Limits
 from ..tls.contexts import tls_context
 from ..urls.schemes import SchemeOptions
 from .credentials import Credentials, is_open_to_others, load_credentials

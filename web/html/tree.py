@@ -1,8 +1,20 @@
-"""Reads a document that lexbor has parsed: its elements, its text, the texts of elements."""
+"""Makes the tree of a document with lexbor; reads its elements, its text, the texts of elements.
+
+lexbor is linear on all pages that people write. Three things make it quadratic, and one such page
+could block a worker for minutes or fill its memory: deep nesting (the parser looks through all open
+elements at each block), ten thousands of distinct attributes, and open formatting elements that
+each new paragraph repeats. Such pages are flattened before.
+
+The first check costs a few per cent of the parser's time, so it only counts bytes. It finds
+careless and plainly hostile pages. A page that is made to pass it stays within the time and memory
+limits of the parse process.
+"""
 
 import functools
+import re
 from collections.abc import Iterator, Mapping
 
+import numpy as np
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 # The content of these elements is not text of the page.
@@ -130,3 +142,129 @@ def page_text(document: LexborHTMLParser, not_text: list[LexborNode], with_head:
     nodes = (document.head if with_head else None, document.body)
     # Without empty text nodes there is less white space to collapse.
     return " ".join(node.text(True, " ", False, True) for node in nodes if node)
+
+
+# Up to this number of tags any page is harmless (0.05 s at worst).
+_SAFE_TAGS = 1_000
+_SAFE_OPEN = 500
+# With more tags, a page may hide its nesting from the estimate.
+_MANY_TAGS = 100_000
+_CHUNK_BYTES = 8_192
+# 16,000 attributes of one element take 0.3 s.
+_MAX_ATTRIBUTES = 16_000
+_WINDOW_BYTES = 32_768
+# As in browsers, which make deeper elements siblings.
+_MAX_NESTING = 512
+# Links nest in these elements, and the reader goes through the text of each.
+_MAX_SCOPES = 64
+# Elements that repeating the open formatting elements may make: about 100 MB.
+_MAX_REPEATED = 1_000_000
+
+_TAG = re.compile(rb"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
+# HTML 13.2.4.3, list of active formatting elements; an open <a> ends at the next.
+_FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
+# HTML 13.2.4.3: the parser begins a new list of formatting elements in these; in a table, in its cells.
+_SCOPES = frozenset(b"applet marquee object table".split())
+_UNTOUCHED_TAGS = frozenset(
+    # Elements that are never open, or that the next one of their kind ends.
+    b"area base br col embed hr img input link meta param source track wbr "
+    b"p li dt dd option optgroup tr td th tbody thead tfoot colgroup rp rt "
+    # Elements that do not nest in themselves, that hold text only, or that the reader needs.
+    b"a body form head html iframe noembed noframes plaintext script style textarea "
+    b"title xmp".split()
+)
+
+
+def flatten(body: bytes) -> bytes:
+    """Returns a document in UTF-8 that the HTML parser reads in linear time.
+
+    Tags beyond a depth become ``br``, which keep texts apart, and elements with very many
+    attributes lose these. Other text and links stay as they are. A tag in a script or an
+    attribute may change, too.
+
+    >>> nested = b"<div>" * 1001
+    >>> flatten(nested + b"<a href=x>y</a></div></div>")[5 * 512 :].replace(b"<br>", b"")
+    b'<a href=x>y</a>'
+    """
+    for start, end in reversed(list(_crowded_tags(body))):
+        body = body[:start] + body[end:]
+    return _flatten_nesting(body) if may_nest_deep(body) else body
+
+
+def may_nest_deep(body: bytes) -> bool:
+    """Returns whether few end tags, or very many tags, make deep nesting likely."""
+    if len(body) <= 3 * _SAFE_TAGS:
+        return False
+    chars = np.frombuffer(body, np.uint8)
+    opens = chars == ord("<")
+    tags = int(np.count_nonzero(opens))
+    if tags <= _SAFE_TAGS or tags > _MANY_TAGS:
+        return tags > _MANY_TAGS
+    closes = opens[:-1] & (chars[1:] == ord("/"))
+    steps = [
+        np.count_nonzero(opens[start : start + _CHUNK_BYTES])
+        - 2 * np.count_nonzero(closes[start : start + _CHUNK_BYTES])
+        for start in range(0, len(body), _CHUNK_BYTES)
+    ]
+    balance = np.cumsum(steps)
+    return bool(np.max(balance - np.minimum.accumulate(np.minimum(balance, 0))) > _SAFE_OPEN)
+
+
+def _flatten_nesting(body: bytes) -> bytes:
+    """Replaces the tags beyond a depth.
+
+    An end tag counts if an element of its name is open, whatever stands between them.
+    """
+    most_formatting = _MAX_REPEATED // (body.count(b"<") + 1)
+    open_counts: dict[bytes, int] = {}
+    hidden_counts: dict[bytes, int] = {}
+    nesting = formatting = scoping = 0
+
+    def replace_tag(tag: re.Match[bytes]) -> bytes:
+        nonlocal nesting, formatting, scoping
+        slash, name = tag[1], tag[2].lower()
+        if name in _UNTOUCHED_TAGS:
+            return tag[0]
+        formats, scopes = name in _FORMATTING, name in _SCOPES
+        if slash:
+            if hidden_counts.get(name):
+                hidden_counts[name] -= 1
+                return b"<br"
+            if open_counts.get(name):
+                open_counts[name] -= 1
+                nesting, formatting, scoping = nesting - 1, formatting - formats, scoping - scopes
+            return tag[0]
+        too_many = (formats and formatting >= most_formatting) or (
+            scopes and scoping >= _MAX_SCOPES
+        )
+        if too_many or nesting >= _MAX_NESTING:
+            hidden_counts[name] = hidden_counts.get(name, 0) + 1
+            return b"<br"
+        open_counts[name] = open_counts.get(name, 0) + 1
+        nesting, formatting, scoping = nesting + 1, formatting + formats, scoping + scopes
+        return tag[0]
+
+    return _TAG.sub(replace_tag, body)
+
+
+def _crowded_tags(body: bytes) -> Iterator[tuple[int, int]]:
+    """Yields the start and end of the attributes of each tag that has too many attributes."""
+    at = 0
+    while len(body) > 2 * _WINDOW_BYTES and at < len(body):
+        window_end = at + _WINDOW_BYTES
+        if body.find(b">", at, window_end) >= 0:
+            at = window_end
+            continue
+        end = body.find(b">", window_end)
+        end = len(body) if end < 0 else end
+        tag = _TAG.match(body, max(0, body.rfind(b"<", 0, window_end)), window_end)
+        # Without a match this is text after a tag, or a comparison in a script.
+        attributes = body[tag.end() : end] if tag and not tag[1] else b">"
+        if tag and b">" not in attributes and _count(attributes) > _MAX_ATTRIBUTES:
+            yield tag.end(), end
+        at = end
+
+
+def _count(attributes: bytes) -> int:
+    """Returns the approximate number of attributes, with any characters between them."""
+    return max(len(attributes.split()), attributes.count(b"="), attributes.count(b"/"))

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import brotli
 
-from .connection import Connection
 from .failures import NETWORK_ERRORS, BadEncoding, reason_of
 from .heads import list_values
+from .transport import Connection
 from .wire import READ_BYTES
 
 _MAX_CODINGS = 2

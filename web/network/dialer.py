@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..tls.contexts import needs_own_check, tls_context
 from .failures import UnsendableUrl
 from .guard import Denied, Destination, Guard
-from .headers import SECRET, WITHHELD
+from .heads import SECRET, WITHHELD
 from .proxy import Proxy, as_address, judge_name
 
 # Not urlsplit, because it silently drops tabs and newlines.

@@ -4,12 +4,12 @@ import http.client
 import socket
 import ssl
 
-from ..tls.tls_reasons import tls_reason
-from .chunked import FramingTooLarge
+from ..tls.contexts import tls_reason
 from .guard import Denied
 from .heads import HeadTooLarge
-from .limits import LowRate, TooSlow
 from .proxy import ProxyFailed, ProxyRefused
+from .response_reader import FramingTooLarge
+from .wire import LowRate, TooSlow
 
 
 class IdleClosed(ConnectionResetError):

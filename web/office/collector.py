@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 from ..pages.directives import header_directives, obey
 from ..pages.language import declared_language
-from ..pages.page import MAX_TITLE_CHARS, Page, Source
+from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_long
 from ..pages.parse_options import ParseOptions
-from ..pages.white_space import collapse, collapse_long
 
 MAX_CHARS = 8 << 20
 _MAX_ANCHOR_CHARS = 1_000

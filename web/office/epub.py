@@ -4,12 +4,11 @@ import dataclasses
 import functools
 import re
 
-from ..html.xhtml import parse_xhtml
+from ..html.html import parse_xhtml
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from .archive import Archive, entry_name, read_parts
+from .archive import BOOK, Archive, entry_name, read_parts, read_properties
 from .collector import Collector
-from .properties import BOOK, read_properties
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 # DTBook, books for the blind, were chapters in EPUB 2.

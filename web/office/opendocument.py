@@ -5,9 +5,8 @@ import functools
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, START
-from .archive import Archive, read_parts
+from .archive import Archive, read_parts, read_properties
 from .collector import Collector
-from .properties import read_properties
 
 _CONTENT, _META, _MANIFEST = "content.xml", "meta.xml", "META-INF/manifest.xml"
 _PARAGRAPHS = frozenset({"h", "p"})

@@ -5,7 +5,7 @@ import pathlib
 import re
 from typing import TYPE_CHECKING
 
-from ..imports.optional_library import import_library
+from ..base.imports import import_library
 from .page import Page
 
 if TYPE_CHECKING:

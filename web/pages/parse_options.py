@@ -3,8 +3,8 @@
 import dataclasses
 
 from ..base.agent import AgentOptions
+from ..base.imports import check_library
 from ..base.options import option, seconds, shared_option
-from ..imports.optional_library import check_library
 from ..robots.robots_options import RobotsOptions
 
 

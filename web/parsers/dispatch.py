@@ -10,8 +10,8 @@ from typing import cast
 
 from ..content.charset import is_text
 from ..content.content_type import ATOM, RSS, SITEMAP, SITEMAP_INDEX, sniff, type_of_name
-from ..content.gzip_members import unpack_gzip
-from ..content.xml_start import without_junk
+from ..content.magic import without_junk
+from ..content.whole_bodies import unpack_gzip
 from ..pages.language import detect_language, settle_language
 from ..pages.metadata import TYPE_FOUND
 from ..pages.page import NoParser, Page, ParseFailed, Source
@@ -26,13 +26,13 @@ _JSON = ("application/json", "application/x-ndjson")
 # comes: most crawls meet few types. The body of these is text.
 _TEXT_PARSERS = {
     "text/html": ("html.html", "parse_html"),
-    **dict.fromkeys(_XHTML, ("html.xhtml", "parse_xhtml")),
+    **dict.fromkeys(_XHTML, ("html.html", "parse_xhtml")),
     **dict.fromkeys(_PLAIN, ("parsers.text", "parse_text")),
     "text/csv": ("parsers.text", "parse_csv"),
     **dict.fromkeys((RSS, ATOM), ("parsers.feed", "parse_feed")),
     **dict.fromkeys((SITEMAP, SITEMAP_INDEX), ("parsers.sitemap", "parse_sitemap")),
     **dict.fromkeys(_JSON, ("parsers.json_text", "parse_json")),
-    **dict.fromkeys(("text/xml", "application/xml"), ("parsers.xml_text", "parse_xml")),
+    **dict.fromkeys(("text/xml", "application/xml"), ("parsers.text", "parse_xml")),
 }
 _XML_PARSERS = frozenset(_TEXT_PARSERS[mime] for mime in (RSS, SITEMAP, "text/xml"))
 _BINARY_PARSERS = {

@@ -1,15 +1,14 @@
 """Feeds as pages: RSS 0.9 to 2.0, RDF, Atom, and JSON Feed."""
 
-from ..content.query_encoding import encode_query
+from ..content.whatwg_encodings import encode_query
 from ..html.html import parse_markup
 from ..pages.directives import obey_nofollow
-from ..pages.page import MAX_TITLE_CHARS, Page, Source
+from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse
 from ..pages.parse_options import ParseOptions
-from ..pages.white_space import collapse
-from ..pages.xml_repair import join_surrogates
+from ..pages.xml_events import join_surrogates
 from ..urls import row_keys as urls
 from ..urls.userinfo import parse_target
-from .feed_items import Feed, FeedItem, FeedText
+from .feed_elements import Feed, FeedItem, FeedText
 from .feed_reader import read_feed
 from .text import text_page
 

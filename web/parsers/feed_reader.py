@@ -19,8 +19,21 @@ from ..pages.xml_events import (
     soup_events,
     text_events,
 )
-from .feed_elements import ENDS_AT_NEXT, FIELDS, ITEMS, ONCE, BaseUrls, FeedField, FeedNames
-from .feed_items import MAX_FEED_CHARS, MAX_PAGES, NO_TEXT, Feed, FeedItem, FeedText
+from .feed_elements import (
+    ENDS_AT_NEXT,
+    FIELDS,
+    ITEMS,
+    MAX_FEED_CHARS,
+    MAX_PAGES,
+    NO_TEXT,
+    ONCE,
+    BaseUrls,
+    Feed,
+    FeedField,
+    FeedItem,
+    FeedNames,
+    FeedText,
+)
 
 MALFORMED_FEED = "malformed_feed"
 _ROOTS = frozenset({"rss", "rdf", "feed"})

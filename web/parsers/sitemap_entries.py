@@ -14,13 +14,18 @@ from typing import NamedTuple
 from ..pages.directives import header_directives
 from ..pages.page import ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from ..pages.xml_events import CHARACTERS, START, Attributes, Event, xml_events
-from ..pages.xml_repair import repair_pieces
-from .feed_items import MAX_FEED_CHARS, Feed
+from ..pages.xml_events import CHARACTERS, START, Attributes, Event, repair_pieces, xml_events
+from .feed_elements import MAX_FEED_CHARS, Feed
 from .feed_reader import WEB_URL, read_feed
-from .json_feed import load_json_feed
-from .sitemap import ENTRIES, moment_of_lastmod, url_of_markup
-from .sitemap_stream import INVALID, unpacked_stream, utf8_stream
+from .json_text import load_json_feed
+from .sitemap import (
+    ENTRIES,
+    INVALID,
+    moment_of_lastmod,
+    unpacked_stream,
+    url_of_markup,
+    utf8_stream,
+)
 
 URL, CHILD_SITEMAP = "url", "sitemap"
 ALTERNATE, IMAGE, VIDEO = "alternate", "image", "video"

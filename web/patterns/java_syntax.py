@@ -7,8 +7,20 @@ a pattern stays a sequence of words; only sets of characters, marks and referenc
 
 import re
 
-from . import java_families as java
-from .chars import EVERY, LAST, NONE, Chars, in_any_case, one_in_any_case, span, span_in_any_case
+from .chars import (
+    EVERY,
+    LAST,
+    LINE_ENDS,
+    NONE,
+    SHORT,
+    UNICODE_SHORT,
+    Chars,
+    family,
+    in_any_case,
+    one_in_any_case,
+    span,
+    span_in_any_case,
+)
 from .java_words import (
     BOUND,
     MARK_ESCAPES,
@@ -215,7 +227,7 @@ class _Parser:
     def _any(self) -> Chars:
         if "s" in self._flags:
             return EVERY
-        return ~(span(10, 10) if "d" in self._flags else java.LINE_ENDS)
+        return ~(span(10, 10) if "d" in self._flags else LINE_ENDS)
 
     def _reference(self, number: int) -> Word:
         return reference_word(number, "i" in self._flags, self._words_of_group.get(number))
@@ -241,12 +253,10 @@ class _Parser:
 
     def _short(self, char: str) -> Chars | None:
         small = char.lower()
-        if small not in java.SHORT:
+        if small not in SHORT:
             return None
-        unicode = "U" in self._flags and small in java.UNICODE_SHORT
-        chars = (
-            java.family(java.UNICODE_SHORT[small], False, False) if unicode else java.SHORT[small]
-        )
+        unicode = "U" in self._flags and small in UNICODE_SHORT
+        chars = family(UNICODE_SHORT[small], False, False) if unicode else SHORT[small]
         return chars if char == small else ~chars
 
     def _code(self, char: str) -> int:
@@ -280,7 +290,7 @@ class _Parser:
         if not match:
             raise ValueError(r"\p{ has no }")
         self._at = match.end()
-        chars = java.family(match[1] or match[2] or "", "i" in self._flags, "U" in self._flags)
+        chars = family(match[1] or match[2] or "", "i" in self._flags, "U" in self._flags)
         return ~chars if negative else chars
 
     def _numbered_reference(self, number: int) -> Word:

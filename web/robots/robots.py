@@ -7,20 +7,17 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import NamedTuple
 
 from ..base.clock import EARLIEST_MS, now_ms
-from ..base.size_cache import SizeCache
+from ..base.mappings import SizeCache
 from ..clients.client_base import ClientBase
 from ..content.usage import join_usage, read_usage, usage_text
 from ..content.whole_bodies import FRAME
-from ..exchange.response import Response
-from ..exchange.status import BUSY_STATUSES, classify
+from ..exchange.status import BUSY_STATUSES, Response, classify
 from ..network.body import codings_of
 from ..urls.url_parts import host_of_url
-from .match import Decision, Matcher, TooCostly
-from .paths import comparable_path
+from .match import Decision, Matcher, TooCostly, comparable_path
 from .robots_redirects import follow_redirects
-from .robots_text import MAX_ROBOTS_BYTES, decode_robots, incomplete_of
+from .robots_text import MAX_ROBOTS_BYTES, decode_robots, incomplete_of, usable_sitemaps
 from .rules import RobotsRule, UsageRule, read_robots_rules, split_lines
-from .sitemap_lines import usable_sitemaps
 
 ROBOTS_REQUEST_BYTES = MAX_ROBOTS_BYTES + 1  # limit of the request: the last line may be incomplete
 # A server that has failed for this long counts as one without robots.txt (2.3.1.4).

@@ -4,8 +4,7 @@ import contextlib
 from collections.abc import Generator
 from typing import NamedTuple
 
-from ..exchange.response import Response
-from ..exchange.status import redirect_target
+from ..exchange.status import Response, redirect_target
 from ..network.dialer import request_url
 from .robots_text import decode_robots
 from .rules import number_of_lines

@@ -10,16 +10,13 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from ..filters.fast import FastFilter, FastLimits
-from ..filters.filter_chain import FilterChain
 from ..filters.list_filters import DomainFilter, PrefixFilter, SuffixFilter
-from ..filters.regex_filter import RegexFilter, exclude_filter, include_filter
-from ..filters.validator import Validator
-from ..filters.verdicts import UrlFilter
-from ..normalizers.basic import Basic
+from ..filters.regex_filter import RegexFilter, Validator, exclude_filter, include_filter
+from ..filters.verdicts import FilterChain, UrlFilter
+from ..normalizers.basic import Ajax, Basic, Querystring
 from ..normalizers.host_rules import Host, Protocol, Slash
 from ..normalizers.normalizer_chain import Normalizer
 from ..normalizers.normalizer_step import SCOPES, Pass, Step
-from ..normalizers.queries import Ajax, Querystring
 from ..normalizers.regex_rules import RegexNormalizer
 from ..patterns.brics import compile_automaton
 from ..rule_files.rule_files import RuleFile, read_rule_file

@@ -7,10 +7,12 @@ returns, the connection is closed.
 """
 
 import inspect
+import itertools
+from collections.abc import Iterator
 from types import ModuleType
 from typing import NamedTuple
 
-from . import bad_answers, bad_robots, bad_traps, bad_wires
+from . import bad_answers, bad_wires
 from .answers import Handler, HostileWire, Request, honest_answer
 from .model import DOMAIN
 
@@ -34,21 +36,20 @@ class HostileMode(NamedTuple):
 
 
 def _modes() -> dict[str, HostileMode]:
-    kinds = (bad_wires, bad_answers, bad_robots, bad_traps)
     modes = {}
-    for kind in kinds:
-        for handle in _handlers(kind):
-            host = handle.__name__.replace("_", "-") + _HOSTILE_DOMAIN
-            about = (handle.__doc__ or "").partition("\n")[0]
-            modes[host] = HostileMode(host, about, handle, kind is bad_robots)
+    for handle in itertools.chain(*map(_handlers, (bad_wires, bad_answers))):
+        host = handle.__name__.replace("_", "-") + _HOSTILE_DOMAIN
+        about = (handle.__doc__ or "").partition("\n")[0]
+        modes[host] = HostileMode(host, about, handle, handle in bad_answers.ROBOTS_MODES)
     return modes
 
 
-def _handlers(kind: ModuleType) -> list[Handler]:
-    if kind is bad_robots:
-        return bad_robots.MODES
-    public = [value for name, value in vars(kind).items() if not name.startswith("_")]
-    return [value for value in public if inspect.iscoroutinefunction(value)]
+def _handlers(kind: ModuleType) -> Iterator[Handler]:
+    for name, value in vars(kind).items():
+        if name == "ROBOTS_MODES":
+            yield from value
+        elif inspect.iscoroutinefunction(value) and not name.startswith("_"):
+            yield value
 
 
 HOSTILE = _modes()

@@ -14,7 +14,7 @@ import time
 from dataclasses import asdict
 from typing import Self
 
-from ..imports.python_path import safe_environment
+from ..base.imports import safe_environment
 from .model import DOMAIN
 from .site import Site
 

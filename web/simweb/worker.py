@@ -20,7 +20,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
-from ..base.size_cache import SizeCache
+from ..base.mappings import SizeCache
 from .answers import HostileWire, Request
 from .hostile import find_mode, respond
 from .site import Answer, Site

@@ -4,8 +4,7 @@ import time
 
 from nutbeam.io.batches.page_writer import PageWriter
 from nutbeam.web.engine.tasks import Result, Task
-from nutbeam.web.exchange.response import Response
-from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS
+from nutbeam.web.exchange.status import FETCH_SUCCESS, SUCCESS, Response
 
 
 def result(name):

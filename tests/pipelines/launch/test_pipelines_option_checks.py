@@ -11,8 +11,8 @@ from nutbeam.policy.schedules.reschedule import CheckedScheduleOptions
 from nutbeam.policy.schedules.schedule import RescheduleOptions
 from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.transforms.locate_hosts import LocateOptions
-from nutbeam.web.rules.rule_warnings import CheckedUrlOptions
 from nutbeam.web.rules.url_options import UrlOptions
+from nutbeam.web.rules.url_rules import CheckedUrlOptions
 
 CHECKED = {
     RescheduleOptions: CheckedScheduleOptions,

@@ -24,7 +24,7 @@ from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
 from nutbeam.transforms.wiring.metrics import metrics_of
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_SUCCESS
-from nutbeam.web.filters import filter_chain
+from nutbeam.web.filters import verdicts
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 from nutbeam.web.urls.row_keys import to_key
 
@@ -80,7 +80,7 @@ def test_only_rules_that_refuse_most_are_counted_one_by_one(tmp_path):
 
 
 def test_no_rule_is_named_where_none_refuses(monkeypatch):
-    monkeypatch.setattr(filter_chain, "_names", None)  # calling it fails
+    monkeypatch.setattr(verdicts, "_names", None)  # calling it fails
     rules = UrlRules()
     admitted = rules.admit(pl.Series([f"{URL}{n}" for n in range(300)]), by=True)
     assert admitted["by"].null_count() == 300

@@ -6,7 +6,7 @@ from frames import frame_of
 from nutbeam.policy.components.schema import HOSTS
 from nutbeam.policy.hosting.host_fields import is_shown
 from nutbeam.policy.hosting.recount import HostCheckOptions, checked_hosts, to_check
-from nutbeam.web.network.lookups import FOUND
+from nutbeam.web.exchange.addresses import FOUND
 
 DAY = 86_400_000
 NOW = 1_700_000_000_000

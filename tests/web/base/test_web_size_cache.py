@@ -1,4 +1,4 @@
-from nutbeam.web.base.size_cache import SizeCache
+from nutbeam.web.base.mappings import SizeCache
 
 
 def test_a_cache_is_bounded_and_keeps_the_last_used_values():

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from nutbeam.web.base.small_map import SmallMap
+from nutbeam.web.base.mappings import SmallMap
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -18,7 +18,7 @@ from nutbeam.web.clients.requests_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.exchange.status import classify
 from nutbeam.web.network.guard import Destination, Guard
-from nutbeam.web.network.limits import Limits
+from nutbeam.web.network.wire import Limits
 from nutbeam.web.urls.row_keys import parse_url
 from nutbeam.web.urls.schemes import split_ftp
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.content.prescan import declared_encoding
+from nutbeam.web.content.charset import declared_encoding
 from nutbeam.web.content.whatwg_encodings import encoding_name
 
 SPACE = b"\t\n\f\r "

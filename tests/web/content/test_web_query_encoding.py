@@ -2,7 +2,7 @@
 
 import pytest
 
-from nutbeam.web.content.query_encoding import encode_query
+from nutbeam.web.content.whatwg_encodings import encode_query
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse_document

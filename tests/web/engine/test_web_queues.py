@@ -16,7 +16,7 @@ from nutbeam.web.engine.pace import FetchOptions, RunTimes, Throughput
 from nutbeam.web.engine.queues import Queues
 from nutbeam.web.engine.robots_search import RobotsSearch
 from nutbeam.web.engine.tasks import Result, Task
-from nutbeam.web.exchange.response import Response
+from nutbeam.web.exchange.status import Response
 from nutbeam.web.robots.robots import robots_steps
 
 

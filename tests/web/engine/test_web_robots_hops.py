@@ -22,7 +22,7 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.web.engine.engine import Engine, FetchOptions, HostRecord, Task
 from nutbeam.web.engine.robots_search import RobotsAnswers
-from nutbeam.web.exchange.response import Response
+from nutbeam.web.exchange.status import Response
 from nutbeam.web.network.guard import Guard
 
 pytestmark = pytest.mark.usefixtures("each_client")

@@ -3,11 +3,11 @@ import time
 
 import pytest
 
-from nutbeam.web.exchange.response import Response
 from nutbeam.web.exchange.status import (
     FETCH_STATUS_NAMES,
     PROTOCOL_STATUS_NAMES,
     STATUS_TABLE,
+    Response,
     classify,
     parse_codes,
 )

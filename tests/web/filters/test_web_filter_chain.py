@@ -4,10 +4,9 @@ import polars as pl
 from slow_patterns import SLOW, STALLS
 
 from nutbeam.web.filters.fast import FastFilter
-from nutbeam.web.filters.filter_chain import FilterChain
 from nutbeam.web.filters.list_filters import DomainFilter, PrefixFilter
-from nutbeam.web.filters.regex_filter import RegexFilter
-from nutbeam.web.filters.validator import Validator
+from nutbeam.web.filters.regex_filter import RegexFilter, Validator
+from nutbeam.web.filters.verdicts import FilterChain
 
 
 def test_a_rule_that_runs_out_of_time_refuses_the_url_and_no_other():

@@ -8,8 +8,7 @@ from refusing import assert_refused
 
 from nutbeam.web.filters.fast import FastFilter, FastLimits
 from nutbeam.web.filters.list_filters import DomainFilter, PrefixFilter, SuffixFilter
-from nutbeam.web.filters.regex_filter import RegexFilter
-from nutbeam.web.filters.validator import Validator
+from nutbeam.web.filters.regex_filter import RegexFilter, Validator
 from nutbeam.web.patterns.brics import compile_automaton
 
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_patterns import SLOW, STALLS
 
-from nutbeam.web.filters.filter_chain import FilterChain
 from nutbeam.web.filters.list_filters import PrefixFilter
 from nutbeam.web.filters.regex_filter import RegexFilter, exclude_filter, include_filter
+from nutbeam.web.filters.verdicts import FilterChain
 from nutbeam.web.rules import url_rules as rules_module
 
 SHIPPED = pathlib.Path(rules_module.__file__).with_name("regex-urlfilter.txt").read_text()

@@ -6,8 +6,8 @@ from html_trees import FETCHED, TREES, URL, parser_with
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutbeam.web.html.flatten import flatten
 from nutbeam.web.html.html import parse_html as parse_html_source
+from nutbeam.web.html.tree import flatten
 from nutbeam.web.pages.page import NoParser, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse_document as parse_source

@@ -3,7 +3,7 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.web.clients.requests_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
-from nutbeam.web.network.headers import parse_headers
+from nutbeam.web.network.heads import parse_headers
 
 
 def test_headers_go_with_every_request():

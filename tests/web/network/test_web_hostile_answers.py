@@ -14,8 +14,7 @@ from web_servers import connect_to, reply, serve
 from nutbeam.web.clients.open_client import client_of
 from nutbeam.web.exchange.http_options import HttpOptions as Options
 from nutbeam.web.exchange.status import classify
-from nutbeam.web.network.chunked import ChunkReader
-from nutbeam.web.network.response_reader import ResponseReader
+from nutbeam.web.network.response_reader import ChunkReader, ResponseReader
 from nutbeam.web.robots.robots import fetch_robots
 
 URL = "http://a.example.com/"

@@ -8,11 +8,10 @@ from refusing import assert_refused
 from slow_patterns import SLOW, STALLS
 
 from nutbeam.web.base.options import validate
-from nutbeam.web.normalizers.basic import Basic
+from nutbeam.web.normalizers.basic import Ajax, Basic, Querystring
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash
 from nutbeam.web.normalizers.normalizer_chain import Normalizer
 from nutbeam.web.normalizers.normalizer_step import Pass
-from nutbeam.web.normalizers.queries import Ajax, Querystring
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 from nutbeam.web.urls.row_keys import BadUrl, from_key

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 from small_files import TYPES, docx_entries, epub, packed, relations
 
-from nutbeam.web.office.ooxml_sheets import date_text, read_date_styles
+from nutbeam.web.office.office import date_text, read_date_styles
 from nutbeam.web.pages.page import ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.pages.xml_events import text_events

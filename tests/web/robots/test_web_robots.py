@@ -11,8 +11,7 @@ from http_clients import Client, HttpOptions
 from web_servers import connect_to, reply, serve
 
 from nutbeam.web.robots.robots import RobotsRecord, RobotsRules, fetch_robots
-from nutbeam.web.robots.robots_text import MAX_ROBOTS_BYTES, decode_robots
-from nutbeam.web.robots.sitemap_lines import absolute_sitemaps
+from nutbeam.web.robots.robots_text import MAX_ROBOTS_BYTES, absolute_sitemaps, decode_robots
 
 pytestmark = pytest.mark.usefixtures("each_client")
 ORIGIN = "http://a.example.com"

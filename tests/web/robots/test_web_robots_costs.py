@@ -9,7 +9,7 @@ from robots_texts import ATTACKS, MOST, filled, honest, honest_urls
 from short_form import first
 from web_servers import connect_to, reply, serve
 
-from nutbeam.web.base.size_cache import SizeCache
+from nutbeam.web.base.mappings import SizeCache
 from nutbeam.web.clients.requests_client import Client
 from nutbeam.web.engine.engine import Engine, FetchOptions, Task
 from nutbeam.web.exchange.http_options import HttpOptions

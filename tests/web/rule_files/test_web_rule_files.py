@@ -9,8 +9,7 @@ from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer
 from nutbeam.web.rule_files.rule_files import host_name
-from nutbeam.web.rules.rule_warnings import warnings_of
-from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
+from nutbeam.web.rules.url_rules import UrlOptions, UrlRules, warnings_of
 from nutbeam.web.urls.row_keys import parse_url
 
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from nutbeam.web.base.imports import import_library
 from nutbeam.web.html.html import _extractor
-from nutbeam.web.imports.optional_library import import_library
 from nutbeam.web.pages import language
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions

@@ -5,8 +5,8 @@ import socket
 import threading
 import time
 
+from nutbeam.web.exchange.addresses import check_host, look_up_all
 from nutbeam.web.network.guard import Guard
-from nutbeam.web.network.lookups import check_host, look_up_all
 
 
 class Names:

@@ -22,7 +22,7 @@ THREADS = 50
 def engine(name: str, host: str, door: str, paths: list[str]) -> tuple[int, int]:
     """Fetches with the engine and one of its clients; returns how many pages and bytes came."""
     from nutbeam.pipelines.fetch import FetchBatchOptions
-    from nutbeam.web.clients.open_client import client_of
+    from nutbeam.web.clients.aio_client import client_of
     from nutbeam.web.engine.engine import Engine, Task
 
     options = FetchBatchOptions(

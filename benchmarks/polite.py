@@ -25,7 +25,7 @@ Urls = dict[str, list[str]]
 def engine(doors: list[str], threads: int, urls: Urls) -> list[float]:
     """Fetches with the engine; returns when each page came, in s from the start."""
     from nutbeam.pipelines.fetch import FetchBatchOptions
-    from nutbeam.web.clients.requests_client import Client
+    from nutbeam.web.clients.http_client import Client
     from nutbeam.web.engine.engine import Engine, Task
 
     options = FetchBatchOptions(connect_to=tuple(doors), threads=threads, server_delay=DELAY)

@@ -18,7 +18,7 @@ from ..web.base.agent import require_agent
 from ..web.base.clock import now_ms
 from ..web.base.columns import reason_if
 from ..web.base.options import seconds
-from ..web.clients.open_client import client_of
+from ..web.clients.aio_client import client_of
 from ..web.engine.engine import Engine
 from ..web.engine.host_records import KnownHosts
 from ..web.engine.pace import FetchOptions

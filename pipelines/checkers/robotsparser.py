@@ -11,7 +11,7 @@ from ...web.base.agent import agent_token, require_agent
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible
-from ...web.clients.requests_client import Client
+from ...web.clients.http_client import Client
 from ...web.exchange.http_options import FileOptions, HttpOptions
 from ...web.robots.robots import (
     ALLOWED,

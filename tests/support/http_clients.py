@@ -1,6 +1,6 @@
 """Tests that run with each HTTP client: those with the fixture ``each_client``."""
 
-from nutbeam.web.clients import open_client
+from nutbeam.web.clients import aio_client
 from nutbeam.web.exchange import http_options
 
 CLIENTS = ("requests", "asyncio")
@@ -15,7 +15,7 @@ def HttpOptions(**options):
 
 def Client(*args, **kwargs):
     """Returns the client that the options name; it is closed after the test."""
-    opened.append(open_client.client_of(*args, **kwargs))
+    opened.append(aio_client.client_of(*args, **kwargs))
     return opened[-1]
 
 

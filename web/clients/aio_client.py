@@ -12,9 +12,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar, cast
 
+from ..exchange.http_options import HttpOptions
+from ..network.guard import Guard
+from ..network.transport import Gate
 from ..network.wire import READ_BYTES, Wire
 from ..tls.contexts import NoTls
-from .client_base import ClientBase
+from .http_client import Client
 
 _MAX_UNREAD_BYTES = 131_072
 _GOODBYE_SECONDS = 1.0
@@ -150,7 +153,7 @@ _MAX_LOOKUPS = 64
 _CLOSE_SECONDS = 2.0
 
 
-class AioClient(ClientBase):
+class AioClient(Client):
     """Fetches URLs, many at a time; safe to share by threads.
 
     Its event loop starts with the first request and has its own thread. The gate is
@@ -160,7 +163,10 @@ class AioClient(ClientBase):
 
     _wire = LoopWire
 
-    def _open(self) -> None:
+    def __init__(
+        self, options: HttpOptions, guard: Guard | None = None, gate: Gate | None = None
+    ) -> None:
+        super().__init__(options, guard, gate)
         self._lookups = _Lookups()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -179,7 +185,7 @@ class AioClient(ClientBase):
             return self._loop
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """See ``ClientBase``."""
+        """See ``Client``."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
     async def _run_blocking(self, call: Callable[[], _T]) -> _T:
@@ -203,6 +209,12 @@ class AioClient(ClientBase):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         loop.call_soon(loop.stop)  # after this task's own end
+
+
+def client_of(options: HttpOptions, guard: Guard | None = None, gate: Gate | None = None) -> Client:
+    """Returns the client that the options name; see ``Client``."""
+    kind = AioClient if options.http_client == "asyncio" else Client
+    return kind(options, guard, gate)
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from ..base.clock import now_ms
 from ..base.memory import share_heaps
 from ..base.progress import PROGRESS
-from ..clients.client_base import ClientBase
+from ..clients.http_client import Client
 from ..exchange import status
 from ..exchange.status import Outcome, Response, classify
 from ..network.failures import NOT_SENT
@@ -72,7 +72,7 @@ class Engine:
     def __init__(
         self,
         options: FetchOptions,
-        client: ClientBase,
+        client: Client,
         known_hosts: KnownHosts | None = None,
         requested_until: float = -math.inf,
         on_pulse: Callable[[float], None] | None = None,

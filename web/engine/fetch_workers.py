@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ..clients.client_base import ClientBase
-from ..clients.requests_client import Client
+from ..clients.aio_client import AioClient
+from ..clients.http_client import Client
 from .host_queue import HostQueue, HostTurn
 from .queues import Queues
 from .tasks import Task
@@ -29,7 +29,7 @@ class FetchWorkers(ABC):
     """
 
     def __init__(
-        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, on_error: OnError
+        self, client: Client, queues: Queues, take_turn: TakeTurn, on_error: OnError
     ) -> None:
         self._queues, self._client = queues, client
         self._take_turn, self._on_error = take_turn, on_error
@@ -44,10 +44,10 @@ class FetchWorkers(ABC):
 
 
 def workers_of(
-    client: ClientBase, queues: Queues, take_turn: TakeTurn, on_error: OnError
+    client: Client, queues: Queues, take_turn: TakeTurn, on_error: OnError
 ) -> FetchWorkers:
     """Returns the workers for a client; see ``FetchWorkers``."""
-    kind = FetchThreads if isinstance(client, Client) else FetchLoop
+    kind = FetchLoop if isinstance(client, AioClient) else FetchThreads
     return kind(client, queues, take_turn, on_error)
 
 
@@ -55,7 +55,7 @@ class FetchThreads(FetchWorkers):
     """Turns that threads take."""
 
     def __init__(
-        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, on_error: OnError
+        self, client: Client, queues: Queues, take_turn: TakeTurn, on_error: OnError
     ) -> None:
         super().__init__(client, queues, take_turn, on_error)
         self._threads: list[threading.Thread] = []
@@ -89,7 +89,7 @@ class FetchLoop(FetchWorkers):
     """
 
     def __init__(
-        self, client: ClientBase, queues: Queues, take_turn: TakeTurn, on_error: OnError
+        self, client: Client, queues: Queues, take_turn: TakeTurn, on_error: OnError
     ) -> None:
         super().__init__(client, queues, take_turn, on_error)
         self._under_way = 0

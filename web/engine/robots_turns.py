@@ -1,6 +1,6 @@
 """Turns that fetch robots.txt: one request each, to the host of the queue."""
 
-from ..clients.client_base import ClientBase
+from ..clients.http_client import Client
 from ..exchange.status import Response, classify
 from ..network.failures import NOT_SENT
 from ..robots.robots import ROBOTS_REQUEST_BYTES, RobotsRecord, RobotsRules, robots_steps
@@ -22,7 +22,7 @@ class RobotsTurns:
         agents: Product tokens whose groups of a robots.txt apply.
     """
 
-    def __init__(self, options: RobotsOptions, client: ClientBase, answers: RobotsAnswers) -> None:
+    def __init__(self, options: RobotsOptions, client: Client, answers: RobotsAnswers) -> None:
         self._options, self._client, self._answers = options, client, answers
         self.agents = (client.token, *options.robots_agents)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..base.clock import EARLIEST_MS, now_ms
 from ..base.mappings import SizeCache
-from ..clients.client_base import ClientBase
+from ..clients.http_client import Client
 from ..content.usage import join_usage, read_usage, usage_text
 from ..content.whole_bodies import FRAME
 from ..exchange.status import BUSY_STATUSES, Response, classify
@@ -280,7 +280,7 @@ def rule_lines(text: str, agents: tuple[str, ...]) -> list[Line]:
 
 
 def fetch_robots(
-    client: ClientBase,
+    client: Client,
     origin: str,
     redirects: int = 5,
     agents: Iterable[str] = (),

@@ -154,7 +154,7 @@ AS_NOBODY = """
     import contextlib, io, json, os, sys, warnings
     from nutbeam.io.storage.processes import remove_scratch
     from nutbeam.pipelines.command_line.cli import main
-    from nutbeam.web.clients import other_clients, requests_client  # fetch imports them late
+    from nutbeam.web.clients import aio_client, other_clients  # fetch imports them late
 
     warm, nobody, *commands = json.loads(sys.argv[1])
     def run(words):

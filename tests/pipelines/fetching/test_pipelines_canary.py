@@ -13,7 +13,7 @@ from web_servers import Server, connect_to, reply
 
 from nutbeam.pipelines import fetch
 from nutbeam.web.base.options import options_of
-from nutbeam.web.clients import client_base
+from nutbeam.web.clients import http_client
 from nutbeam.web.network import guard
 
 CLIENTS = [o.choices for o in options_of(fetch.Options) if o.name == "http_client"] or [("",)]
@@ -86,7 +86,7 @@ def lead(monkeypatch, tmp_path, canary, client, *more, urls=None, ways=WAYS[2:])
     """Crawls all that leads to the canary, three rounds; returns the counts of its jobs."""
     find = lookup()
     monkeypatch.setattr(
-        client_base,
+        http_client,
         "guard_of",
         lambda o: guard.Guard(o.allow_addresses, o.connect_to, o.allowed_ports, find),
     )

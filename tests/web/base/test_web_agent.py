@@ -3,7 +3,7 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.web.base.agent import AgentOptions, require_agent, user_agent
 from nutbeam.web.base.options import validate
-from nutbeam.web.clients.requests_client import Client
+from nutbeam.web.clients.http_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.robots.robots_options import RobotsOptions
 

@@ -3,15 +3,13 @@
 import random
 import socket
 import struct
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
 from web_servers import connect_to, reply, serve
 
-from nutbeam.web.clients.open_client import client_of
+from nutbeam.web.clients.aio_client import client_of
 from nutbeam.web.engine.engine import Engine, FetchOptions, Task
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.network.guard import Guard
@@ -251,16 +249,6 @@ def test_names_are_looked_up_after_it_was_closed_too():
             assert not thread.is_alive()
             client.close()
     assert server.connections == 2
-
-
-def test_the_event_loop_client_is_loaded_only_where_it_is_wanted():
-    code = (
-        "import sys, nutbeam.web.engine.engine; from nutbeam.web.clients.open_client import client_of;"
-        "from nutbeam.web.exchange.http_options import HttpOptions; name = 'nutbeam.web.clients.aio_client';"
-        "client_of(HttpOptions()); assert name not in sys.modules;"
-        "client_of(HttpOptions(http_client='asyncio')); assert name in sys.modules"
-    )
-    subprocess.run([sys.executable, "-P", "-c", code], check=True)
 
 
 @pytest.mark.parametrize("client", ["requests", "asyncio"])

@@ -13,7 +13,7 @@ from nutbeam.web.base.option_checks import check_setup
 from nutbeam.web.base.options import validate
 from nutbeam.web.clients import file_client
 from nutbeam.web.clients.file_client import FileClient
-from nutbeam.web.clients.requests_client import Client
+from nutbeam.web.clients.http_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.exchange.status import classify
 from nutbeam.web.normalizers.basic import normalize_basic

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from listed_folders import links
 
 from nutbeam.web.clients.ftp_client import Session, status_of
-from nutbeam.web.clients.requests_client import Client
+from nutbeam.web.clients.http_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.exchange.status import classify
 from nutbeam.web.network.guard import Destination, Guard

@@ -4,18 +4,14 @@ import socket
 import time
 
 import pytest
-import requests
 from http_clients import Client, HttpOptions
 from one_request import URL, ask
 from web_servers import connect_to, reply, serve
 
 from nutbeam.io.batches.page_writer import page_row
-from nutbeam.web.clients.requests_client import GuardedAdapter
 from nutbeam.web.engine.tasks import Result, Task
 from nutbeam.web.exchange.status import classify
-from nutbeam.web.network.dialer import Dialer, split_url
-from nutbeam.web.network.guard import Guard
-from nutbeam.web.network.transport import Transport
+from nutbeam.web.network.dialer import split_url
 
 pytestmark = pytest.mark.usefixtures("each_client")
 
@@ -247,18 +243,6 @@ def test_ipv6():
         pytest.skip("no IPv6 here")
     assert (response.body, response.ip) == (b"six", "::1")
     assert "\r\nHost: [::1]\r\n" in response.request
-
-
-def test_the_adapter_can_be_mounted_on_a_session():
-    with serve(lambda path, connection: reply(b"x", "200 OK", "A: b")) as server:
-        session = requests.Session()
-        session.trust_env = False
-        dialer = Dialer(Guard(connect_to=connect_to(server.port)))
-        session.mount("http://", GuardedAdapter(dialer, Transport(dialer)))
-        response = session.get(URL)
-        assert (response.status_code, response.content, response.headers["a"]) == (200, b"x", "b")
-        with pytest.raises(requests.ConnectionError):
-            session.get(f"http://127.0.0.1:{server.port}/")
 
 
 def test_split_url():

@@ -1,7 +1,7 @@
 import pytest
 from web_servers import connect_to, reply, serve
 
-from nutbeam.web.clients.requests_client import Client
+from nutbeam.web.clients.http_client import Client
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.network.heads import parse_headers
 

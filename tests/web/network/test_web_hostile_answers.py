@@ -11,7 +11,7 @@ from hostile_answers import ANSWERS, CHUNKED, LAST, OK, PAGE, REST, ROBOTS
 from http_clients import CLIENTS, Client, HttpOptions
 from web_servers import connect_to, reply, serve
 
-from nutbeam.web.clients.open_client import client_of
+from nutbeam.web.clients.aio_client import client_of
 from nutbeam.web.exchange.http_options import HttpOptions as Options
 from nutbeam.web.exchange.status import classify
 from nutbeam.web.network.response_reader import ChunkReader, ResponseReader

@@ -10,7 +10,7 @@ from short_form import first
 from web_servers import connect_to, reply, serve
 
 from nutbeam.web.base.mappings import SizeCache
-from nutbeam.web.clients.requests_client import Client
+from nutbeam.web.clients.http_client import Client
 from nutbeam.web.engine.engine import Engine, FetchOptions, Task
 from nutbeam.web.exchange.http_options import HttpOptions
 from nutbeam.web.robots import robots as robots_module

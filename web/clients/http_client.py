@@ -1,8 +1,10 @@
-"""The common part of the HTTP clients: one request, from its headers to the response."""
+"""The HTTP client: one request, from its headers to the response, in the thread that asks.
+
+Each thread sends one GET at a time. Faults of servers never raise exceptions.
+"""
 
 import mimetypes
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +22,7 @@ from ..network.guard import Guard
 from ..network.heads import parse_headers
 from ..network.proxy import parse_proxy
 from ..network.transport import Connection, Gate, Transport
-from ..network.wire import SocketWire, Wire
+from ..network.wire import SocketWire, Wire, run_directly
 from ..urls.schemes import scheme_of
 from ..urls.userinfo import mask_headers
 from .file_client import FileClient
@@ -35,8 +37,8 @@ _T = TypeVar("_T")
 _BROKEN = ("disconnect", "time", "encoding")
 
 
-class ClientBase(ABC):
-    """Base of the HTTP clients, which differ in how they wait.
+class Client:
+    """Fetches URLs, one at a time per thread; safe to share by threads.
 
     Args:
         options: Agent, limits, and where connections may go.
@@ -87,11 +89,6 @@ class ClientBase(ABC):
             )
         if "ftp" in options.schemes:
             self._others["ftp"] = FtpClient(options, self.dialer, self._credentials, gate)
-        self._open()
-
-    @abstractmethod
-    def _open(self) -> None:
-        """Makes what a kind of client needs besides."""
 
     @property
     def jar(self) -> CookieJar | None:
@@ -107,9 +104,9 @@ class ClientBase(ABC):
         """The event loop of ``request`` and ``locate``, or None."""
         return None
 
-    @abstractmethod
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Runs a coroutine that awaits ``request`` and ``locate``; returns its result."""
+        return run_directly(coroutine)
 
     async def _run_blocking(self, call: Callable[[], _T]) -> _T:
         """Runs a call that may block."""
@@ -179,7 +176,8 @@ class ClientBase(ABC):
         fresh: bool = False,
     ) -> None:
         """Sends one request and fills in the response."""
-        connection, whole = await self._send(response.url, headers, fresh), False
+        head = self.dialer.head("GET", response.url, headers)
+        connection, whole = await self.transport.send(head, fresh), False
         try:
             limit = self._limit(content_limit, connection.head.content_type)
             body = await read_body(connection, limit)
@@ -197,10 +195,6 @@ class ClientBase(ABC):
         if self._options.keep_incomplete and body.data:
             return Body(body.data, body.truncated)
         return body
-
-    async def _send(self, url: str, headers: dict[str, str], fresh: bool = False) -> Connection:
-        """Sends one request; returns its connection, for reading the body."""
-        return await self.transport.send(self.dialer.head("GET", url, headers), fresh)
 
     async def locate(self, url: str) -> str | None:
         """Returns the first IP address for connections to a URL's host; on ``loop``, if any.

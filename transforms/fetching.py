@@ -20,9 +20,8 @@ from ..web.base.columns import reason_if
 from ..web.base.options import seconds
 from ..web.clients.aio_client import client_of
 from ..web.engine.engine import Engine
-from ..web.engine.host_records import KnownHosts
 from ..web.engine.pace import FetchOptions
-from ..web.engine.tasks import Hop, Result, Task
+from ..web.engine.tasks import Hop, KnownHosts, Result, Task
 from ..web.exchange.http_options import HttpOptions
 from ..web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ..web.network.guard import Guard

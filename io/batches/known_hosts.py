@@ -16,7 +16,7 @@ import pyarrow as pa
 from ...policy.components.clocks import RightTimes, set_right
 from ...policy.components.schema import HOSTS, HOSTS_COLUMNS, empty
 from ...web.base.clock import now_ms
-from ...web.engine.host_records import HostRecord
+from ...web.engine.tasks import HostRecord
 from ...web.urls.row_keys import from_host_key, host_key
 from ..table.web_table import TableRows
 from ..tablets.file_lists import DataFile

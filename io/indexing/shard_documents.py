@@ -33,7 +33,7 @@ import tantivy
 from tantivy.tantivy import __version__ as TANTIVY_VERSION
 
 from ...web.base.errors import UserError
-from ...web.content.search_languages import (
+from ...web.content.searched_forms import (
     ANALYZERS,
     OTHER,
     SPACELESS,
@@ -42,8 +42,9 @@ from ...web.content.search_languages import (
     accented_words,
     analyzers_of,
     guessed_languages,
+    searched_forms,
+    url_words,
 )
-from ...web.content.searched_forms import searched_forms, url_words
 from ...web.urls.domains import sites_of
 from ...web.urls.url_parts import host_of_url
 from ..storage.file_errors import first_line

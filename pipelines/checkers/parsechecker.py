@@ -20,8 +20,7 @@ from ...transforms.fetching import (
 from ...transforms.parse_pages import PoolOptions, parse_pages, parse_pool
 from ...web.base.options import option, shared_option
 from ...web.engine.engine import Engine
-from ...web.engine.host_records import HostRecord
-from ...web.engine.tasks import Task
+from ...web.engine.tasks import HostRecord, Task
 from ...web.rules.url_rules import UrlRules
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation
 from .checking import URLS, rules_of, say, urls_of

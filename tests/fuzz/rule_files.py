@@ -5,8 +5,13 @@ from collections.abc import Callable
 
 import polars as pl
 
-from nutbeam.web.filters.fast import FastFilter, FastLimits
-from nutbeam.web.filters.list_filters import DomainFilter, PrefixFilter, SuffixFilter
+from nutbeam.web.filters.list_filters import (
+    DomainFilter,
+    FastFilter,
+    FastLimits,
+    PrefixFilter,
+    SuffixFilter,
+)
 from nutbeam.web.filters.regex_filter import RegexFilter, Validator
 from nutbeam.web.filters.verdicts import UrlFilter
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator
 from ..exchange.status import Response
 from ..network.failures import UnsendableUrl
 from ..urls.percent import path_bytes, path_url
-from .folder_listings import INDEX_TYPE, Entry, index_page
-from .other_clients import OtherClient, fill_response, type_of
+from .other_clients import INDEX_TYPE, Entry, OtherClient, fill_response, index_page, type_of
 
 _LOG = logging.getLogger(__name__)
 _URL = re.compile(r"file://(?:localhost)?(/[\x21\x22\x24-\x3e\x40-\x7e]*)(?:[?#][\x21-\x7e]*)?")

@@ -23,8 +23,15 @@ from ..network.transport import Gate
 from ..network.wire import Limits, SocketWire, Stopwatch, run_directly
 from ..urls.percent import path_bytes
 from ..urls.schemes import FTP_PORT, split_ftp
-from .folder_listings import INDEX_TYPE, index_page, read_list, read_mlsd
-from .other_clients import OtherClient, fill_response, type_of
+from .other_clients import (
+    INDEX_TYPE,
+    OtherClient,
+    fill_response,
+    index_page,
+    read_list,
+    read_mlsd,
+    type_of,
+)
 
 _LOG = logging.getLogger(__name__)
 _MODIFIED = re.compile(r"213 (\d{14})(?:\.\d+)?\s*")

@@ -23,13 +23,12 @@ from ..robots.robots import DEFER, DENIED, NO_RULES, TOO_COSTLY, RobotsRules, is
 from ..urls.schemes import SCHEMES, is_web, scheme_of
 from .fetch_workers import workers_of
 from .host_queue import HostQueue, HostTurn, origin_of, turn_of
-from .host_records import HostRecord, KnownHosts
 from .host_reports import host_activity, log_odd_delay, log_silent_hosts
 from .pace import FetchOptions, RunTimes, Throughput
 from .queues import Queues
 from .robots_search import RobotsAnswers
 from .robots_turns import RobotsTurns, earlier_record
-from .tasks import Hop, Result, Task
+from .tasks import Hop, HostRecord, KnownHosts, Result, Task
 
 __all__ = ["Engine", "FetchOptions", "HostRecord", "Result", "Task"]
 

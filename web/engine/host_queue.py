@@ -9,10 +9,9 @@ from ..base.mappings import SmallMap
 from ..exchange.status import BUSY_STATUSES, EXCEPTION, Outcome, Response
 from ..robots.robots import NO_RULES, RobotsRecord, RobotsRules
 from ..robots.robots_text import absolute_sitemaps
-from .host_records import HostRecord
 from .pace import FetchOptions
 from .robots_search import RobotsSearch
-from .tasks import Result, Task, Tasks
+from .tasks import HostRecord, Result, Task, Tasks
 
 Recall = Callable[[str], HostRecord | None]
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable
 
 from ..base.clock import now_ms
 from .host_queue import HostQueue, HostTurn, back_off_after, origin_of
-from .host_records import HostRecord
 from .host_reports import log_given_up_host
 from .pace import FetchOptions, RunTimes
 from .ready_queues import AddressLimit, ReadyQueues
 from .robots_search import RobotsAnswers, RobotsHops
-from .tasks import MOST_REPEATS, Result, Task, body_bytes
+from .tasks import MOST_REPEATS, HostRecord, Result, Task, body_bytes
 
 _MAX_KEPT_BYTES = 128 << 20
 _MAX_HELD = 50

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable
 
 from .host_queue import HostQueue, HostTurn
 from .host_queues import HostQueues
-from .host_records import HostRecord
 from .pace import FetchOptions, RunTimes, WaitedTime
 from .robots_search import RobotsAnswers
-from .tasks import Result, Task, body_bytes
+from .tasks import HostRecord, Result, Task, body_bytes
 
 _MAX_RESULTS = 1000
 _MAX_RESULT_BYTES = 8 << 20

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from ..filters.fast import FastFilter, FastLimits
-from ..filters.list_filters import DomainFilter, PrefixFilter, SuffixFilter
+from ..filters.list_filters import DomainFilter, FastFilter, FastLimits, PrefixFilter, SuffixFilter
 from ..filters.regex_filter import RegexFilter, Validator, exclude_filter, include_filter
 from ..filters.verdicts import FilterChain, UrlFilter
 from ..normalizers.basic import Ajax, Basic, Querystring

@@ -10,7 +10,7 @@ from nutbeam.io.batches import known_hosts
 from nutbeam.io.batches.attempts import Note
 from nutbeam.io.batches.known_hosts import HostRecords, host_tables
 from nutbeam.policy.components.schema import to_frame
-from nutbeam.web.engine.host_records import HostRecord
+from nutbeam.web.engine.tasks import HostRecord
 
 ROBOTS = "User-agent: *\nCrawl-delay: 0.5\nSitemap: http://a.example.com/map.xml\n# äö"
 HOSTS = ["a.example.com", "b.example.com", "c.example.com"]

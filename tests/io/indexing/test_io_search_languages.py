@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from nutbeam.io.indexing.shard_documents import index_terms, searched_rows
-from nutbeam.web.content.search_languages import guessed_languages
+from nutbeam.web.content.searched_forms import guessed_languages
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from bs4 import BeautifulSoup
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutbeam.web.clients.folder_listings import Entry, index_page, read_list, read_mlsd
+from nutbeam.web.clients.other_clients import Entry, index_page, read_list, read_mlsd
 from nutbeam.web.urls.row_keys import parse_url
 
 HOSTILE_NAMES = (

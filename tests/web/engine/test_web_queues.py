@@ -11,11 +11,10 @@ import pytest
 
 from nutbeam.web.base.clock import EARLIEST_MS, replaced_clock
 from nutbeam.web.engine.host_queue import HostTurn, origin_of
-from nutbeam.web.engine.host_records import HostRecord
 from nutbeam.web.engine.pace import FetchOptions, RunTimes, Throughput
 from nutbeam.web.engine.queues import Queues
 from nutbeam.web.engine.robots_search import RobotsSearch
-from nutbeam.web.engine.tasks import Result, Task
+from nutbeam.web.engine.tasks import HostRecord, Result, Task
 from nutbeam.web.exchange.status import Response
 from nutbeam.web.robots.robots import robots_steps
 

@@ -3,8 +3,7 @@
 import polars as pl
 from slow_patterns import SLOW, STALLS
 
-from nutbeam.web.filters.fast import FastFilter
-from nutbeam.web.filters.list_filters import DomainFilter, PrefixFilter
+from nutbeam.web.filters.list_filters import DomainFilter, FastFilter, PrefixFilter
 from nutbeam.web.filters.regex_filter import RegexFilter, Validator
 from nutbeam.web.filters.verdicts import FilterChain
 

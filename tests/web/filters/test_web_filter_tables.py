@@ -6,8 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusing import assert_refused
 
-from nutbeam.web.filters.fast import FastFilter, FastLimits
-from nutbeam.web.filters.list_filters import DomainFilter, PrefixFilter, SuffixFilter
+from nutbeam.web.filters.list_filters import (
+    DomainFilter,
+    FastFilter,
+    FastLimits,
+    PrefixFilter,
+    SuffixFilter,
+)
 from nutbeam.web.filters.regex_filter import RegexFilter, Validator
 from nutbeam.web.patterns.brics import compile_automaton
 

@@ -3,8 +3,7 @@
 import polars as pl
 import pytest
 
-from nutbeam.web.filters.fast import FastFilter, FastLimits
-from nutbeam.web.filters.list_filters import DomainFilter
+from nutbeam.web.filters.list_filters import DomainFilter, FastFilter, FastLimits
 from nutbeam.web.filters.regex_filter import RegexFilter
 from nutbeam.web.normalizers.host_rules import Host, Protocol, Slash
 from nutbeam.web.normalizers.regex_rules import RegexNormalizer

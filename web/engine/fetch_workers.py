@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import math
 import threading
 from abc import ABC, abstractmethod
@@ -18,21 +19,25 @@ TakeTurn = Callable[[HostQueue, Task], Coroutine[Any, Any, HostTurn]]
 OnError = Callable[[HostQueue, Task, BaseException], HostTurn]
 
 
+@dataclasses.dataclass(eq=False)
 class FetchWorkers(ABC):
     """Takes the next turns of the queues.
 
-    Args:
+    Attributes:
         client: Makes the requests.
         queues: Choose the next host.
         take_turn: Takes a turn.
         on_error: Returns the outcome of a turn that raised an exception.
     """
 
-    def __init__(
-        self, client: Client, queues: Queues, take_turn: TakeTurn, on_error: OnError
-    ) -> None:
-        self._queues, self._client = queues, client
-        self._take_turn, self._on_error = take_turn, on_error
+    client: Client
+    queues: Queues
+    take_turn: TakeTurn
+    on_error: OnError
+
+    @abstractmethod
+    def __post_init__(self) -> None:
+        """Makes room for the turns under way."""
 
     @abstractmethod
     def grow(self, number: int) -> None:
@@ -54,10 +59,7 @@ def workers_of(
 class FetchThreads(FetchWorkers):
     """Turns that threads take."""
 
-    def __init__(
-        self, client: Client, queues: Queues, take_turn: TakeTurn, on_error: OnError
-    ) -> None:
-        super().__init__(client, queues, take_turn, on_error)
+    def __post_init__(self) -> None:
         self._threads: list[threading.Thread] = []
 
     def grow(self, number: int) -> None:
@@ -74,11 +76,11 @@ class FetchThreads(FetchWorkers):
 
     def _work(self) -> None:
         turn = None
-        while (start := self._queues.next_turn(turn)) is not None:
+        while (start := self.queues.next_turn(turn)) is not None:
             try:
-                turn = self._client.run(self._take_turn(*start))
+                turn = self.client.run(self.take_turn(*start))
             except Exception as error:  # noqa: BLE001 - one page must not stop a thread
-                turn = self._on_error(*start, error)
+                turn = self.on_error(*start, error)
 
 
 class FetchLoop(FetchWorkers):
@@ -88,10 +90,7 @@ class FetchLoop(FetchWorkers):
     that are due. So the queues are locked once for all of them, not once for each.
     """
 
-    def __init__(
-        self, client: Client, queues: Queues, take_turn: TakeTurn, on_error: OnError
-    ) -> None:
-        super().__init__(client, queues, take_turn, on_error)
+    def __post_init__(self) -> None:
         self._under_way = 0
         self._ended: list[HostTurn] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -101,11 +100,11 @@ class FetchLoop(FetchWorkers):
 
     def grow(self, number: int) -> None:
         """Allows more turns at a time."""
-        if self._queues.alert is None:
-            loop = self._client.loop
+        if self.queues.alert is None:
+            loop = self.client.loop
             assert loop is not None
             self._loop = loop
-            self._queues.alert = self._call
+            self.queues.alert = self._call
         self._call()
 
     def join(self) -> None:
@@ -127,10 +126,10 @@ class FetchLoop(FetchWorkers):
             self._alarm = None
         ended, self._ended = self._ended, []
         try:
-            turns, due = self._queues.take_due(ended, self._queues.workers - self._under_way)
+            turns, due = self.queues.take_due(ended, self.queues.workers - self._under_way)
         except Exception as error:  # noqa: BLE001 - ``join`` raises it
             self._error, turns, due = error, [], None
-            self._queues.close()
+            self.queues.close()
         for due_turn in turns:
             self._under_way += 1
             task = self._loop.create_task(self._work(*due_turn))
@@ -141,9 +140,9 @@ class FetchLoop(FetchWorkers):
 
     async def _work(self, queue: HostQueue, task: Task) -> None:
         try:
-            turn = await self._take_turn(queue, task)
+            turn = await self.take_turn(queue, task)
         except Exception as error:  # noqa: BLE001 - one page must not stop the others
-            turn = self._on_error(queue, task, error)
+            turn = self.on_error(queue, task, error)
         self._under_way -= 1
         self._ended.append(turn)
         if not self._scheduled:

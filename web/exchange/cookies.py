@@ -70,17 +70,11 @@ class CookieJar:
         """Returns the value of Cookie for a URL; None if there is none."""
         (scheme, host, _), target = split_url(url)
         path = target.partition("?")[0]
-        now = now_ms() / 1000 if now is None else now
-        with self._lock:
-            cookies = [
-                cookie
-                for domain in _domains(host)
-                for cookie in self._by_domain.get(domain, {}).values()
-                if cookie.expires > now
-                and (not cookie.host_only or cookie.domain == host)
-                and (not cookie.secure or scheme == "https")
-                and _path_matches(path, cookie.path)
-            ]
+        cookies = [
+            cookie
+            for cookie in self._cookies_of(host, now)
+            if (not cookie.secure or scheme == "https") and _path_matches(path, cookie.path)
+        ]
         cookies.sort(key=lambda cookie: (-len(cookie.path), cookie.order))
         return "; ".join(f"{c.name}={c.value}" if c.name else c.value for c in cookies) or None
 
@@ -118,22 +112,25 @@ class CookieJar:
 
         They have dates in place of ages. At most ``_MAX_KEPT_BYTES``: the newest ones.
         """
-        now = now_ms() / 1000 if now is None else now
-        with self._lock:
-            cookies = [
-                cookie
-                for domain in _domains(host)
-                for cookie in self._by_domain.get(domain, {}).values()
-                if cookie.expires > now and (not cookie.host_only or cookie.domain == host)
-            ]
         lines, size = [], 0
-        for cookie in sorted(cookies, key=lambda cookie: -cookie.order):
+        for cookie in sorted(self._cookies_of(host, now), key=lambda cookie: -cookie.order):
             line = _as_line(cookie)
             size += len(line) + 1
             if size > _MAX_KEPT_BYTES:
                 break
             lines.append(line)
         return "\n".join(lines)
+
+    def _cookies_of(self, host: str, now: float | None) -> list[Cookie]:
+        """Returns the cookies for a host that have not expired."""
+        now = now_ms() / 1000 if now is None else now
+        with self._lock:
+            return [
+                cookie
+                for domain in _domains(host)
+                for cookie in self._by_domain.get(domain, {}).values()
+                if cookie.expires > now and (not cookie.host_only or cookie.domain == host)
+            ]
 
     def _has(self, cookie: Cookie) -> bool:
         with self._lock:

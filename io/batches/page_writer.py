@@ -23,7 +23,6 @@ from ...web.exchange.status import (
     FETCH_SUCCESS,
     PROTOCOL_STATUS_NAMES,
     UNCHECKED,
-    Response,
     classify,
 )
 from ...web.tls.contexts import TLS_REASONS

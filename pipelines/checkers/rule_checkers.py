@@ -11,7 +11,7 @@ from typing import cast
 from ...io.batches.seed_lines import hint_for
 from ...web.base.options import option
 from ...web.base.visible import visible
-from ...web.filters.filter_chain import rule_place
+from ...web.filters.verdicts import rule_place
 from ...web.normalizers.normalizer_step import SCOPES, Step
 from ...web.rules.url_options import FILTERS, NORMALIZERS, UrlOptions
 from ...web.rules.url_rules import Scope, UrlRules

@@ -23,8 +23,7 @@ from ...io.indexing.shard_documents import (
 from ...policy.indexing.best_passage import beginnings_of, best_passage
 from ...policy.indexing.search_query import QUESTION_WORDS, Clause
 from ...web.base.errors import UserError
-from ...web.content.search_languages import ANALYZERS, OTHER, STEMMERS
-from ...web.content.searched_forms import url_words
+from ...web.content.searched_forms import ANALYZERS, OTHER, STEMMERS, url_words
 
 # How much a word counts in each field.
 BOOSTS = {"title": 1.0, "content": 1.0, "anchor": 1.0, "url": 0.7, "folded": 0.8}

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ...web.base.errors import UserError, one_line
+from ...web.base.imports import check_library
 from ...web.base.wording import quote_value
-from ...web.imports.optional_library import check_library
 from .index_filter import IndexFilter, IndexFilterOptions
 
 # Parts of the name of a kind of database, such as GeoLite2-City or DBIP-Country-Lite.

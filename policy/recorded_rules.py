@@ -12,8 +12,8 @@ from typing import Any
 from ..web.base.visible import visible
 from ..web.rules.url_rules import UrlOptions
 from ..web.urls.schemes import SchemeOptions
-from .scope import ScopeOptions
-from .traps import DepthOptions, TrapOptions
+from .scope import ScopeOptions, TrapOptions
+from .traps import DepthOptions
 
 # Schemes are what a command can request, such as files of one machine. They choose no links.
 _NO_RULES = frozenset(field.name for field in dataclasses.fields(SchemeOptions))

@@ -1,7 +1,7 @@
 """Limits against crawler traps: sites with an endless number of URLs.
 
-Some limits need only one URL: they are checked when a link is filtered. The others need many URLs:
-they are checked when update adds new URLs to the table. Each URL that is left out has a reason.
+These limits need many URLs: they are checked when update adds new URLs to the table. Those that need
+only one URL are checked when a link is filtered, see ``scope``. Each URL that is left out has a reason.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from ..web.base.columns import falses, nulls, number_in, reason_if
+from ..web.base.columns import falses, number_in
 from ..web.base.options import option
 from ..web.urls.domains import registered_domain
 from ..web.urls.key_columns import host_keys
@@ -18,28 +18,6 @@ from ..web.urls.row_keys import from_host_key
 from .components.schema import ChangeRows
 
 NewUrlRows: TypeAlias = pl.DataFrame  # ``key``, ``inlink_score`` of URLs without a row
-
-
-@dataclasses.dataclass(frozen=True)
-class TrapOptions:
-    """Limits of links that look like links of a crawler trap."""
-
-    GROUP = "traps"
-
-    max_segment_repeats: int = option(
-        3,
-        "Follow no link whose path has one segment more often than this; -1: no limit.",
-        minimum=-1,
-    )
-    max_parameters: int = option(
-        20, "Follow no link with more parameters in its query; -1: no limit.", minimum=-1
-    )
-    max_parameter_length: int = option(
-        500,
-        "Follow no link with a longer parameter in its query; -1: no limit.",
-        unit="characters",
-        minimum=-1,
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,58 +82,6 @@ class BudgetOptions:
         "-1: no limit.",
         minimum=-1,
     )
-
-
-def trap_reasons(keys: pl.Series, options: TrapOptions) -> pl.Series:
-    """Returns the reason why each URL looks like one of a trap; null if it does not.
-
-    Args:
-        keys: Row keys; may be null.
-
-    >>> keys = pl.Series(["a:http/x/x/x/x", "a:http/?" + "&".join("abc"), "a:http/x"])
-    >>> trap_reasons(keys, TrapOptions(max_parameters=2)).to_list()
-    ['repeated_segments', 'too_many_parameters', None]
-    """
-    rows = keys.alias("key").to_frame().with_row_index("at").drop_nulls()
-    reasons = nulls(len(keys)).alias("reason")
-    for suspects in (_crowded_queries(rows, options), _looping_paths(rows, options)):
-        if suspects is not None and len(suspects):
-            reasons = reasons.scatter(suspects.get_column("at"), suspects.get_column("reason"))
-    return reasons
-
-
-def _crowded_queries(rows: pl.DataFrame, options: TrapOptions) -> pl.DataFrame | None:
-    """Returns the URLs with too many parameters, or with a parameter that is too long."""
-    most, longest, key = options.max_parameters, options.max_parameter_length, pl.col("key")
-    # Short URLs with few "&" are not split.
-    many = (key.str.count_matches("&", literal=True) >= most) & (most >= 0)
-    long = (key.str.len_bytes() > longest) & (longest >= 0)
-    rows = rows.filter((many | long) & key.str.contains("?", literal=True))
-    if rows.is_empty():
-        return None
-    parameters = key.str.splitn("?", 2).struct.field("field_1").str.split("&")
-    sizes = parameters.list.eval(pl.element().str.len_bytes())
-    reason = pl.coalesce(
-        reason_if((sizes.list.len() > most) & (most >= 0), "too_many_parameters"),
-        reason_if((sizes.list.max() > longest) & (longest >= 0), "parameter_too_long"),
-    )
-    return rows.select("at", reason=reason).drop_nulls()
-
-
-def _looping_paths(rows: pl.DataFrame, options: TrapOptions) -> pl.DataFrame | None:
-    """Returns the URLs whose path repeats a segment too often."""
-    most, key = options.max_segment_repeats, pl.col("key")
-    rows = rows.filter((key.str.count_matches("/", literal=True) > most) & (most >= 0))
-    if rows.is_empty():
-        return None
-    path = key.str.splitn("?", 2).struct.field("field_0")
-    segment = pl.element().filter(pl.element() != "")
-    segments = pl.col("segments")
-    split = rows.select("at", segments=path.str.split("/").list.slice(1).list.eval(segment))
-    repeating = split.filter(segments.list.len() - segments.list.n_unique() >= most)
-    each = repeating.explode("segments").group_by("at", "segments").len()
-    looping = each.filter(pl.col("len") > most).select("at").unique()
-    return looping.with_columns(reason=pl.lit("repeated_segments"))
 
 
 def within_budget(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from nutbeam.policy.traps import TrapOptions, trap_reasons
+from nutbeam.policy.scope import TrapOptions, trap_reasons
 from nutbeam.web.normalizers import basic
 from nutbeam.web.normalizers.basic import normalize_basic
 from nutbeam.web.rules import url_rules as rules

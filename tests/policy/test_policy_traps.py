@@ -1,7 +1,8 @@
 import polars as pl
 import pytest
 
-from nutbeam.policy.traps import BudgetOptions, TrapOptions, trap_reasons, within_budget
+from nutbeam.policy.scope import TrapOptions, trap_reasons
+from nutbeam.policy.traps import BudgetOptions, within_budget
 from nutbeam.web.urls.row_keys import to_key
 
 

@@ -53,7 +53,7 @@ def ours(limit: int, hosts: int = 1) -> int:
 
     found = bodies(limit)
     options = DocumentOptions(max_outlinks=-1)
-    seeds = Seeds(frozenset({"docs.example.com"}), frozenset({"example.com"}))
+    seeds = Seeds(frozenset({"docs.example.com"}))
     # What a process does once, is done; of another host, whose links are not those of these.
     documents_of(tables("warm.", found[:100])[0], ParseRules(options, seeds))
     links = 0

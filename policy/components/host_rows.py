@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -36,11 +37,14 @@ class Seeds:
 
     Attributes:
         hosts: The hosts of seeds.
-        domains: The registered domains of these hosts.
     """
 
     hosts: frozenset[str] = frozenset()
-    domains: frozenset[str] = frozenset()
+
+    @functools.cached_property
+    def domains(self) -> frozenset[str]:
+        """The registered domains of the hosts."""
+        return frozenset(map(registered_domain, self.hosts))
 
     def of(self, scope: str) -> frozenset[str]:
         """Returns the names that count in a scope."""
@@ -49,8 +53,7 @@ class Seeds:
 
 def seeds_of(host_keys: pl.Series) -> Seeds:
     """Returns the seeds' hosts and domains, from keys of the host table."""
-    hosts = frozenset(from_host_key(key) for key in host_keys)
-    return Seeds(hosts, frozenset(registered_domain(host) for host in hosts))
+    return Seeds(frozenset(from_host_key(key) for key in host_keys))
 
 
 def sum_host_counts(frames: Iterable[HostCountRows]) -> HostCountRows:

@@ -29,7 +29,7 @@ from nutbeam.web.urls.row_keys import from_key
 
 DAY, DAY_S = 86_400_000, 86_400
 NOW = 20_000 * DAY
-SEEDS = Seeds(frozenset({"a.com", "www.b.org"}), frozenset({"a.com", "b.org"}))
+SEEDS = Seeds(frozenset({"a.com", "www.b.org"}))
 
 
 def judged_reasons(rows, **options):

@@ -19,10 +19,8 @@ def verdicts(*urls, seeds=SEEDS, source=SOURCE, use="outlink", **options):
 
 
 def test_seeds_are_hosts_and_their_registered_domains():
-    assert (
-        Seeds(frozenset({"www.seed.com", "foo.co.uk"}), frozenset({"seed.com", "foo.co.uk"}))
-        == SEEDS
-    )
+    assert SEEDS.hosts == {"www.seed.com", "foo.co.uk"}
+    assert SEEDS.domains == {"seed.com", "foo.co.uk"}
     assert seeds_of(pl.Series([], dtype=pl.String)) == Seeds()
 
 

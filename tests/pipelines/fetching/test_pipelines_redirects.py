@@ -128,7 +128,7 @@ def test_a_key_is_in_the_pages_once(crawled):
 
 
 def redirects(options=None, blocklist=None, keys=("com.example.a:http/1", "com.example.b:http/1")):
-    seeds = Seeds(frozenset(["a.example.com"]), frozenset(["example.com"]))
+    seeds = Seeds(frozenset(["a.example.com"]))
     options = options or RedirectOptions(redirect_max=1)
     listed = pl.DataFrame({"key": keys, "score": 1.0}).with_columns(delay=None, address=None)
     asked = RequestedPages(listed, empty(PAGES))

@@ -28,7 +28,7 @@ from nutbeam.web.filters import verdicts
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 from nutbeam.web.urls.row_keys import to_key
 
-SEEDS = Seeds(frozenset({"foo.com"}), frozenset({"foo.com"}))
+SEEDS = Seeds(frozenset({"foo.com"}))
 URL = "http://foo.com/"
 PAGE = "".join(f"<a href={href}></a>" for href in ("/a.png", "/b.png", "/c.exe", "/d", "mailto:x"))
 

@@ -206,7 +206,7 @@ def test_max_outlinks_is_per_page():
 def test_scope(scope, expected):
     body = """<a href=http://www.example.com/s></a><a href=http://other.example.com/o></a>
         <a href=http://elsewhere.org/n></a><a href=http://seed.org/x></a>"""
-    seeds = Seeds(frozenset({"seed.org"}), frozenset({"seed.org"}))
+    seeds = Seeds(frozenset({"seed.org"}))
     targets, counts = links(body, scope=scope, seeds=seeds)
     assert [target[-1] for target in targets] == list(expected)
     assert counts.get("dropped/out_of_scope", 0) == 4 - len(expected)

@@ -305,7 +305,7 @@ def document(markup, headers=(), **options):
         "headers": [{"name": name, "value": value} for name, value in headers],
     }  # fmt: skip
     pages = conform(pa.Table.from_pylist([row]), PAGES)
-    seeds = Seeds(frozenset({"h0.example.com"}), frozenset({"example.com"}))
+    seeds = Seeds(frozenset({"h0.example.com"}))
     documents, counts = documents_of(pages, ParseRules(DocumentOptions(**options), seeds))
     (found,) = documents.to_pylist()
     return found, counts

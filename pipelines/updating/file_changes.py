@@ -22,7 +22,7 @@ from ...io.updating.page_facts import (
 from ...policy.components.blocklist import drop_blocked_hosts
 from ...policy.components.schema import HOSTS
 from ...policy.updating.page_changes import decide_page_changes, decide_unchanged_pages
-from ...policy.updating.representatives import begin_chains, follow_chains, keys_to_read
+from ...policy.updating.redirects import begin_chains, follow_chains, keys_to_read
 from ...policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from ...transforms.elements.chunks import named_chunks, to_chunks
 from ...transforms.partition import split_by_hash

@@ -32,7 +32,7 @@ from ..links import sum_links
 from ..scoring.scorings import Scorings
 from ..traps import within_budget
 from .range_facts import RangeFacts
-from .redirect_targets import first_inheritances
+from .redirects import first_inheritances
 from .update_rules import UpdateRules
 
 Counts = dict[str, int]

@@ -25,7 +25,7 @@ from ..components.schema import (
 from ..hosting.merit import collect_host_findings, drop_unvouched_links, merits_of_table
 from ..links import count_links_too_deep, links_of_documents, share_scores, sum_links
 from .arrivals import Counts
-from .redirect_targets import inherited_by_targets, judge_redirects, link_targets
+from .redirects import inherited_by_targets, judge_redirects, link_targets
 from .update_rules import UpdateRules
 
 _OF_REFRESH = ("key", "distance", "refresh", "refresh_seconds")

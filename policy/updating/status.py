@@ -41,7 +41,7 @@ from ..schedules.visits import ScheduleContext, default_schedule
 from ..scoring.metadata import overlay_maps
 from .arrivals import Counts, JoinedRows, Numbers, index_by_number, join_changes, nullable
 from .range_facts import RangeFacts
-from .redirect_targets import NO_URL
+from .redirects import NO_URL
 from .update_rules import UpdateOptions, UpdateRules
 
 _TYPES = pl.Schema(STATE)

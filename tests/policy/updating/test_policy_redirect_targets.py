@@ -13,14 +13,13 @@ from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLU
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.policy.updating.redirect_targets import NO_URL
+from nutbeam.policy.updating.redirects import NO_URL, choose_representative
 from nutbeam.web.exchange.status import (
     FETCH_NOTMODIFIED,
     FETCH_REDIR_PERM,
     FETCH_REDIR_TEMP,
     FETCH_SUCCESS,
 )
-from nutbeam.web.urls.representative import choose_representative
 from nutbeam.web.urls.row_keys import to_key
 
 SOURCE, TARGET = "http://a.example.com/", "http://a.example.com/home"

@@ -13,7 +13,7 @@ from nutbeam.policy.components.page_facts import (
 )
 from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES
 from nutbeam.policy.links import LinkOptions
-from nutbeam.policy.updating.representatives import begin_chains, follow_chains, keys_to_read
+from nutbeam.policy.updating.redirects import begin_chains, follow_chains, keys_to_read
 from nutbeam.policy.updating.update_rules import UpdateRules
 from nutbeam.web.exchange.status import FAILED, MOVED, NOTFOUND, NOTMODIFIED, SUCCESS
 from nutbeam.web.urls.row_keys import to_key

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from nutbeam.web.urls.representative import choose_representative
+from nutbeam.policy.updating.redirects import choose_representative
 
 # Hosts and their registered domains.
 HOSTS = {

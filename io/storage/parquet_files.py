@@ -46,7 +46,7 @@ def scan(paths: Sequence[Place], schema: pa.Schema, row_index: str | None = None
     """Returns a lazy frame of the rows of Parquet files, so that only used columns are read.
 
     Args:
-        paths: At least one file, each with some of the columns of ``schema``.
+        paths: Files, each with some of the columns of ``schema``; without files there are no rows.
         schema: The declared columns. Columns that a file lacks are null; further
             columns of a file are ignored.
         row_index: Name of an additional column with the number of each row, counted
@@ -57,6 +57,9 @@ def scan(paths: Sequence[Place], schema: pa.Schema, row_index: str | None = None
             are collected: use ``collect``.
     """
     declared = pl.Schema(schema)
+    if not paths:
+        no_rows = pl.LazyFrame(schema=declared)
+        return no_rows if row_index is None else no_rows.with_row_index(row_index)
     if not all(path.opens_by_name for path in paths):
         return _scan_groups(paths, schema, declared, row_index)
     for path in paths:

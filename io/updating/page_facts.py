@@ -22,7 +22,6 @@ from ...policy.components.page_facts import (
 from ...policy.components.schema import (
     BLOCKLIST,
     DOCUMENTS,
-    FETCHLIST,
     HOST_COUNTS,
     HOSTS,
     PAGES,
@@ -32,7 +31,7 @@ from ...policy.components.schema import (
     StateRows,
     empty,
 )
-from ..batches.batches import named_documents
+from ..batches.batches import named_documents, read_fetch_list
 from ..rows.small_components import BLOCKLIST_COMPONENT, HOST_COUNTS_COMPONENT
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
@@ -66,9 +65,8 @@ def read_page_facts(files: FilePair, needs: FactNeeds) -> PageFacts:
     page_rows = collect(scan([table / pages.path], PAGES).select(COLUMNS_OF_PAGES))
     keys = page_rows.get_column("key")
     columns = list(dict.fromkeys((*DOCUMENT_COLUMNS, *needs.documents)))
-    stored = scan([table / documents], DOCUMENTS) if documents else empty(DOCUMENTS).lazy()
-    listed = scan([table / path for path in files.fetchlist], FETCHLIST).select(FETCH_LIST_COLUMNS)
-    fetch_list_rows = collect(listed.filter(pl.col("key").is_in(keys.implode())))
+    stored = scan([table / documents] if documents else [], DOCUMENTS)
+    fetch_list_rows = read_fetch_list(table, files.fetchlist, keys, FETCH_LIST_COLUMNS)
     followed = keys.filter(~keys.is_in(fetch_list_rows.get_column("key").implode())).unique()
     return PageFacts(
         BatchOrigin(pages.order, str(operation.batch), documents),
@@ -152,8 +150,7 @@ def _read_refreshes(operation: Operation, state_rows: StateRows) -> DocumentRows
 
 def _scan_component(operation: Operation, component: str, schema: pa.Schema) -> pl.LazyFrame:
     """Returns all rows in the files of a component."""
-    paths = [operation.table / file.path for file in operation.files(component)]
-    return scan(paths, schema) if paths else empty(schema).lazy()
+    return scan([operation.table / file.path for file in operation.files(component)], schema)
 
 
 def _read_state_rows(operation: Operation, keys: pl.Series, columns: tuple[str, ...]) -> StateRows:

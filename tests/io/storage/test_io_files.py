@@ -16,7 +16,7 @@ from nutbeam.io.storage.parquet_files import (
     scan,
 )
 from nutbeam.io.table.opening import open_table
-from nutbeam.policy.components.schema import OUTCOME, STATE
+from nutbeam.policy.components.schema import OUTCOME, STATE, empty
 from nutbeam.web.base.errors import UserError
 
 ROWS = frame_of(OUTCOME, *({"key": f"k{n:03d}", "status": n % 9} for n in range(100)))
@@ -78,6 +78,12 @@ def test_no_rows(tmp_path):
     path = write(tmp_path / "a.parquet")
     assert collect(scan([path], OUTCOME)).equals(ROWS.clear())
     assert list(row_groups(path, OUTCOME)) == []
+
+
+def test_without_files_there_are_no_rows_with_all_columns():
+    assert collect(scan([], OUTCOME)).equals(empty(OUTCOME))
+    numbered = collect(scan([], OUTCOME, row_index="row"))
+    assert (len(numbered), numbered.columns) == (0, ["row", *OUTCOME.names])
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):

@@ -56,7 +56,7 @@ from nutbeam.policy.schedules.reschedule import built_in_schedule
 from nutbeam.policy.schedules.schedule import DAY_MS, due
 from nutbeam.policy.updating.range_facts import RangeFacts
 from nutbeam.policy.updating.status import update_state
-from nutbeam.policy.updating.update_rules import UpdateOptions, UpdateRules
+from nutbeam.policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from nutbeam.web.base.clock import Clock
 from nutbeam.web.exchange import status as codes
 
@@ -96,7 +96,7 @@ def run(pages: Population, schedule: str, fetches: int, *, at_once: bool = False
             long come in the order of generate, as in ``crawled_pages.py``; otherwise they are
             spread over the day.
     """
-    options = UpdateOptions(**settings(schedule, fetches))
+    options = UpdateTableOptions(**settings(schedule, fetches))
     rules = UpdateRules(options, schedule=built_in_schedule(options))
     state, before = _new_table(pages, at_once=at_once), days_before(pages)
     began, requests = time.perf_counter(), []
@@ -143,7 +143,7 @@ def _new_table(pages: Population, *, at_once: bool) -> pl.DataFrame:
     return to_frame(conform(frame, STATE))
 
 
-def _ready(state: pl.DataFrame, now: int, options: UpdateOptions) -> pl.DataFrame:
+def _ready(state: pl.DataFrame, now: int, options: UpdateTableOptions) -> pl.DataFrame:
     """Returns key, due time and number (``at``) of the pages that are due."""
     rows = state.select("key", "fetch_time", due=due(Clock(now), options))
     return rows.with_row_index("at").filter("due")

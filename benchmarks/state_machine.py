@@ -22,7 +22,7 @@ import tables
 from nutbeam.policy.components.schema import CHANGES, STATE, conform, to_frame
 from nutbeam.policy.updating.range_facts import RangeFacts
 from nutbeam.policy.updating.status import update_state
-from nutbeam.policy.updating.update_rules import UpdateOptions, UpdateRules
+from nutbeam.policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from nutbeam.web.exchange.status import (
     FETCH_GONE,
     FETCH_NOTMODIFIED,
@@ -95,7 +95,7 @@ def _events(keys: pl.Series, random: np.random.Generator) -> pl.DataFrame:
 def speed(number: int, how: Mixture, repeats: int = 5) -> tuple[int, float]:
     """Returns (number of rows after the update, CPU seconds of the fastest of several runs)."""
     rows, changes = rows_and_changes(number, how)
-    options, seconds = UpdateOptions(), []
+    options, seconds = UpdateTableOptions(), []
     for _ in range(repeats):
         start = time.process_time()
         after, *_ = update_state(rows, changes, RangeFacts(NOW), UpdateRules(options))

@@ -59,12 +59,13 @@ def changes_of_item(item: BatchItem, options: UpdateTableOptions) -> Iterator[An
     """Yields the changes that an item brings: pairs of a component and a chunk, and tagged counts."""
     rules = UpdateRules(options, scorings_of(options))
     if isinstance(item, FilePair):
-        yield from _changes_of_pages(item, rules)
+        yield from changes_of_pages(item, rules)
     else:
         yield from _changes_of_hosts(item, rules)
 
 
-def _changes_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[Any]:
+def changes_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[Any]:
+    """Yields the changes that a file of pages brings: reads facts, decides; see ``changes_of_item``."""
     facts = read_page_facts(files, rules.needs)
     chains = begin_chains(facts)
     while chains.next_keys:

@@ -1,7 +1,6 @@
 """The rules of updatedb: its options, and what they choose."""
 
 import dataclasses
-from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -45,26 +44,27 @@ class UpdateTableOptions(UpdateOptions, LinkOptions):
         return self.scope == "any" and self.domain_budget >= 0 and self.additions_allowed
 
 
-class UpdateRules(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class UpdateRules:
     """The rules of an update.
 
     Attributes:
         options: Which links count, which URLs are added, intervals and limits.
         scorings: The scorings.
         schedule: Schedules the rows that were visited.
+        needs: What these rules need to know of pages.
+        event_schema: Columns of the events of pages: CHANGES, and what these scorings store in rows.
     """
 
     options: UpdateTableOptions
     scorings: Scorings = OPIC
     schedule: Schedule = default_schedule
+    needs: FactNeeds = dataclasses.field(init=False)
+    event_schema: pa.Schema = dataclasses.field(init=False)
 
-    @property
-    def needs(self) -> FactNeeds:
-        """What these rules need to know of pages."""
+    def __post_init__(self) -> None:
         of_documents, of_state = self.scorings.document_columns, self.scorings.row_columns
-        return FactNeeds(of_documents, of_state, self.options.by_merit)
-
-    @property
-    def event_schema(self) -> pa.Schema:
-        """Columns of the events of pages: CHANGES, and what these scorings store in rows."""
-        return pa.schema([*CHANGES, *(column.field for column in self.scorings.own)])
+        needs = FactNeeds(of_documents, of_state, self.options.by_merit)
+        event_schema = pa.schema([*CHANGES, *(column.field for column in self.scorings.own)])
+        object.__setattr__(self, "needs", needs)
+        object.__setattr__(self, "event_schema", event_schema)

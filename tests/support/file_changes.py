@@ -1,5 +1,6 @@
 """update's decisions for tests: the changes of one file as one frame, and rows after an update."""
 
+import dataclasses
 from typing import NamedTuple
 
 import polars as pl
@@ -24,7 +25,7 @@ from nutbeam.policy.scoring.scorings import OPIC
 from nutbeam.policy.updating import status
 from nutbeam.policy.updating.page_changes import derive_changes
 from nutbeam.policy.updating.range_facts import RangeFacts
-from nutbeam.policy.updating.update_rules import UpdateRules
+from nutbeam.policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from nutbeam.web.urls.row_keys import host_key
 
 
@@ -39,6 +40,13 @@ class Earlier(NamedTuple):
 
 
 NOTHING = Earlier()
+
+
+def rules_of(options, scorings=OPIC, schedule=default_schedule):
+    """Returns the rules of an update with some of its options; others have their defaults."""
+    names = {field.name for field in dataclasses.fields(UpdateTableOptions)}
+    values = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    return UpdateRules(UpdateTableOptions(**values), scorings, schedule)
 
 
 def changes_of(pages, documents, origin, seeds, options, scorings=OPIC, before=NOTHING):
@@ -56,7 +64,7 @@ def changes_of(pages, documents, origin, seeds, options, scorings=OPIC, before=N
         before.state_rows,
         TableFacts(pl.DataFrame({"key": sorted(map(host_key, seeds.hosts))}, {"key": pl.String})),
     )
-    rules = UpdateRules(options, scorings)
+    rules = rules_of(options, scorings)
     changes, counts = derive_changes(with_unique_rows(facts), rules, before.unrepresented)
     schema = scorings.changes(CHANGES)
     return pl.concat([to_frame(conform(part, schema)) for part in changes]), counts
@@ -64,5 +72,5 @@ def changes_of(pages, documents, origin, seeds, options, scorings=OPIC, before=N
 
 def update_state(rows, changes, now, options, scorings=OPIC, schedule=default_schedule, **facts):
     """Returns rows of the state after changes; see the product's function."""
-    rules = UpdateRules(options, scorings, schedule)
+    rules = rules_of(options, scorings, schedule)
     return status.update_state(rows, changes, RangeFacts(now, **facts), rules)

@@ -18,7 +18,10 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.updating.page_facts import FilePair
 from nutbeam.pipelines import update
 from nutbeam.pipelines.indexing import index
+from nutbeam.pipelines.updating.file_changes import changes_of_pages
 from nutbeam.policy.components.schema import to_frame
+from nutbeam.policy.updating.update_rules import UpdateRules
+from nutbeam.transforms.wiring.plugin_groups import scorings_of
 
 
 class Step(NamedTuple):
@@ -79,7 +82,8 @@ def walk_of_update(table, now, batch):
     """Returns the places of the first file of pages of a batch through updatedb."""
     options, operation = update.Options(), begin(table, "update", "walk", batch, now)
     pages = next(item for item in update._items(operation) if isinstance(item, FilePair))
-    return steps_of(lambda: list(update.changes_of_item(pages, options)))
+    rules = UpdateRules(options, scorings_of(options))
+    return steps_of(lambda: list(changes_of_pages(pages, rules)))
 
 
 def walk_of_index(table, now):

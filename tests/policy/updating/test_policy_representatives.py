@@ -12,9 +12,8 @@ from nutbeam.policy.components.page_facts import (
     PageFacts,
 )
 from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES
-from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.updating.redirects import begin_chains, follow_chains, keys_to_read
-from nutbeam.policy.updating.update_rules import UpdateRules
+from nutbeam.policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from nutbeam.web.exchange.status import FAILED, MOVED, NOTFOUND, NOTMODIFIED, SUCCESS
 from nutbeam.web.urls.row_keys import to_key
 
@@ -45,7 +44,7 @@ def follow(table, pages=(), documents=(), **options):
         frame_of(FETCHLIST, {"key": to_key(PAGE), "repr_url": f"{HOST}/"})
         .select(FETCH_LIST_COLUMNS),
     )  # fmt: skip
-    rules = UpdateRules(LinkOptions(scope="any", **options))
+    rules = UpdateRules(UpdateTableOptions(scope="any", **options))
     rows = {to_key(f"{HOST}{path}"): row for path, row in table.items()}
     chains, read = begin_chains(facts), []
     while chains.next_keys:

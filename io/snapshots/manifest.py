@@ -343,6 +343,10 @@ class Pinned:
     @property
     def table(self) -> WebTable:
         """The table, with its rows as of the snapshot."""
+        return self.open_table()
+
+    def open_table(self) -> WebTable:
+        """Opens the table, with its rows as of the snapshot."""
         return open_table(self.address).at(self.snapshot)
 
     @contextlib.contextmanager

@@ -11,6 +11,7 @@ such a loss, its record is ``ID@SNAPSHOT.json``.
 
 import contextlib
 import dataclasses
+import functools
 import json
 import secrets
 import zlib
@@ -44,6 +45,7 @@ from ..storage.places import Place
 from ..storage.processes import is_dead, this_process
 from ..table.opening import open_table
 from ..table.table_snapshots import TableSnapshots
+from ..table.web_table import WebTable
 from .hold import wait_for_purge
 from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
 
@@ -113,6 +115,10 @@ class Operation(Pinned):
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
     rules: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
 
+    @property
+    def table(self) -> WebTable:
+        return _table_of(self)
+
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
         """The same; the next attempt is pinned again if a purge has deleted data that it reads."""
@@ -122,6 +128,12 @@ class Operation(Pinned):
         except PurgedMeanwhile:
             note_loss(self)
             raise
+
+
+@functools.lru_cache(maxsize=16)
+def _table_of(operation: Operation) -> WebTable:
+    """Returns the table of an operation; each process opens it once."""
+    return operation.open_table()
 
 
 def new_id() -> str:

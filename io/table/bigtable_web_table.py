@@ -22,10 +22,9 @@ from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place, below
 from ..tablets.file_lists import Component, DataFile, load_files
-from ..tablets.fold import Narrow
 from ..tablets.ranges import Range
 from ..tablets.resolve import Extras, Resolution, Resolved, Resolver
-from ..tablets.tablets import Due, Tablet, tablets
+from ..tablets.tablets import Due, Narrow, Tablet, tablets
 from ..tablets.written import Written
 from .bigtable_snapshots import BigtableSnapshots
 from .edits import CountedEdit, Edit, Edited

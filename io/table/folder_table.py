@@ -29,17 +29,17 @@ from ..storage.place_addresses import note_root
 from ..storage.places import Place
 from ..tablets.checksums import verify_tablets
 from ..tablets.file_lists import DataFile
-from ..tablets.fold import (
+from ..tablets.fold import fold_tablet, folded_ranges, stored_schema
+from ..tablets.resolve import Resolution, apply_changes, write_bases
+from ..tablets.tablets import (
+    Due,
     Narrow,
-    fold_tablet,
+    Tablet,
     has_keys,
     read_tablets,
-    stored_schema,
+    tablets,
     tablets_of_keys,
 )
-from ..tablets.fold_ranges import folded_ranges
-from ..tablets.resolve import Resolution, apply_changes, write_bases
-from ..tablets.tablets import Due, Tablet, tablets
 from ..tablets.written import Written
 from .edits import CountedEdit, Edit, Edited, is_touched
 from .web_table import WebTable

@@ -1,23 +1,11 @@
-"""Reads tablets: the rows of a base and its runs; of each key, the newest row counts.
+"""Folds tablets: all rows of a base and its runs in key order, one row group at a time.
 
-No keys are compared: a run has the number of each of its rows in the tablet
-(``ROW_NUMBER``). Folding drops a row if a newer run has its number.
-Predicates filter each file separately. Superseded rows are removed afterwards, so
-they do not reappear if a newer row does not match.
+Of each key, the newest row counts; see ``tablets``. Parts of a tablet are read by the row groups of
+its base.
 """
 
-# base (5 rows)     a  b  c  d  e       run 1   b  f       run 2   b  d
-# row_number        0  1  2  3  4               1  5               1  3     f is new: after the base
-#
-# All files one after the other:
-#
-# rows              a  b  c  d  e     b  f     b  d
-# _AT               0  1  2  3  4     5  6     7  8
-# all_numbers       0  1  2  3  4     1  5     1  3
-# _live             T  F  T  F  T     F  T     T  T     of equal numbers the last one counts
-
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,115 +14,10 @@ import pyarrow as pa
 
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import TEXT, conform, empty, to_frame
-from ...web.base.errors import UserError
-from ..storage.file_errors import repair_advice
-from ..storage.parquet_files import collect, row_count, row_groups, scan, schema_of
+from ..storage.parquet_files import collect, row_groups, scan, schema_of
 from ..storage.places import Folder, Place
 from ..storage.table_sizes import table_sizes
-from .tablets import ROW_NUMBER, Tablet, with_number
-
-Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
-_AT = "_row_of_files"
-_FEW_ROWS = 1_000_000
-
-
-def read_tablets(
-    root: Folder,
-    component: str,
-    chosen_tablets: Sequence[Tablet],
-    columns: Sequence[str],
-    narrow: Narrow | None = None,
-) -> pl.DataFrame:
-    """Returns the newest rows of tablets.
-
-    Args:
-        root: The folder of the table.
-        component: ``state`` or ``hosts``.
-        chosen_tablets: The tablets.
-        columns: Names of the columns to return.
-        narrow: Filters rows, each independently of the others; it gets all columns.
-
-    Returns:
-        The rows, in key order if no tablet has runs. If some have runs, their rows
-        come after those of their base.
-
-    Raises:
-        UserError: A file is missing or damaged.
-    """
-    schema = kind_of(component).schema
-    paths = [root / path for tablet in chosen_tablets for path in tablet.paths]
-    if not paths:
-        return empty(schema).select(columns)
-    plain = not any(tablet.runs for tablet in chosen_tablets)
-    rows = scan(paths, schema, row_index=None if plain else _AT)
-    if narrow is not None:
-        rows = narrow(rows)
-    if plain:
-        return collect(rows.select(columns))
-    rows_of_files = collect(rows.select(*columns, _AT))
-    masks = []
-    for tablet in chosen_tablets:
-        _check_rows(root, tablet)
-        masks.append(_live(tablet, _numbers(root, tablet)))
-    live, at = np.concatenate(masks), rows_of_files.get_column(_AT).to_numpy()
-    if len(at) and at.max() >= len(live):
-        raise _mismatch_error(root, chosen_tablets[0], f"the list names {len(live):,} rows in all")
-    return rows_of_files.filter(pl.Series(live[at])).drop(_AT)
-
-
-def tablets_of_keys(all_tablets: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
-    """Returns the tablets that may have one of the given keys."""
-    low, high = keys.min(), keys.max()
-    return [
-        tablet
-        for tablet in all_tablets
-        if len(keys) and str(tablet.first) <= str(high) and str(tablet.last) >= str(low)
-    ]
-
-
-def has_keys(keys: pl.Series) -> pl.Expr:
-    """Returns the condition for the rows of some keys."""
-    return _in_range_of(keys) & pl.col("key").is_in(keys.unique().implode())
-
-
-def _in_range_of(keys: pl.Series) -> pl.Expr:
-    """Returns the condition for the rows in the range of some keys.
-
-    On disk, polars reads only row groups that overlap the range.
-    """
-    return (pl.col("key") >= keys.min()) & (pl.col("key") <= keys.max())
-
-
-def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
-    """Returns the rows of some keys, in key order, with their numbers.
-
-    On disk it reads only row groups that overlap the range of the keys.
-
-    Args:
-        root: The folder of the table.
-        component: ``state`` or ``hosts``.
-        tablet: The tablet.
-        keys: The keys to find: at least one, and no null.
-    """
-    paths = [root / path for path in tablet.paths]
-    rows = scan(paths, kind_of(component).schema, row_index=_AT)
-    # Hashes are compared faster than keys; rows with an equal hash but another key are left out then.
-    hashes = pl.col("key").hash().is_in(keys.hash().unique().implode())
-    found_rows = collect(rows.filter(_in_range_of(keys) & hashes)).filter(has_keys(keys))
-    if not tablet.runs:  # the rows of a base have their own order as numbers
-        return found_rows.select(pl.exclude(_AT), pl.col(_AT).cast(pl.UInt32).alias(ROW_NUMBER))
-    _check_rows(root, tablet)
-    numbers = _numbers(root, tablet)
-    at = found_rows.get_column(_AT).to_numpy()
-    all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
-    if len(at) and at.max() >= len(all_numbers):
-        raise _mismatch_error(root, tablet, f"the list names {tablet.base.rows:,} rows")
-    return (
-        found_rows.drop(_AT)
-        .with_columns(pl.Series(ROW_NUMBER, all_numbers[at], dtype=pl.UInt32))
-        .filter(pl.Series(_live(tablet, numbers)[at]))
-        .sort("key")
-    )
+from .tablets import ROW_NUMBER, Tablet, check_row_counts, mismatch_error, with_number
 
 
 def stored_schema(root: Folder, component: str, *chosen_tablets: Tablet) -> pa.Schema:
@@ -204,14 +87,14 @@ def fold_tablet(
         For each row group of the base: its rows, and the rows of runs up to its
         last key (``group_bounds``). At the end, the remaining rows of runs, if any.
     """
-    _check_rows(root, tablet)
+    check_row_counts(root, tablet)
     groups = _groups(root, schema, tablet, only)
     if not tablet.runs and over is None:
         yield from (rows for _, rows in groups)
         return
     runs = newest_rows(root, schema, tablet, over)
     if runs.get_column(ROW_NUMBER).null_count():
-        raise _mismatch_error(root, tablet, "rows of its runs have no numbers")
+        raise mismatch_error(root, tablet, "rows of its runs have no numbers")
     numbers = runs.get_column(ROW_NUMBER).to_numpy()
     live = np.ones(tablet.base.rows, dtype=bool)
     live[numbers[numbers < tablet.base.rows]] = False
@@ -220,7 +103,7 @@ def fold_tablet(
     done = int(keys.search_sorted(only.after, side="right")) if only.after else 0
     for begin, rows in groups:
         if rows.is_empty() or begin + len(rows) > len(live):
-            raise _mismatch_error(root, tablet, f"the list names {len(live):,} rows")
+            raise mismatch_error(root, tablet, f"the list names {len(live):,} rows")
         upto = int(keys.search_sorted(rows.get_column("key")[-1], side="right"))
         base_rows = rows.filter(pl.Series(live[begin : begin + len(rows)]))
         yield (
@@ -235,7 +118,7 @@ def fold_tablet(
 
 def group_bounds(root: Folder, tablet: Tablet) -> pl.Series:
     """Returns the last key of each piece of the base, as ``fold_tablet`` yields them."""
-    _check_rows(root, tablet)
+    check_row_counts(root, tablet)
     base, rows = root / tablet.base.path, tablet.base.rows
     schema = pa.schema([("key", TEXT)])
     if not base.has_cheap_seeks:
@@ -273,40 +156,47 @@ def _pieces(base: Place, schema: pa.Schema) -> Iterator[pl.DataFrame]:
             yield to_frame(group)
 
 
-def _numbers(root: Folder, tablet: Tablet) -> list[np.ndarray]:
-    """Returns the number of each row of each run."""
-    schema = pa.schema([pa.field(ROW_NUMBER, pa.uint32())])
-    numbers_of_runs = []
-    for run in tablet.runs:
-        numbers = collect(scan([root / run.path], schema)).get_column(ROW_NUMBER)
-        if numbers.null_count() or int(numbers.max() or 0) >= tablet.rows:  # type: ignore[arg-type]
-            raise UserError(f"run does not fit the tablet {tablet.base.path}: {root / run.path}")
-        numbers_of_runs.append(numbers.to_numpy())
-    return numbers_of_runs
+def folded_ranges(
+    root: Folder, schema: pa.Schema, tablet: Tablet, ranges: Sequence[tuple[str, str]]
+) -> Iterator[pl.DataFrame]:
+    """Yields the rows of a tablet in ranges of keys, in key order, and others near them.
 
-
-def _check_rows(root: Folder, tablet: Tablet) -> None:
-    """Checks that large files of a tablet have as many rows as the list says, before memory for them.
-
-    Raises:
-        UserError: One has another number of rows.
+    Args:
+        root: The folder of the table.
+        schema: Columns to read, ``key`` among them.
+        tablet: The tablet.
+        ranges: (first key, first key after it) of each range, in key order.
     """
-    for file in (tablet.base, *tablet.runs):
-        if file.rows > _FEW_ROWS and row_count(root / file.path) != file.rows:
-            raise _mismatch_error(root, tablet, f"the list names {file.rows:,} rows", file.path)
+    near = [
+        (low, high) for low, high in ranges if low <= str(tablet.last) and high > str(tablet.first)
+    ]
+    if not near:
+        return
+    bounds = group_bounds(root, tablet)
+    lows = bounds.search_sorted(pl.Series([low for low, _ in near]), side="left").to_list()
+    highs = bounds.search_sorted(pl.Series([high for _, high in near]), side="left").to_list()
+    for start, stop in _unite_ranges(zip(lows, highs, strict=True)):
+        after = bounds[start - 1] if start else ""
+        groups = Groups(start, min(len(bounds), stop + 1), after)
+        last = bounds[stop] if stop < len(bounds) else None
+        for rows in fold_tablet(root, schema, tablet, None, groups):
+            # It also yields the rows of runs after the row groups; the next range may have them.
+            yield rows if last is None else rows.filter(pl.col("key") <= last)
 
 
-def _mismatch_error(root: Folder, tablet: Tablet, reason: str, path: str = "") -> UserError:
-    place = root / (path or tablet.base.path)
-    return UserError(f"data file is not as its list says: {place}: {reason}{repair_advice(place)}")
+def _unite_ranges(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yields ranges of numbers, both ends included; those that meet are united.
 
-
-def _live(tablet: Tablet, numbers: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns a mask over the rows of the base, then of the runs: True for the newest rows."""
-    seen = np.zeros(tablet.rows, dtype=bool)
-    parts = []
-    for run in reversed(numbers):
-        parts.append(~seen[run])
-        seen[run] = True
-    parts.append(~seen[: tablet.base.rows])
-    return np.concatenate(parts[::-1])
+    >>> list(_unite_ranges([(0, 1), (1, 1), (2, 3), (7, 7)]))
+    [(0, 3), (7, 7)]
+    """
+    start = stop = -1
+    for low, high in ranges:
+        if start >= 0 and low <= stop + 1:
+            stop = max(stop, high)
+            continue
+        if start >= 0:
+            yield start, stop
+        start, stop = low, high
+    if start >= 0:
+        yield start, stop

@@ -33,10 +33,10 @@ from ..storage.places import Folder
 from ..storage.table_sizes import table_sizes
 from .checksums import verify_tablets
 from .file_lists import DataFile
-from .fold import Groups, fold_tablet, group_bounds, newest_rows, rows_with_keys
+from .fold import Groups, fold_tablet, group_bounds, newest_rows
 from .ranges import Range, merges, past_limits
 from .tablet_writer import TabletWriter, write_run
-from .tablets import ROW_NUMBER, Tablet
+from .tablets import ROW_NUMBER, Tablet, rows_with_keys
 from .written import Written
 
 

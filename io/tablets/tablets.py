@@ -3,22 +3,48 @@
 A base has the rows of its range in key order. A run is a small file with the
 rows of the range that an operation changed or added. If several files have a row of
 the same key, the row of the newest run counts. ``ranges`` plans tablets, ``resolve``
-writes them, ``fold`` reads them.
+writes them, ``fold`` reads whole ones in key order. Here rows of many tablets are read.
+
+No keys are compared: a run has the number of each of its rows in the tablet
+(``ROW_NUMBER``). A row is left out if a newer run has its number. Predicates filter each
+file separately. Superseded rows are removed afterwards, so they do not reappear if a newer
+row does not match.
 """
 
+# base (5 rows)     a  b  c  d  e       run 1   b  f       run 2   b  d
+# row_number        0  1  2  3  4               1  5               1  3     f is new: after the base
+#
+# All files one after the other:
+#
+# rows              a  b  c  d  e     b  f     b  d
+# _AT               0  1  2  3  4     5  6     7  8
+# all_numbers       0  1  2  3  4     1  5     1  3
+# _live             T  F  T  F  T     F  T     T  T     of equal numbers the last one counts
+
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from ...policy.components.kinds import kind_of
+from ...policy.components.schema import empty
+from ...web.base.errors import UserError
 from ...web.urls.row_keys import host_key_of
+from ..storage.file_errors import repair_advice
+from ..storage.parquet_files import collect, row_count, scan
+from ..storage.places import Folder
 from .file_lists import DataFile
+
+Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
 
 # Each row of a tablet has a number: its position in the base. The numbers of rows that runs
 # have added follow. A run has the number of each of its rows, so folding compares no keys.
 ROW_NUMBER = "row_number"
+_AT = "_row_of_files"
+_FEW_ROWS = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,3 +172,141 @@ def host_start(key: str) -> str:
     ('com.foo:', '[::1]:', 'com.foo')
     """
     return key[: len(host_key_of(key)) + 1]
+
+
+def read_tablets(
+    root: Folder,
+    component: str,
+    chosen_tablets: Sequence[Tablet],
+    columns: Sequence[str],
+    narrow: Narrow | None = None,
+) -> pl.DataFrame:
+    """Returns the newest rows of tablets.
+
+    Args:
+        root: The folder of the table.
+        component: ``state`` or ``hosts``.
+        chosen_tablets: The tablets.
+        columns: Names of the columns to return.
+        narrow: Filters rows, each independently of the others; it gets all columns.
+
+    Returns:
+        The rows, in key order if no tablet has runs. If some have runs, their rows
+        come after those of their base.
+
+    Raises:
+        UserError: A file is missing or damaged.
+    """
+    schema = kind_of(component).schema
+    paths = [root / path for tablet in chosen_tablets for path in tablet.paths]
+    if not paths:
+        return empty(schema).select(columns)
+    plain = not any(tablet.runs for tablet in chosen_tablets)
+    rows = scan(paths, schema, row_index=None if plain else _AT)
+    if narrow is not None:
+        rows = narrow(rows)
+    if plain:
+        return collect(rows.select(columns))
+    rows_of_files = collect(rows.select(*columns, _AT))
+    masks = []
+    for tablet in chosen_tablets:
+        check_row_counts(root, tablet)
+        masks.append(_live(tablet, _numbers(root, tablet)))
+    live, at = np.concatenate(masks), rows_of_files.get_column(_AT).to_numpy()
+    if len(at) and at.max() >= len(live):
+        raise mismatch_error(root, chosen_tablets[0], f"the list names {len(live):,} rows in all")
+    return rows_of_files.filter(pl.Series(live[at])).drop(_AT)
+
+
+def tablets_of_keys(all_tablets: Sequence[Tablet], keys: pl.Series) -> list[Tablet]:
+    """Returns the tablets that may have one of the given keys."""
+    low, high = keys.min(), keys.max()
+    return [
+        tablet
+        for tablet in all_tablets
+        if len(keys) and str(tablet.first) <= str(high) and str(tablet.last) >= str(low)
+    ]
+
+
+def has_keys(keys: pl.Series) -> pl.Expr:
+    """Returns the condition for the rows of some keys."""
+    return _in_range_of(keys) & pl.col("key").is_in(keys.unique().implode())
+
+
+def _in_range_of(keys: pl.Series) -> pl.Expr:
+    """Returns the condition for the rows in the range of some keys.
+
+    On disk, polars reads only row groups that overlap the range.
+    """
+    return (pl.col("key") >= keys.min()) & (pl.col("key") <= keys.max())
+
+
+def rows_with_keys(root: Folder, component: str, tablet: Tablet, keys: pl.Series) -> pl.DataFrame:
+    """Returns the rows of some keys, in key order, with their numbers.
+
+    On disk it reads only row groups that overlap the range of the keys.
+
+    Args:
+        root: The folder of the table.
+        component: ``state`` or ``hosts``.
+        tablet: The tablet.
+        keys: The keys to find: at least one, and no null.
+    """
+    paths = [root / path for path in tablet.paths]
+    rows = scan(paths, kind_of(component).schema, row_index=_AT)
+    # Hashes are compared faster than keys; rows with an equal hash but another key are left out then.
+    hashes = pl.col("key").hash().is_in(keys.hash().unique().implode())
+    found_rows = collect(rows.filter(_in_range_of(keys) & hashes)).filter(has_keys(keys))
+    if not tablet.runs:  # the rows of a base have their own order as numbers
+        return found_rows.select(pl.exclude(_AT), pl.col(_AT).cast(pl.UInt32).alias(ROW_NUMBER))
+    check_row_counts(root, tablet)
+    numbers = _numbers(root, tablet)
+    at = found_rows.get_column(_AT).to_numpy()
+    all_numbers = np.concatenate([np.arange(tablet.base.rows, dtype=np.uint32), *numbers])
+    if len(at) and at.max() >= len(all_numbers):
+        raise mismatch_error(root, tablet, f"the list names {tablet.base.rows:,} rows")
+    return (
+        found_rows.drop(_AT)
+        .with_columns(pl.Series(ROW_NUMBER, all_numbers[at], dtype=pl.UInt32))
+        .filter(pl.Series(_live(tablet, numbers)[at]))
+        .sort("key")
+    )
+
+
+def _numbers(root: Folder, tablet: Tablet) -> list[np.ndarray]:
+    """Returns the number of each row of each run."""
+    schema = pa.schema([pa.field(ROW_NUMBER, pa.uint32())])
+    numbers_of_runs = []
+    for run in tablet.runs:
+        numbers = collect(scan([root / run.path], schema)).get_column(ROW_NUMBER)
+        if numbers.null_count() or int(numbers.max() or 0) >= tablet.rows:  # type: ignore[arg-type]
+            raise UserError(f"run does not fit the tablet {tablet.base.path}: {root / run.path}")
+        numbers_of_runs.append(numbers.to_numpy())
+    return numbers_of_runs
+
+
+def check_row_counts(root: Folder, tablet: Tablet) -> None:
+    """Checks that large files of a tablet have as many rows as the list says, before memory for them.
+
+    Raises:
+        UserError: One has another number of rows.
+    """
+    for file in (tablet.base, *tablet.runs):
+        if file.rows > _FEW_ROWS and row_count(root / file.path) != file.rows:
+            raise mismatch_error(root, tablet, f"the list names {file.rows:,} rows", file.path)
+
+
+def mismatch_error(root: Folder, tablet: Tablet, reason: str, path: str = "") -> UserError:
+    place = root / (path or tablet.base.path)
+    return UserError(f"data file is not as its list says: {place}: {reason}{repair_advice(place)}")
+
+
+def _live(tablet: Tablet, numbers: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns a mask over the rows of the base, then of the runs: True for the newest rows."""
+    seen = np.zeros(tablet.rows, dtype=bool)
+    parts = []
+    for run in reversed(numbers):
+        parts.append(~seen[run])
+        seen[run] = True
+    parts.append(~seen[: tablet.base.rows])
+    return np.concatenate(parts[::-1])

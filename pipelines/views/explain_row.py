@@ -18,8 +18,7 @@ from ...io.rows.small_components import (
 from ...io.snapshots.manifest import Manifest, lineage, load_manifest, newest_manifest
 from ...io.snapshots.table_clock import clock_of
 from ...io.table.opening import open_table
-from ...io.tablets.fold import tablets_of_keys
-from ...io.tablets.tablets import rows_of_large_hosts, tablets
+from ...io.tablets.tablets import rows_of_large_hosts, tablets, tablets_of_keys
 from ...policy.components.clocks import is_resting, wrong_times
 from ...policy.components.host_rows import Seeds
 from ...policy.components.reasons import counted_reasons

@@ -15,10 +15,10 @@ from nutbeam.io.snapshots.operations import UPKEEP, begin
 from nutbeam.io.storage.file_errors import ConflictError
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.file_lists import DataFile, load_files
-from nutbeam.io.tablets.fold import fold_tablet, read_tablets
+from nutbeam.io.tablets.fold import fold_tablet
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
-from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet, tablets
+from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet, read_tablets, tablets
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.compaction import fold, plan_folds
 from nutbeam.policy.components.schema import DOCUMENTS, STATE

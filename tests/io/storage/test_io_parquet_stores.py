@@ -17,10 +17,10 @@ from nutbeam.io.storage.parquet_files import (
     row_groups,
     scan,
 )
-from nutbeam.io.tablets.fold import Groups, fold_tablet, group_bounds, read_tablets, rows_with_keys
+from nutbeam.io.tablets.fold import Groups, fold_tablet, group_bounds
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.tablet_writer import write_run
-from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet
+from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet, read_tablets, rows_with_keys
 from nutbeam.policy.components.schema import OUTCOME, STATE
 from nutbeam.web.base.errors import UserError
 

@@ -8,7 +8,7 @@ from tablet_files import FILES, KEYS, SORTED_KEYS, state, write
 from nutbeam.io.storage import parquet_files as files_module
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.storage.table_sizes import TableSizes, replaced_sizes
-from nutbeam.io.tablets.fold import fold_tablet, read_tablets, rows_with_keys
+from nutbeam.io.tablets.fold import fold_tablet
 from nutbeam.io.tablets.ranges import Range, Sample, plan_ranges, sample_keys, split_by_range
 from nutbeam.io.tablets.resolve import (
     Resolution,
@@ -18,7 +18,7 @@ from nutbeam.io.tablets.resolve import (
     rows_of_run,
     write_bases,
 )
-from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet, tablets
+from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet, read_tablets, rows_with_keys, tablets
 from nutbeam.io.upkeep.compaction import plan_folds
 from nutbeam.policy.components.schema import CHANGES, OUTCOME, STATE, conform
 from nutbeam.web.base.errors import UserError

@@ -12,8 +12,8 @@ from hostile_tables import HOSTILE, change_manifest, list_of, with_rows
 
 from nutbeam.io.disk.record_checks import check_number
 from nutbeam.io.tablets.file_lists import DataFile
-from nutbeam.io.tablets.fold import fold_tablet, group_bounds, read_tablets, rows_with_keys
-from nutbeam.io.tablets.tablets import Tablet
+from nutbeam.io.tablets.fold import fold_tablet, group_bounds
+from nutbeam.io.tablets.tablets import Tablet, read_tablets, rows_with_keys
 from nutbeam.policy.components.kinds import kind_of
 from nutbeam.web.base.errors import UserError
 

@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path, PosixPath
 from typing import IO
 
@@ -128,6 +128,11 @@ class LocalPlace(PosixPath, Place):
     def size_and_version(self) -> tuple[int, str]:
         facts = stat_file(self)
         return facts.st_size, f"{facts.st_ino} {facts.st_mtime_ns}"
+
+    def version(self, known_version: Hashable = None) -> Hashable:
+        with contextlib.suppress(OSError):
+            return self.size_and_version()
+        return None
 
     # Writing a file.
 

@@ -182,6 +182,7 @@ class Place(abc.ABC):
     def size_and_version(self) -> tuple[int, str]:
         """Returns (size in bytes, a value that differs between two files of the same name)."""
 
+    @abc.abstractmethod
     def version(self, known_version: Hashable = None) -> Hashable:
         """Returns a version of the file; None if there is no file.
 
@@ -191,10 +192,6 @@ class Place(abc.ABC):
             known_version: A version that the caller knows, or None; for a file in a store it is enough,
                 because another would cost a request.
         """
-        try:
-            return self.size_and_version()
-        except OSError:
-            return None
 
     # Writing a file.
 

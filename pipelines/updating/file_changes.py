@@ -60,6 +60,7 @@ def changes_of_item(item: BatchItem, options: UpdateTableOptions) -> Iterator[An
     rules = UpdateRules(options, scorings_of(options))
     if isinstance(item, FilePair):
         yield from changes_of_pages(item, rules)
+        PROGRESS.add(item.pages.rows)
     else:
         yield from _changes_of_hosts(item, rules)
 
@@ -72,7 +73,6 @@ def changes_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[Any]:
         answer_rows = read_redirect_answers(files.operation, keys_to_read(chains, facts))
         chains = follow_chains(chains, answer_rows, facts, rules)
     decided = decide_page_changes(facts, rules, chains.unrepresented)
-    PROGRESS.add(files.pages.rows)
     # Each row that is worked on elsewhere is a part of this step's work.
     report = Written(counts=decided.counts, due={FILES_STEP: len(decided.unchanged_rows)})
     yield beam.pvalue.TaggedOutput(COUNTS_TAG, report)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...policy.components.kinds import KINDS, folders_of
-from ...policy.components.page_facts import unique_documents
+from ...policy.components.page_facts import FetchListRows, unique_documents
 from ...policy.components.schema import DOCUMENTS, FETCHLIST, empty
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
@@ -95,7 +95,7 @@ def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
 
 def read_fetch_list(
     root: Folder, paths: Iterable[str], keys: pl.Series, columns: Sequence[str]
-) -> pl.DataFrame:
+) -> FetchListRows:
     """Returns the rows of some keys in files of a fetch list, with some columns."""
     rows = scan([root / path for path in paths], FETCHLIST).select(columns)
     return collect(rows.filter(pl.col("key").is_in(keys.implode())))

@@ -5,7 +5,7 @@ One value comes in, ``PageFacts``, and one goes out. Nothing is read here.
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -25,9 +25,16 @@ from ..components.schema import (
 from ..hosting.merit import collect_host_findings, drop_unvouched_links, merits_of_table
 from ..links import count_links_too_deep, links_of_documents, share_scores, sum_links
 from .arrivals import Counts
-from .redirects import inherited_by_targets, judge_redirects, link_targets
+from .redirects import (
+    InheritedRows,
+    LinkRows,
+    inherited_by_targets,
+    judge_redirects,
+    link_targets,
+)
 from .update_rules import UpdateRules
 
+EventRows: TypeAlias = pl.DataFrame  # columns of CHANGES for a page or a part
 _OF_REFRESH = ("key", "distance", "refresh", "refresh_seconds")
 
 
@@ -43,9 +50,9 @@ class PageChanges(NamedTuple):
         inherited: What targets of redirects inherit: ``key``, ``order`` and the inherited columns.
     """
 
-    events: pl.DataFrame
-    links: pl.DataFrame
-    inherited: pl.DataFrame
+    events: EventRows
+    links: LinkRows
+    inherited: InheritedRows
 
 
 class FileChanges(NamedTuple):
@@ -167,7 +174,7 @@ def derive_changes(
 
 
 def _conform_changes(
-    events: Iterable[pl.DataFrame], others: Iterable[pl.DataFrame], schema: pa.Schema, order: int
+    events: Iterable[EventRows], others: Iterable[pl.DataFrame], schema: pa.Schema, order: int
 ) -> PageChanges:
     """Returns changes with the types of a schema; all but events only with the columns they have.
 
@@ -180,7 +187,7 @@ def _conform_changes(
     return PageChanges(wide.with_columns(pl.col("order").fill_null(order)), *placed)
 
 
-def _page_events(facts: PageFacts) -> pl.DataFrame:
+def _page_events(facts: PageFacts) -> EventRows:
     """Returns an event per page, with what its document says."""
     parsed = facts.document_rows.select(
         "key", "signature", "parse_status", "usage", has_document=pl.lit(True)
@@ -192,7 +199,7 @@ def _page_events(facts: PageFacts) -> pl.DataFrame:
     )
 
 
-def _part_events(parts: DocumentRows, facts: PageFacts) -> pl.DataFrame:
+def _part_events(parts: DocumentRows, facts: PageFacts) -> EventRows:
     """Returns an event for each part that is a document."""
     return parts.select(
         *("key", "fetch_time", "content_type", "signature", "parse_status", "usage"),
@@ -204,7 +211,7 @@ def _part_events(parts: DocumentRows, facts: PageFacts) -> pl.DataFrame:
     )
 
 
-def _with_own(events: pl.DataFrame, sharing: pl.DataFrame, rules: UpdateRules) -> pl.DataFrame:
+def _with_own(events: EventRows, sharing: pl.DataFrame, rules: UpdateRules) -> EventRows:
     """Adds the columns that scorings store in rows of pages."""
     if not rules.scorings.own:
         return events

@@ -5,7 +5,7 @@ for ``keys_to_read``, reads these rows, and gives them to ``follow_chains``, unt
 """
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import ada_url
 import polars as pl
@@ -35,6 +35,10 @@ from ..components.schema import DOCUMENTS, DocumentRows, FetchListRows, PageRows
 from ..scope import TargetOptions, judge
 from .update_rules import UpdateRules
 
+RedirectRows: TypeAlias = pl.DataFrame  # a link without score, with ``source`` and ``temporary``
+InheritedRows: TypeAlias = pl.DataFrame  # ``key``, ``repr_url`` and ``INHERITED``
+AnswerRows: TypeAlias = pl.DataFrame  # ``key``, ``protocol_status``, ``url`` that it leads to
+LinkRows: TypeAlias = pl.DataFrame  # columns of CHANGES for a link
 # A change with it in place of a URL says that no other URL represents the page any more.
 NO_URL = ""
 # A meta refresh counts as a permanent redirect from this time on, s.
@@ -57,14 +61,14 @@ class Targets(NamedTuple):
         part_links: A link to each of these parts.
     """
 
-    redirects: pl.DataFrame
+    redirects: RedirectRows
     parts: DocumentRows
-    part_links: pl.DataFrame
+    part_links: LinkRows
 
 
 def judge_redirects(
     page_rows: PageRows, refresh_rows: DocumentRows, seeds: Seeds, options: TargetOptions
-) -> tuple[pl.DataFrame, dict[str, int]]:
+) -> tuple[RedirectRows, dict[str, int]]:
     """Returns the targets of redirects and refreshes, as links without score.
 
     Args:
@@ -98,7 +102,7 @@ def judge_redirects(
     return _links_without_score(accepted).hstack(accepted.select("source", "temporary")), counts
 
 
-def link_targets(redirects: pl.DataFrame, facts: PageFacts, rules: UpdateRules) -> Targets:
+def link_targets(redirects: RedirectRows, facts: PageFacts, rules: UpdateRules) -> Targets:
     """Finds the parts that are documents, and what scorings pass to them and to redirect targets.
 
     Args:
@@ -151,23 +155,21 @@ def _pass_to_targets(
     return passed_on.select(*(column.name for column in scorings.passed), "links", source="key")
 
 
-def _with_passed(
-    targets: pl.DataFrame, passed_on: pl.DataFrame, rules: UpdateRules
-) -> pl.DataFrame:
+def _with_passed(targets: LinkRows, passed_on: pl.DataFrame, rules: UpdateRules) -> LinkRows:
     """Adds to targets what their ``source`` passes on, see ``_pass_to_targets``."""
     joined = targets.join(passed_on, on="source", how="left", maintain_order="left")
     return rules.scorings.links(joined)
 
 
-def _links_without_score(targets: pl.DataFrame) -> pl.DataFrame:
+def _links_without_score(targets: pl.DataFrame) -> LinkRows:
     """Returns links that have a distance but no score."""
     distance = pl.col("distance").fill_null(0).cast(pl.Int32)
     return targets.select("key", inlink_score=pl.lit(0.0), inlink_distance=distance)
 
 
 def inherited_by_targets(
-    redirects: pl.DataFrame, fetch_list_rows: FetchListRows, unrepresented: Collection[str] = ()
-) -> pl.DataFrame:
+    redirects: RedirectRows, fetch_list_rows: FetchListRows, unrepresented: Collection[str] = ()
+) -> InheritedRows:
     """Returns what targets of redirects inherit from their sources: CHANGES rows without a link.
 
     If several redirects lead to a target, it inherits from one of them. The order in which they were
@@ -196,7 +198,7 @@ def inherited_by_targets(
     return pl.concat([inherited, rest], how="diagonal")
 
 
-def _inheritances(redirects: pl.DataFrame, giving: pl.DataFrame) -> pl.DataFrame:
+def _inheritances(redirects: RedirectRows, giving: pl.DataFrame) -> InheritedRows:
     """Returns what each target inherits: ``source``, ``key``, and the inherited columns.
 
     Args:
@@ -359,7 +361,7 @@ def _ordered_keys(chains: Chains) -> pl.Series:
     return pl.Series("key", sorted(set(chains.next_keys.values())), pl.String)
 
 
-def _file_answers(facts: PageFacts) -> pl.DataFrame:
+def _file_answers(facts: PageFacts) -> AnswerRows:
     """Returns ``key``, ``protocol_status`` and ``url`` of pages that were fetched with a new answer.
 
     Of pages that answered 304 the newest document is in the table.
@@ -372,7 +374,7 @@ def _file_answers(facts: PageFacts) -> pl.DataFrame:
     return answers.select("key", "protocol_status", pl.coalesce("url", "refresh"))
 
 
-def _table_answers(answer_rows: StateRows, facts: PageFacts) -> pl.DataFrame:
+def _table_answers(answer_rows: StateRows, facts: PageFacts) -> AnswerRows:
     """Returns ``key``, ``protocol_status`` and ``url`` of rows of the table.
 
     Nothing is known about a page whose document was deleted: its status is null.

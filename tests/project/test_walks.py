@@ -87,9 +87,9 @@ def test_a_walk_is_not_longer_and_does_not_turn_back_more_often(job, crawled, tm
 
 def test_places_are_counted_once_and_climbs_where_the_next_room_is_higher():
     def work():
-        seeds_of(pl.Series(["com.example"]))
+        assert seeds_of(pl.Series(["com.walked"])).domains == {"walked.com"}
         place_of("folder")
-        seeds_of(pl.Series(["org.example"]))
+        seeds_of(pl.Series(["org.walked"]))
 
     assert [(step.module, step.climbs) for step in steps_of(work)] == [
         ("policy/components/host_rows.py", False),

@@ -7,6 +7,7 @@ in the order pipelines, transforms, io, policy, web.
 As a program it prints one walk in a process of its own, so that no cache hides a place.
 """
 
+import inspect
 import itertools
 import sys
 from pathlib import Path
@@ -69,7 +70,9 @@ def steps_of(work):
 
 
 def _module_of(frame):
-    """Returns the path of a frame's module below the package; None if it is not in a room."""
+    """Returns the path of a function's module below the package; None if it is not in a room."""
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # the body of a module or a class
+        return None
     below = frame.f_code.co_filename.removeprefix(f"{PACKAGE}/")
     return below if below.partition("/")[0] in ROOMS else None
 

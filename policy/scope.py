@@ -14,7 +14,6 @@ from ..web.urls.row_keys import from_host_key
 from .components.host_rows import Seeds
 from .components.rule_counts import JudgedRows, RuleCountOptions
 from .components.schema import StateRows
-from .traps import TrapOptions, trap_reasons
 
 TargetRows: TypeAlias = pl.DataFrame  # a row per link: see ``judge``
 _FILE = ":file"  # start of row keys of file: URLs

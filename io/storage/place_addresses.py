@@ -77,7 +77,11 @@ class StorePlace(StoreName, Place):
         return stores.read_object(self)
 
     def version(self, known_version: Hashable = None) -> Hashable:
-        return known_version or super().version()
+        if known_version:
+            return known_version
+        with contextlib.suppress(OSError):
+            return self.size_and_version()
+        return None
 
     # Writing a file.
 

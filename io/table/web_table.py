@@ -16,9 +16,8 @@ from ...policy.components.kinds import KINDS, SEED_HOSTS
 from ...web.base.errors import UserError
 from ..storage.places import Place
 from ..tablets.file_lists import Component, DataFile
-from ..tablets.fold import Narrow
 from ..tablets.resolve import Resolution
-from ..tablets.tablets import Due, Tablet
+from ..tablets.tablets import Due, Narrow, Tablet
 from ..tablets.written import Written
 from .edits import Edit, Edited
 from .table_snapshots import TableFiles, TableSnapshots

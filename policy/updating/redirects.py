@@ -22,16 +22,16 @@ from ...web.exchange.status import (
 from ...web.urls.domains import registered_domain
 from ...web.urls.row_keys import from_key, to_key
 from ..components.host_rows import Seeds
-from ..components.page_facts import (
-    INHERITED,
+from ..components.page_facts import INHERITED, PageFacts
+from ..components.rule_counts import by_rule
+from ..components.schema import (
+    DOCUMENTS,
     DocumentRows,
     FetchListRows,
-    PageFacts,
     PageRows,
     StateRows,
+    empty,
 )
-from ..components.rule_counts import by_rule
-from ..components.schema import DOCUMENTS, DocumentRows, FetchListRows, PageRows, empty
 from ..scope import TargetOptions, judge
 from .update_rules import UpdateRules
 

@@ -86,7 +86,7 @@ def compare(
     """Returns two rows of the table."""
     ours = functools.partial(measure.fresh, "fetch", "engine")
     runs = {
-        "requests": functools.partial(ours, "requests", host, site.connect_to, paths),
+        "threads": functools.partial(ours, "threads", host, site.connect_to, paths),
         "asyncio": functools.partial(ours, "asyncio", host, site.connect_to, paths),
         "pool": functools.partial(measure.fresh, "fetch", "pool", site.port, paths),
         "tasks": functools.partial(measure.fresh, "fetch", "tasks", site.port, paths),
@@ -101,8 +101,8 @@ def compare(
         speed = {who: pages / measure.median(each, figure) for who, each in found.items()}
         rows.append(
             [
-                f"{name}, {pages:,} of {size // pages:,} bytes, {what}", speed["requests"],
-                speed["pool"], speed["requests"] / speed["pool"], speed["asyncio"],
+                f"{name}, {pages:,} of {size // pages:,} bytes, {what}", speed["threads"],
+                speed["pool"], speed["threads"] / speed["pool"], speed["asyncio"],
                 speed["tasks"], speed["asyncio"] / speed["tasks"],
             ]
         )  # fmt: skip
@@ -134,7 +134,7 @@ def main() -> None:
             for row in compare(name, paths, site, helper.HOST, repeats)
         ]
     heads = (
-        *("pages", "with requests", "bare requests", "ratio"),
+        *("pages", "with threads", "bare requests", "ratio"),
         *("with asyncio", "bare aiohttp", "ratio"),
     )
     title = f"{THREADS} at a time, median of {repeats}; budget: ratios over 0.6 per CPU second"

@@ -4,7 +4,7 @@
 in a batch: ``nutbeam crawl --rounds=1`` fetches and parses them, brings them into the table and looks
 for duplicates; 50 at a time, no delay; once with each HTTP client. The bare clients ask the same nginx
 on loopback for the same pages, and for each host's robots.txt: ``requests`` with a pool of threads, and
-``aiohttp``. Budget: 1,500 pages/s on both cores with requests, 2,300 with asyncio.
+``aiohttp``. Budget: 1,500 pages/s on both cores with threads, 2,300 with asyncio.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ def compare(folder: pathlib.Path, hosts: int, pages: int, repeats: int) -> None:
             return measure.fresh("round", "ours", client, *own, door)
 
         runs = {
-            "requests": functools.partial(our, "requests"),
+            "threads": functools.partial(our, "threads"),
             "asyncio": functools.partial(our, "asyncio"),
             "pool": functools.partial(measure.fresh, "round", "pool", site.port, hosts, pages),
             "tasks": functools.partial(measure.fresh, "round", "tasks", site.port, hosts, pages),
@@ -135,7 +135,7 @@ def compare(folder: pathlib.Path, hosts: int, pages: int, repeats: int) -> None:
 
 def _beside(figures: dict[str, float]) -> tuple[float, ...]:
     """Returns what is shown of a figure of each: ours, the bare client's, the ratio."""
-    threads, loop = figures["requests"], figures["asyncio"]
+    threads, loop = figures["threads"], figures["asyncio"]
     bare, other = figures["pool"], figures["tasks"]
     return threads, bare, threads / bare, loop, other, loop / other
 

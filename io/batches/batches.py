@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...policy.components.kinds import KINDS, folders_of
-from ...policy.components.page_facts import FetchListRows, unique_documents
-from ...policy.components.schema import DOCUMENTS, FETCHLIST, empty
+from ...policy.components.page_facts import unique_documents
+from ...policy.components.schema import DOCUMENTS, FETCHLIST, FetchListRows, empty
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.file_errors import MissingFile

@@ -46,7 +46,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("client", ["requests", "asyncio"])
+@pytest.mark.parametrize("client", ["threads", "asyncio"])
 def test_answers_of_servers_become_columns_of_pages(web, client):
     urls = [url for url in some(web.site) if "/private/" not in url]
     began = time.time() * 1000

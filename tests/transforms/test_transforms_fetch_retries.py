@@ -98,7 +98,7 @@ def threads():
     return [t for t in threading.enumerate() if t.name in ours and t.is_alive()]
 
 
-@pytest.mark.parametrize("client", ["requests", "asyncio"])
+@pytest.mark.parametrize("client", ["threads", "asyncio"])
 def test_closing_ends_the_engine(web, client):
     wait_until(lambda: not threads())
     options = FetchPagesOptions(connect_to=web.connect_to, http_client=client, server_delay=0.3)

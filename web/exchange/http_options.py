@@ -162,10 +162,10 @@ class HttpOptions(AgentOptions, FileOptions):
     )
 
     http_client: str = option(
-        "requests",
-        "HTTP client: requests uses one thread for each request at a time, asyncio one thread for "
+        "threads",
+        "HTTP client: threads uses one thread for each request at a time, asyncio one thread for "
         "all requests, which needs less CPU and memory.",
-        choices=("requests", "asyncio"),
+        choices=("threads", "asyncio"),
     )
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ GO_ON = (
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENT = ["--timeout", "600"]
 WORKERS = ("--direct_num_workers", 2, "--direct_running_mode", "multi_processing")
-TRIALS = [(number, client) for client in ("asyncio", "requests") for number in SIGNALS]
+TRIALS = [(number, client) for client in ("asyncio", "threads") for number in SIGNALS]
 
 
 @pytest.mark.parametrize("trial", first(1, TRIALS), ids=str)

@@ -65,7 +65,7 @@ def flushed(table):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("client", ["requests", "asyncio"])
+@pytest.mark.parametrize("client", ["threads", "asyncio"])
 def test_a_page_and_then_silence(tmp_path, client):
     answer = Web({"/1": b"<title>one</title>"})
     words = ("--http_client", client, "--flush_seconds", 2)

@@ -8,10 +8,10 @@ from ending import flushed, kill_at
 from simulated_web import SimWeb
 
 TRIALS = [
-    (1, "requests"),
+    (1, "threads"),
     (2, "asyncio"),
     *(
-        pytest.param(seed, ("requests", "asyncio")[seed % 2], marks=pytest.mark.long)
+        pytest.param(seed, ("threads", "asyncio")[seed % 2], marks=pytest.mark.long)
         for seed in range(2, 21)
     ),
 ]

@@ -59,7 +59,7 @@ def test_a_crawl_with_credentials_of_a_host_that_is_not_checked(tmp_path, capsys
 @pytest.mark.long
 def test_a_crawl_finds_the_same_with_each_client(tmp_path):
     found = []
-    for client in ("requests", "asyncio"):
+    for client in ("threads", "asyncio"):
         table = tmp_path / client
         with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as web:
             assert crawl(table, web, *web.seeds, "--http_client", client) == 0

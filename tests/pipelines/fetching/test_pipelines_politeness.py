@@ -21,9 +21,9 @@ TWO = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
 @pytest.mark.parametrize(
     ("workers", "client"),
     [
-        (1, "requests"),
+        (1, "threads"),
         (1, "asyncio"),
-        (2, "requests"),
+        (2, "threads"),
         pytest.param(2, "asyncio", marks=(pytest.mark.long, pytest.mark.slow)),
     ],
 )
@@ -52,7 +52,7 @@ def test_each_host_waits_and_none_for_another(tmp_path, workers, client):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("client", ["requests", "asyncio"])
+@pytest.mark.parametrize("client", ["threads", "asyncio"])
 def test_each_partition_requests_a_redirect_target_at_most_once_per_delay(tmp_path, client):
     table = tmp_path / "table"
     with victim(8) as site:

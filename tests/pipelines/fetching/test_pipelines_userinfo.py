@@ -114,7 +114,7 @@ def stored(table):
     return "\n".join(texts)
 
 
-@pytest.fixture(params=[("requests", "0"), ("asyncio", "5")], ids=lambda p: p[0])
+@pytest.fixture(params=[("threads", "0"), ("asyncio", "5")], ids=lambda p: p[0])
 def crawled(request, tmp_path, capsys, caplog):
     """A crawl of it: the table, what was asked, what was said, and options that reach it."""
     client, hops = request.param

@@ -160,7 +160,7 @@ def test_names_are_looked_up_after_it_was_closed_too():
     assert server.connections == 2
 
 
-@pytest.mark.parametrize("client", ["requests", "asyncio"])
+@pytest.mark.parametrize("client", ["threads", "asyncio"])
 def test_a_server_may_send_before_the_request(client):
     def greet(listening):
         connection, _ = listening.accept()

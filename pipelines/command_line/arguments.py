@@ -5,6 +5,7 @@ of an option that only Beam knows as a positional argument.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +15,7 @@ from ...web.base.wording import quote_value
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, from_file, listed_options
-from .foreign_names import answer_for, flag_hint
+from .foreign_names import answer_for, flag_hint, nutch_flags
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -82,6 +83,8 @@ def split(
     names = {name: option.item is bool and option.type is bool for name, option in options.items()}
     names |= {argument.name: False for argument in arguments}
     shorts = {f"-{option.short}": name for name, option in options.items() if option.short}
+    in_nutch = nutch_flags(command, options.values())
+    shorts |= in_nutch
     words = list(argv)
     while words:
         word = words.pop(0)
@@ -97,6 +100,9 @@ def split(
         elif (flag.startswith("--") or flag in shorts) and name in names:
             if not equals:
                 value = _value_of(flag, words, boolean=names[name])
+            if flag in in_nutch and options[name].type is tuple:  # up to the next flag, as in Nutch
+                rest = itertools.takewhile(lambda each: not each.startswith("-"), tuple(words))
+                value = ",".join([value, *(words.pop(0) for _ in rest)])
             typed.values.setdefault(name, []).append(value)
         elif typed.help or any(each in _HELP for each in words):
             continue

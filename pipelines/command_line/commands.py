@@ -148,6 +148,12 @@ COMMANDS = {
         "views.export", "Write a component of the table to a file.", group=LOOK,
         example="mine --what hosts -o hosts.parquet",
     ),
+    "readseg": Command(
+        "batch_tools.readseg", "Show the data of batches, as Nutch's readseg.", False, LOOK,
+        example="--list_batches mine/batches",
+        options=("dump_batch", "list_batches", "get_record", "table_of_batches", "no_content",
+                 "no_fetch", "no_generate", "no_parse", "no_parse_data", "no_parse_text", "recode"),
+    ),
     "files": Command(
         "views.files", "List the current Parquet files of the table.", False, LOOK,
         example="mine state",

@@ -19,8 +19,6 @@ NUTCH_COMMANDS: Mapping[str, str] = {
     "freegen": "not there yet: nutbeam crawl NEW_TABLE URLS --rounds 1 fetches a list of URLs",
     "mergedb": "not there yet: two tables cannot be merged; nutbeam filterdb filters and normalizes "
     "the URLs of one",
-    "readseg": "nutbeam readdb TABLE URL shows the data of a URL, nutbeam pages writes the pages, "
-    "nutbeam export the other parts of batches",
     **dict.fromkeys(("mergesegs", "segmerger"), _SEGMENTS),
     "parsesegment": "it is nutbeam parse",
     "dump": "nutbeam pages writes texts and links, nutbeam export the bodies",
@@ -32,6 +30,9 @@ NUTCH_COMMANDS: Mapping[str, str] = {
     **dict.fromkeys(("plugin", "junit"), "nutbeam runs no Java class"),
     **dict.fromkeys(("nutchserver", "startserver", "webapp"), _SERVER),
 }
+
+# Commands that take Nutch's flags as they are: they do the same, and have the same arguments.
+TYPED_AS_IN_NUTCH = ("readseg",)
 
 _NO_LOCK = "not needed: there is no lock"
 _NEXT_BATCH = "not needed: a job takes the batch that is next in line, or that of --batch"
@@ -218,6 +219,19 @@ def flag_hint(command: str, words: list[str], options: Iterable[Option]) -> str 
     if name.startswith("--"):
         name = f"--{name[2:].replace('-', '_')}"
     return _FLAGS.get((command, name)) or _FLAGS.get(("", name))
+
+
+def nutch_flags(command: str, options: Iterable[Option]) -> dict[str, str]:
+    """Returns the names of options by the flags that they have in Nutch, if those are accepted, too.
+
+    >>> option = Option("no_content", bool, False, "", nutch="readseg -nocontent")
+    >>> nutch_flags("readseg", [option]), nutch_flags("readdb", [option])
+    ({'-nocontent': 'no_content'}, {})
+    """
+    if command not in TYPED_AS_IN_NUTCH:
+        return {}
+    pairs = ((name.partition(" "), option.name) for option in options for name in _nutch_names(option))
+    return {flag: name for (owner, _, flag), name in pairs if owner == command and flag}
 
 
 def _property_hint(command: str, text: str, options: Iterable[Option]) -> str | None:

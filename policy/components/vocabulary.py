@@ -336,24 +336,35 @@ def normal_text(row: Mapping[str, Any]) -> str:
      _repr_=http://b.com/
     <BLANKLINE>
     """
-    interval = row["fetch_interval"] or 0
-    signature = row["signature"]
+    status = f"{row['status']} ({STATUS_NAMES.get(row['status'], 'unknown')})"
+    return f"{from_key(row['key'])}\t{datum_text(row, status)}\n"
+
+
+def datum_text(row: Mapping[str, Any], status: str) -> str:
+    """Returns the lines of a record as Nutch's ``CrawlDatum`` prints it.
+
+    Args:
+        row: Columns of the state; missing ones have no value.
+        status: The text of its status.
+    """
+    interval, score = row.get("fetch_interval") or 0, row.get("score")
+    signature = row.get("signature")
     lines = [
-        f"{from_key(row['key'])}\tVersion: {_VERSION}",
-        f"Status: {row['status']} ({STATUS_NAMES.get(row['status'], 'unknown')})",
-        f"Fetch time: {_java_time(row['fetch_time'])}",
-        f"Modified time: {_java_time(row['modified_time'])}",
-        f"Retries since fetch: {row['retries'] or 0}",
+        f"Version: {_VERSION}",
+        f"Status: {status}",
+        f"Fetch time: {_java_time(row.get('fetch_time'))}",
+        f"Modified time: {_java_time(row.get('modified_time'))}",
+        f"Retries since fetch: {row.get('retries') or 0}",
         f"Retry interval: {interval} seconds ({interval // _DAY_S} days)",
-        f"Score: {row['score']}",
+        f"Score: {0.0 if score is None else score}",
         f"Signature: {signature.hex() if signature is not None else 'null'}",
         "Metadata: ",
     ]
-    metadata = dict(row["metadata"] or [])
+    metadata = dict(row.get("metadata") or [])
     if row.get("repr_url"):
         metadata["_repr_"] = row["repr_url"]  # where Nutch has it
     lines += [_escape(f" \t{name}={value}") for name, value in metadata.items()]
-    return "\n".join([*lines, "", ""])
+    return "\n".join([*lines, ""])
 
 
 def _escape(text: str) -> str:

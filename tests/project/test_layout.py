@@ -28,6 +28,7 @@ FOLDERS = {
     "pipelines": (
         *("reference_pages", "command_line"),
         *("", "sitemaps", "hosting", "graph", "indexing", "fetching", "figures", "upkeep"),
+        "batch_tools",
         *("querying", "views", "updating", "generating", "checkers", "launch", "base"),
     ),
     "io": (
@@ -61,6 +62,7 @@ FOLDERS = {
     ),
     "policy": (
         *(
+            "batch_tools",
             "indexing",
             "graph",
             "inlinks",

@@ -1,0 +1,108 @@
+"""Reads what a batch has about each of its URLs: its fetch list, pages and documents, joined by key."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import polars as pl
+import pyarrow as pa
+
+from ...policy.components.kinds import KINDS
+from ...policy.components.page_facts import unique_documents
+from ...policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, empty
+from ..snapshots.manifest import Pinned
+from ..storage.parquet_files import collect, scan
+from ..tablets.checksums import verify_file
+from ..tablets.file_lists import DataFile
+from .batches import batch_component
+
+
+class BatchRows(NamedTuple):
+    """Rows of a batch that belong together; each key is in one of them only.
+
+    Attributes:
+        listed: FETCHLIST rows of the pages.
+        pages: PAGES rows, one per key.
+        documents: DOCUMENTS rows, one per key: those of the pages, and parts of them.
+    """
+
+    listed: pl.DataFrame
+    pages: pl.DataFrame
+    documents: pl.DataFrame
+
+
+class RowColumns(NamedTuple):
+    """Which columns to read of each component; the key and those that join rows are read, too."""
+
+    listed: Sequence[str] = FETCHLIST.names
+    pages: Sequence[str] = PAGES.names
+    documents: Sequence[str] = DOCUMENTS.names
+
+
+def read_batch(
+    pinned: Pinned, batch: str, columns: RowColumns = RowColumns()
+) -> Iterator[BatchRows]:
+    """Yields the rows of a batch, those of one file of pages at a time.
+
+    A URL may have several pages: of an attempt that was superseded, or because two redirects led to it.
+    The first counts, as for updatedb. URLs that were not requested come last.
+
+    Args:
+        pinned: The snapshot.
+        batch: Id of the batch.
+        columns: The columns to read.
+
+    Raises:
+        UserError: A file is missing or damaged.
+    """
+    lists, page_files, document_files = (
+        pinned.files(batch_component(batch, kind)) for kind in ("fetchlist", "pages", "documents")
+    )
+    documents = {(file.partition, file.order): file for file in document_files}
+    seen = pl.Series("key", [], dtype=pl.UInt64)
+    for file in sorted(page_files, key=lambda file: (file.order, file.partition)):
+        pages = _read(pinned, "pages", [file], columns.pages)
+        pages = pages.unique("key", keep="first", maintain_order=True)
+        hashes = pages.get_column("key").hash()
+        pages = pages.filter(~hashes.is_in(seen.implode()))
+        seen = pl.concat([seen, hashes])
+        mates = [documents[at]] if (at := (file.partition, file.order)) in documents else []
+        texts = unique_documents(
+            _read(pinned, "documents", mates, list(dict.fromkeys([*columns.documents, "part_of"])))
+        )
+        listed = _read(pinned, "fetchlist", lists, columns.listed, pages.get_column("key"))
+        yield BatchRows(listed, pages, texts)
+    for file in lists:
+        listed = _read(pinned, "fetchlist", [file], columns.listed)
+        listed = listed.filter(~listed.get_column("key").hash().is_in(seen.implode()))
+        yield BatchRows(listed, empty(PAGES).select("key"), empty(DOCUMENTS).select("key"))
+
+
+def find_in_batch(pinned: Pinned, batch: str, key: str) -> BatchRows:
+    """Returns the rows of one URL in a batch; the first page counts."""
+    keys = pl.Series("key", [key])
+    found = [
+        _read(pinned, kind, pinned.files(batch_component(batch, kind)), KINDS[kind].schema.names, keys)
+        for kind in ("fetchlist", "pages", "documents")
+    ]
+    listed, pages, documents = found
+    return BatchRows(listed, pages.head(1), unique_documents(documents))
+
+
+def _read(
+    pinned: Pinned,
+    kind: str,
+    files: Sequence[DataFile],
+    columns: Sequence[str],
+    keys: pl.Series | None = None,
+) -> pl.DataFrame:
+    """Returns rows of files of a kind, in the order of the files; with ``keys`` only theirs."""
+    schema: pa.Schema = KINDS[kind].schema
+    names = list(dict.fromkeys(["key", *columns]))
+    if keys is None:
+        for file in files:
+            verify_file(pinned.table, file)
+    if not files:
+        return empty(schema).select(names)
+    ordered = sorted(files, key=lambda file: (file.order, file.partition))
+    rows = scan([pinned.table / file.path for file in ordered], schema).select(names)
+    return collect(rows if keys is None else rows.filter(pl.col("key").is_in(keys.implode())))

@@ -1,0 +1,95 @@
+"""Addresses of batches on the command line: ``TABLE/batches/ID``, as Nutch's users type segments."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from ...io.snapshots.manifest import Manifest, Snapshot, newest_manifest
+from ...io.table.opening import open_table
+from ...web.base.errors import UsageError
+from ..base.command import Argument
+
+BATCHES = Argument(
+    "batches",
+    "Batches: TABLE/batches/ID; TABLE/batches means all batches of a table.",
+    nargs="*",
+)
+_ADDRESS = re.compile(r"(?P<table>.+?)/+batches(?:/+(?P<batch>[^/]+))?/*|batches/+(?P<here>[^/]+)/*")
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedBatch:
+    """A batch of a table in its newest snapshot.
+
+    Attributes:
+        address: Address of the table.
+        batch: Id of the batch.
+        manifest: The newest snapshot.
+    """
+
+    address: str
+    batch: str
+    manifest: Manifest
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot, for reading."""
+        return Snapshot(self.address, self.manifest.snapshot)
+
+
+def split_address(word: str) -> tuple[str, str | None]:
+    """Returns the address of a table, and the id of a batch or None.
+
+    >>> split_address("mine/batches/1795-ab/"), split_address("mine/batches"), split_address("mine")
+    (('mine', '1795-ab'), ('mine', None), ('mine', None))
+    >>> split_address("batches/1795-ab"), split_address("gs://b/t/batches/1")
+    (('.', '1795-ab'), ('gs://b/t', '1'))
+    """
+    match = _ADDRESS.fullmatch(word)
+    if match is None:
+        return word, None
+    return (".", match["here"]) if match["here"] else (match["table"], match["batch"])
+
+
+def named_batches(words: Sequence[str]) -> list[NamedBatch]:
+    """Returns the batches that words name, each once; a table means all its batches, oldest first.
+
+    Raises:
+        UsageError: A word names no batch.
+        NoTable: There is no table at an address.
+    """
+    batches: dict[tuple[str, str], NamedBatch] = {}
+    manifests: dict[str, Manifest] = {}
+    for word in words:
+        address, batch = split_address(word)
+        if address not in manifests:
+            open_table(address).check_place()
+            manifests[address] = newest_manifest(address)
+        manifest = manifests[address]
+        if batch and batch not in manifest.batches:
+            raise UsageError(f"no batch {batch!r} in table {address!r}; {_known(manifest)}")
+        names = [batch] if batch else sorted(manifest.batches)
+        if not names:
+            raise UsageError(f"table {address!r} has no batches")
+        batches |= {(address, name): NamedBatch(address, name, manifest) for name in names}
+    return list(batches.values())
+
+
+def one_batch(word: str) -> NamedBatch:
+    """Returns the batch that a word names.
+
+    Raises:
+        UsageError: It names none, or a table with several.
+    """
+    batches = named_batches([word])
+    if len(batches) > 1:
+        raise UsageError(
+            f"expected one batch, as {split_address(word)[0]}/batches/ID, got {word!r}; "
+            f"{_known(batches[0].manifest)}"
+        )
+    return batches[0]
+
+
+def _known(manifest: Manifest) -> str:
+    newest = ", ".join(sorted(manifest.batches)[-3:])
+    return f"newest batches: {newest or 'none'}"

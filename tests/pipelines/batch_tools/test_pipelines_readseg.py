@@ -1,0 +1,131 @@
+"""readseg shows the data of batches as Nutch's readseg shows that of segments, typed as there."""
+
+import json
+import re
+
+import pytest
+from command_output import printed
+from crawling import manifest_of, nutbeam, reach, rows_of
+from simulated_web import served_web
+
+from nutbeam.web.urls.row_keys import from_key
+
+web = served_web(hosts=2, pages=5, scope="module")
+HEADINGS = {
+    "nocontent": "Content::",
+    "noparsedata": "ParseData::",
+    "noparsetext": "ParseText::",
+    "nogenerate": "Status: 1 (db_unfetched)",
+    "nofetch": "Status: 33 (fetch_success)",
+    "noparse": "Status: 65 (signature)",
+}
+
+
+@pytest.fixture(scope="module")
+def table(web, backend):
+    """A crawled table whose last batch is only generated."""
+    made = str(backend.fresh())
+    assert nutbeam("crawl", made, *web.seeds, "--rounds", "2", *reach(web)) == 0
+    assert nutbeam("generate", made, "--top_n", "2") == 0
+    return made
+
+
+@pytest.fixture
+def segments(table):
+    return [f"{table}/batches/{name}" for name in sorted(manifest_of(table).batches)]
+
+
+def test_a_dump_has_each_url_of_the_batch_once_with_all_its_parts(table, segments, tmp_path, capsys):
+    printed(capsys, "readseg", "-dump", segments[1], tmp_path / "out")
+    text = (tmp_path / "out" / "dump").read_text()
+    batch = segments[1].rpartition("/")[2]
+    pages = {row["key"]: row for row in rows_of(table, f"batches/{batch}/pages").to_dicts()}
+    listed = set(rows_of(table, f"batches/{batch}/fetchlist")["key"])
+    records = re.split(r"^Recno:: (\d+)\n", text, flags=re.MULTILINE)[1:]
+    assert list(map(int, records[::2])) == list(range(len(pages.keys() | listed)))
+    urls = [record.splitlines()[0].removeprefix("URL:: ") for record in records[1::2]]
+    assert sorted(urls) == sorted(map(from_key, pages.keys() | listed))
+    of_page = next(r for u, r in zip(urls, records[1::2], strict=True) if "(fetch_success)" in r)
+    assert all(heading in of_page for heading in HEADINGS.values())
+    key = next(k for k, row in pages.items() if from_key(k) == of_page.split()[1])
+    assert pages[key]["body"].decode() in of_page
+    document = rows_of(table, f"batches/{batch}/documents").filter(key=key).to_dicts()[0]
+    assert f"Title: {document['title']}\nOutlinks: {len(document['outlinks'])}\n" in of_page
+    assert f"ParseText::\n{document['text']}\n" in of_page
+    assert f"Signature: {document['signature'].hex()}" in of_page
+
+
+@pytest.mark.parametrize("switch", HEADINGS)
+def test_a_switch_leaves_out_its_part_and_no_other(segments, tmp_path, capsys, switch):
+    printed(capsys, "readseg", "-dump", segments[1], tmp_path, f"-{switch}")
+    text = (tmp_path / "dump").read_text()
+    assert {name for name, heading in HEADINGS.items() if heading not in text} == {switch}
+
+
+def test_the_list_has_times_and_numbers_and_question_marks(table, segments, capsys):
+    lines = printed(capsys, "readseg", "-list", "-dir", f"{table}/batches").splitlines()
+    assert lines[0] == "NAME\tGENERATED\tFETCHER START\tFETCHER END\tFETCHED\tPARSED"
+    assert [line.split("\t")[0] for line in lines[1:]] == [s.rpartition("/")[2] for s in segments]
+    assert lines[-1].split("\t")[1:] == ["2", "?", "?", "?", "?"]
+    name, generated, start, end, fetched, parsed = lines[2].split("\t")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", start)
+    assert start <= end
+    assert int(fetched) == len(rows_of(table, f"batches/{name}/pages")) >= int(generated)
+    assert int(parsed) == len(rows_of(table, f"batches/{name}/documents"))
+    one = json.loads(printed(capsys, "readseg", "-list", segments[2], "--format", "json"))
+    assert one["batches"][0]["fetched"] is None
+
+
+def test_the_parts_of_one_url(segments, web, capsys):
+    url = web.seeds[0]
+    text = printed(capsys, "readseg", "-get", segments[0], url)
+    headings = re.findall(r"^(\w[\w ]+)::$", text, re.MULTILINE)
+    assert headings == ["Content", "Crawl Generate", "Crawl Fetch", "Crawl Parse", "ParseData",
+                        "ParseText"]  # fmt: skip
+    record = json.loads(
+        printed(capsys, "readseg", "-get", segments[0], url, "-nocontent", "--format", "json")
+    )
+    assert record["url"] == url
+    assert list(record["parts"]) == ["generate", "fetch", "parse", "parsedata", "parsetext"]
+    missing = printed(capsys, "readseg", "-get", segments[0], "http://none.com/", code=1)
+    assert missing == f"http://none.com/: not in batch {segments[0].rpartition('/')[2]}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["-dump", "{table}/batches/1-a", "out"], "no batch '1-a' in table '{table}'; newest batch"),
+        (["-dump", "{table}/batches", "out"], "expected one batch, as {table}/batches/ID, got "),
+        (["-dump", "{segment}"], "expected a batch, as TABLE/batches/ID, and a folder, got "),
+        (["-get", "{segment}", "mailto:a@b"], "URL is no URL that can be crawled (scheme_not_allowed)"),
+        (["-list"], "expected batches, as TABLE/batches/ID, or a table"),
+        (["-list", "{table}-not"], "no web table at '{table}-not'"),
+        (["{segment}", "out"], "give --dump_batch BATCH FOLDER, "),
+        (["-dump", "-list", "{segment}"], "--dump_batch and --list_batches contradict"),
+        (["-dump", "{segment}", "out", *(f"-{s}" for s in HEADINGS)], "all parts are left out"),
+        (["-NOCONTENT", "{segment}"], "unknown option '-NOCONTENT'; Nutch's -NOCONTENT is --no_c"),
+    ],
+)
+def test_what_readseg_refuses(table, segments, refuse, tmp_path, monkeypatch, words, expected):
+    monkeypatch.chdir(tmp_path)
+    names = {"table": table, "segment": segments[0]}
+    assert refuse("readseg", *(w.format(**names) for w in words)).startswith(
+        expected.format(**names)
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dump_replaces_no_file(segments, refuse, tmp_path):
+    (tmp_path / "dump").write_text("mine")
+    error = refuse("readseg", "-dump", segments[0], tmp_path)
+    assert error == f"'{tmp_path}/dump' is there already: give another folder"
+    assert (tmp_path / "dump").read_text() == "mine"
+
+
+def test_a_body_is_decoded_by_its_charset_on_request(table, segments, tmp_path, capsys):
+    from nutbeam.policy.batch_tools.segment_text import SegmentRecord, page_text
+
+    page = {"body": "Käse".encode("latin-1"), "fetch_status": 33}
+    record = SegmentRecord("com.a:http/", page=page, document={"charset": "iso-8859-1"})
+    assert page_text(record, ["content"], recode=True).endswith("Content:\nKäse\n")
+    assert page_text(record, ["content"], recode=False).endswith("Content:\nK\ufffdse\n")

@@ -272,10 +272,10 @@ def _unite_by_key(rows: RekeyedRows, now: int) -> StateRows:
         status=pl.when("itself").then(int(Status.DB_FETCHED)).otherwise("status").cast(pl.UInt8),
         duplicate_of=pl.when(~pl.col("itself")).then("duplicate_of"),
     )
-    return _overlay_maps(united)
+    return overlay_all_maps(united)
 
 
-def _overlay_maps(rows: StateRows) -> StateRows:
+def overlay_all_maps(rows: StateRows) -> StateRows:
     """Sets the metadata of each row to its ``maps``, oldest first, each laid over those before."""
     number = pl.col("maps").list.len()
     one = rows.with_columns(metadata=pl.col("maps").list.last())

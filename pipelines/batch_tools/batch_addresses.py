@@ -7,12 +7,17 @@ from collections.abc import Sequence
 from ...io.snapshots.manifest import Manifest, Snapshot, newest_manifest
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
-from ..base.command import Argument
+from ..base.command import Argument, Invocation
 
 BATCHES = Argument(
     "batches",
     "Batches: TABLE/batches/ID; TABLE/batches means all batches of a table.",
     nargs="*",
+)
+TARGET = Argument(
+    "target",
+    "Folder of the web table, or its address: gs://, s3://, hdfs://, bigtable://; also as "
+    "TABLE/batches.",
 )
 _ADDRESS = re.compile(r"(?P<table>.+?)/+batches(?:/+(?P<batch>[^/]+))?/*|batches/+(?P<here>[^/]+)/*")
 
@@ -73,6 +78,20 @@ def named_batches(words: Sequence[str]) -> list[NamedBatch]:
             raise UsageError(f"table {address!r} has no batches")
         batches |= {(address, name): NamedBatch(address, name, manifest) for name in names}
     return list(batches.values())
+
+
+def target_table(invocation: Invocation) -> Invocation:
+    """Returns an invocation whose table may have been typed as TABLE/batches, as Nutch's segments.
+
+    Raises:
+        UsageError: It names a batch, or no place of a table.
+    """
+    word = str(invocation.arguments[TARGET.name])
+    address, batch = split_address(word)
+    if batch is not None:
+        raise UsageError(f"expected a table, or TABLE/batches, got {word!r}")
+    open_table(address).check_place()
+    return dataclasses.replace(invocation, table=address)
 
 
 def one_batch(word: str) -> NamedBatch:

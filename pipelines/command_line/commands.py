@@ -80,6 +80,12 @@ COMMANDS = {
         options=("top_n", "expr", "max_count", "min_score", "max_distance", "restrict_status",
                  "filter", "add_days", "num_fetchers"),
     ),
+    "freegen": Command(
+        "batch_tools.freegen", "Make a batch of a list of URLs, as Nutch's freegen.", group=CRAWL,
+        example="seeds.txt mine",
+        options=("filter_urls", "normalize_urls", "num_fetchers", "exclude", "url_filter_file",
+                 "url_rules_dir"),
+    ),
     "fetch": Command(
         "fetch", "Fetch the pages of a batch.", group=CRAWL,
         example=f"mine {_AGENT}",
@@ -243,6 +249,10 @@ COMMANDS = {
         "mergelinkdb", "Add the links of other tables to the link table.",
         example="mine backup",
         options=("normalize_links", "filter_links"),
+    ),
+    "mergedb": Command(
+        "batch_tools.mergedb", "Merge the URLs of other tables into the table.",
+        example="mine backup", options=("filter_urls", "normalize_urls"),
     ),
     "rollback": Command(
         "upkeep.rollback", "Return to an older snapshot, by a new one.", False,

@@ -16,9 +16,6 @@ _SERVER = "there is no server: schedulers run the commands, as in docs/guides/ai
 _SEGMENTS = "not needed: batches are parts of the table, and nutbeam compact merges files"
 
 NUTCH_COMMANDS: Mapping[str, str] = {
-    "freegen": "not there yet: nutbeam crawl NEW_TABLE URLS --rounds 1 fetches a list of URLs",
-    "mergedb": "not there yet: two tables cannot be merged; nutbeam filterdb filters and normalizes "
-    "the URLs of one",
     **dict.fromkeys(("mergesegs", "segmerger"), _SEGMENTS),
     "parsesegment": "it is nutbeam parse",
     "dump": "nutbeam pages writes texts and links, nutbeam export the bodies",
@@ -32,7 +29,7 @@ NUTCH_COMMANDS: Mapping[str, str] = {
 }
 
 # Commands that take Nutch's flags as they are: they do the same, and have the same arguments.
-TYPED_AS_IN_NUTCH = ("readseg",)
+TYPED_AS_IN_NUTCH = ("readseg", "freegen", "mergedb")
 
 _NO_LOCK = "not needed: there is no lock"
 _NEXT_BATCH = "not needed: a job takes the batch that is next in line, or that of --batch"

@@ -34,6 +34,7 @@ from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
+_BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb")
 Build = Callable[[Any, Any], Any]
 
 
@@ -149,7 +150,7 @@ def run_job(
     batch = batch or getattr(options, "batch", "") or None
     ticket = Ticket(str(invocation.table), options.operation or new_id(), batch)
     set_logged_operation(ticket.operation)
-    check_launch(invocation, begins_table=job in ("inject", "sitemap", "copy"))
+    check_launch(invocation, begins_table=job in _BEGIN_TABLES)
     lacking = missing_rules_line(invocation)
     try:
         with _no_empty_folder(ticket.address), live_view(invocation.progress):
@@ -200,7 +201,7 @@ def _had_no_work(command: str, manifest: Manifest) -> bool:
     The other such jobs look at the whole table each time. This is their work, even if they change
     nothing. After an index without changes ``next`` goes on with a new batch.
     """
-    if manifest.job == "generate":
+    if manifest.job in ("generate", "freegen"):
         return manifest.batch not in manifest.batches
     return manifest.job == "index" and command != "next" and not manifest.counts
 

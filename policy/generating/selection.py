@@ -116,7 +116,7 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
     num_fetchers: int = option(
         1,
         "How many partitions a batch has; hosts are divided among them.",
-        nutch="generate -numFetchers, crawl --num-slaves",
+        nutch="generate -numFetchers, freegen -numFetchers, crawl --num-slaves",
         minimum=1,
         maximum=4_096,
     )

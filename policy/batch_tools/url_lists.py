@@ -1,0 +1,103 @@
+"""Lists of URLs that become a batch: Nutch's freegen (nutch.md 1.1)."""
+
+import dataclasses
+from collections import Counter
+from typing import NamedTuple
+
+import polars as pl
+
+from ...web.base.options import option
+from ...web.engine.pace import QueueOptions
+from ...web.rules.rule_warnings import CheckedUrlOptions
+from ...web.rules.url_rules import UrlRules
+from ..components.blocklist import Blocklist, drop_blocked
+from ..components.schema import FETCHLIST, conform_frame
+from ..generating.selection import queue_names
+
+PLACE = "place"
+# The reason of a line with values after a tab, as lists of seeds have.
+WITH_VALUES = "values_after_url"
+
+
+@dataclasses.dataclass(frozen=True)
+class ListRuleOptions(CheckedUrlOptions):
+    """Options of the rules for URLs that come from lists, or from other tables."""
+
+    GROUP = "batch tools"
+
+    filter_urls: bool = option(
+        False,
+        "Leave out URLs that the filters refuse.",
+        nutch="freegen -filter, mergedb -filter, mergesegs -filter",
+    )
+    normalize_urls: bool = option(
+        False,
+        "Apply the URL rewriting rules. Without it, URLs only get the form that row keys need.",
+        nutch="freegen -normalize, mergedb -normalize, mergesegs -normalize",
+    )
+
+    @property
+    def rules(self) -> UrlRules:
+        """The rules: without ``normalize_urls`` no rewriting rules."""
+        plain = self.no_normalize or not self.normalize_urls
+        return UrlRules(dataclasses.replace(self, no_normalize=plain))
+
+
+class ListRules(NamedTuple):
+    """How URLs become rows of a fetch list.
+
+    Attributes:
+        rules: Normalizes and filters them.
+        filters: Whether to filter them.
+        blocklist: Names that no batch may have.
+        batch: Id of the batch.
+        queues: Which hosts share a queue.
+        fetch_interval: Interval of the URLs, s.
+    """
+
+    rules: UrlRules
+    filters: bool
+    blocklist: Blocklist
+    batch: str
+    queues: QueueOptions
+    fetch_interval: int
+
+
+def list_rows(urls: pl.Series, how: ListRules) -> tuple[pl.DataFrame, Counter[str]]:
+    """Returns FETCHLIST rows of URLs, with ``place``, whose hash is the slot; and counts.
+
+    As in Nutch, the score is 0: nobody has linked to them. They count as seeds: their distance is 0.
+
+    Args:
+        urls: Texts, one per line of a list.
+        how: How URLs become rows.
+    """
+    admitted = how.rules.admit(urls, "inject", filters=how.filters)
+    # A parser of URLs would remove the tab, and make the values a part of the URL.
+    with_values = pl.lit(urls.str.contains("\t", literal=True))
+    admitted = admitted.with_columns(
+        key=pl.when(~with_values).then("key"),
+        reason=pl.when(with_values).then(pl.lit(WITH_VALUES)).otherwise("reason"),
+    )
+    reasons = admitted.get_column("reason").drop_nulls().value_counts()
+    counts = Counter({f"dropped/{reason}": number for reason, number in reasons.iter_rows()})
+    rows, blocked = drop_blocked(admitted.select("key").drop_nulls(), how.blocklist)
+    counts.update({"lines": len(urls), **blocked})
+    listed = conform_frame(
+        rows.with_columns(
+            score=pl.lit(0.0, pl.Float32),
+            distance=pl.lit(0, pl.Int32),
+            fetch_interval=pl.lit(how.fetch_interval, pl.Int32),
+        ),
+        FETCHLIST,
+    )
+    places = queue_names(how.batch, rows.get_column("key"), how.queues.queue_mode)
+    return listed.drop("slot").with_columns(places.alias(PLACE)), counts
+
+
+def unique_rows(listed: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Returns rows in key order, each URL once; and the number of repeated ones."""
+    unique = listed.unique("key", keep="first").sort("key")
+    repeated = len(listed) - len(unique)
+    counts = {"chosen": len(unique)} | ({"duplicate_lines": repeated} if repeated else {})
+    return unique, counts

@@ -19,10 +19,13 @@ from ..policy.recorded_rules import recorded_rules
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.parse_pages import PAGE_FILES, PageFile, ParseBatch, ParsePagesOptions
 from ..web.base.errors import UserError
+from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
+from .batch_tools import reparse
+from .batch_tools.reparse import batches_to_reparse
 from .launch.earlier_jobs import check_done_alike, done_with
-from .launch.job import BatchOptions, run_job
+from .launch.job import BatchOptions, run_each_batch, run_job
 
 ARGUMENTS = (TABLE,)
 
@@ -30,6 +33,14 @@ ARGUMENTS = (TABLE,)
 @dataclasses.dataclass(frozen=True)
 class Options(ParsePagesOptions, BatchOptions):
     """Options of parse."""
+
+    reparse: bool = option(
+        False,
+        "Parse the bodies of batches again that were parsed before, as today's options say; without "
+        "--batch, those of all batches.",
+        nutch="parse -reparse",
+        group="parse",
+    )
 
 
 def run(invocation: Invocation) -> int:
@@ -39,10 +50,21 @@ def run(invocation: Invocation) -> int:
         UserError: The batch was updated without being parsed, or parsed with other options.
     """
     batch, address = invocation.options.batch, str(invocation.table)
+    if invocation.options.reparse:
+        return _reparse(invocation, batch, address)
     if batch:
         _check_in_time(address, batch)
         check_done_alike(address, batch, PARSED_PHASE, invocation.options, DocumentOptions)
     return run_job(invocation, build, "parse")
+
+
+def _reparse(invocation: Invocation, batch: str, address: str) -> int:
+    manifest = newest_manifest(address)
+    names = batches_to_reparse(manifest, address, batch)
+    first = [name for name in names if manifest.batches[name].phase == "fetched"]
+    again = [name for name in names if name not in first]
+    jobs = [(first, build), (again, reparse.build)]
+    return max(run_each_batch(invocation, some, job, "parse") for some, job in jobs if some)
 
 
 def _check_in_time(address: str, batch: str) -> None:

@@ -29,7 +29,7 @@ NUTCH_COMMANDS: Mapping[str, str] = {
 }
 
 # Commands that take Nutch's flags as they are: they do the same, and have the same arguments.
-TYPED_AS_IN_NUTCH = ("readseg", "freegen", "mergedb")
+TYPED_AS_IN_NUTCH = ("readseg", "freegen", "mergedb", "parse")
 
 _NO_LOCK = "not needed: there is no lock"
 _NEXT_BATCH = "not needed: a job takes the batch that is next in line, or that of --batch"
@@ -147,7 +147,6 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("generate", "-batchid"): "not there: generate makes the id of a batch",
     ("fetch", "-noparsing"): "not needed: fetch parses only with --parse_while_fetching",
     ("fetch", "-numtasks"): "it is --num_fetchers of generate",
-    ("parse", "-reparse"): "not there yet: a batch is parsed once",
     **_each("updatedb", ("-normalize", "-filter"), _FILTERDB),
     ("updatedb", "-noadditions"): "it is --additions_allowed false",
     ("crawlcomplete", "-inputdirs"): "the argument TABLE names the table",

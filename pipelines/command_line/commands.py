@@ -160,6 +160,12 @@ COMMANDS = {
         options=("dump_batch", "list_batches", "get_record", "table_of_batches", "no_content",
                  "no_fetch", "no_generate", "no_parse", "no_parse_data", "no_parse_text", "recode"),
     ),
+    "dump": Command(
+        "batch_tools.dump", "Write the bodies of batches into files, as Nutch's dump.", False, LOOK,
+        example="mine/batches --output_dir bodies",
+        options=("output_dir", "from_batches", "mimetypes", "mime_stats", "flat_dir",
+                 "reverse_url_dirs"),
+    ),
     "files": Command(
         "views.files", "List the current Parquet files of the table.", False, LOOK,
         example="mine state",

@@ -18,7 +18,6 @@ _SEGMENTS = "not needed: batches are parts of the table, and nutbeam compact mer
 NUTCH_COMMANDS: Mapping[str, str] = {
     **dict.fromkeys(("mergesegs", "segmerger"), _SEGMENTS),
     "parsesegment": "it is nutbeam parse",
-    "dump": "nutbeam pages writes texts and links, nutbeam export the bodies",
     "commoncrawldump": "not there yet: there are no WARC or CBOR files; nutbeam pages writes pages",
     "warc": "not there yet: there are no WARC files; nutbeam pages writes pages",
     "loops": "not needed: nutbeam webgraph leaves out links within a site and repeated links",
@@ -29,7 +28,7 @@ NUTCH_COMMANDS: Mapping[str, str] = {
 }
 
 # Commands that take Nutch's flags as they are: they do the same, and have the same arguments.
-TYPED_AS_IN_NUTCH = ("readseg", "freegen", "mergedb", "parse")
+TYPED_AS_IN_NUTCH = ("readseg", "freegen", "mergedb", "parse", "dump")
 
 _NO_LOCK = "not needed: there is no lock"
 _NEXT_BATCH = "not needed: a job takes the batch that is next in line, or that of --batch"

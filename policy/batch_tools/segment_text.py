@@ -84,14 +84,13 @@ def dump_text(number: int, record: SegmentRecord, parts: Iterable[str], *, recod
 
     >>> page = {"fetch_status": 33, "fetch_time": 0, "score": 1.0}
     >>> record = SegmentRecord("com.a:http/", page=page)
-    >>> print(dump_text(7, record, ["fetch", "parsetext"], recode=False)[:75])
-    <BLANKLINE>
+    >>> print(dump_text(7, record, ["fetch", "parsetext"], recode=False)[:70].strip())
     Recno:: 7
     URL:: http://a.com/
     <BLANKLINE>
     CrawlDatum::
     Version: 7
-    Status: 33 (fe
+    Status: 33 (fetch
     """
     texts = [
         f"\n{DUMP_HEADINGS[part]}\n{text}"

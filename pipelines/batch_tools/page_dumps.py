@@ -1,0 +1,150 @@
+"""What commands share that write pages of batches into files for other programs."""
+
+import dataclasses
+import fnmatch
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...io.batches.batch_records import BatchRows, RowColumns, read_batch
+from ...web.base.errors import UsageError
+from ...web.base.options import option
+from ...web.base.progress import PROGRESS
+from ...web.base.wording import format_count
+from ...web.content.content_type import sniff
+from .batch_addresses import NamedBatch, named_batches
+
+_TYPE = re.compile(r"[\w.+-]+/(?:[\w.+-]+|\*)")
+_BOTH = ("dump", "commoncrawldump")
+
+
+def _nutch(flag: str) -> str:
+    return ", ".join(f"{command} -{flag}" for command in _BOTH)
+
+
+@dataclasses.dataclass(frozen=True)
+class PageDumpOptions:
+    """Options of the pages to write, and of the folder."""
+
+    GROUP = "batch tools"
+
+    output_dir: str = option(
+        "", "Folder of the files, on this machine or in a store.", nutch=_nutch("outputDir")
+    )
+    from_batches: tuple[str, ...] = option(
+        (),
+        "Batches whose pages are written: TABLE/batches/ID, or TABLE/batches for all.",
+        nutch=_nutch("segment"),
+    )
+    mimetypes: tuple[str, ...] = option(
+        (),
+        "Write only pages of these types, as text/html or image/*. The type is that of the content.",
+        nutch=_nutch("mimetype"),
+    )
+
+    def __post_init__(self) -> None:
+        for name in self.mimetypes:
+            if not _TYPE.fullmatch(name):
+                raise ValueError(f"--mimetypes must be types such as text/html, got {name!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class DumpedPage:
+    """A page with a body.
+
+    Attributes:
+        row: Its PAGES row, as far as it was read.
+        mime: The type of its content.
+        rows: All rows that were read with it.
+    """
+
+    row: Mapping[str, Any]
+    mime: str
+    rows: BatchRows
+
+    @property
+    def key(self) -> str:
+        """Its row key."""
+        return str(self.row["key"])
+
+
+@dataclasses.dataclass
+class DumpTally:
+    """What was found and written.
+
+    Attributes:
+        total: Numbers of pages by type.
+        chosen: Numbers of pages of the wanted types, by type.
+        files: Number of files that were written.
+        there: Number of files that were there already.
+        without_body: Number of URLs without a body.
+    """
+
+    total: Counter[str] = dataclasses.field(default_factory=Counter)
+    chosen: Counter[str] = dataclasses.field(default_factory=Counter)
+    files: int = 0
+    there: int = 0
+    without_body: int = 0
+
+    def record(self) -> dict[str, Any]:
+        """Returns the numbers for JSON."""
+        left_out = {
+            "no_body": self.without_body,
+            "other_type": self.total.total() - self.chosen.total(),
+            "there_already": self.there,
+        }
+        return {"files": self.files, "left_out": {n: k for n, k in left_out.items() if k}}
+
+    def line(self, output: str) -> str:
+        """Returns the numbers as a line."""
+        left_out = self.record()["left_out"]
+        text = f"{format_count(self.files, 'files')} in {output}"
+        parts = [f"{name} {number:,}" for name, number in left_out.items()]
+        return f"{text}; left out: {', '.join(parts)}" if parts else text
+
+    def types(self) -> str:
+        """Returns the numbers by type, as JSON."""
+        return json.dumps({"TOTAL": dict(self.total), "FILTER": dict(self.chosen)})
+
+
+def batches_to_dump(words: Sequence[str], options: PageDumpOptions) -> list[NamedBatch]:
+    """Returns the batches that a command names.
+
+    Raises:
+        UsageError: The folder or the batches are missing, or are not there.
+    """
+    if not options.output_dir:
+        raise UsageError("--output_dir is missing: the folder of the files")
+    names = [*words, *options.from_batches]
+    if not names:
+        raise UsageError("expected batches, as TABLE/batches/ID, or a table")
+    return named_batches(names)
+
+
+def dumped_pages(
+    named: NamedBatch, columns: RowColumns, options: PageDumpOptions, tally: DumpTally
+) -> Iterator[DumpedPage]:
+    """Yields the pages of a batch that have a body of a wanted type.
+
+    Args:
+        named: The batch.
+        columns: Columns to read besides those of the body.
+        options: The wanted types.
+        tally: Counts them.
+    """
+    wanted = [name.lower() for name in options.mimetypes]
+    pages = [*dict.fromkeys((*columns.pages, "body", "content_type"))]
+    with named.snapshot.reading():
+        for rows in read_batch(named.snapshot, named.batch, columns._replace(pages=pages)):
+            for row in rows.pages.iter_rows(named=True):
+                PROGRESS.add()
+                if not row["body"]:
+                    tally.without_body += 1
+                    continue
+                mime = sniff(row["body"], row["content_type"])
+                tally.total[mime] += 1
+                if not wanted or any(fnmatch.fnmatchcase(mime, name) for name in wanted):
+                    tally.chosen[mime] += 1
+                    yield DumpedPage(row, mime, rows)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from ...policy.components.batch_rows import BatchRows
 from ...policy.components.kinds import KINDS
 from ...policy.components.page_facts import unique_documents
 from ...policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, empty
@@ -14,20 +15,6 @@ from ..storage.parquet_files import collect, scan
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from .batches import batch_component
-
-
-class BatchRows(NamedTuple):
-    """Rows of a batch that belong together; each key is in one of them only.
-
-    Attributes:
-        listed: FETCHLIST rows of the pages.
-        pages: PAGES rows, one per key.
-        documents: DOCUMENTS rows, one per key: those of the pages, and parts of them.
-    """
-
-    listed: pl.DataFrame
-    pages: pl.DataFrame
-    documents: pl.DataFrame
 
 
 class RowColumns(NamedTuple):

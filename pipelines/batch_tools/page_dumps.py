@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...io.batches.batch_records import BatchRows, RowColumns, read_batch
+from ...io.batches.batch_records import RowColumns, read_batch
+from ...policy.components.batch_rows import BatchRows
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from ...io.batches.batch_records import BatchRows, find_in_batch, read_batch
+from ...io.batches.batch_records import find_in_batch, read_batch
 from ...io.batches.batches import batch_component
 from ...io.storage.files import creating, size_of
 from ...io.storage.parquet_files import collect, scan
@@ -26,6 +26,7 @@ from ...policy.batch_tools.segment_text import (
     page_text,
     part_texts,
 )
+from ...policy.components.batch_rows import BatchRows
 from ...policy.components.schema import PAGES
 from ...web.base.errors import UsageError
 from ...web.base.options import option

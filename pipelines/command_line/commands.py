@@ -260,6 +260,15 @@ COMMANDS = {
         "batch_tools.mergedb", "Merge the URLs of other tables into the table.",
         example="mine backup", options=("filter_urls", "normalize_urls"),
     ),
+    "batches": Command(
+        "batch_tools.batches", "Copy batches to another table, filter, slice or merge them.", False,
+        example="copy elsewhere mine/batches", options=("filter_urls", "normalize_urls", "slice"),
+    ),
+    "mergesegs": Command(
+        "batch_tools.mergesegs", "Merge batches into another table, as Nutch's mergesegs.", False,
+        example="merged --all_of mine/batches --slice 1000",
+        options=("all_of", "filter_urls", "normalize_urls", "slice"),
+    ),
     "rollback": Command(
         "upkeep.rollback", "Return to an older snapshot, by a new one.", False,
         example="mine --to 3",

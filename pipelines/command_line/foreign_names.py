@@ -13,10 +13,9 @@ from .config import listed_options
 
 _SITEMAP = "not needed: nutbeam sitemap and crawl --sitemaps read sitemaps"
 _SERVER = "there is no server: schedulers run the commands, as in docs/guides/airflow.md"
-_SEGMENTS = "not needed: batches are parts of the table, and nutbeam compact merges files"
 
 NUTCH_COMMANDS: Mapping[str, str] = {
-    **dict.fromkeys(("mergesegs", "segmerger"), _SEGMENTS),
+    "segmerger": "it is nutbeam mergesegs",
     "parsesegment": "it is nutbeam parse",
     "commoncrawldump": "not there yet: there are no WARC or CBOR files; nutbeam pages writes pages",
     "warc": "not there yet: there are no WARC files; nutbeam pages writes pages",
@@ -28,7 +27,8 @@ NUTCH_COMMANDS: Mapping[str, str] = {
 }
 
 # Commands that take Nutch's flags as they are: they do the same, and have the same arguments.
-TYPED_AS_IN_NUTCH = ("readseg", "freegen", "mergedb", "parse", "dump")
+TYPED_AS_IN_NUTCH = ("readseg", "freegen", "mergedb", "parse", "dump",
+                     "mergesegs")  # fmt: skip
 
 _NO_LOCK = "not needed: there is no lock"
 _NEXT_BATCH = "not needed: a job takes the batch that is next in line, or that of --batch"

@@ -25,8 +25,11 @@ class RowColumns(NamedTuple):
     documents: Sequence[str] = DOCUMENTS.names
 
 
+_ALL_COLUMNS = RowColumns()
+
+
 def read_batch(
-    pinned: Pinned, batch: str, columns: RowColumns = RowColumns()
+    pinned: Pinned, batch: str, columns: RowColumns = _ALL_COLUMNS
 ) -> Iterator[BatchRows]:
     """Yields the rows of a batch, those of one file of pages at a time.
 
@@ -68,7 +71,9 @@ def find_in_batch(pinned: Pinned, batch: str, key: str) -> BatchRows:
     """Returns the rows of one URL in a batch; the first page counts."""
     keys = pl.Series("key", [key])
     found = [
-        _read(pinned, kind, pinned.files(batch_component(batch, kind)), KINDS[kind].schema.names, keys)
+        _read(
+            pinned, kind, pinned.files(batch_component(batch, kind)), KINDS[kind].schema.names, keys
+        )
         for kind in ("fetchlist", "pages", "documents")
     ]
     listed, pages, documents = found

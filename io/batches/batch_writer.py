@@ -64,7 +64,9 @@ class BatchWriter:
         return max(rows.get("fetchlist", 0), rows.get("pages", 0))
 
 
-def record_of(operation: Operation, kinds: Collection[str], urls: int, partitions: int = 1) -> Batch:
+def record_of(
+    operation: Operation, kinds: Collection[str], urls: int, partitions: int = 1
+) -> Batch:
     """Returns the record of a batch with files of some kinds, which was not updated here."""
     phases = {"fetchlist": "generated", "pages": "fetched", "documents": "parsed"}
     phase = [phases[kind] for kind in phases if kind in kinds][-1]

@@ -19,7 +19,9 @@ TARGET = Argument(
     "Folder of the web table, or its address: gs://, s3://, hdfs://, bigtable://; also as "
     "TABLE/batches.",
 )
-_ADDRESS = re.compile(r"(?P<table>.+?)/+batches(?:/+(?P<batch>[^/]+))?/*|batches/+(?P<here>[^/]+)/*")
+_ADDRESS = re.compile(
+    r"(?P<table>.+?)/+batches(?:/+(?P<batch>[^/]+))?/*|batches/+(?P<here>[^/]+)/*"
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -203,7 +203,8 @@ def _copy(work: _Work, named: NamedBatch) -> None:
                 copy_file(source, target, file)
                 PROGRESS.add(file.rows if kind == "pages" else 0)
         files["fetchlist"] = [
-            _copy_list(work, named, file) for file in snapshot.files(batch_component(batch, "fetchlist"))
+            _copy_list(work, named, file)
+            for file in snapshot.files(batch_component(batch, "fetchlist"))
         ]
     work.written += [Written(batch_component(batch, k), tuple(f)) for k, f in files.items() if f]
     before = named.manifest.batches[batch]

@@ -75,7 +75,9 @@ def run(invocation: Invocation) -> int:
             continue
         readings.append(Reading(open_table(other).worker_address(), "", snapshot))
     if not readings:
-        raise UsageError(f"none of the tables is there: {', '.join(invocation.arguments['others'])}")
+        raise UsageError(
+            f"none of the tables is there: {', '.join(invocation.arguments['others'])}"
+        )
     making = functools.partial(build, readings=tuple(readings))
     return run_job(invocation, making, "mergedb")
 

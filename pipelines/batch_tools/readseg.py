@@ -111,7 +111,9 @@ def run(invocation: Invocation) -> int:
     if options.table_of_batches:
         raise UsageError("--table_of_batches is only for --list_batches")
     if not (options.dump_batch or options.get_record):
-        raise UsageError("give --dump_batch BATCH FOLDER, --list_batches BATCHES or --get_record BATCH URL")
+        raise UsageError(
+            "give --dump_batch BATCH FOLDER, --list_batches BATCHES or --get_record BATCH URL"
+        )
     if len(words) != 2:
         what = "a folder" if options.dump_batch else "a URL"
         raise UsageError(f"expected a batch, as TABLE/batches/ID, and {what}, got {words!r}")
@@ -158,7 +160,9 @@ def _list_record(named: NamedBatch) -> dict[str, Any]:
 def _time(time_ms: int | None) -> str | None:
     if time_ms is None:
         return None
-    return datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC).strftime(
+        "%Y-%m-%dT%H:%M:%S"
+    )
 
 
 def _dump(invocation: Invocation, named: NamedBatch, folder: str) -> int:
@@ -206,7 +210,11 @@ def _records(named: NamedBatch) -> Iterator[SegmentRecord]:
 def _records_of(rows: BatchRows, generated: int) -> Iterator[SegmentRecord]:
     """Yields a record for each URL: pages in their order, then parts of them and what is only listed."""
     by_key: dict[str, dict[str, Any]] = {}
-    for name, frame in (("page", rows.pages), ("document", rows.documents), ("listed", rows.listed)):
+    for name, frame in (
+        ("page", rows.pages),
+        ("document", rows.documents),
+        ("listed", rows.listed),
+    ):
         for row in frame.iter_rows(named=True):
             by_key.setdefault(row["key"], {})[name] = row
     for key, parts in by_key.items():

@@ -166,6 +166,12 @@ COMMANDS = {
         options=("output_dir", "from_batches", "mimetypes", "mime_stats", "flat_dir",
                  "reverse_url_dirs"),
     ),
+    "commoncrawldump": Command(
+        "batch_tools.commoncrawldump", "Write pages as CBOR, as Nutch's commoncrawldump.", False, LOOK,
+        example="mine/batches --output_dir documents",
+        options=("output_dir", "from_batches", "mimetypes", "gzip", "key_prefix", "reverse_key",
+                 "simple_date_format", "json_array", "epoch_filename", "extension", "inlinks_from"),
+    ),
     "files": Command(
         "views.files", "List the current Parquet files of the table.", False, LOOK,
         example="mine state",

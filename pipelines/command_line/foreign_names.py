@@ -17,7 +17,6 @@ _SERVER = "there is no server: schedulers run the commands, as in docs/guides/ai
 NUTCH_COMMANDS: Mapping[str, str] = {
     "segmerger": "it is nutbeam mergesegs",
     "parsesegment": "it is nutbeam parse",
-    "commoncrawldump": "not there yet: there are no WARC or CBOR files; nutbeam pages writes pages",
     "warc": "not there yet: there are no WARC files; nutbeam pages writes pages",
     "loops": "not needed: nutbeam webgraph leaves out links within a site and repeated links",
     "linkdumper": "nutbeam nodedumper shows ranks, nutbeam export writes nodes and ranks",
@@ -28,7 +27,7 @@ NUTCH_COMMANDS: Mapping[str, str] = {
 
 # Commands that take Nutch's flags as they are: they do the same, and have the same arguments.
 TYPED_AS_IN_NUTCH = ("readseg", "freegen", "mergedb", "parse", "dump",
-                     "mergesegs")  # fmt: skip
+                     "mergesegs", "commoncrawldump")  # fmt: skip
 
 _NO_LOCK = "not needed: there is no lock"
 _NEXT_BATCH = "not needed: a job takes the batch that is next in line, or that of --batch"
@@ -154,6 +153,7 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     **_each("readdb", ("-content", "-headers", "-links", "-text"), _PARTS),
     ("parsechecker", "-checkrobotstxt"): "not needed: robots.txt is always obeyed",
     ("parsechecker", "-md"): "not there yet",
+    **_each("commoncrawldump", ("-warc", "-warcsize"), "it writes CBOR only"),
     ("crawl", "-depth"): "Nutch's -depth is --rounds; --depth limits the distance from the seeds",
     ("crawl", "-dir"): "the argument TABLE names the folder",
     ("crawl", "-s"): "seeds are arguments, after TABLE",
@@ -225,7 +225,9 @@ def nutch_flags(command: str, options: Iterable[Option]) -> dict[str, str]:
     """
     if command not in TYPED_AS_IN_NUTCH:
         return {}
-    pairs = ((name.partition(" "), option.name) for option in options for name in _nutch_names(option))
+    pairs = (
+        (name.partition(" "), option.name) for option in options for name in _nutch_names(option)
+    )
     return {flag: name for (owner, _, flag), name in pairs if owner == command and flag}
 
 

@@ -48,7 +48,9 @@ def admit_rows(rows: BatchRows, how: KeyRules) -> tuple[BatchRows, Counter[str]]
         )
     if how.blocklist:
         blocked = how.blocklist.blocks(judged.get_column("target").fill_null(""))
-        judged = judged.with_columns(reason=pl.when(pl.lit(blocked)).then(pl.lit(PURGED)).otherwise("reason"))
+        judged = judged.with_columns(
+            reason=pl.when(pl.lit(blocked)).then(pl.lit(PURGED)).otherwise("reason")
+        )
     counts = Counter(
         {f"dropped/{reason}": n
          for reason, n in judged.get_column("reason").drop_nulls().value_counts().iter_rows()}
@@ -64,7 +66,9 @@ def admit_rows(rows: BatchRows, how: KeyRules) -> tuple[BatchRows, Counter[str]]
         documents = pl.concat(
             [documents.filter(of_page), _rekey(documents.filter(~of_page), "part_of", kept)]
         )
-    return BatchRows(*(f.unique("key", keep="first", maintain_order=True) for f in (listed, pages, documents))), counts
+    return BatchRows(
+        *(f.unique("key", keep="first", maintain_order=True) for f in (listed, pages, documents))
+    ), counts
 
 
 def _rekey(frame: pl.DataFrame, column: str, kept: pl.DataFrame) -> pl.DataFrame:
@@ -130,4 +134,6 @@ def url_count(rows: BatchRows) -> int:
 
 def without_bodies(listed: pl.DataFrame) -> pl.DataFrame:
     """Returns FETCHLIST rows that do not lead to bodies of another table: they are fetched as new."""
-    return listed.with_columns(pl.lit(None).cast(listed.schema[name]).alias(name) for name in _OF_BODY)
+    return listed.with_columns(
+        pl.lit(None).cast(listed.schema[name]).alias(name) for name in _OF_BODY
+    )

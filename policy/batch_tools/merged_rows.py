@@ -60,9 +60,7 @@ def arriving_rows(other_rows: StateRows, how: MergeRules) -> tuple[StateRows, Co
     rows, blocked = drop_blocked(rows, how.blocklist)
     counts.update(blocked)
     is_here = pl.col("batch_id").is_in(list(how.batches)) & ~pl.col("moved")
-    rows = rows.with_columns(
-        pl.when(is_here.fill_null(False)).then(pl.col(_FILES + _CONDITIONS))
-    )
+    rows = rows.with_columns(pl.when(is_here.fill_null(False)).then(pl.col(_FILES + _CONDITIONS)))
     return conform_frame(rows, STATE), +counts
 
 
@@ -103,7 +101,9 @@ def merge_rows(state_rows: StateRows, arrived: StateRows) -> tuple[StateRows, di
         pl.col(*newest_columns, "own").last(),
         pl.col("distance").min(),
         pl.col("last_inlink_day").max(),
-        pl.when(pl.col("has_body").any()).then(body.filter("has_body").last()).otherwise(body.last()),
+        pl.when(pl.col("has_body").any())
+        .then(body.filter("has_body").last())
+        .otherwise(body.last()),
         maps=pl.col("metadata").drop_nulls(),
     )
     added = len(united) - len(resident)

@@ -39,7 +39,9 @@ def reparsed_changes(
     )
 
 
-def apply_reparsed(state_rows: StateRows, changes: pl.DataFrame) -> tuple[StateRows, dict[str, int]]:
+def apply_reparsed(
+    state_rows: StateRows, changes: pl.DataFrame
+) -> tuple[StateRows, dict[str, int]]:
     """Gives rows the signatures and parse statuses of their bodies as they are parsed now.
 
     Only rows whose newest body or text is in the files change: what was fetched later stays. A row
@@ -59,7 +61,9 @@ def apply_reparsed(state_rows: StateRows, changes: pl.DataFrame) -> tuple[StateR
     differs &= pl.col("signature_now").is_not_null()
     changed = int(joined.select(differs.sum()).item())
     rows = joined.with_columns(
-        signature=pl.when(here).then(pl.coalesce("signature_now", "signature")).otherwise("signature"),
+        signature=pl.when(here)
+        .then(pl.coalesce("signature_now", "signature"))
+        .otherwise("signature"),
         parse_status=pl.when(here).then("parse_status_now").otherwise("parse_status"),
         document=pl.when(here).then(pl.coalesce("document", "new_document")).otherwise("document"),
     )

@@ -194,7 +194,10 @@ def _parse_data_text(record: SegmentRecord) -> str | None:
 
 
 def _parse_metadata(document: Row) -> dict[str, Any]:
-    named = {"CharEncodingForConversion": document.get("charset"), "language": document.get("language")}
+    named = {
+        "CharEncodingForConversion": document.get("charset"),
+        "language": document.get("language"),
+    }
     return {**named, **dict(document.get("metadata") or [])}
 
 

@@ -126,7 +126,7 @@ def test_only_files_that_all_batches_have_are_merged(table, out, backend, web, c
     assert nutbeam("generate", other) == 0
     printed(capsys, "mergesegs", out, "-dir", f"{table}/batches", f"{other}/batches")
     assert caplog.messages[-1] == "left out, because not all batches have them: pages, documents"
-    ((name, batch),) = manifest_of(out).batches.items()
+    (batch,) = manifest_of(out).batches.values()
     assert batch.phase == "generated"
     assert of_batches(out, "fetchlist") == sorted(
         {*of_batches(table, "fetchlist"), *of_batches(other, "fetchlist")}
@@ -166,4 +166,6 @@ def test_what_batches_refuses(table, refuse, tmp_path, monkeypatch, words, expec
 
 def test_a_batch_is_copied_once(table, out, refuse, capsys):
     printed(capsys, "batches", "copy", out, f"{table}/batches")
-    assert refuse("batches", "copy", out, f"{table}/batches").startswith(f"table {out!r} has a batch '")
+    assert refuse("batches", "copy", out, f"{table}/batches").startswith(
+        f"table {out!r} has a batch '"
+    )

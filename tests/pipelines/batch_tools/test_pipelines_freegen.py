@@ -69,7 +69,9 @@ def test_urls_of_an_open_batch_are_left_out_of_the_next_generate(urls, table, ca
     assert nutbeam("inject", table, "http://h0.example.com/", "http://h1.example.com/") == 0
     assert nutbeam("freegen", urls, table) == 0
     assert nutbeam("generate", table) == 0
-    batches = sorted(manifest_of(table).batches, key=lambda n: manifest_of(table).batches[n].created)
+    batches = sorted(
+        manifest_of(table).batches, key=lambda n: manifest_of(table).batches[n].created
+    )
     assert list(listed(table, batches[1])["key"]) == ["com.example.h1:http/"]
 
 

@@ -93,7 +93,10 @@ def test_a_missing_table_is_left_out_with_a_warning_unless_it_is_the_only_one(
         (["{table}", "{table}"], "a table is not merged with itself: '{table}'"),
         (["out"], "missing argument OTHERS"),
         (["out", "{table}", "-force"], "unknown option '-force'; not needed: there is no lock"),
-        (["out", "{table}", "--url_filter_file", "none"], "a file of rules must be readable, got 'none'"),
+        (
+            ["out", "{table}", "--url_filter_file", "none"],
+            "a file of rules must be readable, got 'none'",
+        ),
     ],
 )
 def test_what_mergedb_refuses(crawled, refuse, tmp_path, monkeypatch, words, expected):

@@ -35,7 +35,9 @@ def segments(table):
     return [f"{table}/batches/{name}" for name in sorted(manifest_of(table).batches)]
 
 
-def test_a_dump_has_each_url_of_the_batch_once_with_all_its_parts(table, segments, tmp_path, capsys):
+def test_a_dump_has_each_url_of_the_batch_once_with_all_its_parts(
+    table, segments, tmp_path, capsys
+):
     printed(capsys, "readseg", "-dump", segments[1], tmp_path / "out")
     text = (tmp_path / "out" / "dump").read_text()
     batch = segments[1].rpartition("/")[2]
@@ -94,10 +96,16 @@ def test_the_parts_of_one_url(segments, web, capsys):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["-dump", "{table}/batches/1-a", "out"], "no batch '1-a' in table '{table}'; newest batch"),
+        (
+            ["-dump", "{table}/batches/1-a", "out"],
+            "no batch '1-a' in table '{table}'; newest batch",
+        ),
         (["-dump", "{table}/batches", "out"], "expected one batch, as {table}/batches/ID, got "),
         (["-dump", "{segment}"], "expected a batch, as TABLE/batches/ID, and a folder, got "),
-        (["-get", "{segment}", "mailto:a@b"], "URL is no URL that can be crawled (scheme_not_allowed)"),
+        (
+            ["-get", "{segment}", "mailto:a@b"],
+            "URL is no URL that can be crawled (scheme_not_allowed)",
+        ),
         (["-list"], "expected batches, as TABLE/batches/ID, or a table"),
         (["-list", "{table}-not"], "no web table at '{table}-not'"),
         (["{segment}", "out"], "give --dump_batch BATCH FOLDER, "),

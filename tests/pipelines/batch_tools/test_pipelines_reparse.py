@@ -86,7 +86,9 @@ def test_what_reparse_refuses(table, refuse, capsys):
     generated = next(n for n, b in manifest_of(table).batches.items() if b.phase == "generated")
     error = refuse("parse", table, "-reparse", "--batch", generated, code=3)
     assert error == f"batch '{generated}' is generated, parse needs one that is fetched"
-    assert "no batch '1-a' in this table" in refuse("parse", table, "-reparse", "--batch", "1-a", code=3)
+    assert "no batch '1-a' in this table" in refuse(
+        "parse", table, "-reparse", "--batch", "1-a", code=3
+    )
 
 
 def test_a_table_without_bodies_has_nothing_to_do(backend, refuse):

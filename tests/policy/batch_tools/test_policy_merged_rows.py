@@ -32,7 +32,9 @@ def merged(own, *others):
     ],
 )
 def test_the_newest_fetch_wins_then_the_later_due_time(own, other, winner):
-    row, counts = merged([{**own, "protocol_message": "own"}], {**other, "protocol_message": "other"})
+    row, counts = merged(
+        [{**own, "protocol_message": "own"}], {**other, "protocol_message": "other"}
+    )
     assert row["protocol_message"] == winner
     assert counts == ({"replaced": 1} if winner == "other" else {})
 
@@ -57,7 +59,12 @@ def test_distance_and_days_of_links_are_those_of_all():
 def test_a_body_that_the_table_has_stays_when_the_newer_row_has_none():
     own = {"last_fetch_time": 2, "document": "d", "page": "p", "signature": b"1", "etag": "e"}
     row, _ = merged([own], {"last_fetch_time": 3, "signature": b"2", "http_code": 404})
-    assert (row["document"], row["signature"], row["etag"], row["http_code"]) == ("d", b"1", "e", 404)
+    assert (row["document"], row["signature"], row["etag"], row["http_code"]) == (
+        "d",
+        b"1",
+        "e",
+        404,
+    )
     row, _ = merged([own], {"last_fetch_time": 3, "signature": b"2", "document": "n"})
     assert (row["document"], row["signature"], row["page"]) == ("n", b"2", None)
 

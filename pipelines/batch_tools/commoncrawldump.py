@@ -1,0 +1,198 @@
+"""commoncrawldump: writes pages as CBOR documents, as Nutch's ``commoncrawldump``.
+
+::
+
+    batch.pages, batch.documents, file by file ─ document ─ JSON in CBOR ─▶ a file per page, or an archive
+"""
+
+import contextlib
+import dataclasses
+import io
+import json
+import tarfile
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import polars as pl
+
+from ...io.batches.batch_records import RowColumns
+from ...io.batches.dump_folder import DumpFolder
+from ...io.reading.inlinks import inlinks_of
+from ...io.snapshots.manifest import Snapshot, newest_manifest
+from ...io.storage.files import creating
+from ...policy.batch_tools.common_crawl_documents import DocumentShape, crawl_document
+from ...policy.batch_tools.dumped_names import md5_name, reversed_name
+from ...policy.inlinks.invert_options import BestOptions
+from ...web.base.errors import UsageError
+from ...web.base.options import option
+from ...web.base.progress import PROGRESS
+from ...web.imports.optional_library import check_library, import_library
+from ...web.urls.row_keys import from_key
+from ..base.command import DONE, Invocation, configuration
+from ..base.live import live_view
+from .batch_addresses import BATCHES, NamedBatch
+from .page_dumps import DumpedPage, DumpTally, PageDumpOptions, batches_to_dump, dumped_pages
+
+ARGUMENTS = (BATCHES,)
+_COLUMNS = RowColumns(
+    (),
+    ("fetch_time", "http_code", "ip", "request", "headers"),
+    ("charset",),
+)
+# RFC 8949, 3.4.6: the tag by which a file is known as CBOR.
+_SELF_DESCRIBED = 55_799
+_ENDING = r"[A-Za-z0-9]{1,16}"
+
+
+class Target(Protocol):
+    """What gets documents."""
+
+    def write(self, name: str, data: bytes) -> bool: ...
+
+    def has_same(self, name: str, data: bytes) -> bool: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(DocumentShape, PageDumpOptions):
+    """Options of commoncrawldump."""
+
+    GROUP = "commoncrawldump"
+
+    gzip: bool = option(
+        False, "Write one archive per batch, BATCH.tar.gz, in place of a file per page.",
+        nutch="commoncrawldump -gzip",
+    )  # fmt: skip
+    epoch_filename: bool = option(
+        False, "Name files by the time of the fetch, in folders of their reversed hosts.",
+        nutch="commoncrawldump -epochFilename",
+    )  # fmt: skip
+    extension: str = option(
+        "cbor", "Ending of the files.", nutch="commoncrawldump -extension", pattern=_ENDING
+    )
+    inlinks_from: str = option(
+        "", "Table whose link table gives the pages that link to a page.",
+        nutch="commoncrawldump -linkdb",
+    )  # fmt: skip
+
+
+def run(invocation: Invocation) -> int:
+    options = invocation.options
+    with configuration():
+        check_library("cbor2", "commoncrawldump", "cbor")
+    batches = batches_to_dump(invocation.arguments["batches"], options)
+    links = _link_table(options.inlinks_from)
+    folder, tally = DumpFolder(options.output_dir), DumpTally()
+    for named in batches if options.gzip else []:
+        if folder.has(_archive_name(named)):
+            raise UsageError(
+                f"{_archive_name(named)} is in {options.output_dir!r} already: give another folder"
+            )
+    PROGRESS.start("commoncrawldump", total=sum(n.manifest.batches[n.batch].urls for n in batches))
+    with live_view(invocation.progress):
+        for named in batches:
+            with _target(named, folder, options) as target:
+                for page in dumped_pages(named, _COLUMNS, options, tally):
+                    created = _write_page(page, named, links, options, target)
+                    tally.files += created
+                    tally.there += not created
+        PROGRESS.finish()
+    record = {**tally.record(), "output": options.output_dir}
+    print(json.dumps(record) if invocation.format == "json" else tally.line(options.output_dir))
+    return DONE
+
+
+def _link_table(address: str) -> Snapshot | None:
+    """Returns the snapshot whose link table is read, or None.
+
+    Raises:
+        UsageError: There is no table, or it has no links.
+    """
+    if not address:
+        return None
+    manifest = newest_manifest(address)
+    if "links" not in manifest.components:
+        raise UsageError(f"table {address!r} has no links yet: nutbeam invertlinks adds them")
+    return Snapshot(address, manifest.snapshot)
+
+
+def _archive_name(named: NamedBatch) -> str:
+    return f"{named.batch}.tar.gz"
+
+
+class _Archive:
+    """An archive that gets files, each name once."""
+
+    def __init__(self, archive: tarfile.TarFile) -> None:
+        self._archive, self._names = archive, set[str]()
+
+    def write(self, name: str, data: bytes) -> bool:
+        """Adds a file; returns False if there is one of this name."""
+        if name in self._names:
+            return False
+        self._names.add(name)
+        entry = tarfile.TarInfo(name)
+        entry.size = len(data)
+        self._archive.addfile(entry, io.BytesIO(data))
+        return True
+
+    def has_same(self, name: str, data: bytes) -> bool:
+        """Returns False: each page of a batch is added once."""
+        return False
+
+
+@contextlib.contextmanager
+def _target(named: NamedBatch, folder: DumpFolder, options: Options) -> Iterator[Target]:
+    """Yields what gets the documents of a batch: the folder, or an archive in it."""
+    if not options.gzip:
+        yield folder
+        return
+    with (
+        creating(folder.place(_archive_name(named))) as file,
+        tarfile.open(fileobj=file, mode="w|gz") as archive,
+    ):
+        yield _Archive(archive)
+
+
+def _write_page(
+    page: DumpedPage, named: NamedBatch, links: Snapshot | None, options: Options, target: Target
+) -> bool:
+    document = crawl_document(
+        page.row,
+        _charset(page),
+        options,
+        named.manifest.batches[named.batch].created,
+        None if links is None else _inlinks(links, page.key),
+    )
+    data = to_cbor(document)
+    if not options.epoch_filename:
+        return target.write(md5_name(page.key, ending=options.extension), data)
+    # Two pages of a host may have been fetched in the same millisecond.
+    time, digest = page.row["fetch_time"], md5_name(page.key, flat=True)[:8]
+    for stem in (f"{time}", f"{time}-{digest}"):
+        name = reversed_name(page.key, f"{stem}.{options.extension}")
+        if target.write(name, data):
+            return True
+        if target.has_same(name, data):
+            break
+    return False
+
+
+def _charset(page: DumpedPage) -> str | None:
+    rows = page.rows.documents.filter(pl.col("key") == page.key)
+    return rows.get_column("charset")[0] if len(rows) else None
+
+
+def _inlinks(links: Snapshot, key: str) -> list[str]:
+    rows = inlinks_of(links, key, BestOptions().max_inlinks)
+    return [from_key(source) for source in rows.get_column("source")]
+
+
+def to_cbor(document: dict[str, Any]) -> bytes:
+    """Returns a document as Nutch writes it: JSON, as one text of self-described CBOR.
+
+    >>> to_cbor({"url": "http://a/"}).hex()
+    'd9d9f7727b2275726c223a22687474703a2f2f612f227d'
+    """
+    cbor2: Any = import_library("cbor2", "commoncrawldump")
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return bytes(cbor2.dumps(cbor2.CBORTag(_SELF_DESCRIBED, text)))

@@ -31,11 +31,13 @@ GIVEN: dict[str, dict[str, Any]] = {
     "purge": {"names": Names(hosts=("com.example",))},
     "copy": {"reading": _OTHER},
     "mergelinkdb": {"readings": (_OTHER,)},
+    "mergedb": {"readings": (_OTHER,)},
+    "freegen": {"words": ()},
     "hostinject": {"values": {}},
     "sitemap": {"hosts": ("seeds",)},
 }
-JOBS = ("inject", "sitemap", "generate", "fetch", "parse", "updatedb", "invertlinks", "dedup",
-        "filterdb", "compact", "purge", "copy", "mergelinkdb", "updatehostdb", "hostinject",
+JOBS = ("inject", "sitemap", "generate", "freegen", "fetch", "parse", "updatedb", "invertlinks", "dedup",
+        "filterdb", "compact", "purge", "copy", "mergelinkdb", "mergedb", "updatehostdb", "hostinject",
         "webgraph", "linkrank", "scoreupdater", "index", "round")  # fmt: skip
 # The usual form of a job that changes rows, and the two that differ most from it.
 DRAWN = ("updatedb", "generate", "dedup")

@@ -20,10 +20,10 @@ SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "
         "webgraph", "linkrank", "scoreupdater", "nodedumper",
         "invertlinks", "mergelinkdb", "readlinkdb",
         "index", "clean", "solrindex", "solrclean", "solrdedup",
-        "indexchecker", "sitemap", "updatehostdb", "readhostdb", "hostinject")  # fmt: skip
+        "indexchecker", "sitemap", "updatehostdb", "readhostdb", "hostinject",
+        "freegen", "mergedb", "readseg", "mergesegs", "dump", "commoncrawldump")  # fmt: skip
 OTHERS = (
-    "freegen", "mergedb", "readseg", "mergesegs",
-    "dump", "commoncrawldump", "warc",
+    "warc",
     "showproperties", "plugin", "junit",
     "nutchserver", "startserver", "webapp", "loops", "linkdumper", "segmerger", "parsesegment",
 )  # fmt: skip
@@ -47,7 +47,7 @@ FLAGS = {
     },
     "parse": {
         "-noFilter": "--no_filter", "-noNormalize": "--no_normalize", "-all": "--batch",
-        "-reparse": "not there yet", "-resume": "same command", "-force": "not needed",
+        "-resume": "same command", "-force": "not needed",
         "-sitemap": "nutbeam sitemap", "-crawlId": "TABLE",
     },
     "sitemap": {
@@ -106,7 +106,7 @@ def answer(command, *words):
 def test_each_command_of_nutch_is_there_or_has_its_answer(capsys):
     assert set(foreign_names.NUTCH_COMMANDS) == set(OTHERS)
     assert not set(OTHERS) & set(COMMANDS)
-    for name in (*OTHERS, "readSeg"):
+    for name in (*OTHERS, "parseSegment"):
         assert main([name, "crawl/segments/1"]) == 2
         line = capsys.readouterr().err
         assert line.startswith(f"nutbeam: unknown command '{name}', a command of Nutch; ")
@@ -114,6 +114,47 @@ def test_each_command_of_nutch_is_there_or_has_its_answer(capsys):
         assert "did you mean" not in line
     for name in SAME:
         assert name in COMMANDS
+
+
+# Flags that are taken as they are, with the option that they are.
+TAKEN = {
+    "parse": {"-reparse": "reparse"},
+    "freegen": {
+        "-filter": "filter_urls", "-normalize": "normalize_urls", "-numFetchers": "num_fetchers",
+    },
+    "mergedb": {"-filter": "filter_urls", "-normalize": "normalize_urls"},
+    "readseg": {
+        "-dump": "dump_batch", "-list": "list_batches", "-get": "get_record",
+        "-dir": "table_of_batches", "-nocontent": "no_content", "-nofetch": "no_fetch",
+        "-nogenerate": "no_generate", "-noparse": "no_parse", "-noparsedata": "no_parse_data",
+        "-noparsetext": "no_parse_text", "-recode": "recode",
+    },
+    "mergesegs": {
+        "-dir": "all_of", "-filter": "filter_urls", "-normalize": "normalize_urls", "-slice": "slice",
+    },
+    "dump": {
+        "-outputDir": "output_dir", "-segment": "from_batches", "-mimetype": "mimetypes",
+        "-mimeStats": "mime_stats", "-flatdir": "flat_dir", "-reverseUrlDirs": "reverse_url_dirs",
+    },
+    "commoncrawldump": {
+        "-outputDir": "output_dir", "-segment": "from_batches", "-mimetype": "mimetypes",
+        "-gzip": "gzip", "-keyPrefix": "key_prefix", "-SimpleDateFormat": "simple_date_format",
+        "-epochFilename": "epoch_filename", "-jsonArray": "json_array", "-reverseKey": "reverse_key",
+        "-extension": "extension", "-linkdb": "inlinks_from",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", TAKEN)
+def test_flags_of_commands_with_nutchs_arguments_are_taken(command):
+    module = load(command)
+    options, beam = command_options(module), beam_parser if COMMANDS[command].beam else None
+    for flag, name in TAKEN[command].items():
+        value = [] if options[name].item is bool else ["7"]
+        typed = split([flag, *value, "rest"], options, module.ARGUMENTS, beam, command)
+        taken = [*value, "rest"] if options[name].type is tuple else value or ["true"]
+        assert typed.values == {name: [",".join(taken)]}
+    assert set(foreign_names.TYPED_AS_IN_NUTCH) == set(TAKEN)
 
 
 def test_commands_and_options_that_answers_name_exist():

@@ -5,7 +5,7 @@ import shutil
 import sys
 
 import pytest
-from crawling import json_lines
+from crawling import json_lines, manifest_of
 from ftp_servers import ftp_mapping, scripted_server
 from plugins import install
 from terminals import EVIL, WORD, obeyed, process, typed
@@ -122,6 +122,7 @@ def uses(folder, web, port):
     ftp = (f"ftp://ftp.example.com/{EVIL}", "--schemes", "ftp", "--connect_to", ftp_mapping(port))
     aio = ("--http_client", "asyncio")
     query = f"select *, '{EVIL}' as \"{EVIL}\" from"
+    segment = f"{table}/batches/{min(manifest_of(table).batches)}"
     dummy = ("--writer", "dummy", "--writer_parameters", f"path={folder}/indexed")
     return {
         "crawl": [
@@ -133,6 +134,7 @@ def uses(folder, web, port):
         "inject": [(work, folder / "seeds.txt", *info), (work, f"/no/{EVIL}"), (work, *bad_rules)],
         "sitemap": [(work, f"{SITE}/{EVIL}.xml", *there, *info), (work, "--sitemap_hosts", EVIL)],
         "generate": [(work, *info), (work, "--operation", EVIL)],
+        "freegen": [(folder / "seeds.txt", work, *info), (f"/no/{EVIL}", work)],
         "fetch": [(work, *there, *info), (work, *there, "--batch", EVIL)],
         "parse": [(work, *info), (work, "--parse_filters", EVIL)],
         "updatedb": [(work, *info)],
@@ -165,6 +167,18 @@ def uses(folder, web, port):
             for form in ("csv", "jsonl")
             for what in ("state", "hosts", "batch_documents", "batch_pages", "batch_outcome")
         ],
+        "readseg": [
+            (segment, f"{SITE}/", "--get_record"), (segment, f"{SITE}/no{EVIL}", "--get_record"),
+            (segment, f"{SITE}/", "--get_record", "--format", "json"),
+            (table, "--list_batches"), (f"{table}/batches/{EVIL}", "--list_batches"),
+            (segment, folder / f"segment{EVIL}", "--dump_batch"),
+        ],
+        **{
+            command: [(table, "--output_dir", folder / command),
+                      (f"{table}/batches/{EVIL}", "--output_dir", folder / command),
+                      (table, "--output_dir", folder / f"{command}{EVIL}")]
+            for command in ("dump", "commoncrawldump")
+        },
         "files": [
             (evil, "state"),
             (evil, "batch_documents", "--query"),
@@ -201,6 +215,10 @@ def uses(folder, web, port):
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
         "mergelinkdb": [(work, table), (work, folder / f"no{EVIL}")],
+        "mergedb": [(work, table), (work, folder / f"no{EVIL}")],
+        "batches": [("copy", folder / "batches", table),
+                    ("merge", folder / "no", f"{table}/batches/{EVIL}")],
+        "mergesegs": [(folder / "merged", table), (folder / "no", f"{table}/batches/{EVIL}")],
         "rollback": [(folder / f"no{EVIL}", "--to", "1"), (folder / "forged", "--to", "2")],
         "fsck": [(evil,), (damaged,), (damaged, "--format", "json"), (damaged, "--repair")],
         "purge": [(work, "--url", f"{SITE}/x{EVIL}"), (work, "--host", EVIL)],

@@ -21,14 +21,15 @@ WAITS = {
 LOOKS_AT_ALL = {
     "inject": ("seeds",), "sitemap": ("seeds", "reach"), "dedup": (), "updatehostdb": (),
     "hostinject": ("hosts.txt",), "filterdb": (), "webgraph": (), "compact": (), "copy": ("copy",),
-    "mergelinkdb": ("other",), "purge": ("--url", "http://gone.example.com/"),
+    "mergelinkdb": ("other",), "mergedb": ("other",), "freegen": ("seeds.txt",),
+    "purge": ("--url", "http://gone.example.com/"),
     "clean": (), "solrclean": ("--writer", "tantivy"),
     "solrdedup": ("--writer", "tantivy"),
 }  # fmt: skip
 # Their records are summaries, of which no field says whether something changed.
 CRAWLS = {"round", "crawl"}
-# A copy is a new table. An index on a server is no part of a table. Hosts record each request.
-NEVER_THE_SAME = {"copy", "solrdedup", "sitemap"}
+# A copy is a new table, and a list of URLs a new batch. An index on a server is no part of a table. Hosts record each request.
+NEVER_THE_SAME = {"copy", "freegen", "solrdedup", "sitemap"}
 READERS = {"readdb", "domainstats", "protocolstats", "crawlcomplete", "pages", "export"}
 
 
@@ -38,6 +39,7 @@ def table(web, tmp_path_factory):
     folder = tmp_path_factory.mktemp("codes") / "table"
     assert crawl(folder, web, *web.seeds, "--links", "--index", "main") == 0
     assert nutbeam("copy", folder, folder.parent / "other") == 0
+    (folder.parent / "seeds.txt").write_text("\n".join(web.seeds))
     (folder.parent / "hosts.txt").write_text("h0.example.com\tnutch.fetch.delay=1\n")
     return folder
 
@@ -48,6 +50,8 @@ def words_of(job, words, table, web):
         "reach": reach(web), "seeds": web.seeds, "copy": [table.parent / "copy"],
         "other": [table.parent / "other"], "hosts.txt": [table.parent / "hosts.txt"],
     }  # fmt: skip
+    if job == "freegen":  # elsewhere, because its batches would wait for fetch
+        return [job, table.parent / "seeds.txt", table.parent / "other"]
     # A purge waits for jobs that have begun and not committed, as a ranking without a graph.
     at = table.parent / "other" if job == "purge" else table
     return [job, at, *(part for word in words for part in other.get(word, [word]))]

@@ -22,6 +22,7 @@ WORDS = {
     "crawl": AGENT,
     "inject": ("http://c.example.com/",),
     "generate": (),
+    "freegen": None,  # its list comes first
     "fetch": AGENT,
     "parse": (),
     "updatedb": (),
@@ -39,6 +40,9 @@ WORDS = {
     "hostinject": None,  # it reads its file first
     "readlinkdb": ("--dump", "-"),
     "mergelinkdb": ("OTHER",),
+    "mergedb": ("OTHER",),
+    "batches": None,  # its verb comes first
+    "mergesegs": None,  # it reads the batches first
     "webgraph": (),
     "linkrank": (),
     "scoreupdater": (),
@@ -46,6 +50,9 @@ WORDS = {
     "graphfiles": ("-o", "TO"),
     "pages": (),
     "export": (),
+    "readseg": ("--list_batches",),
+    "dump": ("--output_dir", "TO"),
+    "commoncrawldump": ("--output_dir", "TO"),
     "files": ("state",),
     "sql": ("select 1",),
     "history": (),

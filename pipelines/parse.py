@@ -74,8 +74,8 @@ def _check_in_time(address: str, batch: str) -> None:
         return
     if batch_component(batch, "documents") not in manifest.components:
         raise UserError(
-            f"batch {batch!r} is updated, and has no texts: parse works only before updatedb; its "
-            "pages get a new text when they are fetched again"
+            f"batch {batch!r} is updated, and has no texts: parse works only before updatedb; "
+            "parse --reparse makes texts of the bodies that it has"
         )
 
 

@@ -9,6 +9,7 @@ import dataclasses
 import datetime
 import io
 import json
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from ...io.storage.files import creating, size_of
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.place_addresses import place_of
 from ...policy.batch_tools.segment_text import (
+    COMPONENTS_OF_PARTS,
     PARTS,
     SegmentRecord,
     dump_text,
@@ -47,6 +49,7 @@ ARGUMENTS = (
         nargs="*",
     ),
 )
+_LOG = logging.getLogger("nutbeam.readseg")
 _HEADS = ("NAME", "GENERATED", "FETCHER START", "FETCHER END", "FETCHED", "PARSED")
 _LEAVE_OUT = {
     "no_content": "content",
@@ -167,6 +170,7 @@ def _time(time_ms: int | None) -> str | None:
 
 def _dump(invocation: Invocation, named: NamedBatch, folder: str) -> int:
     options, path = invocation.options, place_of(folder) / "dump"
+    _check_parts(named, options.parts)
     if size_of(path) is not None:
         raise UsageError(f"{str(path)!r} is there already: give another folder")
     number = 0
@@ -182,6 +186,24 @@ def _dump(invocation: Invocation, named: NamedBatch, folder: str) -> int:
     text = f"{format_count(number, 'records')} of batch {named.batch} in {path}"
     print(json.dumps(record) if invocation.format == "json" else text)
     return DONE
+
+
+def _check_parts(named: NamedBatch, parts: list[str]) -> None:
+    """Warns of wanted parts that a batch does not have yet, or not any more.
+
+    Raises:
+        UsageError: It has none of them.
+    """
+    components = named.manifest.components
+    missing = [
+        part
+        for part in parts
+        if batch_component(named.batch, COMPONENTS_OF_PARTS[part]) not in components
+    ]
+    if len(missing) == len(parts):
+        raise UsageError(f"batch {named.batch!r} has none of the parts {', '.join(parts)}")
+    if missing:
+        _LOG.warning("batch %s has no %s", named.batch, ", ".join(missing))
 
 
 def _get(invocation: Invocation, named: NamedBatch, url: str) -> int:

@@ -32,6 +32,12 @@ PAGE_HEADINGS = {
     "parsetext": "ParseText::",
 }
 PARTS = tuple(DUMP_HEADINGS)
+# The kind of files of a batch that has each part.
+COMPONENTS_OF_PARTS = {
+    "generate": "fetchlist",
+    **dict.fromkeys(("fetch", "content"), "pages"),
+    **dict.fromkeys(("parse", "parsedata", "parsetext"), "documents"),
+}
 _CONTENT_VERSION, _PARSE_DATA_VERSION = -1, 5
 _SIGNATURE = "65 (signature)"
 

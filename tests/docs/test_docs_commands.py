@@ -55,6 +55,7 @@ def shape(line):
 
 # Guides that take half a minute each, and whose jobs other tests run, too.
 LONG = (
+    "batches",
     "files-and-ftp",
     "hosts",
     "links",

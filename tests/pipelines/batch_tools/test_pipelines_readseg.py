@@ -5,7 +5,7 @@ import re
 
 import pytest
 from command_output import printed
-from crawling import manifest_of, nutbeam, reach, rows_of
+from crawling import files_of, manifest_of, nutbeam, reach, rows_of
 from simulated_web import served_web
 
 from nutbeam.web.urls.row_keys import from_key
@@ -121,6 +121,35 @@ def test_what_readseg_refuses(table, segments, refuse, tmp_path, monkeypatch, wo
         expected.format(**names)
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_parts_that_a_batch_does_not_have_are_named(segments, refuse, tmp_path, caplog):
+    """The last batch is only generated."""
+    batch = segments[2].rpartition("/")[2]
+    assert nutbeam("readseg", "-dump", segments[2], tmp_path / "out") == 0
+    assert (
+        caplog.messages[-1] == f"batch {batch} has no fetch, parse, content, parsedata, parsetext"
+    )
+    assert (tmp_path / "out" / "dump").read_text().count("Recno::") == 2
+    error = refuse("readseg", "-dump", segments[2], tmp_path / "no", "-nogenerate", "-nocontent")
+    assert error == f"batch '{batch}' has none of the parts fetch, parse, parsedata, parsetext"
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_damaged_file_ends_with_one_line_and_no_dump(table, backend, refuse, tmp_path):
+    copy = backend.copy(table)
+    batch = sorted(manifest_of(copy).batches)[1]
+    path = files_of(copy, f"batches/{batch}/pages")[0]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    for words in (["readseg", "-dump", f"{copy}/batches/{batch}", tmp_path / "a"],
+                  ["dump", f"{copy}/batches/{batch}", "--output_dir", tmp_path / "b"],
+                  ["mergesegs", tmp_path / "c", f"{copy}/batches"]):  # fmt: skip
+        assert "data file is damaged" in refuse(*words, code=3)
+    assert not (tmp_path / "a" / "dump").exists()
+    assert [path for path in tmp_path.rglob("b/**/*") if path.is_file()] == []
+    assert not (tmp_path / "c" / "manifest").exists()
 
 
 def test_a_dump_replaces_no_file(segments, refuse, tmp_path):

@@ -8,7 +8,7 @@ import polars as pl
 from ...web.base.errors import UserError
 from ..storage.files import size_of
 from ..storage.place_addresses import place_of
-from .seed_files import lines
+from .seed_lines import lines
 from .seeds import LINES, SeedSource
 
 _PACKED_TIMES = 10  # by which lists shrink, about

@@ -17,7 +17,7 @@ import polars as pl
 from ...io.batches.batch_records import read_batch
 from ...io.batches.batch_writer import BatchWriter, record_of
 from ...io.batches.batches import batch_component, write_file
-from ...io.rows.blocklist import read_blocklist
+from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Batch
 from ...io.snapshots.operations import Operation, begin, new_id
@@ -42,7 +42,7 @@ from ...transforms.partition import SLOTS, hash_buckets
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS
-from ...web.rules.rule_warnings import checked_rules
+from ...web.rules.url_rules import checked_rules
 from ..base.command import DONE, Argument, Invocation, configuration
 from ..base.live import live_view
 from ..launch.job import JobOptions

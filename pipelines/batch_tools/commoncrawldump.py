@@ -22,11 +22,11 @@ from ...io.snapshots.manifest import Snapshot, newest_manifest
 from ...io.storage.files import creating
 from ...policy.batch_tools.common_crawl_documents import DocumentShape, crawl_document
 from ...policy.batch_tools.dumped_names import md5_name, reversed_name
-from ...policy.inlinks.invert_options import BestOptions
+from ...policy.inlinks.edges import BestOptions
 from ...web.base.errors import UsageError
+from ...web.base.imports import check_library, import_library
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
-from ...web.imports.optional_library import check_library, import_library
 from ...web.urls.row_keys import from_key
 from ..base.command import DONE, Invocation, configuration
 from ..base.live import live_view

@@ -17,7 +17,7 @@ import polars as pl
 from ...io.batches.batches import batch_component, write_file
 from ...io.batches.seeds import SeedSource, sources
 from ...io.batches.url_lists import list_bytes, read_urls
-from ...io.rows.blocklist import read_blocklist
+from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.manifest import Batch
 from ...io.snapshots.operations import Operation
 from ...io.tablets.written import Written
@@ -39,9 +39,9 @@ from ...web.base.options import shared_option
 from ...web.base.progress import PROGRESS
 from ...web.engine.pace import QueueOptions
 from ..base.command import Argument, Invocation
+from ..checkers.checking import seed_words
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, workers_elsewhere
-from ..launch.seed_words import seed_words
 from .batch_addresses import TARGET, target_table
 
 ARGUMENTS = (

@@ -14,10 +14,10 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.rows.blocklist import read_blocklist
+from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.manifest import newest_manifest
 from ...io.snapshots.operations import Operation
-from ...io.storage.errors import NoTable
+from ...io.storage.file_errors import NoTable
 from ...io.table.opening import open_table
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.tablets import Tablet, tablets
@@ -30,11 +30,17 @@ from ...policy.batch_tools.merged_rows import (
 )
 from ...policy.batch_tools.url_lists import ListRuleOptions
 from ...policy.components.schema import HOSTS, STATE
-from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
+from ...transforms.apply_changes import (
+    COUNT_PLACES,
+    RESOLVE,
+    ApplyChanges,
+    Target,
+    counting_hosts,
+    merge_resolver,
+)
 from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit, Ticket
-from ...transforms.resolvers import COUNT_PLACES, counting_hosts, merge_resolver
 from ...web.base.errors import UsageError
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation

@@ -8,8 +8,7 @@ import polars as pl
 
 from ...web.base.options import option
 from ...web.engine.pace import QueueOptions
-from ...web.rules.rule_warnings import CheckedUrlOptions
-from ...web.rules.url_rules import UrlRules
+from ...web.rules.url_rules import CheckedUrlOptions, UrlRules
 from ..components.blocklist import Blocklist, drop_blocked
 from ..components.schema import FETCHLIST, conform_frame
 from ..generating.selection import queue_names

@@ -6,7 +6,7 @@ from crawling import nutbeam, reach, rows_of, state_of
 from simulated_web import served_web
 from web_tables import Snapshot
 
-from nutbeam.io.rows.hosts import read_seeds_hosts, seed_files
+from nutbeam.io.rows.small_components import read_seeds_hosts, seed_files
 
 web = served_web(hosts=3, pages=5, scope="module")
 

@@ -64,7 +64,7 @@ class BatchWriter:
         return max(rows.get("fetchlist", 0), rows.get("pages", 0))
 
 
-def record_of(
+def new_record(
     operation: Operation, kinds: Collection[str], urls: int, partitions: int = 1
 ) -> Batch:
     """Returns the record of a batch with files of some kinds, which was not updated here."""

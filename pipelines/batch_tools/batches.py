@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from ...io.batches.batch_records import read_batch
-from ...io.batches.batch_writer import BatchWriter, record_of
+from ...io.batches.batch_writer import BatchWriter, new_record
 from ...io.batches.batches import batch_component, write_file
 from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.commit import CommitTerms, commit
@@ -209,7 +209,7 @@ def _copy(work: _Work, named: NamedBatch) -> None:
     work.written += [Written(batch_component(batch, k), tuple(f)) for k, f in files.items() if f]
     before = named.manifest.batches[batch]
     kinds = [kind for kind in _KINDS if files[kind]]
-    work.records[batch] = record_of(work.operation, kinds, before.urls, before.partitions)
+    work.records[batch] = new_record(work.operation, kinds, before.urls, before.partitions)
 
 
 def _copy_list(work: _Work, named: NamedBatch, file: DataFile) -> DataFile:
@@ -269,4 +269,4 @@ def _as_listed(listed: pl.DataFrame, batch: str) -> pl.DataFrame:
 def _close(work: _Work, writer: BatchWriter | None, kinds: Sequence[str]) -> None:
     if writer is not None:
         work.written += writer.written()
-        work.records[writer.batch] = record_of(work.operation, kinds, writer.urls)
+        work.records[writer.batch] = new_record(work.operation, kinds, writer.urls)

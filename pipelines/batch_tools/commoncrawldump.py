@@ -20,7 +20,7 @@ from ...io.batches.dump_folder import DumpFolder
 from ...io.reading.inlinks import inlinks_of
 from ...io.snapshots.manifest import Snapshot, newest_manifest
 from ...io.storage.files import creating
-from ...policy.batch_tools.common_crawl_documents import DocumentShape, crawl_document
+from ...policy.batch_tools.common_crawl_documents import DocumentShape, PageContext, crawl_document
 from ...policy.batch_tools.dumped_names import md5_name, reversed_name
 from ...policy.inlinks.edges import BestOptions
 from ...web.base.errors import UsageError
@@ -44,7 +44,7 @@ _SELF_DESCRIBED = 55_799
 _ENDING = r"[A-Za-z0-9]{1,16}"
 
 
-class Target(Protocol):
+class DocumentTarget(Protocol):
     """What gets documents."""
 
     def write(self, name: str, data: bytes) -> bool: ...
@@ -141,7 +141,7 @@ class _Archive:
 
 
 @contextlib.contextmanager
-def _target(named: NamedBatch, folder: DumpFolder, options: Options) -> Iterator[Target]:
+def _target(named: NamedBatch, folder: DumpFolder, options: Options) -> Iterator[DocumentTarget]:
     """Yields what gets the documents of a batch: the folder, or an archive in it."""
     if not options.gzip:
         yield folder
@@ -154,15 +154,15 @@ def _target(named: NamedBatch, folder: DumpFolder, options: Options) -> Iterator
 
 
 def _write_page(
-    page: DumpedPage, named: NamedBatch, links: Snapshot | None, options: Options, target: Target
+    page: DumpedPage,
+    named: NamedBatch,
+    links: Snapshot | None,
+    options: Options,
+    target: DocumentTarget,
 ) -> bool:
-    document = crawl_document(
-        page.row,
-        _charset(page),
-        options,
-        named.manifest.batches[named.batch].created,
-        None if links is None else _inlinks(links, page.key),
-    )
+    imported = named.manifest.batches[named.batch].created
+    inlinks = None if links is None else _inlinks(links, page.key)
+    document = crawl_document(page.row, options, PageContext(_charset(page), imported, inlinks))
     data = to_cbor(document)
     if not options.epoch_filename:
         return target.write(md5_name(page.key, ending=options.extension), data)

@@ -26,7 +26,7 @@ from ...policy.batch_tools.merged_rows import (
     MergeRules,
     arriving_rows,
     hosts_of_seed_rows,
-    merge_rows,
+    merge_state_rows,
 )
 from ...policy.batch_tools.url_lists import ListRuleOptions
 from ...policy.components.schema import HOSTS, STATE
@@ -132,4 +132,4 @@ def _changes(item: OtherRows, options: Options) -> Iterator[Any]:
 
 
 def _resolver(_: Operation) -> Resolver:
-    return counting_hosts(resolving(merge_rows))
+    return counting_hosts(resolving(merge_state_rows))

@@ -25,8 +25,8 @@ from ...policy.batch_tools.segment_text import (
     PARTS,
     SegmentRecord,
     dump_text,
-    page_text,
     part_texts,
+    url_text,
 )
 from ...policy.components.batch_rows import BatchRows
 from ...policy.components.schema import PAGES
@@ -214,7 +214,7 @@ def _get(invocation: Invocation, named: NamedBatch, url: str) -> int:
     if invocation.format == "json":
         print(json.dumps({"url": from_key(key), "batch": named.batch, "parts": texts}))
     elif texts:
-        print(visible(page_text(record, options.parts, recode=options.recode), keep="\t\n"), end="")
+        print(visible(url_text(record, options.parts, recode=options.recode), keep="\t\n"), end="")
     else:
         print(f"{from_key(key)}: not in batch {named.batch}")
     return DONE if texts else NOTHING_TO_DO

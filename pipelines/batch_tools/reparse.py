@@ -20,8 +20,8 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.resolve import Resolver, resolving
 from ...policy.batch_tools.reparsed_rows import (
-    DOCUMENT_COLUMNS,
     REPARSED,
+    SIGNED_COLUMNS,
     apply_reparsed,
     reparsed_changes,
 )
@@ -116,7 +116,7 @@ def _parse(item: ParsedFile, options: ParsePagesOptions) -> Iterator[Any]:
         file = dataclasses.replace(file, formerly=before.formerly or before.path)
         written = dataclasses.replace(written, files=(file,), replaced=(before.path,))
     yield beam.pvalue.TaggedOutput(_WRITTEN, written)
-    rows = collect(scan([operation.table / file.path], DOCUMENTS).select(DOCUMENT_COLUMNS))
+    rows = collect(scan([operation.table / file.path], DOCUMENTS).select(SIGNED_COLUMNS))
     changes = reparsed_changes(rows, file.path, _names(item.pages), _names(before))
     yield from named_chunks("state", changes, REPARSED)
 

@@ -3,14 +3,27 @@
 import base64
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ...web.base.options import option
 from ...web.urls.row_keys import from_host_key, from_key, host_key_of
 from .dumped_names import reversed_name
+from .segment_text import StoredRow
 
-Row = Mapping[str, Any]
+
+class PageContext(NamedTuple):
+    """What a document needs besides the page.
+
+    Attributes:
+        charset: The charset of its text, if it is known.
+        imported: When the batch was made, ms.
+        inlinks: URLs of pages that link to it; None leaves them out.
+    """
+
+    charset: str | None = None
+    imported: int = 0
+    inlinks: Sequence[str] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,13 +49,7 @@ class DocumentShape:
     )  # fmt: skip
 
 
-def crawl_document(
-    page: Row,
-    charset: str | None,
-    shape: DocumentShape,
-    imported: int,
-    inlinks: Sequence[str] | None,
-) -> dict[str, Any]:
+def crawl_document(page: StoredRow, shape: DocumentShape, context: PageContext) -> dict[str, Any]:
     """Returns the document of a page.
 
     A body that is no text in its charset is in base64, and ``bodyEncoding`` says so. The machine that
@@ -50,13 +57,11 @@ def crawl_document(
 
     Args:
         page: Its PAGES row.
-        charset: The charset of its text, if it is known.
         shape: The form of the document.
-        imported: When the batch was made, ms.
-        inlinks: URLs of pages that link to it; None leaves them out.
+        context: What else is known of it.
     """
     line, request = _request_of(page.get("request") or "")
-    body, encoding = _text_of(page["body"], charset)
+    body, encoding = _text_of(page["body"], context.charset)
     headers = [(header["name"], header["value"]) for header in page.get("headers") or []]
     key = str(page["key"])
     document: dict[str, Any] = {
@@ -85,9 +90,10 @@ def crawl_document(
             **({"bodyEncoding": encoding} if encoding else {}),
         },
         "key": _key(key, shape),
-        "imported": _time(imported, shape),
+        "imported": _time(context.imported, shape),
     }
-    return document | ({} if inlinks is None else {"inlinks": list(inlinks)})
+    links = context.inlinks
+    return document | ({} if links is None else {"inlinks": list(links)})
 
 
 def _key(key: str, shape: DocumentShape) -> str:

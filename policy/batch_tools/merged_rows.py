@@ -71,7 +71,7 @@ def hosts_of_seed_rows(state_rows: StateRows) -> pl.DataFrame:
     return conform_frame(keys.with_columns(seed=pl.lit(True)), HOSTS)
 
 
-def merge_rows(state_rows: StateRows, arrived: StateRows) -> tuple[StateRows, dict[str, int]]:
+def merge_state_rows(state_rows: StateRows, arrived: StateRows) -> tuple[StateRows, dict[str, int]]:
     """Merges rows of other tables into the rows of a range of keys.
 
     Of several rows of a URL the one with the newest fetch counts; then that with the later due time.

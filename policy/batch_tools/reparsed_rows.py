@@ -15,7 +15,7 @@ REPARSED = pa.schema(
         ("document_names", pa.large_list(TEXT)),
     ]
 )
-DOCUMENT_COLUMNS = ("key", "part_of", "signature", "parse_status")
+SIGNED_COLUMNS = ("key", "part_of", "signature", "parse_status")
 
 
 def reparsed_changes(
@@ -24,7 +24,7 @@ def reparsed_changes(
     """Returns REPARSED rows of documents.
 
     Args:
-        document_rows: ``DOCUMENT_COLUMNS`` of a new file of documents.
+        document_rows: ``SIGNED_COLUMNS`` of a new file of documents.
         document: Name of the file.
         pages: Names of the file of their pages, that it had before among them.
         documents: Names of the file that the new one replaces; empty if there was none.

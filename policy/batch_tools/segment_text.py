@@ -13,7 +13,7 @@ from ...web.urls.row_keys import from_key
 from ..components.schema import PARSE_STATUS_NAMES, ParseMinor, ParseStatus
 from ..components.vocabulary import datum_text
 
-Row = Mapping[str, Any]
+StoredRow = Mapping[str, Any]
 # The headings of the parts for a dump and for one page.
 DUMP_HEADINGS = {
     "generate": "CrawlDatum::",
@@ -55,9 +55,9 @@ class SegmentRecord:
     """
 
     key: str
-    listed: Row | None = None
-    page: Row | None = None
-    document: Row | None = None
+    listed: StoredRow | None = None
+    page: StoredRow | None = None
+    document: StoredRow | None = None
     generated: int = 0
 
 
@@ -105,7 +105,7 @@ def dump_text(number: int, record: SegmentRecord, parts: Iterable[str], *, recod
     return "".join([f"\nRecno:: {number}\nURL:: {from_key(record.key)}\n", *texts]) if texts else ""
 
 
-def page_text(record: SegmentRecord, parts: Iterable[str], *, recode: bool) -> str:
+def url_text(record: SegmentRecord, parts: Iterable[str], *, recode: bool) -> str:
     """Returns the parts of one URL with their headings; empty if it has none of them."""
     wanted = set(parts)
     ordered = [part for part in PAGE_HEADINGS if part in wanted]
@@ -143,7 +143,7 @@ def _fetch_text(record: SegmentRecord) -> str | None:
     return datum_text(row, f"{status} (fetch_{FETCH_STATUS_NAMES.get(status, 'unknown')})")
 
 
-def _protocol_text(page: Row) -> str | None:
+def _protocol_text(page: StoredRow) -> str | None:
     status = page.get("protocol_status")
     if status is None:
         return None
@@ -199,7 +199,7 @@ def _parse_data_text(record: SegmentRecord) -> str | None:
     return "\n".join([*lines, ""])
 
 
-def _parse_metadata(document: Row) -> dict[str, Any]:
+def _parse_metadata(document: StoredRow) -> dict[str, Any]:
     named = {
         "CharEncodingForConversion": document.get("charset"),
         "language": document.get("language"),
@@ -207,7 +207,7 @@ def _parse_metadata(document: Row) -> dict[str, Any]:
     return {**named, **dict(document.get("metadata") or [])}
 
 
-def _status_text(document: Row) -> str:
+def _status_text(document: StoredRow) -> str:
     """Returns a parse status as Nutch prints it.
 
     >>> _status_text({"parse_status": 2, "parse_minor": 200, "parse_message": "bad"})

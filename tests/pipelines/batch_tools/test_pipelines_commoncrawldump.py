@@ -9,7 +9,11 @@ from command_output import printed
 from crawling import manifest_of, nutbeam, reach, rows_of, tree
 from simulated_web import served_web
 
-from nutbeam.policy.batch_tools.common_crawl_documents import DocumentShape, crawl_document
+from nutbeam.policy.batch_tools.common_crawl_documents import (
+    DocumentShape,
+    PageContext,
+    crawl_document,
+)
 from nutbeam.web.urls.row_keys import from_key
 
 cbor2 = pytest.importorskip("cbor2")
@@ -110,7 +114,7 @@ def test_an_archive_per_batch_on_request(table, pages, tmp_path, refuse, capsys)
 )
 def test_no_byte_of_a_body_is_lost(body, charset, text, encoding):
     page = {"key": "com.a:http/", "body": body}
-    response = crawl_document(page, charset, DocumentShape(), 0, None)["response"]
+    response = crawl_document(page, DocumentShape(), PageContext(charset))["response"]
     assert response.get("bodyEncoding") == encoding
     if encoding is None:
         assert response["body"] == text

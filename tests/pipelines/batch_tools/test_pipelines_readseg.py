@@ -160,9 +160,9 @@ def test_a_dump_replaces_no_file(segments, refuse, tmp_path):
 
 
 def test_a_body_is_decoded_by_its_charset_on_request(table, segments, tmp_path, capsys):
-    from nutbeam.policy.batch_tools.segment_text import SegmentRecord, page_text
+    from nutbeam.policy.batch_tools.segment_text import SegmentRecord, url_text
 
     page = {"body": "Käse".encode("latin-1"), "fetch_status": 33}
     record = SegmentRecord("com.a:http/", page=page, document={"charset": "iso-8859-1"})
-    assert page_text(record, ["content"], recode=True).endswith("Content:\nKäse\n")
-    assert page_text(record, ["content"], recode=False).endswith("Content:\nK\ufffdse\n")
+    assert url_text(record, ["content"], recode=True).endswith("Content:\nKäse\n")
+    assert url_text(record, ["content"], recode=False).endswith("Content:\nK\ufffdse\n")

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from nutbeam.policy.batch_tools.merged_rows import merge_rows
+from nutbeam.policy.batch_tools.merged_rows import merge_state_rows
 from nutbeam.policy.components.schema import STATE, to_frame
 
 KEY = "com.a:http/"
@@ -15,7 +15,7 @@ def rows(*records):
 
 
 def merged(own, *others):
-    result, counts = merge_rows(rows(*own), rows(*others))
+    result, counts = merge_state_rows(rows(*own), rows(*others))
     return result.row(0, named=True), counts
 
 
@@ -71,6 +71,6 @@ def test_a_body_that_the_table_has_stays_when_the_newer_row_has_none():
 
 def test_rows_that_nothing_meets_stay_and_new_ones_are_in_key_order():
     own = rows({"key": "com.b:http/"}, {"key": "com.d:http/"})
-    result, counts = merge_rows(own, rows({"key": "com.c:http/"}, {"key": "com.a:http/"}))
+    result, counts = merge_state_rows(own, rows({"key": "com.c:http/"}, {"key": "com.a:http/"}))
     assert result["key"].to_list() == [f"com.{name}:http/" for name in "abcd"]
     assert counts == {"added": 2}

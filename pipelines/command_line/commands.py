@@ -170,7 +170,7 @@ COMMANDS = {
         "batch_tools.commoncrawldump", "Write pages as CBOR, as Nutch's commoncrawldump.", False, LOOK,
         example="mine/batches --output_dir documents",
         options=("output_dir", "from_batches", "mimetypes", "gzip", "key_prefix", "reverse_key",
-                 "simple_date_format", "json_array", "epoch_filename", "extension", "inlinks_from"),
+                 "simple_date_format", "json_array", "epoch_filename", "inlinks_from"),
     ),
     "files": Command(
         "views.files", "List the current Parquet files of the table.", False, LOOK,

@@ -96,7 +96,7 @@ def dump_text(number: int, record: SegmentRecord, parts: Iterable[str], *, recod
     <BLANKLINE>
     CrawlDatum::
     Version: 7
-    Status: 33 (fetch
+    Status: 33 (fe
     """
     texts = [
         f"\n{DUMP_HEADINGS[part]}\n{text}"

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import sys
 import tarfile
 
 import pytest
@@ -120,6 +121,13 @@ def test_no_byte_of_a_body_is_lost(body, charset, text, encoding):
         assert response["body"] == text
     else:
         assert base64.b64decode(response["body"]) == body
+
+
+def test_without_its_library_the_command_says_what_to_install(table, refuse, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cbor2", None)
+    error = refuse("commoncrawldump", table, "--output_dir", tmp_path / "out")
+    assert error == "commoncrawldump needs cbor2: install nutbeam[cbor]"
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,11 @@ class DumpFolder:
 
     def _check_inside(self, folder: Place) -> None:
         try:
-            folder.resolve().relative_to(self._root.resolve())
-        except (ValueError, OSError, RuntimeError) as error:
-            raise UserError(f"a link leads out of {str(self._root)!r}: {str(folder)!r}") from error
+            root, resolved = self._root.resolve(), folder.resolve()
+        except (OSError, RuntimeError) as error:  # links in a circle
+            raise UserError(f"a link leads nowhere: {str(folder)!r}") from error
+        if root not in (resolved, *resolved.parents):
+            raise UserError(f"a link leads out of {str(self._root)!r}: {str(folder)!r}")
 
     def has(self, name: str) -> bool:
         """Returns whether there is a file of a name."""

@@ -129,6 +129,9 @@ def test_no_link_in_the_folder_is_followed_out_of_it(table, tmp_path, refuse):
     words = ["-outputDir", tmp_path / "out", "-segment", f"{table}/batches", "-reverseUrlDirs"]
     assert refuse("dump", *words, code=3).startswith(f"a link leads out of '{tmp_path}/out': ")
     assert list((tmp_path / "elsewhere").iterdir()) == []
+    (tmp_path / "out" / "com").unlink()
+    (tmp_path / "out" / "com").symlink_to(tmp_path / "out" / "com")
+    assert refuse("dump", *words, code=3).startswith(("a link leads ", "cannot write "))
 
 
 @pytest.mark.parametrize(

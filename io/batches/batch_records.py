@@ -18,7 +18,10 @@ from .batches import batch_component
 
 
 class RowColumns(NamedTuple):
-    """Which columns to read of each component; the key and those that join rows are read, too."""
+    """Which columns to read of each component; the key and those that join rows are read, too.
+
+    Of a component without columns nothing is read.
+    """
 
     listed: Sequence[str] = FETCHLIST.names
     pages: Sequence[str] = PAGES.names
@@ -44,8 +47,10 @@ def read_batch(
     Raises:
         UserError: A file is missing or damaged.
     """
-    lists, page_files, document_files = (
-        pinned.files(batch_component(batch, kind)) for kind in ("fetchlist", "pages", "documents")
+    page_files = pinned.files(batch_component(batch, "pages"))
+    lists, document_files = (
+        pinned.files(batch_component(batch, kind)) if wanted else []
+        for kind, wanted in (("fetchlist", columns.listed), ("documents", columns.documents))
     )
     documents = {(file.partition, file.order): file for file in document_files}
     seen = pl.Series("key", [], dtype=pl.UInt64)
@@ -53,12 +58,13 @@ def read_batch(
         pages = _read(pinned, "pages", [file], columns.pages)
         pages = pages.unique("key", keep="first", maintain_order=True)
         hashes = pages.get_column("key").hash()
-        pages = pages.filter(~hashes.is_in(seen.implode()))
-        seen = pl.concat([seen, hashes])
+        repeated = hashes.is_in(seen.implode())
+        repeated_keys = pages.filter(repeated).get_column("key")
+        pages, seen = pages.filter(~repeated), pl.concat([seen, hashes])
         mates = [documents[at]] if (at := (file.partition, file.order)) in documents else []
         texts = unique_documents(
             _read(pinned, "documents", mates, list(dict.fromkeys([*columns.documents, "part_of"])))
-        )
+        ).filter(~pl.coalesce("part_of", "key").is_in(repeated_keys.implode()))
         listed = _read(pinned, "fetchlist", lists, columns.listed, pages.get_column("key"))
         yield BatchRows(listed, pages, texts)
     for file in lists:

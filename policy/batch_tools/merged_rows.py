@@ -9,8 +9,7 @@ import polars as pl
 from ...web.rules.url_rules import UrlRules
 from ...web.urls.key_columns import from_keys, host_keys
 from ..components.blocklist import Blocklist, drop_blocked
-from ..components.page_facts import StateRows
-from ..components.schema import HOSTS, STATE, Status, conform_frame
+from ..components.schema import HOSTS, STATE, StateRows, Status, conform_frame
 from ..filtering import overlay_all_maps
 
 # Columns about a body, which belong together.

@@ -3,8 +3,8 @@
 import polars as pl
 import pyarrow as pa
 
-from ..components.page_facts import DocumentRows, StateRows, unique_documents
-from ..components.schema import STATE, TEXT, columns
+from ..components.page_facts import unique_documents
+from ..components.schema import STATE, TEXT, DocumentRows, StateRows, columns
 
 # The changes: what a page has become, and the files that rows name which have its body or text.
 REPARSED = pa.schema(

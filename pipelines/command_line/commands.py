@@ -172,6 +172,12 @@ COMMANDS = {
         options=("output_dir", "from_batches", "mimetypes", "gzip", "key_prefix", "reverse_key",
                  "simple_date_format", "json_array", "epoch_filename", "inlinks_from"),
     ),
+    "warc": Command(
+        "archives.warc", "Write what was fetched into WARC files.", group=LOOK,
+        example="mine archive",
+        options=("batch", "expr", "only_successful_responses", "warc_size", "warc_compression",
+                 "warc_version", "warc_operator", "include_parse_text", "include_parse_data"),
+    ),
     "files": Command(
         "views.files", "List the current Parquet files of the table.", False, LOOK,
         example="mine state",

@@ -17,7 +17,6 @@ _SERVER = "there is no server: schedulers run the commands, as in docs/guides/ai
 NUTCH_COMMANDS: Mapping[str, str] = {
     "segmerger": "it is nutbeam mergesegs",
     "parsesegment": "it is nutbeam parse",
-    "warc": "not there yet: there are no WARC files; nutbeam pages writes pages",
     "loops": "not needed: nutbeam webgraph leaves out links within a site and repeated links",
     "linkdumper": "nutbeam nodedumper shows ranks, nutbeam export writes nodes and ranks",
     "showproperties": "nutbeam COMMAND --help_all shows all options, with Nutch's properties",
@@ -154,6 +153,7 @@ _FLAGS: Mapping[tuple[str, str], str] = {
     ("parsechecker", "-checkrobotstxt"): "not needed: robots.txt is always obeyed",
     ("parsechecker", "-md"): "not there yet",
     **_each("commoncrawldump", ("-warc", "-warcsize"), "it writes CBOR only"),
+    ("warc", "-dir"): "without --batch all batches are written",
     ("crawl", "-depth"): "Nutch's -depth is --rounds; --depth limits the distance from the seeds",
     ("crawl", "-dir"): "the argument TABLE names the folder",
     ("crawl", "-s"): "seeds are arguments, after TABLE",

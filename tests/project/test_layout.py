@@ -27,13 +27,14 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 FOLDERS = {
     "pipelines": (
         *("reference_pages", "command_line"),
-        *("", "sitemaps", "hosting", "graph", "indexing", "fetching", "figures", "upkeep"),
+        *("", "sitemaps", "hosting", "graph", "indexing", "archives", "fetching", "figures", "upkeep"),
         "batch_tools",
         *("querying", "views", "updating", "generating", "checkers", "launch", "base"),
     ),
     "io": (
         *(
             "upkeep",
+            "archives",
             "graph",
             "indexing",
             "reading",
@@ -48,6 +49,7 @@ FOLDERS = {
         *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),
         *("filters", "rule_files", "patterns"),
         *(
+            "archives",
             "indexing",
             "engine",
             "robots",
@@ -63,6 +65,7 @@ FOLDERS = {
     "policy": (
         *(
             "batch_tools",
+            "archives",
             "indexing",
             "graph",
             "inlinks",
@@ -72,7 +75,7 @@ FOLDERS = {
         *("sitemaps", "hosting", "dedup", "generating", ""),
         *("scoring", "components", "schedules", "expressions", "base"),
     ),
-    "transforms": ("graph", "indexing", "near_pages", "", "elements", "wiring"),
+    "transforms": ("archives", "graph", "indexing", "near_pages", "", "elements", "wiring"),
 }
 MODULES = 16  # of a folder; more are a warning
 FRAME = re.compile(r"\bpl\.(?:Data|Lazy)Frame\b|\bpa\.Table\b|\b[A-Z]\w*Rows\b")

@@ -21,9 +21,8 @@ SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "
         "invertlinks", "mergelinkdb", "readlinkdb",
         "index", "clean", "solrindex", "solrclean", "solrdedup",
         "indexchecker", "sitemap", "updatehostdb", "readhostdb", "hostinject",
-        "freegen", "mergedb", "readseg", "mergesegs", "dump", "commoncrawldump")  # fmt: skip
+        "freegen", "mergedb", "readseg", "mergesegs", "dump", "commoncrawldump", "warc")  # fmt: skip
 OTHERS = (
-    "warc",
     "showproperties", "plugin", "junit",
     "nutchserver", "startserver", "webapp", "loops", "linkdumper", "segmerger", "parsesegment",
 )  # fmt: skip
@@ -65,6 +64,10 @@ FLAGS = {
         "-sample": "--sample", "-url": "readdb TABLE URL", "-topN": "--top", "-listen": "no server",
         "-keepClientCnxOpen": "no server", "-crawlId": "TABLE", "-content": "nutbeam pages",
         "-headers": "nutbeam pages", "-links": "nutbeam pages", "-text": "nutbeam pages",
+    },
+    "warc": {
+        "-dir": "--batch", "-onlySuccessfulResponses": "--only_successful_responses",
+        "-includeParseData": "--include_parse_data", "-includeParseText": "--include_parse_text",
     },
     "dedup": {"-group": "--dedup_group", "-compareOrder": "--compare_order"},
     "parsechecker": {

@@ -1,0 +1,200 @@
+"""Plans and runs the writing of an archive, for the command warc and for crawl."""
+
+import dataclasses
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from ...io.archives.archive_plans import ArchiveFolder, ArchivePlan, plan_parts
+from ...io.archives.archive_sources import batches_with_pages, created_of
+from ...io.batches.batches import batch_component
+from ...io.snapshots.manifest import Manifest, Snapshot, newest_manifest
+from ...io.storage.place_addresses import place_of
+from ...io.table.opening import open_table
+from ...policy.components.phases import PARSED_PHASE, UPDATED_PHASE
+from ...transforms.archives.archive_parts import ArchivePart
+from ...transforms.archives.write_archive import WriteArchive
+from ...transforms.operations import versions
+from ...transforms.partition import PARTITION_BYTES
+from ...web.archives.warc_options import WarcOptions
+from ...web.base.clock import now_ms
+from ...web.base.errors import UsageError
+from ..launch.launch import LaunchOptions, launch_args, workers_elsewhere
+from ..launch.runner import make_pipeline, run_pipeline
+
+_LOG = logging.getLogger("nutbeam.warc")
+_CAPTURED_BYTES = 200  # of a capture in the search for revisits
+
+
+@dataclasses.dataclass(frozen=True)
+class ArchiveRun:
+    """What a run has written.
+
+    Attributes:
+        batches: Batches that it has completed.
+        complete: Number of batches that were complete before.
+        files: Names of the files.
+        counts: Records by kind, rows left out by reason.
+    """
+
+    batches: tuple[str, ...]
+    complete: int
+    files: tuple[str, ...]
+    counts: Counter[str]
+
+
+def check_folder(
+    address: str, folder: str, options: LaunchOptions, beam_args: Sequence[str]
+) -> str:
+    """Returns the address of an archive as workers need it.
+
+    Raises:
+        UsageError: It is in the table, or workers on other machines may not find it.
+    """
+    place, table = place_of(folder).absolute(), open_table(address).files
+    if str(place) == str(table) or str(place).startswith(f"{table}/"):
+        raise UsageError(f"the archive must be outside of the table, got {folder!r}")
+    if place.needs_shared_path and workers_elsewhere(beam_args) and not options.shared_path:
+        raise UsageError(
+            f"the archive {folder!r} is a folder of this machine, which workers may not find: give "
+            "--shared_path if they share it, or an address that all can reach"
+        )
+    place.check_client()
+    return str(place)
+
+
+def write_archive(
+    address: str,
+    folder: str,
+    options: Any,
+    beam_args: Sequence[str],
+    batches: Sequence[str] = (),
+    expr: str = "",
+) -> ArchiveRun:
+    """Writes what an archive lacks of a table: new batches, and parts that a killed run left out.
+
+    Args:
+        address: Address of the table.
+        folder: The archive, see ``check_folder``.
+        options: ``WarcOptions`` and ``LaunchOptions``.
+        beam_args: Arguments for Beam.
+        batches: Ids of the batches; without them all that have pages.
+        expr: Condition of the pages.
+
+    Raises:
+        UsageError: A batch has no pages, or the archive has it with other options.
+    """
+    archive, manifest = ArchiveFolder(place_of(folder)), newest_manifest(address)
+    chosen = choose_batches(manifest, batches, options)
+    recorded = archive_record(options, expr)
+    for batch in chosen:
+        _check_options(archive.plan_of(batch), recorded, folder)
+    pinned = Snapshot(open_table(address).worker_address(), manifest.snapshot)
+    plans = [_plan(archive, pinned, batch, recorded, options) for batch in chosen]
+    parts = list(_open_parts(archive, pinned, folder, plans, options))
+    if parts:
+        rows = sum(file.rows for batch in chosen for file in _pages_of(pinned, batch))
+        step = WriteArchive(
+            folder, options.warc_revisits, 1 + rows * _CAPTURED_BYTES // PARTITION_BYTES
+        )
+        pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
+        pipeline | "Parts" >> beam.Create(parts).with_output_types(ArchivePart) | step
+        run_pipeline(pipeline)
+        archive.remove_leftovers()
+    return _report(archive, parts, len(chosen))
+
+
+def choose_batches(manifest: Manifest, wanted: Sequence[str], options: WarcOptions) -> list[str]:
+    """Returns the batches to write, the oldest first.
+
+    Raises:
+        UsageError: A wanted one has no pages, or is not parsed although options need it.
+    """
+    there = batches_with_pages(manifest)
+    for batch in wanted:
+        if batch not in there:
+            record = manifest.batches.get(batch)
+            why = f"it is {record.phase}" if record else "there is no such batch"
+            raise UsageError(f"--batch {batch!r} has no pages: {why}")
+    chosen = []
+    for batch in [name for name in there if not wanted or name in wanted]:
+        record = manifest.batches.get(batch)
+        if options.needs_documents and record and record.phase not in (PARSED_PHASE, UPDATED_PHASE):
+            line = f"batch {batch} is not parsed: it is left out (--include_parse_text, _data)"
+            if wanted:
+                raise UsageError(line)
+            _LOG.warning("%s", line)
+            continue
+        chosen.append(batch)
+    return chosen
+
+
+def archive_record(options: WarcOptions, expr: str) -> dict[str, Any]:
+    """Returns the options that determine the records of an archive, as plans record them."""
+    names = [field.name for field in dataclasses.fields(WarcOptions)]
+    return {**{name: getattr(options, name) for name in names}, "expr": expr}
+
+
+def _check_options(plan: ArchivePlan | None, recorded: dict[str, Any], folder: str) -> None:
+    if plan is None or plan.options == recorded:
+        return
+    name = next(n for n in {**recorded, **plan.options} if recorded.get(n) != plan.options.get(n))
+    raise UsageError(
+        f"{folder!r} has batch {plan.batch} with --{name} {plan.options.get(name)!r}, not "
+        f"{recorded.get(name)!r}: give the same options, or another folder"
+    )
+
+
+def _plan(
+    archive: ArchiveFolder,
+    pinned: Snapshot,
+    batch: str,
+    recorded: dict[str, Any],
+    options: WarcOptions,
+) -> ArchivePlan:
+    plan = archive.plan_of(batch)
+    if plan is not None:
+        return plan
+    parts = plan_parts(_pages_of(pinned, batch), options.warc_size)
+    created, software = created_of(pinned.manifest(), batch), " ".join(versions()[1])
+    return archive.keep_plan(
+        ArchivePlan(batch, created, now_ms(), software.replace(" ", "/"), recorded, parts)
+    )
+
+
+def _pages_of(pinned: Snapshot, batch: str) -> list[Any]:
+    return pinned.files(batch_component(batch, "pages"))
+
+
+def _open_parts(
+    archive: ArchiveFolder,
+    pinned: Snapshot,
+    folder: str,
+    plans: Sequence[ArchivePlan],
+    options: WarcOptions,
+) -> Iterator[ArchivePart]:
+    """Yields the parts that are not complete."""
+    only = WarcOptions(
+        **{f.name: getattr(options, f.name) for f in dataclasses.fields(WarcOptions)}
+    )
+    number = 0
+    for plan in plans:
+        for part, files in enumerate(plan.parts):
+            if archive.receipt(plan.batch, part) is None:
+                slim = dataclasses.replace(plan, parts=())
+                yield ArchivePart(pinned, folder, slim, part, files, number, only)
+                number += 1
+
+
+def _report(archive: ArchiveFolder, parts: Sequence[ArchivePart], chosen: int) -> ArchiveRun:
+    counts, files = Counter[str](), list[str]()
+    for part in parts:
+        receipt = archive.receipt(part.plan.batch, part.part)
+        if receipt is not None:
+            counts.update(receipt["counts"])
+            files += [file["name"] for file in receipt["files"]]
+    batches = tuple(dict.fromkeys(part.plan.batch for part in parts))
+    return ArchiveRun(batches, chosen - len(batches), tuple(files), counts)

@@ -1,0 +1,66 @@
+"""warc: writes what was fetched into WARC files.
+
+::
+
+    files of pages ─ hash ─ which bodies were there before ─┐
+    files of pages, documents, host findings ───────────────┴─ records ─▶ files of the archive
+"""
+
+import dataclasses
+import json
+
+from ...policy.components.schema import PAGES_COLUMNS
+from ...policy.conditions import ExprOptions, wanted_rows
+from ...web.archives.warc_options import WarcOptions
+from ...web.base.option_checks import Launch
+from ...web.base.options import option
+from ...web.base.wording import format_count
+from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
+from ..launch.launch import LaunchOptions, preflight
+from .archiving import ArchiveRun, check_folder, write_archive
+
+ARGUMENTS = (
+    TABLE,
+    Argument("archive", "Folder of the WARC files: a local one, or gs://, s3://, hdfs://."),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(WarcOptions, ExprOptions, LaunchOptions):
+    """Options of warc."""
+
+    batch: tuple[str, ...] = option(
+        (), "Ids of the batches to write; without it all that have pages.", group="warc"
+    )
+
+    def check_setup(self, _: Launch) -> None:
+        """Compiles the expression, whose names are the columns of ``batch_pages``."""
+        wanted_rows(self.expr, PAGES_COLUMNS)
+
+
+def run(invocation: Invocation) -> int:
+    options, address = invocation.options, str(invocation.table)
+    with configuration():
+        options.check_setup(Launch(address))
+    preflight(address, options, invocation.beam_args)
+    folder = check_folder(address, invocation.arguments["archive"], options, invocation.beam_args)
+    done = write_archive(
+        address, folder, options, invocation.beam_args, options.batch, options.expr
+    )
+    if invocation.format == "json":
+        print(json.dumps({**vars(done), "archive": folder}))
+    else:
+        print("\n".join(archive_lines(done, folder)))
+    return DONE if done.batches else NOTHING_TO_DO
+
+
+def archive_lines(done: ArchiveRun, folder: str) -> list[str]:
+    """Returns what a run has written, as lines of text."""
+    if not done.batches:
+        return [f"nothing to write: {folder} lacks none of {done.complete:,} batches"]
+    counts = dict(done.counts)
+    size, files = counts.pop("bytes", 0), counts.pop("files", 0)
+    what = ", ".join(f"{name} {number}" for name, number in sorted(counts.items()))
+    place = f"{format_count(files, 'files')} of {format_count(size, 'bytes')} in {folder}"
+    batches = len(done.batches)
+    return [f"warc: {what}", f"{batches} batch{'es' * (batches != 1)} in {place}"]

@@ -1,0 +1,263 @@
+"""``nutbeam warc`` after real crawls: what is in the files, again and after kills, and what is refused."""
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from command_output import printed
+from crawling import nutbeam
+from warcio.archiveiterator import ArchiveIterator
+from warcio.cli import main as warcio
+from web_servers import reply, serve
+
+PAGES = {
+    "/": b"".join(
+        b"<a href=%s>x</a>" % path for path in (b"/coded", b"/same", b"/gone", b"/moved")
+    ),
+    "/coded": b"<title>Coded</title>" + b"pear " * 99,
+    "/same": b"<title>Same</title>",
+    "/copy": b"<title>Same</title>",
+    "/robots.txt": b"User-agent: *\nAllow: /\n",
+}
+HOST = "http://site.example.com"
+
+
+@pytest.fixture
+def site():
+    def answer(path, connection):
+        if path == "/moved":
+            return reply(b"moved", "301 Moved", "Location: /copy", "Content-Type: text/html")
+        if path not in PAGES:
+            return reply(b"not here", "404 Not Found")
+        if "If-None-Match" in server.current.head:
+            return reply(b"", "304 Not Modified", 'ETag: "e"')
+        coded, body = path == "/coded", PAGES[path]
+        more = ["Content-Encoding: gzip"] if coded else []
+        more += ['ETag: "e"'] if path == "/" else []
+        return reply(
+            gzip.compress(body) if coded else body, "200 OK", "Content-Type: text/html", *more
+        )
+
+    with serve(answer) as server:
+        yield server
+
+
+def crawl(table, site, *words, rounds=3):
+    reach = ["--connect_to", f"*.example.com:80:127.0.0.1:{site.port}", "--server_delay", "0"]
+    return nutbeam("crawl", table, f"{HOST}/", "--rounds", rounds, *reach, *words)
+
+
+@pytest.fixture
+def table(site, tmp_path):
+    """A table whose pages were fetched, and half of them fetched again."""
+    assert crawl(tmp_path / "table", site) == 0
+    return tmp_path / "table"
+
+
+def files_of(folder, ending="*.warc.gz"):
+    return sorted(Path(folder).glob(ending))
+
+
+def records_of(folder):
+    """Returns (type, URL, WARC headers, HTTP head, content) of each record that is no warcinfo."""
+    found = []
+    for path in files_of(folder):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file):
+                fields, url = record.rec_headers, record.rec_headers["WARC-Target-URI"]
+                if record.rec_type != "warcinfo":
+                    found.append(
+                        (
+                            record.rec_type,
+                            url,
+                            fields,
+                            record.http_headers,
+                            record.raw_stream.read(),
+                        )
+                    )
+    return found
+
+
+def check(folder):
+    """Asserts that warcio finds all digests right and that no record is there twice."""
+    with pytest.raises(SystemExit) as end:
+        warcio(["check", *map(str, files_of(folder))])
+    assert end.value.code == 0
+    ids = [fields["WARC-Record-ID"] for _, _, fields, _, _ in records_of(folder)]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_crawl_becomes_files_that_warcio_accepts(table, site, tmp_path, capsys):
+    out = printed(capsys, "warc", table, tmp_path / "archive", "--format", "json")
+    done, records = json.loads(out), records_of(tmp_path / "archive")
+    assert done["files"] == [path.name for path in files_of(tmp_path / "archive")]
+    check(tmp_path / "archive")
+    kinds = Counter(kind for kind, *_ in records)
+    assert kinds == {"request": 6, "response": 5, "revisit": 1, "resource": 1}
+    assert {name: number for name, number in done["counts"].items() if name in kinds} | {
+        "resource": 1
+    } == kinds
+    answers = {
+        url: (head, content) for kind, url, _, head, content in records if kind == "response"
+    }
+    head, content = answers[f"{HOST}/coded"]
+    assert content == PAGES["/coded"]
+    assert head["X-Crawl-Content-Encoding"] == "gzip"
+    assert head["Content-Length"] == str(len(content))
+    assert answers[f"{HOST}/moved"][0]["Location"] == "/copy"
+    robots = [record for record in records if record[0] == "resource"]
+    assert [(url, content) for _, url, _, _, content in robots] == [
+        (f"{HOST}/robots.txt", PAGES["/robots.txt"])
+    ]
+    (revisit,) = (record for record in records if record[0] == "revisit")
+    assert {revisit[1], revisit[2]["WARC-Refers-To-Target-URI"]} == {f"{HOST}/same", f"{HOST}/copy"}
+
+
+def test_a_second_run_adds_what_is_new_and_a_304_names_the_response_before(
+    table, site, tmp_path, capsys
+):
+    archive = tmp_path / "archive"
+    assert nutbeam("warc", table, archive) == 0
+    before = {path: path.read_bytes() for path in files_of(archive)}
+    assert "nothing to write" in printed(capsys, "warc", table, archive, code=1)
+    assert crawl(table, site, "--add_days", "40", rounds=1) == 0
+    assert nutbeam("warc", table, archive) == 0
+    assert {path: path.read_bytes() for path in before} == before
+    check(archive)
+    (unchanged,) = (
+        record for record in records_of(archive)
+        if record[0] == "revisit" and record[3].get_statuscode() == "304"
+    )  # fmt: skip
+    named = unchanged[2]["WARC-Refers-To"]
+    (original,) = (r for r in records_of(archive) if r[2]["WARC-Record-ID"] == named)
+    assert (original[0], original[1], original[4]) == ("response", f"{HOST}/", PAGES["/"])
+    # Written in one run, both are the same records.
+    assert nutbeam("warc", table, tmp_path / "other") == 0
+    assert {r[2]["WARC-Record-ID"] for r in records_of(tmp_path / "other")} == {
+        r[2]["WARC-Record-ID"] for r in records_of(archive)
+    }
+
+
+def test_options_choose_pages_records_and_form(table, tmp_path):
+    archive = tmp_path / "archive"
+    words = ["--only_successful_responses", "--expr", "not url.endswith('/same')", "--warc_robots", "false",
+             "--warc_requests", "false", "--include_parse_text", "--include_parse_data", "--warc_dns",
+             "--warc_version", "1.0", "--warc_prefix", "mine", "--warc_operator", "Ada"]  # fmt: skip
+    assert nutbeam("warc", table, archive, *words) == 0
+    check(archive)
+    records = records_of(archive)
+    assert {url for kind, url, *_ in records if kind == "response"} == {
+        f"{HOST}/{path}" for path in ("", "coded", "copy")
+    }
+    assert {fields.protocol for _, _, fields, _, _ in records} == {"WARC/1.0"}
+    kinds = Counter(kind for kind, *_ in records)
+    assert "request" not in kinds
+    assert kinds["metadata"] == 3
+    texts = {url: content for kind, url, *_, content in records if kind == "conversion"}
+    assert texts[f"{HOST}/coded"].startswith(b"Coded pear pear")
+    assert b"site.example.com. IN A 127.0.0.1\n" in [
+        content.partition(b"\n")[2] for _, url, _, _, content in records if url.startswith("dns:")
+    ]
+    assert all(path.name.startswith("mine-") for path in files_of(archive))
+    assert b"operator: Ada\r\n" in gzip.decompress(files_of(archive)[0].read_bytes())
+
+
+def test_files_end_at_a_size_and_zstd_has_the_same_records(table, tmp_path):
+    import zstandard
+
+    small, packed = tmp_path / "small", tmp_path / "packed"
+    assert nutbeam("warc", table, small, "--warc_size", "1500") == 0
+    check(small)
+    names = [path.name for path in files_of(small)]
+    assert len(names) > 3
+    assert len({name.split("-")[2] for name in names}) > 1  # serials
+    assert all(path.stat().st_size <= 1500 for path in files_of(small))
+    assert nutbeam("warc", table, packed, "--warc_compression", "zstd") == 0
+    text = b"".join(
+        zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True).read()
+        for path in files_of(packed, "*.warc.zst")
+    )
+    ids = [line for line in text.split(b"\r\n") if line.startswith(b"WARC-Record-ID")]
+    assert len(ids) == len(set(ids)) == len(records_of(small)) + len(files_of(packed, "*.warc.zst"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--batch", "17-a"], "--batch '17-a' has no pages: there is no such batch"),
+        (["--expr", "scor > 1"], "--expr: unknown name 'scor'"),
+        (["--warc_prefix", "a/b"], "a/b"),
+        (["--warc_version", "2"], "'2'"),
+        (["--warc_size", "10"], "10"),
+    ],
+)
+def test_a_wrong_option_is_quoted_before_anything_is_written(
+    table, tmp_path, capsys, words, message
+):
+    assert nutbeam("warc", table, tmp_path / "archive", *words) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+    assert not (tmp_path / "archive").exists()
+
+
+def test_an_archive_is_not_mixed_and_not_in_the_table(table, tmp_path, capsys):
+    assert nutbeam("warc", table, tmp_path / "archive") == 0
+    assert nutbeam("warc", table, tmp_path / "archive", "--warc_version", "1.0") == 2
+    assert "--warc_version '1.1', not '1.0'" in capsys.readouterr().err
+    assert nutbeam("warc", table, table / "archive") == 2
+    assert "must be outside of the table" in capsys.readouterr().err
+
+
+def test_a_lost_receipt_makes_a_part_again_and_no_record_twice(table, tmp_path):
+    archive = tmp_path / "archive"
+    assert nutbeam("warc", table, archive, "--warc_size", "1500") == 0
+    before = {path.name: path.read_bytes() for path in files_of(archive)}
+    receipts = sorted((archive / ".nutbeam").glob("*.receipt.json"))
+    (first, *_) = json.loads(receipts[0].read_bytes())["files"]
+    # An attempt that found fewer revisits may have filled one more file; a kill leaves half a file.
+    extra = archive / first["name"].replace("-00000-", "-00900-")
+    receipts[0].unlink()
+    extra.write_bytes(before[first["name"]])
+    (archive / f".{first['name']}.0123456789abcdef").write_bytes(b"half")
+    assert nutbeam("warc", table, archive, "--warc_size", "1500") == 0
+    assert not extra.exists()
+    assert {path.name: path.read_bytes() for path in files_of(archive)} == before
+    assert not list(archive.glob(".nutbeam-*"))
+    check(archive)
+
+
+@pytest.mark.long
+def test_kills_while_writing_leave_no_broken_and_no_double_record(tmp_path):
+    """50 kills at random moments; the run after them completes the archive."""
+    from simulated_web import SimWeb
+
+    table, archive, dice = tmp_path / "table", tmp_path / "archive", random.Random(1)
+    with SimWeb(hosts=3, pages=60, seed=7, crawl_delay=0) as web:
+        reach = [word for each in web.connect_to for word in ("--connect_to", each)]
+        words = ["--rounds", "3", "--server_delay", "0", "--flush_seconds", "0.05", *reach]
+        assert nutbeam("crawl", table, *web.seeds, *words) == 0
+    command = [sys.executable, "-P", "-m", "nutbeam", "warc", str(table), str(archive),
+               "--warc_size", "30000", "--progress", "false"]  # fmt: skip
+    for _ in range(50):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(0.8 + 0.8 * dice.random())
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert nutbeam("warc", table, archive, "--warc_size", "30000") in (0, 1)
+    check(archive)
+    assert nutbeam("warc", table, tmp_path / "whole", "--warc_size", "30000") == 0
+    written, whole = records_of(archive), records_of(tmp_path / "whole")
+    key = [(url, fields["WARC-Date"]) for kind, url, fields, *_ in written if kind == "request"]
+    assert Counter(key) == Counter(
+        (url, fields["WARC-Date"]) for kind, url, fields, *_ in whole if kind == "request"
+    )
+    assert not list(archive.glob(".nutbeam-*"))

@@ -1,0 +1,47 @@
+"""A capture: what is known of one request and its answer, for records of an archive."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(slots=True, frozen=True)
+class Capture:
+    """One request and its answer.
+
+    Attributes:
+        url: The requested URL.
+        batch: Id of the batch that it belongs to.
+        time: When the request started, UTC ms.
+        request: Head of the request; empty if there is none, as with file:.
+        status: HTTP's status code; 0 if there was no answer of HTTP.
+        status_line: As received; ``HTTP/0.9 200`` for an answer without a head.
+        headers: (name, value) in the order received.
+        body: Body without the codings of HTTP; None if it was not kept.
+        truncated: Why the body is incomplete, as in the column ``truncated``; None: it is complete.
+        content_type: Content type, as the server sent it; empty if it sent none.
+        ip: Address of the server; empty if it is unknown.
+        tls: None without TLS; ``checked``, ``unchecked``, and perhaps its version and cipher suite:
+            ``checked TLSv1.3 TLS_AES_256_GCM_SHA384``.
+        wire: The body as it was transferred, with its codings; None if it was not kept, or if the
+            transfer has added none.
+        wire_head: The head of the answer as it came; None if it was not kept, or if it is what status
+            line and headers give.
+    """
+
+    url: str
+    batch: str
+    time: int
+    request: str = ""
+    status: int = 0
+    status_line: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+    truncated: str | None = None
+    content_type: str = ""
+    ip: str = ""
+    tls: str | None = None
+    wire: bytes | None = None
+    wire_head: str | None = None
+
+    def header(self, name: str) -> str:
+        """Returns the first header of a name, given in lower case; empty if there is none."""
+        return next((value for key, value in self.headers if key.lower() == name), "")

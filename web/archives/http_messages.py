@@ -1,0 +1,117 @@
+"""The HTTP messages of a capture: as they came, or with a decoded body and changed headers.
+
+Where only the decoded body is there, headers that do not fit it get other names, as Common Crawl
+does it: ``X-Crawl-Content-Encoding: gzip`` says that the server has sent gzip.
+"""
+
+import re
+from typing import NamedTuple
+
+from ..network.chunked import ChunkReader
+from ..network.heads import list_values
+from .captures import Capture
+
+RENAMED = "X-Crawl-"
+_LENGTH, _CODING, _TRANSFER = "content-length", "content-encoding", "transfer-encoding"
+# The codings that the clients undo.
+_UNDONE = frozenset({"gzip", "x-gzip", "deflate", "br"})
+# Readers of WARC give a file up at a status line that they do not know.
+_STATUS_LINE = re.compile(r"HTTP/1\.[01] [1-9][0-9]{2}(?: [^\r\n]*)?")
+_VERSION = re.compile(r"HTTP/([0-9](?:\.[0-9])?)", re.IGNORECASE)
+
+
+class HttpMessage(NamedTuple):
+    """The answer of a capture, as the block of a record.
+
+    Attributes:
+        head: Head with its empty line.
+        body: What follows the head.
+        payload: The body without a transfer coding: that of payload digests (ISO 28500 6.3.2).
+    """
+
+    head: bytes
+    body: bytes
+    payload: bytes
+
+
+def http_answer(capture: Capture) -> HttpMessage:
+    """Returns the answer of a capture of HTTP: as it came, if that was kept.
+
+    >>> page = Capture("http://a/", "1", 0, status=200, status_line="HTTP/1.1 200 OK",
+    ...     headers=(("Transfer-Encoding", "chunked"),), body=b"hi")
+    >>> http_answer(page).head
+    b'HTTP/1.1 200 OK\\r\\nX-Crawl-Transfer-Encoding: chunked\\r\\nContent-Length: 2\\r\\n\\r\\n'
+    """
+    if capture.wire is not None:
+        head = _encode(capture.wire_head) if capture.wire_head else _head_of(capture)
+        return HttpMessage(head, capture.wire, _without_transfer_coding(capture))
+    body = capture.body or b""
+    if capture.body is None or is_as_sent(capture.headers, body):
+        head = _encode(capture.wire_head) if capture.wire_head else _head_of(capture)
+    else:
+        head = _join_head(capture, _changed_headers(capture.headers, len(body)))
+    return HttpMessage(head, body, body)
+
+
+def is_as_sent(headers: tuple[tuple[str, str], ...], body: bytes) -> bool:
+    """Returns whether headers fit a decoded body, so that it is what the server has sent."""
+    if _has_undone(headers):
+        return False
+    lengths = list_values(headers, _LENGTH)
+    return all(length == str(len(body)) for length in lengths)
+
+
+def protocols(capture: Capture) -> list[str]:
+    """Returns the values of WARC-Protocol: HTTP's version, and that of TLS if it is known.
+
+    >>> protocols(Capture("https://a/", "1", 0, status_line="HTTP/1.0 200", tls="checked TLSv1.3 X"))
+    ['http/1.0', 'tls/1.3']
+    """
+    match = _VERSION.match(capture.status_line)
+    version = match[1] if match and match[1] in ("0.9", "1.0", "1.1") else "1.1"
+    tls = (capture.tls or "").split(" ")[1:2]
+    named = [f"tls/{name.removeprefix('TLSv')}" for name in tls if name.startswith("TLSv")]
+    return [f"http/{version}", *("tls/1.0" if name == "tls/1" else name for name in named)]
+
+
+def _has_undone(headers: tuple[tuple[str, str], ...]) -> bool:
+    codings = {name.lower() for name in list_values(headers, _CODING)}
+    transfers = {name.lower() for name in list_values(headers, _TRANSFER)}
+    return bool(codings & _UNDONE or transfers - {"", "identity"})
+
+
+def _changed_headers(headers: tuple[tuple[str, str], ...], length: int) -> list[tuple[str, str]]:
+    """Returns headers that fit a decoded body, and say what they were."""
+    renamed = {_LENGTH, _TRANSFER}
+    if {name.lower() for name in list_values(headers, _CODING)} & _UNDONE:
+        renamed.add(_CODING)
+    changed = [
+        (f"{RENAMED}{name}" if name.lower() in renamed else name, value) for name, value in headers
+    ]
+    return [*changed, ("Content-Length", str(length))]
+
+
+def _head_of(capture: Capture) -> bytes:
+    return _join_head(capture, list(capture.headers))
+
+
+def _join_head(capture: Capture, headers: list[tuple[str, str]]) -> bytes:
+    line = capture.status_line
+    if not _STATUS_LINE.fullmatch(line):
+        line = f"HTTP/1.0 {capture.status}"
+        headers = [(f"{RENAMED}Status-Line", capture.status_line), *headers]
+    fields = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    return _encode(f"{line}\r\n{fields}\r\n")
+
+
+def _encode(head: str) -> bytes:
+    # Heads are read as Latin-1. A table that others have filled may have more.
+    return head.encode("latin-1", "replace")
+
+
+def _without_transfer_coding(capture: Capture) -> bytes:
+    wire = capture.wire or b""
+    codings = [name.lower() for name in list_values(capture.headers, _TRANSFER)]
+    if codings[-1:] != ["chunked"]:
+        return wire
+    return ChunkReader().feed(wire)

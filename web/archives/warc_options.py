@@ -1,0 +1,73 @@
+"""The options of WARC files."""
+
+import dataclasses
+
+from ..base.options import option
+
+GZIP, ZSTD = COMPRESSIONS = ("gzip", "zstd")
+# Endings of the names of files, as other tools expect them.
+WARC_ENDINGS = {GZIP: "warc.gz", ZSTD: "warc.zst"}
+
+
+@dataclasses.dataclass(frozen=True)
+class WarcOptions:
+    """Options of what WARC files contain, and how."""
+
+    GROUP = "warc"
+
+    warc_version: str = option("1.1", "Version of the WARC format.", choices=("1.1", "1.0"))
+    warc_compression: str = option(
+        GZIP,
+        "How each record is compressed: gzip makes .warc.gz, which all tools read, zstd makes "
+        ".warc.zst.",
+        choices=COMPRESSIONS,
+    )
+    warc_size: int = option(
+        1_000_000_000,
+        "Size at which a file ends and the next one begins; a record is never divided.",
+        unit="bytes",
+        nutch="commoncrawldump -warcSize",
+        minimum=1_000,
+    )
+    warc_prefix: str = option(
+        "nutbeam", "First part of the names of files.", pattern="[A-Za-z0-9_.-]+"
+    )
+    warc_operator: str = option(
+        "", "Who has made the archive, for warcinfo: a name and an address."
+    )
+    warc_description: str = option("", "What the archive is, in a few words, for warcinfo.")
+    only_successful_responses: bool = option(
+        False,
+        "Write pages, and no redirects and no error pages.",
+        nutch="warc -onlySuccessfulResponses",
+    )
+    warc_requests: bool = option(True, "Write the request before each response.")
+    warc_revisits: bool = option(
+        True,
+        "Write a body that the archive has already as a revisit record, which names the earlier "
+        "response.",
+    )
+    warc_robots: bool = option(True, "Write each robots.txt, as a resource record.")
+    warc_dns: bool = option(
+        False, "Write a DNS record for each host, with the address that was connected to."
+    )
+    include_parse_text: bool = option(
+        False,
+        "Write the text of each page, as a conversion record.",
+        nutch="warc -includeParseText",
+    )
+    include_parse_data: bool = option(
+        False,
+        "Write title, language and links of each page, as a metadata record.",
+        nutch="warc -includeParseData",
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("warc_operator", "warc_description"):
+            if not getattr(self, name).isprintable():
+                raise ValueError(f"{name} must be one line, got {getattr(self, name)!r}")
+
+    @property
+    def needs_documents(self) -> bool:
+        """Whether records are made of parsed pages."""
+        return self.include_parse_text or self.include_parse_data

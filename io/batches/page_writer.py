@@ -87,7 +87,7 @@ class PageWriter:
     def add(self, result: Result) -> Iterator[Written]:
         """Adds a result; yields the files that are complete now."""
         row = page_row(result)
-        size = len(row["body"] or b"") + PAGE_ROW_BYTES
+        size = len(row["body"] or b"") + len(row.get("wire") or b"") + PAGE_ROW_BYTES
         self._since = min(self._since, time.monotonic())
         self._rows.append(row)
         self._group_bytes += size
@@ -241,6 +241,9 @@ def page_row(result: Result) -> dict[str, Any]:
         "headers": [{"name": name, "value": value} for name, value in response.headers],
         "truncated": response.truncated,
         "body": response.body if keep else None,
+        "wire": response.wire,
+        "wire_head": response.wire_head,
+        "cipher": response.cipher or None,
     }
 
 

@@ -13,8 +13,8 @@ from ...web.urls.key_columns import from_keys
 from ..components.schema import PAGES_COLUMNS, to_frame
 from ..conditions import wanted_rows
 
-CAPTURE_COLUMNS = ("key", "fetch_time", "http_code", "content_type", "ip", "tls", "request",
-                   "status_line", "headers", "truncated", "body")  # fmt: skip
+_TEXTS = ("request", "status_line", "content_type", "ip", "cipher")  # empty for null
+_VALUES = ("truncated", "body", "wire", "wire_head")
 _SUCCESSFUL = (FETCH_SUCCESS, FETCH_NOTMODIFIED)
 # Reasons for which a row is left out.
 UNANSWERED, UNSUCCESSFUL, UNWANTED = "unanswered", "unsuccessful", "unwanted"
@@ -49,22 +49,17 @@ def captures_of(pages: pa.Table, batch: str) -> Iterator[Capture]:
     """Yields the rows of ``pages`` as captures.
 
     Args:
-        pages: Rows with at least ``CAPTURE_COLUMNS``.
+        pages: Rows of ``PAGES``.
         batch: Id of their batch.
     """
     urls = from_keys(pl.Series("key", pages.column("key")))
-    texts = ("request", "status_line", "content_type", "ip")
-    columns: dict[str, list[Any]] = {
-        name: pages.column(name).to_pylist()
-        for name in ("fetch_time", "http_code", "truncated", "tls", "body", *texts)
-    }
-    rows = zip(urls, _header_lists(pages), *columns.values(), strict=True)
-    for url, headers, time, code, truncated, tls, body, *values in rows:
-        request, line, content_type, ip = (value or "" for value in values)
-        yield Capture(
-            url, batch, time or 0, request, code or 0, line, headers, body, truncated,
-            content_type, ip, tls,
-        )  # fmt: skip
+    names = (*_TEXTS, *_VALUES)
+    columns = [pages.column(name).to_pylist() for name in ("fetch_time", "http_code", *names)]
+    for url, headers, time, code, *values in zip(urls, _header_lists(pages), *columns, strict=True):
+        for at in range(len(_TEXTS)):
+            values[at] = values[at] or ""
+        known: dict[str, Any] = dict(zip(names, values, strict=True))
+        yield Capture(url, batch, time or 0, status=code or 0, headers=headers, **known)
 
 
 def _header_lists(pages: pa.Table) -> Iterator[tuple[tuple[str, str], ...]]:

@@ -218,6 +218,19 @@ PAGES_COLUMNS = join_columns(
             TEXT,
             "What robots.txt allows its content to be used for; null: it does not say.",
         ),
+        Column(
+            "wire",
+            pa.large_binary(),
+            "With `--store_wire`: the body as it was transferred, with its codings, where it is not "
+            "in `body`.",
+        ),
+        Column(
+            "wire_head",
+            TEXT,
+            "With `--store_wire`: the head as it came; null: it is what `status_line` and `headers` "
+            "give.",
+        ),
+        Column("cipher", TEXT, "With `--store_wire`: version of TLS, and cipher suite."),
     ],
 )
 PAGES = PAGES_COLUMNS.schema

@@ -18,6 +18,7 @@ LINES = 1  # of the body of a function that may stand in several files
 WITHOUT_TESTS = {
     "policy/base": "statuses and makers of plug-ins: tests of scorings, filters and components use both",
     "io/updating": "it only reads: tests of pipelines/updating run it on batches of a real server",
+    "transforms/archives": "tests of pipelines/archives run it on crawls of a real server",
     "transforms/indexing": "tests of pipelines/indexing run it with each writer",
 }
 WITHOUT_MODULES = dict.fromkeys(

@@ -19,12 +19,11 @@ class Capture:
         truncated: Why the body is incomplete, as in the column ``truncated``; None: it is complete.
         content_type: Content type, as the server sent it; empty if it sent none.
         ip: Address of the server; empty if it is unknown.
-        tls: None without TLS; ``checked``, ``unchecked``, and perhaps its version and cipher suite:
-            ``checked TLSv1.3 TLS_AES_256_GCM_SHA384``.
-        wire: The body as it was transferred, with its codings; None if it was not kept, or if the
-            transfer has added none.
+        wire: The body as it was transferred, with its codings; None if it was not kept, or if it is
+            ``body``.
         wire_head: The head of the answer as it came; None if it was not kept, or if it is what status
             line and headers give.
+        cipher: Version of TLS and cipher suite, as OpenSSL names it; empty if they are unknown.
     """
 
     url: str
@@ -38,9 +37,9 @@ class Capture:
     truncated: str | None = None
     content_type: str = ""
     ip: str = ""
-    tls: str | None = None
     wire: bytes | None = None
     wire_head: str | None = None
+    cipher: str = ""
 
     def header(self, name: str) -> str:
         """Returns the first header of a name, given in lower case; empty if there is none."""

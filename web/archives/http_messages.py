@@ -16,7 +16,13 @@ _LENGTH, _CODING, _TRANSFER = "content-length", "content-encoding", "transfer-en
 # The codings that the clients undo.
 _UNDONE = frozenset({"gzip", "x-gzip", "deflate", "br"})
 # Readers of WARC give a file up at a status line that they do not know.
-_STATUS_LINE = re.compile(r"HTTP/1\.[01] [1-9][0-9]{2}(?: [^\r\n]*)?")
+_STATUS_LINE = re.compile(r"HTTP/1\.[01] [1-9][0-9]{2}(?: [^\r\n]*)?(?=\r?\n|\Z)")
+_TLS_VERSIONS = {
+    "TLSv1": "tls/1.0",
+    "TLSv1.1": "tls/1.1",
+    "TLSv1.2": "tls/1.2",
+    "TLSv1.3": "tls/1.3",
+}
 _VERSION = re.compile(r"HTTP/([0-9](?:\.[0-9])?)", re.IGNORECASE)
 
 
@@ -43,11 +49,10 @@ def http_answer(capture: Capture) -> HttpMessage:
     b'HTTP/1.1 200 OK\\r\\nX-Crawl-Transfer-Encoding: chunked\\r\\nContent-Length: 2\\r\\n\\r\\n'
     """
     if capture.wire is not None:
-        head = _encode(capture.wire_head) if capture.wire_head else _head_of(capture)
-        return HttpMessage(head, capture.wire, _without_transfer_coding(capture))
+        return HttpMessage(_head_of(capture), capture.wire, _without_transfer_coding(capture))
     body = capture.body or b""
     if capture.body is None or is_as_sent(capture.headers, body):
-        head = _encode(capture.wire_head) if capture.wire_head else _head_of(capture)
+        head = _head_of(capture)
     else:
         head = _join_head(capture, _changed_headers(capture.headers, len(body)))
     return HttpMessage(head, body, body)
@@ -64,14 +69,13 @@ def is_as_sent(headers: tuple[tuple[str, str], ...], body: bytes) -> bool:
 def protocols(capture: Capture) -> list[str]:
     """Returns the values of WARC-Protocol: HTTP's version, and that of TLS if it is known.
 
-    >>> protocols(Capture("https://a/", "1", 0, status_line="HTTP/1.0 200", tls="checked TLSv1.3 X"))
+    >>> protocols(Capture("https://a/", "1", 0, status_line="HTTP/1.0 200", cipher="TLSv1.3 X"))
     ['http/1.0', 'tls/1.3']
     """
     match = _VERSION.match(capture.status_line)
     version = match[1] if match and match[1] in ("0.9", "1.0", "1.1") else "1.1"
-    tls = (capture.tls or "").split(" ")[1:2]
-    named = [f"tls/{name.removeprefix('TLSv')}" for name in tls if name.startswith("TLSv")]
-    return [f"http/{version}", *("tls/1.0" if name == "tls/1" else name for name in named)]
+    tls = _TLS_VERSIONS.get(capture.cipher.partition(" ")[0])
+    return [f"http/{version}", *([tls] if tls else [])]
 
 
 def _has_undone(headers: tuple[tuple[str, str], ...]) -> bool:
@@ -92,6 +96,10 @@ def _changed_headers(headers: tuple[tuple[str, str], ...], length: int) -> list[
 
 
 def _head_of(capture: Capture) -> bytes:
+    """Returns the head as it came, unless readers of WARC would not understand it."""
+    came = capture.wire_head or ""
+    if came.endswith(("\n\r\n", "\n\n")) and _STATUS_LINE.match(came):
+        return _encode(came)
     return _join_head(capture, list(capture.headers))
 
 

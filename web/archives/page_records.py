@@ -159,7 +159,7 @@ def _http_record(
         ("WARC-Target-URI", capture.url),
         *_address_fields(capture),
         *(("WARC-Protocol", name) for name in protocols(capture)),
-        *(("WARC-Cipher-Suite", name) for name in (capture.tls or "").split(" ")[2:3]),
+        *_cipher_fields(capture),
     ]
     if revisits:
         fields += _revisit_fields(version, earlier, not_modified=not_modified)
@@ -189,6 +189,13 @@ def _revisit_fields(
 def _address_fields(capture: Capture) -> Iterator[tuple[str, str]]:
     if _ADDRESS.fullmatch(capture.ip):
         yield "WARC-IP-Address", capture.ip
+
+
+def _cipher_fields(capture: Capture) -> Iterator[tuple[str, str]]:
+    """Yields the cipher suite if it has IANA's name: OpenSSL gives it to those of TLS 1.3."""
+    suite = capture.cipher.partition(" ")[2]
+    if suite.startswith("TLS_"):
+        yield "WARC-Cipher-Suite", suite
 
 
 def _request_record(capture: Capture, answer: str) -> WarcRecord:

@@ -54,10 +54,11 @@ def encode_record(record: WarcRecord, version: str = "1.1") -> bytes:
     WARC-Record-ID: <urn:uuid:1>
     WARC-Date: 1970-01-01T00:00:01.500Z
     Content-Type: text/plain
-    WARC-Block-Digest: sha1:YIWPQ4MIBU23VOQZDQ62O6JLEHEJSKQH
+    WARC-Block-Digest: sha1:YIVV7ELYGQTASQUNN5I3FRNPJQF542SC
     Content-Length: 2
     <BLANKLINE>
     hi
+    <BLANKLINE>
     <BLANKLINE>
     """
     lines = [
@@ -77,7 +78,7 @@ def sha1_digest(*pieces: bytes) -> str:
     """Returns the labelled digest of bytes (5.8), with SHA-1 in base 32 as most archives have it.
 
     >>> sha1_digest(b"h", b"i")
-    'sha1:YIWPQ4MIBU23VOQZDQ62O6JLEHEJSKQH'
+    'sha1:YIVV7ELYGQTASQUNN5I3FRNPJQF542SC'
     """
     hasher = hashlib.sha1(usedforsecurity=False)
     for piece in pieces:

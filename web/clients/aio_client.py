@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from ..exchange.http_options import HttpOptions
 from ..network.guard import Guard
 from ..network.transport import Gate
-from ..network.wire import READ_BYTES, Wire
+from ..network.wire import READ_BYTES, Wire, cipher_words
 from ..tls.contexts import NoTls
 from .http_client import Client
 
@@ -70,6 +70,10 @@ class LoopWire(Wire, asyncio.Protocol):
     def certificate(self) -> Mapping[str, Any]:
         """See ``Wire``."""
         return self._open_transport().get_extra_info("peercert") or {}
+
+    def cipher(self) -> str:
+        """See ``Wire``."""
+        return cipher_words(self._open_transport().get_extra_info("cipher"))
 
     async def send(self, data: bytes) -> None:
         """See ``Wire``."""

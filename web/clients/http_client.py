@@ -19,7 +19,7 @@ from ..network.body import ACCEPTED, Body, read_body
 from ..network.dialer import Dialer, split_url
 from ..network.failures import NETWORK_ERRORS, IdleClosed, reason_of
 from ..network.guard import Guard
-from ..network.heads import parse_headers
+from ..network.heads import list_values, parse_headers
 from ..network.proxy import parse_proxy
 from ..network.transport import Connection, Gate, Transport
 from ..network.wire import SocketWire, Wire, run_directly
@@ -79,7 +79,12 @@ class Client:
         missing = missing_agent(options)
         self.dialer = Dialer(self.guard, options.ca_file, missing, unchecked, proxy, auth)
         self.transport = Transport(
-            self.dialer, limits_of(options), gate, self._wire, self._run_blocking
+            self.dialer,
+            limits_of(options),
+            gate,
+            self._wire,
+            self._run_blocking,
+            options.store_wire,
         )
 
         self._others: dict[str, OtherClient] = {}
@@ -243,6 +248,8 @@ class Client:
         response.body, response.truncated, response.error = body[:3]
         response.ip, response.request = connection.ip, connection.request.decode("latin-1")
         response.tls = None if checked is None else "checked" if checked else "unchecked"
+        if self._options.store_wire:
+            _keep_wire(response, connection)
         if response.status == 407 and connection.proxied:
             response.status, response.error = 0, "proxy_error"  # the proxy answered, not the page
         if self._jar is not None and response.status:
@@ -260,3 +267,25 @@ class Client:
             challenges = response.header_values("www-authenticate")
             if self._credentials.read_challenge(response.url, challenges, authorized):
                 yield self._headers_for(response.url, more)[0]
+
+
+def _keep_wire(response: Response, connection: Connection) -> None:
+    """Puts an answer as it came into its response, as far as status line, headers and body lack it.
+
+    The body of an error page is kept in any case: as a page it is not stored. A head from which a
+    password was removed is not kept.
+    """
+    head, on_wire = connection.head, connection.answer_on_wire
+    response.cipher, response.wire, response.wire_head = connection.cipher, None, None
+    if on_wire is None:
+        return
+    came, body = on_wire
+    fields = "".join(f"{name}: {value}\r\n" for name, value in head.fields)
+    shown = f"{head.status_line}\r\n{fields}\r\n"
+    if came and response.headers == head.fields and came.decode("latin-1") != shown:
+        response.wire_head = came.decode("latin-1")
+    coded = list_values(head.fields, "content-encoding") + list_values(
+        head.fields, "transfer-encoding"
+    )
+    if coded or not body.startswith(response.body) or response.status // 100 != 2:
+        response.wire = body

@@ -154,6 +154,12 @@ class HttpOptions(AgentOptions, FileOptions):
         "they are failures, unless the document is whole by its own format.",
         nutch="http.partial.truncated",
     )
+    store_wire: bool = option(
+        False,
+        "Store each answer as it came, too, for nutbeam warc: its head, its body with all codings, and "
+        "the bodies of error pages; and the version of TLS. Coded bodies are stored twice.",
+        nutch="store.http.headers",
+    )
     http_proxy: str = option(
         "",
         "Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves "

@@ -32,6 +32,11 @@ class Response:
             sent again at the host's next turn; then ``error`` is ``reset``.
         cookies: The cookies that were sent, a secret; empty for none.
         new_cookie: Whether it has set a cookie that is new, or has a new value.
+        wire: With ``store_wire`` the body as it was transferred, with its codings; None if it
+            is ``body``.
+        wire_head: With ``store_wire`` the head as it came; None if it is what status line and headers
+            give.
+        cipher: With ``store_wire`` the version of TLS and the cipher suite; empty without TLS.
     """
 
     url: str
@@ -51,6 +56,9 @@ class Response:
     resend: bool = False
     cookies: str = ""
     new_cookie: bool = False
+    wire: bytes | None = None
+    wire_head: str | None = None
+    cipher: str = ""
 
     def header(self, name: str) -> str | None:
         """Returns the first header of a name, given in lower case."""

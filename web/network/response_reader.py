@@ -147,20 +147,25 @@ class ResponseReader:
     Args:
         fresh: Whether it is the first response of its connection. Only then a response may
             have no head; otherwise its data could be the rest of another response.
+        keeps_wire: Whether to keep the bytes as they come.
 
     Attributes:
         head: The head, after it was received.
         ended: Whether the body is complete.
         error: The error that ended the body, if any.
         keeps: Whether the connection may carry another request, once the body has ended.
+        wire_head: The head as it came, if that is kept.
+        wire: The pieces of the body as they came; None if they are not kept.
 
     >>> reader = ResponseReader()
     >>> reader.feed(b"HTTP/1.1 200 OK\\r\\nContent-Le"), reader.feed(b"ngth: 2\\r\\n\\r\\nhi"), reader.ended
     (b'', b'hi', True)
     """
 
-    def __init__(self, fresh: bool = False) -> None:
+    def __init__(self, fresh: bool = False, keeps_wire: bool = False) -> None:
         self.head: heads.Head | None = None
+        self.wire_head = b""
+        self.wire: list[bytes] | None = [] if keeps_wire else None
         self.ended = self.keeps = False
         self.error: Exception | None = None
         self._fresh = fresh
@@ -240,7 +245,10 @@ class ResponseReader:
             raise http.client.BadStatusLine("too much white space, and no status line")
 
     def _take_head(self, end: int) -> None:
-        head = heads.parse_head(bytes(self._data[:end]))
+        head_bytes = bytes(self._data[:end])
+        head = heads.parse_head(head_bytes)
+        if self.wire is not None:
+            self.wire_head = head_bytes
         del self._data[:end]
         self._lead = self._line = self._looked = 0
         self._begun = False
@@ -292,6 +300,8 @@ class ResponseReader:
             self._begun = True
 
     def _body(self, data: bytes) -> bytes:
+        if self.wire is not None and not self.ended:
+            self.wire.append(data if self._missing is None else data[: self._missing])
         if self._chunks is not None:
             body = self._chunks.feed(data)
             self.ended, self.error = self._chunks.ended, self._chunks.error

@@ -27,11 +27,13 @@ class Connection:
         origin: Scheme, host and port of the server.
         wire: Carries the bytes.
         proxied: Whether it goes through a proxy.
+        keeps_wire: Whether answers are kept as they come, too.
 
     Attributes:
         origin: The argument ``origin``.
         proxied: The argument ``proxied``.
         checked: Whether the server's certificate is checked; None without TLS.
+        cipher: Version of TLS and cipher suite, see ``cipher_words``; empty without TLS.
         request: The last request, without secrets.
         head: Head of its response.
     """
@@ -39,9 +41,13 @@ class Connection:
     request: bytes
     head: Head
     checked: bool | None = None
+    cipher: str = ""
 
-    def __init__(self, origin: Origin, wire: Wire, proxied: bool = False) -> None:
+    def __init__(
+        self, origin: Origin, wire: Wire, proxied: bool = False, keeps_wire: bool = False
+    ) -> None:
         self.origin, self.proxied = origin, proxied
+        self._keeps_wire = keeps_wire
         self._wire = wire
         self._reader: ResponseReader | None = None
         self._data = b""  # of the body, not yet taken
@@ -92,6 +98,7 @@ class Connection:
         """
         self.checked, name = checked, self.origin[1].strip("[]").rstrip(".")
         await self._wire.secure(context, name)
+        self.cipher = self._wire.cipher()
         if checked and not context.check_hostname:
             check_host_name(self._wire.certificate(), name)
 
@@ -104,7 +111,7 @@ class Connection:
         """
         self._wire.stopwatch, self._wire.resting = stopwatch, False
         stopwatch.restart()
-        reader = self._reader = ResponseReader(fresh=self._reader is None)
+        reader = self._reader = ResponseReader(self._reader is None, self._keeps_wire)
         await self._wire.send(request)
         self._data = b""
         while reader.head is None:
@@ -127,6 +134,14 @@ class Connection:
             await self._read_on(reader)
         data, self._data = self._data, b""
         return data
+
+    @property
+    def answer_on_wire(self) -> tuple[bytes, bytes] | None:
+        """Head and body of the answer as they came so far; None if they are not kept."""
+        reader = self._reader
+        if reader is None or reader.wire is None:
+            return None
+        return reader.wire_head, b"".join(reader.wire)
 
     @property
     def missing(self) -> int | None:
@@ -234,6 +249,7 @@ class Transport:
         gate: Called right before each request; False denies it.
         wire: Makes the wire of a connection.
         run_blocking: Runs a name lookup, which may block, in a suitable thread.
+        keeps_wire: Whether answers are kept as they come, too.
 
     Attributes:
         idle: The idle connections.
@@ -246,9 +262,10 @@ class Transport:
         gate: Gate | None = None,
         wire: Callable[[], Wire] = SocketWire,
         run_blocking: RunBlocking = run_in_this_thread,
+        keeps_wire: bool = False,
     ) -> None:
         self._dialer, self._limits, self._gate = dialer, limits, gate
-        self._wire, self._run_blocking = wire, run_blocking
+        self._wire, self._run_blocking, self._keeps_wire = wire, run_blocking, keeps_wire
         self.idle = IdleConnections()
 
     async def send(self, head: RequestHead, fresh: bool = False) -> Connection:
@@ -292,7 +309,8 @@ class Transport:
     async def _connect(self, origin: Origin, stopwatch: Stopwatch) -> Connection:
         scheme, host, port = origin
         target, dialer = await self.dial(host, port), self._dialer
-        connection = Connection(origin, self._wire(), dialer.is_proxied(origin))
+        proxied = dialer.is_proxied(origin)
+        connection = Connection(origin, self._wire(), proxied, self._keeps_wire)
         try:
             await connection.connect(target, dialer.tunnel(origin), stopwatch)
             if scheme == "https":

@@ -96,6 +96,15 @@ _T = TypeVar("_T")
 READ_BYTES = 65_536
 
 
+def cipher_words(cipher: tuple[str, str, int] | None) -> str:
+    """Returns version of TLS and cipher suite of what ``SSLSocket.cipher`` returns.
+
+    >>> cipher_words(("TLS_AES_128_GCM_SHA256", "TLSv1.3", 128)), cipher_words(None)
+    ('TLSv1.3 TLS_AES_128_GCM_SHA256', '')
+    """
+    return f"{cipher[1]} {cipher[0]}" if cipher else ""
+
+
 class Wire(ABC):
     """A connection that carries bytes.
 
@@ -143,6 +152,10 @@ class Wire(ABC):
     @abstractmethod
     def certificate(self) -> Mapping[str, Any]:
         """Returns the server's certificate, as ``SSLSocket.getpeercert`` does."""
+
+    @abstractmethod
+    def cipher(self) -> str:
+        """Returns the version of TLS and the cipher suite, with a space between; empty without TLS."""
 
     @abstractmethod
     async def send(self, data: bytes) -> None:
@@ -193,6 +206,10 @@ class SocketWire(Wire):
         """See ``Wire``."""
         certificate = self.sock.getpeercert() if isinstance(self.sock, ssl.SSLSocket) else None
         return certificate or {}
+
+    def cipher(self) -> str:
+        """See ``Wire``."""
+        return cipher_words(self.sock.cipher() if isinstance(self.sock, ssl.SSLSocket) else None)
 
     async def send(self, data: bytes) -> None:
         """See ``Wire``."""

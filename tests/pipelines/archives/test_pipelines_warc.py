@@ -121,7 +121,7 @@ def test_a_crawl_becomes_files_that_warcio_accepts(table, site, tmp_path, capsys
     assert {revisit[1], revisit[2]["WARC-Refers-To-Target-URI"]} == {f"{HOST}/same", f"{HOST}/copy"}
 
 
-def test_a_second_run_adds_what_is_new_and_a_304_names_the_response_before(
+def test_a_second_run_adds_new_batches_and_a_304_names_the_response_before(
     table, site, tmp_path, capsys
 ):
     archive = tmp_path / "archive"
@@ -261,3 +261,21 @@ def test_kills_while_writing_leave_no_broken_and_no_double_record(tmp_path):
         (url, fields["WARC-Date"]) for kind, url, fields, *_ in whole if kind == "request"
     )
     assert not list(archive.glob(".nutbeam-*"))
+
+
+def test_a_stored_wire_is_written_as_it_came(site, tmp_path):
+    table, archive = tmp_path / "table", tmp_path / "archive"
+    assert crawl(table, site, "--store_wire") == 0
+    assert nutbeam("warc", table, archive) == 0
+    check(archive)
+    answers = {
+        url: (head, body) for kind, url, _, head, body in records_of(archive) if kind == "response"
+    }
+    head, body = answers[f"{HOST}/coded"]
+    assert (head["Content-Encoding"], head["Content-Length"]) == ("gzip", str(len(body)))
+    assert gzip.decompress(body) == PAGES["/coded"]
+    assert not [name for name, _ in head.headers if name.startswith("X-Crawl")]
+    assert answers[f"{HOST}/gone"][1] == b"not here"
+    assert answers[f"{HOST}/moved"][1] == b"moved"
+    fields = [fields for kind, _, fields, *_ in records_of(archive) if kind == "response"]
+    assert {field["WARC-Truncated"] for field in fields} == {None}

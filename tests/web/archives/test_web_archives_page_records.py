@@ -87,7 +87,7 @@ def test_a_page_is_a_request_and_a_response_that_name_each_other(version, compre
         ([], {}),
     ],
 )  # fmt: skip
-def test_the_head_of_a_decoded_body_fits_it_and_says_what_was_sent(headers, expected):
+def test_the_head_of_a_decoded_body_fits_it_and_tells_the_sent_values(headers, expected):
     head, body, payload = http_answer(page(*headers))
     lines = dict(line.split(": ", 1) for line in head.decode().splitlines()[1:] if line)
     assert expected.items() <= lines.items()

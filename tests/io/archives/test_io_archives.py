@@ -1,0 +1,94 @@
+"""Files and plans of an archive: rotation, order with threads, exclusive plans, failures."""
+
+import gzip
+
+import pytest
+
+from nutbeam.io.archives.archive_files import CAPTURES, ArchiveWriter, RecordGroup, write_index
+from nutbeam.io.archives.archive_plans import (
+    ArchiveFolder,
+    ArchivePlan,
+    archive_name,
+    plan_parts,
+    remove_other_files,
+)
+from nutbeam.io.storage.parquet_files import row_groups
+from nutbeam.io.storage.place_addresses import place_of
+from nutbeam.io.tablets.file_lists import DataFile
+from nutbeam.web.archives.captures import Capture
+from nutbeam.web.archives.page_records import answer_of, capture_records, warcinfo_record
+from nutbeam.web.base.errors import UserError
+
+PLAN = ArchivePlan(
+    "1795883544-665eb295", 1_795_883_544_000, 5, "nutbeam/1", {"expr": ""}, (("a",),)
+)
+
+
+def group(number):
+    body = str(number).encode() * 400
+    capture = Capture(f"http://a/{number}", "1-a", number, status=200, status_line="HTTP/1.1 200",
+                      body=body, content_type="Text/HTML; charset=x")  # fmt: skip
+    answer = answer_of(capture)
+    return RecordGroup(list(capture_records(capture, answer)), capture, answer.digest)
+
+
+def writer(folder, size=10**9, threads=1):
+    return ArchiveWriter(
+        place_of(str(folder)), lambda serial: f"{serial}.gz", lambda name: warcinfo_record(name, 0, []),
+        "1.1", "gzip", size, threads,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_files_end_at_their_size_and_each_capture_is_where_the_list_says(tmp_path, threads):
+    made = writer(tmp_path, 1500, threads)
+    write_index(place_of(str(tmp_path / "list")), made.write(map(group, range(60))))
+    (rows,) = row_groups(place_of(str(tmp_path / "list")), CAPTURES)
+    assert rows["url"].to_pylist() == [f"http://a/{number}" for number in range(60)]
+    assert set(rows["mime"].to_pylist()) == {"text/html"}
+    for row in rows.to_pylist():
+        data = (tmp_path / row["file"]).read_bytes()[row["offset"] :][: row["length"]]
+        assert f"WARC-Target-URI: {row['url']}\r\n".encode() in gzip.decompress(data)
+    assert len(made.files) > 5
+    for file in made.files:
+        assert file.bytes == (tmp_path / file.name).stat().st_size <= 1500
+
+
+def test_a_record_larger_than_a_file_has_a_file_of_its_own(tmp_path):
+    made = writer(tmp_path, 10)
+    assert sum(map(len, made.write([group(1), group(2)]))) == 2
+    assert [file.records for file in made.files] == [2, 2]
+
+
+def test_a_failure_leaves_no_file_under_a_name(tmp_path):
+    def groups():
+        yield group(1)
+        raise UserError("no more")
+
+    with pytest.raises(UserError):
+        list(writer(tmp_path).write(groups()))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_plan_of_a_batch_counts(tmp_path):
+    archive = ArchiveFolder(place_of(str(tmp_path)))
+    assert archive.plan_of(PLAN.batch) is None
+    assert archive.keep_plan(PLAN) == PLAN
+    other = ArchivePlan(PLAN.batch, 1, 2, "x", {}, ())
+    assert archive.keep_plan(other) == archive.plan_of(PLAN.batch) == PLAN
+    (tmp_path / ".nutbeam" / f"{PLAN.batch}.plan.json").write_text("{}")
+    with pytest.raises(UserError, match="plan of an archive is damaged"):
+        archive.plan_of(PLAN.batch)
+
+
+def test_parts_are_filled_in_order_with_whole_files():
+    files = [DataFile(f"f{n}", 1, size) for n, size in enumerate([50, 40, 500, 10, 10])]
+    assert plan_parts(files, 125) == (("f0", "f1"), ("f2",), ("f3", "f4"))
+
+
+def test_only_files_of_the_same_part_are_removed(tmp_path):
+    names = [archive_name("x", PLAN, part, serial, "gzip") for part in (0, 1) for serial in (0, 1)]
+    for name in (*names, "mine.warc.gz"):
+        (tmp_path / name).touch()
+    remove_other_files(place_of(str(tmp_path)), PLAN, 1, {names[2]})
+    assert {path.name for path in tmp_path.iterdir()} == {*names[:3], "mine.warc.gz"}

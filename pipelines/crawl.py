@@ -21,7 +21,6 @@ from ..io.snapshots.rounds import may_have_due, next_round, stop_file, unfinishe
 from ..io.storage.file_errors import NoTable
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
-from ..pipelines import dedup, fetch, generate, inject, parse, update
 from ..policy.dedup.duplicates import DedupOptions
 from ..policy.inlinks.edges import InvertTableOptions
 from ..policy.sitemaps.sitemap_list import SitemapLimits
@@ -29,11 +28,14 @@ from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.locate_hosts import LocateOptions
 from ..transforms.operations import Ticket, check_versions
 from ..transforms.parse_pages import parse_pool
+from ..web.archives.warc_options import WarcOptions
 from ..web.base import json_logs
 from ..web.base.clock import Clock, now_ms
 from ..web.base.errors import UsageError
 from ..web.base.options import option, seconds, shared_option
 from ..web.base.progress import PROGRESS
+from . import dedup, fetch, generate, inject, parse, update
+from .archives.archiving import check_folder, write_archive
 from .base.command import TABLE, Argument, Invocation
 from .base.live import live_view
 from .checkers.checking import check_seeds, seed_words
@@ -85,8 +87,16 @@ class RoundOptions(
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(inject.InjectOptions, SitemapLimits, RoundOptions):
+class Options(inject.InjectOptions, SitemapLimits, RoundOptions, WarcOptions):
     """Options of crawl."""
+
+    warc: str = option(
+        "",
+        "After each round, write its pages into the archive in this folder, as nutbeam warc does, and "
+        "what the archive lacks of earlier rounds; empty: do not. --store_wire keeps answers as they "
+        "came.",
+        group="warc",
+    )
 
     sitemaps: str = option(
         "never",
@@ -124,6 +134,7 @@ def run(invocation: Invocation) -> int:
         raise UsageError(
             f"{error}; a first crawl needs seeds: nutbeam crawl {address} URL"
         ) from error
+    archive = check_folder(address, options.warc, options, beam_args) if options.warc else ""
     words = seed_words(seeds, address, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
         parse_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
@@ -133,7 +144,13 @@ def run(invocation: Invocation) -> int:
     with live_view(invocation.progress):
         launched = options.operation or new_id()
         named = dataclasses.replace(options, operation=launched)
-        manifests = list(crawl(address, words, named, beam_args))
+        manifests = []
+        for manifest in crawl(address, words, named, beam_args):
+            manifests.append(manifest)
+            if archive and manifest.job == options.last_job:
+                write_archive(address, archive, options, beam_args)
+        if archive:  # what a crawl before has left out
+            write_archive(address, archive, options, beam_args)
     time_up = until is not None and now_ms() >= until
     return finish(invocation, manifests, manifests_of_others(address, launched), time_up=time_up)
 

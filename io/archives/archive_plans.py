@@ -7,6 +7,7 @@ and with the same bytes, and no record is there twice.
 """
 
 import dataclasses
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from ..tablets.file_lists import DataFile
 
 _OWN = ".nutbeam"
 _PLAN, _RECEIPT, _INDEX = ".plan.json", ".receipt.json", ".captures.parquet"
+_COMPLETE = ".complete"
 _USUAL_BATCH = re.compile(r"[0-9]{9,11}-([0-9a-f]{4,32})")
 # Of the bytes of a file of pages, as much comes to one file of the archive, about.
 _FULL = 0.8
@@ -85,10 +87,28 @@ class ArchiveFolder:
             return plan
         return self.plan_of(plan.batch) or plan
 
-    def planned_batches(self) -> list[str]:
-        """Returns the batches that have a plan, in order."""
+    def complete_batches(self, options: Mapping[str, Any]) -> set[str]:
+        """Returns the batches that are complete, with some options; it is one request to a store."""
+        ending = f".{_hash(options)}{_COMPLETE}"
         found = names(self.place / _OWN)
-        return [name.removesuffix(_PLAN) for name in found if name.endswith(_PLAN)]
+        return {name.removesuffix(ending) for name in found if name.endswith(ending)}
+
+    def end_batch(self, plan: ArchivePlan) -> bool:
+        """Notes that a batch is complete; removes what killed processes have left of it.
+
+        Returns:
+            Whether it is: all its parts are.
+        """
+        if any(self.receipt(plan.batch, part) is None for part in range(len(plan.parts))):
+            return False
+        path = self._own(plan.batch, f".{_hash(plan.options)}{_COMPLETE}")
+        create_exclusive(path, b"", durable=False)
+        starts = f"{re.escape(plan.batch)}|.+-{re.escape(_writer(plan.batch))}"
+        for folder in (self.place, self.place / _OWN):
+            for name in names(folder):
+                if re.fullmatch(rf"\.({starts})[-.].*\.[0-9a-f]{{16}}", name):
+                    remove_file(folder / name)
+        return True
 
     def receipt(self, batch: str, part: int) -> dict[str, Any] | None:
         """Returns what a part has written, its ``files`` and ``counts``; None: it is not complete.
@@ -120,15 +140,13 @@ class ArchiveFolder:
             if name != start and start + _INDEX in found:
                 yield self.place / _OWN / f"{start}{_INDEX}"
 
-    def remove_leftovers(self) -> None:
-        """Removes files that a killed process has left incomplete; called when no part is written."""
-        for folder in (self.place, self.place / _OWN):
-            for name in names(folder):
-                if re.fullmatch(r"\..+\.[0-9a-f]{16}", name):
-                    remove_file(folder / name)
-
     def _own(self, start: str, ending: str) -> Place:
         return self.place / _OWN / f"{checked_part(start)}{ending}"
+
+
+def _hash(options: Mapping[str, Any]) -> str:
+    data = json.dumps(options, sort_keys=True, default=list).encode()
+    return hashlib.sha256(data).hexdigest()[:12]
 
 
 def plan_parts(files: Sequence[DataFile], size: int) -> tuple[tuple[str, ...], ...]:
@@ -160,19 +178,20 @@ def archive_name(prefix: str, plan: ArchivePlan, part: int, serial: int, compres
     'nutbeam-20261128163224-00000-665eb295.00002.warc.gz'
     """
     start = f"{prefix}-{timestamp14(plan.created)}-{serial:05d}"
-    return f"{start}-{_writer(plan.batch, part)}.{WARC_ENDINGS[compression]}"
+    return f"{start}-{_writer(plan.batch)}.{part:05d}.{WARC_ENDINGS[compression]}"
 
 
 def remove_other_files(folder: Place, plan: ArchivePlan, part: int, kept: Collection[str]) -> None:
     """Removes the files that an earlier attempt at a part has written, except those of some names."""
     pattern = re.compile(
-        rf".+-[0-9]{{14}}-[0-9]{{5}}-{re.escape(_writer(plan.batch, part))}\.warc\.\w+"
+        rf".+-[0-9]{{14}}-[0-9]{{5}}-{re.escape(_writer(plan.batch))}\.{part:05d}\.warc\.\w+"
     )
     for name in names(folder):
         if name not in kept and pattern.fullmatch(name):
             remove_file(folder / name)
 
 
-def _writer(batch: str, part: int) -> str:
+def _writer(batch: str) -> str:
+    """Returns the part of the names of files that is only of a batch."""
     usual = _USUAL_BATCH.fullmatch(batch)
-    return f"{usual[1] if usual else batch}.{part:05d}"
+    return usual[1] if usual else batch

@@ -36,12 +36,14 @@ class ArchiveRun:
     Attributes:
         batches: Batches that it has completed.
         complete: Number of batches that were complete before.
+        open: Number of batches that are not complete: a cluster works on them.
         files: Names of the files.
         counts: Records by kind, rows left out by reason.
     """
 
     batches: tuple[str, ...]
     complete: int
+    open: int
     files: tuple[str, ...]
     counts: Counter[str]
 
@@ -88,23 +90,27 @@ def write_archive(
         UsageError: A batch has no pages, or the archive has it with other options.
     """
     archive, manifest = ArchiveFolder(place_of(folder)), newest_manifest(address)
-    chosen = choose_batches(manifest, batches, options)
     recorded = archive_record(options, expr)
-    for batch in chosen:
+    complete, chosen = (
+        archive.complete_batches(recorded),
+        choose_batches(manifest, batches, options),
+    )
+    lacking = [batch for batch in chosen if batch not in complete]
+    for batch in lacking:
         _check_options(archive.plan_of(batch), recorded, folder)
     pinned = Snapshot(open_table(address).worker_address(), manifest.snapshot)
-    plans = [_plan(archive, pinned, batch, recorded, options) for batch in chosen]
+    plans = [_plan(archive, pinned, batch, recorded, options) for batch in lacking]
     parts = list(_open_parts(archive, pinned, folder, plans, options))
     if parts:
-        rows = sum(file.rows for batch in chosen for file in _pages_of(pinned, batch))
+        rows = sum(file.rows for batch in lacking for file in _pages_of(pinned, batch))
         step = WriteArchive(
             folder, options.warc_revisits, 1 + rows * _CAPTURED_BYTES // PARTITION_BYTES
         )
         pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
         pipeline | "Parts" >> beam.Create(parts).with_output_types(ArchivePart) | step
         run_pipeline(pipeline)
-        archive.remove_leftovers()
-    return _report(archive, parts, len(chosen))
+    ended = tuple(plan.batch for plan in plans if archive.end_batch(plan))
+    return _report(archive, parts, ended, len(chosen))
 
 
 def choose_batches(manifest: Manifest, wanted: Sequence[str], options: WarcOptions) -> list[str]:
@@ -189,12 +195,15 @@ def _open_parts(
                 number += 1
 
 
-def _report(archive: ArchiveFolder, parts: Sequence[ArchivePart], chosen: int) -> ArchiveRun:
+def _report(
+    archive: ArchiveFolder, parts: Sequence[ArchivePart], ended: tuple[str, ...], chosen: int
+) -> ArchiveRun:
     counts, files = Counter[str](), list[str]()
     for part in parts:
         receipt = archive.receipt(part.plan.batch, part.part)
         if receipt is not None:
             counts.update(receipt["counts"])
             files += [file["name"] for file in receipt["files"]]
-    batches = tuple(dict.fromkeys(part.plan.batch for part in parts))
-    return ArchiveRun(batches, chosen - len(batches), tuple(files), counts)
+    worked_on = {part.plan.batch for part in parts}
+    new = tuple(batch for batch in ended if batch in worked_on)
+    return ArchiveRun(new, chosen - len(worked_on), len(worked_on) - len(new), tuple(files), counts)

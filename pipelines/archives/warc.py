@@ -51,11 +51,15 @@ def run(invocation: Invocation) -> int:
         print(json.dumps({**vars(done), "archive": folder}))
     else:
         print("\n".join(archive_lines(done, folder)))
-    return DONE if done.batches else NOTHING_TO_DO
+    return DONE if done.batches or done.open else NOTHING_TO_DO
 
 
 def archive_lines(done: ArchiveRun, folder: str) -> list[str]:
     """Returns what a run has written, as lines of text."""
+    if done.open:
+        return [
+            f"a cluster writes {done.open} batches into {folder}: the same command says when it is done"
+        ]
     if not done.batches:
         return [f"nothing to write: {folder} lacks none of {done.complete:,} batches"]
     counts = dict(done.counts)

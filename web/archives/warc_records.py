@@ -59,7 +59,6 @@ def encode_record(record: WarcRecord, version: str = "1.1") -> bytes:
     <BLANKLINE>
     hi
     <BLANKLINE>
-    <BLANKLINE>
     """
     lines = [
         f"WARC/{version}",

@@ -226,6 +226,8 @@ def test_a_lost_receipt_makes_a_part_again_and_no_record_twice(table, tmp_path):
     # An attempt that found fewer revisits may have filled one more file; a kill leaves half a file.
     extra = archive / first["name"].replace("-00000-", "-00900-")
     receipts[0].unlink()
+    for mark in (archive / ".nutbeam").glob("*.complete"):
+        mark.unlink()
     extra.write_bytes(before[first["name"]])
     (archive / f".{first['name']}.0123456789abcdef").write_bytes(b"half")
     assert nutbeam("warc", table, archive, "--warc_size", "1500") == 0
@@ -279,3 +281,18 @@ def test_a_stored_wire_is_written_as_it_came(site, tmp_path):
     assert answers[f"{HOST}/moved"][1] == b"moved"
     fields = [fields for kind, _, fields, *_ in records_of(archive) if kind == "response"]
     assert {field["WARC-Truncated"] for field in fields} == {None}
+
+
+def test_a_crawl_writes_its_archive_round_by_round_and_continues_it(site, tmp_path, capsys):
+    table, archive = tmp_path / "table", tmp_path / "archive"
+    assert crawl(table, site, rounds=1) == 0
+    assert crawl(table, site, "--warc", archive, "--warc_operator", "Ada") == 0
+    check(archive)
+    asked = {url for kind, url, *_ in records_of(archive) if kind == "request"}
+    assert asked == {f"{HOST}/{path}" for path in ("", "coded", "same", "gone", "moved", "copy")}
+    assert nutbeam("warc", table, archive, "--warc_operator", "Ada") == 1
+    # Nothing is due: what the archive lacks is written all the same.
+    assert crawl(table, site, "--warc", tmp_path / "late", rounds=1) == 1
+    assert len(records_of(tmp_path / "late")) == len(records_of(archive))
+    assert crawl(table, site, "--warc", table / "in", rounds=1) == 2
+    assert "must be outside of the table" in capsys.readouterr().err

@@ -50,7 +50,7 @@ def run(invocation: Invocation) -> int:
     if invocation.format == "json":
         print(json.dumps({**vars(done), "archive": folder}))
     else:
-        print("\n".join(archive_lines(done, folder)))
+        print("\n".join(archive_lines(done, invocation.arguments["archive"])))
     return DONE if done.batches or done.open else NOTHING_TO_DO
 
 

@@ -11,10 +11,11 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.archives.captures import Capture
+from ...web.archives.cdxj import IndexedRecord, cdxj_line
 from ...web.archives.record_codecs import record_encoder
 from ...web.archives.warc_records import WarcRecord, encode_record
 from ..storage.files import creating
-from ..storage.parquet_files import ParquetWriter
+from ..storage.parquet_files import ParquetWriter, row_groups
 from ..storage.places import Place
 
 # A record in a file. ``CAPTURES`` are those of answers, which indexes and later revisits need.
@@ -26,7 +27,8 @@ CAPTURES = pa.schema(
         ("kind", pa.large_string()),  # WARC-Type
         ("status", pa.uint16()),  # of HTTP; null: there is none
         ("mime", pa.large_string()),
-        ("digest", pa.large_binary()),  # SHA-1 of the payload; null: it has none
+        ("digest", pa.large_binary()),  # SHA-1 of the payload; null: nothing of it is known
+        ("whole", pa.bool_()),  # whether a revisit may name it
         ("file", pa.large_string()),
         ("offset", pa.int64()),
         ("length", pa.int64()),
@@ -44,11 +46,13 @@ class RecordGroup:
         records: The records, in order.
         capture: What they are of; None for others.
         digest: SHA-1 of its payload, or None.
+        whole: Whether a later revisit may name it.
     """
 
     records: Sequence[WarcRecord]
     capture: Capture | None = None
     digest: bytes | None = None
+    whole: bool = False
 
     @property
     def bytes(self) -> int:
@@ -143,7 +147,7 @@ class ArchiveWriter:
             if capture is not None and record.kind in ("response", "revisit", "resource"):
                 mime = capture.content_type.partition(";")[0].strip().lower()
                 yield (capture.url, capture.time, capture.batch, record.kind,
-                       capture.status or None, mime or None, group.digest, written.name,
+                       capture.status or None, mime or None, group.digest, group.whole, written.name,
                        written.bytes, len(data))  # fmt: skip
             self._file.write(data)
             written.bytes += len(data)
@@ -161,6 +165,17 @@ class ArchiveWriter:
 def _captures(rows: list[tuple[object, ...]]) -> pa.Table:
     frame = pl.DataFrame(rows, schema=pl.Schema(CAPTURES), orient="row")
     return frame.to_arrow().cast(CAPTURES)
+
+
+def write_cdxj(path: Place, index: Place) -> None:
+    """Writes a CDXJ index of the captures that ``write_index`` has listed, sorted as bytes are."""
+    lines = [
+        cdxj_line(IndexedRecord(**row))
+        for rows in row_groups(index, CAPTURES, IndexedRecord._fields)
+        for row in rows.to_pylist()
+    ]
+    with creating(path, durable=True) as file:
+        file.write("".join(sorted(lines)).encode())
 
 
 def write_index(path: Place, captures: Iterable[pa.Table]) -> None:

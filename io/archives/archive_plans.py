@@ -93,6 +93,11 @@ class ArchiveFolder:
         found = names(self.place / _OWN)
         return {name.removesuffix(ending) for name in found if name.endswith(ending)}
 
+    def cdxj_of(self, plan: ArchivePlan, part: int) -> Place:
+        """Returns the place of the CDXJ index of a part."""
+        start = f"{plan.options['warc_prefix']}-{timestamp14(plan.created)}"
+        return self.place / "indexes" / f"{start}-{_writer(plan.batch)}.{part:05d}.cdxj"
+
     def end_batch(self, plan: ArchivePlan) -> bool:
         """Notes that a batch is complete; removes what killed processes have left of it.
 

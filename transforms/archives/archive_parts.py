@@ -11,6 +11,7 @@ from ...io.archives.archive_files import (
     CAPTURES,
     ArchiveWriter,
     RecordGroup,
+    write_cdxj,
     write_index,
 )
 from ...io.archives.archive_plans import (
@@ -95,7 +96,7 @@ def written_chunks(folder: str) -> Iterator[pa.Table]:
     """Yields the same of the answers that an archive has already."""
     for index in ArchiveFolder(place_of(folder)).indexes():
         for rows in row_groups(index, CAPTURES):
-            answers = to_frame(rows).filter(pl.col("kind") != REVISIT)
+            answers = to_frame(rows).filter(pl.col("whole") & (pl.col("kind") != REVISIT))
             written = answers.with_columns(part=pl.lit(WRITTEN, pl.Int32), unchanged=False)
             yield written.select(CAPTURED.names).to_arrow().cast(CAPTURED)
 
@@ -126,6 +127,8 @@ def write_archive_part(part: ArchivePart, revisits: Revisits) -> dict[str, int]:
         write_index(
             archive.index_of(batch, part.part), writer.write(_groups(part, revisits, counts))
         )
+    if options.warc_index:
+        write_cdxj(archive.cdxj_of(part.plan, part.part), archive.index_of(batch, part.part))
     remove_other_files(archive.place, part.plan, part.part, {file.name for file in writer.files})
     counts["files"] = len(writer.files)
     counts["bytes"] = sum(file.bytes for file in writer.files)
@@ -151,7 +154,15 @@ def _groups(part: ArchivePart, revisits: Revisits, counts: Counter[str]) -> Iter
     if part.part == 0 and part.options.warc_robots:
         for robots in robots_of_batch(part.pinned, part.plan.batch):
             counts["robots"] += 1
-            yield RecordGroup([robots_record(*robots, part.plan.batch)])
+            record = robots_record(*robots, part.plan.batch)
+            capture = Capture(
+                robots.url,
+                part.plan.batch,
+                robots.time,
+                body=robots.text.encode("utf-8", "replace"),
+                content_type="text/plain",
+            )
+            yield RecordGroup([record], capture, answer_of(capture).digest)
     located: set[tuple[str, str]] = set()
     for file in _files(part):
         verify_file(part.pinned.table, file)  # damaged rows are not exported
@@ -176,7 +187,8 @@ def _groups(part: ArchivePart, revisits: Revisits, counts: Counter[str]) -> Iter
                     )
                 )
                 counts.update(record.kind for record in records)
-                yield RecordGroup(records, capture, comparable_digest(capture, answer))
+                whole = comparable_digest(capture, answer) is not None
+                yield RecordGroup(records, capture, answer.digest, whole)
 
 
 def _dns_group(

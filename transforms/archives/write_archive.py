@@ -44,7 +44,7 @@ class WriteArchive(Displayed):
         numbered = tuple[int, Any]
         spread = (
             parts
-            | "Number" >> beam.Map(lambda part: (part.number, part)).with_output_types(numbered)
+            | "Number" >> beam.Map(_numbered).with_output_types(numbered)
             | "Spread" >> Spread()
         )
         together: dict[str, Any] = {"parts": spread}
@@ -79,6 +79,10 @@ class _Found(Displayed):
     def expand(self, captured: beam.PCollection[Chunk]) -> beam.PCollection[tuple[int, Chunk]]:
         step = beam.FlatMap(_find, self.find).with_output_types(tuple[int, Chunk])
         return grouped_by_hash(captured, self.column, self.partitions) | "Find" >> step
+
+
+def _numbered(part: ArchivePart) -> tuple[int, ArchivePart]:
+    return part.number, part
 
 
 def _captured(numbered: tuple[int, ArchivePart]) -> Iterator[Chunk]:

@@ -51,6 +51,11 @@ class WarcOptions:
     warc_dns: bool = option(
         False, "Write a DNS record for each host, with the address that was connected to."
     )
+    warc_index: bool = option(
+        True,
+        "Write a CDXJ index of each part of a batch into the folder indexes of the archive, sorted by "
+        "SURT, for pywb and OutbackCDX.",
+    )
     include_parse_text: bool = option(
         False,
         "Write the text of each page, as a conversion record.",

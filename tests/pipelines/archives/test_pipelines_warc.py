@@ -1,6 +1,7 @@
 """``nutbeam warc`` after real crawls: what is in the files, again and after kills, and what is refused."""
 
 import gzip
+import io
 import json
 import os
 import random
@@ -296,3 +297,27 @@ def test_a_crawl_writes_its_archive_round_by_round_and_continues_it(site, tmp_pa
     assert len(records_of(tmp_path / "late")) == len(records_of(archive))
     assert crawl(table, site, "--warc", table / "in", rounds=1) == 2
     assert "must be outside of the table" in capsys.readouterr().err
+
+
+def test_the_index_finds_each_answer_in_the_files(table, tmp_path):
+    archive = tmp_path / "archive"
+    assert nutbeam("warc", table, archive, "--warc_size", "1500") == 0
+    found = []
+    for path in (archive / "indexes").glob("*.cdxj"):
+        lines = path.read_bytes().splitlines()
+        assert lines == sorted(lines)
+        for line in lines:
+            key, time, fields = line.decode().split(" ", 2)
+            entry = json.loads(fields)
+            with (archive / entry["filename"]).open("rb") as file:
+                file.seek(int(entry["offset"]))
+                data = io.BytesIO(file.read(int(entry["length"])))
+            (record,) = ArchiveIterator(data)
+            assert record.rec_headers["WARC-Target-URI"] == entry["url"]
+            assert record.rec_headers["WARC-Date"][:4] == time[:4]
+            assert key.startswith("com,example,site)/")
+            found.append(record.rec_headers["WARC-Record-ID"])
+    answers = [fields for kind, _, fields, *_ in records_of(archive) if kind != "request"]
+    assert sorted(found) == sorted(fields["WARC-Record-ID"] for fields in answers)
+    assert nutbeam("warc", table, tmp_path / "bare", "--warc_index", "false") == 0
+    assert not (tmp_path / "bare" / "indexes").exists()

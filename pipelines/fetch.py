@@ -55,7 +55,7 @@ from ..web.base.progress import PROGRESS
 from ..web.engine.engine import Engine, FetchOptions
 from ..web.engine.tasks import Hop, Result, Task
 from ..web.exchange.addresses import Addresses, PinnedGuard, endpoints
-from ..web.exchange.http_options import HttpOptions
+from ..web.exchange.http_options import HttpOptions, WireOptions
 from ..web.urls.key_columns import host_keys
 from ..web.urls.row_keys import from_host_key, from_key, host_key_of
 from .base.command import TABLE, Invocation
@@ -75,7 +75,13 @@ ARGUMENTS = (TABLE,)
 
 @dataclasses.dataclass(frozen=True)
 class FetchBatchOptions(
-    FetchOptions, HttpOptions, RedirectOptions, OutlinkOptions, ParsePagesOptions, LeaseOptions
+    FetchOptions,
+    HttpOptions,
+    WireOptions,
+    RedirectOptions,
+    OutlinkOptions,
+    ParsePagesOptions,
+    LeaseOptions,
 ):
     """Options of fetching, without those of launching."""
 

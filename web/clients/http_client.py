@@ -13,7 +13,14 @@ from ..base.clock import now_ms
 from ..content.whole_bodies import FRAME, is_whole_document
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
-from ..exchange.http_options import HEADER_VALUE, HttpOptions, guard_of, limit_of, limits_of
+from ..exchange.http_options import (
+    HEADER_VALUE,
+    HttpOptions,
+    WireOptions,
+    guard_of,
+    limit_of,
+    limits_of,
+)
 from ..exchange.status import Response
 from ..network.body import ACCEPTED, Body, read_body
 from ..network.dialer import Dialer, split_url
@@ -60,6 +67,7 @@ class Client:
         self, options: HttpOptions, guard: Guard | None = None, gate: Gate | None = None
     ) -> None:
         self._options = options
+        self._keeps_wire = isinstance(options, WireOptions) and options.store_wire
         self.guard = guard or guard_of(options)
         files = options.http_credentials
         self._credentials = Credentials(load_credentials(files) if files else {})
@@ -84,7 +92,7 @@ class Client:
             gate,
             self._wire,
             self._run_blocking,
-            options.store_wire,
+            self._keeps_wire,
         )
 
         self._others: dict[str, OtherClient] = {}
@@ -248,7 +256,7 @@ class Client:
         response.body, response.truncated, response.error = body[:3]
         response.ip, response.request = connection.ip, connection.request.decode("latin-1")
         response.tls = None if checked is None else "checked" if checked else "unchecked"
-        if self._options.store_wire:
+        if self._keeps_wire:
             _keep_wire(response, connection)
         if response.status == 407 and connection.proxied:
             response.status, response.error = 0, "proxy_error"  # the proxy answered, not the page

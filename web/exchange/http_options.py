@@ -154,12 +154,6 @@ class HttpOptions(AgentOptions, FileOptions):
         "they are failures, unless the document is whole by its own format.",
         nutch="http.partial.truncated",
     )
-    store_wire: bool = option(
-        False,
-        "Store each answer as it came, too, for nutbeam warc: its head, its body with all codings, and "
-        "the bodies of error pages; and the version of TLS. Coded bodies are stored twice.",
-        nutch="store.http.headers",
-    )
     http_proxy: str = option(
         "",
         "Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves "
@@ -223,6 +217,20 @@ class HttpOptions(AgentOptions, FileOptions):
             credentials.proxy_header(*proxy)
         if is_open_to_others(path):
             _LOG.warning("other users may read %s: chmod 600 it", path)
+
+
+@dataclasses.dataclass(frozen=True)
+class WireOptions:
+    """The option of what is stored of answers."""
+
+    GROUP = "fetch"
+
+    store_wire: bool = option(
+        False,
+        "Store each answer as it came, too, for nutbeam warc: its head, its body with all codings, and "
+        "the bodies of error pages; and the version of TLS. Coded bodies are stored twice.",
+        nutch="store.http.headers",
+    )
 
 
 def limit_of(content_type: str | None) -> str:

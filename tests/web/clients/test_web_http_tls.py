@@ -40,18 +40,6 @@ def test_certificates_and_names_are_checked(pem, host, trusted, error):
     assert server.connections == (2 if error else 1)
 
 
-def test_the_cipher_is_kept_with_the_wire(pem):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem)
-    with serve(lambda path, connection: reply(b"safe"), context=context) as server:
-        mapping = f"*.example.com:443:127.0.0.1:{server.port}"
-        client = Client(HttpOptions(connect_to=(mapping,), ca_file=pem, store_wire=True))
-        ciphers = [client.get("https://a.example.com/").cipher for _ in range(2)]
-    version, suite = ciphers[0].split(" ")
-    assert (version, suite[:4], server.connections) == ("TLSv1.3", "TLS_", 1)
-    assert ciphers[0] == ciphers[1]
-
-
 @pytest.mark.slow
 def test_tls_to_a_server_without_it():
     with serve(lambda path, connection: reply(b"x")) as server:

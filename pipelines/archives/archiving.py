@@ -145,13 +145,19 @@ def archive_record(options: WarcOptions, expr: str) -> dict[str, Any]:
 
 
 def _check_options(plan: ArchivePlan | None, recorded: dict[str, Any], folder: str) -> None:
-    if plan is None or plan.options == recorded:
-        return
-    name = next(n for n in {**recorded, **plan.options} if recorded.get(n) != plan.options.get(n))
-    raise UsageError(
-        f"{folder!r} has batch {plan.batch} with --{name} {plan.options.get(name)!r}, not "
-        f"{recorded.get(name)!r}: give the same options, or another folder"
-    )
+    """Checks that a batch was planned with the same options; an older plan may lack some.
+
+    Raises:
+        UsageError: It was not.
+    """
+    defaults = {field.name: field.default for field in dataclasses.fields(WarcOptions)}
+    planned = recorded if plan is None else {**defaults, **plan.options}
+    for name, value in recorded.items():
+        if planned[name] != value:
+            raise UsageError(
+                f"{folder!r} has batches with --{name} {planned[name]!r}, not {value!r}: give the "
+                "same options, or another folder"
+            )
 
 
 def _plan(

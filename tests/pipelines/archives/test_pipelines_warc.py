@@ -15,9 +15,13 @@ from pathlib import Path
 import pytest
 from command_output import printed
 from crawling import nutbeam
+from stores_here import in_stores
 from warcio.archiveiterator import ArchiveIterator
 from warcio.cli import main as warcio
 from web_servers import reply, serve
+
+from nutbeam.io.storage.files import names, read_bytes
+from nutbeam.io.storage.place_addresses import place_of
 
 PAGES = {
     "/": b"".join(
@@ -321,3 +325,25 @@ def test_the_index_finds_each_answer_in_the_files(table, tmp_path):
     assert sorted(found) == sorted(fields["WARC-Record-ID"] for fields in answers)
     assert nutbeam("warc", table, tmp_path / "bare", "--warc_index", "false") == 0
     assert not (tmp_path / "bare" / "indexes").exists()
+
+
+@pytest.mark.few(1)
+@in_stores
+def test_an_archive_in_a_store_has_the_records_of_one_on_disk(address, table, tmp_path):
+    archive, copy = place_of(address).parent / "archive", tmp_path / "copy"
+    assert nutbeam("warc", table, archive, "--warc_size", "1500") == 0
+    assert nutbeam("warc", table, tmp_path / "archive", "--warc_size", "1500") == 0
+    copy.mkdir()
+    for name in names(archive):
+        if name.endswith(".warc.gz"):
+            (copy / name).write_bytes(read_bytes(archive / name))
+    check(copy)
+    assert [path.name for path in files_of(copy)] == [
+        path.name for path in files_of(tmp_path / "archive")
+    ]
+    ids = [[r[2]["WARC-Record-ID"] for r in records_of(at)] for at in (copy, tmp_path / "archive")]
+    assert ids[0] == ids[1]
+    assert len(names(archive / "indexes")) == len(
+        list((tmp_path / "archive" / "indexes").iterdir())
+    )
+    assert nutbeam("warc", table, archive, "--warc_size", "1500") == 1

@@ -10,7 +10,7 @@ import dataclasses
 import json
 
 from ...policy.components.schema import PAGES_COLUMNS
-from ...policy.conditions import ExprOptions, wanted_rows
+from ...policy.conditions import wanted_rows
 from ...web.archives.warc_options import WarcOptions
 from ...web.base.option_checks import Launch
 from ...web.base.options import option
@@ -26,11 +26,18 @@ ARGUMENTS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(WarcOptions, ExprOptions, LaunchOptions):
+class Options(WarcOptions, LaunchOptions):
     """Options of warc."""
 
     batch: tuple[str, ...] = option(
         (), "Ids of the batches to write; without it all that have pages.", group="warc"
+    )
+
+    expr: str = option(
+        "",
+        'Write only answers for which this expression is true, such as "http_code == 200". Its names '
+        "are the columns of batch_pages in the data dictionary.",
+        group="warc",
     )
 
     def check_setup(self, _: Launch) -> None:

@@ -33,13 +33,14 @@ def choose_pages(
     """
     frame = to_frame(pages)
     answered = pl.col("http_code").is_not_null() | pl.col("body").is_not_null()
-    reason = pl.when(~answered).then(pl.lit(UNANSWERED))
+    conditions = {UNANSWERED: answered}
     if successful:
-        reason = reason.when(~pl.col("fetch_status").is_in(_SUCCESSFUL)).then(pl.lit(UNSUCCESSFUL))
-    condition = wanted_rows(expr, PAGES_COLUMNS, now)
-    if condition is not None:
-        reason = reason.when(~condition.expr.fill_null(False)).then(pl.lit(UNWANTED))
-    reasons = frame.select(reason.otherwise(None).alias("reason")).get_column("reason")
+        conditions[UNSUCCESSFUL] = pl.col("fetch_status").is_in(_SUCCESSFUL)
+    wanted = wanted_rows(expr, PAGES_COLUMNS, now)
+    if wanted is not None:
+        conditions[UNWANTED] = wanted.expr.fill_null(False)
+    first = pl.coalesce(pl.when(~true).then(pl.lit(why)) for why, true in conditions.items())
+    reasons = frame.select(reason=first).get_column("reason")
     chosen = reasons.is_null()
     counts = Counter(reasons.drop_nulls())
     return (pages if chosen.all() else pages.filter(chosen.to_arrow())), counts

@@ -1,6 +1,7 @@
 """The work on a part of an archive: its captures, its records, its files."""
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -46,6 +47,7 @@ from ...web.archives.warc_records import REVISIT, WarcRecord
 from ...web.urls.row_keys import host
 from ..wiring.threads import elements_at_once
 
+_USER_AGENT = re.compile(r"\r\nUser-Agent: *([^\r\n]+)", re.IGNORECASE)
 Revisits = Mapping[tuple[str, int], EarlierCapture]
 
 
@@ -113,12 +115,13 @@ def write_archive_part(part: ArchivePart, revisits: Revisits) -> dict[str, int]:
         return {}
     counts: Counter[str] = Counter()
     with part.pinned.reading():
+        agent = _user_agent(part)
         writer = ArchiveWriter(
             archive.place,
             lambda serial: archive_name(
                 options.warc_prefix, part.plan, part.part, serial, options.warc_compression
             ),
-            lambda name: _warcinfo(part, name),
+            lambda name: _warcinfo(part, name, agent),
             options.warc_version,
             options.warc_compression,
             options.warc_size,
@@ -204,7 +207,17 @@ def _dns_group(
         yield RecordGroup([dns_record(*pair, capture.time, capture.batch)])
 
 
-def _warcinfo(part: ArchivePart, name: str) -> WarcRecord:
+def _user_agent(part: ArchivePart) -> str:
+    """Returns the User-Agent of the first request of a part; empty if there is none."""
+    for file in _files(part):
+        for rows in row_groups(part.pinned.table / file.path, PAGES, ["request"]):
+            for request in rows.column("request").drop_null():
+                if match := _USER_AGENT.search(request.as_py()):
+                    return str(match[1])
+    return ""
+
+
+def _warcinfo(part: ArchivePart, name: str, agent: str) -> WarcRecord:
     plan = part.plan
-    fields = info_fields(part.options, plan.software, plan.batch, str(plan.options["expr"]))
+    fields = info_fields(part.options, plan.software, plan.batch, str(plan.options["expr"]), agent)
     return warcinfo_record(name, plan.now, fields)

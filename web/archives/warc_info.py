@@ -10,7 +10,7 @@ _OWN = ("warc_version", "warc_operator", "warc_description")
 
 
 def info_fields(
-    options: WarcOptions, software: str, batch: str, expr: str
+    options: WarcOptions, software: str, batch: str, expr: str, agent: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Yields names and values for warcinfo (ISO 28500 6.2).
 
@@ -19,6 +19,7 @@ def info_fields(
         software: The program and its version.
         batch: Id of the batch.
         expr: The condition of its pages; empty if there is none.
+        agent: The User-Agent of its requests; empty if it is unknown.
 
     >>> list(info_fields(WarcOptions(warc_operator="Ada"), "nutbeam/1", "17-a", ""))[4:7]
     [('operator', 'Ada'), ('isPartOf', '17-a'), ('http-body', 'as transferred where that was \
@@ -28,6 +29,8 @@ kept; else decoded, and headers that do not fit are named X-Crawl-')]
     yield "format", f"WARC File Format {options.warc_version}"
     yield "conformsTo", _SPECIFICATION.format(options.warc_version)
     yield "robots", "obeyed, as RFC 9309 says"
+    if agent:
+        yield "http-header-user-agent", agent
     if options.warc_operator:
         yield "operator", options.warc_operator
     if options.warc_description:

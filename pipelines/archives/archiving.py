@@ -14,7 +14,7 @@ from ...io.batches.batches import batch_component
 from ...io.snapshots.manifest import Manifest, Snapshot, newest_manifest
 from ...io.storage.place_addresses import place_of
 from ...io.table.opening import open_table
-from ...policy.components.phases import PARSED_PHASE, UPDATED_PHASE
+from ...policy.components.vocabulary import PARSED_PHASE, UPDATED_PHASE
 from ...transforms.archives.archive_parts import ArchivePart
 from ...transforms.archives.write_archive import WriteArchive
 from ...transforms.operations import versions

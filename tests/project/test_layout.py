@@ -27,8 +27,8 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 FOLDERS = {
     "pipelines": (
         *("reference_pages", "command_line"),
-        *("", "sitemaps", "hosting", "graph", "indexing", "archives", "fetching", "figures", "upkeep"),
-        "batch_tools",
+        *("", "sitemaps", "hosting", "graph", "indexing", "archives", "batch_tools", "fetching"),
+        *("figures", "upkeep"),
         *("querying", "views", "updating", "generating", "checkers", "launch", "base"),
     ),
     "io": (

@@ -45,7 +45,7 @@ from ...web.archives.warc_info import info_fields
 from ...web.archives.warc_options import WarcOptions
 from ...web.archives.warc_records import REVISIT, WarcRecord
 from ...web.urls.row_keys import host
-from ..wiring.threads import elements_at_once
+from ..wiring.in_process import elements_at_once
 
 _USER_AGENT = re.compile(r"\r\nUser-Agent: *([^\r\n]+)", re.IGNORECASE)
 Revisits = Mapping[tuple[str, int], EarlierCapture]

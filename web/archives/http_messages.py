@@ -7,8 +7,8 @@ does it: ``X-Crawl-Content-Encoding: gzip`` says that the server has sent gzip.
 import re
 from typing import NamedTuple
 
-from ..network.chunked import ChunkReader
 from ..network.heads import list_values
+from ..network.response_reader import ChunkReader
 from .captures import Capture
 
 RENAMED = "X-Crawl-"

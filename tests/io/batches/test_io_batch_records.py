@@ -40,7 +40,7 @@ def pinned(tmp_path):
     return Snapshot(str(tmp_path / "t"), 1)
 
 
-def test_each_url_is_there_once_with_its_text_and_what_was_not_requested_comes_last(pinned):
+def test_each_url_comes_once_with_its_text_and_other_urls_of_the_list_come_last(pinned):
     found = [[frame["key"].to_list() for frame in rows] for rows in read_batch(pinned, "1-a")]
     assert found == [
         [["com.a:http/", "com.b:http/"], ["com.a:http/", "com.b:http/"], ["com.a:http/"]],

@@ -21,13 +21,6 @@ def table(web, backend):
     return made
 
 
-@pytest.fixture
-def out(backend):
-    made = str(backend.fresh())
-    yield made
-    backend.remove(made)
-
-
 def of_batches(table, kind, column="key"):
     """Returns the values of a column of all batches of a table, sorted."""
     names = manifest_of(table).batches
@@ -93,7 +86,7 @@ def test_the_newest_batch_of_a_url_wins_with_its_own_text(table, out, backend, w
 
 
 @pytest.mark.parametrize("size", [1, 4, 1000])
-def test_slices_have_so_many_urls_and_lose_none(table, out, capsys, size):
+def test_slices_have_the_given_number_of_urls_and_lose_none(table, out, capsys, size):
     record = json.loads(
         printed(capsys, "mergesegs", out, "-dir", f"{table}/batches", "-slice", size,
                 "--format", "json")
@@ -156,7 +149,7 @@ def test_purged_names_stay_out_and_the_same_operation_changes_nothing(table, out
         (["merge", "out", "{table}", "--url_filter_file", "none"], "a file of rules must be read"),
     ],
 )
-def test_what_batches_refuses(table, refuse, tmp_path, monkeypatch, words, expected):
+def test_bad_words_for_batches_get_one_line(table, refuse, tmp_path, monkeypatch, words, expected):
     monkeypatch.chdir(tmp_path)
     names = {"table": table, "batch": min(manifest_of(table).batches)}
     error = refuse("batches", *(word.format(**names) for word in words))

@@ -123,7 +123,9 @@ def test_no_byte_of_a_body_is_lost(body, charset, text, encoding):
         assert base64.b64decode(response["body"]) == body
 
 
-def test_without_its_library_the_command_says_what_to_install(table, refuse, tmp_path, monkeypatch):
+def test_without_its_library_the_command_names_the_extra_to_install(
+    table, refuse, tmp_path, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "cbor2", None)
     error = refuse("commoncrawldump", table, "--output_dir", tmp_path / "out")
     assert error == "commoncrawldump needs cbor2: install nutbeam[cbor]"
@@ -139,7 +141,9 @@ def test_without_its_library_the_command_says_what_to_install(table, refuse, tmp
         (["-outputDir", "out", "-segment", "{table}", "-linkdb", "none"], "no web table at 'none'"),
     ],
 )
-def test_what_commoncrawldump_refuses(table, refuse, tmp_path, monkeypatch, words, expected):
+def test_bad_words_for_commoncrawldump_get_one_line(
+    table, refuse, tmp_path, monkeypatch, words, expected
+):
     monkeypatch.chdir(tmp_path)
     error = refuse("commoncrawldump", *(word.format(table=table) for word in words))
     assert error.startswith(expected)

@@ -146,7 +146,7 @@ def test_no_link_in_the_folder_is_followed_out_of_it(table, tmp_path, refuse):
         (["-outputDir", "bs://x/y", "{table}"], "an address must be a local folder"),
     ],
 )
-def test_what_dump_refuses(table, refuse, tmp_path, monkeypatch, words, expected):
+def test_bad_words_for_dump_get_one_line(table, refuse, tmp_path, monkeypatch, words, expected):
     monkeypatch.chdir(tmp_path)
     assert refuse("dump", *(word.format(table=table) for word in words)).startswith(expected)
     assert list(tmp_path.iterdir()) == []

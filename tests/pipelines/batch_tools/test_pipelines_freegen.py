@@ -129,7 +129,7 @@ def test_purged_names_are_left_out_and_without_urls_there_is_no_batch(table, tmp
         (["urls.txt", "t", "-topN", "4"], "unknown option '-topN'"),
     ],
 )
-def test_what_freegen_refuses(refuse, tmp_path, monkeypatch, words, expected):
+def test_bad_words_for_freegen_get_one_line(refuse, tmp_path, monkeypatch, words, expected):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "binary").write_bytes(b"\x7fELF\0\0")

@@ -18,13 +18,6 @@ def crawled(web, backend):
     return made
 
 
-@pytest.fixture
-def out(backend):
-    made = str(backend.fresh())
-    yield made
-    backend.remove(made)
-
-
 def test_a_new_table_gets_the_rows_of_all_tables_and_the_next_crawl_goes_on(
     crawled, out, backend, web, capsys
 ):
@@ -99,7 +92,9 @@ def test_a_missing_table_is_left_out_with_a_warning_unless_it_is_the_only_one(
         ),
     ],
 )
-def test_what_mergedb_refuses(crawled, refuse, tmp_path, monkeypatch, words, expected):
+def test_bad_words_for_mergedb_get_one_line(
+    crawled, refuse, tmp_path, monkeypatch, words, expected
+):
     monkeypatch.chdir(tmp_path)
     error = refuse("mergedb", *(word.format(table=crawled) for word in words))
     assert expected.format(table=crawled) in error

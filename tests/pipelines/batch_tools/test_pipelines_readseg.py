@@ -114,7 +114,9 @@ def test_the_parts_of_one_url(segments, web, capsys):
         (["-NOCONTENT", "{segment}"], "unknown option '-NOCONTENT'; Nutch's -NOCONTENT is --no_c"),
     ],
 )
-def test_what_readseg_refuses(table, segments, refuse, tmp_path, monkeypatch, words, expected):
+def test_bad_words_for_readseg_get_one_line(
+    table, segments, refuse, tmp_path, monkeypatch, words, expected
+):
     monkeypatch.chdir(tmp_path)
     names = {"table": table, "segment": segments[0]}
     assert refuse("readseg", *(w.format(**names) for w in words)).startswith(

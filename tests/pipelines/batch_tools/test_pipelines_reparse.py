@@ -69,7 +69,7 @@ def test_new_options_change_the_texts(table, capsys):
     assert after["text"].to_list() == before["text"].to_list()
 
 
-def test_what_was_fetched_later_stays(table, web, capsys):
+def test_rows_with_a_newer_body_stay(table, web, capsys):
     """A page whose newest body is in another batch keeps what that batch says."""
     batch = min(manifest_of(table).batches)
     key = rows_of(table, f"batches/{batch}/documents")["key"][0]
@@ -81,7 +81,7 @@ def test_what_was_fetched_later_stays(table, web, capsys):
     assert state_of(table).filter(key=key).row(0, named=True) == row
 
 
-def test_what_reparse_refuses(table, refuse, capsys):
+def test_bad_words_for_reparse_get_one_line(table, refuse, capsys):
     assert nutbeam("generate", table, "--top_n", "1") == 0
     generated = next(n for n, b in manifest_of(table).batches.items() if b.phase == "generated")
     error = refuse("parse", table, "-reparse", "--batch", generated, code=3)

@@ -108,32 +108,39 @@ def run_verb(invocation: Invocation, verb: str, words: Sequence[str]) -> int:
     Raises:
         UsageError: There are no batches, or they are in the table already.
     """
-    options = invocation.options
-    invocation = target_table(invocation)
+    options, invocation = invocation.options, target_table(invocation)
     address = str(invocation.table)
     with configuration():
         checked_rules(options)
     batches = _sources(address, words)
-    name = f"{options.operation or new_id()}.batches"
-    kinds = {} if verb == "copy" else {"": _common_kinds(batches)}
-    operation = begin(address, "batches", name)
+    kinds = _common_kinds(batches) if verb == "merge" else []
+    operation = begin(address, "batches", f"{options.operation or new_id()}.batches")
     if operation.idle:
         return _report(invocation, {"changed": False, "done_before": True}, "done before")
-    _check_new(operation, batches, verb)
     work = _Work(operation, options, _rules(operation, options))
     PROGRESS.start("batches", total=sum(n.manifest.batches[n.batch].urls for n in batches))
     with live_view(invocation.progress):
         if verb == "merge":
-            _merge(work, batches, kinds[""])
-        for named in batches if verb == "copy" else []:
-            (_copy if work.copies_bytes else _copy_rows)(work, named)
+            _merge(work, batches, kinds)
+        else:
+            _check_new(operation, batches)
+            for named in batches:
+                (_copy if work.copies_bytes else _copy_rows)(work, named)
         PROGRESS.finish()
-    counts = {name: number for name, number in work.counts.items() if number}
+    _commit(work)
+    return _report_work(invocation, work)
+
+
+def _commit(work: _Work) -> None:
     terms = CommitTerms(frozenset({"blocklist"}), others=work.records)
-    commit(operation, [*work.written, Written(counts=counts)], terms)
+    commit(work.operation, [*work.written, Written(counts=dict(+work.counts))], terms)
+
+
+def _report_work(invocation: Invocation, work: _Work) -> int:
+    counts = dict(sorted((+work.counts).items()))
     made = {name: {"phase": b.phase, "urls": b.urls} for name, b in work.records.items()}
     lines = [f"batch {name}: {b.phase}, URLs {b.urls:,}" for name, b in work.records.items()]
-    lines += [f"{name} {number:,}" for name, number in sorted(counts.items())]
+    lines += [f"{name} {number:,}" for name, number in counts.items()]
     record = {"batches": made, "counts": counts, "changed": bool(made)}
     return _report(invocation, record, ", ".join(lines) or "no URL is left")
 
@@ -150,15 +157,16 @@ def _sources(address: str, words: Sequence[str]) -> list[NamedBatch]:
     if not words:
         raise UsageError("expected batches, as TABLE/batches/ID, or a table")
     batches = named_batches(words)
+    own_address = open_table(address).worker_address()
     for named in batches:
-        if open_table(named.address) == open_table(address):
+        if open_table(named.address).worker_address() == own_address:
             raise UsageError(f"batch {named.batch!r} is in table {address!r} already")
     return sorted(batches, key=lambda named: named.batch)
 
 
-def _check_new(operation: Operation, batches: Sequence[NamedBatch], verb: str) -> None:
+def _check_new(operation: Operation, batches: Sequence[NamedBatch]) -> None:
     there = operation.manifest().batches
-    for named in batches if verb == "copy" else []:
+    for named in batches:
         if named.batch in there:
             raise UsageError(f"table {operation.address!r} has a batch {named.batch!r} already")
 

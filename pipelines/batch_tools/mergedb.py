@@ -68,9 +68,9 @@ class OtherRows:
 
 
 def run(invocation: Invocation) -> int:
-    readings = []
+    readings, address = [], str(invocation.table)
     for other in dict.fromkeys(invocation.arguments["others"]):
-        if other == str(invocation.table):
+        if open_table(other).worker_address() == open_table(address).worker_address():
             raise UsageError(f"a table is not merged with itself: {other!r}")
         preflight(other, invocation.options, invocation.beam_args)
         open_table(other).check_place()

@@ -84,6 +84,7 @@ def test_a_missing_table_is_left_out_with_a_warning_unless_it_is_the_only_one(
     ("words", "expected"),
     [
         (["{table}", "{table}"], "a table is not merged with itself: '{table}'"),
+        (["out", "./out"], "a table is not merged with itself: './out'"),
         (["out"], "missing argument OTHERS"),
         (["out", "{table}", "-force"], "unknown option '-force'; not needed: there is no lock"),
         (

@@ -182,9 +182,9 @@ def _dump(invocation: Invocation, named: NamedBatch, folder: str) -> int:
             out.write(text)
             PROGRESS.add()
     PROGRESS.finish()
-    summary = {"batch": named.batch, "records": number, "output": str(path)}
+    report = {"batch": named.batch, "records": number, "output": str(path)}
     text = f"{format_count(number, 'records')} of batch {named.batch} in {path}"
-    print(json.dumps(summary) if invocation.format == "json" else text)
+    print(json.dumps(report) if invocation.format == "json" else text)
     return DONE
 
 

@@ -107,7 +107,7 @@ def test_the_parts_of_one_url(segments, web, capsys):
             "URL is no URL that can be crawled (scheme_not_allowed)",
         ),
         (["-list"], "expected batches, as TABLE/batches/ID, or a table"),
-        (["-list", "{table}-not"], "no web table at '{table}-not'"),
+        (["-list", "none"], "no web table at 'none'"),
         (["{segment}", "out"], "give --dump_batch BATCH FOLDER, "),
         (["-dump", "-list", "{segment}"], "--dump_batch and --list_batches contradict"),
         (["-dump", "{segment}", "out", *(f"-{s}" for s in HEADINGS)], "all parts are left out"),

@@ -52,7 +52,8 @@ def test_a_dump_has_each_url_of_the_batch_once_with_all_its_parts(
     key = next(k for k, row in pages.items() if from_key(k) == of_page.split()[1])
     assert pages[key]["body"].decode() in of_page
     document = rows_of(table, f"batches/{batch}/documents").filter(key=key).to_dicts()[0]
-    assert f"Title: {document['title']}\nOutlinks: {len(document['outlinks'])}\n" in of_page
+    links = [*document["outlinks"], *(document["nofollow_links"] or [])]
+    assert f"Title: {document['title']}\nOutlinks: {len(links)}\n" in of_page
     assert f"ParseText::\n{document['text']}\n" in of_page
     assert f"Signature: {document['signature'].hex()}" in of_page
 

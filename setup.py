@@ -18,7 +18,7 @@ setup(
     package_dir={"nutbeam": "package", **{f"nutbeam.{room}": room for room in ROOMS}},
     package_data={
         "nutbeam": ["py.typed"],
-        "nutbeam.pipelines.command_line": ["*.txt"],
+        "nutbeam.pipelines.command_line": ["*.toml", "*.txt"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],
         "nutbeam.policy.components": ["*.toml"],

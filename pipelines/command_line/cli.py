@@ -34,7 +34,7 @@ from ..base.suggestions import suggestion
 from .arguments import command_options, read_invocation, split
 from .commands import COMMANDS, overview
 from .config import DeclaredOptions
-from .foreign_names import NUTCH_COMMANDS
+from .foreign_names import command_hint
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -225,7 +225,7 @@ def _without_command(words: list[str]) -> int:
 def _unknown_command(name: str) -> UsageError:
     if is_page(name):
         advice = f"; to crawl a site: nutbeam crawl TABLE {name}"
-    elif hint := NUTCH_COMMANDS.get(name.lower()):
+    elif hint := command_hint(name):
         advice = f", a command of Nutch; {hint}"
     else:
         advice = suggestion(name, COMMANDS) or "; nutbeam --help lists the commands"

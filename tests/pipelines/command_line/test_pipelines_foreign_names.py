@@ -107,7 +107,8 @@ def answer(command, *words):
 
 
 def test_each_command_of_nutch_is_there_or_has_its_answer(capsys):
-    assert set(foreign_names.NUTCH_COMMANDS) == set(OTHERS)
+    hints = foreign_names._read_tables()["commands"]
+    assert {name for names in hints for name in names.split()} == set(OTHERS)
     assert not set(OTHERS) & set(COMMANDS)
     for name in (*OTHERS, "parseSegment"):
         assert main([name, "crawl/segments/1"]) == 2
@@ -161,7 +162,9 @@ def test_flags_of_commands_with_nutchs_arguments_are_taken(command):
 
 
 def test_commands_and_options_that_answers_name_exist():
-    for text in (*foreign_names.NUTCH_COMMANDS.values(), *foreign_names._FLAGS.values()):
+    tables = foreign_names._read_tables()
+    flags = [text for answers in tables["flags"].values() for text in answers.values()]
+    for text in (*tables["commands"].values(), *flags):
         assert set(re.findall(r"nutbeam ([a-z]+) (?!no|is)", f"{text} ")) <= {*COMMANDS, "runs"}
         options = {name for command in COMMANDS for name in option_names(command)}
         known = {*options, "help_all", "direct_num_workers"}

@@ -121,53 +121,29 @@ class FeedField(NamedTuple):
     is_text: bool = False
 
 
+# The elements of each field by their ranks, the lowest first.
+_ELEMENTS = {
+    "title": ("title", "dc:title", "media:title", "itunes:title"),
+    "summary": (
+        *("description summary subtitle tagline abstract", "dcterms:abstract media:description"),
+        *("dc:description", "itunes:summary", "itunes:subtitle"),
+    ),
+    "content": ("content:encoded", "content fullitem", "xhtml:body body", "xhtml:div div"),
+    # After links come those of another type than HTML.
+    "link": ("link", "", "guid", "id"),
+    "author": ("name", "author", "dc:creator", "itunes:author"),  # the name is in author
+    "published": ("pubdate published issued", "dcterms:issued", "dcterms:created created"),
+    "updated": ("updated modified", "dcterms:modified", "dc:date date", "lastbuilddate"),
+    "language": ("language", "dc:language"),
+    "tags": ("category dc:subject media:category",),
+}
+_TEXTS = frozenset({"title", "summary", "content"})
 FIELDS = {
-    "title": FeedField("title", 0, True),
-    "dc:title": FeedField("title", 1, True),
-    "media:title": FeedField("title", 2, True),
-    "itunes:title": FeedField("title", 3, True),
-    "description": FeedField("summary", 0, True),
-    "summary": FeedField("summary", 0, True),
-    "subtitle": FeedField("summary", 0, True),
-    "tagline": FeedField("summary", 0, True),
-    "abstract": FeedField("summary", 0, True),
-    "dcterms:abstract": FeedField("summary", 1, True),
-    "media:description": FeedField("summary", 1, True),
-    "dc:description": FeedField("summary", 2, True),
-    "itunes:summary": FeedField("summary", 3, True),
-    "itunes:subtitle": FeedField("summary", 4, True),
-    "content:encoded": FeedField("content", 0, True),
-    "content": FeedField("content", 1, True),
-    "fullitem": FeedField("content", 1, True),
-    "xhtml:body": FeedField("content", 2, True),
-    "body": FeedField("content", 2, True),
-    "xhtml:div": FeedField("content", 3, True),
-    "div": FeedField("content", 3, True),
-    "link": FeedField("link", 0),
-    "guid": FeedField("link", 2),
-    "id": FeedField("link", 3),
-    "name": FeedField("author", 0),  # in author
-    "author": FeedField("author", 1),
-    "dc:creator": FeedField("author", 2),
-    "itunes:author": FeedField("author", 3),
-    "pubdate": FeedField("published", 0),
-    "published": FeedField("published", 0),
-    "issued": FeedField("published", 0),
-    "dcterms:issued": FeedField("published", 1),
-    "dcterms:created": FeedField("published", 2),
-    "created": FeedField("published", 2),
-    "updated": FeedField("updated", 0),
-    "modified": FeedField("updated", 0),
-    "dcterms:modified": FeedField("updated", 1),
-    "dc:date": FeedField("updated", 2),
-    "date": FeedField("updated", 2),
-    "lastbuilddate": FeedField("updated", 3),
-    "language": FeedField("language", 0),
-    "dc:language": FeedField("language", 1),
-    "category": FeedField("tags", 0),
-    "dc:subject": FeedField("tags", 0),
-    "media:category": FeedField("tags", 0),
-}  # fmt: skip
+    element: FeedField(field, rank, field in _TEXTS)
+    for field, elements_by_rank in _ELEMENTS.items()
+    for rank, elements in enumerate(elements_by_rank)
+    for element in elements.split()
+}
 
 
 ITEMS = frozenset({"item", "entry"})

@@ -19,6 +19,8 @@ setup(
     package_data={
         "nutbeam": ["py.typed"],
         "nutbeam.pipelines.command_line": ["*.toml", "*.txt"],
+        "nutbeam.pipelines.indexing": ["*.css"],
+        "nutbeam.pipelines.launch": ["*.toml"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],
         "nutbeam.policy.components": ["*.toml"],

@@ -11,6 +11,7 @@ import re
 import threading
 import time
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
@@ -26,31 +27,7 @@ _FARTHEST = 1_000  # pages of results that can be left out
 _FRESH_S = 5.0  # for so long a search does not ask whether the index has changed
 _MOST_FIELDS = 20
 _TIMEOUT_S = 10.0
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --soft: #5b6168; --line: #d5d9de;
-  --link: #0b57b0; --mark: #fff0b3; --mark-ink: #1c1e21; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ea; --paper: #16181b; --soft: #a3abb4;
-  --line: #3a3f45; --link: #8ab8f5; --mark: #5c4b00; --mark-ink: #fff; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 1rem/1.5 system-ui, sans-serif; }
-header, main, footer { max-width: 46rem; margin: 0 auto; padding: 1rem; }
-form { display: flex; gap: .5rem; }
-input { flex: 1; min-width: 0; font: inherit; padding: .55rem .75rem; color: inherit;
-  background: transparent; border: 1px solid var(--soft); border-radius: .4rem; }
-button { font: inherit; padding: .55rem 1rem; border: 0; border-radius: .4rem; cursor: pointer;
-  background: var(--link); color: var(--paper); }
-:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
-h1 { font-size: 1.1rem; margin: 0 0 .75rem; overflow-wrap: anywhere; }
-ol { list-style: none; margin: 0; padding: 0; }
-li { padding: .9rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
-h2 { font-size: 1.1rem; font-weight: 600; margin: 0; }
-a { color: var(--link); }
-li p { margin: .2rem 0 0; }
-.soft { color: var(--soft); font-size: .9rem; }
-mark { background: var(--mark); color: var(--mark-ink); padding: 0 .1em; }
-nav { display: flex; gap: 1rem; padding: 1rem 0; }
-"""
+_STYLE = Path(__file__).with_name("search_page.css").read_text("utf-8")
 _HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 # Nothing is loaded, no script runs, and no other page may show this one in a frame.
 POLICY = (

@@ -10,7 +10,9 @@ import contextlib
 import importlib
 import logging
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import StandardOptions
@@ -99,49 +101,7 @@ _JAVA = re.compile(
 )
 _JOB = re.compile(r"^Pipeline \S+ failed in state \w+: (?:bundle \S+ \S+ failed:)?")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
-
-# The reason of an error of urllib.
-_URLLIB = r"(?:<urlopen error (?:\[Errno -?\d+\] )?)?(.{1,200}?)>?(?:\. Also|\s*$)"
-
-# Patterns of failures of clusters, and their meanings; \1 is the first group.
-_MEANINGS = {
-    rf"Unable to fetch remote prism binary at (\S+?): {_URLLIB}": (
-        r"Prism cannot be fetched from '\1' (\2): build it with "
-        "go install github.com/apache/beam/sdks/v2/go/cmd/prism, and give --prism_location"
-    ),
-    rf"Unable to fetch remote job server jar at (\S+?): {_URLLIB}": (
-        r"the job server cannot be fetched from '\1' (\2): give its jar "
-        "(--flink_job_server_jar, --spark_job_server_jar) or another --flink_version, or start "
-        "the job server elsewhere and give --runner=PortableRunner"
-    ),
-    r"Service failed to start up with error (-?\d+)": (
-        r"the job server that Beam has started here ended at once, with code \1: "
-        "--log_level debug shows its messages"
-    ),
-    # Flink sends only the innermost cause.
-    r"NoResourceAvailableException|TimeoutException: Timeout has occurred: \d+ ms": (
-        "the cluster has no free slot: wait for a job to end, or add workers"
-    ),
-    r"Process died with exit code \d+": (
-        "the workers do not start (their boot program failed): see their log; they need Python, "
-        "Beam, and nutbeam's dependencies or a package index to install them from"
-    ),
-    r"Waited \d+ minutes? .*SettableFuture": (
-        "the workers do not begin: most often a package is missing on them, their log says "
-        "which; leave out --deliver false, or install it in their image"
-    ),
-    r"Cannot run program \"docker\"|exec: \"docker\"": (
-        "the workers are to run in Docker, which is not there: install it, "
-        "or give another --environment_type"
-    ),
-    r"Cannot run program|IOException: error=\d+,": (
-        "the workers do not start: the process_command of --environment_options cannot be run"
-    ),
-    r"DefaultCredentialsError": (
-        "no Google Cloud credentials: run gcloud auth application-default login, "
-        "or let GOOGLE_APPLICATION_CREDENTIALS name a key file"
-    ),
-}
+_FAILURES = "cluster_failures.toml"
 
 
 def user_error(error: BaseException) -> UserError:
@@ -210,7 +170,8 @@ def _meaning(text: str) -> str | None:
             f"package {missing[-1]!r} is missing on the workers: {remedy}, "
             "or install it in their image"
         )
-    matches = ((re.search(pattern, text), meaning) for pattern, meaning in _MEANINGS.items())
+    file = tomllib.loads(Path(__file__).with_name(_FAILURES).read_text("utf-8"))
+    matches = ((re.search(row["pattern"], text), row["meaning"]) for row in file["failures"])
     return next((match.expand(meaning) for match, meaning in matches if match), None)
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,7 +36,7 @@ PAGES = {
 HOST = "http://site.example.com"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def site():
     def answer(path, connection):
         if path == "/moved":
@@ -60,11 +61,18 @@ def crawl(table, site, *words, rounds=3):
     return nutbeam("crawl", table, f"{HOST}/", "--rounds", rounds, *reach, *words)
 
 
+@pytest.fixture(scope="module")
+def crawled(site, tmp_path_factory):
+    """A table whose pages were fetched; no test changes it."""
+    table = tmp_path_factory.mktemp("crawled") / "table"
+    assert crawl(table, site) == 0
+    return table
+
+
 @pytest.fixture
-def table(site, tmp_path):
-    """A table whose pages were fetched, and half of them fetched again."""
-    assert crawl(tmp_path / "table", site) == 0
-    return tmp_path / "table"
+def table(crawled, tmp_path):
+    """A copy of that table."""
+    return shutil.copytree(crawled, tmp_path / "table")
 
 
 def files_of(folder, ending="*.warc.gz"):

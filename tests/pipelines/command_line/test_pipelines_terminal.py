@@ -216,7 +216,7 @@ def uses(folder, web, port):
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
         "mergelinkdb": [(work, table), (work, folder / f"no{EVIL}")],
         "mergedb": [(work, table), (work, folder / f"no{EVIL}")],
-        "batches": [("copy", folder / "batches", table),
+        "batches": [("merge", folder / "taken", table),
                     ("merge", folder / "no", f"{table}/batches/{EVIL}")],
         "mergesegs": [(folder / "merged", table), (folder / "no", f"{table}/batches/{EVIL}")],
         "rollback": [(folder / f"no{EVIL}", "--to", "1"), (folder / "forged", "--to", "2")],

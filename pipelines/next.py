@@ -11,10 +11,10 @@ from ..io.indexing.index_run import waits_for_index
 from ..io.snapshots.manifest import DEDUP, Manifest, newest_manifest
 from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
-from ..pipelines import crawl, dedup, fetch, generate, invertlinks, parse, update
 from ..policy.generating.selection import GenerateOptions
 from ..transforms.invert_links import LINKS_COMPONENT
 from ..web.base.options import option, shared_option
+from . import crawl, dedup, fetch, generate, invertlinks, parse, update
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.survey import due_at
 from .indexing import index as indexing_job

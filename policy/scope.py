@@ -1,4 +1,4 @@
-"""Decides which links a crawl follows: by default those to the domains of its seeds."""
+"""Decides which links a crawl follows: by default those to the domains of its seeds, and no traps."""
 
 import dataclasses
 from typing import TypeAlias

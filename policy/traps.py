@@ -1,7 +1,7 @@
 """Limits against crawler traps: sites with an endless number of URLs.
 
-These limits need many URLs: they are checked when update adds new URLs to the table. Those that need
-only one URL are checked when a link is filtered, see ``scope``. Each URL that is left out has a reason.
+The budgets need many URLs: they are checked when update adds new URLs to the table. Limits that need
+only one URL, except the depth, are in ``scope``. Each URL that is left out has a reason.
 """
 
 import dataclasses

@@ -1,6 +1,4 @@
-"""Reads and writes nutbeam's internal rows in Bigtable, with conditional writes.
-
-One of them is the manifest row.
+"""Nutbeam's internal rows in Bigtable: the manifest row and others, with conditional writes.
 
 They are in the same table as the rows of the crawl. Their keys begin with a zero byte; keys
 of URLs and hosts never do. Their cells are in a family that keeps one version.

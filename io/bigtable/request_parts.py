@@ -1,6 +1,7 @@
 """What requests to Bigtable consist of: filters, which its servers apply, and batches of rows.
 
-Rows are checked for Bigtable's limits before they are written: the emulator accepts more than the real Bigtable.
+Rows are checked for Bigtable's limits before they are written: the emulator accepts more than the
+real Bigtable.
 """
 
 from collections.abc import Callable, Iterable, Iterator

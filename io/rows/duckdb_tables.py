@@ -220,7 +220,7 @@ def _parts(root: Folder, kind: Kind, files: Sequence[tuple[str, DataFile]]) -> I
 
 
 def _fold_sql(root: Folder, layered: Sequence[Tablet], own: str = "") -> Iterator[str]:
-    """Yields SQL for tablets with runs: the newest row of each number, as in ``fold``."""
+    """Yields SQL for tablets with runs: the newest row of each number, as in ``tablets``."""
     run_files = ", ".join(
         f"({_quote(str(root / run.path))}, {_quote(str(root / tablet.base.path))}, {number})"
         for tablet in layered

@@ -1,9 +1,9 @@
 """Components that each process reads once, as a whole, or writes as a whole.
 
 They are the blocklist, the operator's settings of hosts, the hosts of seeds, and numbers of URLs of
-hosts and domains. A job that changes rows of the state writes the differences that this makes in the numbers of URLs
-of hosts: files of ``host_counts``, in the same commit. The next ``updatedb`` adds them to the host
-table. Until then readers add them.
+hosts and domains. A job that changes rows of the state writes the differences that
+this makes in the numbers of URLs of hosts: files of ``host_counts``, in the same commit. The next
+``updatedb`` adds them to the host table. Until then readers add them.
 """
 
 import functools

@@ -5,7 +5,7 @@ import dataclasses
 from ...policy.indexing.index_options import IndexWriterOptions
 from ...web.base.options import shared_option
 from ..base.command import TABLE, Invocation
-from ..indexing import clean
+from . import clean
 
 ARGUMENTS = (TABLE,)
 

@@ -1,4 +1,5 @@
 """Runs a pipeline, by default in this process, over conflicts, and finds the message of a failure.
+
 ``--runner=DirectRunner`` means the in-process FnApiRunner, too: Beam's own
 DirectRunner may download another runner.
 

@@ -27,7 +27,7 @@ from ..links import count_links_too_deep, links_of_documents, share_scores, sum_
 from .arrivals import Counts
 from .redirects import (
     InheritedRows,
-    LinkRows,
+    StateLinkRows,
     inherited_by_targets,
     judge_redirects,
     link_targets,
@@ -51,7 +51,7 @@ class PageChanges(NamedTuple):
     """
 
     events: EventRows
-    links: LinkRows
+    links: StateLinkRows
     inherited: InheritedRows
 
 

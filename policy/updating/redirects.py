@@ -38,7 +38,7 @@ from .update_rules import UpdateRules
 RedirectRows: TypeAlias = pl.DataFrame  # a link without score, with ``source`` and ``temporary``
 InheritedRows: TypeAlias = pl.DataFrame  # ``key``, ``repr_url`` and ``INHERITED``
 AnswerRows: TypeAlias = pl.DataFrame  # ``key``, ``protocol_status``, ``url`` that it leads to
-LinkRows: TypeAlias = pl.DataFrame  # columns of CHANGES for a link
+StateLinkRows: TypeAlias = pl.DataFrame  # columns of CHANGES for a link
 # A change with it in place of a URL says that no other URL represents the page any more.
 NO_URL = ""
 # A meta refresh counts as a permanent redirect from this time on, s.
@@ -63,7 +63,7 @@ class Targets(NamedTuple):
 
     redirects: RedirectRows
     parts: DocumentRows
-    part_links: LinkRows
+    part_links: StateLinkRows
 
 
 def judge_redirects(
@@ -155,13 +155,15 @@ def _pass_to_targets(
     return passed_on.select(*(column.name for column in scorings.passed), "links", source="key")
 
 
-def _with_passed(targets: LinkRows, passed_on: pl.DataFrame, rules: UpdateRules) -> LinkRows:
+def _with_passed(
+    targets: StateLinkRows, passed_on: pl.DataFrame, rules: UpdateRules
+) -> StateLinkRows:
     """Adds to targets what their ``source`` passes on, see ``_pass_to_targets``."""
     joined = targets.join(passed_on, on="source", how="left", maintain_order="left")
     return rules.scorings.links(joined)
 
 
-def _links_without_score(targets: pl.DataFrame) -> LinkRows:
+def _links_without_score(targets: pl.DataFrame) -> StateLinkRows:
     """Returns links that have a distance but no score."""
     distance = pl.col("distance").fill_null(0).cast(pl.Int32)
     return targets.select("key", inlink_score=pl.lit(0.0), inlink_distance=distance)

@@ -1,4 +1,4 @@
-"""Decides whether a body is whole although the frame of its answer is wrong.
+"""Decides whether a body is whole although the frame of its answer is wrong; unpacks gzip, also cut.
 
 Many servers send a length that is too large, or leave out the last chunk. A document that has its own
 end is whole if the end has come, and little comes after it. Others are whole if the frame lacks a few

@@ -1,4 +1,4 @@
-"""Looks up addresses of hosts, many at once; hosts at one address share it."""
+"""Looks up addresses of hosts, many at once; hosts at one address share it; checks single hosts."""
 
 import contextlib
 import dataclasses

@@ -11,13 +11,13 @@ from selectolax.lexbor import LexborNode
 from ..base.imports import import_library
 from ..content.charset import to_utf8
 from ..content.whatwg_encodings import encode_query
-from ..html import tree
 from ..pages import metadata
 from ..pages.directives import header_directives, obey_nofollow, robot_names, robots_directives
 from ..pages.language import declared_language
 from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_each, collapse_long
 from ..pages.parse_options import ParseOptions
 from ..urls.userinfo import parse_target
+from . import tree
 from .tree import flatten
 
 # The attribute that holds the link, by element.

@@ -3,7 +3,7 @@
 import http.client
 import re
 
-from ..network import heads
+from . import heads
 
 # Limit of one line, of all trailers, and of all extensions beyond the bytes of their chunks.
 _MAX_BYTES = 16_384

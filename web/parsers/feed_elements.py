@@ -1,4 +1,4 @@
-"""Elements of feeds: what they are, whatever prefix a feed gives them, and their base URLs (XML Base)."""
+"""Feeds as values, with their limits; their elements, whatever prefixes they have, and base URLs (XML Base)."""
 
 import dataclasses
 import functools

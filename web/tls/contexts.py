@@ -1,4 +1,4 @@
-"""Contexts of TLS connections: they take the servers that browsers take, with every Python.
+"""Contexts of TLS connections: they take the servers that browsers take, with every Python; reasons of failures.
 
 Each difference from Python's default context has a reason:
 

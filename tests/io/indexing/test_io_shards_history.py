@@ -11,6 +11,7 @@ from nutbeam.io.indexing.shard_merging import merge_shards, plan_merges, stored_
 from nutbeam.io.indexing.shards import shard_keys
 from nutbeam.io.indexing.unpacked_index import unpack_index
 from nutbeam.io.tablets.file_lists import DataFile
+from nutbeam.io.upkeep.fsck import read_keys
 from nutbeam.policy.components.index_schema import index_component
 from nutbeam.policy.indexing.search_query import parse_search
 
@@ -112,5 +113,6 @@ def test_shards_say_their_order_themselves(tmp_path):
     url = "http://a.com/1"
     old = write_shards(tmp_path / "t", [page(url, "old", "one")], version=7)
     new = write_shards(tmp_path / "t", [page(url, "new", "two")], version=8)
-    lost = [describe_file(tmp_path / "t", tmp_path / "t" / file.path) for file in (*new, *old)]
+    paths = [tmp_path / "t" / file.path for file in (*new, *old)]
+    lost = [describe_file(tmp_path / "t", path, read_keys(path)) for path in paths]
     assert held(searched(tmp_path / "t", lost, tmp_path / "c")) == {url: "new"}

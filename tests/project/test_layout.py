@@ -27,8 +27,8 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 FOLDERS = {
     "pipelines": (
         *("reference_pages", "command_line"),
-        *("", "sitemaps", "hosting", "graph", "indexing", "archives", "batch_tools", "fetching"),
-        *("figures", "upkeep"),
+        *("", "sitemaps", "hosting", "graph", "indexing", "archives", "fetching", "figures"),
+        *("upkeep", "batch_tools"),
         *("querying", "views", "updating", "generating", "checkers", "launch", "base"),
     ),
     "io": (
@@ -43,7 +43,7 @@ FOLDERS = {
         *("urls", "tls", "base"),
     ),
     "policy": (
-        *("batch_tools", "archives", "indexing", "graph", "inlinks", "updating", "parsing"),
+        *("archives", "batch_tools", "indexing", "graph", "inlinks", "updating", "parsing"),
         *("sitemaps", "hosting", "dedup", "generating", ""),
         *("scoring", "components", "schedules", "expressions", "base"),
     ),
@@ -224,7 +224,7 @@ def test_a_decision_has_at_most_four_parameters():
     assert not longer
 
 
-def test_signatures_of_decisions_say_what_a_frame_holds():
+def test_signatures_of_decisions_name_the_rows_of_frames():
     """They have a type alias, such as ``StateRows``; functions for rows of any kind cannot."""
     written: Counter[bool] = Counter()
     for path in PACKAGE.glob("policy/**/*.py"):

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
+from ...web.content.signature import mix_bits
 from ..components.graph_schema import Block, NodeRows, Piece, Values
 from ..components.schema import StateRows
 from ..generating.selection import groups
@@ -165,12 +166,8 @@ class Harmonic(Ranking):
 
 
 def _mix(ids: np.ndarray) -> np.ndarray:
-    """Returns a hash of each id (splitmix64)."""
-    with np.errstate(over="ignore"):
-        mixed = ids + np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    """Returns a hash of each id (SplitMix64)."""
+    return mix_bits(ids + np.uint64(0x9E3779B97F4A7C15))
 
 
 def _leading_zeros(hashes: np.ndarray) -> np.ndarray:

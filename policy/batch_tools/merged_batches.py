@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ...web.exchange.status import FETCH_SUCCESS
 from ...web.rules.url_rules import UrlRules
 from ...web.urls.key_columns import from_keys
 from ..components.batch_rows import BatchRows
@@ -33,7 +34,8 @@ class KeyRules(NamedTuple):
 def admit_rows(rows: BatchRows, how: KeyRules) -> tuple[BatchRows, Counter[str]]:
     """Returns the rows of accepted URLs, under their normalized keys; and counts of URLs.
 
-    Parts of a page that is left out are left out, too. Of several URLs that become one the first counts.
+    Parts of a page that is left out are left out, too. Of several URLs that become one, one counts with
+    all that is known of it: the first that was fetched, else the first with a page, else the first.
     """
     named = [frame.get_column("key") for frame in rows]
     keys = pl.concat(named).unique(maintain_order=True)
@@ -60,15 +62,22 @@ def admit_rows(rows: BatchRows, how: KeyRules) -> tuple[BatchRows, Counter[str]]
     counts.update({"moved": moved} if moved else {})
     if not moved and len(kept) == len(judged):
         return rows, counts
+    kept = _one_of_each_target(kept, rows.pages)
     listed, pages, documents = (_rekey(frame, "key", kept) for frame in rows)
     if parts:
         of_page = documents.get_column("part_of").is_null()
         documents = pl.concat(
             [documents.filter(of_page), _rekey(documents.filter(~of_page), "part_of", kept)]
         )
-    return BatchRows(
-        *(f.unique("key", keep="first", maintain_order=True) for f in (listed, pages, documents))
-    ), counts
+    return BatchRows(listed, pages, documents), counts
+
+
+def _one_of_each_target(kept: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+    fetched = pl.col("fetch_status") == FETCH_SUCCESS
+    ranks = pages.select("key", rank=pl.when(fetched).then(0).otherwise(1))
+    ranked = kept.join(ranks, on="key", how="left", maintain_order="left")
+    best_first = ranked.sort(pl.col("rank").fill_null(2), maintain_order=True)
+    return best_first.unique("target", keep="first", maintain_order=True).drop("rank")
 
 
 def _rekey(frame: pl.DataFrame, column: str, kept: pl.DataFrame) -> pl.DataFrame:

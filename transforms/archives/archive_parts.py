@@ -175,7 +175,7 @@ def _groups(part: ArchivePart, revisits: Revisits, counts: Counter[str]) -> Iter
             counts.update(left_out)
             for capture in captures_of(pages, part.plan.batch):
                 if part.options.warc_dns:
-                    yield from _dns_group(capture, located, counts)
+                    yield from _dns_group(part, capture, located, counts)
                 answer = answer_of(capture)
                 records = list(
                     capture_records(
@@ -195,16 +195,16 @@ def _groups(part: ArchivePart, revisits: Revisits, counts: Counter[str]) -> Iter
 
 
 def _dns_group(
-    capture: Capture, located: set[tuple[str, str]], counts: Counter[str]
+    part: ArchivePart, capture: Capture, located: set[tuple[str, str]], counts: Counter[str]
 ) -> Iterator[RecordGroup]:
-    """Yields the DNS record of a host and its address, once."""
+    """Yields the DNS record of a host and its address, once in each part."""
     if not capture.ip:
         return
     pair = (host(capture.url), capture.ip)
     if pair not in located and pair[0].strip("[]") != capture.ip:
         located.add(pair)
         counts["dns"] += 1
-        yield RecordGroup([dns_record(*pair, capture.time, capture.batch)])
+        yield RecordGroup([dns_record(*pair, capture.time, f"{capture.batch}/{part.part}")])
 
 
 def _user_agent(part: ArchivePart) -> str:

@@ -169,10 +169,9 @@ def _http_record(
         fields.append(("WARC-Payload-Digest", label_digest(answer.digest)))
     fields.append(("Content-Type", "application/http; msgtype=response"))
     block = (message.head,) if revisits else (message.head, message.body)
-    kind, own_id = RESPONSE, _answer_id(capture)
-    if revisits:
-        kind, own_id = REVISIT, record_id(REVISIT, capture.batch, capture.url, capture.time)
-    return WarcRecord(kind, own_id, capture.time, fields, block)
+    # The id of a revisit is that of the answer, too: a later answer 304 may refer to it.
+    kind = REVISIT if revisits else RESPONSE
+    return WarcRecord(kind, _answer_id(capture), capture.time, fields, block)
 
 
 def _revisit_fields(
@@ -265,7 +264,7 @@ def robots_record(url: str, text: str, time: int, batch: str) -> WarcRecord:
     return WarcRecord(RESOURCE, record_id("robots", batch, url, time), time, fields, (body,))
 
 
-def dns_record(host: str, address: str, time: int, batch: str) -> WarcRecord:
+def dns_record(host: str, address: str, time: int, part: str) -> WarcRecord:
     """Returns the record of the address of a host (RFC 4501, RFC 4027), as far as it is known.
 
     >>> dns_record("a.com", "::1", 0, "1").block
@@ -274,7 +273,7 @@ def dns_record(host: str, address: str, time: int, batch: str) -> WarcRecord:
     kind = "AAAA" if ":" in address else "A"
     block = f"{timestamp14(time)}\n{host}. IN {kind} {address}\n".encode()
     fields = [("WARC-Target-URI", f"dns:{host}"), ("Content-Type", "text/dns")]
-    return WarcRecord(RESOURCE, record_id("dns", batch, host, address), time, fields, (block,))
+    return WarcRecord(RESOURCE, record_id("dns", part, host, address), time, fields, (block,))
 
 
 def warcinfo_record(name: str, time: int, fields: Iterable[tuple[str, str]]) -> WarcRecord:

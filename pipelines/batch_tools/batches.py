@@ -260,10 +260,16 @@ def _write(work: _Work, pieces: Iterator[BatchRows], kinds: Sequence[str], batch
         for rows in slices_of(piece, room or size, size):
             if writer is None or not room:
                 _close(work, writer, kinds)
-                writer, room = BatchWriter(work.operation, batch or new_id(), kinds), size
+                writer, room = BatchWriter(work.operation, batch or _later_id(work), kinds), size
             writer.add(rows._replace(listed=_as_listed(rows.listed, writer.batch)))
             room -= url_count(rows)
     _close(work, writer, kinds)
+
+
+def _later_id(work: _Work) -> str:
+    """Returns an id that comes after those of the batches before, also within the same second."""
+    second, _, token = new_id().partition("-")
+    return f"{second}-{len(work.records):04x}{token}"
 
 
 def _as_listed(listed: pl.DataFrame, batch: str) -> pl.DataFrame:

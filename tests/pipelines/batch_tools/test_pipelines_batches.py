@@ -94,6 +94,7 @@ def test_slices_have_the_given_number_of_urls_and_lose_none(table, out, capsys, 
     numbers = [batch["urls"] for batch in record["batches"].values()]
     assert all(number == size for number in numbers[:-1])
     assert 0 < numbers[-1] <= size
+    assert list(record["batches"]) == sorted(record["batches"])  # so none is taken for an older one
     for kind in ("pages", "documents"):
         assert of_batches(out, kind) == of_batches(table, kind)
 

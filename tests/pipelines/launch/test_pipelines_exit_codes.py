@@ -30,7 +30,7 @@ LOOKS_AT_ALL = {
 CRAWLS = {"round", "crawl"}
 # A copy is a new table, and a list of URLs a new batch. An index on a server is no part of a table. Hosts record each request.
 NEVER_THE_SAME = {"copy", "freegen", "solrdedup", "sitemap"}
-READERS = {"readdb", "domainstats", "protocolstats", "crawlcomplete", "pages", "export"}
+READERS = {"readdb", "domainstats", "protocolstats", "crawlcomplete", "pages", "export", "warc"}
 
 
 @pytest.fixture(scope="module")

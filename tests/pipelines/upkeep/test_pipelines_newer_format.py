@@ -53,6 +53,7 @@ WORDS = {
     "readseg": ("--list_batches",),
     "dump": ("--output_dir", "TO"),
     "commoncrawldump": ("--output_dir", "TO"),
+    "warc": ("TO",),
     "files": ("state",),
     "sql": ("select 1",),
     "history": (),

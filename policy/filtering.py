@@ -33,11 +33,11 @@ RekeyedRows: TypeAlias = pl.DataFrame  # columns of REKEYED
 KEPT_PAGE = pa.schema([STATE.field("key"), ("kept", TEXT)])
 LEAVING = pa.schema([("kept", TEXT), ("leaves", TEXT)])
 # Columns about a body, which files have under the key that it was fetched with.
-_OF_BODY = ("signature", "simhash", "etag", "last_modified", "modified_time", "content_type",
-            "parse_status", "document", "page", "batch_id", "usage")  # fmt: skip
+BODY_COLUMNS = ("signature", "simhash", "etag", "last_modified", "modified_time", "content_type",
+                "parse_status", "document", "page", "batch_id", "usage")  # fmt: skip
 
 # Columns that do not simply come from the newest of several rows of one URL.
-_OF_ALL = ("key", "distance", "last_inlink_day", "cash", *_OF_BODY)
+_OF_ALL = ("key", "distance", "last_inlink_day", "cash", *BODY_COLUMNS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,7 +258,7 @@ def _unite_by_key(rows: RekeyedRows, now: int) -> StateRows:
         pl.col(*newest_columns, "has_body").last(),
         pl.col("distance").min(),
         pl.col("last_inlink_day").max(),
-        pl.col(_OF_BODY).filter("stayed").first(),
+        pl.col(BODY_COLUMNS).filter("stayed").first(),
         cash=pl.when(pl.col("cash").count() > 0).then(pl.coalesce("cash", "score").sum()),
         itself=itself.fill_null(False),
         unmoved=pl.col("stayed").last(),

@@ -136,9 +136,15 @@ def _table_of(operation: Operation) -> WebTable:
     return operation.open_table()
 
 
-def new_id() -> str:
-    """Returns an id for an operation or a batch: epoch seconds and a random part."""
-    return f"{now_ms() // 1000}-{secrets.token_hex(4)}"
+def new_id(number: int | None = None) -> str:
+    """Returns an id for an operation or a batch: epoch seconds and a random part.
+
+    Args:
+        number: Position of the id among those that one run makes: they sort in this order, also
+            within the same second.
+    """
+    position = "" if number is None else f"{number:04x}"
+    return f"{now_ms() // 1000}-{position}{secrets.token_hex(4)}"
 
 
 def begin(

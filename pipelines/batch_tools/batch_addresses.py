@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from ...io.snapshots.manifest import Manifest, Snapshot, newest_manifest
+from ...io.snapshots.manifest import Batch, Manifest, Snapshot, newest_manifest
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ..base.command import Argument, Invocation
@@ -39,6 +39,11 @@ class NamedBatch:
     manifest: Manifest
 
     @property
+    def record(self) -> Batch:
+        """Its record in the manifest."""
+        return self.manifest.batches[self.batch]
+
+    @property
     def snapshot(self) -> Snapshot:
         """The snapshot, for reading."""
         return Snapshot(self.address, self.manifest.snapshot)
@@ -62,9 +67,11 @@ def named_batches(words: Sequence[str]) -> list[NamedBatch]:
     """Returns the batches that words name, each once; a table means all its batches, oldest first.
 
     Raises:
-        UsageError: A word names no batch.
+        UsageError: There are no words, or one names no batch.
         NoTable: There is no table at an address.
     """
+    if not words:
+        raise UsageError("expected batches, as TABLE/batches/ID, or a table")
     batches: dict[tuple[str, str], NamedBatch] = {}
     manifests: dict[str, Manifest] = {}
     for word in words:
@@ -74,7 +81,9 @@ def named_batches(words: Sequence[str]) -> list[NamedBatch]:
             manifests[address] = newest_manifest(address)
         manifest = manifests[address]
         if batch and batch not in manifest.batches:
-            raise UsageError(f"no batch {batch!r} in table {address!r}; {_known(manifest)}")
+            raise UsageError(
+                f"no batch {batch!r} in table {address!r}; {_newest_batches(manifest)}"
+            )
         names = [batch] if batch else sorted(manifest.batches)
         if not names:
             raise UsageError(f"table {address!r} has no batches")
@@ -106,11 +115,11 @@ def one_batch(word: str) -> NamedBatch:
     if len(batches) > 1:
         raise UsageError(
             f"expected one batch, as {split_address(word)[0]}/batches/ID, got {word!r}; "
-            f"{_known(batches[0].manifest)}"
+            f"{_newest_batches(batches[0].manifest)}"
         )
     return batches[0]
 
 
-def _known(manifest: Manifest) -> str:
+def _newest_batches(manifest: Manifest) -> str:
     newest = ", ".join(sorted(manifest.batches)[-3:])
     return f"newest batches: {newest or 'none'}"

@@ -31,7 +31,6 @@ from ...policy.batch_tools.merged_batches import (
     NewestRows,
     admit_rows,
     slices_of,
-    url_count,
     without_bodies,
 )
 from ...policy.batch_tools.url_lists import ListRuleOptions
@@ -118,7 +117,7 @@ def run_verb(invocation: Invocation, verb: str, words: Sequence[str]) -> int:
     if operation.idle:
         return _report(invocation, {"changed": False, "done_before": True}, "done before")
     work = _Work(operation, options, _rules(operation, options))
-    PROGRESS.start("batches", total=sum(n.manifest.batches[n.batch].urls for n in batches))
+    PROGRESS.start("batches", total=sum(named.record.urls for named in batches))
     with live_view(invocation.progress):
         if verb == "merge":
             _merge(work, batches, kinds)
@@ -138,10 +137,10 @@ def _commit(work: _Work) -> None:
 
 def _report_work(invocation: Invocation, work: _Work) -> int:
     counts = dict(sorted((+work.counts).items()))
-    made = {name: {"phase": b.phase, "urls": b.urls} for name, b in work.records.items()}
+    new_batches = {name: {"phase": b.phase, "urls": b.urls} for name, b in work.records.items()}
     lines = [f"batch {name}: {b.phase}, URLs {b.urls:,}" for name, b in work.records.items()]
     lines += [f"{name} {number:,}" for name, number in counts.items()]
-    record = {"batches": made, "counts": counts, "changed": bool(made)}
+    record = {"batches": new_batches, "counts": counts, "changed": bool(new_batches)}
     return _report(invocation, record, ", ".join(lines) or "no URL is left")
 
 
@@ -154,8 +153,6 @@ def _report(invocation: Invocation, record: Mapping[str, Any], line: str) -> int
 
 
 def _sources(address: str, words: Sequence[str]) -> list[NamedBatch]:
-    if not words:
-        raise UsageError("expected batches, as TABLE/batches/ID, or a table")
     batches = named_batches(words)
     own_address = open_table(address).worker_address()
     for named in batches:
@@ -165,9 +162,9 @@ def _sources(address: str, words: Sequence[str]) -> list[NamedBatch]:
 
 
 def _check_new(operation: Operation, batches: Sequence[NamedBatch]) -> None:
-    there = operation.manifest().batches
+    own_batches = operation.manifest().batches
     for named in batches:
-        if named.batch in there:
+        if named.batch in own_batches:
             raise UsageError(f"table {operation.address!r} has a batch {named.batch!r} already")
 
 
@@ -215,9 +212,10 @@ def _copy(work: _Work, named: NamedBatch) -> None:
             for file in snapshot.files(batch_component(batch, "fetchlist"))
         ]
     work.written += [Written(batch_component(batch, k), tuple(f)) for k, f in files.items() if f]
-    before = named.manifest.batches[batch]
     kinds = [kind for kind in _KINDS if files[kind]]
-    work.records[batch] = new_record(work.operation, kinds, before.urls, before.partitions)
+    work.records[batch] = new_record(
+        work.operation, kinds, named.record.urls, named.record.partitions
+    )
 
 
 def _copy_list(work: _Work, named: NamedBatch, file: DataFile) -> DataFile:
@@ -257,19 +255,16 @@ def _write(work: _Work, pieces: Iterator[BatchRows], kinds: Sequence[str], batch
             piece = piece._replace(pages=piece.pages.clear(), documents=piece.documents.clear())
         if "fetchlist" not in kinds:
             piece = piece._replace(listed=piece.listed.clear())
-        for rows in slices_of(piece, room or size, size):
+        for rows, urls in slices_of(piece, room or size, size):
             if writer is None or not room:
                 _close(work, writer, kinds)
-                writer, room = BatchWriter(work.operation, batch or _later_id(work), kinds), size
+                writer, room = (
+                    BatchWriter(work.operation, batch or new_id(len(work.records)), kinds),
+                    size,
+                )
             writer.add(rows._replace(listed=_as_listed(rows.listed, writer.batch)))
-            room -= url_count(rows)
+            room -= urls
     _close(work, writer, kinds)
-
-
-def _later_id(work: _Work) -> str:
-    """Returns an id that comes after those of the batches before, also within the same second."""
-    second, _, token = new_id().partition("-")
-    return f"{second}-{len(work.records):04x}{token}"
 
 
 def _as_listed(listed: pl.DataFrame, batch: str) -> pl.DataFrame:

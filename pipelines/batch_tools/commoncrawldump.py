@@ -13,8 +13,6 @@ import tarfile
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-import polars as pl
-
 from ...io.batches.batch_records import RowColumns
 from ...io.batches.dump_folder import DumpFolder
 from ...io.reading.inlinks import inlinks_of
@@ -87,14 +85,12 @@ def run(invocation: Invocation) -> int:
             raise UsageError(
                 f"{_archive_name(named)} is in {options.output_dir!r} already: give another folder"
             )
-    PROGRESS.start("commoncrawldump", total=sum(n.manifest.batches[n.batch].urls for n in batches))
+    PROGRESS.start("commoncrawldump", total=sum(named.record.urls for named in batches))
     with live_view(invocation.progress):
         for named in batches:
             with _target(named, folder, options) as target:
                 for page in dumped_pages(named, _COLUMNS, options, tally):
-                    created = _write_page(page, named, links, options, target)
-                    tally.files += created
-                    tally.there += not created
+                    tally.count(_write_page(page, named, links, options, target))
         PROGRESS.finish()
     record = {**tally.record(), "output": options.output_dir}
     print(json.dumps(record) if invocation.format == "json" else tally.line(options.output_dir))
@@ -160,10 +156,9 @@ def _write_page(
     options: Options,
     target: DocumentTarget,
 ) -> bool:
-    imported = named.manifest.batches[named.batch].created
     inlinks = None if links is None else _inlinks(links, page.key)
-    document = crawl_document(page.row, options, PageContext(_charset(page), imported, inlinks))
-    data = to_cbor(document)
+    context = PageContext(page.charset, named.record.created, inlinks)
+    data = to_cbor(crawl_document(page.row, options, context))
     if not options.epoch_filename:
         return target.write(md5_name(page.key, ending=options.extension), data)
     # Two pages of a host may have been fetched in the same millisecond.
@@ -175,11 +170,6 @@ def _write_page(
         if target.has_same(name, data):
             break
     return False
-
-
-def _charset(page: DumpedPage) -> str | None:
-    rows = page.rows.documents.filter(pl.col("key") == page.key)
-    return rows.get_column("charset")[0] if len(rows) else None
 
 
 def _inlinks(links: Snapshot, key: str) -> list[str]:

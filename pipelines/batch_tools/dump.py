@@ -60,7 +60,7 @@ def run(invocation: Invocation) -> int:
                 f"batch {named.batch!r} is in {options.output_dir!r} already, with its "
                 f"{_map_name(named)}: give another folder"
             )
-    PROGRESS.start("dump", total=sum(n.manifest.batches[n.batch].urls for n in batches))
+    PROGRESS.start("dump", total=sum(named.record.urls for named in batches))
     with live_view(invocation.progress):
         for named in batches:
             _dump(named, folder, options, tally)
@@ -96,8 +96,7 @@ def _written(
         else:
             name = md5_name(page.key, flat=options.flat_dir)
         created = folder.write(name, page.row["body"])
-        tally.files += created
-        tally.there += not created
+        tally.count(created)
         # One that is the same is of a dump of this batch that was interrupted.
         if created or folder.has_same(name, page.row["body"]):
             yield name, from_key(page.key)

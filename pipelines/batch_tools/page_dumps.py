@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...io.batches.batch_records import RowColumns, read_batch
-from ...policy.components.batch_rows import BatchRows
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -57,13 +56,11 @@ class DumpedPage:
 
     Attributes:
         row: Its PAGES row, as far as it was read.
-        mime: The type of its content.
-        rows: All rows that were read with it.
+        charset: The charset of its text, if it was read and is known.
     """
 
     row: Mapping[str, Any]
-    mime: str
-    rows: BatchRows
+    charset: str | None
 
     @property
     def key(self) -> str:
@@ -88,6 +85,11 @@ class DumpTally:
     files: int = 0
     there: int = 0
     without_body: int = 0
+
+    def count(self, created: bool) -> None:
+        """Counts a file: it was written, or is there already."""
+        self.files += created
+        self.there += not created
 
     def record(self) -> dict[str, Any]:
         """Returns the numbers for JSON."""
@@ -118,10 +120,7 @@ def batches_to_dump(words: Sequence[str], options: PageDumpOptions) -> list[Name
     """
     if not options.output_dir:
         raise UsageError("--output_dir is missing: the folder of the files")
-    names = [*words, *options.from_batches]
-    if not names:
-        raise UsageError("expected batches, as TABLE/batches/ID, or a table")
-    return named_batches(names)
+    return named_batches([*words, *options.from_batches])
 
 
 def dumped_pages(
@@ -139,6 +138,9 @@ def dumped_pages(
     pages = [*dict.fromkeys((*columns.pages, "body", "content_type"))]
     with named.snapshot.reading():
         for rows in read_batch(named.snapshot, named.batch, columns._replace(pages=pages)):
+            documents = rows.documents
+            has_charsets = "charset" in documents.columns
+            charsets = dict(documents.select("key", "charset").iter_rows()) if has_charsets else {}
             for row in rows.pages.iter_rows(named=True):
                 PROGRESS.add()
                 if not row["body"]:
@@ -148,4 +150,4 @@ def dumped_pages(
                 tally.total[mime] += 1
                 if not wanted or any(fnmatch.fnmatchcase(mime, name) for name in wanted):
                     tally.chosen[mime] += 1
-                    yield DumpedPage(row, mime, rows)
+                    yield DumpedPage(row, charsets.get(row["key"]))

@@ -126,8 +126,6 @@ def run(invocation: Invocation) -> int:
 
 
 def _list(invocation: Invocation, words: list[str]) -> int:
-    if not words:
-        raise UsageError("expected batches, as TABLE/batches/ID, or a table")
     records = [_list_record(named) for named in named_batches(words)]
     if invocation.format == "json":
         print(json.dumps({"batches": records}))
@@ -152,7 +150,7 @@ def _list_record(named: NamedBatch) -> dict[str, Any]:
             first, last = collect(times).row(0)
     return {
         "name": batch,
-        "generated": named.manifest.batches[batch].urls,
+        "generated": named.record.urls,
         "fetcher_start": _time(first),
         "fetcher_end": _time(last),
         "fetched": sum(file.rows for file in pages) if pages else None,
@@ -174,7 +172,7 @@ def _dump(invocation: Invocation, named: NamedBatch, folder: str) -> int:
     if size_of(path) is not None:
         raise UsageError(f"{str(path)!r} is there already: give another folder")
     number = 0
-    PROGRESS.start("readseg", total=named.manifest.batches[named.batch].urls)
+    PROGRESS.start("readseg", total=named.record.urls)
     with creating(path) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as out:
         for record in _records(named):
             text = dump_text(number, record, options.parts, recode=options.recode)
@@ -209,7 +207,7 @@ def _check_parts(named: NamedBatch, parts: list[str]) -> None:
 def _get(invocation: Invocation, named: NamedBatch, url: str) -> int:
     options, key = invocation.options, row_key(url, "URL")
     rows = find_in_batch(named.snapshot, named.batch, key)
-    (record,) = list(_records_of(rows, _generated(named))) or [SegmentRecord(key)]
+    (record,) = list(_records_of(rows, named.record.created)) or [SegmentRecord(key)]
     texts = dict(part_texts(record, options.parts, recode=options.recode))
     if invocation.format == "json":
         print(json.dumps({"url": from_key(key), "batch": named.batch, "parts": texts}))
@@ -220,13 +218,9 @@ def _get(invocation: Invocation, named: NamedBatch, url: str) -> int:
     return DONE if texts else NOTHING_TO_DO
 
 
-def _generated(named: NamedBatch) -> int:
-    return named.manifest.batches[named.batch].created
-
-
 def _records(named: NamedBatch) -> Iterator[SegmentRecord]:
     for rows in read_batch(named.snapshot, named.batch):
-        yield from _records_of(rows, _generated(named))
+        yield from _records_of(rows, named.record.created)
 
 
 def _records_of(rows: BatchRows, generated: int) -> Iterator[SegmentRecord]:

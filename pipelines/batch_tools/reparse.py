@@ -108,16 +108,16 @@ def _files(operation: Operation) -> Iterator[ParsedFile]:
 
 
 def _parse(item: ParsedFile, options: ParsePagesOptions) -> Iterator[Any]:
-    operation, before = item.operation, item.documents
+    operation, earlier_file = item.operation, item.documents
     parser = parser_of(operation, options, lambda done: PROGRESS.add(done.rows))
     written = parse_file(operation.table.files, str(operation.batch), item.pages, parser)
     (file,) = written.files
-    if before is not None:
-        file = dataclasses.replace(file, formerly=before.formerly or before.path)
-        written = dataclasses.replace(written, files=(file,), replaced=(before.path,))
+    if earlier_file is not None:
+        file = dataclasses.replace(file, formerly=earlier_file.formerly or earlier_file.path)
+        written = dataclasses.replace(written, files=(file,), replaced=(earlier_file.path,))
     yield beam.pvalue.TaggedOutput(_WRITTEN, written)
     rows = collect(scan([operation.table / file.path], DOCUMENTS).select(SIGNED_COLUMNS))
-    changes = reparsed_changes(rows, file.path, _names(item.pages), _names(before))
+    changes = reparsed_changes(rows, file.path, _names(item.pages), _names(earlier_file))
     yield from named_chunks("state", changes, REPARSED)
 
 

@@ -34,8 +34,9 @@ class KeyRules(NamedTuple):
 def admit_rows(rows: BatchRows, how: KeyRules) -> tuple[BatchRows, Counter[str]]:
     """Returns the rows of accepted URLs, under their normalized keys; and counts of URLs.
 
-    Parts of a page that is left out are left out, too. Of several URLs that become one, one counts with
-    all that is known of it: the first that was fetched, else the first with a page, else the first.
+    Parts of a page that is left out are left out, too. If several URLs become
+    one, all rows of one of them are taken: of the first that was fetched, else of the first with a page,
+    else of the first.
     """
     named = [frame.get_column("key") for frame in rows]
     keys = pl.concat(named).unique(maintain_order=True)
@@ -57,31 +58,31 @@ def admit_rows(rows: BatchRows, how: KeyRules) -> tuple[BatchRows, Counter[str]]
         {f"dropped/{reason}": n
          for reason, n in judged.get_column("reason").drop_nulls().value_counts().iter_rows()}
     )  # fmt: skip
-    kept = judged.filter(pl.col("reason").is_null())
-    moved = int((kept.get_column("key") != kept.get_column("target")).sum())
+    accepted = judged.filter(pl.col("reason").is_null())
+    moved = int((accepted.get_column("key") != accepted.get_column("target")).sum())
     counts.update({"moved": moved} if moved else {})
-    if not moved and len(kept) == len(judged):
+    if not moved and len(accepted) == len(judged):
         return rows, counts
-    kept = _one_of_each_target(kept, rows.pages)
-    listed, pages, documents = (_rekey(frame, "key", kept) for frame in rows)
+    chosen = _one_of_each_target(accepted, rows.pages)
+    listed, pages, documents = (_rekey(frame, "key", chosen) for frame in rows)
     if parts:
         of_page = documents.get_column("part_of").is_null()
         documents = pl.concat(
-            [documents.filter(of_page), _rekey(documents.filter(~of_page), "part_of", kept)]
+            [documents.filter(of_page), _rekey(documents.filter(~of_page), "part_of", chosen)]
         )
     return BatchRows(listed, pages, documents), counts
 
 
-def _one_of_each_target(kept: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
-    fetched = pl.col("fetch_status") == FETCH_SUCCESS
-    ranks = pages.select("key", rank=pl.when(fetched).then(0).otherwise(1))
-    ranked = kept.join(ranks, on="key", how="left", maintain_order="left")
-    best_first = ranked.sort(pl.col("rank").fill_null(2), maintain_order=True)
-    return best_first.unique("target", keep="first", maintain_order=True).drop("rank")
+def _one_of_each_target(accepted: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns one row of each target: of a fetched page, else of a page, else the first."""
+    fetched = pages.filter(pl.col("fetch_status") == FETCH_SUCCESS)
+    worse = [~pl.col("key").is_in(frame.get_column("key").implode()) for frame in (fetched, pages)]
+    best_first = accepted.sort(worse, maintain_order=True)
+    return best_first.unique("target", keep="first", maintain_order=True)
 
 
-def _rekey(frame: pl.DataFrame, column: str, kept: pl.DataFrame) -> pl.DataFrame:
-    targets = kept.select(pl.col("key").alias(column), "target")
+def _rekey(frame: pl.DataFrame, column: str, chosen: pl.DataFrame) -> pl.DataFrame:
+    targets = chosen.select(pl.col("key").alias(column), "target")
     joined = frame.join(targets, on=column, how="inner", maintain_order="left")
     return joined.with_columns(pl.col("target").alias(column)).drop("target")
 
@@ -96,14 +97,17 @@ class NewestRows:
         self._seen = {name: pl.Series("key", [], dtype=pl.UInt64) for name in ("listed", "pages")}
 
     def choose(self, rows: BatchRows) -> BatchRows:
-        """Returns the rows whose URL was in none of the rows before.
+        """Returns the rows whose URL no earlier call has had.
 
         A page brings the documents of its batch: an older text does not stay beside a newer failure.
         """
-        listed, pages = self._first("listed", rows.listed), self._first("pages", rows.pages)
+        listed, pages = (
+            self._unseen_rows("listed", rows.listed),
+            self._unseen_rows("pages", rows.pages),
+        )
         return BatchRows(listed, pages, _documents_of(pages, rows.documents))
 
-    def _first(self, name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    def _unseen_rows(self, name: str, frame: pl.DataFrame) -> pl.DataFrame:
         hashes = frame.get_column("key").hash()
         new = ~hashes.is_in(self._seen[name].implode())
         self._seen[name] = pl.concat([self._seen[name], hashes.filter(new)])
@@ -118,8 +122,8 @@ def _documents_of(pages: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
     return documents.filter(page.is_in(pages.get_column("key").implode()))
 
 
-def slices_of(rows: BatchRows, room: int, size: int) -> Iterator[BatchRows]:
-    """Yields the rows in slices of some URLs.
+def slices_of(rows: BatchRows, room: int, size: int) -> Iterator[tuple[BatchRows, int]]:
+    """Yields (rows, number of their URLs) in slices.
 
     Args:
         rows: Rows of a batch.
@@ -130,15 +134,13 @@ def slices_of(rows: BatchRows, room: int, size: int) -> Iterator[BatchRows]:
     keys = keys.unique(maintain_order=True)
     start = 0
     while start < len(keys):
-        chosen = keys[start : start + room].implode()
-        listed, pages = (f.filter(pl.col("key").is_in(chosen)) for f in (rows.listed, rows.pages))
-        yield BatchRows(listed, pages, _documents_of(pages, rows.documents))
+        chosen = keys[start : start + room]
+        listed, pages = (
+            frame.filter(pl.col("key").is_in(chosen.implode()))
+            for frame in (rows.listed, rows.pages)
+        )
+        yield BatchRows(listed, pages, _documents_of(pages, rows.documents)), len(chosen)
         start, room = start + room, size
-
-
-def url_count(rows: BatchRows) -> int:
-    """Returns the number of URLs of rows."""
-    return pl.concat([rows.pages.get_column("key"), rows.listed.get_column("key")]).n_unique()
 
 
 def without_bodies(listed: pl.DataFrame) -> pl.DataFrame:

@@ -10,16 +10,13 @@ from ...web.rules.url_rules import UrlRules
 from ...web.urls.key_columns import from_keys, host_keys
 from ..components.blocklist import Blocklist, drop_blocked
 from ..components.schema import HOSTS, STATE, StateRows, Status, conform_frame
-from ..filtering import overlay_all_maps
+from ..filtering import BODY_COLUMNS, overlay_all_maps
 
-# Columns about a body, which belong together.
-_OF_BODY = ("signature", "simhash", "etag", "last_modified", "modified_time", "content_type",
-            "parse_status", "document", "page", "batch_id", "usage")  # fmt: skip
 _FILES = ("document", "page", "batch_id")
 # A server that is asked with these answers 304; without the body there would never be a text.
 _CONDITIONS = ("etag", "last_modified")
 # Columns that do not come from the newest row alone.
-_OF_ALL = ("key", "distance", "last_inlink_day", *_OF_BODY)
+_OF_ALL = ("key", "distance", "last_inlink_day", *BODY_COLUMNS)
 
 
 class MergeRules(NamedTuple):
@@ -95,7 +92,7 @@ def merge_state_rows(state_rows: StateRows, arrived: StateRows) -> tuple[StateRo
         has_body=pl.col("document").is_not_null() | pl.col("page").is_not_null(),
     ).sort("key", "fetched", "fetch_time", "own", maintain_order=True)
     newest_columns = [name for name in state_rows.columns if name not in _OF_ALL]
-    body = pl.col(_OF_BODY)
+    body = pl.col(BODY_COLUMNS)
     united = ordered.group_by("key", maintain_order=True).agg(
         pl.col(*newest_columns, "own").last(),
         pl.col("distance").min(),

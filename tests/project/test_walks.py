@@ -17,7 +17,7 @@ from nutbeam.policy.components.host_rows import seeds_of
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.web.base.clock import now_ms, replaced_clock
 
-# Most places and climbs. Whoever makes a walk shorter lowers them.
+# Limits of both walks: places, and climbs. If you make a walk shorter, lower its limits.
 MOST = {"updatedb": (39, 3), "index": (58, 12)}
 PAGES = {"/": ("/leaf", "/moved", "/temporary", "/refresh"), "/leaf": ("/",), "/target": ("/leaf",)}
 REDIRECTS = {"/moved": "/target", "/temporary": "/hop", "/hop": "/target"}

@@ -7,8 +7,9 @@ it finishes an open batch first, and counts that as a round. A file
 """
 
 import dataclasses
+import functools
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,6 @@ from ..web.base.errors import UsageError
 from ..web.base.options import option, seconds, shared_option
 from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
-from .archives.archiving import check_folder, write_archive
 from .base.command import TABLE, Argument, Invocation
 from .base.live import live_view
 from .checkers.checking import check_seeds, seed_words
@@ -134,7 +134,7 @@ def run(invocation: Invocation) -> int:
         raise UsageError(
             f"{error}; a first crawl needs seeds: nutbeam crawl {address} URL"
         ) from error
-    archive = check_folder(address, options.warc, options, beam_args) if options.warc else ""
+    archive_rounds = _archive_writer(address, options, beam_args)
     words = seed_words(seeds, address, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
         parse_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
@@ -147,12 +147,27 @@ def run(invocation: Invocation) -> int:
         manifests = []
         for manifest in crawl(address, words, named, beam_args):
             manifests.append(manifest)
-            if archive and manifest.job == options.last_job:
-                write_archive(address, archive, options, beam_args)
-        if archive:  # what a crawl before has left out
-            write_archive(address, archive, options, beam_args)
+            if archive_rounds and manifest.job == options.last_job:
+                archive_rounds()
+        if archive_rounds:  # what a crawl before has left out
+            archive_rounds()
     time_up = until is not None and now_ms() >= until
     return finish(invocation, manifests, manifests_of_others(address, launched), time_up=time_up)
+
+
+def _archive_writer(
+    address: str, options: Options, beam_args: Sequence[str]
+) -> Callable[[], object] | None:
+    """Returns a function that writes what the archive of ``--warc`` lacks; None without one."""
+    if not options.warc:
+        return None
+    from .archives.archiving import (  # late, as index: few crawls need it
+        check_folder,
+        write_archive,
+    )
+
+    folder = check_folder(address, options.warc, options, beam_args)
+    return functools.partial(write_archive, address, folder, options, beam_args)
 
 
 def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None:
@@ -362,7 +377,7 @@ def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds
         | "Update" >> _Phase(update.build, options)
     )
     if options.links:
-        from ..pipelines import invertlinks  # late, as index and sitemap: few crawls need it
+        from . import invertlinks  # late, as index and sitemap: few crawls need it
 
         updated |= "Links" >> _Phase(invertlinks.build, options)
     deduped = updated | "Dedup" >> _Phase(dedup.build, options)

@@ -56,7 +56,7 @@ def check_folder(
     Raises:
         UsageError: It is in the table, or workers on other machines may not find it.
     """
-    place, table = place_of(folder).absolute(), open_table(address).files
+    place, table = place_of(folder).absolute(), open_table(address).files.absolute()
     if str(place) == str(table) or str(place).startswith(f"{table}/"):
         raise UsageError(f"the archive must be outside of the table, got {folder!r}")
     if place.needs_shared_path and workers_elsewhere(beam_args) and not options.shared_path:
@@ -90,19 +90,21 @@ def write_archive(
         UsageError: A batch has no pages, or the archive has it with other options.
     """
     archive, manifest = ArchiveFolder(place_of(folder)), newest_manifest(address)
-    recorded = archive_record(options, expr)
-    complete, chosen = (
-        archive.complete_batches(recorded),
-        choose_batches(manifest, batches, options),
-    )
-    lacking = [batch for batch in chosen if batch not in complete]
-    for batch in lacking:
-        _check_options(archive.plan_of(batch), recorded, folder)
+    own_options = WarcOptions.of(options)
+    recorded = {**dataclasses.asdict(own_options), "expr": expr}  # as plans record them
+    complete = archive.complete_batches(recorded)
+    chosen = choose_batches(manifest, batches, own_options)
+    earlier_plans = {batch: archive.plan_of(batch) for batch in chosen if batch not in complete}
+    for plan in filter(None, earlier_plans.values()):
+        _check_options(plan, recorded, folder)
     pinned = Snapshot(open_table(address).worker_address(), manifest.snapshot)
-    plans = [_plan(archive, pinned, batch, recorded, options) for batch in lacking]
-    parts = list(_open_parts(archive, pinned, folder, plans, options))
+    plans = [
+        plan or _new_plan(archive, pinned, batch, recorded, own_options)
+        for batch, plan in earlier_plans.items()
+    ]
+    parts = list(_open_parts(archive, pinned, folder, plans, own_options))
     if parts:
-        rows = sum(file.rows for batch in lacking for file in _pages_of(pinned, batch))
+        rows = sum(file.rows for batch in earlier_plans for file in _pages_of(pinned, batch))
         step = WriteArchive(
             folder, options.warc_revisits, 1 + rows * _CAPTURED_BYTES // PARTITION_BYTES
         )
@@ -138,20 +140,14 @@ def choose_batches(manifest: Manifest, wanted: Sequence[str], options: WarcOptio
     return chosen
 
 
-def archive_record(options: WarcOptions, expr: str) -> dict[str, Any]:
-    """Returns the options that determine the records of an archive, as plans record them."""
-    names = [field.name for field in dataclasses.fields(WarcOptions)]
-    return {**{name: getattr(options, name) for name in names}, "expr": expr}
-
-
-def _check_options(plan: ArchivePlan | None, recorded: dict[str, Any], folder: str) -> None:
+def _check_options(plan: ArchivePlan, recorded: dict[str, Any], folder: str) -> None:
     """Checks that a batch was planned with the same options; an older plan may lack some.
 
     Raises:
         UsageError: It was not.
     """
     defaults = {field.name: field.default for field in dataclasses.fields(WarcOptions)}
-    planned = recorded if plan is None else {**defaults, **plan.options}
+    planned = {**defaults, **plan.options}
     for name, value in recorded.items():
         if planned[name] != value:
             raise UsageError(
@@ -160,21 +156,16 @@ def _check_options(plan: ArchivePlan | None, recorded: dict[str, Any], folder: s
             )
 
 
-def _plan(
+def _new_plan(
     archive: ArchiveFolder,
     pinned: Snapshot,
     batch: str,
     recorded: dict[str, Any],
     options: WarcOptions,
 ) -> ArchivePlan:
-    plan = archive.plan_of(batch)
-    if plan is not None:
-        return plan
     parts = plan_parts(_pages_of(pinned, batch), options.warc_size)
-    created, software = created_of(pinned.manifest(), batch), " ".join(versions()[1])
-    return archive.keep_plan(
-        ArchivePlan(batch, created, now_ms(), software.replace(" ", "/"), recorded, parts)
-    )
+    created, software = created_of(pinned.manifest(), batch), "/".join(versions()[1])
+    return archive.keep_plan(ArchivePlan(batch, created, now_ms(), software, recorded, parts))
 
 
 def _pages_of(pinned: Snapshot, batch: str) -> list[Any]:
@@ -189,15 +180,12 @@ def _open_parts(
     options: WarcOptions,
 ) -> Iterator[ArchivePart]:
     """Yields the parts that are not complete."""
-    only = WarcOptions(
-        **{f.name: getattr(options, f.name) for f in dataclasses.fields(WarcOptions)}
-    )
     number = 0
     for plan in plans:
         for part, files in enumerate(plan.parts):
             if archive.receipt(plan.batch, part) is None:
                 slim = dataclasses.replace(plan, parts=())
-                yield ArchivePart(pinned, folder, slim, part, files, number, only)
+                yield ArchivePart(pinned, folder, slim, part, files, number, options)
                 number += 1
 
 

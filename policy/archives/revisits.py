@@ -1,7 +1,5 @@
 """Decides which captures are revisits of an earlier one in an archive."""
 
-from collections.abc import Iterator
-
 import polars as pl
 import pyarrow as pa
 
@@ -49,16 +47,9 @@ def revisits_of_payloads(captured: pl.DataFrame) -> pl.DataFrame:
     ranked = captured.filter(pl.col("digest").is_not_null()).sort(
         pl.col("part") != WRITTEN, *_ORDER
     )
-    first = [pl.col(name).first().over("digest").alias(f"earlier_{name}") for name in _REFERRED]
-    is_first = pl.int_range(pl.len()).over("digest") == 0
-    return (
-        ranked.with_columns(*first, is_first=is_first)
-        .filter(~pl.col("is_first") & (pl.col("part") != WRITTEN))
-        .select(REVISITS.names)
-    )
-
-
-_REFERRED = ("url", "time", "batch")
+    earlier = [pl.col(name).first().over("digest").alias(f"earlier_{name}") for name in _ORDER]
+    repeats = ~pl.col("digest").is_first_distinct() & (pl.col("part") != WRITTEN)
+    return ranked.with_columns(earlier).filter(repeats).select(REVISITS.names)
 
 
 def revisits_of_urls(captured: pl.DataFrame) -> pl.DataFrame:
@@ -76,9 +67,3 @@ def revisits_of_urls(captured: pl.DataFrame) -> pl.DataFrame:
         check_sortedness=False,
     )  # fmt: skip
     return joined.filter(pl.col("earlier_url").is_not_null()).select(REVISITS.names)
-
-
-def rows_of(frame: pl.DataFrame) -> Iterator[tuple[tuple[str, int], tuple[str, int, str]]]:
-    """Yields ((url, time) of each revisit, (url, time, batch) that it refers to)."""
-    for url, time, _, *earlier in frame.select(REVISITS.names).iter_rows():
-        yield (url, time), (earlier[0], earlier[1], earlier[2])

@@ -29,7 +29,7 @@ from ...io.tablets.checksums import verify_file
 from ...io.tablets.file_lists import DataFile
 from ...policy.archives.captured_pages import captures_of, choose_pages
 from ...policy.archives.revisits import CAPTURED, WRITTEN
-from ...policy.components.schema import PAGES, to_frame
+from ...policy.components.schema import PAGES, conform, to_frame
 from ...web.archives.captures import Capture
 from ...web.archives.page_records import (
     NOT_MODIFIED,
@@ -48,6 +48,8 @@ from ...web.urls.row_keys import host
 from ..wiring.in_process import elements_at_once
 
 _USER_AGENT = re.compile(r"\r\nUser-Agent: *([^\r\n]+)", re.IGNORECASE)
+# Of a list of captures: what decides about revisits.
+_WRITTEN_COLUMNS = ("url", "time", "batch", "kind", "digest", "whole")
 Revisits = Mapping[tuple[str, int], EarlierCapture]
 
 
@@ -91,16 +93,16 @@ def captured_chunks(part: ArchivePart) -> Iterator[pa.Table]:
                     for capture in captures_of(pages, batch)
                 ]  # fmt: skip
                 frame = pl.DataFrame(rows, schema=pl.Schema(CAPTURED), orient="row")
-                yield frame.to_arrow().cast(CAPTURED)
+                yield conform(frame, CAPTURED)
 
 
 def written_chunks(folder: str) -> Iterator[pa.Table]:
-    """Yields the same of the answers that an archive has already."""
+    """Yields columns of ``CAPTURED`` for the answers that an archive has already."""
     for index in ArchiveFolder(place_of(folder)).indexes():
-        for rows in row_groups(index, CAPTURES):
+        for rows in row_groups(index, CAPTURES, _WRITTEN_COLUMNS):
             answers = to_frame(rows).filter(pl.col("whole") & (pl.col("kind") != REVISIT))
             written = answers.with_columns(part=pl.lit(WRITTEN, pl.Int32), unchanged=False)
-            yield written.select(CAPTURED.names).to_arrow().cast(CAPTURED)
+            yield conform(written, CAPTURED)
 
 
 def write_archive_part(part: ArchivePart, revisits: Revisits) -> dict[str, int]:

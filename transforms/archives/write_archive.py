@@ -6,6 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 import polars as pl
+import pyarrow.compute as pc
 
 from ...policy.archives.revisits import REVISITS, revisits_of_payloads, revisits_of_urls
 from ...policy.components.schema import to_frame
@@ -78,7 +79,9 @@ class _Found(Displayed):
 
     def expand(self, captured: beam.PCollection[Chunk]) -> beam.PCollection[tuple[int, Chunk]]:
         step = beam.FlatMap(_find, self.find).with_output_types(tuple[int, Chunk])
-        return grouped_by_hash(captured, self.column, self.partitions) | "Find" >> step
+        # Nulls are equal in a shuffle: all answers 304 would be one partition.
+        valued = captured | "Valued" >> beam.FlatMap(_valued, self.column).with_output_types(Chunk)
+        return grouped_by_hash(valued, self.column, self.partitions) | "Find" >> step
 
 
 def _numbered(part: ArchivePart) -> tuple[int, ArchivePart]:
@@ -89,11 +92,18 @@ def _captured(numbered: tuple[int, ArchivePart]) -> Iterator[Chunk]:
     yield from captured_chunks(numbered[1])
 
 
+def _valued(chunk: Chunk, column: str) -> Iterator[Chunk]:
+    """Yields the rows of a chunk that have a value in a column."""
+    rows = chunk.filter(pc.is_valid(chunk[column]))
+    if len(rows):
+        yield rows
+
+
 def _find(
     grouped: tuple[int, Iterable[Chunk]], find: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> Iterator[tuple[int, Chunk]]:
-    found = find(pl.concat(map(to_frame, grouped[1])))
-    for (part,), rows in found.group_by("part", maintain_order=True):
+    revisits = find(pl.concat(map(to_frame, grouped[1])))
+    for (part,), rows in revisits.group_by("part", maintain_order=True):
         for chunk in to_chunks(rows, REVISITS):
             yield int(str(part)), chunk
 

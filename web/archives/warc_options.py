@@ -1,6 +1,7 @@
 """The options of WARC files."""
 
 import dataclasses
+from typing import Any
 
 from ..base.options import option
 
@@ -71,6 +72,12 @@ class WarcOptions:
         for name in ("warc_operator", "warc_description"):
             if not getattr(self, name).isprintable():
                 raise ValueError(f"{name} must be one line, got {getattr(self, name)!r}")
+
+    @staticmethod
+    def of(options: Any) -> "WarcOptions":
+        """Returns the options that wider options have, in attributes of the same names."""
+        names = (field.name for field in dataclasses.fields(WarcOptions))
+        return WarcOptions(*(getattr(options, name) for name in names))
 
     @property
     def needs_documents(self) -> bool:

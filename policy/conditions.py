@@ -25,7 +25,7 @@ from .components.vocabulary import (
     names_of_codes,
     statuses_of,
 )
-from .expressions.compiler import Expression, condition
+from .expressions.compiler import Expression, columns_of, condition
 from .expressions.syntax import ExpressionError
 from .expressions.values import Codes, Field, Type, Value
 
@@ -192,22 +192,21 @@ class RowOptions(ExprOptions):
 
     def needs(self) -> tuple[str, ...]:
         """Returns the columns of the state that ``chosen_rows`` needs."""
-        names = (name for one in self.conditions() for name in one.meta.root_names())
-        return tuple(dict.fromkeys([*names, *(["key"] if self.regex else [])]))
+        names = columns_of(self.conditions())
+        return tuple(dict.fromkeys([*names, "key"])) if self.regex else names
 
     def conditions(self, now: int = 0) -> list[pl.Expr]:
         """Returns the conditions of rows but for ``regex``; ``now``: what ``now()`` is, ms."""
-        wanted = wanted_rows(self.expr, now=now)
-        return [
-            *(
-                [pl.col("key").hash(0).cast(pl.Float64) < self.sample * _HASHES]
-                if self.sample < 1
-                else []
-            ),
-            *([pl.col("retries") >= self.retry] if self.retry else []),
-            *([pl.col("status").is_in(statuses_of(self.status))] if self.status else []),
-            *([wanted.expr] if wanted is not None else []),
-        ]
+        conditions = []
+        if self.sample < 1:
+            conditions.append(pl.col("key").hash(0).cast(pl.Float64) < self.sample * _HASHES)
+        if self.retry:
+            conditions.append(pl.col("retries") >= self.retry)
+        if self.status:
+            conditions.append(pl.col("status").is_in(statuses_of(self.status)))
+        if (wanted := wanted_rows(self.expr, now=now)) is not None:
+            conditions.append(wanted.expr)
+        return conditions
 
 
 def chosen_rows(rows: StateRows, options: RowOptions, now: int) -> StateRows:

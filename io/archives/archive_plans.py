@@ -90,8 +90,8 @@ class ArchiveFolder:
     def complete_batches(self, options: Mapping[str, Any]) -> set[str]:
         """Returns the batches that are complete, with some options; it is one request to a store."""
         ending = f".{_hash(options)}{_COMPLETE}"
-        found = names(self.place / _OWN)
-        return {name.removesuffix(ending) for name in found if name.endswith(ending)}
+        notes = names(self.place / _OWN)
+        return {name.removesuffix(ending) for name in notes if name.endswith(ending)}
 
     def cdxj_of(self, plan: ArchivePlan, part: int) -> Place:
         """Returns the place of the CDXJ index of a part."""
@@ -139,10 +139,10 @@ class ArchiveFolder:
 
     def indexes(self) -> Iterator[Place]:
         """Yields the lists of captures of all complete parts."""
-        found = set(names(self.place / _OWN))
-        for name in sorted(found):
+        notes = set(names(self.place / _OWN))
+        for name in sorted(notes):
             start = name.removesuffix(_RECEIPT)
-            if name != start and start + _INDEX in found:
+            if name != start and start + _INDEX in notes:
                 yield self.place / _OWN / f"{start}{_INDEX}"
 
     def _own(self, start: str, ending: str) -> Place:

@@ -30,9 +30,9 @@ class Robots(NamedTuple):
 
 def batches_with_pages(manifest: Manifest) -> list[str]:
     """Returns the batches whose pages the table has, the oldest first."""
-    names = [name.split("/") for name in manifest.components if name.startswith("batches/")]
-    found = {parts[1] for parts in names if parts[2:] == ["pages"]}
-    return sorted(found, key=lambda batch: (created_of(manifest, batch), batch))
+    components = [name.split("/") for name in manifest.components if name.startswith("batches/")]
+    batches = {parts[1] for parts in components if parts[2:] == ["pages"]}
+    return sorted(batches, key=lambda batch: (created_of(manifest, batch), batch))
 
 
 def created_of(manifest: Manifest, batch: str) -> int:

@@ -53,6 +53,7 @@ def read_batch(
         for kind, wanted in (("fetchlist", columns.listed), ("documents", columns.documents))
     )
     documents = {(file.partition, file.order): file for file in document_files}
+    of_documents = list(dict.fromkeys([*columns.documents, "part_of"]))
     seen = pl.Series("key", [], dtype=pl.UInt64)
     for file in sorted(page_files, key=lambda file: (file.order, file.partition)):
         pages = _read(pinned, "pages", [file], columns.pages)
@@ -62,27 +63,27 @@ def read_batch(
         repeated_keys = pages.filter(repeated).get_column("key")
         pages, seen = pages.filter(~repeated), pl.concat([seen, hashes])
         mates = [documents[at]] if (at := (file.partition, file.order)) in documents else []
-        texts = unique_documents(
-            _read(pinned, "documents", mates, list(dict.fromkeys([*columns.documents, "part_of"])))
-        ).filter(~pl.coalesce("part_of", "key").is_in(repeated_keys.implode()))
+        texts = unique_documents(_read(pinned, "documents", mates, of_documents)).filter(
+            ~pl.coalesce("part_of", "key").is_in(repeated_keys.implode())
+        )
         listed = _read(pinned, "fetchlist", lists, columns.listed, pages.get_column("key"))
         yield BatchRows(listed, pages, texts)
     for file in lists:
         listed = _read(pinned, "fetchlist", [file], columns.listed)
         listed = listed.filter(~listed.get_column("key").hash().is_in(seen.implode()))
-        yield BatchRows(listed, empty(PAGES).select("key"), empty(DOCUMENTS).select("key"))
+        no_pages = _read(pinned, "pages", [], columns.pages)
+        yield BatchRows(listed, no_pages, _read(pinned, "documents", [], of_documents))
 
 
 def find_in_batch(pinned: Pinned, batch: str, key: str) -> BatchRows:
     """Returns the rows of one URL in a batch; the first page counts."""
     keys = pl.Series("key", [key])
-    found = [
+    listed, pages, documents = (
         _read(
             pinned, kind, pinned.files(batch_component(batch, kind)), KINDS[kind].schema.names, keys
         )
         for kind in ("fetchlist", "pages", "documents")
-    ]
-    listed, pages, documents = found
+    )
     return BatchRows(listed, pages.head(1), unique_documents(documents))
 
 

@@ -89,9 +89,8 @@ def parse_address(text: str, environ: Mapping[str, str] | None = None) -> Bigtab
     values |= _parameters(query, text) if mark else {}
     for name, (pattern, expected) in (_PARTS | _PARAMETERS).items():
         if name in values and not re.fullmatch(pattern, values[name]):
-            raise UsageError(
-                f"the {name.replace('app_profile', 'application profile')} must be {expected}, got {values[name]!r} in {text!r}"
-            )
+            word = name.replace("app_profile", "application profile")
+            raise UsageError(f"the {word} must be {expected}, got {values[name]!r} in {text!r}")
     address = BigtableAddress(**values)
     emulator = (os.environ if environ is None else environ).get(EMULATOR, "")
     if address.emulator or not emulator:

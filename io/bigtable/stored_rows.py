@@ -236,5 +236,5 @@ class BigtableRows:
         for rows in row_groups(path, self._kind.schema, ("key",)):
             keys = to_frame(rows).get_column("key").to_list()
             shown = self.log.table.newest(self._kind, keys, self.snapshot)
-            kept = ((key, last + 1 if gone else last) for key, last, gone in shown)
-            self.log.table.erase(self._kind, kept)
+            oldest_needed = ((key, last + 1 if gone else last) for key, last, gone in shown)
+            self.log.table.erase(self._kind, oldest_needed)

@@ -288,7 +288,7 @@ def check_newest(table: TableSnapshots, snapshot: int) -> None:
     Raises:
         UserError: The manifest of the next snapshot is missing.
     """
-    # no other commit has just made it
+    # The second test is for a commit that another process has just made.
     if snapshot + 1 in table.made_snapshots() and table.latest_snapshot() == snapshot:
         label = table.record_label(snapshot + 1)
         raise UserError(f"manifest is missing: {label}: run nutbeam fsck {table}")
@@ -343,10 +343,6 @@ class Pinned:
     @property
     def table(self) -> WebTable:
         """The table, with its rows as of the snapshot."""
-        return self.open_table()
-
-    def open_table(self) -> WebTable:
-        """Opens the table, with its rows as of the snapshot."""
         return open_table(self.address).at(self.snapshot)
 
     @contextlib.contextmanager

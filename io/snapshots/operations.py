@@ -133,7 +133,7 @@ class Operation(Pinned):
 @functools.lru_cache(maxsize=16)
 def _table_of(operation: Operation) -> WebTable:
     """Returns the table of an operation; each process opens it once."""
-    return operation.open_table()
+    return open_table(operation.address).at(operation.snapshot)
 
 
 def new_id(number: int | None = None) -> str:

@@ -26,7 +26,6 @@ from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.urls.row_keys import host_key
 from ..indexing.run_receipts import is_intent, is_mark, note_lost
-from ..indexing.shard_merging import edit_shard
 from ..rows.small_components import BLOCKLIST_COMPONENT
 from ..snapshots.commit import CommitTerms, commit_once
 from ..snapshots.hold import pause_in_hold
@@ -235,8 +234,11 @@ def _edit(table: WebTable, component: str, tablet: Tablet, edit: NameEdit) -> It
     kind = kind_of(component)
     if kind.in_tablets:
         return table.edit(component, tablet, edit)
-    edit_one = edit_shard if kind.layout is RowLayout.SHARDS else edit_file
-    return edit_one(table.files, component, tablet.base, edit)
+    if kind.layout is not RowLayout.SHARDS:
+        return edit_file(table.files, component, tablet.base, edit)
+    from ..indexing.shard_merging import edit_shard  # late: only a purge of an index needs it
+
+    return edit_shard(table.files, component, tablet.base, edit)
 
 
 class PurgedFiles(NamedTuple):

@@ -34,7 +34,7 @@ class FilterCheckOptions(UrlOptions):
 
 
 def check_filters(invocation: Invocation) -> int:
-    """Runs filterchecker: prints + or -, the URL, a tab, and the rule that decides; does not normalize the URL."""
+    """Runs filterchecker: prints + or -, the URL, a tab, and the rule that decides; normalizes nothing."""
     options: FilterCheckOptions = invocation.options
     if options.filter_name:
         options = dataclasses.replace(

@@ -59,8 +59,8 @@ def captures_of(pages: pa.Table, batch: str) -> Iterator[Capture]:
     for url, headers, time, code, *values in zip(urls, _header_lists(pages), *columns, strict=True):
         for at in range(len(_TEXTS)):
             values[at] = values[at] or ""
-        known: dict[str, Any] = dict(zip(names, values, strict=True))
-        yield Capture(url, batch, time or 0, status=code or 0, headers=headers, **known)
+        fields: dict[str, Any] = dict(zip(names, values, strict=True))
+        yield Capture(url, batch, time or 0, status=code or 0, headers=headers, **fields)
 
 
 def _header_lists(pages: pa.Table) -> Iterator[tuple[tuple[str, str], ...]]:

@@ -5,7 +5,7 @@ Python's own parser parses them; each node is checked against a list.
 
 import ast
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 
@@ -46,11 +46,16 @@ class Expression:
     @property
     def needs(self) -> tuple[str, ...]:
         """Columns that a frame must have."""
-        return tuple(dict.fromkeys(self.expr.meta.root_names()))
+        return columns_of([self.expr])
 
     def of(self, frame: pl.DataFrame) -> pl.Series:
         """Returns its value for each row."""
         return frame.with_columns(self.expr.alias(_RESULT)).get_column(_RESULT)
+
+
+def columns_of(expressions: Iterable[pl.Expr]) -> tuple[str, ...]:
+    """Returns the columns that expressions need, each once."""
+    return tuple(dict.fromkeys(name for each in expressions for name in each.meta.root_names()))
 
 
 def condition(text: str, fields: Mapping[str, Field], now: int = 0) -> Expression:

@@ -19,6 +19,7 @@ from ..components.rule_counts import JudgedRows
 from ..components.schema import FETCH_DELAY, MAX_DELAY, StateRows
 from ..components.vocabulary import STATUS_WORDS, statuses_of
 from ..conditions import ExprOptions, wanted_rows
+from ..expressions.compiler import columns_of
 from ..schedules.schedule import DAY_MS, ScheduleOptions, due
 from ..scoring.scoring import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
@@ -189,8 +190,7 @@ def exclusions(options: GenerateOptions, now: int = 0) -> dict[str, pl.Expr]:
 
 def needed_columns(options: GenerateOptions) -> tuple[str, ...]:
     """Returns the columns that ``exclusions`` needs."""
-    conditions = exclusions(options).values()
-    return tuple(dict.fromkeys(name for one in conditions for name in one.meta.root_names()))
+    return columns_of(exclusions(options).values())
 
 
 def reasons_of(

@@ -50,5 +50,5 @@ def cdxj_line(record: IndexedRecord) -> str:
         "offset": str(record.offset),
         "filename": record.file,
     }
-    known = {name: value for name, value in fields.items() if value is not None}
-    return f"{surt_key(record.url)} {timestamp14(record.time)} {json.dumps(known)}\n"
+    present = {name: value for name, value in fields.items() if value is not None}
+    return f"{surt_key(record.url)} {timestamp14(record.time)} {json.dumps(present)}\n"

@@ -1,8 +1,8 @@
 """Reads XML as events, from start to end: no entities, no network, no tree.
 
 ``xml_events`` is strict. ``soup_events`` reads mark-up that no XML parser accepts, such as feeds with
-tags left open or crossed. ``repair_pieces`` and ``repair_text`` make text acceptable to a strict parser: its
-references, control characters and declaration.
+tags left open or crossed. ``repair_pieces`` and ``repair_text`` make text acceptable to a strict
+parser: its references, control characters and declaration.
 """
 
 import html
@@ -67,8 +67,9 @@ def repair_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     The XML declaration is dropped, if the first piece holds all of it: it may be misspelt.
     An ``&`` that begins no reference stands for itself, as does one before a name that HTML does not
     know, if there is no DTD, which might declare it. Two references to surrogates (an emoji, as some
-    languages write it) become their letter. References to numbers that are no characters, and control characters, are dropped. References to the numbers
-    128 to 159 become the characters of windows-1252, as in HTML.
+    languages write it) become their letter. References to numbers that are no characters, and control
+    characters, are dropped. References to the numbers 128 to 159 become the characters of
+    windows-1252, as in HTML.
 
     >>> b"".join(repair_pieces([b"<a>R&D &#55357;&#", b"56832;&#0; &nbsp;&lt;</a>"])).decode()
     '<a>R&amp;D 😀 \\xa0&lt;</a>'

@@ -163,3 +163,12 @@ def test_a_batch_is_copied_once(table, out, refuse, capsys):
     assert refuse("batches", "copy", out, f"{table}/batches").startswith(
         f"table {out!r} has a batch '"
     )
+
+
+def test_urls_that_were_only_listed_are_rewritten_too(out, tmp_path, capsys):
+    (tmp_path / "urls.txt").write_text(f"http://h0.example.com/?PHPSESSID={'a' * 32}\n")
+    assert nutbeam("freegen", tmp_path / "urls.txt", tmp_path / "listed") == 0
+    (batch,) = manifest_of(tmp_path / "listed").batches
+    words = ("mergesegs", out, f"{tmp_path}/listed/batches/{batch}", "-normalize")
+    assert json.loads(printed(capsys, *words, "--format", "json"))["counts"]["moved"] == 1
+    assert of_batches(out, "fetchlist") == ["com.example.h0:http/"]

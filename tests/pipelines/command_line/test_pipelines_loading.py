@@ -34,13 +34,13 @@ def test_help_and_version_come_at_once_and_without_beam():
 
 
 def test_a_crawl_loads_only_the_modules_that_it_needs():
-    """Links, indexes and sitemaps are loaded when they are asked for."""
+    """Links, indexes, sitemaps and archives are loaded when they are asked for."""
     code = "import sys, nutbeam.pipelines.crawl; print(*sys.modules)"
     done = python("-c", code)
     assert done.returncode == 0, done.stderr
     rare = ("nutbeam.pipelines.invertlinks", "nutbeam.pipelines.indexing", "nutbeam.io.indexing.index_writer",
             "nutbeam.policy.indexing.index_documents", "nutbeam.pipelines.sitemaps",
-            "nutbeam.pipelines.filterdb")  # fmt: skip
+            "nutbeam.pipelines.filterdb", "nutbeam.pipelines.archives", "tantivy")  # fmt: skip
     assert not [name for name in done.stdout.split() if name.startswith(rare)]
 
 

@@ -57,11 +57,12 @@ help:
 demo: $(INSTALLED)
 	@$(BIN)/python -m nutbeam.pipelines.command_line.demo
 
-# With Go, a server of Cloud Storage is built and the URL cases of web-platform-tests are fetched.
-# Without it, the tests that need them are skipped, and say so.
+# With Go, a server of Cloud Storage is built and the URL cases of web-platform-tests are fetched; with
+# Java and Maven, jwarc. Without them, the tests that need them are skipped, and say so.
 test: $(READY)
 	@./.ci/tools fake-gcs-server || echo "no fake-gcs-server: tests of gs:// are skipped"
 	@./.ci/tools urltestdata.json || echo "no urltestdata.json: the cases of web-platform-tests are skipped"
+	@./.ci/tools jwarc.jar || echo "no jwarc.jar: archives are not checked by jwarc"
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 --durations-min 8 $(ARGS)
 
 # Tests that need programs which are built here. A program that cannot be built is named, and its tests

@@ -4,14 +4,17 @@ Where only the decoded body is there, headers that do not fit it get other names
 does it: ``X-Crawl-Content-Encoding: gzip`` says that the server has sent gzip.
 """
 
+import http.client
 import re
 from typing import NamedTuple
 
-from ..network.heads import list_values
+from ..network.heads import body_framing, list_values
 from ..network.response_reader import ChunkReader
 from .captures import Capture
 
 RENAMED = "X-Crawl-"
+NOT_MODIFIED = 304
+NO_CONTENT = (204, NOT_MODIFIED)  # their headers may say the size of a body that does not follow
 _LENGTH, _CODING, _TRANSFER = "content-length", "content-encoding", "transfer-encoding"
 # The codings that the clients undo.
 _UNDONE = frozenset({"gzip", "x-gzip", "deflate", "br"})
@@ -49,12 +52,16 @@ def http_answer(capture: Capture) -> HttpMessage:
     b'HTTP/1.1 200 OK\\r\\nX-Crawl-Transfer-Encoding: chunked\\r\\nContent-Length: 2\\r\\n\\r\\n'
     """
     if capture.wire is not None:
-        return HttpMessage(_head_of(capture), capture.wire, _without_transfer_coding(capture))
+        payload, whole = _read_payload(capture, capture.wire)
+        if whole:
+            return HttpMessage(_head_of(capture), capture.wire, payload)
+        head = _join_head(capture, decoded_headers(capture.headers, len(payload), coded=True))
+        return HttpMessage(head, payload, payload)
     body = capture.body or b""
-    if capture.body is None or is_as_sent(capture.headers, body):
+    if capture.status in NO_CONTENT or is_as_sent(capture.headers, body):
         head = _head_of(capture)
     else:
-        head = _join_head(capture, _changed_headers(capture.headers, len(body)))
+        head = _join_head(capture, decoded_headers(capture.headers, len(body)))
     return HttpMessage(head, body, body)
 
 
@@ -84,10 +91,18 @@ def _has_undone(headers: tuple[tuple[str, str], ...]) -> bool:
     return bool(codings & _UNDONE or transfers - {"", "identity"})
 
 
-def _changed_headers(headers: tuple[tuple[str, str], ...], length: int) -> list[tuple[str, str]]:
-    """Returns headers that fit a decoded body, and say what they were."""
+def decoded_headers(
+    headers: tuple[tuple[str, str], ...], length: int, *, coded: bool = False
+) -> list[tuple[str, str]]:
+    """Returns headers that fit a body without chunks, and say what they were.
+
+    Args:
+        headers: As the server sent them.
+        length: Size of the body.
+        coded: Whether the body still has its content coding.
+    """
     renamed = {_LENGTH, _TRANSFER}
-    if {name.lower() for name in list_values(headers, _CODING)} & _UNDONE:
+    if not coded and {name.lower() for name in list_values(headers, _CODING)} & _UNDONE:
         renamed.add(_CODING)
     changed = [
         (f"{RENAMED}{name}" if name.lower() in renamed else name, value) for name, value in headers
@@ -117,9 +132,13 @@ def _encode(head: str) -> bytes:
     return head.encode("latin-1", "replace")
 
 
-def _without_transfer_coding(capture: Capture) -> bytes:
-    wire = capture.wire or b""
-    codings = [name.lower() for name in list_values(capture.headers, _TRANSFER)]
-    if codings[-1:] != ["chunked"]:
-        return wire
-    return ChunkReader().feed(wire)
+def _read_payload(capture: Capture, wire: bytes) -> tuple[bytes, bool]:
+    """Returns a transferred body without chunks, and whether it ends where its head says."""
+    try:
+        chunked, length, _ = body_framing(capture.status, list(capture.headers))
+    except http.client.HTTPException:  # a table that others have filled may have such headers
+        return wire, False
+    if not chunked:
+        return wire, length in (None, len(wire))
+    chunks = ChunkReader()
+    return chunks.feed(wire), chunks.ended

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..urls.schemes import scheme_of
 from .captures import Capture
-from .http_messages import HttpMessage, http_answer, protocols
+from .http_messages import NO_CONTENT, NOT_MODIFIED, HttpMessage, http_answer, protocols
 from .warc_records import (
     CONVERSION,
     DISCONNECT,
@@ -30,8 +30,6 @@ from .warc_records import (
     warc_fields,
 )
 
-NOT_MODIFIED = 304
-_NO_CONTENT = (204, NOT_MODIFIED)
 _PROFILE = "http://netpreserve.org/warc/{version}/revisit/{name}"
 _IDENTICAL, _UNCHANGED = "identical-payload-digest", "server-not-modified"
 # Values of the column ``truncated``; of ``frame`` and ``checksum`` the body is whole.
@@ -99,7 +97,7 @@ def truncation(capture: Capture) -> str | None:
     """
     if capture.truncated:
         return _REASONS.get(capture.truncated, UNSPECIFIED)
-    if capture.body is not None or capture.wire is not None or capture.status in _NO_CONTENT:
+    if capture.body is not None or capture.wire is not None or capture.status in NO_CONTENT:
         return None
     length = capture.header("content-length").strip()
     return None if length and not length.strip("0") else UNSPECIFIED

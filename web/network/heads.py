@@ -188,7 +188,7 @@ def parse_head(data: bytes) -> Head:
         fields = _clean_fields(lines)
     else:
         fields, clean = _odd_fields(data, at), False
-    chunked, length, clean_framing = _framing(status, fields)
+    chunked, length, clean_framing = body_framing(status, fields)
     http_version = "HTTP/1.0" if version.upper() == "HTTP/1.0" else "HTTP/1.1"
     keeps = clean and clean_framing and (chunked or length is not None)
     keeps = keeps and _is_kept(http_version, fields)
@@ -225,7 +225,7 @@ def _add_odd_line(fields: list[tuple[str, list[str]]], line: bytes) -> None:
         fields.append((name.strip(_BLANK), [value.strip(_BLANK)]))
 
 
-def _framing(status: int, fields: list[tuple[str, str]]) -> tuple[bool, int | None, bool]:
+def body_framing(status: int, fields: list[tuple[str, str]]) -> tuple[bool, int | None, bool]:
     """Returns whether a body is chunked, its length, and whether its head follows RFC 9112.
 
     Raises:

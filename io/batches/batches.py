@@ -23,8 +23,8 @@ from ..snapshots.operations import Operation
 from ..storage.file_errors import MissingFile
 from ..storage.files import LARGEST_BYTES, crc32_of, creating, names, new_name, read_bytes, size_of
 from ..storage.parquet_files import ParquetWriter, collect, row_groups, scan
-from ..storage.places import Folder, Place, below
-from ..tablets.file_lists import DataFile, close_file, load_files
+from ..storage.places import Folder, Place
+from ..tablets.file_lists import DataFile, below, close_file, load_files
 from ..tablets.written import Written
 
 _FILES_OF_ATTEMPT = 100_000

@@ -37,9 +37,9 @@ from ..snapshots.manifest import Pinned
 from ..storage.file_errors import unreadable
 from ..storage.files import LARGEST_BYTES, creating, names, new_name, read_if_there, remove_file
 from ..storage.parquet_files import ParquetWriter, collect, columns_with_values, parquet_file, scan
-from ..storage.places import Folder, Place, below
+from ..storage.places import Folder, Place
 from ..table.web_table import WebTable
-from ..tablets.file_lists import DataFile
+from ..tablets.file_lists import DataFile, below
 
 # Start of the names of the folders.
 _FOLDER = "rounds-"

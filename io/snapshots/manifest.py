@@ -11,7 +11,7 @@ import functools
 import json
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -197,7 +197,9 @@ def load_manifest(table: TableSnapshots, snapshot: int, pinned: "Pinned | None" 
     if snapshot == 0:
         return Manifest()
     try:
-        version = table.record_version(snapshot, pinned)
+        # A unique reader reads it once in each process.
+        is_unique = pinned is not None and pinned.is_unique
+        version = pinned if is_unique else table.record_version(snapshot, pinned)
         return (_read_cached if version else _read)(table, snapshot, version)
     except UserError:
         check_kept(table, snapshot)
@@ -335,15 +337,17 @@ class Pinned:
     Attributes:
         address: The address of the table.
         snapshot: Number of the snapshot.
+        is_unique: Whether no other reader is equal to it, not even after the table was made again.
     """
 
     address: str
     snapshot: int
+    is_unique: ClassVar[bool] = False
 
     @property
     def table(self) -> WebTable:
         """The table, with its rows as of the snapshot."""
-        return open_table(self.address).at(self.snapshot)
+        return _table_at(self.address, self.snapshot)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
@@ -356,11 +360,15 @@ class Pinned:
         except UserError as error:
             check_kept(self.table, self.snapshot)
             if isinstance(error, MissingFile) and purged_since(self.table, self.snapshot):
+                self.note_purge()
                 raise PurgedMeanwhile(
                     f"a purge has deleted data of snapshot {self.snapshot}, which this job reads: "
                     "run it again"
                 ) from error
             raise
+
+    def note_purge(self) -> None:
+        """Notes that a purge has deleted data which this reader needs."""
 
     def manifest(self) -> Manifest:
         """Returns the manifest of the snapshot."""
@@ -379,6 +387,12 @@ class Pinned:
             no_rows = empty(kind_of(component).schema)
             return no_rows if columns is None else no_rows.select(columns)
         return self.table.find(component, tablets(self.files(component)), keys, columns)
+
+
+@functools.lru_cache(maxsize=16)
+def _table_at(address: str, snapshot: int) -> WebTable:
+    """Returns a table with its rows as of a snapshot; each process opens it once."""
+    return open_table(address).at(snapshot)
 
 
 @dataclasses.dataclass(frozen=True)

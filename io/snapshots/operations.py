@@ -11,12 +11,11 @@ such a loss, its record is ``ID@SNAPSHOT.json``.
 
 import contextlib
 import dataclasses
-import functools
 import json
 import secrets
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
@@ -35,7 +34,6 @@ from ..disk.record_checks import (
 from ..disk.table_names import checked_part
 from ..storage.file_errors import (
     ConflictError,
-    PurgedMeanwhile,
     SnapshotTooOld,
     first_line,
     repair_advice,
@@ -45,7 +43,6 @@ from ..storage.places import Place
 from ..storage.processes import is_dead, this_process
 from ..table.opening import open_table
 from ..table.table_snapshots import TableSnapshots
-from ..table.web_table import WebTable
 from .hold import wait_for_purge
 from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
 
@@ -115,25 +112,11 @@ class Operation(Pinned):
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
     rules: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
 
-    @property
-    def table(self) -> WebTable:
-        return _table_of(self)
+    is_unique: ClassVar[bool] = True
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[None]:
-        """The same; the next attempt is pinned again if a purge has deleted data that it reads."""
-        try:
-            with super().reading():
-                yield
-        except PurgedMeanwhile:
-            note_loss(self)
-            raise
-
-
-@functools.lru_cache(maxsize=16)
-def _table_of(operation: Operation) -> WebTable:
-    """Returns the table of an operation; each process opens it once."""
-    return open_table(operation.address).at(operation.snapshot)
+    def note_purge(self) -> None:
+        """The next attempt is pinned again."""
+        note_loss(self)
 
 
 def new_id(number: int | None = None) -> str:

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from ...web.base.clock import Clock
 from ..storage.files import size_of
 from ..storage.places import Place
-from ..table.table_snapshots import TableFiles
 from ..table.web_table import TableRows
-from ..tablets.file_lists import load_files
+from ..tablets.file_lists import TableFiles, load_files
 from ..tablets.tablets import Due, tablets
 from .manifest import DEDUP, Manifest, load_manifest
 from .operations import Operation, pinned_operation, since_pinned

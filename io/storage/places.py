@@ -269,13 +269,3 @@ class Folder(Protocol):
     """The folder of a table's files: ``folder / name`` is the place of a file."""
 
     def __truediv__(self, name: str | PurePosixPath, /) -> Place: ...
-
-
-def below(folder: Folder, place: Place) -> str:
-    """Returns the path of a place relative to the folder of a table, as in file lists.
-
-    >>> from nutbeam.io.storage.place_addresses import place_of
-    >>> [below(place_of(table), place_of(table) / "state/x") for table in ("/t", "t", "gs://b/t")]
-    ['state/x', 'state/x', 'state/x']
-    """
-    return str(place.relative_to((folder / "_").parent))

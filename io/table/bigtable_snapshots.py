@@ -12,8 +12,8 @@ from ...web.base.errors import UserError
 from ..bigtable.address import BigtableAddress
 from ..storage.files import list_files, names_of_table
 from ..storage.place_addresses import root_at
-from ..storage.places import Place, below
-from ..tablets.file_lists import DataFile
+from ..storage.places import Place
+from ..tablets.file_lists import DataFile, below
 from .table_snapshots import TableSnapshots
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class BigtableSnapshots(TableSnapshots):
         return open_log(self.address)
 
     @property
-    def files(self) -> Place:
+    def files(self) -> Place:  # type: ignore[override]
         from ..bigtable.snapshot_log import settings_of_table
 
         return root_at(settings_of_table(self.address).files)

@@ -6,13 +6,13 @@ Google's libraries load slowly, so they are imported only for the first request 
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import polars as pl
 
 from ...policy.components.clocks import is_resting
 from ...policy.components.declaration import Kind, RowLayout
-from ...policy.components.kinds import kind_of, repeating, unknown_components
+from ...policy.components.kinds import SEED_HOSTS, kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.urls.key_columns import host_keys
@@ -20,8 +20,8 @@ from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grow_ranges
 from ..storage.file_errors import SnapshotTooOld
 from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan
-from ..storage.places import Place, below
-from ..tablets.file_lists import Component, DataFile, load_files
+from ..storage.places import Place
+from ..tablets.file_lists import Component, DataFile, below, load_files
 from ..tablets.ranges import Range
 from ..tablets.resolve import Extras, Resolution, Resolved, Resolver
 from ..tablets.tablets import Due, Narrow, Tablet, tablets
@@ -62,6 +62,7 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
     """
 
     snapshot: int | None = None
+    seed_component: ClassVar[str] = SEED_HOSTS
 
     @property
     def _in_files(self) -> FolderTable:

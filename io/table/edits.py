@@ -12,9 +12,9 @@ from ...policy.components.declaration import columns_to_search
 from ...policy.components.kinds import kind_of
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups, schema_of
-from ..storage.places import Place, below
+from ..storage.places import Place
 from ..tablets.checksums import verify_file
-from ..tablets.file_lists import DataFile
+from ..tablets.file_lists import DataFile, below
 from ..tablets.tablets import Tablet
 from ..tablets.written import Written
 

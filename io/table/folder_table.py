@@ -65,33 +65,29 @@ class FolderTable(WebTable):
     """A table of files.
 
     Attributes:
-        place: The folder, or the name in a store.
+        files: The folder, or the name in a store.
     """
 
-    place: Place
+    files: Place
 
     def __post_init__(self) -> None:
-        note_root(self.place)
+        note_root(self.files)
 
     def __reduce__(self) -> tuple[type, tuple[Place]]:
-        return FolderTable, (self.place,)  # also where it is unpickled, no link leads out of it
+        return FolderTable, (self.files,)  # also where it is unpickled, no link leads out of it
 
     def __str__(self) -> str:
-        return str(self.place)
-
-    @property
-    def files(self) -> Place:
-        return self.place
+        return str(self.files)
 
     def worker_address(self) -> str:
-        return str(self.place.absolute())
+        return str(self.files.absolute())
 
     def why_unshared(self) -> str:
-        local = self.place.needs_shared_path
+        local = self.files.needs_shared_path
         return f"the table {str(self)!r} is a folder of this machine" if local else ""
 
     def check_place(self) -> None:
-        entry_names = set(names_of_table(self.place, str(self)))
+        entry_names = set(names_of_table(self.files, str(self)))
         strange = sorted(
             name for name in entry_names.difference(_KNOWN, folders()) if not name.startswith(".")
         )
@@ -101,26 +97,26 @@ class FolderTable(WebTable):
             )
 
     def why_empty(self) -> str:
-        hint = "it has no manifest" if self.place.exists() else "it does not exist"
+        hint = "it has no manifest" if self.files.exists() else "it does not exist"
         return f"no web table at {str(self)!r}: {hint}"
 
     # Snapshots.
 
     def snapshots(self) -> list[int]:
         with errors_as(f"cannot read table {self}"):
-            versions_by_name = (self.place / "manifest").names_and_versions()
-        _LISTED[self.place] = versions_by_name
+            versions_by_name = (self.files / "manifest").names_and_versions()
+        _LISTED[self.files] = versions_by_name
         return sorted(int(name[:-5]) for name in versions_by_name if _MANIFEST.fullmatch(name))
 
     def latest_snapshot(self) -> int:
         return max(self.snapshots(), default=0)
 
     def record(self, snapshot: int) -> bytes:
-        return read_bytes(manifest_path(self.place, snapshot))
+        return read_bytes(manifest_path(self.files, snapshot))
 
     def record_version(self, snapshot: int, reader: Hashable = None) -> Hashable:
-        path = manifest_path(self.place, snapshot)
-        return path.version(reader or _LISTED.get(self.place, {}).get(path.name))
+        path = manifest_path(self.files, snapshot)
+        return path.version(reader or _LISTED.get(self.files, {}).get(path.name))
 
     def record_name(self, snapshot: int) -> str:
         return f"manifest/{snapshot:08d}.json"
@@ -128,15 +124,15 @@ class FolderTable(WebTable):
     def store(
         self, snapshot: int, record: bytes, changes: Mapping[str, Iterable[DataFile]]
     ) -> bool:
-        if not create_exclusive(manifest_path(self.place, snapshot), record):
+        if not create_exclusive(manifest_path(self.files, snapshot), record):
             return False
-        if self.place.may_lose_files:
+        if self.files.may_lose_files:
             with contextlib.suppress(UserError):  # the commit counts, even without a marker
                 create_exclusive(self / MADE / f"{snapshot:08d}", b"", durable=False)
         return True
 
     def made_snapshots(self) -> list[int]:
-        markers = names(self / MADE) if self.place.may_lose_files else []
+        markers = names(self / MADE) if self.files.may_lose_files else []
         return [int(name) for name in markers if _MARKER.fullmatch(name)]
 
     def commit_times(self) -> list[tuple[int, float]]:
@@ -152,7 +148,7 @@ class FolderTable(WebTable):
 
     def forget_snapshots(self, oldest: int) -> tuple[int, int]:
         old = [number for number, _ in self.commit_times() if number < oldest]
-        return len(old), sum(remove_file(manifest_path(self.place, number)) for number in old)
+        return len(old), sum(remove_file(manifest_path(self.files, number)) for number in old)
 
     # Rows.
 
@@ -164,10 +160,10 @@ class FolderTable(WebTable):
         narrow: Narrow | None = None,
         due: Due | None = None,
     ) -> pl.DataFrame:
-        return read_tablets(self.place, component, tablets_to_read, columns, narrow)
+        return read_tablets(self.files, component, tablets_to_read, columns, narrow)
 
     def scan(self, component: str, tablet: Tablet) -> Iterator[pl.DataFrame]:
-        return fold_tablet(self.place, stored_schema(self.place, component, tablet), tablet)
+        return fold_tablet(self.files, stored_schema(self.files, component, tablet), tablet)
 
     def find(
         self,
@@ -200,14 +196,14 @@ class FolderTable(WebTable):
     ) -> Iterator[pl.DataFrame]:
         schema = pa.schema([kind_of(component).schema.field(name) for name in columns])
         for tablet in all_tablets:
-            yield from folded_ranges(self.place, schema, tablet, ranges)
+            yield from folded_ranges(self.files, schema, tablet, ranges)
 
     def changed_since(
         self, component: str, tablet: Tablet, since: int, old_paths: Collection[str]
     ) -> Iterator[tuple[pl.Series, pl.DataFrame]]:
         schema = kind_of(component).schema
         if tablet.base.path not in old_paths:
-            for rows in fold_tablet(self.place, schema, tablet):
+            for rows in fold_tablet(self.files, schema, tablet):
                 yield rows.get_column("key"), rows
             return
         # A row that has changed since then is in one of these runs, and its newest form, too.
@@ -226,7 +222,7 @@ class FolderTable(WebTable):
 
     def columns_with_values(self, tablet: Tablet, columns: Collection[str]) -> set[str]:
         # In a store, finding columns of nulls takes more requests than reading them.
-        if not self.place.has_cheap_seeks:
+        if not self.files.has_cheap_seeks:
             return set(columns)
         return {c for path in tablet.paths for c in columns_with_values(self / path, columns)}
 
@@ -236,10 +232,10 @@ class FolderTable(WebTable):
     def resting_hosts(
         self, component: str, live_files: tuple[DataFile, ...], now: int, keys: pl.Series
     ) -> pl.Series:
-        return _resting_hosts(self.place, component, live_files, now)
+        return _resting_hosts(self.files, component, live_files, now)
 
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:
-        return apply_changes(self.place, how, changes)
+        return apply_changes(self.files, how, changes)
 
     def load(self, component: str, frames: Iterable[pl.DataFrame]) -> Iterator[Written]:
         frames = iter(frames)
@@ -248,7 +244,7 @@ class FolderTable(WebTable):
             added = first.drop(schema.names, strict=False).to_arrow().schema
             schema = pa.schema([*schema, *added])
             rows = itertools.chain([first], frames)
-            yield Written(component, write_bases(self.place, component, rows, schema))
+            yield Written(component, write_bases(self.files, component, rows, schema))
 
     def files_after(
         self, component: str, files_before: Sequence[DataFile], written: Sequence[Written]
@@ -274,11 +270,11 @@ class FolderTable(WebTable):
         unknown = [path for path in tablet.paths if path not in clean]
         if not any(is_touched(self / path, component, edit) for path in unknown):
             return
-        verify_tablets(self.place, tablet)
-        counted, schema = CountedEdit(edit, component), stored_schema(self.place, component, tablet)
-        frames = fold_tablet(self.place, schema, tablet)
+        verify_tablets(self.files, tablet)
+        counted, schema = CountedEdit(edit, component), stored_schema(self.files, component, tablet)
+        frames = fold_tablet(self.files, schema, tablet)
         remaining_rows = (to_frame(counted(frame.to_arrow())) for frame in frames)
-        files = write_bases(self.place, component, remaining_rows, schema)
+        files = write_bases(self.files, component, remaining_rows, schema)
         yield Written(component, files, tablet.paths, counted.counts())
 
     def edit_again(

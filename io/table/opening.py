@@ -14,7 +14,7 @@ def open_table(address: str) -> WebTable:
         UsageError: The address is malformed, or its kind is not supported.
 
     >>> open_table("s3://bucket/table")
-    FolderTable(place=StorePlace(store='s3://bucket', key=PurePosixPath('table')))
+    FolderTable(files=StorePlace(store='s3://bucket', key=PurePosixPath('table')))
     """
     if is_bigtable(address):
         return BigtableWebTable(parse_address(address))

@@ -8,23 +8,31 @@ such as the state, and everything else in files. ``open_table`` chooses the clas
 
 import abc
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import polars as pl
 
 from ...policy.components.kinds import KINDS, SEED_HOSTS
 from ...web.base.errors import UserError
 from ..storage.places import Place
-from ..tablets.file_lists import Component, DataFile
+from ..tablets.file_lists import Component, DataFile, TableFiles
 from ..tablets.resolve import Resolution
 from ..tablets.tablets import Due, Narrow, Tablet
 from ..tablets.written import Written
 from .edits import Edit, Edited
-from .table_snapshots import TableFiles, TableSnapshots
+from .table_snapshots import TableSnapshots
 
 
 class TableRows(TableFiles):
-    """Reads and changes the rows of a table, as of a snapshot (``at``)."""
+    """Reads and changes the rows of a table, as of a snapshot (``at``).
+
+    Attributes:
+        seed_component: Component whose files name the hosts of seeds. All workers of a job read these
+            files. It is the host table if that is in files. If the host table is in rows of Bigtable,
+            each commit repeats its rows of seeds in files of ``seed_hosts``.
+    """
+
+    seed_component: ClassVar[str] = KINDS[SEED_HOSTS].made_from
 
     def at(self, snapshot: int) -> Self:
         """Returns the same table, with rows read as of a snapshot."""
@@ -33,16 +41,6 @@ class TableRows(TableFiles):
     def in_files(self, component: str) -> bool:
         """Returns whether a component is in files; if not, its list has ranges of rows."""
         return True
-
-    @property
-    def seed_component(self) -> str:
-        """Component whose files name the hosts of seeds.
-
-        All workers of a job read these files. It is the host table if that is in files. If the host
-        table is in rows of Bigtable, each commit repeats its rows of seeds in files of ``seed_hosts``.
-        """
-        hosts = KINDS[SEED_HOSTS].made_from
-        return hosts if self.in_files(hosts) else SEED_HOSTS
 
     def unknown_rows(self, components: Mapping[str, Component]) -> list[str]:
         """Returns the components in rows that only a newer nutbeam declares, of a snapshot's."""

@@ -3,13 +3,14 @@
 A changed list is written under a new name; the manifest contains that name.
 """
 
+import abc
 import dataclasses
 import functools
 import io
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pyarrow as pa
@@ -32,7 +33,33 @@ from ..disk.table_names import checked_name
 from ..storage.file_errors import first_line, repair_advice
 from ..storage.files import new_name, read_bytes, write_bytes
 from ..storage.parquet_files import ParquetWriter
-from ..storage.places import Folder, Place, below
+from ..storage.places import Folder, Place
+
+
+class TableFiles(abc.ABC):
+    """The files of a table; ``table / name`` is the place of one.
+
+    Tables at the same address are equal, so a table can be the key of a cache. It can be
+    pickled. ``str(table)`` is the address.
+
+    Attributes:
+        in_rows: Whether lists have ranges of rows, besides files.
+        files: The place of the table's files.
+    """
+
+    in_rows: ClassVar[bool] = False
+    files: Place
+
+    def __truediv__(self, name: str | PurePosixPath) -> Place:
+        return self.files / name
+
+    def worker_address(self) -> str:
+        """Returns the address in a form that is valid on workers and in another working folder."""
+        return str(self)
+
+    @abc.abstractmethod
+    def why_unshared(self) -> str:
+        """Returns why workers elsewhere may not find the files, for an error; empty if they do."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -263,6 +290,16 @@ def _check_texts(name: str, column: pa.Array) -> None:
 
 def _damage_error(path: Place, reason: str) -> UserError:
     return UserError(f"file list is damaged: {path}: {reason}{repair_advice(path)}")
+
+
+def below(folder: Folder, place: Place) -> str:
+    """Returns the path of a place relative to the folder of a table, as in file lists.
+
+    >>> from nutbeam.io.storage.place_addresses import place_of
+    >>> [below(place_of(table), place_of(table) / "state/x") for table in ("/t", "t", "gs://b/t")]
+    ['state/x', 'state/x', 'state/x']
+    """
+    return str(place.relative_to((folder / "_").parent))
 
 
 def close_file(root: Folder, writer: ParquetWriter, **facts: Any) -> DataFile:

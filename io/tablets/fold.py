@@ -25,11 +25,12 @@ def stored_schema(root: Folder, component: str, *chosen_tablets: Tablet) -> pa.S
 
     A later version of nutbeam has added the further columns. Code that rewrites rows keeps them.
     """
+    paths = (path for tablet in chosen_tablets for path in tablet.paths)
+    stored_fields = [field for path in paths for field in schema_of(root / path)]
     schema = kind_of(component).schema
-    for path in (path for tablet in chosen_tablets for path in tablet.paths):
-        for field in schema_of(root / path):
-            if field.name not in (*schema.names, ROW_NUMBER):
-                schema = schema.append(field)
+    for field in stored_fields:
+        if field.name not in (*schema.names, ROW_NUMBER):
+            schema = schema.append(field)
     return schema
 
 

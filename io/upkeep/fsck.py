@@ -19,10 +19,10 @@ from ..snapshots.past_jobs import damaged_history
 from ..storage.file_errors import SnapshotTooOld
 from ..storage.files import crc32_of, size_of
 from ..storage.parquet_files import row_count, row_groups
-from ..storage.places import Folder, Place, below
+from ..storage.places import Folder, Place
 from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import TableRows
-from ..tablets.file_lists import Component, DataFile, load_files, totals
+from ..tablets.file_lists import Component, DataFile, below, load_files, totals
 
 HISTORY_PROBLEM = "history"
 _CHANGED = "is not what was written: its checksum differs"

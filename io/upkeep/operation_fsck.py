@@ -25,10 +25,10 @@ from ..snapshots.operations import (
     reach,
 )
 from ..storage.files import list_files, overwrite_bytes, read_bytes, remove_file, store_time
-from ..storage.places import Folder, Found, Place, below
+from ..storage.places import Folder, Found, Place
 from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
-from ..tablets.file_lists import load_files
+from ..tablets.file_lists import below, load_files
 from .fsck import Problem, bare_message
 from .purge import unnamed_files
 from .retention import UNDER_WAY

@@ -20,9 +20,9 @@ from ..snapshots.manifest import Manifest, purged_since, readable_manifests
 from ..snapshots.operations import Operation, find_commit, losses_noted, note_loss
 from ..storage.file_errors import ConflictError
 from ..storage.files import remove_file
-from ..storage.places import Place, below
+from ..storage.places import Place
 from ..table.edits import NameEdit, edit_file, is_touched
-from ..tablets.file_lists import DataFile
+from ..tablets.file_lists import DataFile, below
 from ..tablets.written import Written
 from .purge import forget_in_leases
 from .retention import named_files, own_files

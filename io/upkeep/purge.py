@@ -48,10 +48,11 @@ from ..storage.files import (
     remove_file,
 )
 from ..storage.parquet_files import collect, scan
-from ..storage.places import Found, Place, below
+from ..storage.places import Found, Place
 from ..table.edits import CountedEdit, Edited, NameEdit, edit_file, is_touched, rewrite
 from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
+from ..tablets.file_lists import below
 from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet, tablets_of_component
 from ..tablets.written import Written

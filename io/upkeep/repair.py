@@ -21,10 +21,10 @@ from ..snapshots.table_clock import clock_notes
 from ..storage.file_errors import ConflictError
 from ..storage.files import list_files
 from ..storage.parquet_files import collect, scan, schema_of
-from ..storage.places import Folder, Place, below
+from ..storage.places import Folder, Place
 from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
-from ..tablets.file_lists import DataFile, load_files, store_files, totals
+from ..tablets.file_lists import DataFile, below, load_files, store_files, totals
 from ..tablets.tablet_writer import zone
 from ..tablets.tablets import ROW_NUMBER, run_schema, tablets
 from .fsck import gaps, list_problem, read_keys

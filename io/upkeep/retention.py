@@ -28,10 +28,10 @@ from ..snapshots.manifest import Batch, Manifest, lineage, load_manifest
 from ..snapshots.operations import LOST, OPERATIONS, Operation, id_of, operation_of_record
 from ..snapshots.past_jobs import keep_past_jobs
 from ..storage.files import list_files, read_bytes, remove_file, size_of, store_time
-from ..storage.places import Folder, Found, Place, below
+from ..storage.places import Folder, Found, Place
 from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
-from ..tablets.file_lists import load_files
+from ..tablets.file_lists import below, load_files
 
 # Folders with files that are only used while their job runs.
 SCRATCH = ("exports", "seeds")

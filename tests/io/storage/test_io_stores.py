@@ -20,8 +20,8 @@ from nutbeam.io.storage.files import (
     store_time,
     write_bytes,
 )
-from nutbeam.io.storage.places import below as name_below
 from nutbeam.io.table.opening import open_table
+from nutbeam.io.tablets.file_lists import below as name_below
 from nutbeam.policy.components.schema import OUTCOME
 from nutbeam.web.base.errors import Unavailable, UsageError, UserError
 

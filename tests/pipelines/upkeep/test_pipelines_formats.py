@@ -14,9 +14,8 @@ from web_tables import Snapshot
 
 from nutbeam.io.batches.batches import adopted_findings
 from nutbeam.io.snapshots.manifest import MANIFEST_FORMAT, load_manifest
-from nutbeam.io.storage.places import below
 from nutbeam.io.table.opening import open_table
-from nutbeam.io.tablets.file_lists import load_files
+from nutbeam.io.tablets.file_lists import below, load_files
 from nutbeam.io.upkeep.purge import unnamed_files
 from nutbeam.io.upkeep.repair import rebuilt_lists
 

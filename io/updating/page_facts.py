@@ -74,7 +74,7 @@ def read_page_facts(files: FilePair, needs: FactNeeds) -> PageFacts:
         collect(stored.select(columns)),
         fetch_list_rows,
         _read_state_rows(operation, followed, ("signature",)),
-        state_rows=_read_state_rows(operation, keys, needs.state) if needs.state else empty(STATE),
+        state_rows=_read_state_rows(operation, keys, needs.state),
         table=table_facts,
     )
 
@@ -102,7 +102,7 @@ def read_unchanged_facts(
         empty(DOCUMENTS),
         rows.select(FETCH_LIST_COLUMNS),
         earlier_document_rows=named_documents(table, operation.manifest(), rows, EARLIER_COLUMNS),
-        state_rows=_read_state_rows(operation, keys, needs.state) if needs.state else empty(STATE),
+        state_rows=_read_state_rows(operation, keys, needs.state),
         table=read_table_facts(operation, needs),
     )
 
@@ -154,5 +154,7 @@ def _scan_component(operation: Operation, component: str, schema: pa.Schema) -> 
 
 
 def _read_state_rows(operation: Operation, keys: pl.Series, columns: tuple[str, ...]) -> StateRows:
-    """Reads ``key`` and other columns of the rows with some keys."""
+    """Reads ``key`` and other columns of the rows with some keys; no columns: no rows are needed."""
+    if not columns or not len(keys):
+        return empty(STATE).select("key", *columns)
     return operation.find_rows("state", keys, ("key", *columns))

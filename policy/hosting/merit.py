@@ -17,9 +17,8 @@ from ...web.base.columns import number_in
 from ...web.urls.key_columns import domain_keys, host_keys
 from ...web.urls.row_keys import from_host_key, host_key
 from ..components.page_facts import DomainFacts, TableFacts
-from ..components.schema import ChangeRows, DocumentRows, HostRows, PageRows, StateRows
+from ..components.schema import ChangeRows, DocumentRows, HostRows, StateRows
 from ..traps import BudgetOptions, NewUrlRows, best_of_groups
-from .hosts import page_findings
 from .sketches import domain_hashes, number_of_domains, sketch_domains, sketch_hashes
 
 DomainLinkRows: TypeAlias = pl.DataFrame  # ``source``, ``target``: registered domains, reversed
@@ -194,7 +193,7 @@ def domain_links(document_rows: DocumentRows) -> DomainLinkRows:
 
 
 def drop_unvouched_links(
-    documents: DocumentRows, merits: Merits | None
+    documents: DocumentRows, merits: Merits
 ) -> tuple[DocumentRows, dict[str, int]]:
     """Returns documents without the links to unknown domains that do not count, and counts.
 
@@ -203,10 +202,8 @@ def drop_unvouched_links(
 
     Args:
         documents: DOCUMENTS rows with ``key`` and ``outlinks``.
-        merits: Merits of the domains; None: all links count.
+        merits: Merits of the domains.
     """
-    if merits is None:
-        return documents, {}
     strange = domain_links(documents).filter(
         ~pl.col("source").is_in(list(merits.seeds)) & ~pl.col("target").is_in(merits.known_domains)
     )
@@ -237,13 +234,10 @@ def drop_unvouched_links(
     return documents.with_columns(outlinks), {UNVOUCHED: len(unknown) - len(counting_links)}
 
 
-def collect_host_findings(
-    page_rows: PageRows, document_rows: DocumentRows, merits: Merits | None
+def add_linking_domains(
+    host_rows: HostRows, document_rows: DocumentRows, merits: Merits
 ) -> HostRows:
-    """Returns what pages say about hosts, and who links to registered domains: HOSTS rows."""
-    host_rows = page_findings(page_rows)
-    if merits is None:
-        return host_rows
+    """Adds to HOSTS rows who links to registered domains, as documents say."""
     linked = linking_domains(domain_links(document_rows), merits.vouching_domains)
     return host_rows.join(linked, on="key", how="full", coalesce=True)
 

@@ -98,7 +98,7 @@ class Scorings:
     @functools.cached_property
     def needs_source(self) -> bool:
         """Whether a scoring works on single links."""
-        return any(type(step).links is not Scoring.links for step in self.steps)
+        return bool(self._steps_with("links"))
 
     @functools.cached_property
     def sorts_by_score(self) -> bool:
@@ -116,12 +116,12 @@ class Scorings:
         return rows.with_columns(numbers.fill_nan(0.0).clip(-_LARGEST, _LARGEST))
 
     def _apply(self, rows: pl.DataFrame, method: str, *further: Any) -> pl.DataFrame:
-        """Returns the rows after a method of each scoring.
+        """Returns the rows after a method of each scoring that has one of its own.
 
         Raises:
             ValueError: A scoring has failed, or its result is of no use; the message names it.
         """
-        for step in self.steps:
+        for step in self._steps_with(method):
             try:
                 after = getattr(step, method)(rows, *further)
                 wrong = _mistake(rows, after, may_drop=method == "links")
@@ -136,6 +136,11 @@ class Scorings:
                 raise _failure(step, method, wrong)
             rows = after
         return rows
+
+    def _steps_with(self, method: str) -> list[Scoring]:
+        """Returns the scorings that have defined a method; that of ``Scoring`` changes nothing."""
+        inherited = getattr(Scoring, method)
+        return [step for step in self.steps if getattr(type(step), method) is not inherited]
 
     def _columns_of_steps(self, name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(each for step in self.steps for each in getattr(step, name)))

@@ -22,7 +22,13 @@ from ..components.schema import (
     columns,
     conform_frame,
 )
-from ..hosting.merit import collect_host_findings, drop_unvouched_links, merits_of_table
+from ..hosting.hosts import page_findings
+from ..hosting.merit import (
+    Merits,
+    add_linking_domains,
+    drop_unvouched_links,
+    merits_of_table,
+)
 from ..links import count_links_too_deep, links_of_documents, share_scores, sum_links
 from .arrivals import Counts
 from .redirects import (
@@ -82,10 +88,12 @@ def decide_page_changes(
         rules: The rules.
         unrepresented: Keys of pages that no other URL represents any more.
     """
-    merits = merits_of_table(facts.table, rules.options)
-    document_rows, unvouched = drop_unvouched_links(facts.document_rows, merits)
+    merits = merits_of_table(facts.table, rules.options) if facts.table.domains else None
+    document_rows, unvouched = _drop_unvouched(facts.document_rows, merits)
     facts = with_unique_rows(facts._replace(document_rows=document_rows))
-    host_rows = collect_host_findings(facts.page_rows, facts.document_rows, merits)
+    host_rows = page_findings(facts.page_rows)
+    if merits is not None:
+        host_rows = add_linking_domains(host_rows, facts.document_rows, merits)
     host_rows = drop_blocked_hosts(host_rows, facts.table.blocklist)
     page_rows, unchanged_rows = split_off_unchanged(facts.page_rows, facts.fetch_list_rows)
     lost = page_rows.filter(pl.col("fetch_status") == FETCH_NOTMODIFIED)
@@ -96,12 +104,19 @@ def decide_page_changes(
 
 def decide_unchanged_pages(facts: PageFacts, rules: UpdateRules) -> tuple[PageChanges, Counts]:
     """Decides what pages change that answered 304; their links are in earlier documents."""
-    merits = merits_of_table(facts.table, rules.options)
-    earlier_rows, unvouched = drop_unvouched_links(facts.earlier_document_rows, merits)
+    merits = merits_of_table(facts.table, rules.options) if facts.table.domains else None
+    earlier_rows, unvouched = _drop_unvouched(facts.earlier_document_rows, merits)
     missing = _count_missing(len(facts.page_rows) - len(earlier_rows))
     facts = with_unique_rows(facts._replace(earlier_document_rows=earlier_rows))
     changes, counts = derive_changes(facts, rules)
     return changes, _sum_counts(counts, unvouched, missing)
+
+
+def _drop_unvouched(
+    document_rows: DocumentRows, merits: Merits | None
+) -> tuple[DocumentRows, Counts]:
+    """Drops links that lead to no unknown domain; all count if admission is not by merit (None)."""
+    return (document_rows, {}) if merits is None else drop_unvouched_links(document_rows, merits)
 
 
 def _count_missing(documents: int) -> Counts:

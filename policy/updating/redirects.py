@@ -97,7 +97,8 @@ def judge_redirects(
     judged = judge(targets, "fetcher", options, seeds)
     dropped = judged.get_column("reason").drop_nulls().value_counts()
     counts = {f"dropped/redirect_{reason}": number for reason, number in dropped.iter_rows()}
-    counts |= by_rule(judged)
+    if options.count_by_rule:
+        counts |= by_rule(judged)
     accepted = judged.filter(pl.col("reason").is_null())
     return _links_without_score(accepted).hstack(accepted.select("source", "temporary")), counts
 

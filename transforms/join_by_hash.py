@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.components.schema import empty, to_frame
-from .elements.chunks import MAX_ROWS, Chunk, to_chunks
+from .elements.chunks import MAX_ROWS, Chunk, split_by_hash, to_chunks
 from .elements.row_types import arrow_schema, extended_row_type, field_types, optional
 from .elements.rows import (
     RowsToChunks,
@@ -19,7 +19,6 @@ from .elements.rows import (
     row_type_of,
     through_chunks,
 )
-from .partition import split_by_hash
 from .wiring.display import Displayed
 
 

@@ -9,9 +9,8 @@ import polars as pl
 
 from ..policy.components.schema import conform, to_frame
 from ..web.base.columns import number_in
-from .elements.chunks import Chunk, rechunk
+from .elements.chunks import Chunk, rechunk, split_by_hash
 from .elements.rows import check_chunk, check_partitions, column_names, through_chunks
-from .partition import split_by_hash
 from .wiring.display import Displayed
 
 

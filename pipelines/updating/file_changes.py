@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import apache_beam as beam
 import polars as pl
@@ -21,11 +21,14 @@ from ...io.updating.page_facts import (
 )
 from ...policy.components.blocklist import drop_blocked_hosts
 from ...policy.components.schema import HOSTS
-from ...policy.updating.page_changes import decide_page_changes, decide_unchanged_pages
+from ...policy.updating.page_changes import (
+    PageChanges,
+    decide_page_changes,
+    decide_unchanged_pages,
+)
 from ...policy.updating.redirects import begin_chains, follow_chains, keys_to_read
 from ...policy.updating.update_rules import UpdateRules, UpdateTableOptions
-from ...transforms.elements.chunks import named_chunks, to_chunks
-from ...transforms.partition import split_by_hash
+from ...transforms.elements.chunks import NamedRows, chunk_outputs, split_by_hash, to_chunks
 from ...transforms.wiring.metrics import logs_of
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.progress import PROGRESS
@@ -53,6 +56,7 @@ class PendingCounts:
 
 
 BatchItem = FilePair | FindingsFile | PendingCounts
+Output: TypeAlias = NamedRows | beam.pvalue.TaggedOutput
 
 
 def changes_of_item(item: BatchItem, options: UpdateTableOptions) -> Iterator[Any]:
@@ -62,11 +66,16 @@ def changes_of_item(item: BatchItem, options: UpdateTableOptions) -> Iterator[An
         yield from changes_of_pages(item, rules)
         PROGRESS.add(item.pages.rows)
     else:
-        yield from _changes_of_hosts(item, rules)
+        yield from chunk_outputs(_rows_of_hosts(item, rules))
 
 
 def changes_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[Any]:
-    """Yields the changes that a file of pages brings: reads facts, decides; see ``changes_of_item``."""
+    """Yields the changes that a file of pages brings; see ``changes_of_item``."""
+    return chunk_outputs(_rows_of_pages(files, rules))
+
+
+def _rows_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[Output]:
+    """Yields the same changes in frames: reads facts, decides."""
     facts = read_page_facts(files, rules.needs)
     chains = begin_chains(facts)
     while chains.next_keys:
@@ -76,23 +85,27 @@ def changes_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[Any]:
     # Each row that is worked on elsewhere is a part of this step's work.
     report = Written(counts=decided.counts, due={FILES_STEP: len(decided.unchanged_rows)})
     yield beam.pvalue.TaggedOutput(COUNTS_TAG, report)
-    yield from named_chunks("state", decided.changes.events, rules.event_schema)
-    yield from named_chunks("state", decided.changes.links)
-    yield from named_chunks("state", decided.changes.inherited)
-    yield from named_chunks("hosts", decided.host_rows, HOSTS)
+    yield from _rows_of_changes(decided.changes, rules)
+    yield NamedRows("hosts", decided.host_rows, HOSTS)
     for chunk in to_chunks(decided.unchanged_rows):
         parts = split_by_hash(chunk, "document", files.unchanged_parts)
         yield from (beam.pvalue.TaggedOutput(UNCHANGED_TAG, part) for part in parts)
 
 
-def _changes_of_hosts(item: FindingsFile | PendingCounts, rules: UpdateRules) -> Iterator[Any]:
+def _rows_of_changes(changes: PageChanges, rules: UpdateRules) -> Iterator[Output]:
+    yield NamedRows("state", changes.events, rules.event_schema)
+    yield NamedRows("state", changes.links)
+    yield NamedRows("state", changes.inherited)
+
+
+def _rows_of_hosts(item: FindingsFile | PendingCounts, rules: UpdateRules) -> Iterator[Output]:
     blocklist = read_table_facts(item.operation, rules.needs).blocklist
     if isinstance(item, FindingsFile):
         host_rows = collect(scan([item.operation.table / item.file.path], HOSTS))
     else:
         yield beam.pvalue.TaggedOutput(COUNTS_TAG, forgets_pending(item.operation))
         host_rows = pending_changes(item.operation)
-    yield from named_chunks("hosts", drop_blocked_hosts(host_rows, blocklist), HOSTS)
+    yield NamedRows("hosts", drop_blocked_hosts(host_rows, blocklist), HOSTS)
 
 
 def changes_of_unchanged_pages(
@@ -105,6 +118,4 @@ def changes_of_unchanged_pages(
     changes, counts = decide_unchanged_pages(facts, rules)
     report = Written(counts=counts, done={FILES_STEP: len(rows)})
     yield beam.pvalue.TaggedOutput(COUNTS_TAG, report)
-    yield from named_chunks("state", changes.events, rules.event_schema)
-    yield from named_chunks("state", changes.links)
-    yield from named_chunks("state", changes.inherited)
+    yield from chunk_outputs(_rows_of_changes(changes, rules))

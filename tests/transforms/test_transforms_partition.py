@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from running import apply, run
 
 from nutbeam.transforms.elements import chunks as chunks_module
+from nutbeam.transforms.elements.chunks import split_by_hash
 from nutbeam.transforms.partition import (
     SLOTS,
     PartitionByHost,
     hash_buckets,
     hosts_of,
     partition_by_host,
-    split_by_hash,
 )
 
 # Half of all rows are on one host.

@@ -17,10 +17,9 @@ from ...policy.components.schema import empty, to_frame
 from ...policy.dedup import near_pairs as bands_of
 from ...policy.dedup.duplicates import NEAR_PAIRS, simhashes
 from ...policy.dedup.near_pairs import DifferingBits, Hashes, band_values, pairs_of_band
-from ..elements.chunks import MAX_ROWS, Chunk, to_chunks
+from ..elements.chunks import MAX_ROWS, Chunk, hashes_of, to_chunks
 from ..elements.row_types import arrow_schema, field_names, field_types, row_type_with
 from ..elements.rows import check_chunk, check_columns, row_type_of, through_chunks
-from ..partition import hashes_of
 from ..wiring.display import Displayed
 
 _NUMBER = pa.uint64()

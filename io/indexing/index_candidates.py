@@ -105,7 +105,7 @@ class Removed(_TabletCandidate):
         if self.ranges is not None:
             inside = [(pl.col("key") >= low) & (pl.col("key") <= high) for low, high in self.ranges]
             wanted = wanted & pl.any_horizontal(inside)
-        for rows in self.operation.table.scan(task.component("indexed"), self.tablet):
+        for rows in self.operation.table.scan(task.journal, self.tablet):
             if len(journal := rows.filter(wanted)):
                 state_rows = self.operation.find_rows("state", journal["key"], ("key",))
                 yield CandidateFacts(CandidateKind.REMOVED, state_rows, journal)
@@ -116,7 +116,7 @@ class PurgedPages(_TabletCandidate):
 
     def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
         find_rows = self.operation.find_rows
-        for rows in self.operation.table.scan(task.component("indexed"), self.tablet):
+        for rows in self.operation.table.scan(task.journal, self.tablet):
             earlier = rows.filter(COUNTING)
             keys = earlier.get_column("key")
             represented = earlier.filter(pl.col("repr_url").is_not_null()).get_column("key")
@@ -133,7 +133,7 @@ class IndexedPages(_TabletCandidate):
     """A tablet of the journal, all of whose pages are looked up, to delete those that must go."""
 
     def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
-        for rows in self.operation.table.scan(task.component("indexed"), self.tablet):
+        for rows in self.operation.table.scan(task.journal, self.tablet):
             if len(journal := rows.filter(COUNTING)):
                 state_rows = self.operation.find_rows("state", journal["key"], STATE_READ)
                 yield CandidateFacts(CandidateKind.INDEXED, state_rows, journal)
@@ -199,7 +199,7 @@ def _candidate_makers(task: IndexRun) -> Iterator[Callable[[Operation, int], Can
     for share in range(shares):
         yield functools.partial(Unfinished, intents=parts, share=share, shares=shares)
     if task.cleans:
-        for tablet in tablets(task.files("indexed")):
+        for tablet in task.journal_tablets:
             yield functools.partial(IndexedPages, tablet=tablet)
         return
     operation = task.operation
@@ -211,7 +211,7 @@ def _candidate_makers(task: IndexRun) -> Iterator[Callable[[Operation, int], Can
     changed, ranges = operation.table.changed_tablets("state", old_files, operation.files("state"))
     for tablet in changed:
         yield functools.partial(Changed, tablet=tablet, since=task.since, indexed_paths=paths)
-    for tablet in tablets(task.files("indexed")):
+    for tablet in task.journal_tablets:
         near = _ranges_in(tablet, ranges) if task.since else None
         if near is None or near:
             yield functools.partial(Removed, tablet=tablet, ranges=near)
@@ -239,11 +239,9 @@ def _read_pages(kind: CandidateKind, task: IndexRun, sent: pl.DataFrame) -> Cand
 
 def _read_journal(task: IndexRun, keys: pl.Series, *, every: bool = False) -> JournalRows:
     """Reads the rows of the journal with some keys; ``every``: deleted ones, too."""
-    name = task.component("indexed")
-    journal_tablets = tablets(task.files("indexed"))
-    if not journal_tablets or not len(keys):
+    if not task.journal_tablets or not len(keys):
         return empty(INDEXED)
-    rows = task.operation.table.find(name, journal_tablets, keys)
+    rows = task.operation.table.find(task.journal, task.journal_tablets, keys)
     return rows if every else rows.filter(COUNTING)
 
 

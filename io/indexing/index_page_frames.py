@@ -29,7 +29,7 @@ _DOCUMENT = ("key", "title", "text", "outlinks", "directives", "language", "char
 _STATE = ("key", "status", "score", "signature", "modified_time", "repr_url", "batch_id", "retries",
           "fetch_interval", "usage")  # fmt: skip
 _LINK = ("key", "target", "source", "anchor", "rel", "score", "gone_since")
-_LINKS = KINDS["links"]
+_LINKS, _RANKS = KINDS["links"], KINDS["page_ranks"].schema
 # Documents with their headers and inlinks in one frame, unless a single one is larger.
 _MOST_ROWS = 2_000
 MOST_BYTES = 8 << 20
@@ -117,7 +117,6 @@ def _answers(pinned: Pinned, rows: pl.DataFrame, columns: Collection[str]) -> pl
 
 def _ranks(pinned: Pinned, keys: pl.Series) -> pl.DataFrame:
     """Returns the LinkRank of pages: ``key`` and ``rank``; nothing if it was not computed."""
-    schema = KINDS["page_ranks"].schema
     low, high = str(keys.min()), str(keys.max())
     files = [
         pinned.table / file.path
@@ -125,9 +124,9 @@ def _ranks(pinned: Pinned, keys: pl.Series) -> pl.DataFrame:
         if (file.first or "") <= high and (file.last is None or file.last >= low)
     ]
     if not files:
-        return empty(schema).select("key", rank="linkrank")
+        return empty(_RANKS).select("key", rank="linkrank")
     wanted = pl.col("key").is_in(keys.implode())
-    return collect(scan(files, schema).filter(wanted).select("key", rank="linkrank"))
+    return collect(scan(files, _RANKS).filter(wanted).select("key", rank="linkrank"))
 
 
 class PageInlinks:

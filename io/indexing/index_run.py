@@ -23,6 +23,7 @@ from ..storage.places import Folder
 from ..table.table_snapshots import TableSnapshots
 from ..tablets.file_lists import Component, DataFile, load_files
 from ..tablets.resolve import write_bases
+from ..tablets.tablets import Tablet, tablets
 from ..tablets.written import Written
 from .index_writer import IndexTarget, IndexWriter
 from .run_receipts import RunReceipts
@@ -72,6 +73,8 @@ class IndexRun:
         batch: The batch to which this run is limited; empty: no limit.
         cleans: Whether this run only deletes.
         retries_refused: Whether it sends documents again that writers have refused.
+        journal: Name of the component that is the journal of the index.
+        reads: The components that no other operation may change while this run works.
     """
 
     operation: Operation
@@ -84,6 +87,18 @@ class IndexRun:
     batch: str = ""
     cleans: bool = False
     retries_refused: bool = False
+    journal: str = dataclasses.field(init=False)
+    reads: frozenset[str] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        journal, runs = self.component("indexed"), self.component("index_runs")
+        object.__setattr__(self, "journal", journal)
+        object.__setattr__(self, "reads", frozenset({journal, runs, "blocklist"}))
+
+    @functools.cached_property
+    def journal_tablets(self) -> list[Tablet]:
+        """The tablets of the journal."""
+        return tablets(self.operation.files(self.journal))
 
     def component(self, kind: str) -> str:
         """Returns the name of a component of the index."""
@@ -109,12 +124,7 @@ class IndexRun:
         """Returns the writers by name."""
         return {rule.name: self.open_writer(rule, part) for rule in self.routes.writers}
 
-    @property
-    def reads(self) -> frozenset[str]:
-        """The components that no other operation may change while this run works."""
-        return frozenset({self.component("indexed"), self.component("index_runs"), "blocklist"})
-
-    @property
+    @functools.cached_property
     def receipts(self) -> RunReceipts:
         """What this run and those before it have sent."""
         return RunReceipts(self.operation, self.index, self.version, self.last.version, self.reads)

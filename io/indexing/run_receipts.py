@@ -10,6 +10,7 @@ nothing is known, so the next run builds the index again.
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import io
 import json
@@ -120,7 +121,7 @@ class RunReceipts:
         """The folder of this run; it exists while the run has not committed."""
         return self._folders / f"{self.version:013d}-{self.operation.id}"
 
-    @property
+    @functools.cached_property
     def _folders(self) -> Place:
         return self.operation.table / index_component(self.index, _RECEIPTS)
 

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import polars as pl
@@ -45,10 +45,11 @@ from ...policy.indexing.candidate_decisions import (
     divide_by_part,
 )
 from ...policy.indexing.index_decisions import counts_of
+from ...policy.indexing.index_documents import DocumentRules
 from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.indexing.writer_documents import refusals, refused_before
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ...transforms.elements.chunks import Chunk, named_chunks
+from ...transforms.elements.chunks import Chunk, NamedRows, chunk_outputs, named_chunks
 from ...transforms.for_each import ForEach, ForEachDocument
 from ...transforms.indexing.index_setup import chosen_writers, document_rules_of
 from ...transforms.indexing.write_part import write_part
@@ -139,19 +140,35 @@ def build(
     )
 
 
-# Each process reads the history once, not for each part.
+class RuledRun(NamedTuple):
+    """A run, and its rules.
+
+    Attributes:
+        task: The run.
+        candidate_rules: What it does with pages that may have changed their place in the index.
+        document_rules: What turns pages into documents.
+    """
+
+    task: IndexRun
+    candidate_rules: IndexRules
+    document_rules: DocumentRules
+
+
+# Each process reads the history and the files of rules once, not for each part.
 @functools.lru_cache(maxsize=4)
-def _task(operation: Operation, options: IndexTableOptions) -> IndexRun:
+def _ruled_run(operation: Operation, options: IndexTableOptions) -> RuledRun:
     """Returns the run of an operation; each part of the work calls this."""
-    return plan_run(
+    task = plan_run(
         operation, options.index, chosen_writers(options), full=getattr(options, "full", False),
         batch=getattr(options, "batch", ""), cleans=operation.job == "clean",
         retries_refused=getattr(options, "retry_refused", False),
     )  # fmt: skip
+    candidate_rules = IndexRules(options, task.full, task.cleans, task.batch, tuple(task.outside))
+    return RuledRun(task, candidate_rules, document_rules_of(options))
 
 
 def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Candidate]:
-    task = _task(operation, options)
+    task = _ruled_run(operation, options).task
     if task.batch:
         phase_of(operation.manifest(), task.batch, "updated", operation.job)
     finish_and_check_places(task)
@@ -165,10 +182,14 @@ def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Ca
 
 
 def _decide(item: Candidate, options: IndexTableOptions) -> Iterator[Any]:
+    """Yields decisions about the pages of an item: pairs of a part's name and a chunk, and counts."""
+    yield from chunk_outputs(_decide_parts(item, _ruled_run(item.operation, options)))
     PROGRESS.add()
-    task, deletes = _task(item.operation, options), 0
-    rules = IndexRules(options, task.full, task.cleans, task.batch, tuple(task.outside))
-    facts_of_pages = item.read_facts(task)
+
+
+def _decide_parts(item: Candidate, run: RuledRun) -> Iterator[NamedRows | beam.pvalue.TaggedOutput]:
+    deletes, rules = 0, run.candidate_rules
+    facts_of_pages = item.read_facts(run.task)
     decisions = (rows for facts in facts_of_pages for rows in decide_candidates(facts, rules))
     for decided in decisions:
         # Pages that are not sent are counted here, others where they are written.
@@ -176,7 +197,7 @@ def _decide(item: Candidate, options: IndexTableOptions) -> Iterator[Any]:
         rows = 0
         for name, part_rows in divide_by_part(item.number, decided, deletes):
             rows += len(part_rows)
-            yield from named_chunks(name, part_rows, INDEX_CANDIDATES)
+            yield NamedRows(name, part_rows, INDEX_CANDIDATES)
         deletes += int((decided.get_column("action") == DELETE).sum())
         yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts, due={_WRITE: rows}))
 
@@ -185,14 +206,13 @@ def _write(
     name: str, rows: pl.DataFrame, operation: Operation, options: IndexTableOptions
 ) -> Iterator[Any]:
     with operation.reading():
-        task, document_rules = _task(operation, options), document_rules_of(options)
+        task, _, document_rules = _ruled_run(operation, options)
         # Of two rows of a page, that counts which knows all writers that may hold it.
         rows = rows.sort(pl.col("writers").list.len(), descending=True, maintain_order=True)
         once = rows.unique("key", keep="first", maintain_order=True)
         part_done = write_part(task, name, once, document_rules)
         outdated = outdated_letters(task, part_done.journal)
-    component = index_component(options.index, "indexed")
-    yield from named_chunks(component, part_done.journal, INDEXED)
+    yield from named_chunks(task.journal, part_done.journal, INDEXED)
     for written in (*part_done.written, Written(done={_WRITE: len(rows)}), *outdated):
         yield beam.pvalue.TaggedOutput(_COUNTS, written)
 
@@ -211,7 +231,7 @@ def _replace_rows(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFra
 def _commit(
     operation: Operation, written: list[Written], outdated: list[str], options: IndexTableOptions
 ) -> Manifest:
-    task = _task(operation, options)
+    task = _ruled_run(operation, options).task
     if not operation.idle:
         check_whole(operation.job, [Written(due={_WRITE: 0}), *written], (_WRITE,))
         letters = without_letters(task, set(outdated))

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from ...web.base.columns import nulls
 from ...web.urls.key_columns import from_keys
 from ..base.made_by_plugin import made_by_plugin
 from ..components.index_schema import DROPPED, CandidateRows
@@ -75,16 +74,17 @@ class DocumentRules:
         filters: The index filters, in order.
         options: Their options, and which pages are added or deleted.
         scorings: Scorings that make the boost of a page without a rank.
+        columns: Columns of pages that the filters read.
     """
 
     filters: tuple[IndexFilter, ...]
     options: IndexMakingOptions
     scorings: Scorings = OPIC
+    columns: frozenset[str] = dataclasses.field(init=False)
 
-    @property
-    def columns(self) -> frozenset[str]:
-        """Columns of pages that the filters read."""
-        return frozenset(name for step in self.filters for name in step.reads)
+    def __post_init__(self) -> None:
+        columns = frozenset(name for step in self.filters for name in step.reads)
+        object.__setattr__(self, "columns", columns)
 
 
 def documents_of_pages(pages: pl.DataFrame, rules: DocumentRules) -> pl.DataFrame:
@@ -110,9 +110,8 @@ def documents_of_pages(pages: pl.DataFrame, rules: DocumentRules) -> pl.DataFram
             "segment": pages.get_column("batch_id").cast(pl.String),
             "digest": pages.get_column("signature").bin.encode("hex"),
             "boost": rank.zip_with(ranked, boosted.get_column("boost").cast(pl.Float64)),
-            DROPPED: nulls(len(pages)),
         }
-    )
+    ).with_columns(pl.lit(None, pl.String).alias(DROPPED))
     ids = documents.get_column("id")
     for step in rules.filters:
         documents = step.apply(documents, pages)

@@ -129,6 +129,8 @@ ELSEWHERE = ("headers", "ip", "anchors", "inlinks")
 class IndexFilter(abc.ABC):
     """An index filter. Subclasses define ``apply``.
 
+    Each process of a run makes one, whose ``apply`` several threads may call at once.
+
     Args:
         options: Options of all filters.
 

@@ -7,11 +7,47 @@ import polars as pl
 
 from ...web.base.wording import format_count
 from ..components.index_routes import FieldMapping, IndexRoutes
-from ..components.index_schema import DEAD_LETTERS, DROPPED
+from ..components.index_schema import ADD, DEAD_LETTERS, DROPPED, CandidateRows
 from ..components.reasons import counted_reasons
 from ..components.schema import conform_frame
 from ..conditions import fields_of_frame
 from ..expressions.compiler import condition
+from .index_documents import DocumentRules, decide_documents
+
+
+class WriterDocuments(NamedTuple):
+    """Documents, and which of them each writer gets.
+
+    Attributes:
+        decided: The decisions about all pages, with ``action`` and ``reason``.
+        documents: The documents of the pages to be added, in their order.
+        shares: For each writer, which of these it gets.
+    """
+
+    decided: CandidateRows
+    documents: pl.DataFrame
+    shares: dict[str, pl.Series]
+
+
+def decide_writer_documents(
+    pages: pl.DataFrame, rows: CandidateRows, rules: DocumentRules, routes: IndexRoutes
+) -> WriterDocuments:
+    """Decides what pages become in the index of each writer.
+
+    Args:
+        pages: INDEX_PAGES rows.
+        rows: Decisions about the same pages, in the same order; all are to be added.
+        rules: How pages become documents.
+        routes: The writers.
+    """
+    documents, decided = decide_documents(pages, rows, rules)
+    documents = select_rows(documents, decided.get_column("action") == ADD)
+    return WriterDocuments(decided, documents, share_documents(routes, documents))
+
+
+def select_rows(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
+    """Returns the chosen rows; if these are all, without a copy of large texts."""
+    return rows if chosen.all() else rows.filter(chosen)
 
 
 def share_documents(routes: IndexRoutes, documents: pl.DataFrame) -> dict[str, pl.Series]:

@@ -25,8 +25,13 @@ from ...policy.indexing.index_decisions import (
     forget_unsent_pages,
     journal_rows,
 )
-from ...policy.indexing.index_documents import DocumentRules, decide_documents
-from ...policy.indexing.writer_documents import letters_of, mapped_fields, share_documents
+from ...policy.indexing.index_documents import DocumentRules
+from ...policy.indexing.writer_documents import (
+    decide_writer_documents,
+    letters_of,
+    mapped_fields,
+    select_rows,
+)
 from ...web.base.columns import repeat_value
 from ...web.urls.key_columns import from_keys
 
@@ -94,25 +99,24 @@ class _PartWriter:
             self._delete(forget_unsent_pages(missing).filter(pl.col("action") == DELETE))
 
     def _add_pages(self, pages: pl.DataFrame, rows: pl.DataFrame, rules: DocumentRules) -> None:
-        documents, decided = decide_documents(pages, rows, rules)
+        decided, documents, shares = decide_writer_documents(pages, rows, rules, self._task.routes)
         if self._task.full:
             decided = forget_unsent_pages(decided)
         self._counts.update(counts_of(decided))
-        added = decided.get_column("action") == ADD
         self._delete(decided.filter(pl.col("action") == DELETE))
-        self._send(_select_rows(decided, added), _select_rows(documents, added))
+        if len(documents):
+            added_rows = select_rows(decided, decided.get_column("action") == ADD)
+            self._send(added_rows, documents, shares)
 
-    def _send(self, decided: pl.DataFrame, documents: pl.DataFrame) -> None:
-        if not len(decided):
-            return
-        routes = self._task.routes
-        shares, earlier_writers = share_documents(routes, documents), decided.get_column("writers")
-        ids = documents.get_column("id")
-        for rule in routes.writers:
+    def _send(
+        self, decided: pl.DataFrame, documents: pl.DataFrame, shares: dict[str, pl.Series]
+    ) -> None:
+        ids, earlier_writers = documents.get_column("id"), decided.get_column("writers")
+        for rule in self._task.routes.writers:
             share = shares[rule.name]
             # A document that another writer gets now.
             moved = ~share & earlier_writers.list.contains(rule.name) & (not self._task.full)
-            writer_documents = mapped_fields(_select_rows(documents, share), rule.mapping)
+            writer_documents = mapped_fields(select_rows(documents, share), rule.mapping)
             if len(writer_documents) or moved.any():
                 self._write(rule.name, writer_documents, ids.filter(moved))
         if nobody := int((~_any_of(shares, len(decided))).sum()):
@@ -189,11 +193,6 @@ class _PartWriter:
                     self._counts[f"{name}/{reason}"] += number
                 elif reason not in ("added", "deleted"):  # these are counted as pages
                     self._counts[reason] += number
-
-
-def _select_rows(rows: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
-    """Returns the chosen rows; if these are all, without a copy of large texts."""
-    return rows if chosen.all() else rows.filter(chosen)
 
 
 def _any_of(chosen: Mapping[str, pl.Series], number: int) -> pl.Series:

@@ -94,11 +94,10 @@ def _check_kept(task: IndexRun, rule: WriterRule, mark: str) -> None:
 def _holds_any(task: IndexRun, name: str) -> bool:
     """Returns whether a writer must have documents, as the journal says."""
     held = pl.col("writers").cast(pl.List(pl.String)).list.contains(name)
-    table, component = task.operation.table, task.component("indexed")
     return any(
         rows.select((COUNTING & held).any()).item()
-        for tablet in tablets(task.files("indexed"))
-        for rows in table.scan(component, tablet)
+        for tablet in task.journal_tablets
+        for rows in task.operation.table.scan(task.journal, tablet)
     )
 
 
@@ -171,8 +170,8 @@ def _stored_ids(task: IndexRun, rules: Iterable[WriterRule]) -> dict[str, pl.Ser
 
 def _held_urls(task: IndexRun, manifest: Manifest, writer: str) -> Iterator[pl.Series]:
     """Yields the URLs of the documents that a writer holds, as the journal of a snapshot says."""
-    table, name = task.operation.table, task.component("indexed")
+    table = task.operation.table
     held = COUNTING & pl.col("writers").cast(pl.List(pl.String)).list.contains(writer)
-    for tablet in tablets(load_files(table, manifest.components.get(name))):
-        for rows in table.scan(name, tablet):
+    for tablet in tablets(load_files(table, manifest.components.get(task.journal))):
+        for rows in table.scan(task.journal, tablet):
             yield from_keys(rows.filter(held).get_column("key"))

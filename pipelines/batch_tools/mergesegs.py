@@ -15,11 +15,11 @@ ARGUMENTS = (TARGET, BATCHES)
 class Options(BatchesOptions):
     """Options of mergesegs."""
 
-    all_of: str = option(
-        "", "TABLE/batches: all batches of a table.", nutch="mergesegs -dir", group="batch tools"
+    all_of: tuple[str, ...] = option(
+        (), "TABLE/batches: all batches of a table.", nutch="mergesegs -dir", group="batch tools"
     )
 
 
 def run(invocation: Invocation) -> int:
-    words = [*invocation.arguments[BATCHES.name], *filter(None, [invocation.options.all_of])]
+    words = [*invocation.arguments[BATCHES.name], *invocation.options.all_of]
     return run_verb(invocation, "merge", words)

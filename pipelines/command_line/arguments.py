@@ -6,7 +6,7 @@ of an option that only Beam knows as a positional argument.
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...web.base.errors import UsageError, one_line
@@ -85,6 +85,8 @@ def split(
     shorts = {f"-{option.short}": name for name, option in options.items() if option.short}
     in_nutch = nutch_flags(command, options.values())
     shorts |= in_nutch
+    # As in Nutch a list goes up to the next flag, unless an argument must follow.
+    takes_lists = all(argument.nargs == "*" for argument in arguments)
     words = list(argv)
     while words:
         word = words.pop(0)
@@ -98,11 +100,14 @@ def split(
         elif not word.startswith("-") or word == "-":
             typed.positionals.append(word)
         elif (flag.startswith("--") or flag in shorts) and name in names:
-            if not equals:
+            if flag in in_nutch:
+                value = _nutch_value(flag, words, value if equals else None, options[name], shorts)
+                if options[name].type is tuple and takes_lists:
+                    rest = itertools.takewhile(lambda each: not each.startswith("-"), tuple(words))
+                    value = ",".join([value, *(words.pop(0) for _ in rest)])
+                _check_repeated(flag, options[name], [*typed.values.get(name, []), value])
+            elif not equals:
                 value = _value_of(flag, words, boolean=names[name])
-            if flag in in_nutch and options[name].type is tuple:  # up to the next flag, as in Nutch
-                rest = itertools.takewhile(lambda each: not each.startswith("-"), tuple(words))
-                value = ",".join([value, *(words.pop(0) for _ in rest)])
             typed.values.setdefault(name, []).append(value)
         elif typed.help or any(each in _HELP for each in words):
             continue
@@ -140,6 +145,27 @@ def _value_of(flag: str, words: list[str], boolean: bool) -> str:
     if not words or words[0].startswith("--"):
         raise UsageError(f"{flag} needs a value, got {_no_value(flag, words)}")
     return words.pop(0)
+
+
+def _nutch_value(
+    flag: str, words: list[str], value: str | None, option: Option, shorts: Collection[str]
+) -> str:
+    """Returns the value of a flag of Nutch, where no word after a switch is its value."""
+    if value is not None:
+        return value
+    if option.item is bool:
+        return "true"
+    if words and words[0] in shorts:
+        raise UsageError(f"{flag} needs a value, got {quote_value(words[0])}")
+    return _value_of(flag, words, boolean=False)
+
+
+def _check_repeated(flag: str, option: Option, values: Sequence[str]) -> None:
+    """Refuses a flag of Nutch with two values where one counts: Nutch's commands differ in which."""
+    different = list(dict.fromkeys(values))
+    if option.type is not tuple and len(different) > 1:
+        two_values = " and ".join(map(quote_value, different))
+        raise UsageError(f"{flag} is there twice, with {two_values}: give one")
 
 
 def _no_value(flag: str, words: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from ...web.base.options import Option
 from .config import listed_options
 
 # Commands that take Nutch's flags as they are: they do the same, and have the same arguments.
-TYPED_AS_IN_NUTCH = ("readseg", "freegen", "mergedb", "parse", "dump",
+TYPED_AS_IN_NUTCH = ("readseg", "freegen", "mergedb", "mergelinkdb", "parse", "dump",
                      "mergesegs", "commoncrawldump")  # fmt: skip
 _FILE = "foreign_names.toml"
 

@@ -127,6 +127,7 @@ TAKEN = {
         "-filter": "filter_urls", "-normalize": "normalize_urls", "-numFetchers": "num_fetchers",
     },
     "mergedb": {"-filter": "filter_urls", "-normalize": "normalize_urls"},
+    "mergelinkdb": {"-filter": "filter_links", "-normalize": "normalize_links"},
     "readseg": {
         "-dump": "dump_batch", "-list": "list_batches", "-get": "get_record",
         "-dir": "table_of_batches", "-nocontent": "no_content", "-nofetch": "no_fetch",
@@ -156,9 +157,48 @@ def test_flags_of_commands_with_nutchs_arguments_are_taken(command):
     for flag, name in TAKEN[command].items():
         value = [] if options[name].item is bool else ["7"]
         typed = split([flag, *value, "rest"], options, module.ARGUMENTS, beam, command)
-        taken = [*value, "rest"] if options[name].type is tuple else value or ["true"]
+        # A list goes on up to the next flag, unless an argument must follow.
+        goes_on = options[name].type is tuple and command != "mergesegs"
+        taken = [*value, "rest"] if goes_on else value or ["true"]
         assert typed.values == {name: [",".join(taken)]}
     assert set(foreign_names.TYPED_AS_IN_NUTCH) == set(TAKEN)
+
+
+def typed_in(command, *words):
+    module = load(command)
+    return split(words, command_options(module), module.ARGUMENTS, beam_parser, command)
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "values"),
+    [
+        ("mergesegs", ["out", "-dir", "a", "-dir", "b"], {"all_of": ["a", "b"]}),
+        ("readseg", ["-list", "-dir", "a", "-dir", "b"], {"list_batches": ["true"], "table_of_batches": ["a", "b"]}),
+        ("dump", ["-segment", "a", "-mimetype", "b/c", "-segment", "d"], {"from_batches": ["a", "d"], "mimetypes": ["b/c"]}),
+        ("mergesegs", ["-filter", "-filter", "out"], {"filter_urls": ["true", "true"]}),
+        # The word after a switch is an argument, whatever it is.
+        ("mergedb", ["-normalize", "1", "on"], {"normalize_urls": ["true"]}),
+        ("mergedb", ["-normalize=false", "on"], {"normalize_urls": ["false"]}),
+    ],
+)  # fmt: skip
+def test_repeated_flags_of_nutch_count_each_time(command, words, values):
+    assert typed_in(command, *words).values == values
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "error"),
+    [
+        ("mergesegs", ["-slice", "5", "-slice", "6"], "-slice is there twice, with '5' and '6': give one"),
+        ("dump", ["-outputDir", "a", "--output_dir", "a", "-outputDir", "b"], "-outputDir is there twice, with 'a' and 'b': give one"),
+        ("mergedb", ["-filter", "-filter=no"], "-filter is there twice, with 'true' and 'no': give one"),
+        ("dump", ["-outputDir", "-segment", "a"], "-outputDir needs a value, got '-segment'"),
+        ("mergesegs", ["out", "-dir"], "-dir needs a value, got nothing"),
+    ],
+)  # fmt: skip
+def test_flags_of_nutch_with_no_value_or_two_are_refused(command, words, error):
+    with pytest.raises(UsageError) as refused:
+        typed_in(command, *words)
+    assert str(refused.value) == error
 
 
 def test_commands_and_options_that_answers_name_exist():

@@ -17,12 +17,13 @@ import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
-from ..io.batches.seeds import SeedSource, read_seeds, sources
+from ..io.batches.seeds import read_seeds
 from ..io.rows.small_components import read_blocklist
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..io.tablets.written import Written
 from ..policy.components.blocklist import drop_blocked
+from ..policy.components.host_rows import seed_host_rows
 from ..policy.components.rule_counts import RuleCountOptions
 from ..policy.components.schema import HOSTS, SEEDS
 from ..policy.filtering import REKEYED, rekey_rows
@@ -45,7 +46,7 @@ from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
 from ..web.urls.key_columns import from_keys, host_keys
 from .base.command import TABLE, Argument, Invocation
-from .checkers.checking import seed_words
+from .checkers.checking import SourceItem, seed_words, source_items
 from .launch.job import CheckedScoringOptions, JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
 
@@ -92,7 +93,7 @@ def build(
     """
     operations = tickets | "Begin" >> Begin("inject")
     read = operations | "Read" >> ForEach(
-        functools.partial(_sources, words=tuple(seeds)), _read, (options,), tuple[str, Chunk],
+        functools.partial(source_items, words=tuple(seeds)), _read, (options,), tuple[str, Chunk],
         outputs=(_COUNTS,), step="Read", reports=_COUNTS,
     )  # fmt: skip
     changes, counts = [read["main"]], [read[_COUNTS]]
@@ -117,27 +118,14 @@ def build(
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class _SeedSource:
-    operation: Operation
-    source: SeedSource
-
-
-def _sources(operation: Operation, words: Sequence[str]) -> Iterator[_SeedSource]:
-    PROGRESS.start("inject", unit="lines")
-    yield from (_SeedSource(operation, source) for source in sources(words))
-
-
-def _read(item: _SeedSource, options: InjectOptions) -> Iterator[Any]:
+def _read(item: SourceItem, options: InjectOptions) -> Iterator[Any]:
     blocklist = read_blocklist(item.operation)
     for seeds, counts in read_seeds(item.source, UrlRules(options), options.count_by_rule):
         PROGRESS.add(counts["lines"])
         rows, dropped = drop_blocked(seeds, blocklist)
         yield beam.pvalue.TaggedOutput(_COUNTS, Written(counts=counts | dropped))
         yield from named_chunks("state", rows, SEEDS)
-        hosts = pl.DataFrame({"key": host_keys(rows.get_column("key")).unique()})
-        hosts = hosts.filter(pl.col("key") != "")  # file: URLs have no host
-        yield from named_chunks("hosts", hosts.with_columns(seed=pl.lit(True)), HOSTS)
+        yield from named_chunks("hosts", seed_host_rows(host_keys(rows.get_column("key"))), HOSTS)
 
 
 def _judge_known(rows: pl.DataFrame, operation: Operation, options: InjectOptions) -> pl.DataFrame:

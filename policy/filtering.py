@@ -16,8 +16,9 @@ from ..web.base.options import option
 from ..web.urls.key_columns import host_keys
 from .components.blocklist import REASON as PURGED
 from .components.blocklist import Blocklist
-from .components.rule_counts import JudgedRows, by_rule
-from .components.schema import HOSTS, STATE, TEXT, HostRows, StateRows, Status, conform_frame
+from .components.host_rows import seed_host_rows
+from .components.rule_counts import JudgedRows, by_rule, count_reasons
+from .components.schema import STATE, TEXT, HostRows, StateRows, Status, conform_frame
 from .scope import TargetOptions
 from .scoring.orphan import is_orphan, without_link
 from .scoring.scoring import OrphanOptions
@@ -107,8 +108,7 @@ def filter_rows(
         reasons += _too_old(now, options)
     verdicts = rows.select("key", target=judged.get_column("key"), reason=pl.coalesce(reasons))
     counts = Counter(by_rule(judged)) + Counter({"rows": len(rows)})
-    dropped = verdicts.get_column("reason").drop_nulls().value_counts()
-    counts.update({f"{family}/{reason}": number for reason, number in dropped.iter_rows()})
+    counts.update(count_reasons(verdicts, f"{family}/"))
     leaving = verdicts.filter(pl.col("reason").is_not_null() | (pl.col("key") != pl.col("target")))
     return leaving, dict(counts)
 
@@ -188,9 +188,7 @@ def hosts_of_seeds(arrived: RekeyedRows) -> HostRows:
     """
     seeds = arrived.filter(pl.col("distance") == 0)
     here, there = (host_keys(seeds.get_column(name)) for name in ("origin", "key"))
-    new = there.filter((here != there) & (there != "")).unique()
-    frame = pl.DataFrame({"key": new.sort()}).with_columns(seed=pl.lit(True))
-    return conform_frame(frame, HOSTS)
+    return seed_host_rows(there.filter(here != there))
 
 
 def rekey_rows(

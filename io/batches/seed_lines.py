@@ -27,6 +27,7 @@ _START = 1 << 10  # bytes that show the encoding
 BLANK_IN_URL = "blank_in_url"
 # No URL is hurt: what comes after a # is a fragment, which is never requested.
 _COMMENT = re.compile(r"\s+#.*", re.DOTALL)
+_URL_START = re.compile(r"^[ \t]*(?:https?|ftp|file):/", re.IGNORECASE | re.MULTILINE)
 # Blanks before a name of Nutch, in place of a tab.
 _BLANKS = re.compile(r"\s+(?=nutch\.[\w.]+\s*=)")
 _PIECE = re.compile(r"[^\s=]+=\S*")
@@ -51,10 +52,15 @@ _WEB_URL = re.compile(r"https?://[^\s<>\"'`\u201d\u2019\u00bb)\]]+", re.IGNORECA
 def is_binary(start: bytes) -> bool:
     """Returns whether the first bytes of a file show that it is no text.
 
+    A zero byte shows it, unless a line begins as a URL does: then only the lines with one are damaged.
+
     >>> is_binary("http://a.com/".encode("utf-16")), is_binary(b"\\x7fELF\\0\\0")
     (False, True)
+    >>> is_binary(b"http://a.com/\\nhttp://b.com/\\0\\n")
+    False
     """
-    return "\0" in start.decode(_encoding_of(start), "replace")
+    text = start.decode(_encoding_of(start), "replace")
+    return "\0" in text and not _URL_START.search(text)
 
 
 def _encoding_of(start: bytes) -> str:

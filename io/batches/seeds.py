@@ -232,6 +232,7 @@ def read_seeds(
         counts.update(by_rule(admitted))
         reason = (
             pl.when(too_long).then(pl.lit("line_too_long"))
+            .when(texts.str.contains("\0", literal=True)).then(pl.lit("malformed"))
             .when(urls.is_null()).then(pl.lit(BLANK_IN_URL)).otherwise("reason")
         )  # fmt: skip
         judged_rows = admitted.select("key", reason.alias("reason")).with_row_index("at")

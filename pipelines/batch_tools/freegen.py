@@ -15,11 +15,13 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.batches.batches import batch_component, write_file
-from ...io.batches.seeds import SeedSource, sources
+from ...io.batches.seeds import sources
 from ...io.batches.url_lists import list_bytes, read_urls
 from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.manifest import Batch
 from ...io.snapshots.operations import Operation
+from ...io.storage.files import remove_file
+from ...io.storage.place_addresses import place_of
 from ...io.tablets.written import Written
 from ...policy.batch_tools.url_lists import (
     PLACE,
@@ -35,11 +37,12 @@ from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
 from ...transforms.operations import Begin, Commit, Ticket
 from ...transforms.partition import GroupByHost
+from ...web.base.errors import NothingToDo
 from ...web.base.options import shared_option
 from ...web.base.progress import PROGRESS
 from ...web.engine.pace import QueueOptions
 from ..base.command import Argument, Invocation
-from ..checkers.checking import seed_words
+from ..checkers.checking import SourceItem, seed_words, source_items
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, workers_elsewhere
 from .batch_addresses import TARGET, target_table
@@ -67,7 +70,12 @@ def run(invocation: Invocation) -> int:
     address = str(invocation.table)
     preflight(address, invocation.options, invocation.beam_args)
     elsewhere = workers_elsewhere(invocation.beam_args)
-    words = seed_words([invocation.arguments["list"]], address, elsewhere=elsewhere)
+    word = invocation.arguments["list"]
+    words = seed_words([word], address, elsewhere=elsewhere)
+    if not any(len(urls) for source in sources(words) for urls in read_urls(source)):
+        if word == "-":  # its lines were copied into the table, which may not be there
+            remove_file(place_of(words[0]))
+        raise NothingToDo(f"nothing to do: no URL in the list {word!r}")
     return run_job(invocation, functools.partial(build, words=tuple(words)), "freegen")
 
 
@@ -77,7 +85,7 @@ def build(
     """Makes a batch of the URLs in lists; the returned ticket contains its id, or is idle."""
     operations = tickets | "Begin" >> Begin("freegen", needs="", allows=("compact",))
     read = operations | "Lists" >> ForEach(
-        functools.partial(_sources, words=words), _rows, (options,), Chunk,
+        functools.partial(source_items, words=words), _rows, (options,), Chunk,
         outputs=(_COUNTS,), step="Lists", reports=_COUNTS,
     )  # fmt: skip
     count_files = beam.Map(_files, words, options.num_fetchers).with_output_types(int)
@@ -95,18 +103,7 @@ def build(
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class _List:
-    operation: Operation
-    source: SeedSource
-
-
-def _sources(operation: Operation, words: Sequence[str]) -> Iterator[_List]:
-    PROGRESS.start("freegen", unit="lines")
-    yield from (_List(operation, source) for source in sources(words))
-
-
-def _rows(item: _List, options: Options) -> Iterator[Any]:
+def _rows(item: SourceItem, options: Options) -> Iterator[Any]:
     how = ListRules(
         options.rules, options.filter_urls, read_blocklist(item.operation),
         str(item.operation.batch), options, options.fetch_interval,

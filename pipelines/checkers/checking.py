@@ -3,6 +3,7 @@
 Workers may be on other machines.
 """
 
+import dataclasses
 import io
 import json
 import logging
@@ -16,6 +17,7 @@ import polars as pl
 
 from ...io.batches.seed_lines import BLANK_IN_URL, lines
 from ...io.batches.seeds import (
+    SeedSource,
     UrlLine,
     dropped_line,
     numbered_lines,
@@ -23,11 +25,12 @@ from ...io.batches.seeds import (
     unread_folders,
     url_lines,
 )
-from ...io.snapshots.operations import new_id
+from ...io.snapshots.operations import Operation, new_id
 from ...io.storage.files import creating
 from ...io.storage.place_addresses import is_place, place_of
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
+from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible, visible_lines
 from ...web.rules.url_rules import UrlOptions, UrlRules, checked_rules
 from ...web.urls.schemes import SCHEMES
@@ -164,6 +167,20 @@ def seed_words(words: Sequence[str], address: str, *, elsewhere: bool = False) -
             for word in (source.urls or [_copy(address, str(source.path))])
         ]
     return [str(place_of(word).absolute()) if is_place(word) else word for word in words]
+
+
+@dataclasses.dataclass(frozen=True)
+class SourceItem:
+    """A source of seeds, or of URLs, for the operation that reads it."""
+
+    operation: Operation
+    source: SeedSource
+
+
+def source_items(operation: Operation, words: Sequence[str]) -> Iterator[SourceItem]:
+    """Yields the sources in prepared words, see ``seed_words``."""
+    PROGRESS.start(operation.job, unit="lines")
+    yield from (SourceItem(operation, source) for source in sources(words))
 
 
 def check_seeds(words: Sequence[str]) -> None:

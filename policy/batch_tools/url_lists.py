@@ -10,6 +10,7 @@ from ...web.base.options import option
 from ...web.engine.pace import QueueOptions
 from ...web.rules.url_rules import CheckedUrlOptions, UrlRules
 from ..components.blocklist import Blocklist, drop_blocked
+from ..components.rule_counts import count_reasons
 from ..components.schema import FETCHLIST, conform_frame
 from ..generating.selection import queue_names
 
@@ -40,6 +41,11 @@ class ListRuleOptions(CheckedUrlOptions):
         """The rules: without ``normalize_urls`` no rewriting rules."""
         plain = self.no_normalize or not self.normalize_urls
         return UrlRules(dataclasses.replace(self, no_normalize=plain))
+
+    @property
+    def chosen_rules(self) -> UrlRules | None:
+        """The rules for URLs of another table; None leaves them as they are."""
+        return self.rules if self.filter_urls or self.normalize_urls else None
 
 
 class ListRules(NamedTuple):
@@ -72,14 +78,19 @@ def list_rows(urls: pl.Series, how: ListRules) -> tuple[pl.DataFrame, Counter[st
         how: How URLs become rows.
     """
     admitted = how.rules.admit(urls, "inject", filters=how.filters)
-    # A parser of URLs would remove the tab, and make the values a part of the URL.
-    with_values = pl.lit(urls.str.contains("\t", literal=True))
-    admitted = admitted.with_columns(
-        key=pl.when(~with_values).then("key"),
-        reason=pl.when(with_values).then(pl.lit(WITH_VALUES)).otherwise("reason"),
+    # A parser of URLs would remove the tab, and make the values a part of the URL; or a zero byte.
+    with_values, damaged = (
+        pl.lit(urls.str.contains(letter, literal=True)) for letter in ("\t", "\0")
     )
-    reasons = admitted.get_column("reason").drop_nulls().value_counts()
-    counts = Counter({f"dropped/{reason}": number for reason, number in reasons.iter_rows()})
+    admitted = admitted.with_columns(
+        key=pl.when(~with_values, ~damaged).then("key"),
+        reason=pl.when(damaged)
+        .then(pl.lit("malformed"))
+        .when(with_values)
+        .then(pl.lit(WITH_VALUES))
+        .otherwise("reason"),
+    )
+    counts = count_reasons(admitted)
     rows, blocked = drop_blocked(admitted.select("key").drop_nulls(), how.blocklist)
     counts.update({"lines": len(urls), **blocked})
     listed = conform_frame(

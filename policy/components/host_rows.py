@@ -21,6 +21,7 @@ from .schema import (
     URL_COUNTS,
     HostCountRows,
     HostRows,
+    conform_frame,
     empty,
 )
 
@@ -54,6 +55,16 @@ class Seeds:
 def seeds_of(host_keys: pl.Series) -> Seeds:
     """Returns the seeds' hosts and domains, from keys of the host table."""
     return Seeds(frozenset(from_host_key(key) for key in host_keys))
+
+
+def seed_host_rows(hosts: pl.Series) -> HostRows:
+    """Returns HOSTS rows of the hosts of seeds, each once; ``file:`` URLs have none.
+
+    Args:
+        hosts: Keys of the host table; repeated ones, and empty texts, may be among them.
+    """
+    keys = hosts.unique().sort().alias("key").to_frame().filter(pl.col("key") != "")
+    return conform_frame(keys.with_columns(seed=pl.lit(True)), HOSTS)
 
 
 def sum_host_counts(frames: Iterable[HostCountRows]) -> HostCountRows:

@@ -32,6 +32,16 @@ class RuleCountOptions:
     )
 
 
+def count_reasons(judged: JudgedRows, prefix: str = "dropped/") -> Counter[str]:
+    """Returns the number of rows with each reason, under the prefix and the reason.
+
+    >>> count_reasons(pl.DataFrame({"reason": ["scheme", None, "scheme"]}))
+    Counter({'dropped/scheme': 2})
+    """
+    reasons = judged.get_column("reason").drop_nulls().value_counts()
+    return Counter({f"{prefix}{reason}": number for reason, number in reasons.iter_rows()})
+
+
 def by_rule(judged: JudgedRows) -> dict[str, int]:
     """Returns the number of URLs that each rule refused.
 

@@ -15,7 +15,7 @@ from ...web.base.options import option
 from ...web.engine.pace import QueueOptions
 from ...web.urls.key_columns import domain_keys, host_keys
 from ...web.urls.schemes import SchemeOptions
-from ..components.rule_counts import JudgedRows
+from ..components.rule_counts import JudgedRows, count_reasons
 from ..components.schema import FETCH_DELAY, MAX_DELAY, StateRows
 from ..components.vocabulary import STATUS_WORDS, statuses_of
 from ..conditions import ExprOptions, wanted_rows
@@ -352,8 +352,7 @@ class Remaining:
             dropped = pl.select(reason_if(dropped, reason).alias("reason")).to_series()
         if dropped.null_count() == len(dropped):
             return
-        for name, number in dropped.drop_nulls().value_counts().iter_rows():
-            self.counts[f"{LEFT_OUT}{name}"] += number
+        self.counts.update(count_reasons(dropped.alias("reason").to_frame(), LEFT_OUT))
         self.rows = self.rows.filter(dropped.is_null())
 
 

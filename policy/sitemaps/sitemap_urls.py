@@ -15,6 +15,7 @@ from ...web.urls.row_keys import BadUrl, host_key, to_key
 from ...web.urls.url_parts import host_of_url
 from ..components.blocklist import Blocklist, drop_blocked
 from ..components.host_rows import Seeds
+from ..components.rule_counts import count_reasons
 from ..components.schema import STATE, StateRows, columns, conform_frame
 from ..hosting.merit import DomainRoom, within_room
 from ..schedules.schedule import RescheduleOptions
@@ -99,9 +100,7 @@ def judge_sitemap(
     counts = Counter({"entries": len(entries)})
     urls = absolute_urls(pl.Series([sitemap.url] * len(entries), dtype=pl.String), entries["url"])
     rows = _judge_entries(entries.with_columns(urls.alias("url")), sitemap, options, seeds)
-    refused = rows.filter(pl.col("reason").is_not_null()).get_column("reason")
-    for reason, number in refused.value_counts().iter_rows():
-        counts[f"dropped/{reason}"] += number
+    counts.update(count_reasons(rows))
     rows, blocked = drop_blocked(rows.filter(pl.col("reason").is_null()), blocklist)
     counts.update(blocked)
     late = (pl.col("lastmod") > now).fill_null(False)

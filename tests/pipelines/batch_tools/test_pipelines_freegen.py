@@ -117,6 +117,23 @@ def test_purged_names_are_left_out_and_without_urls_there_is_no_batch(table, tmp
     assert manifest_of(table).batches == {}
 
 
+def test_a_line_with_a_zero_byte_is_dropped_and_the_others_are_not(table, tmp_path, capsys):
+    (tmp_path / "urls.txt").write_bytes(b"http://a.example.com/\nhttp://b.example.com/\0\n")
+    line = printed(capsys, "freegen", tmp_path / "urls.txt", table)
+    (batch,) = manifest_of(table).batches
+    assert line == f"freegen batch {batch}: chosen 1, dropped/malformed 1, lines 2\n"
+
+
+@pytest.mark.parametrize("word", ["urls.txt", "-"])
+def test_a_list_without_a_url_makes_no_table(refuse, tmp_path, monkeypatch, word):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "urls.txt").write_text(" \n\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n")))
+    error = refuse("freegen", word, "t", code=1)
+    assert error == f"nothing to do: no URL in the list {word!r}"
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["urls.txt"]
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -124,6 +141,7 @@ def test_purged_names_are_left_out_and_without_urls_there_is_no_batch(table, tmp
         (["empty", "t"], "no seed files in folder 'empty'"),
         (["binary", "t"], "seed file 'binary' is binary, expected lines of text"),
         (["urls.txt"], "missing argument TARGET: "),
+        (["urls.txt", "urls.txt"], "the table must be a folder, got the file 'urls.txt'"),
         (["urls.txt", "t/batches/1-a"], "expected a table, or TABLE/batches, got 't/batches/1-a'"),
         (["urls.txt", "t", "-force"], "unknown option '-force'; not needed: there is no lock"),
         (["urls.txt", "t", "-topN", "4"], "unknown option '-topN'"),

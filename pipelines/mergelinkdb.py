@@ -14,10 +14,6 @@ import apache_beam as beam
 
 from ..io.batches.link_sources import read_source_rows
 from ..io.rows.small_components import read_blocklist
-from ..io.snapshots.manifest import newest_manifest
-from ..io.snapshots.operations import Operation
-from ..io.table.opening import open_table
-from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written
 from ..policy.inlinks.edges import LINK_CHANGES
 from ..policy.inlinks.link_decisions import drop_blocked_links, drop_outdated_links, merged_links
@@ -26,15 +22,14 @@ from ..transforms.elements.chunks import named_chunks
 from ..transforms.for_each import REPORTS
 from ..transforms.invert_links import LINKS_COMPONENT
 from ..transforms.operations import Begin, Ticket
-from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
 from .base.command import TABLE, Argument, Invocation
+from .batch_tools.other_tables import OtherTablet, other_readings, other_tablets
 from .checkers.checking import rules_of
 from .invertlinks import link_resolver
 from .launch.job import JobOptions, run_job
-from .launch.launch import preflight
 from .views.reading_job import Reading
 
 ARGUMENTS = (TABLE, Argument("others", "Tables whose links are merged.", nargs="+"))
@@ -55,24 +50,9 @@ class Options(CheckedUrlOptions, JobOptions):
     )  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class OtherLinks:
-    """A tablet of another link table."""
-
-    operation: Operation
-    reading: Reading
-    tablet: Tablet
-
-
 def run(invocation: Invocation) -> int:
-    readings = []
-    for other in invocation.arguments["others"]:
-        if other == str(invocation.table):
-            raise UsageError(f"a table is not merged with itself: {other!r}")
-        preflight(other, invocation.options, invocation.beam_args)
-        address = open_table(other).worker_address()
-        readings.append(Reading(address, "", newest_manifest(other).snapshot))
-    making = functools.partial(build, readings=tuple(readings))
+    readings = other_readings(invocation, skips_missing=False)
+    making = functools.partial(build, readings=readings)
     return run_job(invocation, making, "mergelinkdb")
 
 
@@ -81,21 +61,12 @@ def build(
 ) -> beam.PCollection[Ticket]:
     """Merges the links of other tables; the returned ticket is for the next job."""
     operations = tickets | "Begin" >> Begin("mergelinkdb")
+    items = functools.partial(other_tablets, readings=readings, component=LINKS_COMPONENT)
     return change_rows(
-        operations, "Tablets", (functools.partial(_items, readings=readings), _changes, (options,)),
+        operations, "Tablets", (items, _changes, (options,)),
         {LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver)},
         reads=(LINKS_COMPONENT, "blocklist"),
     )  # fmt: skip
-
-
-def _items(operation: Operation, readings: tuple[Reading, ...]) -> Iterator[OtherLinks]:
-    items = [
-        OtherLinks(operation, reading, tablet)
-        for reading in readings
-        for tablet in tablets(reading.files(LINKS_COMPONENT))
-    ]
-    PROGRESS.start("mergelinkdb", total=len(items), unit="tablets")
-    yield from items
 
 
 def _rules(options: Options) -> UrlRules | None:
@@ -105,7 +76,7 @@ def _rules(options: Options) -> UrlRules | None:
     return rules_of(dataclasses.replace(options, no_normalize=plain))
 
 
-def _changes(item: OtherLinks, options: Options) -> Iterator[Any]:
+def _changes(item: OtherTablet, options: Options) -> Iterator[Any]:
     rules = _rules(options)
     with item.reading.reading():
         for rows in item.reading.table.scan(LINKS_COMPONENT, item.tablet):

@@ -1,6 +1,6 @@
 """Reads what a batch has about each of its URLs: its fetch list, pages and documents, joined by key."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -31,9 +31,16 @@ class RowColumns(NamedTuple):
 _ALL_COLUMNS = RowColumns()
 
 
+class BatchPiece(NamedTuple):
+    """Rows of a batch, and the files of their pages and documents by kind, if there are any."""
+
+    rows: BatchRows
+    files: Mapping[str, DataFile]
+
+
 def read_batch(
     pinned: Pinned, batch: str, columns: RowColumns = _ALL_COLUMNS
-) -> Iterator[BatchRows]:
+) -> Iterator[BatchPiece]:
     """Yields the rows of a batch, those of one file of pages at a time.
 
     A URL may have several pages: of an attempt that was superseded, or because two redirects led to it.
@@ -62,17 +69,20 @@ def read_batch(
         repeated = hashes.is_in(seen.implode())
         repeated_keys = pages.filter(repeated).get_column("key")
         pages, seen = pages.filter(~repeated), pl.concat([seen, hashes])
-        mates = [documents[at]] if (at := (file.partition, file.order)) in documents else []
-        texts = unique_documents(_read(pinned, "documents", mates, of_documents)).filter(
+        of_pages = documents.get((file.partition, file.order))
+        mates = {} if of_pages is None else {"documents": of_pages}
+        texts = _read(pinned, "documents", [*mates.values()], of_documents)
+        texts = unique_documents(texts).filter(
             ~pl.coalesce("part_of", "key").is_in(repeated_keys.implode())
         )
         listed = _read(pinned, "fetchlist", lists, columns.listed, pages.get_column("key"))
-        yield BatchRows(listed, pages, texts)
+        yield BatchPiece(BatchRows(listed, pages, texts), {"pages": file, **mates})
     for file in lists:
         listed = _read(pinned, "fetchlist", [file], columns.listed)
         listed = listed.filter(~listed.get_column("key").hash().is_in(seen.implode()))
         no_pages = _read(pinned, "pages", [], columns.pages)
-        yield BatchRows(listed, no_pages, _read(pinned, "documents", [], of_documents))
+        no_texts = _read(pinned, "documents", [], of_documents)
+        yield BatchPiece(BatchRows(listed, no_pages, no_texts), {})
 
 
 def find_in_batch(pinned: Pinned, batch: str, key: str) -> BatchRows:

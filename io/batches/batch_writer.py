@@ -1,6 +1,8 @@
 """Writes batches of rows that come from other batches."""
 
-from collections.abc import Collection, Iterator
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -19,6 +21,7 @@ from .batches import batch_component, page_order, write_file
 _GROUP_BYTES = 4 << 20
 # Nothing fetches the URLs of such a batch elsewhere meanwhile, as with those of generate.
 _BLOCKS_MS = 7 * 86_400_000
+_NO_FILES: Mapping[str, DataFile] = MappingProxyType({})
 
 
 class BatchWriter:
@@ -35,22 +38,31 @@ class BatchWriter:
         self._files: dict[str, list[DataFile]] = {kind: [] for kind in kinds}
         self._number = 0
 
-    def add(self, rows: BatchRows) -> None:
-        """Writes rows: a file of each kind, whose documents belong to its pages."""
+    def add(self, rows: BatchRows, formerly: Mapping[str, DataFile] = _NO_FILES) -> None:
+        """Writes rows: a file of each kind, whose documents belong to its pages.
+
+        Args:
+            rows: The rows.
+            formerly: The files that had them in a batch of the same id, by kind: rows of the
+                state know the new files by their names.
+        """
         order = page_order(self._operation.now, self._number)
         if "fetchlist" in self._kinds and len(rows.listed):
-            self._write("fetchlist", rows.listed.sort("key"), self._number)
+            self._write("fetchlist", rows.listed.sort("key"), self._number, None)
         if "pages" in self._kinds and len(rows.pages):
-            self._write("pages", rows.pages, order)
+            self._write("pages", rows.pages, order, formerly.get("pages"))
             if "documents" in self._kinds:
-                self._write("documents", rows.documents, order)
+                self._write("documents", rows.documents, order, formerly.get("documents"))
         self._number += 1
 
-    def _write(self, kind: str, rows: pl.DataFrame, order: int) -> None:
+    def _write(self, kind: str, rows: pl.DataFrame, order: int, formerly: DataFile | None) -> None:
         table = conform(rows, KINDS[kind].schema)
         groups = _groups(table) if len(table) else iter([table])
         root = self._operation.table.files
-        self._files[kind].append(write_file(root, self.batch, kind, groups, order=order))
+        file = write_file(root, self.batch, kind, groups, order=order)
+        if formerly is not None:
+            file = dataclasses.replace(file, formerly=formerly.formerly or formerly.path)
+        self._files[kind].append(file)
 
     def written(self) -> Iterator[Written]:
         """Yields what was written, for the commit."""

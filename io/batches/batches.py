@@ -93,6 +93,26 @@ def live_file(root: Folder, manifest: Manifest, path: str) -> DataFile | None:
     return None
 
 
+def keys_left_out(root: Folder, manifest: Manifest, rows: pl.DataFrame) -> pl.Series:
+    """Returns the keys of rows that name a file which is gone, or whose rewritten form lacks them.
+
+    Args:
+        root: The table's folder.
+        manifest: The newest snapshot of the table.
+        rows: ``key``, ``page`` and ``document``, perhaps of another table.
+    """
+    left_out = [pl.Series("key", [], dtype=pl.String)]
+    for name in ("page", "document"):
+        for (path,), group in rows.drop_nulls(name).group_by(name):
+            file = live_file(root, manifest, str(path))
+            if file is None:
+                left_out.append(group.get_column("key"))
+            elif file.formerly is not None:
+                keys = collect(scan([root / file.path], KINDS[f"{name}s"].schema).select("key"))
+                left_out.append(group.join(keys, on="key", how="anti").get_column("key"))
+    return pl.concat(left_out)
+
+
 def read_fetch_list(
     root: Folder, paths: Iterable[str], keys: pl.Series, columns: Sequence[str]
 ) -> FetchListRows:

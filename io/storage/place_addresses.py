@@ -179,4 +179,8 @@ def one_spelling(address: str) -> str:
     """
     if not is_place(address):
         return address
-    return str(place_of(address).resolve())
+    place = place_of(address)
+    try:
+        return str(place.resolve())
+    except (OSError, RuntimeError):  # links in a circle: who opens it gets the error
+        return str(place.absolute())

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 
 from ...io.snapshots.manifest import Batch, Manifest, Snapshot, newest_manifest
+from ...io.storage.place_addresses import one_spelling
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ..base.command import Argument, Invocation
@@ -87,8 +88,23 @@ def named_batches(words: Sequence[str]) -> list[NamedBatch]:
         names = [batch] if batch else sorted(manifest.batches)
         if not names:
             raise UsageError(f"table {address!r} has no batches")
-        batches |= {(address, name): NamedBatch(address, name, manifest) for name in names}
+        spelling = one_spelling(address)
+        batches |= {(spelling, name): NamedBatch(address, name, manifest) for name in names}
     return list(batches.values())
+
+
+def check_distinct(batches: Sequence[NamedBatch]) -> None:
+    """Checks that no batch and its copy in another table are there, where results have their id.
+
+    Raises:
+        UsageError: Two batches have the same id.
+    """
+    tables: dict[str, str] = {}
+    for named in batches:
+        if (other := tables.setdefault(named.batch, named.address)) != named.address:
+            raise UsageError(
+                f"batch {named.batch!r} is in tables {other!r} and {named.address!r}: give one"
+            )
 
 
 def target_table(invocation: Invocation) -> Invocation:
@@ -103,6 +119,20 @@ def target_table(invocation: Invocation) -> Invocation:
         raise UsageError(f"expected a table, or TABLE/batches, got {word!r}")
     open_table(address).check_place()
     return dataclasses.replace(invocation, table=address)
+
+
+def batch_as_segment(invocation: Invocation) -> Invocation:
+    """Returns an invocation whose table may have been typed as TABLE/batches/ID, as Nutch's segments.
+
+    Raises:
+        UsageError: The option ``batch`` names another batch.
+    """
+    word, options = str(invocation.table), invocation.options
+    address, batch = split_address(word)
+    if batch and options.batch not in ("", batch):
+        raise UsageError(f"--batch {options.batch} and {word!r} are two batches: give one")
+    options = dataclasses.replace(options, batch=batch or options.batch)
+    return dataclasses.replace(invocation, table=address, options=options)
 
 
 def one_batch(word: str) -> NamedBatch:

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from ...io.batches.batch_records import read_batch
+from ...io.batches.batch_records import BatchPiece, RowColumns, read_batch
 from ...io.batches.batch_writer import BatchWriter, new_record
 from ...io.batches.batches import batch_component, write_file
 from ...io.rows.small_components import read_blocklist
@@ -22,19 +22,19 @@ from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Batch
 from ...io.snapshots.operations import Operation, begin, new_id
 from ...io.storage.parquet_files import collect, scan
-from ...io.table.opening import open_table
-from ...io.tablets.checksums import copy_file
+from ...io.storage.place_addresses import one_spelling
+from ...io.tablets.checksums import copy_file, verify_file
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.written import Written
 from ...policy.batch_tools.merged_batches import (
     KeyRules,
     NewestRows,
     admit_rows,
+    find_superseded,
     slices_of,
     without_bodies,
 )
 from ...policy.batch_tools.url_lists import ListRuleOptions
-from ...policy.components.batch_rows import BatchRows
 from ...policy.components.schema import FETCHLIST
 from ...policy.generating.selection import queue_names
 from ...transforms.partition import SLOTS, hash_buckets
@@ -45,7 +45,14 @@ from ...web.rules.url_rules import checked_rules
 from ..base.command import DONE, Argument, Invocation, configuration
 from ..base.live import live_view
 from ..launch.job import JobOptions
-from .batch_addresses import BATCHES, TARGET, NamedBatch, named_batches, target_table
+from .batch_addresses import (
+    BATCHES,
+    TARGET,
+    NamedBatch,
+    check_distinct,
+    named_batches,
+    target_table,
+)
 
 VERBS = ("copy", "merge")
 ARGUMENTS = (
@@ -113,6 +120,8 @@ def run_verb(invocation: Invocation, verb: str, words: Sequence[str]) -> int:
         checked_rules(options)
     batches = _sources(address, words)
     kinds = _common_kinds(batches) if verb == "merge" else []
+    if verb == "copy":
+        check_distinct(batches)
     operation = begin(address, "batches", f"{options.operation or new_id()}.batches")
     if operation.idle:
         return _report(invocation, {"changed": False, "done_before": True}, "done before")
@@ -154,9 +163,8 @@ def _report(invocation: Invocation, record: Mapping[str, Any], line: str) -> int
 
 def _sources(address: str, words: Sequence[str]) -> list[NamedBatch]:
     batches = named_batches(words)
-    own_address = open_table(address).worker_address()
     for named in batches:
-        if open_table(named.address).worker_address() == own_address:
+        if one_spelling(named.address) == one_spelling(address):
             raise UsageError(f"batch {named.batch!r} is in table {address!r} already")
     return sorted(batches, key=lambda named: named.batch)
 
@@ -169,9 +177,7 @@ def _check_new(operation: Operation, batches: Sequence[NamedBatch]) -> None:
 
 
 def _rules(operation: Operation, options: Options) -> KeyRules:
-    applies = options.filter_urls or options.normalize_urls
-    rules = options.rules if applies else None
-    return KeyRules(rules, options.filter_urls, read_blocklist(operation))
+    return KeyRules(options.chosen_rules, options.filter_urls, read_blocklist(operation))
 
 
 def _kinds_of(named: NamedBatch) -> list[str]:
@@ -219,6 +225,7 @@ def _copy(work: _Work, named: NamedBatch) -> None:
 
 
 def _copy_list(work: _Work, named: NamedBatch, file: DataFile) -> DataFile:
+    verify_file(named.snapshot.table, file)
     rows = without_bodies(collect(scan([named.snapshot.table / file.path], FETCHLIST)))
     return write_file(
         work.operation.table.files, named.batch, "fetchlist", [rows],
@@ -227,30 +234,38 @@ def _copy_list(work: _Work, named: NamedBatch, file: DataFile) -> DataFile:
 
 
 def _copy_rows(work: _Work, named: NamedBatch) -> None:
-    rows = _chosen_rows(work, named, NewestRows())
-    _write(work, rows, _kinds_of(named), "" if work.options.slice else named.batch)
+    pieces = _chosen_pieces(work, named, NewestRows())
+    _write(work, pieces, _kinds_of(named), "" if work.options.slice else named.batch)
 
 
 def _merge(work: _Work, batches: Sequence[NamedBatch], kinds: Sequence[str]) -> None:
     newest = NewestRows()
-    rows = (r for named in reversed(batches) for r in _chosen_rows(work, named, newest))
+    rows = (r for named in reversed(batches) for r in _chosen_pieces(work, named, newest))
     _write(work, rows, kinds, "")
 
 
-def _chosen_rows(work: _Work, named: NamedBatch, newest: NewestRows) -> Iterator[BatchRows]:
-    with named.snapshot.reading():
-        for rows in read_batch(named.snapshot, named.batch):
+def _chosen_pieces(work: _Work, named: NamedBatch, newest: NewestRows) -> Iterator[BatchPiece]:
+    snapshot, batch = named.snapshot, named.batch
+    with snapshot.reading():
+        superseded = pl.Series("key", [], dtype=pl.UInt64)
+        if work.options.normalize_urls:
+            keys = read_batch(snapshot, batch, RowColumns(("key",), ("fetch_status",), ()))
+            superseded = find_superseded((piece.rows for piece in keys), work.rules)
+        for rows, files in read_batch(snapshot, batch):
             PROGRESS.add(len(rows.pages) or len(rows.listed))
-            admitted, counts = admit_rows(rows, work.rules)
+            admitted, counts = admit_rows(rows, work.rules, superseded)
             work.counts.update(counts)
-            yield newest.choose(admitted)
+            yield BatchPiece(newest.choose(admitted), files)
 
 
-def _write(work: _Work, pieces: Iterator[BatchRows], kinds: Sequence[str], batch: str) -> None:
-    """Writes rows as one batch, or as several with the number of URLs that the options say."""
+def _write(work: _Work, pieces: Iterator[BatchPiece], kinds: Sequence[str], batch: str) -> None:
+    """Writes rows as one batch, or as several with the number of URLs that the options say.
+
+    With the id of a batch, the new files replace those of that batch, one by one.
+    """
     size = work.options.slice or 1 << 60
     writer, room = None, 0
-    for piece in pieces:
+    for piece, files in pieces:
         if "pages" not in kinds:
             piece = piece._replace(pages=piece.pages.clear(), documents=piece.documents.clear())
         if "fetchlist" not in kinds:
@@ -262,7 +277,8 @@ def _write(work: _Work, pieces: Iterator[BatchRows], kinds: Sequence[str], batch
                     BatchWriter(work.operation, batch or new_id(len(work.records)), kinds),
                     size,
                 )
-            writer.add(rows._replace(listed=_as_listed(rows.listed, writer.batch)))
+            rows = rows._replace(listed=_as_listed(rows.listed, writer.batch))
+            writer.add(rows, files if batch else {})
             room -= urls
     _close(work, writer, kinds)
 

@@ -9,7 +9,9 @@ import polars as pl
 from ...web.rules.url_rules import UrlRules
 from ...web.urls.key_columns import from_keys, host_keys
 from ..components.blocklist import Blocklist, drop_blocked
-from ..components.schema import HOSTS, STATE, StateRows, Status, conform_frame
+from ..components.host_rows import seed_host_rows
+from ..components.rule_counts import count_reasons
+from ..components.schema import STATE, HostRows, StateRows, Status, conform_frame
 from ..filtering import BODY_COLUMNS, overlay_all_maps
 
 _FILES = ("document", "page", "batch_id")
@@ -46,8 +48,7 @@ def arriving_rows(other_rows: StateRows, how: MergeRules) -> tuple[StateRows, Co
     if how.rules is not None:
         keys = rows.get_column("key")
         admitted = how.rules.admit(from_keys(keys), "default", filters=how.filters)
-        reasons = admitted.get_column("reason").drop_nulls().value_counts()
-        counts.update({f"dropped/{reason}": number for reason, number in reasons.iter_rows()})
+        counts.update(count_reasons(admitted))
         target = admitted.get_column("key")
         rows = rows.with_columns(
             target.alias("key"), moved=target != keys, duplicate_of=pl.lit(None, pl.String)
@@ -60,11 +61,10 @@ def arriving_rows(other_rows: StateRows, how: MergeRules) -> tuple[StateRows, Co
     return conform_frame(rows, STATE), +counts
 
 
-def hosts_of_seed_rows(state_rows: StateRows) -> pl.DataFrame:
+def hosts_of_seed_rows(state_rows: StateRows) -> HostRows:
     """Returns HOSTS rows of the hosts of seeds among STATE rows."""
     seeds = state_rows.filter(pl.col("distance") == 0).get_column("key")
-    keys = pl.DataFrame({"key": host_keys(seeds).unique().sort()}).filter(pl.col("key") != "")
-    return conform_frame(keys.with_columns(seed=pl.lit(True)), HOSTS)
+    return seed_host_rows(host_keys(seeds))
 
 
 def merge_state_rows(state_rows: StateRows, arrived: StateRows) -> tuple[StateRows, dict[str, int]]:

@@ -41,13 +41,13 @@ def pinned(tmp_path):
 
 
 def test_each_url_comes_once_with_its_text_and_other_urls_of_the_list_come_last(pinned):
-    found = [[frame["key"].to_list() for frame in rows] for rows in read_batch(pinned, "1-a")]
+    found = [[frame["key"].to_list() for frame in rows] for rows, _ in read_batch(pinned, "1-a")]
     assert found == [
         [["com.a:http/", "com.b:http/"], ["com.a:http/", "com.b:http/"], ["com.a:http/"]],
         [[], ["com.c:http/"], ["com.c:http/", "com.c:http/part"]],
         [["com.d:http/"], [], []],
     ]
-    first = next(read_batch(pinned, "1-a"))
+    first = next(read_batch(pinned, "1-a")).rows
     assert first.pages["ip"].to_list() == ["1", "1"]
     assert first.documents["title"].to_list() == ["1"]
 
@@ -56,4 +56,4 @@ def test_a_component_without_columns_is_not_read(pinned, monkeypatch):
     for file in (*pinned.files("batches/1-a/documents"), *pinned.files("batches/1-a/fetchlist")):
         (pinned.table / file.path).unlink()
     columns = RowColumns((), ("ip",), ())
-    assert [len(rows.pages) for rows in read_batch(pinned, "1-a", columns)] == [2, 1]
+    assert [len(rows.pages) for rows, _ in read_batch(pinned, "1-a", columns)] == [2, 1]

@@ -8,7 +8,7 @@ from stores_here import BUCKET, in_stores
 
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.storage.files import write_bytes
-from nutbeam.io.storage.place_addresses import is_place, place_of
+from nutbeam.io.storage.place_addresses import is_place, one_spelling, place_of
 from nutbeam.io.table.opening import open_table
 from nutbeam.web.base.errors import UsageError
 
@@ -85,3 +85,12 @@ def test_a_bucket_that_is_not_there(kind, stores, monkeypatch):
     with pytest.raises(UsageError, match=r"^cannot read table .*: there is no bucket 'none'$"):
         open_table(f"{kind}://none/table").check_place()
     open_table(f"{kind}://{BUCKET}/empty").check_place()
+
+
+def test_a_table_has_one_spelling_also_through_links(tmp_path):
+    (tmp_path / "table").mkdir()
+    (tmp_path / "link").symlink_to("table")
+    (tmp_path / "circle").symlink_to("circle")
+    spelled = {f"{tmp_path}/{word}" for word in ("table", "table/", "x/../link", "./link//")}
+    assert {one_spelling(word) for word in spelled} == {f"{tmp_path}/table"}
+    assert one_spelling(f"{tmp_path}/circle") == f"{tmp_path}/circle"

@@ -2,9 +2,10 @@
 
 import json
 
+import polars as pl
 import pytest
 from command_output import printed
-from crawling import manifest_of, nutbeam, reach, rows_of, state_of
+from crawling import files_of, manifest_of, nutbeam, reach, rows_of, state_of
 from simulated_web import served_web
 
 from nutbeam.web.urls.row_keys import from_key
@@ -53,8 +54,36 @@ def test_rows_that_are_merged_after_a_copy_keep_their_texts(table, out, capsys):
     assert printed(capsys, "pages", out) == printed(capsys, "pages", table)
 
 
+def test_rows_that_are_merged_after_a_filtered_copy_keep_the_texts_that_came_along(
+    table, out, backend, capsys
+):
+    rules = ["--filter_urls", "--exclude", "//h1.example.com/"]
+    printed(capsys, "batches", "copy", out, f"{table}/batches", *rules)
+    printed(capsys, "mergedb", out, table)
+    before = state_of(table).select("key", "document", "etag").drop_nulls("document")
+    here = ~pl.col("key").str.contains("h1:")
+    after = state_of(out).select("key", "document", "etag")
+    assert after.drop_nulls("document").sort("key").equals(before.filter(here).sort("key"))
+    # A server that is asked with the mark of a body that is not here would send none.
+    assert after.filter(~here)["etag"].null_count() == len(after.filter(~here))
+    pages = printed(capsys, "pages", table).splitlines()
+    assert printed(capsys, "pages", out).splitlines() == [p for p in pages if "//h1." not in p]
+    assert nutbeam("fsck", out) == 0
+
+
+def test_a_damaged_fetch_list_is_not_copied(table, backend, out, refuse):
+    copy = backend.copy(table)
+    path = files_of(copy, f"batches/{min(manifest_of(copy).batches)}/fetchlist")[0]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    assert "data file is damaged" in refuse("batches", "copy", out, f"{copy}/batches", code=3)
+
+
 def test_a_merge_is_one_batch_with_each_url_once(table, out, capsys):
-    line = printed(capsys, "mergesegs", out, "-dir", f"{table}/batches")
+    (first, *others) = sorted(manifest_of(table).batches)
+    each = [word for name in others for word in ("-dir", f"{table}/batches/{name}")]
+    line = printed(capsys, "mergesegs", out, "-dir", f"{table}/batches/{first}", *each)
     ((name, batch),) = manifest_of(out).batches.items()
     assert line == f"mergesegs: batch {name}: parsed, URLs {batch.urls:,}\n"
     for kind in ("pages", "documents", "fetchlist"):
@@ -158,11 +187,20 @@ def test_bad_words_for_batches_get_one_line(table, refuse, tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_batch_is_copied_once(table, out, refuse, capsys):
+def test_a_batch_is_copied_once(table, out, refuse, tmp_path, capsys):
     printed(capsys, "batches", "copy", out, f"{table}/batches")
     assert refuse("batches", "copy", out, f"{table}/batches").startswith(
         f"table {out!r} has a batch '"
     )
+    batch = min(manifest_of(table).batches)
+    words = [f"{table}/batches/{batch}", f"{out}/batches/{batch}"]
+    expected = f"batch {batch!r} is in tables {table!r} and {out!r}: give one"
+    for command in (
+        ["batches", "copy", tmp_path / "new"],
+        ["dump", "-outputDir", tmp_path / "dump"],
+    ):
+        assert refuse(*command, *words) == expected
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_urls_that_were_only_listed_are_rewritten_too(out, tmp_path, capsys):

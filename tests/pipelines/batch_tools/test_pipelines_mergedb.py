@@ -85,6 +85,8 @@ def test_a_missing_table_is_left_out_with_a_warning_unless_it_is_the_only_one(
     [
         (["{table}", "{table}"], "a table is not merged with itself: '{table}'"),
         (["out", "./out"], "a table is not merged with itself: './out'"),
+        (["out", "urls.txt"], "the table must be a folder, got the file 'urls.txt'"),
+        (["urls.txt", "{table}"], "the table must be a folder, got the file 'urls.txt'"),
         (["out"], "missing argument OTHERS"),
         (["out", "{table}", "-force"], "unknown option '-force'; not needed: there is no lock"),
         (
@@ -97,6 +99,7 @@ def test_bad_words_for_mergedb_get_one_line(
     crawled, refuse, tmp_path, monkeypatch, words, expected
 ):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "urls.txt").touch()
     error = refuse("mergedb", *(word.format(table=crawled) for word in words))
     assert expected.format(table=crawled) in error
     assert not (tmp_path / "out").exists()

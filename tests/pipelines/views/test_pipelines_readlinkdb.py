@@ -103,6 +103,17 @@ def test_links_of_other_tables_are_merged(table, tmp_path, capsys):
     assert "dropped/purged 1" in printed(capsys, "mergelinkdb", table, other)
 
 
+def test_a_link_table_is_not_merged_with_itself_nor_with_one_that_is_missing(tmp_path, refuse):
+    table = tmp_path / "table"
+    (tmp_path / "link").symlink_to(table)
+    assert nutbeam("inject", table, A) == 0
+    for other in (table, f"{table}/", tmp_path / "link", tmp_path / "x" / ".." / "table"):
+        error = refuse("mergelinkdb", table, other)
+        assert error == f"a table is not merged with itself: {str(other)!r}"
+    assert refuse("mergelinkdb", table, tmp_path / "none").startswith("no web table at ")
+    assert refuse("mergelinkdb", table, __file__).startswith("the table must be a folder, got ")
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize("words", [(), ("--filter_links",), ("--normalize_links",)])
 def test_merged_links_are_normalized_and_filtered_on_request(address, tmp_path, capsys, words):

@@ -1,9 +1,11 @@
 """URLs of a batch that become one: which of them counts (nutch.md 1.3, mergesegs)."""
 
+import itertools
+
 import pyarrow as pa
 import pytest
 
-from nutbeam.policy.batch_tools.merged_batches import KeyRules, admit_rows
+from nutbeam.policy.batch_tools.merged_batches import KeyRules, admit_rows, find_superseded
 from nutbeam.policy.components.batch_rows import BatchRows
 from nutbeam.policy.components.blocklist import Blocklist
 from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, to_frame
@@ -12,23 +14,34 @@ from nutbeam.web.rules.url_options import UrlOptions
 from nutbeam.web.rules.url_rules import UrlRules
 
 PLAIN, SESSION = "com.a:http/", f"com.a:http/?PHPSESSID={'a' * 32}"
+OTHER = f"com.a:http/?PHPSESSID={'b' * 32}"
+RULES = KeyRules(UrlRules(UrlOptions()), False, Blocklist())
+STATUS = {PLAIN: FETCH_GONE, SESSION: FETCH_SUCCESS}
 
 
 def frame(schema, *records):
     return to_frame(pa.Table.from_pylist([dict(record) for record in records], schema))
 
 
-@pytest.mark.parametrize("order", [(PLAIN, SESSION), (SESSION, PLAIN)])
-def test_a_url_that_two_become_has_page_and_text_of_the_one_that_was_fetched(order):
-    fetched = {PLAIN: FETCH_GONE, SESSION: FETCH_SUCCESS}
-    rows = BatchRows(
-        frame(FETCHLIST, *({"key": key, "score": len(key)} for key in order)),
-        frame(PAGES, *({"key": key, "fetch_status": fetched[key]} for key in order)),
-        frame(DOCUMENTS, {"key": SESSION, "text": "of the session"}),
+def piece(*keys):
+    """Rows of one file of pages; a URL without a fetch status was only listed."""
+    return BatchRows(
+        frame(FETCHLIST, *({"key": key, "score": len(key)} for key in keys)),
+        frame(PAGES, *({"key": k, "fetch_status": STATUS[k]} for k in keys if k in STATUS)),
+        frame(DOCUMENTS, *({"key": k, "text": "of the session"} for k in keys if k == SESSION)),
     )
-    listed, pages, documents = admit_rows(
-        rows, KeyRules(UrlRules(UrlOptions()), False, Blocklist())
-    )[0]
-    assert listed.select("key", "score").rows() == [(PLAIN, len(SESSION))]
-    assert pages.select("key", "fetch_status").rows() == [(PLAIN, FETCH_SUCCESS)]
-    assert documents.select("key", "text").rows() == [(PLAIN, "of the session")]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations((PLAIN, SESSION, OTHER))))
+@pytest.mark.parametrize("files", [1, 3])
+def test_a_url_that_several_become_has_page_and_text_of_the_one_that_was_fetched(order, files):
+    """Whatever the order, and whether they are in one file of pages or in several."""
+    pieces = [piece(*order)] if files == 1 else [piece(key) for key in order]
+    superseded = find_superseded(pieces, RULES)
+    admitted = [admit_rows(one, RULES, superseded)[0] for one in pieces]
+    listed, pages, documents = (
+        [row for rows in admitted for row in rows[at].rows(named=True)] for at in range(3)
+    )
+    assert [(row["key"], row["score"]) for row in listed] == [(PLAIN, len(SESSION))]
+    assert [(row["key"], row["fetch_status"]) for row in pages] == [(PLAIN, FETCH_SUCCESS)]
+    assert [(row["key"], row["text"]) for row in documents] == [(PLAIN, "of the session")]

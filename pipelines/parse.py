@@ -23,6 +23,7 @@ from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
 from .batch_tools import reparse
+from .batch_tools.batch_addresses import batch_as_segment
 from .batch_tools.reparse import batches_to_reparse
 from .launch.earlier_jobs import check_done_alike, done_with
 from .launch.job import BatchOptions, run_each_batch, run_job
@@ -49,18 +50,19 @@ def run(invocation: Invocation) -> int:
     Raises:
         UserError: The batch was updated without being parsed, or parsed with other options.
     """
-    batch, address = invocation.options.batch, str(invocation.table)
     if invocation.options.reparse:
-        return _reparse(invocation, batch, address)
+        return _reparse(batch_as_segment(invocation))
+    batch, address = invocation.options.batch, str(invocation.table)
     if batch:
         _check_in_time(address, batch)
         check_done_alike(address, batch, PARSED_PHASE, invocation.options, DocumentOptions)
     return run_job(invocation, build, "parse")
 
 
-def _reparse(invocation: Invocation, batch: str, address: str) -> int:
+def _reparse(invocation: Invocation) -> int:
+    address = str(invocation.table)
     manifest = newest_manifest(address)
-    names = batches_to_reparse(manifest, address, batch)
+    names = batches_to_reparse(manifest, address, invocation.options.batch)
     first = [name for name in names if manifest.batches[name].phase == "fetched"]
     again = [name for name in names if name not in first]
     jobs = [(first, build), (again, reparse.build)]

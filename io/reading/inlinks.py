@@ -1,4 +1,4 @@
-"""Reads the link table: the inlinks of a page, and of all pages one after the other."""
+"""Reads the link table: the inlinks of some pages, and of all pages one after the other."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +8,7 @@ from ...policy.components.kinds import KINDS
 from ...policy.components.link_rows import best_inlinks, range_of_target
 from ...policy.components.schema import INLINKS, empty
 from ..snapshots.manifest import Pinned
-from ..tablets.tablets import Tablet, tablets
+from ..tablets.tablets import tablets
 
 _LINKS = KINDS["links"]
 # How many times its limit the links of one page may grow before the worst are left out.
@@ -23,23 +23,22 @@ def inlinks_of(pinned: Pinned, target: str, most: int) -> pl.DataFrame:
         target: Row key of the page.
         most: How many to return at most.
     """
-    low, high = range_of_target(target)
-    within = (pl.col("key") >= low) & (pl.col("key") < high) & _LINKS.counting
-    best_links = empty(INLINKS)
-    for tablet in tablets(pinned.files(_LINKS.name)):
-        if not _overlaps(tablet, low, high):
-            continue
-        rows = pinned.table.read(
-            _LINKS.name, [tablet], INLINKS.names, lambda links: links.filter(within)
-        )
-        best_links = best_inlinks(pl.concat([best_links, rows]), most)
-    return best_links
+    return pl.concat([empty(INLINKS), *inlinks_of_pages(pinned, pl.Series([target]), most)])
 
 
-def _overlaps(tablet: Tablet, low: str, high: str) -> bool:
-    """Returns whether a tablet may have a key in [low, high); a range in Bigtable may be open."""
-    after = tablet.first is not None and tablet.first >= high
-    return not after and (tablet.last is None or tablet.last >= low)
+def inlinks_of_pages(pinned: Pinned, targets: pl.Series, most: int) -> Iterator[pl.DataFrame]:
+    """Yields the best inlinks of some pages, best first; each page is in one frame, in key order.
+
+    Args:
+        pinned: The snapshot.
+        targets: Row keys of the pages.
+        most: How many links of each page to return at most.
+    """
+    wanted = pl.col("target").is_in(targets.implode()) & _LINKS.counting
+    ranges = sorted(map(range_of_target, targets.unique()))
+    link_tablets = tablets(pinned.files(_LINKS.name))
+    frames = pinned.table.read_ranges(_LINKS.name, link_tablets, ranges, _LINKS.schema.names)
+    yield from by_target((rows.filter(wanted).select(INLINKS.names) for rows in frames), most)
 
 
 def all_inlinks(pinned: Pinned, most: int) -> Iterator[pl.DataFrame]:

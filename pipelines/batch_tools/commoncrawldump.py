@@ -7,17 +7,21 @@
 
 import contextlib
 import dataclasses
+import functools
 import io
 import json
 import tarfile
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+import polars as pl
+
 from ...io.batches.batch_records import RowColumns
 from ...io.batches.dump_folder import DumpFolder
-from ...io.reading.inlinks import inlinks_of
+from ...io.reading.inlinks import inlinks_of_pages
 from ...io.snapshots.manifest import Snapshot, newest_manifest
 from ...io.storage.files import creating
+from ...io.table.opening import open_table
 from ...policy.batch_tools.common_crawl_documents import DocumentShape, PageContext, crawl_document
 from ...policy.batch_tools.dumped_names import md5_name, reversed_name
 from ...policy.inlinks.edges import BestOptions
@@ -28,8 +32,15 @@ from ...web.base.progress import PROGRESS
 from ...web.urls.row_keys import from_key
 from ..base.command import DONE, Invocation, configuration
 from ..base.live import live_view
-from .batch_addresses import BATCHES, NamedBatch
-from .page_dumps import DumpedPage, DumpTally, PageDumpOptions, batches_to_dump, dumped_pages
+from .batch_addresses import BATCHES, NamedBatch, check_distinct
+from .page_dumps import (
+    DumpedPage,
+    DumpTally,
+    FindInlinks,
+    PageDumpOptions,
+    batches_to_dump,
+    dumped_pages,
+)
 
 ARGUMENTS = (BATCHES,)
 _COLUMNS = RowColumns(
@@ -77,9 +88,10 @@ def run(invocation: Invocation) -> int:
     options = invocation.options
     with configuration():
         check_library("cbor2", "commoncrawldump", "cbor")
-    batches = batches_to_dump(invocation.arguments["batches"], options)
-    links = _link_table(options.inlinks_from)
-    folder, tally = DumpFolder(options.output_dir), DumpTally()
+    batches, folder = batches_to_dump(invocation.arguments["batches"], options)
+    find_inlinks, tally = _inlinks_finder(options.inlinks_from), DumpTally()
+    if options.gzip:
+        check_distinct(batches)
     for named in batches if options.gzip else []:
         if folder.has(_archive_name(named)):
             raise UsageError(
@@ -89,26 +101,36 @@ def run(invocation: Invocation) -> int:
     with live_view(invocation.progress):
         for named in batches:
             with _target(named, folder, options) as target:
-                for page in dumped_pages(named, _COLUMNS, options, tally):
-                    tally.count(_write_page(page, named, links, options, target))
+                for page in dumped_pages(named, _COLUMNS, options, tally, find_inlinks):
+                    tally.count(_write_page(page, named, options, target))
         PROGRESS.finish()
     record = {**tally.record(), "output": options.output_dir}
     print(json.dumps(record) if invocation.format == "json" else tally.line(options.output_dir))
     return DONE
 
 
-def _link_table(address: str) -> Snapshot | None:
-    """Returns the snapshot whose link table is read, or None.
+def _inlinks_finder(address: str) -> FindInlinks | None:
+    """Returns what looks up the inlinks of pages in the link table of a table, or None.
 
     Raises:
         UsageError: There is no table, or it has no links.
     """
     if not address:
         return None
+    open_table(address).check_place()
     manifest = newest_manifest(address)
     if "links" not in manifest.components:
         raise UsageError(f"table {address!r} has no links yet: nutbeam invertlinks adds them")
-    return Snapshot(address, manifest.snapshot)
+    return functools.partial(_find_inlinks, Snapshot(address, manifest.snapshot))
+
+
+def _find_inlinks(links: Snapshot, keys: pl.Series) -> dict[str, list[str]]:
+    with links.reading():
+        return {
+            str(target): rows.get_column("source").to_list()
+            for frame in inlinks_of_pages(links, keys, BestOptions().max_inlinks)
+            for (target,), rows in frame.group_by("target", maintain_order=True)
+        }
 
 
 def _archive_name(named: NamedBatch) -> str:
@@ -150,13 +172,9 @@ def _target(named: NamedBatch, folder: DumpFolder, options: Options) -> Iterator
 
 
 def _write_page(
-    page: DumpedPage,
-    named: NamedBatch,
-    links: Snapshot | None,
-    options: Options,
-    target: DocumentTarget,
+    page: DumpedPage, named: NamedBatch, options: Options, target: DocumentTarget
 ) -> bool:
-    inlinks = None if links is None else _inlinks(links, page.key)
+    inlinks = None if page.inlinks is None else [from_key(source) for source in page.inlinks]
     context = PageContext(page.charset, named.record.created, inlinks)
     data = to_cbor(crawl_document(page.row, options, context))
     if not options.epoch_filename:
@@ -170,11 +188,6 @@ def _write_page(
         if target.has_same(name, data):
             break
     return False
-
-
-def _inlinks(links: Snapshot, key: str) -> list[str]:
-    rows = inlinks_of(links, key, BestOptions().max_inlinks)
-    return [from_key(source) for source in rows.get_column("source")]
 
 
 def to_cbor(document: dict[str, Any]) -> bytes:

@@ -19,7 +19,7 @@ from ...web.base.progress import PROGRESS
 from ...web.urls.row_keys import from_key
 from ..base.command import DONE, Invocation
 from ..base.live import live_view
-from .batch_addresses import BATCHES, NamedBatch
+from .batch_addresses import BATCHES, NamedBatch, check_distinct
 from .page_dumps import DumpTally, PageDumpOptions, batches_to_dump, dumped_pages
 
 ARGUMENTS = (BATCHES,)
@@ -52,8 +52,9 @@ class Options(PageDumpOptions):
 
 def run(invocation: Invocation) -> int:
     options = invocation.options
-    batches = batches_to_dump(invocation.arguments["batches"], options)
-    folder, tally = DumpFolder(options.output_dir), DumpTally()
+    batches, folder = batches_to_dump(invocation.arguments["batches"], options)
+    tally = DumpTally()
+    check_distinct(batches)
     for named in batches:
         if folder.has(_map_name(named)):
             raise UsageError(

@@ -5,10 +5,14 @@ import fnmatch
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import polars as pl
 
 from ...io.batches.batch_records import RowColumns, read_batch
+from ...io.batches.dump_folder import DumpFolder
+from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -57,10 +61,12 @@ class DumpedPage:
     Attributes:
         row: Its PAGES row, as far as it was read.
         charset: The charset of its text, if it was read and is known.
+        inlinks: Keys of pages that link to it; None if they were not looked up.
     """
 
     row: Mapping[str, Any]
     charset: str | None
+    inlinks: Sequence[str] | None
 
     @property
     def key(self) -> str:
@@ -112,19 +118,39 @@ class DumpTally:
         return json.dumps({"TOTAL": dict(self.total), "FILTER": dict(self.chosen)})
 
 
-def batches_to_dump(words: Sequence[str], options: PageDumpOptions) -> list[NamedBatch]:
-    """Returns the batches that a command names.
+def batches_to_dump(
+    words: Sequence[str], options: PageDumpOptions
+) -> tuple[list[NamedBatch], DumpFolder]:
+    """Returns the batches that a command names, and the folder of the files.
 
     Raises:
-        UsageError: The folder or the batches are missing, or are not there.
+        UsageError: The folder or the batches are missing, or are not there; or the folder is in a table.
     """
     if not options.output_dir:
         raise UsageError("--output_dir is missing: the folder of the files")
-    return named_batches([*words, *options.from_batches])
+    batches = named_batches([*words, *options.from_batches])
+    return batches, folder_beside(batches, options.output_dir)
+
+
+def folder_beside(batches: Sequence[NamedBatch], address: str) -> DumpFolder:
+    """Returns the folder for data of batches; it must not be in their tables.
+
+    Raises:
+        UsageError: It is in a table, or is a file.
+    """
+    return DumpFolder(address, {open_table(named.address).files for named in batches})
+
+
+# Returns keys of pages that link to each of some pages, by the key of that page.
+FindInlinks: TypeAlias = Callable[[pl.Series], Mapping[str, Sequence[str]]]
 
 
 def dumped_pages(
-    named: NamedBatch, columns: RowColumns, options: PageDumpOptions, tally: DumpTally
+    named: NamedBatch,
+    columns: RowColumns,
+    options: PageDumpOptions,
+    tally: DumpTally,
+    find_inlinks: FindInlinks | None = None,
 ) -> Iterator[DumpedPage]:
     """Yields the pages of a batch that have a body of a wanted type.
 
@@ -133,14 +159,16 @@ def dumped_pages(
         columns: Columns to read besides those of the body.
         options: The wanted types.
         tally: Counts them.
+        find_inlinks: Looks up inlinks, those of all pages of a file at once; None looks up none.
     """
     wanted = [name.lower() for name in options.mimetypes]
     pages = [*dict.fromkeys((*columns.pages, "body", "content_type"))]
     with named.snapshot.reading():
-        for rows in read_batch(named.snapshot, named.batch, columns._replace(pages=pages)):
+        for rows, _ in read_batch(named.snapshot, named.batch, columns._replace(pages=pages)):
             documents = rows.documents
             has_charsets = "charset" in documents.columns
             charsets = dict(documents.select("key", "charset").iter_rows()) if has_charsets else {}
+            inlinks = find_inlinks(rows.pages.get_column("key")) if find_inlinks else None
             for row in rows.pages.iter_rows(named=True):
                 PROGRESS.add()
                 if not row["body"]:
@@ -150,4 +178,5 @@ def dumped_pages(
                 tally.total[mime] += 1
                 if not wanted or any(fnmatch.fnmatchcase(mime, name) for name in wanted):
                     tally.chosen[mime] += 1
-                    yield DumpedPage(row, charsets.get(row["key"]))
+                    links = None if inlinks is None else inlinks.get(row["key"], ())
+                    yield DumpedPage(row, charsets.get(row["key"]), links)

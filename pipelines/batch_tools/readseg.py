@@ -6,7 +6,6 @@
 """
 
 import dataclasses
-import datetime
 import io
 import json
 import logging
@@ -19,7 +18,6 @@ from ...io.batches.batch_records import find_in_batch, read_batch
 from ...io.batches.batches import batch_component
 from ...io.storage.files import creating, size_of
 from ...io.storage.parquet_files import collect, scan
-from ...io.storage.place_addresses import place_of
 from ...policy.batch_tools.segment_text import (
     COMPONENTS_OF_PARTS,
     PARTS,
@@ -30,6 +28,7 @@ from ...policy.batch_tools.segment_text import (
 )
 from ...policy.components.batch_rows import BatchRows
 from ...policy.components.schema import PAGES
+from ...policy.components.vocabulary import iso
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -40,6 +39,7 @@ from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation
 from ..base.live import live_view
 from ..checkers.checking import row_key
 from .batch_addresses import NamedBatch, named_batches, one_batch
+from .page_dumps import folder_beside
 
 ARGUMENTS = (
     Argument(
@@ -78,8 +78,8 @@ class Options:
         False, "List batches, with their times and numbers of pages.", nutch="readseg -list"
     )
     get_record: bool = option(False, "Show the data of one URL in a batch.", nutch="readseg -get")
-    table_of_batches: str = option(
-        "", "With --list_batches: TABLE/batches, all batches of a table.", nutch="readseg -dir"
+    table_of_batches: tuple[str, ...] = option(
+        (), "With --list_batches: TABLE/batches, all batches of a table.", nutch="readseg -dir"
     )
     no_content: bool = _without("the bodies", "nocontent")
     no_fetch: bool = _without("the results of fetch", "nofetch")
@@ -110,7 +110,7 @@ class Options:
 def run(invocation: Invocation) -> int:
     options, words = invocation.options, invocation.arguments["words"]
     if options.list_batches:
-        return _list(invocation, [*words, *filter(None, [options.table_of_batches])])
+        return _list(invocation, [*words, *options.table_of_batches])
     if options.table_of_batches:
         raise UsageError("--table_of_batches is only for --list_batches")
     if not (options.dump_batch or options.get_record):
@@ -151,23 +151,16 @@ def _list_record(named: NamedBatch) -> dict[str, Any]:
     return {
         "name": batch,
         "generated": named.record.urls,
-        "fetcher_start": _time(first),
-        "fetcher_end": _time(last),
+        # As Nutch prints them: without the zone.
+        "fetcher_start": (iso(first, "seconds") or "").removesuffix("Z") or None,
+        "fetcher_end": (iso(last, "seconds") or "").removesuffix("Z") or None,
         "fetched": sum(file.rows for file in pages) if pages else None,
         "parsed": sum(file.rows for file in documents) if documents else None,
     }
 
 
-def _time(time_ms: int | None) -> str | None:
-    if time_ms is None:
-        return None
-    return datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC).strftime(
-        "%Y-%m-%dT%H:%M:%S"
-    )
-
-
 def _dump(invocation: Invocation, named: NamedBatch, folder: str) -> int:
-    options, path = invocation.options, place_of(folder) / "dump"
+    options, path = invocation.options, folder_beside([named], folder).place("dump")
     _check_parts(named, options.parts)
     if size_of(path) is not None:
         raise UsageError(f"{str(path)!r} is there already: give another folder")
@@ -214,13 +207,15 @@ def _get(invocation: Invocation, named: NamedBatch, url: str) -> int:
     elif texts:
         print(visible(url_text(record, options.parts, recode=options.recode), keep="\t\n"), end="")
     else:
-        print(f"{from_key(key)}: not in batch {named.batch}")
+        why = f"batch {named.batch} has no {', '.join(options.parts)} of it"
+        is_there = any(part_texts(record, PARTS))
+        print(f"{from_key(key)}: {why if is_there else f'not in batch {named.batch}'}")
     return DONE if texts else NOTHING_TO_DO
 
 
 def _records(named: NamedBatch) -> Iterator[SegmentRecord]:
-    for rows in read_batch(named.snapshot, named.batch):
-        yield from _records_of(rows, named.record.created)
+    for piece in read_batch(named.snapshot, named.batch):
+        yield from _records_of(piece.rows, named.record.created)
 
 
 def _records_of(rows: BatchRows, generated: int) -> Iterator[SegmentRecord]:

@@ -2,12 +2,12 @@
 
 import base64
 import dataclasses
-import datetime
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...web.base.options import option
 from ...web.urls.row_keys import from_host_key, from_key, host_key_of
+from ..components.vocabulary import iso
 from .dumped_names import reversed_name
 from .segment_text import StoredRow
 
@@ -104,8 +104,7 @@ def _key(key: str, shape: DocumentShape) -> str:
 def _time(time_ms: int | None, shape: DocumentShape) -> str | int | None:
     if time_ms is None or shape.simple_date_format:
         return time_ms
-    moment = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return iso(time_ms, "seconds")
 
 
 def _request_of(text: str) -> tuple[str, list[tuple[str, str]]]:

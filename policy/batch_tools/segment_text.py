@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ...web.content.whatwg_encodings import decode_as, encoding_name
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ...web.urls.row_keys import from_key
 from ..components.schema import PARSE_STATUS_NAMES, ParseMinor, ParseStatus
@@ -166,7 +167,7 @@ def _content_text(record: SegmentRecord, recode: bool) -> str | None:
         return None
     charset = (record.document or {}).get("charset") if recode else None
     url = from_key(record.key)
-    headers = {header["name"]: header["value"] for header in page.get("headers") or []}
+    headers = [(header["name"], header["value"]) for header in page.get("headers") or []]
     lines = [
         f"Version: {_CONTENT_VERSION}",
         f"url: {url}",
@@ -174,7 +175,7 @@ def _content_text(record: SegmentRecord, recode: bool) -> str | None:
         f"contentType: {page.get('content_type') or ''}",
         f"metadata: {_pairs(headers)}",
         "Content:",
-        _decode(page["body"], charset or "utf-8"),
+        decode_as(encoding_name(charset or "") or "utf-8", page["body"]),
     ]
     return "\n".join([*lines, ""])
 
@@ -193,18 +194,18 @@ def _parse_data_text(record: SegmentRecord) -> str | None:
             f"  outlink: toUrl: {from_key(link['key'])} anchor: {_one_line(link['anchor'] or '')}"
             for link in links
         ),
-        f"Content Metadata: {_pairs({'Content-Type': document.get('content_type')})}",
+        f"Content Metadata: {_pairs([('Content-Type', document.get('content_type'))])}",
         f"Parse Metadata: {_pairs(_parse_metadata(document))}",
     ]
     return "\n".join([*lines, ""])
 
 
-def _parse_metadata(document: StoredRow) -> dict[str, Any]:
-    named = {
-        "CharEncodingForConversion": document.get("charset"),
-        "language": document.get("language"),
-    }
-    return {**named, **dict(document.get("metadata") or [])}
+def _parse_metadata(document: StoredRow) -> list[tuple[str, Any]]:
+    return [
+        ("CharEncodingForConversion", document.get("charset")),
+        ("language", document.get("language")),
+        *(document.get("metadata") or []),
+    ]
 
 
 def _status_text(document: StoredRow) -> str:
@@ -227,18 +228,11 @@ def _body_text(record: SegmentRecord) -> str | None:
     return f"{document['text']}\n"
 
 
-def _pairs(values: Mapping[str, Any]) -> str:
+def _pairs(values: Iterable[tuple[str, Any]]) -> str:
     """Returns names and values on one line, as Nutch's ``Metadata`` prints them."""
-    pairs = (f"{name}={value}" for name, value in values.items() if value is not None)
+    pairs = (f"{name}={value}" for name, value in values if value is not None)
     return _one_line(" ".join(pairs))
 
 
 def _one_line(text: str) -> str:
     return text.replace("\r", " ").replace("\n", " ")
-
-
-def _decode(body: bytes, charset: str) -> str:
-    try:
-        return body.decode(charset, "replace")
-    except LookupError:  # a charset that Python does not have
-        return body.decode("utf-8", "replace")

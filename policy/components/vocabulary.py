@@ -286,18 +286,18 @@ def code_name(value: int | None, column: Column) -> str | None:
     return None if value is None else f"{column.codes.get(value, 'unknown')} ({value})"
 
 
-def iso(time_ms: int | None) -> str | None:
+def iso(time_ms: int | None, timespec: str = "milliseconds") -> str | None:
     """Returns a time in ISO form.
 
-    >>> iso(0), iso(1 << 62)
-    ('1970-01-01T00:00:00.000Z', '4611686018427387904 ms')
+    >>> iso(0), iso(1 << 62), iso(1_999, "seconds")
+    ('1970-01-01T00:00:00.000Z', '4611686018427387904 ms', '1970-01-01T00:00:01Z')
     """
     if time_ms is None:
         return None
     moment = _utc(time_ms)
     if moment is None:
         return f"{time_ms} ms"
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def _utc(time_ms: int) -> datetime.datetime | None:

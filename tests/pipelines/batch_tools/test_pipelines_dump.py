@@ -9,6 +9,7 @@ from crawling import manifest_of, nutbeam, reach, rows_of, tree
 from simulated_web import served_web
 
 from nutbeam.io.batches.dump_folder import DumpFolder
+from nutbeam.io.table.opening import open_table
 from nutbeam.policy.batch_tools.dumped_names import md5_name, reversed_name
 from nutbeam.web.base.errors import UserError
 from nutbeam.web.urls.row_keys import from_key
@@ -134,9 +135,39 @@ def test_no_link_in_the_folder_is_followed_out_of_it(table, tmp_path, refuse):
     assert refuse("dump", *words, code=3).startswith(("a link leads ", "cannot write "))
 
 
+@pytest.mark.parametrize("name", ["", "new", "batches/x/pages", "link", "link/new", "link/x/../in"])
+def test_no_file_is_written_into_a_table(table, tmp_path, refuse, name):
+    files = open_table(table).files
+    (tmp_path / "link").symlink_to(files)
+    out = str(tmp_path / name) if name.startswith("link") else f"{files}/{name}"
+    before = tree(files, ignore=())
+    expected = f"{out!r} is in the folder of a table: give another folder"
+    assert refuse("dump", "-outputDir", out, "-segment", f"{table}/batches") == expected
+    assert tree(files, ignore=()) == before
+
+
+def test_a_host_with_the_name_of_a_table_writes_nothing_into_it(tmp_path_factory, tmp_path):
+    (tmp_path / "com").symlink_to(tmp_path_factory.mktemp("elsewhere"))
+    (tmp_path / "manifest").mkdir()
+    (tmp_path / "org" / "manifest").mkdir(parents=True)
+    (tmp_path / "org" / "manifest" / "00000001.json").touch()
+    folder = DumpFolder(str(tmp_path))
+    with pytest.raises(UserError, match="no files are written into a table: "):
+        folder.write(reversed_name("org.state:http/"), b"x")
+    with pytest.raises(UserError, match="a link leads out of "):
+        folder.write(reversed_name("com.state:http/"), b"x")
+    assert folder.write(reversed_name("manifest:http/"), b"x")
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        (["-outputDir", "{here}", "{table}"], "expected a folder, got '{here}': a file is there"),
+        (
+            ["-outputDir", "{here}/x", "{table}"],
+            "expected a folder, got '{here}/x': a file is there",
+        ),
+        (["-outputDir", "out", "{here}"], "the table must be a folder, got the file '{here}'"),
         (["{table}/batches"], "--output_dir is missing: the folder of the files"),
         (["-outputDir", "out"], "expected batches, as TABLE/batches/ID, or a table"),
         (["-outputDir", "out", "-segment", "{table}/batches/1-a"], "no batch '1-a' in table"),
@@ -148,5 +179,7 @@ def test_no_link_in_the_folder_is_followed_out_of_it(table, tmp_path, refuse):
 )
 def test_bad_words_for_dump_get_one_line(table, refuse, tmp_path, monkeypatch, words, expected):
     monkeypatch.chdir(tmp_path)
-    assert refuse("dump", *(word.format(table=table) for word in words)).startswith(expected)
+    names = {"table": table, "here": __file__}
+    error = refuse("dump", *(word.format(**names) for word in words))
+    assert error.startswith(expected.format(**names))
     assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,8 @@ from command_output import printed
 from crawling import files_of, manifest_of, nutbeam, reach, rows_of
 from simulated_web import served_web
 
+from nutbeam.io.table.opening import open_table
+from nutbeam.policy.batch_tools.segment_text import SegmentRecord, url_text
 from nutbeam.web.urls.row_keys import from_key
 
 web = served_web(hosts=2, pages=5, scope="module")
@@ -75,8 +77,20 @@ def test_the_list_has_times_and_numbers_and_question_marks(table, segments, caps
     assert start <= end
     assert int(fetched) == len(rows_of(table, f"batches/{name}/pages")) >= int(generated)
     assert int(parsed) == len(rows_of(table, f"batches/{name}/documents"))
+    other_spelling = table if "://" in table else f"{table}/../{table.rpartition('/')[2]}"
+    words = [segments[2], f"{other_spelling}/batches", f"{table}/batches/"]
+    assert len(printed(capsys, "readseg", "-list", *words).splitlines()) == len(lines)
     one = json.loads(printed(capsys, "readseg", "-list", segments[2], "--format", "json"))
     assert one["batches"][0]["fetched"] is None
+
+
+ALL_BUT_CONTENT = [f"-{name}" for name in HEADINGS if name != "nocontent"]
+
+
+def url_of(segment):
+    """Returns a URL in the fetch list of a batch."""
+    table, _, batch = segment.rpartition("/batches/")
+    return from_key(rows_of(table, f"batches/{batch}/fetchlist")["key"][0])
 
 
 def test_the_parts_of_one_url(segments, web, capsys):
@@ -90,6 +104,11 @@ def test_the_parts_of_one_url(segments, web, capsys):
     )
     assert record["url"] == url
     assert list(record["parts"]) == ["generate", "fetch", "parse", "parsedata", "parsetext"]
+    absent = printed(
+        capsys, "readseg", "-get", segments[2], url_of(segments[2]), *ALL_BUT_CONTENT, code=1
+    )
+    batch = segments[2].rpartition("/")[2]
+    assert absent == f"{url_of(segments[2])}: batch {batch} has no content of it\n"
     missing = printed(capsys, "readseg", "-get", segments[0], "http://none.com/", code=1)
     assert missing == f"http://none.com/: not in batch {segments[0].rpartition('/')[2]}\n"
 
@@ -109,6 +128,9 @@ def test_the_parts_of_one_url(segments, web, capsys):
         ),
         (["-list"], "expected batches, as TABLE/batches/ID, or a table"),
         (["-list", "none"], "no web table at 'none'"),
+        (["-list", "-dir", "none", "-dir", "{table}"], "no web table at 'none'"),
+        (["-dump", "{segment}", "{files}/texts"], "'{files}/texts' is in the folder of a table"),
+        (["-dump", "{segment}", "{here}"], "expected a folder, got '{here}': a file is there"),
         (["{segment}", "out"], "give --dump_batch BATCH FOLDER, "),
         (["-dump", "-list", "{segment}"], "--dump_batch and --list_batches contradict"),
         (["-dump", "{segment}", "out", *(f"-{s}" for s in HEADINGS)], "all parts are left out"),
@@ -119,7 +141,8 @@ def test_bad_words_for_readseg_get_one_line(
     table, segments, refuse, tmp_path, monkeypatch, words, expected
 ):
     monkeypatch.chdir(tmp_path)
-    names = {"table": table, "segment": segments[0]}
+    files = open_table(table).files
+    names = {"table": table, "segment": segments[0], "here": __file__, "files": files}
     assert refuse("readseg", *(w.format(**names) for w in words)).startswith(
         expected.format(**names)
     )
@@ -162,10 +185,36 @@ def test_a_dump_replaces_no_file(segments, refuse, tmp_path):
     assert (tmp_path / "dump").read_text() == "mine"
 
 
-def test_a_body_is_decoded_by_its_charset_on_request(table, segments, tmp_path, capsys):
-    from nutbeam.policy.batch_tools.segment_text import SegmentRecord, url_text
+def content_of(page, charset=None, recode=True):
+    record = SegmentRecord(
+        "com.a:http/", page={"fetch_status": 33, **page}, document={"charset": charset}
+    )
+    return url_text(record, ["content"], recode=recode)
 
-    page = {"body": "Käse".encode("latin-1"), "fetch_status": 33}
-    record = SegmentRecord("com.a:http/", page=page, document={"charset": "iso-8859-1"})
-    assert url_text(record, ["content"], recode=True).endswith("Content:\nKäse\n")
-    assert url_text(record, ["content"], recode=False).endswith("Content:\nK\ufffdse\n")
+
+@pytest.mark.parametrize(
+    ("body", "charset", "text"),
+    [
+        ("Käse".encode("latin-1"), "iso-8859-1", "Käse"),
+        # Python's codecs of these names lack the letters, or do not exist.
+        (b"\x81\x80", "windows-1252", "\x81€"),
+        (bytes.fromhex("b0a281"), "gbk", "阿\ufffd"),
+        (b"\xe4", "x-mac-cyrillic", "д"),
+        (b"\xe9", "iso-8859-8-i", "\u05d9"),
+        ("Käse".encode(), "no-charset", "Käse"),
+    ],
+)
+def test_a_body_is_decoded_as_parse_decodes_it_on_request(body, charset, text):
+    assert content_of({"body": body}, charset).endswith(f"Content:\n{text}\n")
+
+
+def test_a_body_is_decoded_as_utf_8_without_request():
+    body = "Käse".encode("latin-1")
+    assert content_of({"body": body}, "latin1", recode=False).endswith("Content:\nK\ufffdse\n")
+
+
+def test_each_header_of_a_name_is_shown():
+    cookies = [{"name": "Set-Cookie", "value": value} for value in ("a=1", "b=2")]
+    assert "metadata: Set-Cookie=a=1 Set-Cookie=b=2\n" in content_of(
+        {"body": b"", "headers": cookies}
+    )

@@ -151,6 +151,7 @@ def run(invocation: Invocation) -> int:
                 archive_rounds()
         if archive_rounds:  # what a crawl before has left out
             archive_rounds()
+            _complete_archive(address, options, beam_args)
     time_up = until is not None and now_ms() >= until
     return finish(invocation, manifests, manifests_of_others(address, launched), time_up=time_up)
 
@@ -168,6 +169,14 @@ def _archive_writer(
 
     folder = check_folder(address, options.warc, options, beam_args)
     return functools.partial(write_archive, address, folder, options, beam_args)
+
+
+def _complete_archive(address: str, options: Options, beam_args: Sequence[str]) -> None:
+    """Makes what is made of the whole archive of ``--warc``, once, at the end of a crawl."""
+    from .archives.archiving import check_folder, complete_archive
+
+    folder = check_folder(address, options.warc, options, beam_args)
+    complete_archive(address, folder, options, beam_args)
 
 
 def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None:

@@ -1,39 +1,27 @@
-"""Writes records into the files of a part of an archive, which end at a size."""
+"""Writes records into the files of a part of an archive, which end at a size, and files beside them."""
 
 import contextlib
 import dataclasses
+import uuid
+import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO
+from typing import IO, Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 
-from ...web.archives.captures import Capture
-from ...web.archives.cdxj import IndexedRecord, cdxj_line
-from ...web.archives.record_codecs import record_encoder
-from ...web.archives.warc_records import WarcRecord, encode_record
+from ...policy.components.archive_rows import CAPTURES
+from ...web.archives.page_records import CapturedContent
+from ...web.archives.record_codecs import encode_gzip, record_encoder
+from ...web.archives.warc_options import GZIP
+from ...web.archives.warc_records import RESOURCE, RESPONSE, REVISIT, WarcRecord, encode_record
+from ...web.archives.wat import RecordPlace
 from ..storage.files import creating
-from ..storage.parquet_files import ParquetWriter, row_groups
 from ..storage.places import Place
 
-# A record in a file. ``CAPTURES`` are those of answers, which indexes and later revisits need.
-CAPTURES = pa.schema(
-    [
-        ("url", pa.large_string()),
-        ("time", pa.int64()),  # ms
-        ("batch", pa.large_string()),
-        ("kind", pa.large_string()),  # WARC-Type
-        ("status", pa.uint16()),  # of HTTP; null: there is none
-        ("mime", pa.large_string()),
-        ("digest", pa.large_binary()),  # SHA-1 of the payload; null: nothing of it is known
-        ("whole", pa.bool_()),  # whether a revisit may name it
-        ("file", pa.large_string()),
-        ("offset", pa.int64()),
-        ("length", pa.int64()),
-    ]
-)
+_ANSWERS = (RESPONSE, REVISIT, RESOURCE)
 _AHEAD_BYTES = 64 << 20
 _ROWS = 100_000
 
@@ -44,15 +32,14 @@ class RecordGroup:
 
     Attributes:
         records: The records, in order.
-        capture: What they are of; None for others.
-        digest: SHA-1 of its payload, or None.
-        whole: Whether a later revisit may name it.
+        capture: Columns of ``CAPTURES`` that do not say where the record is; None: they are of no
+            answer.
+        content: What the records are made of, for files beside the archive; None: of no capture.
     """
 
     records: Sequence[WarcRecord]
-    capture: Capture | None = None
-    digest: bytes | None = None
-    whole: bool = False
+    capture: Mapping[str, Any] | None = None
+    content: CapturedContent | None = None
 
     @property
     def bytes(self) -> int:
@@ -69,6 +56,37 @@ class WrittenFile:
     bytes: int = 0
 
 
+class FilesBeside(NamedTuple):
+    """Files beside those of an archive, one for each: WET, WAT.
+
+    Attributes:
+        folder: Their folder.
+        ending: Ends their names, instead of ``warc.gz``.
+        warcinfo: Returns the first record of a file of a name.
+        records: Returns the records for a group: for its content, and where its records are.
+    """
+
+    folder: Place
+    ending: str
+    warcinfo: Callable[[str], WarcRecord]
+    records: Callable[[CapturedContent | None, Sequence[RecordPlace]], Iterable[WarcRecord]]
+
+
+class _OpenFile:
+    """A file that is being written, and its numbers."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self.file, self.written = file, WrittenFile(name)
+
+    def add(self, data: bytes) -> int:
+        """Adds a compressed record; returns its position."""
+        offset = self.written.bytes
+        self.file.write(data)
+        self.written.bytes += len(data)
+        self.written.records += 1
+        return offset
+
+
 class ArchiveWriter:
     """Writes the files of a part; each appears under its name when it is complete.
 
@@ -80,6 +98,7 @@ class ArchiveWriter:
         compression: One of ``COMPRESSIONS``.
         size: Size at which a file ends, bytes.
         threads: How many records are compressed at once.
+        beside: What is written beside each file.
     """
 
     def __init__(
@@ -91,12 +110,16 @@ class ArchiveWriter:
         compression: str,
         size: int,
         threads: int = 1,
+        beside: Iterable[FilesBeside] = (),
     ) -> None:
         self._folder, self._name_of, self._warcinfo = folder, name_of, warcinfo
         self._version, self._size, self._threads = version, size, threads
-        self._compress = record_encoder(compression)
+        self._compress, self._gzip = record_encoder(compression), compression == GZIP
+        self._beside = tuple(beside)
         self.files: list[WrittenFile] = []
-        self._file: IO[bytes] | None = None
+        self.files_beside: list[WrittenFile] = []
+        self._file: _OpenFile | None = None
+        self._opened_beside: list[_OpenFile] = []
         self._open = contextlib.ExitStack()
 
     def write(self, groups: Iterable[RecordGroup]) -> Iterator[pa.Table]:
@@ -104,7 +127,7 @@ class ArchiveWriter:
 
         If it raises, the last file does not appear.
         """
-        rows: list[tuple[object, ...]] = []
+        rows: list[dict[str, object]] = []
         with self._open:
             for group, encoded in self._encoded(groups):
                 rows += self._write_group(group, encoded)
@@ -114,12 +137,14 @@ class ArchiveWriter:
         if rows:
             yield _captures(rows)
 
-    def _encoded(self, groups: Iterable[RecordGroup]) -> Iterator[tuple[RecordGroup, list[bytes]]]:
+    def _encoded(
+        self, groups: Iterable[RecordGroup]
+    ) -> Iterator[tuple[RecordGroup, list[RecordPlace]]]:
         """Yields groups with the bytes of their records, which threads compress ahead."""
         if self._threads == 1:
             yield from ((group, self._encode(group)) for group in groups)
             return
-        waiting: deque[tuple[RecordGroup, Future[list[bytes]]]] = deque()
+        waiting: deque[tuple[RecordGroup, Future[list[RecordPlace]]]] = deque()
         ahead = 0
         with ThreadPoolExecutor(self._threads, "nutbeam-warc") as pool:
             for group in groups:
@@ -132,54 +157,62 @@ class ArchiveWriter:
             for group, future in waiting:
                 yield group, future.result()
 
-    def _encode(self, group: RecordGroup) -> list[bytes]:
-        return [self._compress(encode_record(record, self._version)) for record in group.records]
+    def _encode(self, group: RecordGroup) -> list[RecordPlace]:
+        places = []
+        for record in group.records:
+            plain = encode_record(record, self._version)
+            crc = zlib.crc32(plain) if self._beside and self._gzip else None
+            places.append(RecordPlace(record, self._compress(plain), len(plain), crc))
+        return places
 
     def _write_group(
-        self, group: RecordGroup, encoded: Sequence[bytes]
-    ) -> Iterator[tuple[object, ...]]:
-        size = sum(map(len, encoded))
-        if self._file is None or self.files[-1].bytes + size > self._size:
+        self, group: RecordGroup, encoded: Sequence[RecordPlace]
+    ) -> Iterator[dict[str, object]]:
+        size = sum(len(place.data) for place in encoded)
+        if self._file is None or self._file.written.bytes + size > self._size:
             self._next_file()
         assert self._file is not None
-        written, capture = self.files[-1], group.capture
-        for record, data in zip(group.records, encoded, strict=True):
-            if capture is not None and record.kind in ("response", "revisit", "resource"):
-                mime = capture.content_type.partition(";")[0].strip().lower()
-                yield (capture.url, capture.time, capture.batch, record.kind,
-                       capture.status or None, mime or None, group.digest, group.whole, written.name,
-                       written.bytes, len(data))  # fmt: skip
-            self._file.write(data)
-            written.bytes += len(data)
-            written.records += 1
+        name = self._file.written.name
+        places = [place._replace(file=name, offset=self._file.add(place.data)) for place in encoded]
+        self._write_beside(group, places)
+        for place in places:
+            if group.capture is not None and place.record.kind in _ANSWERS:
+                yield {
+                    **group.capture,
+                    "kind": place.record.kind,
+                    "file": name,
+                    "offset": place.offset,
+                    "length": len(place.data),
+                    "record": uuid.UUID(place.record.id).bytes,
+                }
+
+    def _write_beside(self, group: RecordGroup, places: Sequence[RecordPlace]) -> None:
+        for beside, opened in zip(self._beside, self._opened_beside, strict=True):
+            for record in beside.records(group.content, places):
+                opened.add(encode_gzip(encode_record(record, self._version)))
 
     def _next_file(self) -> None:
         self._open.close()
         name = self._name_of(len(self.files))
-        self._file = self._open.enter_context(creating(self._folder / name, durable=True))
-        info = self._compress(encode_record(self._warcinfo(name), self._version))
-        self._file.write(info)
-        self.files.append(WrittenFile(name, 1, len(info)))
+        info = RecordGroup([self._warcinfo(name)])
+        self._file = self._opened(self._folder, name, self.files)
+        self._opened_beside = []
+        for beside in self._beside:
+            own_name = f"{name.partition('.warc.')[0]}.{beside.ending}"
+            opened = self._opened(beside.folder, own_name, self.files_beside)
+            opened.add(encode_gzip(encode_record(beside.warcinfo(own_name), self._version)))
+            self._opened_beside.append(opened)
+        (place,) = self._encode(info)
+        place = place._replace(file=name, offset=self._file.add(place.data))
+        self._write_beside(info, [place])
+
+    def _opened(self, folder: Place, name: str, files: list[WrittenFile]) -> _OpenFile:
+        file = self._open.enter_context(creating(folder / name, durable=True))
+        opened = _OpenFile(file, name)
+        files.append(opened.written)
+        return opened
 
 
-def _captures(rows: list[tuple[object, ...]]) -> pa.Table:
+def _captures(rows: list[dict[str, object]]) -> pa.Table:
     frame = pl.DataFrame(rows, schema=pl.Schema(CAPTURES), orient="row")
     return frame.to_arrow().cast(CAPTURES)
-
-
-def write_cdxj(path: Place, index: Place) -> None:
-    """Writes a CDXJ index of the captures that ``write_index`` has listed, sorted as bytes are."""
-    lines = [
-        cdxj_line(IndexedRecord(**row))
-        for rows in row_groups(index, CAPTURES, IndexedRecord._fields)
-        for row in rows.to_pylist()
-    ]
-    with creating(path, durable=True) as file:
-        file.write("".join(sorted(lines)).encode())
-
-
-def write_index(path: Place, captures: Iterable[pa.Table]) -> None:
-    """Writes the list of the captures of a part."""
-    with ParquetWriter(path, CAPTURES) as writer:
-        for rows in captures:
-            writer.write(rows)

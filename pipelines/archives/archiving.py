@@ -1,6 +1,7 @@
 """Plans and runs the writing of an archive, for the command warc and for crawl."""
 
 import dataclasses
+import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,23 +11,28 @@ import apache_beam as beam
 
 from ...io.archives.archive_plans import ArchiveFolder, ArchivePlan, plan_parts
 from ...io.archives.archive_sources import batches_with_pages, created_of
+from ...io.archives.host_index_files import remove_host_index
 from ...io.batches.batches import batch_component
 from ...io.snapshots.manifest import Manifest, Snapshot, newest_manifest
+from ...io.storage.files import names
 from ...io.storage.place_addresses import place_of
 from ...io.table.opening import open_table
 from ...policy.components.vocabulary import PARSED_PHASE, UPDATED_PHASE
-from ...transforms.archives.archive_parts import ArchivePart
+from ...transforms.archives.archive_part import ArchivePart
+from ...transforms.archives.whole_archive import CompleteArchive, WholeArchive
 from ...transforms.archives.write_archive import WriteArchive
 from ...transforms.operations import versions
 from ...transforms.partition import PARTITION_BYTES
-from ...web.archives.warc_options import WarcOptions
+from ...web.archives.warc_options import HOSTS, WarcOptions
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
-from ..launch.launch import LaunchOptions, launch_args, workers_elsewhere
+from ..launch.launch import launch_args, workers_elsewhere
 from ..launch.runner import make_pipeline, run_pipeline
 
 _LOG = logging.getLogger("nutbeam.warc")
 _CAPTURED_BYTES = 200  # of a capture in the search for revisits
+_GROWTH = 4  # of lists of captures, when they are read
+_HOST_BYTES = 100  # of a host in the making of the host index
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,15 +55,24 @@ class ArchiveRun:
 
 
 def check_folder(
-    address: str, folder: str, options: LaunchOptions, beam_args: Sequence[str]
+    address: str, folder: str, options: Any, beam_args: Sequence[str], expr: str = ""
 ) -> str:
     """Returns the address of an archive as workers need it.
 
+    Args:
+        address: Address of the table.
+        folder: The archive, as the user names it.
+        options: ``WarcOptions`` and ``LaunchOptions``.
+        beam_args: Arguments for Beam.
+        expr: Condition of the pages.
+
     Raises:
-        UsageError: It is in the table, or workers on other machines may not find it.
+        UsageError: It is in the table, or has other options, or workers on other machines may not
+            find it.
     """
-    place, table = place_of(folder).absolute(), open_table(address).files.absolute()
-    if str(place) == str(table) or str(place).startswith(f"{table}/"):
+    place, table = place_of(folder).absolute(), open_table(address).files
+    real, real_table = str(place.resolve()), str(table.resolve())
+    if real == real_table or real.startswith(f"{real_table}/"):
         raise UsageError(f"the archive must be outside of the table, got {folder!r}")
     if place.needs_shared_path and workers_elsewhere(beam_args) and not options.shared_path:
         raise UsageError(
@@ -65,7 +80,33 @@ def check_folder(
             "--shared_path if they share it, or an address that all can reach"
         )
     place.check_client()
+    check_archive(str(place), WarcOptions.of(options), expr)
     return str(place)
+
+
+def check_archive(folder: str, options: WarcOptions, expr: str) -> None:
+    """Checks that an archive, if it is there, has these options.
+
+    Raises:
+        UsageError: It has others.
+    """
+    archived, wanted = ArchiveFolder(place_of(folder)).options(), _recorded(options, expr)
+    for name, value in wanted.items() if archived is not None else ():
+        if archived is not None and archived.get(name) != value:
+            raise UsageError(
+                f"the archive {folder!r} has --{name} {_shown(archived.get(name))}, not "
+                f"{_shown(value)}: give the same options, or another folder"
+            )
+
+
+def _recorded(options: WarcOptions, expr: str) -> dict[str, Any]:
+    """Returns options as an archive records them."""
+    recorded: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(options)))
+    return {**recorded, "expr": expr}
+
+
+def _shown(value: Any) -> str:
+    return repr(",".join(value) if isinstance(value, list) else value)
 
 
 def write_archive(
@@ -91,12 +132,13 @@ def write_archive(
     """
     archive, manifest = ArchiveFolder(place_of(folder)), newest_manifest(address)
     own_options = WarcOptions.of(options)
-    recorded = {**dataclasses.asdict(own_options), "expr": expr}  # as plans record them
-    complete = archive.complete_batches(recorded)
     chosen = choose_batches(manifest, batches, own_options)
+    recorded = _recorded(own_options, expr)
+    if chosen:
+        archive.keep_options(recorded)
+        check_archive(folder, own_options, expr)
+    complete = archive.complete_batches()
     earlier_plans = {batch: archive.plan_of(batch) for batch in chosen if batch not in complete}
-    for plan in filter(None, earlier_plans.values()):
-        _check_options(plan, recorded, folder)
     pinned = Snapshot(open_table(address).worker_address(), manifest.snapshot)
     plans = [
         plan or _new_plan(archive, pinned, batch, recorded, own_options)
@@ -104,10 +146,10 @@ def write_archive(
     ]
     parts = list(_open_parts(archive, pinned, folder, plans, own_options))
     if parts:
+        archive.note_whole("")
         rows = sum(file.rows for batch in earlier_plans for file in _pages_of(pinned, batch))
-        step = WriteArchive(
-            folder, options.warc_revisits, 1 + rows * _CAPTURED_BYTES // PARTITION_BYTES
-        )
+        size = rows * _CAPTURED_BYTES + archive.capture_bytes() * _GROWTH
+        step = WriteArchive(folder, options.warc_revisits, 1 + size // PARTITION_BYTES)
         pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
         pipeline | "Parts" >> beam.Create(parts).with_output_types(ArchivePart) | step
         run_pipeline(pipeline)
@@ -140,20 +182,39 @@ def choose_batches(manifest: Manifest, wanted: Sequence[str], options: WarcOptio
     return chosen
 
 
-def _check_options(plan: ArchivePlan, recorded: dict[str, Any], folder: str) -> None:
-    """Checks that a batch was planned with the same options; an older plan may lack some.
+def complete_archive(address: str, folder: str, options: Any, beam_args: Sequence[str]) -> bool:
+    """Makes what is made of a whole archive, unless it is there; returns whether it had to.
 
-    Raises:
-        UsageError: It was not.
+    Args:
+        address: Address of the table.
+        folder: The archive, see ``check_folder``.
+        options: ``WarcOptions`` and ``LaunchOptions``.
+        beam_args: Arguments for Beam.
     """
-    defaults = {field.name: field.default for field in dataclasses.fields(WarcOptions)}
-    planned = {**defaults, **plan.options}
-    for name, value in recorded.items():
-        if planned[name] != value:
-            raise UsageError(
-                f"{folder!r} has batches with --{name} {planned[name]!r}, not {value!r}: give the "
-                "same options, or another folder"
-            )
+    archive, own_options = ArchiveFolder(place_of(folder)), WarcOptions.of(options)
+    state = archive.whole_state()
+    if not own_options.whole_archive or not archive.complete_parts() or archive.is_whole():
+        return False
+    pinned = Snapshot(open_table(address).worker_address(), newest_manifest(address).snapshot)
+    hosts_folder = archive.host_index_of(own_options.warc_prefix)
+    remove_host_index(hosts_folder)
+    hosts = sum(file.live_rows for file in pinned.files("hosts"))
+    size = hosts * _HOST_BYTES + archive.capture_bytes() * _GROWTH
+    step = CompleteArchive(own_options, 1 + size // PARTITION_BYTES)
+    whole = WholeArchive(pinned, folder, own_options, _software(), now_ms())
+    pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
+    pipeline | "Archive" >> beam.Create([whole]).with_output_types(WholeArchive) | step
+    run_pipeline(pipeline)
+    package = archive.package_of(own_options.warc_prefix)
+    lacks_package = own_options.wacz and not package.exists()
+    lacks_hosts = HOSTS in own_options.warc_indexes and not names(hosts_folder)
+    if not (lacks_package or lacks_hosts):  # else a cluster works on it
+        archive.note_whole(state)
+    return True
+
+
+def _software() -> str:
+    return "/".join(versions()[1])
 
 
 def _new_plan(
@@ -164,8 +225,8 @@ def _new_plan(
     options: WarcOptions,
 ) -> ArchivePlan:
     parts = plan_parts(_pages_of(pinned, batch), options.warc_size)
-    created, software = created_of(pinned.manifest(), batch), "/".join(versions()[1])
-    return archive.keep_plan(ArchivePlan(batch, created, now_ms(), software, recorded, parts))
+    created = created_of(pinned.manifest(), batch)
+    return archive.keep_plan(ArchivePlan(batch, created, now_ms(), _software(), recorded, parts))
 
 
 def _pages_of(pinned: Snapshot, batch: str) -> list[Any]:

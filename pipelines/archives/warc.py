@@ -11,13 +11,13 @@ import json
 
 from ...policy.components.schema import PAGES_COLUMNS
 from ...policy.conditions import wanted_rows
-from ...web.archives.warc_options import WarcOptions
+from ...web.archives.warc_options import HOSTS, WarcOptions
 from ...web.base.option_checks import Launch
 from ...web.base.options import option
 from ...web.base.wording import format_count
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
 from ..launch.launch import LaunchOptions, preflight
-from .archiving import ArchiveRun, check_folder, write_archive
+from .archiving import ArchiveRun, check_folder, complete_archive, write_archive
 
 ARGUMENTS = (
     TABLE,
@@ -50,15 +50,21 @@ def run(invocation: Invocation) -> int:
     with configuration():
         options.check_setup(Launch(address))
     preflight(address, options, invocation.beam_args)
-    folder = check_folder(address, invocation.arguments["archive"], options, invocation.beam_args)
-    done = write_archive(
-        address, folder, options, invocation.beam_args, options.batch, options.expr
-    )
+    name, beam_args = invocation.arguments["archive"], invocation.beam_args
+    folder = check_folder(address, name, options, beam_args, options.expr)
+    done = write_archive(address, folder, options, beam_args, options.batch, options.expr)
+    completed = not done.open and complete_archive(address, folder, options, beam_args)
     if invocation.format == "json":
         print(json.dumps({**vars(done), "archive": folder}))
     else:
-        print("\n".join(archive_lines(done, invocation.arguments["archive"])))
-    return DONE if done.batches or done.open else NOTHING_TO_DO
+        print("\n".join(archive_lines(done, name)))
+        if completed:
+            made = [
+                *(["host index"] * (HOSTS in options.warc_indexes)),
+                *(["package"] * options.wacz),
+            ]
+            print(f"{' and '.join(made)} of {name} written")
+    return DONE if done.batches or done.open or completed else NOTHING_TO_DO
 
 
 def archive_lines(done: ArchiveRun, folder: str) -> list[str]:

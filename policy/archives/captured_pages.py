@@ -7,14 +7,18 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...web.archives.captures import Capture
+from ...web.archives.captures import Capture, mime_of
+from ...web.archives.http_messages import NOT_MODIFIED
+from ...web.archives.page_records import CapturedContent, truncation
+from ...web.content.content_type import sniff
 from ...web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS
 from ...web.urls.key_columns import from_keys
 from ..components.schema import PAGES_COLUMNS, to_frame
 from ..conditions import wanted_rows
 
-_TEXTS = ("request", "status_line", "content_type", "ip", "cipher")  # empty for null
+_TEXTS = ("request", "status_line", "content_type", "ip", "cipher", "redirect")  # empty for null
 _VALUES = ("truncated", "body", "wire", "wire_head")
+_PARSED = ("charset", "language", "title")
 _SUCCESSFUL = (FETCH_SUCCESS, FETCH_NOTMODIFIED)
 # Reasons for which a row is left out.
 UNANSWERED, UNSUCCESSFUL, UNWANTED = "unanswered", "unsuccessful", "unwanted"
@@ -44,6 +48,34 @@ def choose_pages(
     chosen = reasons.is_null()
     counts = Counter(reasons.drop_nulls())
     return (pages if chosen.all() else pages.filter(chosen.to_arrow())), counts
+
+
+def capture_row(
+    content: CapturedContent, digest: bytes | None, *, whole: bool, sniffed: bool
+) -> dict[str, Any]:
+    """Returns a capture as a row of ``CAPTURES``, without the columns that say where it is.
+
+    Args:
+        content: The capture.
+        digest: SHA-1 of its payload; None: nothing of it is known.
+        whole: Whether a revisit may name it.
+        sniffed: Whether its type is looked for in its body.
+    """
+    capture, page = content
+    detected = sniff(capture.body, capture.content_type) if sniffed and capture.body else None
+    return {
+        "url": capture.url,
+        "time": capture.time,
+        "batch": capture.batch,
+        "status": capture.status or None,
+        "mime": mime_of(capture) or None,
+        "digest": None if capture.status == NOT_MODIFIED else digest,
+        "whole": whole,
+        "redirect": capture.redirect or None,
+        "truncated": truncation(capture),
+        "mime_detected": detected,
+        **{name: page.field(name) if page else None for name in _PARSED},
+    }
 
 
 def captures_of(pages: pa.Table, batch: str) -> Iterator[Capture]:

@@ -1,5 +1,7 @@
 """Decides which captures are revisits of an earlier one in an archive."""
 
+from typing import TypeAlias
+
 import polars as pl
 import pyarrow as pa
 
@@ -16,6 +18,7 @@ CAPTURED = pa.schema(
         ("batch", TEXT),
         ("part", pa.int32()),  # that writes it
         ("unchanged", pa.bool_()),  # whether it is a 304
+        ("has_body", pa.bool_()),  # false: it is a revisit that was written before
     ]
 )
 # A revisit, and the capture that it refers to.
@@ -27,43 +30,53 @@ REVISITS = pa.schema(
         ("earlier_batch", TEXT),
     ]
 )
+CapturedRows: TypeAlias = pl.DataFrame  # columns of CAPTURED
+RevisitRows: TypeAlias = pl.DataFrame  # columns of REVISITS
 _ORDER = ("time", "batch", "url")
 
 
-def revisits_of_payloads(captured: pl.DataFrame) -> pl.DataFrame:
-    """Returns the captures whose payload an earlier one has, or one that was written before.
+def revisits_of_payloads(captured: CapturedRows) -> RevisitRows:
+    """Returns the captures whose payload an earlier one has, each with the earliest one.
+
+    An answer 304 is one if it has the digest that it confirms.
 
     Args:
-        captured: Columns of ``CAPTURED``, with all captures of their digests.
+        captured: All captures of their digests.
 
-    Returns:
-        Columns of ``REVISITS``.
-
-    >>> rows = [(b"d", "http://b/", 2, "1", 0, False), (b"d", "http://a/", 1, "1", 0, False)]
+    >>> rows = [(b"d", "http://b/", 2, "1", 0, False, True), (b"d", "http://a/", 1, "1", 0, False, True)]
     >>> frame = pl.DataFrame(rows, schema=pl.Schema(CAPTURED), orient="row")
     >>> revisits_of_payloads(frame).select("url", "earlier_url").rows()
     [('http://b/', 'http://a/')]
     """
-    ranked = captured.filter(pl.col("digest").is_not_null()).sort(
-        pl.col("part") != WRITTEN, *_ORDER
+    known = captured.filter(pl.col("digest").is_not_null()).sort(*_ORDER)
+    originals = (
+        known.filter(pl.col("has_body") & ~pl.col("unchanged"))
+        .unique("digest", keep="first", maintain_order=True)
+        .select("digest", *(pl.col(name).alias(f"earlier_{name}") for name in _ORDER))
     )
-    earlier = [pl.col(name).first().over("digest").alias(f"earlier_{name}") for name in _ORDER]
-    repeats = ~pl.col("digest").is_first_distinct() & (pl.col("part") != WRITTEN)
-    return ranked.with_columns(earlier).filter(repeats).select(REVISITS.names)
+    joined = known.filter(pl.col("part") != WRITTEN).join(
+        originals, on="digest", maintain_order="left"
+    )
+    is_itself = pl.all_horizontal(pl.col(name) == pl.col(f"earlier_{name}") for name in _ORDER)
+    return joined.filter(~is_itself).select(REVISITS.names)
 
 
-def revisits_of_urls(captured: pl.DataFrame) -> pl.DataFrame:
+def confirmed_captures(captured: CapturedRows) -> RevisitRows:
     """Returns the answers 304, each with the newest capture before it of the same URL.
 
     Args:
-        captured: Columns of ``CAPTURED``, with all captures of their URLs.
+        captured: All captures of their URLs.
+
+    Returns:
+        Columns of ``REVISITS`` and ``CAPTURED``; the digest is that of the earlier capture.
     """
-    unchanged = captured.filter(pl.col("unchanged") & (pl.col("part") != WRITTEN)).sort("time")
+    is_new_304 = pl.col("unchanged") & (pl.col("part") != WRITTEN)
+    unchanged = captured.filter(is_new_304).drop("digest").sort("time")
     earlier = captured.filter(pl.col("digest").is_not_null()).select(
-        "url", "time", earlier_url="url", earlier_time="time", earlier_batch="batch"
+        "url", "time", "digest", earlier_url="url", earlier_time="time", earlier_batch="batch"
     )
     joined = unchanged.join_asof(
         earlier.sort("time"), on="time", by="url", strategy="backward", allow_exact_matches=False,
         check_sortedness=False,
     )  # fmt: skip
-    return joined.filter(pl.col("earlier_url").is_not_null()).select(REVISITS.names)
+    return joined.filter(pl.col("earlier_url").is_not_null())

@@ -37,9 +37,9 @@ FOLDERS = {
         *("snapshots", "table", "bigtable", "tablets", "storage", "disk"),
     ),
     "web": (
-        *("simweb", "rules", "parsers", "office", "html", "pages", "normalizers"),
+        *("simweb", "rules", "parsers", "office", "archives", "html", "pages", "normalizers"),
         *("filters", "rule_files", "patterns"),
-        *("archives", "indexing", "engine", "robots", "clients", "exchange", "content", "network"),
+        *("indexing", "engine", "robots", "clients", "exchange", "content", "network"),
         *("urls", "tls", "base"),
     ),
     "policy": (

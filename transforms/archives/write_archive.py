@@ -1,24 +1,32 @@
 """Writes the parts of an archive on the workers, and finds revisits before."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
 import polars as pl
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.archives.revisits import REVISITS, revisits_of_payloads, revisits_of_urls
-from ...policy.components.schema import to_frame
+from ...policy.archives.revisits import (
+    CAPTURED,
+    REVISITS,
+    CapturedRows,
+    confirmed_captures,
+    revisits_of_payloads,
+)
+from ...policy.components.schema import conform, to_frame
 from ...web.archives.page_records import EarlierCapture
 from ..elements.chunks import Chunk, to_chunks
 from ..for_each import Spread
 from ..partition import grouped_by_hash
 from ..wiring.display import Displayed
-from .archive_parts import ArchivePart, captured_chunks, write_archive_part, written_chunks
+from .archive_part import ArchivePart
+from .archive_parts import captured_chunks, write_archive_part, written_chunks
 
-# Captures with equal values of a column meet; the function finds those that are revisits.
-_SEARCHES = {"url": revisits_of_urls, "digest": revisits_of_payloads}
+# An answer 304, and the capture that it confirms.
+_CONFIRMED = pa.unify_schemas([CAPTURED, REVISITS])
 
 
 @dataclasses.dataclass
@@ -28,12 +36,12 @@ class WriteArchive(Displayed):
     Input:  parts, each once.
     Output: the counts of each part.
 
-    Cost: with revisits the bodies are read twice, and a row of about 200 bytes for each capture
-    crosses two shuffles. Bodies are never shuffled.
+    Cost: the bodies are read twice, and a row of about 200 bytes for each capture crosses a shuffle,
+    with revisits of payloads two. Bodies are never shuffled.
 
     Attributes:
         folder: Address of the archive.
-        revisits: Whether to look for revisits.
+        revisits: Whether a payload that the archive has already makes a revisit.
         partitions: How many workers can share the search for them.
     """
 
@@ -48,15 +56,17 @@ class WriteArchive(Displayed):
             | "Number" >> beam.Map(_numbered).with_output_types(numbered)
             | "Spread" >> Spread()
         )
-        together: dict[str, Any] = {"parts": spread}
+        captured = self._captured(spread)
+        by_url = captured | "ByUrl" >> _ByHash("url", self.partitions)
+        confirmed = by_url | "Confirmed" >> beam.FlatMap(_confirmed).with_output_types(Chunk)
+        revisits = confirmed
         if self.revisits:
-            captured = self._captured(spread)
-            for column, find in _SEARCHES.items():
-                together[column] = captured | f"By_{column}" >> _Found(
-                    column, self.partitions, find
-                )
+            both = (captured, confirmed) | "Captures" >> beam.Flatten()
+            by_digest = both | "ByDigest" >> _ByHash("digest", self.partitions)
+            revisits = by_digest | "Revisits" >> beam.FlatMap(_revisits).with_output_types(Chunk)
+        by_part = beam.FlatMap(_by_part).with_output_types(tuple[int, Chunk])
         return (
-            together
+            {"parts": spread, "revisits": revisits | "ByPart" >> by_part}
             | "Meet" >> beam.CoGroupByKey()
             | "Write" >> beam.FlatMap(_write).with_output_types(dict[str, int])
         )
@@ -66,22 +76,20 @@ class WriteArchive(Displayed):
         new = parts | "Captured" >> beam.FlatMap(_captured).with_output_types(Chunk)
         folder = parts.pipeline | "Folder" >> beam.Create([self.folder])
         old = folder | "Written" >> beam.FlatMap(written_chunks).with_output_types(Chunk)
-        return (new, old) | "Both" >> beam.Flatten()
+        return (new, old) | "All" >> beam.Flatten()
 
 
 @dataclasses.dataclass
-class _Found(Displayed):
-    """Finds revisits among captures: (number of the part, revisits)."""
+class _ByHash(Displayed):
+    """Brings captures with equal values of a column together; those without one are left out."""
 
     column: str
     partitions: int
-    find: Callable[[pl.DataFrame], pl.DataFrame]
 
-    def expand(self, captured: beam.PCollection[Chunk]) -> beam.PCollection[tuple[int, Chunk]]:
-        step = beam.FlatMap(_find, self.find).with_output_types(tuple[int, Chunk])
+    def expand(self, captured: Any) -> Any:
         # Nulls are equal in a shuffle: all answers 304 would be one partition.
         valued = captured | "Valued" >> beam.FlatMap(_valued, self.column).with_output_types(Chunk)
-        return grouped_by_hash(valued, self.column, self.partitions) | "Find" >> step
+        return grouped_by_hash(valued, self.column, self.partitions)
 
 
 def _numbered(part: ArchivePart) -> tuple[int, ArchivePart]:
@@ -99,21 +107,29 @@ def _valued(chunk: Chunk, column: str) -> Iterator[Chunk]:
         yield rows
 
 
-def _find(
-    grouped: tuple[int, Iterable[Chunk]], find: Callable[[pl.DataFrame], pl.DataFrame]
-) -> Iterator[tuple[int, Chunk]]:
-    revisits = find(pl.concat(map(to_frame, grouped[1])))
-    for (part,), rows in revisits.group_by("part", maintain_order=True):
-        for chunk in to_chunks(rows, REVISITS):
-            yield int(str(part)), chunk
+def _confirmed(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[Chunk]:
+    yield from to_chunks(confirmed_captures(_rows(grouped)), _CONFIRMED)
+
+
+def _revisits(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[Chunk]:
+    yield from to_chunks(revisits_of_payloads(_rows(grouped)), REVISITS)
+
+
+def _rows(grouped: tuple[int, Iterable[Chunk]]) -> CapturedRows:
+    return pl.concat([to_frame(conform(chunk, CAPTURED)) for chunk in grouped[1]])
+
+
+def _by_part(chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
+    for (part,), rows in to_frame(chunk).group_by("part", maintain_order=True):
+        for own_chunk in to_chunks(rows, REVISITS):
+            yield int(str(part)), own_chunk
 
 
 def _write(grouped: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[dict[str, int]]:
     _, by_name = grouped
     revisits = {
         (url, time): EarlierCapture(*earlier)
-        for name in _SEARCHES
-        for chunk in by_name.get(name, ())
+        for chunk in by_name["revisits"]
         for url, time, _, *earlier in to_frame(chunk).iter_rows()
     }
     for part in by_name["parts"]:

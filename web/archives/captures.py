@@ -1,6 +1,11 @@
 """A capture: what is known of one request and its answer, for records of an archive."""
 
 import dataclasses
+import re
+
+USUAL_TYPE = "application/octet-stream"
+# Where programs that write CDXJ end a type.
+_BETWEEN = re.compile(r"[;\s]")
 
 
 @dataclasses.dataclass(slots=True, frozen=True)
@@ -23,6 +28,7 @@ class Capture:
             ``body``.
         wire_head: The head of the answer as it came; None if it was not kept, or if it is what status
             line and headers give.
+        redirect: Target of a redirect, as an absolute URL; empty if there is none.
         cipher: Version of TLS and cipher suite, as OpenSSL names it; empty if they are unknown.
     """
 
@@ -40,7 +46,20 @@ class Capture:
     wire: bytes | None = None
     wire_head: str | None = None
     cipher: str = ""
+    redirect: str = ""
 
     def header(self, name: str) -> str:
         """Returns the first header of a name, given in lower case; empty if there is none."""
         return next((value for key, value in self.headers if key.lower() == name), "")
+
+
+def mime_of(capture: Capture) -> str:
+    """Returns the type that the server sent, without parameters; it may be empty.
+
+    A page of another protocol without a type has the one that its record has.
+
+    >>> mime_of(Capture("http://a/", "1", 0, status=200, content_type="Text/HTML; charset=x"))
+    'Text/HTML'
+    """
+    kind = capture.content_type if capture.status else capture.content_type or USUAL_TYPE
+    return _BETWEEN.split(kind.strip(), maxsplit=1)[0]

@@ -17,7 +17,7 @@ class IndexedRecord(NamedTuple):
         time: When it was requested, UTC ms.
         kind: WARC-Type.
         status: HTTP's status code; None if there is none.
-        mime: Content type without parameters; None if it is unknown.
+        mime: Content type as sent, without parameters; None if it is unknown.
         digest: SHA-1 of the payload; None if there is none.
         file: Name of the file.
         offset: Position of the compressed record in the file.
@@ -39,11 +39,11 @@ def cdxj_line(record: IndexedRecord) -> str:
     """Returns the line of a record: SURT key, 14 digits of its time, and JSON, where all are texts.
 
     >>> print(cdxj_line(IndexedRecord("ftp://a.com/", 0, "resource", None, None, None, "x", 9, 8)), end="")
-    com,a)/ 19700101000000 {"url": "ftp://a.com/", "mime": "unk", "length": "8", "offset": "9", "filename": "x"}
+    com,a)/ 19700101000000 {"url": "ftp://a.com/", "length": "8", "offset": "9", "filename": "x"}
     """
     fields = {
         "url": record.url,
-        "mime": _REVISIT_TYPE if record.kind == REVISIT else record.mime or "unk",
+        "mime": _REVISIT_TYPE if record.kind == REVISIT else record.mime,
         "status": None if record.status is None else str(record.status),
         "digest": None if record.digest is None else label_digest(record.digest),
         "length": str(record.length),

@@ -8,7 +8,13 @@ import http.client
 import re
 from typing import NamedTuple
 
-from ..network.heads import body_framing, list_values
+from ..network.heads import (
+    body_framing,
+    end_of_head,
+    head_text,
+    list_values,
+    transfer_codings,
+)
 from ..network.response_reader import ChunkReader
 from .captures import Capture
 
@@ -87,8 +93,7 @@ def protocols(capture: Capture) -> list[str]:
 
 def _has_undone(headers: tuple[tuple[str, str], ...]) -> bool:
     codings = {name.lower() for name in list_values(headers, _CODING)}
-    transfers = {name.lower() for name in list_values(headers, _TRANSFER)}
-    return bool(codings & _UNDONE or transfers - {"", "identity"})
+    return bool(codings & _UNDONE or transfer_codings(headers))
 
 
 def decoded_headers(
@@ -112,8 +117,8 @@ def decoded_headers(
 
 def _head_of(capture: Capture) -> bytes:
     """Returns the head as it came, unless readers of WARC would not understand it."""
-    came = capture.wire_head or ""
-    if came.endswith(("\n\r\n", "\n\n")) and _STATUS_LINE.match(came):
+    came = capture.wire_head
+    if came and has_whole_head(capture) and _STATUS_LINE.match(came):
         return _encode(came)
     return _join_head(capture, list(capture.headers))
 
@@ -123,8 +128,7 @@ def _join_head(capture: Capture, headers: list[tuple[str, str]]) -> bytes:
     if not _STATUS_LINE.fullmatch(line):
         line = f"HTTP/1.0 {capture.status}"
         headers = [(f"{RENAMED}Status-Line", capture.status_line), *headers]
-    fields = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    return _encode(f"{line}\r\n{fields}\r\n")
+    return _encode(head_text(line, headers))
 
 
 def _encode(head: str) -> bytes:
@@ -142,3 +146,18 @@ def _read_payload(capture: Capture, wire: bytes) -> tuple[bytes, bool]:
         return wire, length in (None, len(wire))
     chunks = ChunkReader()
     return chunks.feed(wire), chunks.ended
+
+
+def has_whole_head(capture: Capture) -> bool:
+    """Returns whether the head of a capture, if it was kept as it came, has its empty line."""
+    came = _encode(capture.wire_head or "")
+    return not came or end_of_head(came) == len(came)
+
+
+def is_whole_on_wire(capture: Capture) -> bool:
+    """Returns whether the body that was kept as it came is all of it, as its head says.
+
+    A body that ends with the connection does not show that it is.
+    """
+    framed = transfer_codings(capture.headers) or list_values(capture.headers, _LENGTH)
+    return capture.wire is not None and bool(framed) and _read_payload(capture, capture.wire)[1]

@@ -6,8 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..urls.schemes import scheme_of
-from .captures import Capture
-from .http_messages import NO_CONTENT, NOT_MODIFIED, HttpMessage, http_answer, protocols
+from .captures import USUAL_TYPE, Capture
+from .http_messages import (
+    NO_CONTENT,
+    NOT_MODIFIED,
+    HttpMessage,
+    has_whole_head,
+    http_answer,
+    is_whole_on_wire,
+    protocols,
+)
 from .warc_records import (
     CONVERSION,
     DISCONNECT,
@@ -32,10 +40,10 @@ from .warc_records import (
 
 _PROFILE = "http://netpreserve.org/warc/{version}/revisit/{name}"
 _IDENTICAL, _UNCHANGED = "identical-payload-digest", "server-not-modified"
-# Values of the column ``truncated``; of ``frame`` and ``checksum`` the body is whole.
+# Values of the column ``truncated``; of ``checksum`` all bytes are there.
 _REASONS = {"length": LENGTH, "ratio": LENGTH, "time": TIME, "disconnect": DISCONNECT,
-            "encoding": UNSPECIFIED, "frame": None, "checksum": None}  # fmt: skip
-_USUAL_TYPE = "application/octet-stream"
+            "encoding": UNSPECIFIED, "frame": DISCONNECT, "checksum": None}  # fmt: skip
+_ANSWER = "answer"  # name of the record of an answer, also of a revisit
 _ADDRESS = re.compile(r"[0-9A-Fa-f:.]+")
 
 
@@ -59,6 +67,17 @@ class PageContent(NamedTuple):
     text: str
     fields: Sequence[tuple[str, str]]
     links: Sequence[str]
+
+    def field(self, name: str) -> str | None:
+        """Returns the value of a field, or None."""
+        return dict(self.fields).get(name)
+
+
+class CapturedContent(NamedTuple):
+    """A capture, and what parsing has made of its page; None: it was not parsed, or is no page."""
+
+    capture: Capture
+    page: PageContent | None
 
 
 class HttpAnswer(NamedTuple):
@@ -90,11 +109,16 @@ def comparable_digest(capture: Capture, answer: HttpAnswer) -> bytes | None:
 def truncation(capture: Capture) -> str | None:
     """Returns the reason why the record of an answer is incomplete, for WARC-Truncated (5.13).
 
-    A body that was not kept is missing without a reason.
+    A body that was not kept is missing without a reason. One that was kept as it came may be whole
+    although its decoded form is not, as with a limit of its size.
 
     >>> truncation(Capture("http://a/", "1", 0, status=404, status_line="HTTP/1.1 404"))
     'unspecified'
     """
+    if not has_whole_head(capture):
+        return DISCONNECT
+    if is_whole_on_wire(capture):
+        return None
     if capture.truncated:
         return _REASONS.get(capture.truncated, UNSPECIFIED)
     if capture.body is not None or capture.wire is not None or capture.status in NO_CONTENT:
@@ -143,10 +167,6 @@ def capture_records(
         yield _data_record(capture, record.id, page)
 
 
-def _answer_id(capture: Capture | EarlierCapture) -> str:
-    return record_id("answer", capture.batch, capture.url, capture.time)
-
-
 def _http_record(
     capture: Capture, answer: HttpAnswer, version: str, earlier: EarlierCapture | None
 ) -> WarcRecord:
@@ -154,7 +174,6 @@ def _http_record(
     revisits = not_modified or earlier is not None
     reason = None if revisits else truncation(capture)
     fields = [
-        ("WARC-Target-URI", capture.url),
         *_address_fields(capture),
         *(("WARC-Protocol", name) for name in protocols(capture)),
         *_cipher_fields(capture),
@@ -167,9 +186,9 @@ def _http_record(
         fields.append(("WARC-Payload-Digest", label_digest(answer.digest)))
     fields.append(("Content-Type", "application/http; msgtype=response"))
     block = (message.head,) if revisits else (message.head, message.body)
-    # The id of a revisit is that of the answer, too: a later answer 304 may refer to it.
+    # A capture has the same id whether it is a response or a revisit.
     kind = REVISIT if revisits else RESPONSE
-    return WarcRecord(kind, _answer_id(capture), capture.time, fields, block)
+    return _record(kind, _ANSWER, capture, fields, block)
 
 
 def _revisit_fields(
@@ -178,7 +197,7 @@ def _revisit_fields(
     name = _UNCHANGED if not_modified else _IDENTICAL
     yield "WARC-Profile", _PROFILE.format(version=version, name=name)
     if earlier is not None:
-        yield "WARC-Refers-To", f"<{_answer_id(earlier)}>"
+        yield "WARC-Refers-To", f"<{record_id(_ANSWER, earlier.batch, earlier.url, earlier.time)}>"
         yield "WARC-Refers-To-Target-URI", earlier.url
         yield "WARC-Refers-To-Date", warc_date(earlier.time, version)
 
@@ -195,53 +214,61 @@ def _cipher_fields(capture: Capture) -> Iterator[tuple[str, str]]:
         yield "WARC-Cipher-Suite", suite
 
 
+def _record(
+    kind: str,
+    name: str,
+    capture: Capture,
+    fields: Iterable[tuple[str, str]],
+    block: Sequence[bytes],
+) -> WarcRecord:
+    """Returns a record of a capture.
+
+    Args:
+        kind: WARC-Type.
+        name: Name of the record among those of the capture; its id follows from it.
+        capture: The capture.
+        fields: Fields after WARC-Target-URI.
+        block: Its content, in pieces.
+    """
+    own_id = record_id(name, capture.batch, capture.url, capture.time)
+    own_fields = [("WARC-Target-URI", capture.url), *fields]
+    return WarcRecord(kind, own_id, capture.time, own_fields, tuple(block))
+
+
 def _request_record(capture: Capture, answer: str) -> WarcRecord:
     fields = [
-        ("WARC-Target-URI", capture.url),
         *_address_fields(capture),
         ("WARC-Concurrent-To", f"<{answer}>"),
         ("Content-Type", "application/http; msgtype=request"),
     ]
-    own_id = record_id("request", capture.batch, capture.url, capture.time)
     block = capture.request.encode("latin-1", "replace")
-    return WarcRecord(REQUEST, own_id, capture.time, fields, (block,))
+    return _record(REQUEST, "request", capture, fields, [block])
 
 
 def _resource_record(capture: Capture, digest: bytes) -> WarcRecord:
     reason = truncation(capture)
     fields = [
-        ("WARC-Target-URI", capture.url),
         *_address_fields(capture),
         *((("WARC-Truncated", reason),) if reason else ()),
         ("WARC-Payload-Digest", label_digest(digest)),
-        ("Content-Type", capture.content_type or _USUAL_TYPE),
+        ("Content-Type", capture.content_type or USUAL_TYPE),
     ]
-    own_id = _answer_id(capture)
-    return WarcRecord(RESOURCE, own_id, capture.time, fields, (capture.body or b"",))
+    return _record(RESOURCE, _ANSWER, capture, fields, [capture.body or b""])
 
 
 def _text_record(capture: Capture, answer: str, page: PageContent) -> WarcRecord:
-    text = page.text.encode("utf-8", "replace")
     fields = [
-        ("WARC-Target-URI", capture.url),
         ("WARC-Refers-To", f"<{answer}>"),
         ("Content-Type", "text/plain; charset=UTF-8"),
     ]
-    own_id = record_id("text", capture.batch, capture.url, capture.time)
-    return WarcRecord(CONVERSION, own_id, capture.time, fields, (text,))
+    return _record(CONVERSION, "text", capture, fields, [page.text.encode("utf-8", "replace")])
 
 
 def _data_record(capture: Capture, answer: str, page: PageContent) -> WarcRecord:
-    fields = [
-        ("WARC-Target-URI", capture.url),
-        ("WARC-Concurrent-To", f"<{answer}>"),
-        ("Content-Type", FIELDS_TYPE),
-    ]
+    fields = [("WARC-Concurrent-To", f"<{answer}>"), ("Content-Type", FIELDS_TYPE)]
     # As Heritrix writes links: the URL, the kind of hop, where the link was.
     links = (("outlink", f"{url} L a/@href") for url in page.links)
-    own_id = record_id("data", capture.batch, capture.url, capture.time)
-    block = warc_fields((*page.fields, *links))
-    return WarcRecord(METADATA, own_id, capture.time, fields, (block,))
+    return _record(METADATA, "data", capture, fields, [warc_fields((*page.fields, *links))])
 
 
 def robots_record(url: str, text: str, time: int, batch: str) -> WarcRecord:

@@ -43,10 +43,11 @@ kept; else decoded, and headers that do not fit are named X-Crawl-')]
             "X-Crawl-"
         ),
     )
+    values = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
     chosen = [
-        f"--{field.name} {getattr(options, field.name)}"
+        f"--{field.name} {','.join(value) if isinstance(value, tuple) else value}"
         for field in dataclasses.fields(WarcOptions)
-        if field.name not in _OWN and getattr(options, field.name) != field.default
+        if field.name not in _OWN and (value := values[field.name]) != field.default
     ]
     if words := [*chosen, *([f"--expr {expr}"] if expr else [])]:
         yield "options", " ".join(words)

@@ -6,8 +6,12 @@ from typing import Any
 from ..base.options import option
 
 GZIP, ZSTD = COMPRESSIONS = ("gzip", "zstd")
+# Indexes of an archive.
+CDXJ, COLUMNAR, HOSTS = INDEXES = ("cdxj", "columnar", "host")
 # Endings of the names of files, as other tools expect them.
 WARC_ENDINGS = {GZIP: "warc.gz", ZSTD: "warc.zst"}
+
+_MOST_OFFSET = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +35,9 @@ class WarcOptions:
         minimum=1_000,
     )
     warc_prefix: str = option(
-        "nutbeam", "First part of the names of files.", pattern="[A-Za-z0-9_.-]+"
+        "nutbeam",
+        "First part of the names of files, and the name of the crawl in the indexes columnar and host.",
+        pattern="[A-Za-z0-9_][A-Za-z0-9_.-]*",
     )
     warc_operator: str = option(
         "", "Who has made the archive, for warcinfo: a name and an address."
@@ -52,10 +58,23 @@ class WarcOptions:
     warc_dns: bool = option(
         False, "Write a DNS record for each host, with the address that was connected to."
     )
-    warc_index: bool = option(
-        True,
-        "Write a CDXJ index of each part of a batch into the folder indexes of the archive, sorted by "
-        "SURT, for pywb and OutbackCDX.",
+    warc_indexes: tuple[str, ...] = option(
+        (CDXJ,),
+        "Indexes to write: cdxj, lines sorted by SURT for pywb and OutbackCDX; columnar and host, the "
+        "tables of URLs and of hosts of Common Crawl, as Parquet. Empty: none.",
+        choices=INDEXES,
+    )
+    warc_wet: bool = option(
+        False, "Write the texts of pages into WET files, in the folder wet, as Common Crawl does."
+    )
+    warc_wat: bool = option(
+        False,
+        "Write what each record is, with the links of pages, as JSON into WAT files, in the folder "
+        "wat, as Common Crawl does.",
+    )
+    wacz: bool = option(
+        False,
+        "Package all of the archive as one file WACZ, with its index and a list of its pages.",
     )
     include_parse_text: bool = option(
         False,
@@ -72,6 +91,16 @@ class WarcOptions:
         for name in ("warc_operator", "warc_description"):
             if not getattr(self, name).isprintable():
                 raise ValueError(f"{name} must be one line, got {getattr(self, name)!r}")
+        if self.wacz and self.warc_compression != GZIP:
+            raise ValueError(
+                f"wacz needs warc_compression gzip, got {self.warc_compression!r}: programs that read "
+                "WACZ read no zstd"
+            )
+        if COLUMNAR in self.warc_indexes and self.warc_size > _MOST_OFFSET:
+            raise ValueError(
+                f"warc_size must be at most {_MOST_OFFSET} with the index columnar, whose offsets have "
+                f"32 bits, got {self.warc_size}"
+            )
 
     @staticmethod
     def of(options: Any) -> "WarcOptions":
@@ -81,5 +110,12 @@ class WarcOptions:
 
     @property
     def needs_documents(self) -> bool:
-        """Whether records are made of parsed pages."""
-        return self.include_parse_text or self.include_parse_data
+        """Whether parsed pages are needed: for records, files or indexes."""
+        indexes = {COLUMNAR, HOSTS} & set(self.warc_indexes)
+        parsed = self.include_parse_text or self.include_parse_data
+        return parsed or self.warc_wet or self.wacz or bool(indexes)
+
+    @property
+    def whole_archive(self) -> bool:
+        """Whether something is made of the whole archive, when all parts are there."""
+        return self.wacz or HOSTS in self.warc_indexes

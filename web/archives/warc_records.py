@@ -15,6 +15,7 @@ from typing import NamedTuple
 WARCINFO, REQUEST, RESPONSE, REVISIT = "warcinfo", "request", "response", "revisit"
 RESOURCE, METADATA, CONVERSION = "resource", "metadata", "conversion"
 FIELDS_TYPE = "application/warc-fields"
+RECORD_END = b"\r\n\r\n"
 # Reasons of WARC-Truncated (5.13).
 LENGTH, TIME, DISCONNECT, UNSPECIFIED = "length", "time", "disconnect", "unspecified"
 
@@ -44,6 +45,18 @@ class WarcRecord(NamedTuple):
         return next((value for other, value in self.fields if other == name), None)
 
 
+def header_fields(record: WarcRecord, version: str = "1.1") -> list[tuple[str, str]]:
+    """Returns all fields of the header of a record (5), with the block digest."""
+    return [
+        ("WARC-Type", record.kind),
+        ("WARC-Record-ID", f"<{record.id}>"),
+        ("WARC-Date", warc_date(record.time, version)),
+        *((name, _BREAKS.sub(" ", value)) for name, value in record.fields),
+        ("WARC-Block-Digest", sha1_digest(*record.block)),
+        ("Content-Length", str(sum(map(len, record.block)))),
+    ]
+
+
 def encode_record(record: WarcRecord, version: str = "1.1") -> bytes:
     """Returns the bytes of a record (4), with its block digest.
 
@@ -60,17 +73,10 @@ def encode_record(record: WarcRecord, version: str = "1.1") -> bytes:
     hi
     <BLANKLINE>
     """
-    lines = [
-        f"WARC/{version}",
-        f"WARC-Type: {record.kind}",
-        f"WARC-Record-ID: <{record.id}>",
-        f"WARC-Date: {warc_date(record.time, version)}",
-        *(f"{name}: {_BREAKS.sub(' ', value)}" for name, value in record.fields),
-        f"WARC-Block-Digest: {sha1_digest(*record.block)}",
-        f"Content-Length: {sum(map(len, record.block))}",
-    ]
+    fields = header_fields(record, version)
+    lines = [f"WARC/{version}", *(f"{name}: {value}" for name, value in fields)]
     head = "\r\n".join(lines).encode()
-    return b"".join((head, b"\r\n\r\n", *record.block, b"\r\n\r\n"))
+    return b"".join((head, b"\r\n\r\n", *record.block, RECORD_END))
 
 
 def sha1_digest(*pieces: bytes) -> str:
@@ -87,7 +93,12 @@ def sha1_digest(*pieces: bytes) -> str:
 
 def label_digest(digest: bytes) -> str:
     """Returns a SHA-1 as a labelled digest."""
-    return f"sha1:{base64.b32encode(digest).decode()}"
+    return f"sha1:{base32(digest)}"
+
+
+def base32(digest: bytes) -> str:
+    """Returns a digest as text in base 32."""
+    return base64.b32encode(digest).decode()
 
 
 def record_id(*parts: str | int) -> str:

@@ -26,7 +26,7 @@ from ..network.body import ACCEPTED, Body, read_body
 from ..network.dialer import Dialer, split_url
 from ..network.failures import NETWORK_ERRORS, IdleClosed, reason_of
 from ..network.guard import Guard
-from ..network.heads import list_values, parse_headers
+from ..network.heads import head_text, list_values, parse_headers, transfer_codings
 from ..network.proxy import parse_proxy
 from ..network.transport import Connection, Gate, Transport
 from ..network.wire import SocketWire, Wire, run_directly
@@ -288,12 +288,9 @@ def _keep_wire(response: Response, connection: Connection) -> None:
     if on_wire is None:
         return
     came, body = on_wire
-    fields = "".join(f"{name}: {value}\r\n" for name, value in head.fields)
-    shown = f"{head.status_line}\r\n{fields}\r\n"
+    shown = head_text(head.status_line, head.fields)
     if came and response.headers == head.fields and came.decode("latin-1") != shown:
         response.wire_head = came.decode("latin-1")
-    coded = list_values(head.fields, "content-encoding") + list_values(
-        head.fields, "transfer-encoding"
-    )
+    coded = list_values(head.fields, "content-encoding") or transfer_codings(head.fields)
     if coded or not body.startswith(response.body) or response.status // 100 != 2:
         response.wire = body

@@ -3,13 +3,13 @@
 import dataclasses
 import re
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..tls.contexts import needs_own_check, tls_context
 from .failures import UnsendableUrl
 from .guard import Denied, Destination, Guard
-from .heads import SECRET, WITHHELD
+from .heads import SECRET, WITHHELD, head_text
 from .proxy import Proxy, as_address, judge_name
 
 # Not urlsplit, because it silently drops tabs and newlines.
@@ -102,9 +102,11 @@ class Dialer:
             target = f"http://{host}{target}"
             fields += [("Proxy-Authorization", self.proxy_auth)] if self.proxy_auth else []
         start = f"{method} {target} HTTP/1.1"
-        sent = shown = _head(start, fields)
+        sent = shown = head_text(start, fields).encode("latin-1")
         if not SECRET.isdisjoint([name.lower() for name, _ in fields]):
-            shown = _head(start, [_withhold_secret(*field) for field in fields])
+            shown = head_text(start, [_withhold_secret(*field) for field in fields]).encode(
+                "latin-1"
+            )
         return RequestHead(origin, sent, shown)
 
     def tunnel(self, origin: Origin) -> bytes:
@@ -114,7 +116,7 @@ class Dialer:
             return b""
         fields = [("Host", f"{host}:{port}")]
         fields += [("Proxy-Authorization", self.proxy_auth)] if self.proxy_auth else []
-        return _head(f"CONNECT {host}:{port} HTTP/1.1", fields)
+        return head_text(f"CONNECT {host}:{port} HTTP/1.1", fields).encode("latin-1")
 
     def is_proxied(self, origin: Origin) -> bool:
         """Returns whether requests to an origin go through the proxy."""
@@ -174,11 +176,6 @@ def _name(host: str) -> str:
 def _host_header(origin: Origin) -> str:
     scheme, host, port = origin
     return host if port == _PORTS[scheme] else f"{host}:{port}"
-
-
-def _head(start: str, fields: Iterable[tuple[str, str]]) -> bytes:
-    lines = [start, *(f"{name}: {value}" for name, value in fields), "\r\n"]
-    return "\r\n".join(lines).encode("latin-1")
 
 
 def _withhold_secret(name: str, value: str) -> tuple[str, str]:

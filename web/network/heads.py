@@ -233,8 +233,7 @@ def body_framing(status: int, fields: list[tuple[str, str]]) -> tuple[bool, int 
             part of the body the next response (RFC 9112 6.3, 11.2).
     """
     lengths = list_values(fields, "content-length")
-    named = list_values(fields, "transfer-encoding")
-    codings = [coding.lower() for coding in named if coding.lower() not in ("", "identity")]
+    named, codings = list_values(fields, "transfer-encoding"), transfer_codings(fields)
     if status in (204, 304) or status < 200:
         return False, 0, not named
     if codings:  # RFC 9112 6.1: where both are there, a length means nothing
@@ -257,6 +256,26 @@ def list_values(fields: Iterable[tuple[str, str]], wanted: str) -> list[str]:
         if len(name) == len(wanted) and name.lower() == wanted:
             values += [part.strip(_BLANK) for part in value.split(",")]
     return values
+
+
+def transfer_codings(fields: Iterable[tuple[str, str]]) -> list[str]:
+    """Returns the transfer codings of a body, in lower case, without those that change nothing.
+
+    >>> transfer_codings([("Transfer-Encoding", "Chunked, identity")])
+    ['chunked']
+    """
+    codings = (coding.lower() for coding in list_values(fields, "transfer-encoding"))
+    return [coding for coding in codings if coding not in ("", "identity")]
+
+
+def head_text(start: str, fields: Iterable[tuple[str, str]]) -> str:
+    """Returns a head of a request or an answer, with its empty line.
+
+    Args:
+        start: Its first line.
+        fields: Its headers.
+    """
+    return "\r\n".join([start, *(f"{name}: {value}" for name, value in fields), "\r\n"])
 
 
 def _length(text: str) -> int | None:

@@ -57,6 +57,16 @@ def language_code(declared: str) -> str | None:
     return codes_of_tags.pop() if len(codes_of_tags) == 1 else None
 
 
+def three_letter_code(code: str) -> str | None:
+    """Returns the ISO 639-3 code of a language with an ISO 639-1 code; None if it is unknown.
+
+    >>> three_letter_code("de"), three_letter_code("xx")
+    ('deu', None)
+    """
+    names = _names_of_codes().get(code)
+    return None if names is None else names[0]
+
+
 def settle_language(page: Page) -> None:
     """Makes a page's language an ISO 639-1 code or None; keeps the declaration as metadata."""
     declared = page.language
@@ -70,10 +80,16 @@ def _short_declaration(declared: str) -> str:
 
 
 @functools.cache
+def _names_of_codes() -> dict[str, list[str]]:
+    """Returns the names of each language by its code; the first one is its code in ISO 639-3."""
+    lines = (line for line in _TABLE.read_text("utf-8").splitlines() if not line.startswith("#"))
+    return {code: row.split(", ") for code, row in (line.split(": ") for line in lines)}
+
+
+@functools.cache
 def _codes() -> dict[str, str]:
     """Returns codes by all names of a language, in lower case; codes go before names."""
-    lines = (line for line in _TABLE.read_text("utf-8").splitlines() if not line.startswith("#"))
-    names = {code: row.split(", ") for code, row in (line.split(": ") for line in lines)}
+    names = _names_of_codes()
     return {name: code for code in names for name in names[code]} | {code: code for code in names}
 
 

@@ -23,13 +23,17 @@ def registered_domain(host: str) -> str:
     return suffix_and_domain(host.removesuffix("."))[1]
 
 
-def suffix_and_domain(host: str) -> tuple[str | None, str]:
+def suffix_and_domain(host: str, *, private: bool = False) -> tuple[str | None, str]:
     """Returns the public suffix of a host (None if unknown, or for an address) and its domain.
+
+    Args:
+        host: The host.
+        private: Whether private suffixes count, such as ``github.io``.
 
     >>> suffix_and_domain("www.example.co.uk"), suffix_and_domain("10.0.0.1")
     (('co.uk', 'example.co.uk'), (None, '10.0.0.1'))
     """
-    parts = _extractor()(host)
+    parts = _extractor()(host, include_psl_private_domains=private)
     domain = f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
     return parts.suffix or None, domain
 

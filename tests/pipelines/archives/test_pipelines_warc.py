@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -10,9 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from collections import Counter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+import duckdb
 import pytest
 from command_output import printed
 from crawling import nutbeam
@@ -136,15 +139,16 @@ def test_a_crawl_becomes_files_that_warcio_accepts(table, site, tmp_path, capsys
     assert {revisit[1], revisit[2]["WARC-Refers-To-Target-URI"]} == {f"{HOST}/same", f"{HOST}/copy"}
 
 
+@pytest.mark.parametrize("revisits", ["true", "false"])
 def test_a_second_run_adds_new_batches_and_a_304_names_the_response_before(
-    table, site, tmp_path, capsys
+    table, site, tmp_path, capsys, revisits
 ):
-    archive = tmp_path / "archive"
-    assert nutbeam("warc", table, archive) == 0
+    archive, words = tmp_path / "archive", ["--warc_revisits", revisits]
+    assert nutbeam("warc", table, archive, *words) == 0
     before = {path: path.read_bytes() for path in files_of(archive)}
-    assert "nothing to write" in printed(capsys, "warc", table, archive, code=1)
+    assert "nothing to write" in printed(capsys, "warc", table, archive, *words, code=1)
     assert crawl(table, site, "--add_days", "40", rounds=1) == 0
-    assert nutbeam("warc", table, archive) == 0
+    assert nutbeam("warc", table, archive, *words) == 0
     assert {path: path.read_bytes() for path in before} == before
     check(archive)
     (unchanged,) = (
@@ -155,7 +159,7 @@ def test_a_second_run_adds_new_batches_and_a_304_names_the_response_before(
     (original,) = (r for r in records_of(archive) if r[2]["WARC-Record-ID"] == named)
     assert (original[0], original[1], original[4]) == ("response", f"{HOST}/", PAGES["/"])
     # Written in one run, both are the same records.
-    assert nutbeam("warc", table, tmp_path / "other") == 0
+    assert nutbeam("warc", table, tmp_path / "other", *words) == 0
     assert {r[2]["WARC-Record-ID"] for r in records_of(tmp_path / "other")} == {
         r[2]["WARC-Record-ID"] for r in records_of(archive)
     }
@@ -210,6 +214,10 @@ def test_files_end_at_a_size_and_zstd_has_the_same_records(table, tmp_path):
         (["--batch", "17-a"], "--batch '17-a' has no pages: there is no such batch"),
         (["--expr", "scor > 1"], "--expr: unknown name 'scor'"),
         (["--warc_prefix", "a/b"], "a/b"),
+        (["--warc_prefix", ".."], "'..'"),
+        (["--warc_indexes", "cdx"], "'cdx'"),
+        (["--wacz", "--warc_compression", "zstd"], "wacz needs warc_compression gzip, got 'zstd'"),
+        (["--warc_indexes", "columnar", "--warc_size", "3000000000"], "3000000000"),
         (["--warc_version", "2"], "'2'"),
         (["--warc_size", "10"], "10"),
     ],
@@ -228,8 +236,30 @@ def test_an_archive_is_not_mixed_and_not_in_the_table(table, tmp_path, capsys):
     assert nutbeam("warc", table, tmp_path / "archive") == 0
     assert nutbeam("warc", table, tmp_path / "archive", "--warc_version", "1.0") == 2
     assert "--warc_version '1.1', not '1.0'" in capsys.readouterr().err
-    assert nutbeam("warc", table, table / "archive") == 2
-    assert "must be outside of the table" in capsys.readouterr().err
+    (tmp_path / "link").symlink_to(table)
+    for place in (table / "archive", tmp_path / "link" / "archive"):
+        assert nutbeam("warc", table, place) == 2
+        assert "must be outside of the table" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert nutbeam("warc", table, tmp_path / "file" / "archive") != 0
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert str(tmp_path / "file") in line
+
+
+def test_a_crawl_compares_the_options_of_its_archive_before_it_fetches(
+    table, site, tmp_path, capsys
+):
+    archive = tmp_path / "archive"
+    (first, *_) = json.loads(printed(capsys, "batches", table, "--format", "json"))["batches"]
+    assert nutbeam("warc", table, archive, "--batch", first["batch"]) == 0
+    requests = len(site.requests)
+    words = ["--add_days", "40", "--warc", archive, "--warc_version", "1.0"]
+    assert crawl(table, site, *words, rounds=1) == 2
+    assert "--warc_version '1.1', not '1.0'" in capsys.readouterr().err
+    # So does the command, for batches that are not in the archive yet.
+    assert nutbeam("warc", table, archive, "--include_parse_text") == 2
+    assert "--include_parse_text False, not True" in capsys.readouterr().err
+    assert len(site.requests) == requests
 
 
 def test_a_lost_receipt_makes_a_part_again_and_no_record_twice(table, tmp_path):
@@ -259,7 +289,8 @@ def test_kills_while_writing_leave_no_broken_and_no_double_record(tmp_path, kill
         reach = [word for each in web.connect_to for word in ("--connect_to", each)]
         words = ["--rounds", "3", "--server_delay", "0", "--flush_seconds", "0.05", *reach]
         assert nutbeam("crawl", table, *web.seeds, *words) == 0
-    size = ["--warc_size", "5000", "--progress", "false"]
+    more = ["--warc_indexes", "cdxj,columnar,host", "--warc_wet", "--warc_wat", "--wacz"]
+    size = ["--warc_size", "5000", *more, "--progress", "false"]
     command = [sys.executable, "-P", "-m", "nutbeam", "warc", str(table), str(archive), *size]
     for _ in range(kills):
         goal = len(files_of(archive)) + dice.randint(1, 2)
@@ -268,15 +299,23 @@ def test_kills_while_writing_leave_no_broken_and_no_double_record(tmp_path, kill
         with contextlib.suppress(ProcessLookupError):  # it has come to its end
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    assert nutbeam("warc", table, archive, *size[:2]) in (0, 1)
+    assert nutbeam("warc", table, archive, *size[:-2]) in (0, 1)
     check(archive)
-    assert nutbeam("warc", table, tmp_path / "whole", *size[:2]) == 0
+    assert nutbeam("warc", table, tmp_path / "whole", *size[:-2]) == 0
     ids = [
         sorted(fields["WARC-Record-ID"] for _, _, fields, *_ in records_of(folder))
         for folder in (archive, tmp_path / "whole")
     ]
     assert ids[0] == ids[1]
     assert not list(archive.glob(".nutbeam-*"))
+    for name in ("wet", "wat"):
+        files = [files_of(folder / name, "*") for folder in (archive, tmp_path / "whole")]
+        assert [path.name for path in files[0]] == [path.name for path in files[1]]
+    for rows in ("columnar/*/*/*.parquet", "host_index/*/*.parquet"):
+        tables = [duckdb.read_parquet(f"{at}/{rows}") for at in (archive, tmp_path / "whole")]
+        assert len(tables[0].fetchall()) == len(tables[1].fetchall()) > 0
+    with zipfile.ZipFile(archive / "nutbeam.wacz") as package:
+        assert package.testzip() is None
 
 
 def test_a_stored_wire_is_written_as_it_came(site, tmp_path):
@@ -332,8 +371,113 @@ def test_the_index_finds_each_answer_in_the_files(table, tmp_path):
             found.append(record.rec_headers["WARC-Record-ID"])
     answers = [fields for kind, _, fields, *_ in records_of(archive) if kind != "request"]
     assert sorted(found) == sorted(fields["WARC-Record-ID"] for fields in answers)
-    assert nutbeam("warc", table, tmp_path / "bare", "--warc_index", "false") == 0
+    assert nutbeam("warc", table, tmp_path / "bare", "--warc_indexes", "") == 0
     assert not (tmp_path / "bare" / "indexes").exists()
+
+
+WHOLE = ["--warc_indexes", "cdxj,columnar,host", "--warc_wet", "--warc_wat", "--wacz"]
+
+
+def test_tables_texts_and_a_package_are_made_of_an_archive_and_renewed(
+    table, site, tmp_path, capsys
+):
+    archive = tmp_path / "archive"
+    words = ["--warc_prefix", "mine", "--warc_size", "1500", *WHOLE]
+    assert "host index and package of" in printed(capsys, "warc", table, archive, *words)
+    check_whole(archive, fetched=3)
+    package = (archive / "mine.wacz").read_bytes()
+    assert nutbeam("warc", table, archive, *words) == 1
+    # A killed run may leave no package: the same command makes it.
+    (archive / "mine.wacz").unlink()
+    (archive / ".nutbeam" / "whole").unlink()
+    assert nutbeam("warc", table, archive, *words) == 0
+    with zipfile.ZipFile(io.BytesIO(package)) as old, zipfile.ZipFile(archive / "mine.wacz") as new:
+        assert [entry.CRC for entry in old.infolist()[:-2]] == [
+            entry.CRC for entry in new.infolist()[:-2]
+        ]
+    # A crawl renews them at its end.
+    reach = ["--add_days", "40", "--warc", archive, *words]
+    assert crawl(table, site, *reach, rounds=1) == 0
+    check_whole(archive, fetched=6)
+
+
+def check_whole(archive, fetched):
+    """Asserts that the files beside an archive fit it."""
+    urls = f"read_parquet('{archive}/columnar/*/*/*.parquet', hive_partitioning=true)"
+    rows = duckdb.sql(f"FROM {urls} SELECT crawl, subset, url, warc_filename, warc_record_offset, "
+                      "warc_record_length, lower(hex(warc_record_id))")  # fmt: skip
+    places = {}
+    for crawl_name, subset, url, file, offset, length, record_id in rows.fetchall():
+        assert (crawl_name, subset) in {
+            ("mine", name) for name in ("warc", "crawldiagnostics", "robotstxt")
+        }
+        data = io.BytesIO((archive / file).read_bytes()[offset:][:length])
+        (record,) = ArchiveIterator(data)
+        assert record.rec_headers["WARC-Target-URI"] == url
+        assert record_id in record.rec_headers["WARC-Record-ID"].replace("-", "")
+        places[file, offset] = length
+    answers = [kind for kind, *_ in records_of(archive) if kind not in ("request", "metadata")]
+    assert len(places) == len(answers)
+    hosts = f"read_parquet('{archive}/host_index/crawl=mine/*.parquet', hive_partitioning=true)"
+    ((name, domain, pages, gone, robots),) = duckdb.sql(
+        "SELECT surt_host_name, url_host_registered_domain, fetch_200, fetch_gone, robots_200 FROM "
+        f"{hosts} WHERE crawl = 'mine'"
+    ).fetchall()
+    assert (name, domain, pages) == ("com,example,site", "example.com", fetched + 1)
+    assert gone >= 1 <= robots
+    texts = [content for kind, *_, content in records_of(archive / "wet") if kind == "conversion"]
+    assert any(text.startswith(b"Coded pear") for text in texts)
+    described = [json.loads(content) for *_, content in records_of(archive / "wat")]
+    links = [
+        link["url"]
+        for each in described
+        for link in each["Envelope"]["Payload-Metadata"]
+        .get("HTTP-Response-Metadata", {}).get("HTML-Metadata", {}).get("Links", ())
+    ]  # fmt: skip
+    assert {"/coded", "/same", "/gone", "/moved"} <= set(links)
+    assert [path.name.replace(".wat", "") for path in files_of(archive / "wat")] == [
+        path.name for path in files_of(archive)
+    ]
+    with zipfile.ZipFile(archive / "mine.wacz") as package:
+        check_package(package, archive, places)
+
+
+def check_package(package, archive, places):
+    """Asserts that a package is as WACZ 1.1.1 demands, and that its index finds each answer."""
+    names = package.namelist()
+    assert all(
+        PurePosixPath(name).parts[0] in ("archive", "indexes", "pages", name) for name in names
+    )
+    assert not [name for name in names if name.startswith("/") or ".." in PurePosixPath(name).parts]
+    described = json.loads(package.read("datapackage.json"))
+    assert (described["profile"], described["wacz_version"]) == ("data-package", "1.1.1")
+    for resource in described["resources"]:
+        content = package.read(resource["path"])
+        assert len(content) == resource["bytes"]
+        assert f"sha256:{hashlib.sha256(content).hexdigest()}" == resource["hash"]
+    digest = json.loads(package.read("datapackage-digest.json"))
+    description = hashlib.sha256(package.read("datapackage.json")).hexdigest()
+    assert digest == {"path": "datapackage.json", "hash": f"sha256:{description}"}
+    own = {*names} - {"datapackage.json", "datapackage-digest.json"}
+    assert {each["path"] for each in described["resources"]} == own
+    for path in files_of(archive):
+        entry = package.getinfo(f"archive/{path.name}")
+        assert (entry.compress_type, package.read(entry)) == (zipfile.ZIP_STORED, path.read_bytes())
+    meta, *blocks = package.read("indexes/index.idx").decode().splitlines()
+    assert json.loads(meta.split(" ", 2)[2])["format"] == "cdxj-gzip-1.0"
+    index, lines = package.read("indexes/index.cdx.gz"), []
+    for block in blocks:
+        place = json.loads(block.split(" ", 2)[2])
+        data = index[place["offset"] :][: place["length"]]
+        lines += gzip.decompress(data).decode().splitlines()
+    assert lines == sorted(lines)
+    entries = [json.loads(line.split(" ", 2)[2]) for line in lines]
+    assert {
+        (each["filename"], int(each["offset"])): int(each["length"]) for each in entries
+    } == places
+    header, *pages = map(json.loads, package.read("pages/pages.jsonl").splitlines())
+    assert header == {"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}
+    assert {(page["url"], page.get("title")) for page in pages} >= {(f"{HOST}/coded", "Coded")}
 
 
 @pytest.mark.few(1)

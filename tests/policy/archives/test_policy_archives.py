@@ -4,14 +4,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from nutbeam.policy.archives.captured_pages import captures_of, choose_pages
+from nutbeam.policy.archives.captured_pages import capture_row, captures_of, choose_pages
 from nutbeam.policy.archives.revisits import (
     CAPTURED,
     WRITTEN,
+    confirmed_captures,
     revisits_of_payloads,
-    revisits_of_urls,
 )
 from nutbeam.policy.components.schema import PAGES
+from nutbeam.web.archives.captures import Capture
+from nutbeam.web.archives.page_records import CapturedContent
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_SUCCESS
 
 ROWS = [
@@ -58,21 +60,52 @@ def test_captures_have_the_values_of_rows_also_of_a_slice():
     assert list(captures_of(pages.slice(4), "1-a")) == found[4:]
 
 
-def test_the_earliest_capture_of_a_payload_is_the_original_unless_one_is_written():
-    rows = captured((b"d", "http://b/", 5, "2", 1, False), (b"d", "http://a/", 3, "1", 0, False),
-                    (b"e", "http://c/", 1, "1", 0, False), (None, "http://d/", 1, "1", 0, False))  # fmt: skip
+def test_the_earliest_capture_of_a_payload_is_the_original():
+    rows = captured((b"d", "http://b/", 5, "2", 1, False, True), (b"d", "http://a/", 3, "1", 0, False, True),
+                    (b"e", "http://c/", 1, "1", 0, False, True), (None, "http://d/", 1, "1", 0, False, True))  # fmt: skip
     columns = ["url", "part", "earlier_url", "earlier_batch"]
     assert revisits_of_payloads(rows).select(columns).rows() == [("http://b/", 1, "http://a/", "1")]
-    written = captured((b"d", "http://w/", 9, "0", WRITTEN, False))
+    written = captured((b"d", "http://w/", 2, "0", WRITTEN, False, True))
     assert revisits_of_payloads(pl.concat([rows, written])).select(columns).sort("url").rows() == [
         ("http://a/", 0, "http://w/", "0"),
         ("http://b/", 1, "http://w/", "0"),
     ]
 
 
-def test_a_304_confirms_the_newest_capture_before_it():
-    rows = captured((b"x", "http://a/", 1, "1", WRITTEN, False), (b"y", "http://a/", 4, "2", 0, False),
-                    (None, "http://a/", 6, "3", 1, True), (b"z", "http://a/", 8, "4", 1, False),
-                    (None, "http://b/", 6, "3", 1, True))  # fmt: skip
-    columns = ["url", "time", "earlier_time", "earlier_batch"]
-    assert revisits_of_urls(rows).select(columns).rows() == [("http://a/", 6, 4, "2")]
+def test_a_batch_that_is_written_late_refers_to_no_newer_capture():
+    late = captured(
+        (b"d", "http://a/", 3, "1", 0, False, True), (b"d", "http://b/", 4, "1", 0, False, True)
+    )
+    written = captured((b"d", "http://w/", 9, "2", WRITTEN, False, True))
+    (revisit,) = revisits_of_payloads(pl.concat([late, written])).to_dicts()
+    assert (revisit["url"], revisit["earlier_url"]) == ("http://b/", "http://a/")
+
+
+def test_a_304_confirms_the_newest_capture_before_it_and_names_the_original_of_its_payload():
+    # The newest capture of b is a revisit, which this run writes or an earlier run has written.
+    for part, has_body in ((0, True), (WRITTEN, False)):
+        rows = captured((b"x", "http://a/", 1, "1", WRITTEN, False, True),
+                        (b"y", "http://b/", 3, "1", WRITTEN, False, True),
+                        (b"x", "http://b/", 4, "2", part, False, has_body),
+                        (None, "http://b/", 6, "3", 1, True, True),
+                        (b"z", "http://b/", 8, "4", 1, False, True),
+                        (None, "http://c/", 6, "3", 1, True, True))  # fmt: skip
+        confirmed = confirmed_captures(rows)
+        columns = ["url", "time", "digest", "earlier_time", "earlier_batch"]
+        assert confirmed.select(columns).rows() == [("http://b/", 6, b"x", 4, "2")]
+        found = revisits_of_payloads(pl.concat([rows, confirmed.select(rows.columns)]))
+        assert ("http://b/", 6, 1, "http://a/", 1, "1") in found.rows()
+        assert "http://c/" not in found["url"]
+
+
+@pytest.mark.parametrize(
+    ("capture", "mime", "digest"),
+    [
+        (Capture("http://a/", "1", 0, status=200, content_type="Text/HTML charset=x", body=b""), "Text/HTML", b"d"),
+        (Capture("http://a/", "1", 0, status=304), None, None),
+        (Capture("file:///a", "1", 0, body=b"x"), "application/octet-stream", b"d"),
+    ],
+)  # fmt: skip
+def test_a_row_of_a_capture_has_the_type_of_its_record_and_a_304_no_digest(capture, mime, digest):
+    row = capture_row(CapturedContent(capture, None), b"d", whole=False, sniffed=False)
+    assert (row["mime"], row["digest"]) == (mime, digest)

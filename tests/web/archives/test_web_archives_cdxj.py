@@ -42,11 +42,11 @@ def test_keys_are_those_that_other_tools_look_up(url, key):
 
 def test_a_line_of_a_revisit_has_its_own_type_and_the_digest_of_the_payload():
     row = IndexedRecord(
-        "http://a.com/", 1_795_883_544_123, "revisit", 304, "text/html", b"\0" * 20, "f", 1, 2
+        "http://a.com/", 1_795_883_544_123, "revisit", 200, "text/html", b"\0" * 20, "f", 1, 2
     )
     key, time, fields = cdxj_line(row).split(" ", 2)
     assert (key, time) == ("com,a)/", "20261128163224")
     assert json.loads(fields) == {
-        "url": "http://a.com/", "mime": "warc/revisit", "status": "304", "digest": f"sha1:{'A' * 32}",
+        "url": "http://a.com/", "mime": "warc/revisit", "status": "200", "digest": f"sha1:{'A' * 32}",
         "length": "2", "offset": "1", "filename": "f",
     }  # fmt: skip

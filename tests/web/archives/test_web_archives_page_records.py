@@ -110,6 +110,21 @@ def test_a_kept_wire_is_written_as_it_came_and_its_payload_has_no_chunks():
     assert [text.split(" ")[0] for text in answer.digest_checker.problems] == ["payload"]
 
 
+def test_chunks_with_the_coding_identity_are_chunks():
+    headers = [("Transfer-Encoding", "chunked, identity"), ("Content-Encoding", "gzip")]
+    assert http_answer(page(*headers, wire=CHUNKED)).payload == ZIPPED
+
+
+def test_a_reader_goes_on_after_a_large_head_unless_it_must_read_it():
+    large = page(TYPE, *((f"X-{number}", "y" * 1000) for number in range(40)))
+    made = [*records(large), *records(page(TYPE))]
+    data = b"".join(record_encoder("gzip")(encode_record(record)) for record in made)
+    assert len(list(FastIterator(io.BytesIO(data), parse_http=False))) == 4
+    assert len(read_back(made)) == 4
+    # FastWARC's limit is 32 kB; the guide says so.
+    assert len(list(FastIterator(io.BytesIO(data)))) < 4
+
+
 # Readers give up a file at a status line that they do not know.
 @pytest.mark.parametrize("line", ["HTTP/0.9 200", "HTTP 200 fine", "http/1.1 200 OK", "HTTP/2 200"])
 def test_an_odd_status_line_becomes_one_that_readers_know(line):
@@ -128,6 +143,13 @@ def test_an_odd_status_line_becomes_one_that_readers_know(line):
         (page(truncated="disconnect"), "disconnect"),
         (page(truncated="encoding"), "unspecified"),
         (page(truncated="checksum"), None),
+        (page(truncated="frame"), "disconnect"),
+        # The wire is whole, and only its decoded form is cut.
+        (page(*CODED, body=HTML[:9], truncated="length", wire=CHUNKED), None),
+        (page(*CODED, body=HTML[:9], truncated="length", wire=CHUNKED[:-9]), "length"),
+        (page(("Content-Length", "37"), body=b"", truncated="encoding", wire=HTML), None),
+        (page(("Content-Length", "99"), truncated="frame", wire=HTML), "disconnect"),
+        (page(TYPE, wire_head="HTTP/1.1 200 OK\r\nContent-Type: text/h"), "disconnect"),
         (page(status=404, body=None), "unspecified"),
         (page(("Content-Length", "0"), status=404, body=None), None),
         (page(status=204, body=None), None),

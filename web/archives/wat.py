@@ -1,0 +1,213 @@
+"""The records of WAT and WET files, in the shape of Common Crawl's.
+
+A WAT record describes a record of an archive in JSON, as the program ia-web-commons does; all its
+values are texts, lists and objects. A WET record has the text of a page.
+"""
+
+import json
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..network.heads import end_of_head
+from ..pages.language import three_letter_code
+from .captures import mime_of
+from .html_metadata import PAGE_TYPES, html_metadata
+from .page_records import CapturedContent
+from .warc_records import (
+    CONVERSION,
+    FIELDS_TYPE,
+    METADATA,
+    RECORD_END,
+    RESPONSE,
+    WARCINFO,
+    WarcRecord,
+    header_fields,
+    record_id,
+    sha1_digest,
+)
+
+WET_ENDING, WAT_ENDING = ("warc.wet.gz", "warc.wat.gz")
+_GZIP_HEADER, _GZIP_FOOTER = 10, 8  # bytes of the members that we write
+_METADATA_FIELDS = "application/metadata-fields"  # its name in WAT
+
+
+class RecordPlace(NamedTuple):
+    """A record, and where its bytes are in an archive.
+
+    Attributes:
+        record: The record.
+        data: Its compressed bytes.
+        plain_length: Their number before.
+        crc: CRC-32 of the plain bytes, if they are compressed with gzip; else None.
+        file: Name of the file.
+        offset: Position in it.
+    """
+
+    record: WarcRecord
+    data: bytes
+    plain_length: int
+    crc: int | None
+    file: str = ""
+    offset: int = 0
+
+
+def wat_records(
+    time: int, version: str, content: CapturedContent | None, places: Sequence[RecordPlace]
+) -> Iterator[WarcRecord]:
+    """Yields the WAT records of the records of a capture.
+
+    Args:
+        time: When they are made, UTC ms.
+        version: Version of the WARC format.
+        content: The capture; None: the records are of none.
+        places: The records.
+    """
+    for place in places:
+        capture = content.capture if content and place.record.kind == RESPONSE else None
+        html = None
+        if capture is not None and capture.body and mime_of(capture).lower() in PAGE_TYPES:
+            html = html_metadata(capture.body, capture.content_type, capture.url)
+        yield wat_record(place, time, version, html)
+
+
+def wet_records(
+    content: CapturedContent | None, places: Sequence[RecordPlace]
+) -> Iterator[WarcRecord]:
+    """Yields the WET record of a page, if it has a text and its response is in the archive."""
+    if content is None or content.page is None or not content.page.text:
+        return
+    language = three_letter_code(content.page.field("language") or "")
+    for place in places:
+        if place.record.kind == RESPONSE:
+            capture, text = content.capture, content.page.text
+            yield wet_record(capture.url, capture.time, place.record.id, text, language)
+
+
+def wat_record(
+    place: RecordPlace, time: int, version: str, html: Mapping[str, Any] | None = None
+) -> WarcRecord:
+    """Returns the WAT record of a record.
+
+    Args:
+        place: The record.
+        time: When it is made, UTC ms.
+        version: Version of the WARC format.
+        html: What the page has, see ``html_metadata``; None: the record is of no page.
+    """
+    record = place.record
+    name = "WARC-Filename" if record.kind == WARCINFO else "WARC-Target-URI"
+    described = {"Container": _container(place), "Envelope": _envelope(place, version, html)}
+    fields = [
+        ("WARC-Target-URI", record.field(name) or ""),
+        ("WARC-Refers-To", f"<{record.id}>"),
+        ("Content-Type", "application/json"),
+    ]
+    block = json.dumps(described, ensure_ascii=False).encode("utf-8", "replace")
+    return WarcRecord(METADATA, record_id("wat", record.id), time, fields, (block,))
+
+
+def _container(place: RecordPlace) -> dict[str, Any]:
+    container: dict[str, Any] = {
+        "Filename": place.file,
+        "Compressed": True,
+        "Offset": str(place.offset),
+    }
+    if place.crc is not None:
+        # Java's numbers have a sign.
+        (crc,) = struct.unpack("<i", struct.pack("<I", place.crc))
+        container["Gzip-Metadata"] = {
+            "Header-Length": str(_GZIP_HEADER),
+            "Deflate-Length": str(len(place.data)),
+            "Footer-Length": str(_GZIP_FOOTER),
+            "Inflated-CRC": str(crc),
+            "Inflated-Length": str(place.plain_length),
+        }
+    return container
+
+
+def _envelope(place: RecordPlace, version: str, html: Mapping[str, Any] | None) -> dict[str, Any]:
+    record, fields = place.record, dict(header_fields(place.record, version))
+    length = int(fields["Content-Length"])
+    return {
+        "Format": "WARC",
+        "WARC-Header-Length": str(place.plain_length - length - len(RECORD_END)),
+        "WARC-Header-Metadata": _merged(header_fields(record, version)),
+        "Block-Digest": fields["WARC-Block-Digest"],
+        "Actual-Content-Length": str(length),
+        "Payload-Metadata": {**_payload(record, html), "Trailing-Slop-Length": "4"},
+    }
+
+
+def _payload(record: WarcRecord, html: Mapping[str, Any] | None) -> dict[str, Any]:
+    kind = record.field("Content-Type") or ""
+    block = b"".join(record.block)
+    if kind.startswith("application/http"):
+        name = "Request" if "request" in kind else "Response"
+        message = _http_metadata(block, name)
+        if html is not None:
+            message["HTML-Metadata"] = html
+        return {"Actual-Content-Type": kind, f"HTTP-{name}-Metadata": message}
+    if kind != FIELDS_TYPE:
+        return {"Actual-Content-Type": kind}
+    fields = _fields_of(block.decode("utf-8", "replace"))
+    if record.kind == WARCINFO:
+        return {"Actual-Content-Type": kind, "WARC-Info-Metadata": _merged(fields)}
+    rows = [{"Name": name, "Value": value} for name, value in fields]
+    metadata = {"Metadata-Records": rows}
+    return {"Actual-Content-Type": _METADATA_FIELDS, "WARC-Metadata-Metadata": metadata}
+
+
+def _http_metadata(block: bytes, name: str) -> dict[str, Any]:
+    size = end_of_head(block) or len(block)
+    head, entity = block[:size].decode("latin-1"), block[size:]
+    line, _, lines = head.partition("\n")
+    words = [*line.strip().split(" ", 2), "", ""][:3]
+    names = ("Method", "Path", "Version") if name == "Request" else ("Version", "Status", "Reason")
+    return {
+        f"{name}-Message": dict(zip(names, words, strict=True)),
+        "Headers-Length": str(size),
+        "Headers": _merged(_fields_of(lines)),
+        "Entity-Length": str(len(entity)),
+        "Entity-Digest": sha1_digest(entity),
+        "Entity-Trailing-Slop-Length": "0",
+    }
+
+
+def _fields_of(lines: str) -> list[tuple[str, str]]:
+    pairs = (line.partition(":") for line in lines.split("\n") if ":" in line)
+    return [(name.strip(), value.strip()) for name, _, value in pairs]
+
+
+def _merged(fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Returns fields as an object; a name that comes several times has a list of values.
+
+    >>> _merged([("a", "1"), ("b", "2"), ("a", "3")])
+    {'a': ['1', '3'], 'b': '2'}
+    """
+    values: dict[str, list[str]] = {}
+    for name, value in fields:
+        values.setdefault(name, []).append(value)
+    return {name: own if len(own) > 1 else own[0] for name, own in values.items()}
+
+
+def wet_record(
+    url: str, time: int, answer: str, text: str, language: str | None = None
+) -> WarcRecord:
+    """Returns the WET record of a page.
+
+    Args:
+        url: Its URL.
+        time: When it was requested, UTC ms.
+        answer: Id of the record of its answer.
+        text: Its text.
+        language: ISO 639-3 code of its language; None if it is unknown.
+    """
+    fields = [
+        ("WARC-Target-URI", url),
+        ("WARC-Refers-To", f"<{answer}>"),
+        *((("WARC-Identified-Content-Language", language),) if language else ()),
+        ("Content-Type", "text/plain"),
+    ]
+    block = text.encode("utf-8", "replace")
+    return WarcRecord(CONVERSION, record_id("wet", answer), time, fields, (block,))

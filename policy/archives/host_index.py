@@ -43,7 +43,8 @@ def facts_of_captures(rows: UrlIndexRows) -> HostFactRows:
 def facts_of_hosts(hosts: HostRows) -> HostFactRows:
     """Returns what the host index needs of the host table.
 
-    A robots.txt that was answered without 200 is in no archive, so it is counted here.
+    A robots.txt that was answered without 200 is in no archive, so it is counted here. Rows that are
+    only about a domain are left out.
     """
     keys = pl.col("key").map_elements(from_host_key, pl.String)
     counts = hosts.select(
@@ -51,7 +52,7 @@ def facts_of_hosts(hosts: HostRows) -> HostFactRows:
         robots=pl.lit(False),
         records=pl.sum_horizontal(*STATUS_COUNTS.values()),
         **{name: pl.col(column) for name, column in NUTCH_COUNTS.items()},
-    )
+    ).filter(pl.col("records") > 0)
     refused = hosts.filter(~pl.col("robots_status").is_in([0, 200])).select(
         host=keys, robots=pl.lit(True), status="robots_status"
     )

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import polars as pl
 import pyarrow as pa
@@ -28,7 +28,7 @@ from ...policy.components.archive_rows import CAPTURES
 from ...policy.components.schema import PAGES, conform, empty, to_frame
 from ...web.archives.http_messages import NOT_MODIFIED
 from ...web.archives.page_records import answer_of, comparable_digest, warcinfo_record
-from ...web.archives.warc_info import info_fields
+from ...web.archives.warc_info import derived_info_fields, info_fields
 from ...web.archives.warc_options import CDXJ, COLUMNAR
 from ...web.archives.warc_records import REVISIT, WarcRecord
 from ...web.archives.wat import WAT_ENDING, WET_ENDING, wat_records, wet_records
@@ -93,7 +93,7 @@ def write_archive_part(part: ArchivePart, revisits: Revisits) -> dict[str, int]:
             options.warc_compression,
             options.warc_size,
             elements_at_once(),
-            _files_beside(part, warcinfo),
+            _files_beside(part),
         )
         captures = archive.capture_list_of(batch, part.part)
         write_capture_list(captures, writer.write(record_groups(part, revisits, counts)))
@@ -122,15 +122,18 @@ def _write_indexes(part: ArchivePart) -> None:
             write_url_index(path, rows.filter(pl.col("subset") == subset))
 
 
-def _files_beside(
-    part: ArchivePart, warcinfo: Callable[[str], WarcRecord]
-) -> Iterator[FilesBeside]:
+def _files_beside(part: ArchivePart) -> Iterator[FilesBeside]:
     """Yields what options want beside the files of the archive."""
-    options, place = part.options, part.archive.place
+    options, place, plan = part.options, part.archive.place, part.plan
+
+    def warcinfo(name: str) -> WarcRecord:
+        fields = derived_info_fields(options, plan.software, plan.batch, plan.now)
+        return warcinfo_record(name, plan.now, fields)
+
     if options.warc_wet:
         yield FilesBeside(place / WET_FOLDER, WET_ENDING, warcinfo, wet_records)
     if options.warc_wat:
-        records = functools.partial(wat_records, part.plan.now, options.warc_version)
+        records = functools.partial(wat_records, plan.now, options.warc_version)
         yield FilesBeside(place / WAT_FOLDER, WAT_ENDING, warcinfo, records)
 
 

@@ -117,10 +117,9 @@ def truncation(capture: Capture) -> str | None:
     """
     if not has_whole_head(capture):
         return DISCONNECT
-    if is_whole_on_wire(capture):
-        return None
     if capture.truncated:
-        return _REASONS.get(capture.truncated, UNSPECIFIED)
+        whole = is_whole_on_wire(capture)
+        return None if whole else _REASONS.get(capture.truncated, UNSPECIFIED)
     if capture.body is not None or capture.wire is not None or capture.status in NO_CONTENT:
         return None
     length = capture.header("content-length").strip()

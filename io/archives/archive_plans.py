@@ -169,9 +169,12 @@ class ArchiveFolder:
     def file_names(self) -> Iterator[str]:
         """Yields the names of the WARC files of all complete parts."""
         for name in self.complete_parts():
-            receipt = _read_record(self._own(name, _RECEIPT), "receipt") or {}
-            for file in receipt["files"]:
-                yield file["name"]
+            path = self._own(name, _RECEIPT)
+            receipt = _read_record(path, "receipt") or {}
+            try:
+                yield from [checked_part(file["name"]) for file in receipt["files"]]
+            except (ValueError, TypeError, KeyError) as error:
+                raise UserError(f"receipt of an archive is damaged: {path}: {error}") from error
 
     def capture_lists(self) -> Iterator[Place]:
         """Yields the lists of captures of all complete parts."""

@@ -14,7 +14,6 @@ from ...policy.components.archive_rows import CAPTURES
 from ...web.archives import wacz
 from ...web.archives.warc_records import RESOURCE, RESPONSE
 from ...web.content.content_type import HTML, XHTML
-from ..disk.table_names import checked_part
 from ..storage.file_errors import errors_as
 from ..storage.files import creating, remove_file
 from ..storage.parquet_files import row_groups
@@ -51,7 +50,7 @@ def write_package(
         writer = _PackageWriter(package, created)
         for name in archive.file_names():
             # Stored as they are: readers find records by their position.
-            writer.add(f"archive/{checked_part(name)}", _pieces(archive.place / name))
+            writer.add(f"archive/{name}", _pieces(archive.place / name))
         lines = [wacz.index_header()]
         writer.add(wacz.INDEX, _index(archive, lines))
         writer.add(wacz.INDEX_LINES, (line.encode() for line in lines))

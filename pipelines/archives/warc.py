@@ -59,11 +59,11 @@ def run(invocation: Invocation) -> int:
     else:
         print("\n".join(archive_lines(done, name)))
         if completed:
-            made = [
+            products = [
                 *(["host index"] * (HOSTS in options.warc_indexes)),
                 *(["package"] * options.wacz),
             ]
-            print(f"{' and '.join(made)} of {name} written")
+            print(f"{' and '.join(products)} of {name} written")
     return DONE if done.batches or done.open or completed else NOTHING_TO_DO
 
 

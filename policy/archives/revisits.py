@@ -48,13 +48,13 @@ def revisits_of_payloads(captured: CapturedRows) -> RevisitRows:
     >>> revisits_of_payloads(frame).select("url", "earlier_url").rows()
     [('http://b/', 'http://a/')]
     """
-    known = captured.filter(pl.col("digest").is_not_null()).sort(*_ORDER)
+    payload_rows = captured.filter(pl.col("digest").is_not_null()).sort(*_ORDER)
     originals = (
-        known.filter(pl.col("has_body") & ~pl.col("unchanged"))
+        payload_rows.filter(pl.col("has_body") & ~pl.col("unchanged"))
         .unique("digest", keep="first", maintain_order=True)
         .select("digest", *(pl.col(name).alias(f"earlier_{name}") for name in _ORDER))
     )
-    joined = known.filter(pl.col("part") != WRITTEN).join(
+    joined = payload_rows.filter(pl.col("part") != WRITTEN).join(
         originals, on="digest", maintain_order="left"
     )
     is_itself = pl.all_horizontal(pl.col(name) == pl.col(f"earlier_{name}") for name in _ORDER)

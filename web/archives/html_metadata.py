@@ -10,7 +10,7 @@ from ..content.content_type import HTML, XHTML
 from ..html.tree import anchor_text, flatten, is_in_drawing, parse_tree, title_of
 
 PAGE_TYPES = frozenset({HTML, XHTML})
-# Links by element: the attributes with addresses, and attributes that are told with the first one.
+# Links by element: the attributes with addresses, and attributes that are shown with the first one.
 _LINKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "a": (("href",), ("target", "alt", "title", "rel", "hreflang", "type")),
     "applet": (("codebase", "cdata"), ()),
@@ -85,18 +85,20 @@ def _add_to_head(head: dict[str, Any], node: LexborNode) -> None:
 def _links_of(node: LexborNode) -> Iterator[dict[str, str]]:
     for name in _ANYWHERE:
         yield from _addressed(node, name)
-    addresses, told = _LINKS.get(node.tag or "", ((), ()))
+    addresses, shown_names = _LINKS.get(node.tag or "", ((), ()))
     for at, name in enumerate(addresses):
-        for link in _addressed(node, name, () if at else told):
+        for link in _addressed(node, name, () if at else shown_names):
             text = _short(anchor_text(node)) if node.tag == "a" else ""
             yield {**link, "text": text} if text else link
 
 
-def _addressed(node: LexborNode, name: str, told: tuple[str, ...] = ()) -> Iterator[dict[str, str]]:
+def _addressed(
+    node: LexborNode, name: str, shown_names: tuple[str, ...] = ()
+) -> Iterator[dict[str, str]]:
     value = node.attributes.get(name)
     if value is not None:
         path = f"{(node.tag or '').upper()}@/{name}"
-        yield {"path": path, "url": value, **_chosen(node.attributes, told)}
+        yield {"path": path, "url": value, **_chosen(node.attributes, shown_names)}
 
 
 def _chosen(attributes: dict[str, str | None], names: tuple[str, ...]) -> dict[str, str]:

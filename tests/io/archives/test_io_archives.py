@@ -17,6 +17,7 @@ from nutbeam.io.archives.archive_plans import (
     plan_parts,
     remove_other_files,
 )
+from nutbeam.io.archives.wacz_files import write_package
 from nutbeam.io.storage.parquet_files import row_groups
 from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.io.tablets.file_lists import DataFile
@@ -157,3 +158,35 @@ def records_of(path):
              record.raw_stream.read())
             for record in ArchiveIterator(file, no_record_parse=True)
         ]  # fmt: skip
+
+
+def test_what_is_made_of_all_parts_is_out_of_date_when_a_part_was_added(tmp_path):
+    archive = ArchiveFolder(place_of(str(tmp_path)))
+    assert (archive.capture_bytes(), archive.complete_parts()) == (0, [])
+    sizes = []
+    for part in range(2):
+        made = writer(tmp_path / str(part))
+        captures = archive.capture_list_of("1-a", part)
+        write_capture_list(captures, made.write([group(part)]))
+        assert archive.complete_parts() == [
+            f"1-a-{n:05d}" for n in range(part)
+        ]  # it has no receipt
+        archive.keep_receipt("1-a", part, {"files": [{"name": f"{part}.warc.gz"}], "counts": {}})
+        assert not archive.is_whole()
+        archive.note_whole(archive.whole_state())
+        assert archive.is_whole()
+        sizes.append(captures.stat().st_size)
+    assert archive.capture_bytes() == sum(sizes)
+    assert list(archive.file_names()) == ["0.warc.gz", "1.warc.gz"]
+
+
+def test_a_package_takes_no_file_from_outside_of_its_archive(tmp_path):
+    archive = ArchiveFolder(place_of(str(tmp_path / "archive")))
+    (tmp_path / "secret").write_bytes(b"x")
+    write_capture_list(archive.capture_list_of("1-a", 0), [])
+    for name in ("../secret", "/etc/passwd", ".."):
+        (tmp_path / "archive/.nutbeam/1-a-00000.receipt.json").unlink(missing_ok=True)
+        archive.keep_receipt("1-a", 0, {"files": [{"name": name}], "counts": {}})
+        with pytest.raises(UserError, match="receipt of an archive is damaged"):
+            write_package(archive, archive.package_of("mine"), "nutbeam/1", 0, "")
+        assert not (tmp_path / "archive" / "mine.wacz").exists()

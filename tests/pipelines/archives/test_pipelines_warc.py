@@ -185,6 +185,10 @@ def test_options_choose_pages_records_and_form(table, tmp_path):
     assert b"site.example.com. IN A 127.0.0.1\n" in [
         content.partition(b"\n")[2] for _, url, _, _, content in records if url.startswith("dns:")
     ]
+    lines = [
+        line for path in files_of(archive, "indexes/*") for line in path.read_text().splitlines()
+    ]
+    assert any(line.startswith("dns:site.example.com ") for line in lines)
     assert all(path.name.startswith("mine-") for path in files_of(archive))
     assert b"operator: Ada\r\n" in gzip.decompress(files_of(archive)[0].read_bytes())
 

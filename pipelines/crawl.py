@@ -7,7 +7,6 @@ it finishes an open batch first, and counts that as a round. A file
 """
 
 import dataclasses
-import functools
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -150,33 +149,20 @@ def run(invocation: Invocation) -> int:
             if archive_rounds and manifest.job == options.last_job:
                 archive_rounds()
         if archive_rounds:  # what a crawl before has left out
-            archive_rounds()
-            _complete_archive(address, options, beam_args)
+            archive_rounds(complete=True)
     time_up = until is not None and now_ms() >= until
     return finish(invocation, manifests, manifests_of_others(address, launched), time_up=time_up)
 
 
 def _archive_writer(
     address: str, options: Options, beam_args: Sequence[str]
-) -> Callable[[], object] | None:
-    """Returns a function that writes what the archive of ``--warc`` lacks; None without one."""
+) -> Callable[..., None] | None:
+    """Returns the function that writes the archive of ``--warc``; None without one."""
     if not options.warc:
         return None
-    from .archives.archiving import (  # late, as index: few crawls need it
-        check_folder,
-        write_archive,
-    )
+    from .archives.archiving import round_archiver  # late, as index: few crawls need it
 
-    folder = check_folder(address, options.warc, options, beam_args)
-    return functools.partial(write_archive, address, folder, options, beam_args)
-
-
-def _complete_archive(address: str, options: Options, beam_args: Sequence[str]) -> None:
-    """Makes what is made of the whole archive of ``--warc``, once, at the end of a crawl."""
-    from .archives.archiving import check_folder, complete_archive
-
-    folder = check_folder(address, options.warc, options, beam_args)
-    complete_archive(address, folder, options, beam_args)
+    return round_archiver(address, options.warc, options, beam_args)
 
 
 def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None:

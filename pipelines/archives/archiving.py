@@ -4,7 +4,7 @@ import dataclasses
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -180,6 +180,32 @@ def choose_batches(manifest: Manifest, wanted: Sequence[str], options: WarcOptio
             continue
         chosen.append(batch)
     return chosen
+
+
+def round_archiver(
+    address: str, folder: str, options: Any, beam_args: Sequence[str]
+) -> Callable[..., None]:
+    """Returns a function that writes what an archive lacks.
+
+    With ``complete`` it also makes what is made of the whole archive.
+
+    Args:
+        address: Address of the table.
+        folder: The archive, as the user names it.
+        options: ``WarcOptions`` and ``LaunchOptions``.
+        beam_args: Arguments for Beam.
+
+    Raises:
+        UsageError: See ``check_folder``.
+    """
+    place = check_folder(address, folder, options, beam_args)
+
+    def write(*, complete: bool = False) -> None:
+        run = write_archive(address, place, options, beam_args)
+        if complete and not run.open:
+            complete_archive(address, place, options, beam_args)
+
+    return write
 
 
 def complete_archive(address: str, folder: str, options: Any, beam_args: Sequence[str]) -> bool:

@@ -113,7 +113,7 @@ class WarcOptions:
         """Whether parsed pages are needed: for records, files or indexes."""
         indexes = {COLUMNAR, HOSTS} & set(self.warc_indexes)
         parsed = self.include_parse_text or self.include_parse_data
-        return parsed or self.warc_wet or self.wacz or bool(indexes)
+        return parsed or self.warc_wet or self.warc_wat or self.wacz or bool(indexes)
 
     @property
     def whole_archive(self) -> bool:

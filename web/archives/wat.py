@@ -57,6 +57,8 @@ def wat_records(
 ) -> Iterator[WarcRecord]:
     """Yields the WAT records of the records of a capture.
 
+    Only pages that were parsed are read for their links: parsing has limits of time and memory.
+
     Args:
         time: When they are made, UTC ms.
         version: Version of the WARC format.
@@ -64,11 +66,18 @@ def wat_records(
         places: The records.
     """
     for place in places:
-        capture = content.capture if content and place.record.kind == RESPONSE else None
-        html = None
-        if capture is not None and capture.body and mime_of(capture).lower() in PAGE_TYPES:
-            html = html_metadata(capture.body, capture.content_type, capture.url)
+        html = _html_of(content) if place.record.kind == RESPONSE else None
         yield wat_record(place, time, version, html)
+
+
+def _html_of(content: CapturedContent | None) -> dict[str, Any] | None:
+    """Returns what a page has; None if it is none, or was not parsed."""
+    if content is None or content.page is None or not content.capture.body:
+        return None
+    capture, body = content.capture, content.capture.body
+    if mime_of(capture).lower() not in PAGE_TYPES:
+        return None
+    return html_metadata(body, capture.content_type, capture.url)
 
 
 def wet_records(

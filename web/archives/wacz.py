@@ -19,7 +19,7 @@ class PackagedFile(NamedTuple):
     """A file of a package: its path in it, its size in bytes, and its SHA-256."""
 
     path: str
-    bytes: int
+    size: int
     sha256: bytes
 
 
@@ -95,7 +95,7 @@ def package_description(
             "name": file.path.rpartition("/")[2].lower(),
             "path": file.path,
             "hash": _label(file.sha256),
-            "bytes": file.bytes,
+            "bytes": file.size,
         }
         for file in files
     ]

@@ -66,7 +66,8 @@ class _PackageWriter:
     """Adds files to a package, and keeps their sizes and digests."""
 
     def __init__(self, package: zipfile.ZipFile, created: int) -> None:
-        self._package, self._date = package, time.gmtime(created / 1000)[:6]
+        year, month, day, hour, minute, second, *_ = time.gmtime(created / 1000)
+        self._package, self._date = package, (year, month, day, hour, minute, second)
         self.files: list[wacz.PackagedFile] = []
 
     def add(self, path: str, pieces: Iterable[bytes], *, compress: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
 import polars as pl
@@ -72,7 +73,7 @@ class CompleteArchive(Displayed):
     partitions: int = 1
 
     def expand(self, archives: beam.PCollection[WholeArchive]) -> beam.PCollection[str]:
-        outputs = []
+        outputs: list[Any] = []
         if HOSTS in self.options.warc_indexes:
             outputs.append(archives | "IndexHosts" >> _IndexHosts(self.partitions))
         if self.options.wacz:

@@ -195,18 +195,18 @@ class ArchiveWriter:
         self._open.close()
         name = self._name_of(len(self.files))
         info = RecordGroup([self._warcinfo(name)])
-        self._file = self._opened(self._folder, name, self.files)
+        self._file = self._open_file(self._folder, name, self.files)
         self._opened_beside = []
         for beside in self._beside:
             own_name = f"{name.partition('.warc.')[0]}.{beside.ending}"
-            opened = self._opened(beside.folder, own_name, self.files_beside)
+            opened = self._open_file(beside.folder, own_name, self.files_beside)
             opened.add(encode_gzip(encode_record(beside.warcinfo(own_name), self._version)))
             self._opened_beside.append(opened)
         (place,) = self._encode(info)
         place = place._replace(file=name, offset=self._file.add(place.data))
         self._write_beside(info, [place])
 
-    def _opened(self, folder: Place, name: str, files: list[WrittenFile]) -> _OpenFile:
+    def _open_file(self, folder: Place, name: str, files: list[WrittenFile]) -> _OpenFile:
         file = self._open.enter_context(creating(folder / name, durable=True))
         opened = _OpenFile(file, name)
         files.append(opened.written)

@@ -90,22 +90,22 @@ def check_archive(folder: str, options: WarcOptions, expr: str) -> None:
     Raises:
         UsageError: It has others.
     """
-    archived, wanted = ArchiveFolder(place_of(folder)).options(), _recorded(options, expr)
+    archived, wanted = ArchiveFolder(place_of(folder)).options(), _options_record(options, expr)
     for name, value in wanted.items() if archived is not None else ():
         if archived is not None and archived.get(name) != value:
             raise UsageError(
-                f"the archive {folder!r} has --{name} {_shown(archived.get(name))}, not "
-                f"{_shown(value)}: give the same options, or another folder"
+                f"the archive {folder!r} has --{name} {_show_value(archived.get(name))}, not "
+                f"{_show_value(value)}: give the same options, or another folder"
             )
 
 
-def _recorded(options: WarcOptions, expr: str) -> dict[str, Any]:
+def _options_record(options: WarcOptions, expr: str) -> dict[str, Any]:
     """Returns options as an archive records them."""
     recorded: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(options)))
     return {**recorded, "expr": expr}
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     return repr(",".join(value) if isinstance(value, list) else value)
 
 
@@ -133,7 +133,7 @@ def write_archive(
     archive, manifest = ArchiveFolder(place_of(folder)), newest_manifest(address)
     own_options = WarcOptions.of(options)
     chosen = choose_batches(manifest, batches, own_options)
-    recorded = _recorded(own_options, expr)
+    recorded = _options_record(own_options, expr)
     if chosen:
         archive.keep_options(recorded)
         check_archive(folder, own_options, expr)

@@ -16,7 +16,7 @@ from ..components.archive_rows import (
 )
 from ..components.graph_schema import NodeRows
 from ..components.schema import STATUS_COUNTS, HostRows, conform_frame
-from .url_index import ROBOTS, SUCCESSFUL
+from .url_index import ROBOTS_SUBSET, SUCCESSFUL
 
 _ENGLISH = "eng"
 # Statuses that belong to no class; others belong to that of their first digit.
@@ -32,7 +32,7 @@ def facts_of_captures(rows: UrlIndexRows) -> HostFactRows:
     return _host_facts(
         rows.select(
             host="url_host_name",
-            robots=pl.col("subset") == ROBOTS,
+            robots=pl.col("subset") == ROBOTS_SUBSET,
             status="fetch_status",
             length=pl.when(successful).then("warc_record_length"),
             foreign=(language != _ENGLISH) & successful,
@@ -77,13 +77,13 @@ def facts_of_ranks(ranks: NodeRows) -> HostFactRows:
             robots=pl.lit(False),
             hcrank=harmonic,
             prank=pagerank,
-            hcrank10=_scaled(harmonic),
-            prank10=_scaled(over_least),
+            hcrank10=_scale_rank(harmonic),
+            prank10=_scale_rank(over_least),
         )
     )
 
 
-def _scaled(rank: pl.Expr) -> pl.Expr:
+def _scale_rank(rank: pl.Expr) -> pl.Expr:
     return pl.when(rank.max() > 0).then((_SCALE * rank / rank.max()).round(3)).otherwise(0.0)
 
 

@@ -9,7 +9,7 @@ from ...web.pages.language import three_letter_code
 from ..components.archive_rows import URL_INDEX, CaptureRows, UrlIndexRows
 
 # Subsets, which are partitions of the index.
-SUCCESSFUL, DIAGNOSTICS, ROBOTS = SUBSETS = ("warc", "crawldiagnostics", "robotstxt")
+SUCCESSFUL, DIAGNOSTICS, ROBOTS_SUBSET = SUBSETS = ("warc", "crawldiagnostics", "robotstxt")
 _ROBOTS_PATH = "/robots.txt"
 _MOST = 2**31 - 1  # of the numbers in the index
 
@@ -57,7 +57,7 @@ def url_index_rows(captures: CaptureRows) -> UrlIndexRows:
 
 def _subset(status: pl.Expr) -> pl.Expr:
     is_robots = (pl.col("kind") == RESOURCE) & (pl.col("url_path") == _ROBOTS_PATH)
-    chosen = pl.when(is_robots).then(pl.lit(ROBOTS))
+    chosen = pl.when(is_robots).then(pl.lit(ROBOTS_SUBSET))
     chosen = chosen.when(status.is_between(200, 299)).then(pl.lit(SUCCESSFUL))
     return chosen.otherwise(pl.lit(DIAGNOSTICS)).alias("subset")
 

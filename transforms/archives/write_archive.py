@@ -58,11 +58,11 @@ class WriteArchive(Displayed):
         )
         captured = self._captured(spread)
         by_url = captured | "ByUrl" >> _ByHash("url", self.partitions)
-        confirmed = by_url | "Confirmed" >> beam.FlatMap(_confirmed).with_output_types(Chunk)
+        confirmed = by_url | "Confirmed" >> beam.FlatMap(_find_confirmed).with_output_types(Chunk)
         revisits = confirmed
         if self.revisits:
-            both = (captured, confirmed) | "Captures" >> beam.Flatten()
-            by_digest = both | "ByDigest" >> _ByHash("digest", self.partitions)
+            all_captures = (captured, confirmed) | "Captures" >> beam.Flatten()
+            by_digest = all_captures | "ByDigest" >> _ByHash("digest", self.partitions)
             revisits = by_digest | "Revisits" >> beam.FlatMap(_revisits).with_output_types(Chunk)
         by_part = beam.FlatMap(_by_part).with_output_types(tuple[int, Chunk])
         return (
@@ -107,7 +107,7 @@ def _valued(chunk: Chunk, column: str) -> Iterator[Chunk]:
         yield rows
 
 
-def _confirmed(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[Chunk]:
+def _find_confirmed(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[Chunk]:
     yield from to_chunks(confirmed_captures(_rows(grouped)), _CONFIRMED)
 
 

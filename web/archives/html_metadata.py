@@ -69,39 +69,39 @@ def _add_to_head(head: dict[str, Any], node: LexborNode) -> None:
         case "base" if attributes.get("href") is not None:
             head["Base"] = attributes["href"]
         case "link":
-            head.setdefault("Link", []).extend(_addressed(node, "href", ("rel", "type")))
+            head.setdefault("Link", []).extend(_links_in(node, "href", ("rel", "type")))
         case "script":
-            head.setdefault("Scripts", []).extend(_addressed(node, "src", ("type",)))
+            head.setdefault("Scripts", []).extend(_links_in(node, "src", ("type",)))
         case "html":
             for name in _LANGUAGES:
                 if (value := attributes.get(name)) is not None:
                     meta = {"name": f"HTML@/{name}", "content": value}
                     head.setdefault("Metas", []).append(meta)
         case "meta":
-            if meta := _chosen(attributes, _METAS):
+            if meta := _choose_attributes(attributes, _METAS):
                 head.setdefault("Metas", []).append(meta)
 
 
 def _links_of(node: LexborNode) -> Iterator[dict[str, str]]:
     for name in _ANYWHERE:
-        yield from _addressed(node, name)
+        yield from _links_in(node, name)
     addresses, shown_names = _LINKS.get(node.tag or "", ((), ()))
     for at, name in enumerate(addresses):
-        for link in _addressed(node, name, () if at else shown_names):
+        for link in _links_in(node, name, () if at else shown_names):
             text = _short(anchor_text(node)) if node.tag == "a" else ""
             yield {**link, "text": text} if text else link
 
 
-def _addressed(
+def _links_in(
     node: LexborNode, name: str, shown_names: tuple[str, ...] = ()
 ) -> Iterator[dict[str, str]]:
     value = node.attributes.get(name)
     if value is not None:
         path = f"{(node.tag or '').upper()}@/{name}"
-        yield {"path": path, "url": value, **_chosen(node.attributes, shown_names)}
+        yield {"path": path, "url": value, **_choose_attributes(node.attributes, shown_names)}
 
 
-def _chosen(attributes: dict[str, str | None], names: tuple[str, ...]) -> dict[str, str]:
+def _choose_attributes(attributes: dict[str, str | None], names: tuple[str, ...]) -> dict[str, str]:
     return {name: value for name in names if (value := attributes.get(name)) is not None}
 
 

@@ -141,7 +141,7 @@ def _envelope(place: RecordPlace, version: str, html: Mapping[str, Any] | None) 
     return {
         "Format": "WARC",
         "WARC-Header-Length": str(place.plain_length - length - len(RECORD_END)),
-        "WARC-Header-Metadata": _merged(header_fields(record, version)),
+        "WARC-Header-Metadata": _merge_fields(header_fields(record, version)),
         "Block-Digest": fields["WARC-Block-Digest"],
         "Actual-Content-Length": str(length),
         "Payload-Metadata": {**_payload(record, html), "Trailing-Slop-Length": "4"},
@@ -161,7 +161,7 @@ def _payload(record: WarcRecord, html: Mapping[str, Any] | None) -> dict[str, An
         return {"Actual-Content-Type": kind}
     fields = _fields_of(block.decode("utf-8", "replace"))
     if record.kind == WARCINFO:
-        return {"Actual-Content-Type": kind, "WARC-Info-Metadata": _merged(fields)}
+        return {"Actual-Content-Type": kind, "WARC-Info-Metadata": _merge_fields(fields)}
     rows = [{"Name": name, "Value": value} for name, value in fields]
     metadata = {"Metadata-Records": rows}
     return {"Actual-Content-Type": _METADATA_FIELDS, "WARC-Metadata-Metadata": metadata}
@@ -176,7 +176,7 @@ def _http_metadata(block: bytes, name: str) -> dict[str, Any]:
     return {
         f"{name}-Message": dict(zip(names, words, strict=True)),
         "Headers-Length": str(size),
-        "Headers": _merged(_fields_of(lines)),
+        "Headers": _merge_fields(_fields_of(lines)),
         "Entity-Length": str(len(entity)),
         "Entity-Digest": sha1_digest(entity),
         "Entity-Trailing-Slop-Length": "0",
@@ -188,10 +188,10 @@ def _fields_of(lines: str) -> list[tuple[str, str]]:
     return [(name.strip(), value.strip()) for name, _, value in pairs]
 
 
-def _merged(fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _merge_fields(fields: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Returns fields as an object; a name that comes several times has a list of values.
 
-    >>> _merged([("a", "1"), ("b", "2"), ("a", "3")])
+    >>> _merge_fields([("a", "1"), ("b", "2"), ("a", "3")])
     {'a': ['1', '3'], 'b': '2'}
     """
     values: dict[str, list[str]] = {}

@@ -1,0 +1,66 @@
+"""Opens files of archives, on this machine or in a store, to read records or parts of them."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import IO
+
+from ...web.archives.archived_records import ArchivedRecord
+from ...web.archives.warc_reading import RecordReader, check_beginning
+from ...web.base.errors import UserError
+from ..storage.file_errors import unreadable
+from ..storage.files import size_of
+from ..storage.places import Place
+
+# Bytes that a store is asked for at a time.
+_WINDOW_BYTES = 8 << 20
+
+
+@contextlib.contextmanager
+def open_archive(place: Place) -> Iterator[IO[bytes]]:
+    """Opens a file of an archive; the file can seek.
+
+    Raises:
+        UserError: It cannot be read; also if that fails in the block.
+    """
+    size = size_of(place)
+    try:
+        if size is None:
+            raise FileNotFoundError(2, "No such file or directory", str(place))
+        with place.open_parts(size) as file:
+            yield file
+    except OSError as error:
+        raise unreadable(place, error) from error
+
+
+def check_archive(place: Place) -> None:
+    """Checks that a file is a WARC file.
+
+    Raises:
+        UserError: It is none, or cannot be read.
+    """
+    with open_archive(place) as file:
+        try:
+            check_beginning(file)
+        except ValueError as error:
+            raise UserError(f"archive {str(place)!r} {error}") from error
+
+
+def window_of(place: Place) -> int:
+    """Returns how many bytes of a file to read at a time."""
+    return 1 << 20 if place.has_cheap_seeks else _WINDOW_BYTES
+
+
+def read_record(place: Place, offset: int, most: int | None = None) -> ArchivedRecord | None:
+    """Returns the record at a position, as an index says it; None if none can be read there.
+
+    Args:
+        place: The file.
+        offset: Position of the record's member.
+        most: How many bytes of its block to keep; None: all.
+
+    Raises:
+        UserError: The file cannot be read.
+    """
+    with open_archive(place) as file:
+        record = next(iter(RecordReader(file, offset, most=most, window=1 << 17)), None)
+    return record if record is not None and record.offset == offset else None

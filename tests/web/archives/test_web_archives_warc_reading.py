@@ -1,0 +1,288 @@
+"""Records of archives: of other writers, damaged in many ways, and in parts."""
+
+import gzip
+import io
+import random
+
+import pytest
+import zstandard
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from nutbeam.web.archives import member_codecs
+from nutbeam.web.archives.archived_records import decode_digest, parse_date, parse_record_head
+from nutbeam.web.archives.warc_reading import RecordReader, check_beginning
+
+PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>"
+
+
+def record(block=b"hi", kind="response", length=None, version="1.0", extra=b"", name="a"):
+    length = len(block) if length is None else length
+    head = (
+        f"WARC/{version}\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:uuid:{name}>\r\n"
+        f"WARC-Date: 2016-01-02T03:04:05Z\r\nWARC-Target-URI: http://a.com/{name}\r\n"
+    )
+    return (
+        head.encode() + extra + f"Content-Length: {length}\r\n\r\n".encode() + block + b"\r\n\r\n"
+    )
+
+
+def packed(kind, *records):
+    """Returns a file of records, each compressed alone."""
+    if kind == "plain":
+        return b"".join(records)
+    compress = (
+        gzip.compress if kind == "gzip" else zstandard.ZstdCompressor(write_checksum=True).compress
+    )
+    return b"".join(map(compress, records))
+
+
+def read(data, *args, **keywords):
+    reader = RecordReader(io.BytesIO(data), *args, **keywords)
+    records = list(reader)
+    return [r.id.removeprefix("urn:uuid:") for r in records], dict(reader.damages), records
+
+
+KINDS = pytest.mark.parametrize("kind", ["gzip", "zstd", "plain"])
+
+
+@KINDS
+def test_each_kind_of_compression_gives_the_records_and_where_they_are(kind):
+    parts = [packed(kind, record(name=str(i), block=b"x" * i)) for i in range(5)]
+    names, damages, records = read(b"".join(parts))
+    assert (names, damages) == (list("01234"), {})
+    assert [r.block for r in records] == [b"x" * i for i in range(5)]
+    offsets = [sum(map(len, parts[:i])) for i in range(5)]
+    assert [(r.offset, r.length) for r in records] == list(
+        zip(offsets, map(len, parts), strict=True)
+    )
+    assert read(b"".join(parts), offsets[3])[0] == ["3", "4"]
+
+
+@pytest.mark.parametrize("gzipped", [True, False])
+def test_records_of_warcio_are_right_and_their_digests_too(gzipped):
+    file = io.BytesIO()
+    writer = WARCWriter(file, gzip=gzipped)
+    headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1")
+    for i in range(3):
+        body = io.BytesIO(b"<p>%d" % i)
+        writer.write_record(
+            writer.create_warc_record(
+                f"http://a.com/{i}", "response", payload=body, http_headers=headers
+            )
+        )
+    _, damages, records = read(file.getvalue())
+    assert [(r.url, r.block_is_right, r.payload_is_right, r.is_http) for r in records] == [
+        (f"http://a.com/{i}", True, True, True) for i in range(3)
+    ]
+    assert not damages
+
+
+def test_a_wrong_digest_is_seen_and_one_of_an_unknown_algorithm_is_not_judged():
+    wrong = b"WARC-Block-Digest: sha1:" + b"A" * 32 + b"\r\nWARC-Payload-Digest: md4:AA\r\n"
+    _, _, [one] = read(record(PAGE, extra=wrong + b"Content-Type: application/http\r\n"))
+    assert (one.block_is_right, one.payload_is_right) == (False, None)
+
+
+@KINDS
+def test_versions_may_be_mixed_and_types_and_names_of_fields_have_any_case(kind):
+    data = packed(
+        kind,
+        record(version="0.18", name="a"),
+        record(version="1.1", name="b").replace(b"WARC-Type: response", b"warc-type:  Response"),
+    )
+    names, damages, records = read(data)
+    assert (names, damages) == (["a", "b"], {})
+    assert [(r.version, r.kind) for r in records] == [("0.18", "response"), ("1.1", "response")]
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (record(length=10**12, name="bad"), "wrong_length"),
+        (record(b"x" * 50, length=3, name="bad"), "wrong_length"),
+        (record(name="bad").replace(b"Content-Length: 2", b"Content-Length: two"), "broken_head"),
+        (record(name="bad").replace(b"Content-Length", b"Content-Len"), "broken_head"),
+        (record(name="bad").replace(b"WARC/1.0", b"WARC/x"), "broken_head"),
+        (b"\0" * 99 + b"\n", "bytes_between_records"),
+    ],
+)
+def test_a_broken_record_costs_that_record(kind, bad, reason):
+    data = packed(kind, record(name="a"), bad, record(name="b"), record(name="c"))
+    names, damages, _ = read(data)
+    assert [name for name in names if name != "bad"] == ["a", "b", "c"]
+    # A short length in a member of its own leaves the record as it says, and bytes after it.
+    expected = "bytes_between_records" if "bad" in names else reason
+    if kind == "plain" and reason == "wrong_length" and "bad" not in names and b"10000" in bad:
+        expected = "truncated_file"
+    assert damages == {expected: 1}
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+@pytest.mark.parametrize("at", [0, 40, -6])
+def test_a_broken_member_costs_its_record(kind, at):
+    noise = random.Random(1).randbytes(3000)
+    parts = [packed(kind, record(noise, name=name)) for name in "abc"]
+    broken = bytearray(parts[1])
+    broken[at if at >= 0 else len(broken) + at] ^= 0xFF
+    names, damages, _ = read(parts[0] + bytes(broken) + parts[2])
+    assert (names, damages) == (["a", "c"], {"broken_compression": 1})
+
+
+@KINDS
+def test_a_file_that_breaks_off_loses_its_last_record_alone(kind):
+    data = packed(kind, record(name="a"), record(b"x" * 1000, name="b"))
+    names, damages, _ = read(data[:-20])
+    assert (names, damages) == (["a"], {"truncated_file": 1})
+
+
+def test_bytes_are_missing_in_the_middle_of_a_file():
+    parts = [gzip.compress(record(random.Random(i).randbytes(500), name=str(i))) for i in range(9)]
+    names, damages, _ = read(b"".join(parts[:3]) + parts[3][:200] + b"".join(parts[5:]))
+    assert (names, damages) == (list("01245678".replace("4", "")), {"broken_compression": 1})
+
+
+def test_a_record_in_several_members_is_whole_and_so_are_several_in_one():
+    one = record(b"0123456789", name="split")
+    split = gzip.compress(one[:-12]) + gzip.compress(one[-12:])
+    many = gzip.compress(record(name="x") + record(name="y"))
+    names, damages, records = read(split + many + gzip.compress(record(name="z")))
+    assert (names, damages) == (["split", "x", "y", "z"], {})
+    assert (records[0].block, records[0].length) == (b"0123456789", len(split))
+    assert [(r.offset, r.number, r.length) for r in records[1:3]] == [
+        (len(split), 0, 0), (len(split), 1, 0)
+    ]  # fmt: skip
+
+
+@KINDS
+def test_bare_line_ends_and_folded_lines_and_nuls_are_read(kind):
+    head = b"WARC/1.0\nWARC-Type: metadata\nWARC-Record-ID: <urn:uuid:a>\nX: a\0b\n\tc\nContent-Length: 2\n\nhi\n\n"
+    names, damages, records = read(packed(kind, head, record(name="b")))
+    assert (names, damages) == (["a", "b"], {})
+    assert (records[0].field("x"), records[0].block) == ("a b c", b"hi")
+
+
+def test_a_block_is_kept_up_to_a_limit_and_its_digest_is_that_of_all():
+    import hashlib
+
+    block = b"x" * (5 << 20)
+    digest = f"WARC-Block-Digest: sha256:{hashlib.sha256(block).hexdigest()}\r\n".encode()
+    _, _, [one, two] = read(packed("gzip", record(block, extra=digest), record()), most=1000)
+    assert (one.block, one.size, one.block_is_right) == (b"x" * 1000, 5 << 20, True)
+    assert two.block == b"hi"
+
+
+def test_a_small_member_does_not_fill_the_memory():
+    import tracemalloc
+
+    data = packed("gzip", record(b"\0" * (200 << 20)))
+    zstd = packed("zstd", record(b"\0" * (200 << 20)))
+    for small in (data, zstd):
+        tracemalloc.start()
+        _, _, [one] = read(small, most=1000)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert one.size == 200 << 20
+        assert peak < 80 << 20
+
+
+def test_blocks_of_other_kinds_are_skipped():
+    data = packed("gzip", record(kind="request"), record(b"page"))
+    _, _, records = read(data, kinds={"response"})
+    assert [(r.kind, r.block, r.size) for r in records] == [
+        ("request", b"", 2), ("response", b"page", 4)
+    ]  # fmt: skip
+
+
+def ranges(data, size):
+    """Returns the names of the records in each part of a file."""
+    return [read(data, start, size)[0] for start in range(0, len(data), size)]
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+@pytest.mark.parametrize("size", [1000, 70_000, 300_000, 10**9])
+def test_the_parts_of_a_file_have_each_record_once(kind, size):
+    rng = random.Random(2)
+    blocks = [rng.randbytes(rng.choice([10, 3000, 90_000])) for _ in range(40)]
+    data = packed(kind, *(record(block, name=str(i)) for i, block in enumerate(blocks)))
+    parts = ranges(data, size)
+    assert [name for part in parts for name in part] == [str(i) for i in range(40)]
+    assert size > 300_000 or len([part for part in parts if part]) > 2
+
+
+def test_parts_after_damage_still_have_each_other_record_once():
+    rng = random.Random(3)
+    parts = [gzip.compress(record(rng.randbytes(20_000), name=str(i))) for i in range(40)]
+    for broken in (5, 12, 13, 30):
+        parts[broken] = parts[broken][:10_000] + b"\0" * 500 + parts[broken][10_500:]
+    whole = [str(i) for i in range(40) if i not in (5, 12, 13, 30)]
+    data = b"".join(parts)
+    for size in (30_000, 150_000, 400_000):
+        assert [name for part in ranges(data, size) for name in part] == whole
+
+
+def test_an_archive_that_was_crawled_is_not_read_as_records_of_the_crawl():
+    # What cannot be compressed is stored as it is, so the inner members can be seen in the outer ones.
+    inner = b"".join(
+        gzip.compress(record(random.Random(i).randbytes(900), name=f"forged{i}"))
+        for i in range(300)
+    )
+    stored = gzip.compress(record(inner, name="b"), compresslevel=0)
+    data = packed("gzip", record(name="a")) + stored + packed("gzip", record(name="c"))
+    assert data.count(b"\x1f\x8b\x08") > 250
+    for size in (2000, 20_000, 100_000):
+        assert [name for part in ranges(data, size) for name in part] == ["a", "b", "c"]
+
+
+def test_an_uncompressed_file_is_one_part():
+    data = packed("plain", *(record(name=str(i)) for i in range(50)))
+    assert [len(part) for part in ranges(data, 1000)][:2] == [50, 0]
+
+
+def test_zstd_files_with_a_dictionary_are_read():
+    samples = [record(b"the same words " * 9, name=str(i)) for i in range(200)]
+    shared = zstandard.train_dictionary(4000, samples)
+    compress = zstandard.ZstdCompressor(dict_data=shared).compress
+    for content in (shared.as_bytes(), zstandard.compress(shared.as_bytes())):
+        frame = b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
+        data = frame + b"".join(map(compress, samples))
+        names, damages, _ = read(data)
+        assert (len(names), damages) == (200, {})
+        assert [len(part) for part in ranges(data, 10**6)] == [200]
+
+
+def test_files_of_other_kinds_are_told_apart():
+    for data, words in (
+        (b"filedesc://x.arc 0.0.0.0 20080101000000 text/plain 69\n", "ARC"),
+        (gzip.compress(b"filedesc://x.arc.gz 0.0.0.0 2008"), "ARC"),
+        (b"PK\x03\x04" + b"\0" * 30, "ZIP"),
+        (b"<html>", "begins with b'<html>'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            check_beginning(io.BytesIO(data))
+    for data in (b"", b"\r\n" + record(), gzip.compress(record())[:9], packed("zstd", record())):
+        check_beginning(io.BytesIO(data))
+
+
+def test_python_s_own_zlib_reads_the_same(monkeypatch):
+    import zlib
+
+    monkeypatch.setattr(member_codecs, "_fastest_zlib", lambda: zlib)
+    data = packed("gzip", *(record(b"x" * 10**6 * i, name=str(i)) for i in range(4)))
+    assert read(data)[0] == list("0123")
+    assert read(data[:-3])[:2] == (list("012"), {"truncated_file": 1})
+
+
+def test_dates_and_digests_are_read_in_all_their_forms():
+    assert parse_date("2016-01-02T03:04:05.5Z") == parse_date("2016-01-02T03:04:05Z") + 500
+    assert parse_date("2016-01") == parse_date("2016-01-01T00:00:00Z")
+    assert [parse_date(text) for text in ("", "2016-13-01", "yesterday", "20160102030405")] == [
+        None
+    ] * 4
+    sha1 = bytes(range(20))
+    assert decode_digest(sha1.hex(), 20) == decode_digest("AAAQEAYEAUDAOCAJBIFQYDIOB4IBCEQT", 20)
+
+
+def test_a_head_with_too_many_fields_is_no_head():
+    assert parse_record_head(b"WARC/1.0\r\n" + b"A: b\r\n" * 5000 + b"\r\n") is None

@@ -1,0 +1,173 @@
+"""Reads the members of an archive one after the other, and finds the next one after damage.
+
+Bytes of a page may look like a member: a page may be an archive itself, and what cannot be compressed
+is stored as it is. But such bytes are interrupted every 64 KiB, where deflate and zstd begin a new
+block. So a place in the middle of a file counts as the beginning of a member only if members follow
+one another from there on for longer than that (``first_member``).
+"""
+
+from typing import IO
+
+from .member_codecs import BadMember, MemberCodec, codec_of, dictionary_in, dictionary_length
+
+RECORD_START = b"WARC/"
+_PLAIN_START = b"\n" + RECORD_START
+_WINDOW_BYTES = 1 << 20
+_CHAIN_BYTES = 128 << 10
+_MAX_DICTIONARY_BYTES = 16 << 20
+
+
+class _Window:
+    """Bytes of a file, read in large pieces.
+
+    Args:
+        file: The file, which can seek.
+        size: How many bytes to read at a time.
+    """
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file, self._size = file, size
+        self._start, self._data = 0, b""
+
+    def take(self, at: int, size: int) -> bytes:
+        """Returns the bytes at a position, at most ``size``; fewer at the end of what was read."""
+        if not 0 <= at - self._start < len(self._data):
+            self._file.seek(at)
+            self._start, self._data = at, self._file.read(max(size, self._size))
+        return self._data[at - self._start : at - self._start + size]
+
+    def take_all(self, at: int, size: int) -> bytes:
+        """Returns the bytes at a position; fewer only at the end of the file."""
+        pieces = list[bytes]()
+        while size and (piece := self.take(at, size)):
+            pieces.append(piece)
+            at, size = at + len(piece), size - len(piece)
+        return b"".join(pieces)
+
+
+class MemberReader:
+    """Reads the decoded bytes of members.
+
+    Args:
+        file: The file, which can seek.
+        window: How many bytes to read of it at a time.
+
+    Attributes:
+        start: Position of the current member.
+        end: Position of the first byte after it, once ``piece`` has returned nothing.
+        is_plain: Whether the file is not compressed, and so is one member.
+
+    Raises:
+        BadMember: The dictionary of a zstd file is damaged.
+    """
+
+    def __init__(self, file: IO[bytes], window: int = _WINDOW_BYTES) -> None:
+        self._window = _Window(file, window)
+        beginning = self._window.take_all(0, 16)
+        self._lead = length = dictionary_length(beginning)
+        if length > _MAX_DICTIONARY_BYTES:
+            raise BadMember("broken_compression")
+        dictionary = dictionary_in(self._window.take_all(0, length)) if length else b""
+        self._codec: MemberCodec = codec_of(beginning, dictionary)
+        self.is_plain = not self._codec.magics
+        self.start = self.end = 0
+        self._decoder = self._codec.decoder()
+
+    def open(self, at: int) -> bool:
+        """Begins the member at a position; returns whether there is one, and not the end of the file.
+
+        Raises:
+            BadMember: No member begins there.
+        """
+        at = max(at, self._lead)
+        self.start = self.end = at
+        beginning = self._window.take(at, 4)
+        if not beginning:
+            return False
+        if not self.is_plain:
+            if not beginning.strip(b"\0") and not self._window.take_all(at, 4096).strip(b"\0"):
+                return self.open(at + len(self._window.take_all(at, 4096)))  # padding
+            beginning = self._window.take_all(at, 4)
+            if not beginning.startswith(self._codec.magics):
+                raise BadMember("broken_compression")
+        self._decoder = self._codec.decoder()
+        return True
+
+    def piece(self) -> bytes:
+        """Returns the next decoded bytes of the current member; none at its end.
+
+        Raises:
+            BadMember: The member is damaged, or its end is missing.
+        """
+        decoder = self._decoder
+        while not decoder.ended:
+            data = b"" if decoder.has_more else self._window.take(self.end, decoder.input_bytes)
+            if not data and not decoder.has_more:
+                decoder.finish()
+                break
+            piece = decoder.feed(data)
+            self.end += len(data) - decoder.unused
+            if piece:
+                return piece
+        return b""
+
+    def next_start(self, after: int, before: int | None = None) -> int | None:
+        """Returns the first position that looks like a member whose content begins as a record does.
+
+        Args:
+            after: Where to begin.
+            before: Where to stop; None: at the end of the file.
+        """
+        magic, at = (self._codec.magics or (_PLAIN_START,))[0], after
+        while before is None or at < before:
+            data = self._window.take(at, _WINDOW_BYTES)
+            if len(data) < len(magic):
+                data = self._window.take_all(at, _WINDOW_BYTES)
+                if len(data) < len(magic):
+                    return None
+            offset = data.find(magic)
+            if offset < 0:
+                at += len(data) - len(magic) + 1
+                continue
+            at += offset
+            if before is not None and at >= before:
+                return None
+            if self.is_plain:
+                return at + len(_PLAIN_START) - len(RECORD_START)
+            if self._begins_record(at):
+                return at
+            at += 1
+        return None
+
+    def first_member(self, after: int, before: int) -> int | None:
+        """Returns where the first member begins between two positions; None if none does.
+
+        An uncompressed file has one member, at 0.
+        """
+        if after <= self._lead:
+            return 0
+        if self.is_plain:
+            return None
+        at = self.next_start(after, before)
+        while at is not None and not self._is_chain(at):
+            at = self.next_start(at + 1, before)
+        return at
+
+    def _begins_record(self, at: int) -> bool:
+        try:
+            return self.open(at) and self.piece().startswith(RECORD_START)
+        except BadMember:
+            return False
+
+    def _is_chain(self, at: int) -> bool:
+        """Returns whether members follow one another for long enough, or to the end of the file."""
+        limit, position = at + _CHAIN_BYTES, at
+        try:
+            while position < limit and self.open(position):
+                while self.piece():
+                    if self.end > limit:
+                        return True
+                position = self.end
+        except BadMember:
+            return False
+        return True

@@ -7,8 +7,7 @@ from typing import IO
 from ...web.archives.archived_records import ArchivedRecord
 from ...web.archives.warc_reading import RecordReader, check_beginning
 from ...web.base.errors import UserError
-from ..storage.file_errors import unreadable
-from ..storage.files import size_of
+from ..storage.file_errors import errors_as
 from ..storage.places import Place
 
 # Bytes that a store is asked for at a time.
@@ -22,14 +21,11 @@ def open_archive(place: Place) -> Iterator[IO[bytes]]:
     Raises:
         UserError: It cannot be read; also if that fails in the block.
     """
-    size = size_of(place)
-    try:
-        if size is None:
-            raise FileNotFoundError(2, "No such file or directory", str(place))
-        with place.open_parts(size) as file:
-            yield file
-    except OSError as error:
-        raise unreadable(place, error) from error
+    with (
+        errors_as(f"cannot read archive {str(place)!r}"),
+        place.open_parts(place.size_and_version()[0]) as file,
+    ):
+        yield file
 
 
 def check_archive(place: Place) -> None:

@@ -132,7 +132,7 @@ class PageWriter:
             order=page_order(self._started, self._files),
             name=page_name(self._partition, self._started, self._token, self._files),
         )
-        counts = _counts(self._groups)
+        counts = page_counts(self._groups)
         self._files += 1
         self._clear()
         if self._documents is not None:
@@ -150,7 +150,7 @@ class PageWriter:
         # That attempt's clock may have been ahead of ours.
         self._started = max(self._started, page_started(file.order) + 1)
         pages = collect(scan([self._root / file.path], PAGES).select(COUNTED_OF_PAGES)).to_arrow()
-        counts = _counts([pages]) | {"adopted": file.rows}
+        counts = page_counts([pages]) | {"adopted": file.rows}
         yield Written(batch_component(self._batch, "pages"), (file,), (), counts)
         if self._parser is not None:
             yield parse_file(self._root, self._batch, file, self._parser)
@@ -172,7 +172,7 @@ class PageWriter:
             self._pieces, self._rows = [*self._pieces, piece], []  # in one statement, as above
 
 
-def _counts(groups: list[pa.Table]) -> dict[str, int]:
+def page_counts(groups: list[pa.Table]) -> dict[str, int]:
     """Counts pages, requests and cut bodies; pages by protocol status, and failures by reason."""
     counts = Counter(pages=sum(len(group) for group in groups))
     failures = pa.array((FETCH_GONE, FETCH_RETRY), PAGES.field("fetch_status").type)

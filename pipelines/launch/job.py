@@ -34,7 +34,7 @@ from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
-_BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb")
+_BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc")
 Build = Callable[[Any, Any], Any]
 
 
@@ -201,7 +201,7 @@ def _had_no_work(command: str, manifest: Manifest) -> bool:
     The other such jobs look at the whole table each time. This is their work, even if they change
     nothing. After an index without changes ``next`` goes on with a new batch.
     """
-    if manifest.job in ("generate", "freegen"):
+    if manifest.job in ("generate", "freegen", "import_warc"):
         return manifest.batch not in manifest.batches
     return manifest.job == "index" and command != "next" and not manifest.counts
 

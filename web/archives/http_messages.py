@@ -21,12 +21,13 @@ from .captures import Capture
 RENAMED = "X-Crawl-"
 NOT_MODIFIED = 304
 NO_CONTENT = (204, NOT_MODIFIED)  # their headers may say the size of a body that does not follow
+STATUS_LINE = f"{RENAMED}Status-Line"
 _LENGTH, _CODING, _TRANSFER = "content-length", "content-encoding", "transfer-encoding"
 # The codings that the clients undo.
 _UNDONE = frozenset({"gzip", "x-gzip", "deflate", "br"})
 # Readers of WARC give a file up at a status line that they do not know.
 _STATUS_LINE = re.compile(r"HTTP/1\.[01] [1-9][0-9]{2}(?: [^\r\n]*)?(?=\r?\n|\Z)")
-_TLS_VERSIONS = {
+TLS_VERSIONS = {
     "TLSv1": "tls/1.0",
     "TLSv1.1": "tls/1.1",
     "TLSv1.2": "tls/1.2",
@@ -87,7 +88,7 @@ def protocols(capture: Capture) -> list[str]:
     """
     match = _VERSION.match(capture.status_line)
     version = match[1] if match and match[1] in ("0.9", "1.0", "1.1") else "1.1"
-    tls = _TLS_VERSIONS.get(capture.cipher.partition(" ")[0])
+    tls = TLS_VERSIONS.get(capture.cipher.partition(" ")[0])
     return [f"http/{version}", *([tls] if tls else [])]
 
 
@@ -127,7 +128,7 @@ def _join_head(capture: Capture, headers: list[tuple[str, str]]) -> bytes:
     line = capture.status_line
     if not _STATUS_LINE.fullmatch(line):
         line = f"HTTP/1.0 {capture.status}"
-        headers = [(f"{RENAMED}Status-Line", capture.status_line), *headers]
+        headers = [(STATUS_LINE, capture.status_line), *headers]
     return _encode(head_text(line, headers))
 
 

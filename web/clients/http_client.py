@@ -26,7 +26,7 @@ from ..network.body import ACCEPTED, Body, read_body
 from ..network.dialer import Dialer, split_url
 from ..network.failures import NETWORK_ERRORS, IdleClosed, reason_of
 from ..network.guard import Guard
-from ..network.heads import head_text, list_values, parse_headers, transfer_codings
+from ..network.heads import Head, head_text, list_values, parse_headers, transfer_codings
 from ..network.proxy import parse_proxy
 from ..network.transport import Connection, Gate, Transport
 from ..network.wire import SocketWire, Wire, run_directly
@@ -278,16 +278,24 @@ class Client:
 
 
 def _keep_wire(response: Response, connection: Connection) -> None:
+    """Puts an answer as it came into its response; see ``keep_answer``."""
+    response.cipher, response.wire, response.wire_head = connection.cipher, None, None
+    if connection.answer_on_wire is not None:
+        keep_answer(response, connection.head, *connection.answer_on_wire)
+
+
+def keep_answer(response: Response, head: Head, came: bytes, body: bytes) -> None:
     """Puts an answer as it came into its response, as far as status line, headers and body lack it.
 
     The body of an error page is kept in any case: as a page it is not stored. A head from which a
     password was removed is not kept.
+
+    Args:
+        response: The response, complete but for what came.
+        head: Its head.
+        came: The bytes of its head; empty if it had none.
+        body: The body with its codings.
     """
-    head, on_wire = connection.head, connection.answer_on_wire
-    response.cipher, response.wire, response.wire_head = connection.cipher, None, None
-    if on_wire is None:
-        return
-    came, body = on_wire
     shown = head_text(head.status_line, head.fields)
     if came and response.headers == head.fields and came.decode("latin-1") != shown:
         response.wire_head = came.decode("latin-1")

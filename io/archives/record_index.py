@@ -1,0 +1,100 @@
+"""Reads indexes of archives, to import chosen records: CDXJ, or the columnar URL index (Parquet)."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...web.base.errors import UserError
+from ..batches.seed_lines import lines
+from ..storage.file_errors import errors_as
+from ..storage.places import Place
+
+# Common Crawl's names of the columns that say where a record is.
+_COLUMNS = ("warc_filename", "warc_record_offset", "warc_record_length")
+_FIELDS = ("filename", "offset", "length")
+_LARGEST = 1 << 50
+BAD_LINE = "bad_index_line"
+
+
+def read_record_index(place: Place) -> tuple[dict[str, list[tuple[int, int]]], Counter[str]]:
+    """Returns the records that an index names, and how many of its rows cannot be used.
+
+    Args:
+        place: A file whose name ends with ``.parquet``, or lines of CDXJ, perhaps packed.
+
+    Returns:
+        For each name of a file the positions and lengths of its records, in order, each once; counts.
+
+    Raises:
+        UserError: It cannot be read, or is no such index.
+    """
+    records: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    counts = Counter[str]()
+    rows = _parquet_rows(place) if place.suffix == ".parquet" else _cdxj_rows(place)
+    for row in rows:
+        record = _checked(row)
+        if record is None:
+            counts[BAD_LINE] += 1
+        else:
+            records[record[0]].add(record[1:])
+    if not records:
+        raise UserError(
+            f"index {str(place)!r} names no record: expected CDXJ lines with filename, offset and "
+            f"length, or Parquet with {', '.join(_COLUMNS)}"
+        )
+    return {name: sorted(records[name]) for name in sorted(records)}, counts
+
+
+def _checked(row: Mapping[str, Any] | None) -> tuple[str, int, int] | None:
+    """Returns name, position and length; None if one of them cannot be right.
+
+    A name is a path below the folder of the archive: it must not lead out of it.
+    """
+    try:
+        name, offset, length = (str((row or {})[field]) for field in _FIELDS)
+        path = PurePosixPath(name)
+        if not name or "\0" in name or path.is_absolute() or ".." in path.parts or ":" in name:
+            return None
+        at, size = int(offset), int(length)
+    except (KeyError, ValueError):
+        return None
+    return (name, at, size) if 0 <= at < _LARGEST and 0 < size < _LARGEST else None
+
+
+def _cdxj_rows(place: Place) -> Iterator[Mapping[str, Any] | None]:
+    with errors_as(f"cannot read index {str(place)!r}"), place.open_for_reading() as file:
+        for line in lines(file):
+            if line.strip() and not line.startswith(("!", " CDX ")):
+                yield _cdxj_row(line)
+
+
+def _cdxj_row(line: str) -> Mapping[str, Any] | None:
+    at = line.find("{")
+    try:
+        row = json.loads(line[at:]) if at >= 0 else None
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _parquet_rows(place: Place) -> Iterator[Mapping[str, Any]]:
+    try:
+        with errors_as(f"cannot read index {str(place)!r}"):
+            source, _ = place.parquet_source()
+        with pq.ParquetFile(source) as file:
+            missing = [name for name in _COLUMNS if name not in file.schema_arrow.names]
+            if missing:
+                raise UserError(f"index {str(place)!r} has no column {missing[0]!r}")
+            for rows in file.iter_batches(columns=list(_COLUMNS)):
+                frame = pl.DataFrame(pa.Table.from_batches([rows]))
+                yield from frame.rename(dict(zip(_COLUMNS, _FIELDS, strict=True))).iter_rows(
+                    named=True
+                )
+    except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise UserError(f"index {str(place)!r} cannot be read: {error}") from error

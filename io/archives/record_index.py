@@ -1,7 +1,7 @@
 """Reads indexes of archives, to import chosen records: CDXJ, or the columnar URL index (Parquet)."""
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,28 +19,28 @@ from ..storage.places import Place
 _COLUMNS = ("warc_filename", "warc_record_offset", "warc_record_length")
 _FIELDS = ("filename", "offset", "length")
 _LARGEST = 1 << 50
-BAD_LINE = "bad_index_line"
 
 
-def read_record_index(place: Place) -> tuple[dict[str, list[tuple[int, int]]], Counter[str]]:
-    """Returns the records that an index names, and how many of its rows cannot be used.
+def read_record_index(place: Place) -> tuple[dict[str, list[tuple[int, int]]], int]:
+    """Returns the records that an index names.
 
     Args:
         place: A file whose name ends with ``.parquet``, or lines of CDXJ, perhaps packed.
 
     Returns:
-        For each name of a file the positions and lengths of its records, in order, each once; counts.
+        For each name of a file the positions and lengths of its records, in order, each once; and the number of
+        rows that cannot be used.
 
     Raises:
         UserError: It cannot be read, or is no such index.
     """
     records: dict[str, set[tuple[int, int]]] = defaultdict(set)
-    counts = Counter[str]()
+    bad_rows = 0
     rows = _parquet_rows(place) if place.suffix == ".parquet" else _cdxj_rows(place)
     for row in rows:
         record = _checked(row)
         if record is None:
-            counts[BAD_LINE] += 1
+            bad_rows += 1
         else:
             records[record[0]].add(record[1:])
     if not records:
@@ -48,7 +48,7 @@ def read_record_index(place: Place) -> tuple[dict[str, list[tuple[int, int]]], C
             f"index {str(place)!r} names no record: expected CDXJ lines with filename, offset and "
             f"length, or Parquet with {', '.join(_COLUMNS)}"
         )
-    return {name: sorted(records[name]) for name in sorted(records)}, counts
+    return {name: sorted(records[name]) for name in sorted(records)}, bad_rows
 
 
 def _checked(row: Mapping[str, Any] | None) -> tuple[str, int, int] | None:

@@ -8,7 +8,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import apache_beam as beam
@@ -21,6 +21,7 @@ from ...io.storage.file_errors import errors_as
 from ...io.storage.files import size_of
 from ...io.storage.place_addresses import place_of
 from ...io.storage.places import Place
+from ...io.tablets.written import Written
 from ...policy.batch_tools.url_lists import ListRuleOptions
 from ...policy.generating.selection import GenerateOptions
 from ...transforms.archives.import_archives import PARTS, ImportArchives
@@ -96,14 +97,30 @@ def run(invocation: Invocation) -> int:
                 f"archive {str(place)!r} is on this machine, which workers may not find: give "
                 "--shared_path if they share it, or an address that all can reach"
             )
-    plans = _indexed_plans(places, options.index) if options.index else _whole_plans(places)
-    return run_job(invocation, functools.partial(build, plans=tuple(plans)), "import_warc")
+    bad_lines = 0
+    if not options.index:
+        plans = list(_whole_plans(places))
+    else:
+        records, bad_lines = read_record_index(place_of(options.index))
+        plans = list(_indexed_plans(places, records))
+    made = functools.partial(build, plans=tuple(plans), bad_lines=bad_lines)
+    return run_job(invocation, made, "import_warc")
 
 
 def build(
-    tickets: beam.PCollection[Ticket], options: Options, plans: Sequence[FilePlan]
+    tickets: beam.PCollection[Ticket],
+    options: Options,
+    plans: Sequence[FilePlan],
+    bad_lines: int = 0,
 ) -> beam.PCollection[Ticket]:
-    """Makes a batch of the pages in archives; the returned ticket contains its id, or is idle."""
+    """Makes a batch of the pages in archives; the returned ticket contains its id, or is idle.
+
+    Args:
+        tickets: One ticket.
+        options: The options.
+        plans: What to read.
+        bad_lines: Number of lines of an index that name no record, to be counted.
+    """
     operations = tickets | "Begin" >> Begin("import_warc", needs="", allows=("compact",))
     rules = ImportRules(
         options.rules, options.filter_urls,
@@ -115,7 +132,10 @@ def build(
         rules,
         1 + captures * _SHUFFLED_BYTES // PARTITION_BYTES,
     )
-    return (operations, written) | Commit(
+    counts = {"damaged/bad_index_line": bad_lines} if bad_lines else {}
+    report = beam.Map(lambda _: Written(counts=counts)).with_output_types(Written)
+    index = operations | "Index" >> report
+    return (operations, written, index) | Commit(
         reads=("blocklist", "batches"),
         opens=functools.partial(open_imported_batch, options=options),
         whole=(PARTS,),
@@ -136,14 +156,15 @@ def _whole_plans(places: Sequence[Place]) -> Iterator[FilePlan]:
             yield FilePlan(str(file), size_of(file) or 0)
 
 
-def _indexed_plans(places: Sequence[Place], index: str) -> Iterator[FilePlan]:
+def _indexed_plans(
+    places: Sequence[Place], records: Mapping[str, Sequence[tuple[int, int]]]
+) -> Iterator[FilePlan]:
     """Yields the records that an index names."""
     if len(places) != 1:
         raise UsageError(
             "with --index give one folder, to which the names in the index are relative, got "
             f"{len(places)} words"
         )
-    records, _ = read_record_index(place_of(index))
     for name, positions in records.items():
         file = places[0] / name
         if size_of(file) is None:

@@ -21,7 +21,7 @@ _CODE = re.compile(r"http_(\d)\d\d")
 # What a count may have before the name of a reason: targets of redirects, parts of pages.
 _PREFIXES = {"update": "redirect_", "parse": "part_"}
 # Jobs that do the work of other jobs, and count what they count.
-_DOES_WORK_OF = {"fetch": "parse"}
+_DOES_WORK_OF = {"fetch": "parse", "import_warc": "fetch"}
 
 
 class Reason(NamedTuple):

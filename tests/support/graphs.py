@@ -33,10 +33,11 @@ GIVEN: dict[str, dict[str, Any]] = {
     "mergelinkdb": {"readings": (_OTHER,)},
     "mergedb": {"readings": (_OTHER,)},
     "freegen": {"words": ()},
+    "import_warc": {"plans": ()},
     "hostinject": {"values": {}},
     "sitemap": {"hosts": ("seeds",)},
 }
-JOBS = ("inject", "sitemap", "generate", "freegen", "fetch", "parse", "updatedb", "invertlinks", "dedup",
+JOBS = ("inject", "sitemap", "generate", "freegen", "import_warc", "fetch", "parse", "updatedb", "invertlinks", "dedup",
         "filterdb", "compact", "purge", "copy", "mergelinkdb", "mergedb", "updatehostdb", "hostinject",
         "webgraph", "linkrank", "scoreupdater", "index", "round")  # fmt: skip
 # The usual form of a job that changes rows, and the two that differ most from it.

@@ -22,6 +22,7 @@ LOOKS_AT_ALL = {
     "inject": ("seeds",), "sitemap": ("seeds", "reach"), "dedup": (), "updatehostdb": (),
     "hostinject": ("hosts.txt",), "filterdb": (), "webgraph": (), "compact": (), "copy": ("copy",),
     "mergelinkdb": ("other",), "mergedb": ("other",), "freegen": ("seeds.txt",),
+    "import_warc": ("a.warc",),
     "purge": ("--url", "http://gone.example.com/"),
     "clean": (), "solrclean": ("--writer", "tantivy"),
     "solrdedup": ("--writer", "tantivy"),
@@ -29,8 +30,13 @@ LOOKS_AT_ALL = {
 # Their records are summaries, of which no field says whether something changed.
 CRAWLS = {"round", "crawl"}
 # A copy is a new table, and a list of URLs a new batch. An index on a server is no part of a table. Hosts record each request.
-NEVER_THE_SAME = {"copy", "freegen", "solrdedup", "sitemap"}
+NEVER_THE_SAME = {"copy", "freegen", "import_warc", "solrdedup", "sitemap"}
 READERS = {"readdb", "domainstats", "protocolstats", "crawlcomplete", "pages", "export", "warc"}
+ONE_PAGE = (
+    b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://h0.example.com/archived\r\n"
+    b"WARC-Date: 2026-01-02T03:04:05Z\r\nContent-Type: application/http\r\n"
+    b"Content-Length: 22\r\n\r\nHTTP/1.1 200 OK\r\n\r\n<p>\r\n\r\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +46,7 @@ def table(web, tmp_path_factory):
     assert crawl(folder, web, *web.seeds, "--links", "--index", "main") == 0
     assert nutbeam("copy", folder, folder.parent / "other") == 0
     (folder.parent / "seeds.txt").write_text("\n".join(web.seeds))
+    (folder.parent / "a.warc").write_bytes(ONE_PAGE)
     (folder.parent / "hosts.txt").write_text("h0.example.com\tnutch.fetch.delay=1\n")
     return folder
 
@@ -50,6 +57,8 @@ def words_of(job, words, table, web):
         "reach": reach(web), "seeds": web.seeds, "copy": [table.parent / "copy"],
         "other": [table.parent / "other"], "hosts.txt": [table.parent / "hosts.txt"],
     }  # fmt: skip
+    if job == "import_warc":  # so that its batch waits for parse elsewhere
+        return [job, table.parent / "other", table.parent / "a.warc"]
     if job == "freegen":  # elsewhere, because its batches would wait for fetch
         return [job, table.parent / "seeds.txt", table.parent / "other"]
     # A purge waits for jobs that have begun and not committed, as a ranking without a graph.

@@ -23,6 +23,7 @@ WORDS = {
     "inject": ("http://c.example.com/",),
     "generate": (),
     "freegen": None,  # its list comes first
+    "import_warc": None,  # it reads its files first
     "fetch": AGENT,
     "parse": (),
     "updatedb": (),

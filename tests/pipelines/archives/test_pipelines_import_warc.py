@@ -1,0 +1,336 @@
+"""``nutbeam import_warc``: archives of our own and of others become batches, as if they had been fetched."""
+
+import gzip
+import io
+import json
+import re
+
+import polars as pl
+import pytest
+from command_output import printed
+from crawling import crawl, manifest_of, nutbeam, reach, rows_of, state_of
+from simulated_web import served_web
+from stores_here import in_stores
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from nutbeam.io.storage.files import write_bytes
+from nutbeam.io.storage.place_addresses import place_of
+from nutbeam.policy.components.schema import ParseStatus
+from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_REDIR_PERM
+
+web = served_web(hosts=3, pages=6, scope="module")
+HTML = [("Content-Type", "text/html")]
+
+
+@pytest.fixture
+def out(backend):
+    """The address of a table that does not exist yet, on the back end under test."""
+    made = str(backend.fresh())
+    yield made
+    backend.remove(made)
+
+
+class Archive:
+    """Writes records with warcio."""
+
+    def __init__(self, gzipped=True):
+        self.file = io.BytesIO()
+        self._writer = WARCWriter(self.file, gzip=gzipped)
+
+    def add(self, url, body=b"<p>", date="2020-01-02T03:04:05Z", kind="response", status="200 OK",
+            headers=HTML, protocol="HTTP/1.1", **fields):  # fmt: skip
+        head = StatusAndHeaders(status, headers, protocol=protocol) if status else None
+        more = {name.replace("_", "-"): value for name, value in fields.items()}
+        record = self._writer.create_warc_record(
+            url, kind, payload=io.BytesIO(body), http_headers=head, warc_headers_dict={"WARC-Date": date, **more}
+        )  # fmt: skip
+        self._writer.write_record(record)
+        return record.rec_headers["WARC-Payload-Digest"]
+
+    def save(self, path):
+        write_bytes(place_of(str(path)), self.file.getvalue())
+        return path
+
+
+def pages_of(table):
+    """Returns the pages of the only batch, by URL."""
+    (batch,) = manifest_of(table).batches
+    rows = rows_of(table, f"batches/{batch}/pages")
+    return {
+        re.sub(r"^com\.(\w+):http/", r"http://\1.com/", row["key"]): row
+        for row in rows.iter_rows(named=True)
+    }
+
+
+def import_(capsys, table, *words):
+    """Imports; returns the counts."""
+    record = json.loads(printed(capsys, "import_warc", table, *words, "--format", "json"))
+    return {name: number for name, number in record["counts"].items() if number}
+
+
+def test_a_crawl_written_to_warc_and_imported_parses_to_the_same(web, tmp_path, out, capsys):
+    crawled, archive = tmp_path / "crawled", tmp_path / "archive"
+    assert crawl(crawled, web, *web.seeds, "--links") == 0
+    assert nutbeam("warc", crawled, archive, "--warc_size", "3000") == 0
+    counts = import_(capsys, out, archive)
+    for job in ("parse", "updatedb", "invertlinks", "dedup"):
+        assert nutbeam(job, out) == 0
+    before, after = state_of(crawled), state_of(out)
+    fetched = before.filter(pl.col("last_fetch_time").is_not_null())
+    columns = ["url", "status", "http_code", "signature", "parse_status", "protocol_status",
+               "content_type", "etag", "last_modified", "last_fetch_time"]  # fmt: skip
+    same = after.filter(pl.col("url").is_in(fetched["url"].implode()))
+    assert same.select(columns).rows() == fetched.select(columns).rows()
+    assert counts["pages"] == len(fetched)
+    assert set(before["url"]) == set(after["url"])
+    links = ["key", "anchor", "rel"]
+    assert (
+        rows_of(out, "inlinks").select(links).rows()
+        == rows_of(crawled, "inlinks").select(links).rows()
+    )
+    documents = [
+        pl.concat(rows_of(t, f"batches/{b}/documents").select("key", "title", "text", "lang")
+                  for b in manifest_of(t).batches).sort("key").rows()
+        for t in (crawled, out)
+    ]  # fmt: skip
+    assert documents[0] == documents[1]
+
+
+def test_of_several_captures_the_newest_counts_and_answers_become_what_a_fetch_stores(
+    tmp_path, out, capsys
+):
+    one, two = Archive(), Archive(gzipped=False)
+    one.add("http://a.com/", b"new", "2021-01-01T00:00:00Z")
+    one.add("http://a.com/gone", b"no", status="404 Not Found")
+    one.add("http://a.com/moved", status="301 Moved", headers=[("Location", "/new")])
+    one.add("HTTP://A.com:80/x/../coded#part", gzip.compress(b"coded"),
+            headers=[*HTML, ("Content-Encoding", "gzip")])  # fmt: skip
+    one.add("http://a.com/undone", b"plain", headers=[*HTML, ("Content-Encoding", "br"),
+            ("Transfer-Encoding", "chunked"), ("Content-Length", "9")])  # fmt: skip
+    one.add("http://a.com/h2", b"two", protocol="HTTP/2", status="200")
+    one.add("http://a.com/robots.txt", b"User-agent: *")
+    one.add("http://a.com/file", b"resource", kind="resource", status="")
+    one.add("dns:a.com", b"a.com. IN A 1.2.3.4", kind="resource", status="")
+    two.add("http://a.com/", b"old", "2020-01-01T00:00:00Z")
+    two.add(
+        "http://a.com/chunks",
+        b"3\r\nabc\r\n0\r\n\r\n",
+        headers=[*HTML, ("Transfer-Encoding", "chunked")],
+    )
+    two.add("http://a.com/a", b"text", kind="conversion", status="")
+    files = one.save(tmp_path / "1.warc.gz"), two.save(tmp_path / "2.warc")
+    counts = import_(capsys, out, *files)
+    pages = pages_of(out)
+    assert {url: page["body"] for url, page in pages.items()} == {
+        "http://a.com/": b"new", "http://a.com/gone": None, "http://a.com/moved": b"<p>",
+        "http://a.com/coded": b"coded", "http://a.com/undone": b"plain", "http://a.com/h2": b"two",
+        "http://a.com/file": b"resource", "http://a.com/chunks": b"abc",
+    }  # fmt: skip
+    assert pages["http://a.com/gone"]["fetch_status"] == FETCH_GONE
+    assert pages["http://a.com/moved"]["fetch_status"] == FETCH_REDIR_PERM
+    assert pages["http://a.com/moved"]["redirect"] == "http://a.com/new"
+    assert pages["http://a.com/"]["fetch_time"] == 1_609_459_200_000
+    wanted = {"records": 12, "pages": 8, "dropped/older_capture": 1, "skipped/robots": 1,
+              "skipped/dns": 1, "skipped/conversion": 1}  # fmt: skip
+    assert {name: counts.get(name) for name in wanted} == wanted
+    assert nutbeam("parse", out) == nutbeam("updatedb", out) == 0
+    state = state_of(out)
+    assert state.filter(url="http://a.com/")["last_fetch_time"].to_list() == [1_609_459_200_000]
+    assert state.filter(url="http://a.com/h2")["parse_status"].to_list() == [ParseStatus.SUCCESS]
+
+
+def test_revisits_get_their_bodies_from_the_import_or_the_table(tmp_path, out, capsys):
+    first, second = Archive(), Archive()
+    profile = "http://netpreserve.org/warc/1.1/revisit/"
+    same, unchanged = profile + "identical-payload-digest", profile + "server-not-modified"
+    kept = first.add("http://b.com/kept", b"kept body", "2020-01-01T00:00:00Z")
+    first.save(tmp_path / "1.warc.gz")
+    assert nutbeam("import_warc", out, tmp_path / "1.warc.gz") == 0
+    assert nutbeam("parse", out) == nutbeam("updatedb", out) == 0
+    digest = second.add("http://a.com/", b"one", "2020-01-01T00:00:00Z")
+    second.add("http://a.com/", b"two", "2020-02-01T00:00:00Z")
+
+    def revisit(url, **fields):
+        fields = {name.replace("_", "-"): value for name, value in fields.items()}
+        second.add(url, b"", "2021-01-01T00:00:00Z", "revisit", **fields)
+
+    revisit("http://a.com/", WARC_Profile=same, WARC_Payload_Digest=digest)
+    revisit("http://a.com/copy", WARC_Profile=same, WARC_Payload_Digest=digest)
+    revisit("http://a.com/named", WARC_Profile=same, WARC_Refers_To_Target_URI="http://a.com/",
+            WARC_Refers_To_Date="2020-02-01T00:00:00Z")  # fmt: skip
+    revisit("http://b.com/again", WARC_Profile=same, WARC_Payload_Digest=kept,
+            WARC_Refers_To_Target_URI="http://b.com/kept", WARC_Refers_To_Date="2020-01-01T00:00:00Z")  # fmt: skip
+    second.add(
+        "http://b.com/kept",
+        b"",
+        "2021-01-01T00:00:00Z",
+        "revisit",
+        "304 Not Modified",
+        WARC_Profile=unchanged,
+    )
+    revisit("http://c.com/", WARC_Profile=same, WARC_Payload_Digest="sha1:" + "A" * 32)
+    second.save(tmp_path / "2.warc.gz")
+    counts = import_(capsys, out, tmp_path / "2.warc.gz")
+    batch = max(manifest_of(out).batches, key=lambda name: manifest_of(out).batches[name].created)
+    rows = rows_of(out, f"batches/{batch}/pages")
+    bodies = {row["key"]: row["body"] for row in rows.iter_rows(named=True)}
+    assert bodies == {
+        "com.a:http/": b"one", "com.a:http/copy": b"one", "com.a:http/named": b"two",
+        "com.b:http/again": b"kept body", "com.b:http/kept": None,
+    }  # fmt: skip
+    assert set(rows["fetch_time"]) == {1_609_459_200_000}
+    wanted = {"revisits/in_archives": 3, "revisits/in_table": 1, "revisits/unchanged": 1,
+              "dropped/unresolved_revisit": 1, "dropped/older_capture": 1}  # fmt: skip
+    assert {name: counts.get(name) for name in wanted} == wanted
+    assert rows.filter(key="com.b:http/kept")["fetch_status"].to_list() == [FETCH_NOTMODIFIED]
+    assert (
+        nutbeam("parse", out, "--batch", batch) == nutbeam("updatedb", out, "--batch", batch) == 0
+    )
+    state = state_of(out).filter(url="http://b.com/kept")
+    assert state["last_fetch_time"].to_list() == [1_609_459_200_000]
+    assert state["signature"].to_list() != [None]
+
+
+def test_a_newer_page_that_nobody_has_the_body_of_does_not_replace_an_older_one(
+    tmp_path, out, capsys
+):
+    archive = Archive()
+    archive.add("http://a.com/", b"old", "2020-01-01T00:00:00Z")
+    archive.add("http://a.com/", b"", "2021-01-01T00:00:00Z", "revisit",
+                WARC_Payload_Digest="sha1:" + "A" * 32)  # fmt: skip
+    import_(capsys, out, archive.save(tmp_path / "a.warc.gz"))
+    assert pages_of(out)["http://a.com/"]["body"] == b"old"
+
+
+def test_only_the_records_of_an_index_are_read(tmp_path, out, capsys):
+    archive, offsets = Archive(), []
+    for number in range(30):
+        offsets.append(archive.file.tell())
+        archive.add(f"http://a.com/{number}", b"<p>%d" % number)
+    (tmp_path / "crawl").mkdir()
+    archive.save(tmp_path / "crawl" / "a.warc.gz")
+    ends = [*offsets[1:], archive.file.tell()]
+    rows = [
+        {
+            "filename": "crawl/a.warc.gz",
+            "offset": str(offsets[n]),
+            "length": str(ends[n] - offsets[n]),
+        }
+        for n in (3, 17)
+    ]
+    rows.append({"filename": "../a.warc.gz", "offset": "0", "length": "9"})
+    rows.append({"filename": "crawl/a.warc.gz", "offset": "5", "length": "9"})
+    lines = [f"com,a)/{n} 20200102030405 {json.dumps(row)}\n" for n, row in enumerate(rows)]
+    (tmp_path / "a.cdxj").write_text("".join(lines))
+    counts = import_(capsys, out, tmp_path, "--index", tmp_path / "a.cdxj")
+    assert sorted(pages_of(out)) == ["http://a.com/17", "http://a.com/3"]
+    assert counts["damaged/not_at_offset"] == counts["damaged/bad_index_line"] == 1
+    columns = {"warc_filename": ["crawl/a.warc.gz"], "warc_record_offset": [offsets[5]],
+               "warc_record_length": [ends[5] - offsets[5]]}  # fmt: skip
+    pl.DataFrame(columns).write_parquet(tmp_path / "i.parquet")
+    table = tmp_path / "table"
+    import_(capsys, table, tmp_path, "--index", tmp_path / "i.parquet")
+    assert list(pages_of(table)) == ["http://a.com/5"]
+
+
+def test_damage_and_limits_are_counted_and_the_rest_is_imported(tmp_path, out, capsys):
+    archive, offsets = Archive(), []
+    for number in range(9):
+        offsets.append(archive.file.tell())
+        archive.add(f"http://a.com/{number}", b"x" * 1000)
+    data = bytearray(archive.file.getvalue())
+    data[offsets[4] + 60] ^= 0xFF
+    (tmp_path / "a.warc.gz").write_bytes(bytes(data[:-5]))
+    counts = import_(capsys, out, tmp_path / "a.warc.gz", "--content_limit", "100", "--exclude", "/2$",
+                     "--filter_urls", "--part_size", "65536")  # fmt: skip
+    pages = pages_of(out)
+    assert sorted(pages) == [f"http://a.com/{n}" for n in (0, 1, 3, 5, 6, 7)]
+    assert {(page["body"], page["truncated"]) for page in pages.values()} == {
+        (b"x" * 100, "length")
+    }
+    wanted = {"damaged/broken_compression": 1, "damaged/truncated_file": 1, "dropped/excluded": 1,
+              "truncated/content_limit": 6}  # fmt: skip
+    assert {name: counts.get(name) for name in wanted} == wanted
+
+
+def test_with_store_wire_the_answers_are_kept_as_they_came(tmp_path, out, capsys):
+    archive, packed = Archive(), gzip.compress(b"coded", mtime=0)
+    archive.add("http://a.com/", packed, headers=[*HTML, ("Content-Encoding", "gzip")])
+    archive.save(tmp_path / "a.warc.gz")
+    import_(capsys, out, tmp_path / "a.warc.gz", "--store_wire")
+    page = pages_of(out)["http://a.com/"]
+    assert (page["body"], page["wire"]) == (b"coded", packed)
+
+
+def test_requests_are_stored_with_their_answers_before_or_after_them(tmp_path, out, capsys):
+    archive = Archive()
+    for number, first in enumerate(("request", "response")):
+        url, head = f"http://a.com/{number}", {"WARC-Record-ID": f"<urn:uuid:{number}>"}
+        for kind in sorted(("request", "response"), reverse=first == "response"):
+            if kind == "response":
+                archive.add(url, **head)
+            else:
+                http = StatusAndHeaders(
+                    f"GET /{number} HTTP/1.1", [("Host", "a.com")], is_http_request=True
+                )
+                record = archive._writer.create_warc_record(
+                    url, "request", http_headers=http,
+                    warc_headers_dict={"WARC-Concurrent-To": f"<urn:uuid:{number}>"},
+                )  # fmt: skip
+                archive._writer.write_record(record)
+    import_(capsys, out, archive.save(tmp_path / "a.warc.gz"))
+    assert [page["request"] for page in pages_of(out).values()] == [
+        f"GET /{number} HTTP/1.1\r\nHost: a.com\r\n\r\n" for number in (0, 1)
+    ]
+
+
+def test_the_same_operation_again_changes_nothing(tmp_path, out):
+    archive = Archive()
+    archive.add("http://a.com/")
+    words = ("import_warc", out, archive.save(tmp_path / "a.warc.gz"), "--operation", "mine")
+    assert nutbeam(*words) == nutbeam(*words) == 0
+    assert len(manifest_of(out).batches) == 1
+
+
+def test_a_purged_url_does_not_come_back(tmp_path, out, capsys):
+    archive = Archive()
+    archive.add("http://a.com/")
+    archive.add("http://b.com/")
+    file = archive.save(tmp_path / "a.warc.gz")
+    assert nutbeam("inject", out, "http://b.com/") == nutbeam("purge", out, "--host", "b.com") == 0
+    assert import_(capsys, out, file)["dropped/purged"] == 1
+    assert list(pages_of(out)) == ["http://a.com/"]
+
+
+def test_what_is_no_archive_is_refused_before_anything_is_written(tmp_path, refuse):
+    (tmp_path / "a.arc").write_bytes(b"filedesc://a.arc 0.0.0.0 20080101000000 text/plain 69\n")
+    (tmp_path / "a.html").write_bytes(b"<html>")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a.cdxj").write_text("nothing\n")
+    for words, message in (
+        (["a.arc"], "is an ARC file"), (["a.html"], "is no WARC file"), (["gone.warc"], "cannot read"),
+        (["empty"], "no file in"), (["empty", "--index", "a.cdxj"], "names no record"),
+    ):  # fmt: skip
+        words = [str(tmp_path / word) if "." in word or word == "empty" else word for word in words]
+        code = 2 if message in ("no file in",) else 3
+        assert message in refuse("import_warc", tmp_path / "table", *words, code=code)
+    assert not (tmp_path / "table").exists()
+
+
+@in_stores
+def test_archives_in_a_store_are_read_by_ranges(address, capsys):
+    archive = Archive()
+    for number in range(20):
+        archive.add(f"http://a.com/{number}", b"<p>%d" % number)
+    folder = place_of(address).parent / "archive"
+    archive.save(folder / "a.warc.gz")
+    assert import_(capsys, address, folder)["pages"] == 20
+
+
+def test_the_import_of_a_crawl_again_is_crawled_on(web, tmp_path, out):
+    crawled, archive = tmp_path / "crawled", tmp_path / "archive"
+    assert nutbeam("crawl", crawled, *web.seeds, "--rounds", "1", *reach(web)) == 0
+    assert nutbeam("warc", crawled, archive) == nutbeam("import_warc", out, archive) == 0
+    assert nutbeam("crawl", out, "--rounds", "1", *reach(web)) == 0
+    assert state_of(out)["last_fetch_time"].drop_nulls().len() > len(web.seeds)

@@ -1,0 +1,104 @@
+"""Importing WARC files, against FastWARC's bare reading of the same file.
+
+``python benchmarks/import_warc.py [--small]``. Made-up records, each compressed alone:
+
+- Reading: all records, without and with their digests; CPU against FastWARC's ``ArchiveIterator``,
+  which reads each block. Budget: at least 60 % of its speed.
+- Importing: ``nutbeam import_warc`` of the same file into an empty table; CPU and time. Then parse,
+  updatedb, dedup and a query in SQL. Budget: 2 minutes in all for 40,000 records of 1 GB on two cores.
+"""
+
+import functools
+import io
+import pathlib
+import random
+import sys
+import tempfile
+
+import measure
+
+RECORDS, SMALL = 40_000, 1_000
+_WORDS = 20_000
+
+
+def write_archive(path: pathlib.Path, records: int) -> None:
+    """Writes an archive; a record has about 25 kB compressed, as in Common Crawl's files."""
+    from warcio.statusandheaders import StatusAndHeaders
+    from warcio.warcwriter import WARCWriter
+
+    rng = random.Random(1)
+    words = [f"{rng.getrandbits(rng.randint(8, 40)):x}" for _ in range(_WORDS)]
+    with path.open("wb") as file:
+        writer = WARCWriter(file, gzip=True)
+        for number in range(records):
+            links = "".join(f'<a href="/p{rng.randrange(records)}">x</a>' for _ in range(30))
+            text = " ".join(rng.choices(words, k=rng.randint(500, 13_000)))
+            body = f"<title>Page {number}</title>{links}<p>{text}".encode()
+            head = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1")
+            url = f"http://h{number % 500}.example.com/p{number}"
+            writer.write_record(
+                writer.create_warc_record(
+                    url, "response", payload=io.BytesIO(body), http_headers=head
+                )
+            )
+
+
+def bare(path: str) -> int:
+    """Reads all records with FastWARC; returns their number."""
+    from fastwarc.warc import ArchiveIterator
+
+    with open(path, "rb") as file, measure.measured():
+        return sum(record.reader.read() is not None for record in ArchiveIterator(file))
+
+
+def ours(path: str, checks: bool) -> int:
+    """Reads all records with ``RecordReader``; returns their number."""
+    from nutbeam.web.archives.warc_reading import RecordReader
+
+    with open(path, "rb") as file, measure.measured():
+        return sum(1 for _ in RecordReader(file, checks=checks))
+
+
+def commands(path: pathlib.Path) -> list[tuple[str, float, float]]:
+    """Returns time and CPU of each command of an import, s."""
+    table = str(path.parent / "table")
+    query = "select http_code, count(*) from batch_pages group by http_code"
+    lines = (["import_warc", table, path], ["parse", table], ["updatedb", table], ["dedup", table],
+             ["sql", table, query])  # fmt: skip
+    found = [(words[0], measure.command(*words)) for words in lines]
+    return [(str(name), each.work, each.cpu) for name, each in found]
+
+
+def main() -> None:
+    """Prints the tables."""
+    small = "--small" in sys.argv[1:]
+    records = SMALL if small else RECORDS
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "a.warc.gz"
+        write_archive(path, records)
+        runs = {
+            "FastWARC": functools.partial(measure.fresh, "import_warc", "bare", str(path)),
+            "RecordReader": functools.partial(
+                measure.fresh, "import_warc", "ours", str(path), False
+            ),
+            "RecordReader with digests": functools.partial(
+                measure.fresh, "import_warc", "ours", str(path), True
+            ),
+        }
+        found = measure.interleaved(runs, 2 if small else 5)
+        bare_cpu = measure.median(found["FastWARC"], "cpu")
+        rows = [
+            (name, cpu, bare_cpu / cpu, each[0].result)
+            for name, each in found.items()
+            for cpu in [measure.median(each, "cpu")]
+        ]
+        size = path.stat().st_size / 1e6
+        title = f"reading {records:,} records, {size:,.0f} MB; budget: 0.6"
+        measure.table(title, ("CPU, s", "speed of FastWARC", "records"), rows)
+        steps = commands(path)
+        steps.append(("together", sum(row[1] for row in steps), sum(row[2] for row in steps)))
+        measure.table("importing; budget: 120 s", ("time, s", "CPU, s"), steps)
+
+
+if __name__ == "__main__":
+    main()

@@ -47,7 +47,7 @@ def bare(path: str) -> int:
     """Reads all records with FastWARC; returns their number."""
     from fastwarc.warc import ArchiveIterator
 
-    with open(path, "rb") as file, measure.measured():
+    with pathlib.Path(path).open("rb") as file, measure.measured():
         return sum(record.reader.read() is not None for record in ArchiveIterator(file))
 
 
@@ -55,7 +55,7 @@ def ours(path: str, checks: bool) -> int:
     """Reads all records with ``RecordReader``; returns their number."""
     from nutbeam.web.archives.warc_reading import RecordReader
 
-    with open(path, "rb") as file, measure.measured():
+    with pathlib.Path(path).open("rb") as file, measure.measured():
         return sum(1 for _ in RecordReader(file, checks=checks))
 
 
@@ -94,10 +94,10 @@ def main() -> None:
         ]
         size = path.stat().st_size / 1e6
         title = f"reading {records:,} records, {size:,.0f} MB; budget: 0.6"
-        measure.table(title, ("CPU, s", "speed of FastWARC", "records"), rows)
+        measure.table(title, ("reader", "CPU, s", "speed / FastWARC", "records"), rows)
         steps = commands(path)
         steps.append(("together", sum(row[1] for row in steps), sum(row[2] for row in steps)))
-        measure.table("importing; budget: 120 s", ("time, s", "CPU, s"), steps)
+        measure.table("importing; budget: 120 s", ("command", "time, s", "CPU, s"), steps)
 
 
 if __name__ == "__main__":

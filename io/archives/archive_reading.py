@@ -6,7 +6,7 @@ from typing import IO
 
 from ...web.archives.archived_records import ArchivedRecord
 from ...web.archives.warc_reading import RecordReader, check_beginning
-from ...web.base.errors import UserError
+from ...web.base.errors import UsageError
 from ..storage.file_errors import errors_as
 from ..storage.places import Place
 
@@ -32,13 +32,14 @@ def check_archive(place: Place) -> None:
     """Checks that a file is a WARC file.
 
     Raises:
-        UserError: It is none, or cannot be read.
+        UsageError: It is none.
+        UserError: It cannot be read.
     """
     with open_archive(place) as file:
         try:
             check_beginning(file)
         except ValueError as error:
-            raise UserError(f"archive {str(place)!r} {error}") from error
+            raise UsageError(f"archive {str(place)!r} {error}") from error
 
 
 def window_of(place: Place) -> int:

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...web.base.errors import UserError
+from ...web.base.errors import UsageError
 from ..batches.seed_lines import lines
 from ..storage.file_errors import errors_as
 from ..storage.places import Place
@@ -32,7 +32,7 @@ def read_record_index(place: Place) -> tuple[dict[str, list[tuple[int, int]]], i
         rows that cannot be used.
 
     Raises:
-        UserError: It cannot be read, or is no such index.
+        UsageError: It cannot be read, or is no such index.
     """
     records: dict[str, set[tuple[int, int]]] = defaultdict(set)
     bad_rows = 0
@@ -44,7 +44,7 @@ def read_record_index(place: Place) -> tuple[dict[str, list[tuple[int, int]]], i
         else:
             records[record[0]].add(record[1:])
     if not records:
-        raise UserError(
+        raise UsageError(
             f"index {str(place)!r} names no record: expected CDXJ lines with filename, offset and "
             f"length, or Parquet with {', '.join(_COLUMNS)}"
         )
@@ -90,11 +90,11 @@ def _parquet_rows(place: Place) -> Iterator[Mapping[str, Any]]:
         with pq.ParquetFile(source) as file:
             missing = [name for name in _COLUMNS if name not in file.schema_arrow.names]
             if missing:
-                raise UserError(f"index {str(place)!r} has no column {missing[0]!r}")
+                raise UsageError(f"index {str(place)!r} has no column {missing[0]!r}")
             for rows in file.iter_batches(columns=list(_COLUMNS)):
                 frame = pl.DataFrame(pa.Table.from_batches([rows]))
                 yield from frame.rename(dict(zip(_COLUMNS, _FIELDS, strict=True))).iter_rows(
                     named=True
                 )
     except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise UserError(f"index {str(place)!r} cannot be read: {error}") from error
+        raise UsageError(f"index {str(place)!r} cannot be read: {error}") from error

@@ -14,6 +14,7 @@ RECORD_START = b"WARC/"
 _PLAIN_START = b"\n" + RECORD_START
 _WINDOW_BYTES = 1 << 20
 _CHAIN_BYTES = 128 << 10
+NOWHERE = 1 << 62  # a position after the end of any file; systems may refuse to seek there
 _MAX_DICTIONARY_BYTES = 16 << 20
 
 
@@ -31,6 +32,8 @@ class _Window:
 
     def take(self, at: int, size: int) -> bytes:
         """Returns the bytes at a position, at most ``size``; fewer at the end of what was read."""
+        if at >= NOWHERE:
+            return b""
         if not 0 <= at - self._start < len(self._data):
             self._file.seek(at)
             self._start, self._data = at, self._file.read(max(size, self._size))

@@ -9,14 +9,13 @@ from collections.abc import Collection, Iterator
 from typing import IO
 
 from .archived_records import ArchivedRecord, RecordDigests, parse_record_head
-from .members import RECORD_START, BadMember, MemberReader
+from .members import NOWHERE, RECORD_START, BadMember, MemberReader
 
 # Reasons for which a record, or bytes between records, are left out.
 TRUNCATED_FILE, BROKEN_HEAD = "truncated_file", "broken_head"
 WRONG_LENGTH, JUNK = "wrong_length", "bytes_between_records"
 _MAX_HEAD_BYTES = 1 << 20
 _BREAKS = (b"\r", b"\n")
-_NOWHERE = 1 << 62  # a position after the end of any file
 
 
 class RecordReader:
@@ -105,7 +104,7 @@ class RecordReader:
         self.damages[reason] += 1
         self._data, self._at, self._open = b"", 0, False
         start = self._members.next_start(self._members.start + 1)
-        self._next = start if start is not None else _NOWHERE
+        self._next = start if start is not None else NOWHERE
 
     # Records.
 
@@ -125,6 +124,8 @@ class RecordReader:
         """Returns whether the next member is one that a later part begins with, or comes after it."""
         if self._part is None or self._next < self._start + self._part:
             return False
+        if self._next >= NOWHERE:
+            return True
         start = self._next // self._part * self._part
         first = self._members.first_member(start, start + self._part)
         return first is not None and first <= self._next
@@ -181,7 +182,7 @@ class RecordReader:
         """Goes back in an uncompressed file, to find the record after one whose length is wrong."""
         start = self._members.next_start(position)
         self._data, self._at, self._open = b"", 0, False
-        self._next = start if start is not None else _NOWHERE
+        self._next = start if start is not None else NOWHERE
 
     def _take_head(self) -> bytes | None:
         """Returns the head of a record; None if there is none, which is counted."""

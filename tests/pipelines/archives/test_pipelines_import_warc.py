@@ -313,7 +313,7 @@ def test_what_is_no_archive_is_refused_before_anything_is_written(tmp_path, refu
         (["empty"], "no file in"), (["empty", "--index", "a.cdxj"], "names no record"),
     ):  # fmt: skip
         words = [str(tmp_path / word) if "." in word or word == "empty" else word for word in words]
-        code = 2 if message in ("no file in",) else 3
+        code = 3 if message == "cannot read" else 2
         assert message in refuse("import_warc", tmp_path / "table", *words, code=code)
     assert not (tmp_path / "table").exists()
 

@@ -137,6 +137,17 @@ def test_a_file_that_breaks_off_loses_its_last_record_alone(kind):
     assert (names, damages) == (["a"], {"truncated_file": 1})
 
 
+def test_a_file_on_disk_whose_last_member_is_damaged_is_read_to_its_end(tmp_path):
+    data = bytearray(packed("gzip", record(name="a"), record(b"x" * 1000, name="b")))
+    data[-20] ^= 0xFF
+    (tmp_path / "a.warc.gz").write_bytes(bytes(data))
+    for part in (None, 70_000):
+        with (tmp_path / "a.warc.gz").open("rb") as file:
+            reader = RecordReader(file, 0, part)
+            assert [r.id for r in reader] == ["urn:uuid:a"]
+        assert reader.damages == {"broken_compression": 1}
+
+
 def test_bytes_are_missing_in_the_middle_of_a_file():
     parts = [gzip.compress(record(random.Random(i).randbytes(500), name=str(i))) for i in range(9)]
     names, damages, _ = read(b"".join(parts[:3]) + parts[3][:200] + b"".join(parts[5:]))

@@ -175,7 +175,7 @@ def _without_chunks(head: Head, data: bytes) -> bytes:
     reader = ChunkReader()
     body = reader.feed(data)
     # Many archives have the header and no chunks.
-    return data if reader.error is not None and not body else body
+    return body if body or reader.ended else data
 
 
 def _fill_body(
@@ -183,18 +183,32 @@ def _fill_body(
 ) -> None:
     limit = limits.limit(response.header("content-type"))
     try:
-        try:
-            decoder = BodyDecoder(head.fields, limit)
-            why = decoder.take(data)
-        except BadEncoding:
-            if data.startswith(_CODED):
-                raise
-            decoder = BodyDecoder((), limit)  # it was undone when the archive was written
-            why = decoder.take(data)
-        response.body = decoder.data
-        response.truncated = why or ("length" if cut else decoder.end())
+        why, decoder = _decode(head.fields, data, limit)
     except BadEncoding:
         response.error = "bad_encoding"
+        return
+    response.body = decoder.data
+    response.truncated = why or ("length" if cut else decoder.end())
+
+
+def _decode(
+    fields: list[tuple[str, str]], data: bytes, limit: int
+) -> tuple[str | None, BodyDecoder]:
+    """Returns a body in its decoder, and why decoding has stopped, see ``BodyDecoder.take``.
+
+    Raises:
+        BadEncoding: Its coding cannot be undone.
+    """
+    try:
+        decoder = BodyDecoder(fields, limit)
+        why = decoder.take(data)
+        if why or decoder.data or not decoder.end():
+            return why, decoder
+    except BadEncoding:
+        if data.startswith(_CODED):
+            raise
+    decoder = BodyDecoder((), limit)  # it was undone when the archive was written
+    return decoder.take(data), decoder
 
 
 def _restore_headers(response: Response) -> None:

@@ -19,7 +19,7 @@ setup(
     package_data={
         "nutbeam": ["py.typed"],
         "nutbeam.pipelines.command_line": ["*.toml", "*.txt"],
-        "nutbeam.pipelines.indexing": ["*.css"],
+        "nutbeam.pipelines.base": ["*.css"],
         "nutbeam.pipelines.launch": ["*.toml"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],

@@ -97,7 +97,7 @@ def robots_of_batch(pinned: Pinned, batch: str) -> list[Robots]:
     else:
         if end is not None:
             wanted &= pl.col("robots_time") < end
-        rows = _host_rows(pinned, wanted)
+        rows = read_host_rows(pinned, wanted, _ROBOTS_COLUMNS)
     unique = rows.unique(["robots_origin", "robots_time"], keep="first").sort("robots_origin")
     return [
         Robots(f"{origin}/robots.txt", text, time)
@@ -105,10 +105,11 @@ def robots_of_batch(pinned: Pinned, batch: str) -> list[Robots]:
     ]
 
 
-def _host_rows(pinned: Pinned, wanted: pl.Expr) -> pl.DataFrame:
-    columns, host_tablets = list(_ROBOTS_COLUMNS), tablets(pinned.files("hosts"))
+def read_host_rows(pinned: Pinned, wanted: pl.Expr, columns: Sequence[str]) -> pl.DataFrame:
+    """Returns columns of the rows of the host table for which a condition is true."""
+    host_tablets = tablets(pinned.files("hosts"))
     frames = [
-        pinned.table.read("hosts", [tablet], columns, lambda rows: rows.filter(wanted))
+        pinned.table.read("hosts", [tablet], list(columns), lambda rows: rows.filter(wanted))
         for tablet in host_tablets
     ]
     return pl.concat([pl.DataFrame(schema=pl.Schema(HOSTS)).select(columns), *frames])

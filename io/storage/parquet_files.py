@@ -150,6 +150,30 @@ def row_groups(
             yield _check_utf8(conform(file.read_row_group(group, columns=there), wanted))
 
 
+def row_group_with(path: Place, schema: pa.Schema, row: int) -> tuple[pa.Table, int]:
+    """Returns the row group that has a row, and the number of its first row.
+
+    Args:
+        path: A Parquet file.
+        schema: The declared columns.
+        row: Number of the row in the file.
+
+    Raises:
+        UserError: The file is missing or damaged.
+        IndexError: It has fewer rows.
+    """
+    with parquet_file(path) as file:
+        wanted, there = _wanted_columns(file, schema, None)
+        start = 0
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            if row < start + rows:
+                table = conform(file.read_row_group(group, columns=there), wanted)
+                return _check_utf8(table), start
+            start += rows
+    raise IndexError(f"{path} has no row {row}")
+
+
 def batches(path: Place, schema: pa.Schema, columns: Sequence[str]) -> Iterator[pa.Table]:
     """Yields columns of a Parquet file in small tables, for long texts that are mostly dropped.
 

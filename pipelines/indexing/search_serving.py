@@ -1,39 +1,32 @@
 """Serves the search page on this machine. Texts of pages stay texts; the page has no scripts."""
 
-import base64
-import contextlib
-import hashlib
-import html
-import http.server
 import json
 import logging
 import re
 import threading
 import time
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from ...policy.indexing.search_query import parse_search
-from ...web.base.errors import UsageError, UserError
+from ...web.base.errors import UserError
 from ...web.base.visible import check_utf8, visible
+from ..base.loopback_server import (
+    ADDRESS,
+    POLICY,
+    LoopbackHandler,
+    LoopbackServer,
+    page_start,
+    shown,
+)
 from .index_search import FoundPages, Hit, ShardSearch
 from .searched_table import SearchedTable, snippet_spans
 
 _LOG = logging.getLogger(__name__)
-_ADDRESS = "127.0.0.1"
 _FARTHEST = 1_000  # pages of results that can be left out
 _FRESH_S = 5.0  # for so long a search does not ask whether the index has changed
 _MOST_FIELDS = 20
-_TIMEOUT_S = 10.0
-_STYLE = Path(__file__).with_name("search_page.css").read_text("utf-8")
-_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-# Nothing is loaded, no script runs, and no other page may show this one in a frame.
-POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
-)
 _HELP = (
     'Also: "a phrase", -without, site:example.com, type:pdf, lang:de, after:2026-01-31, '
     "inurl:docs, intitle:guide"
@@ -47,30 +40,19 @@ def serve_search(searched: SearchedTable, port: int, top: int) -> int:
         UsageError: The port is taken, or there is no such index.
     """
     with SearchServer(searched, port, top) as server:
-        print(f"search page: http://{_ADDRESS}:{server.port}/", flush=True)
-        with contextlib.suppress(KeyboardInterrupt):
-            server.serve_forever(poll_interval=0.2)
+        print(f"search page: http://{ADDRESS}:{server.port}/", flush=True)
+        server.serve_until_interrupted()
     return 0
 
 
-class SearchServer(http.server.ThreadingHTTPServer):
-    """A server of the search page, on loopback only.
-
-    Attributes:
-        port: Its port.
-    """
-
-    daemon_threads = True
+class SearchServer(LoopbackServer):
+    """A server of the search page, on loopback only."""
 
     def __init__(self, searched: SearchedTable, port: int, top: int) -> None:
         self._searched, self.top = searched, top
         self._lock, self._checked = threading.Lock(), 0.0
         self._search = searched.newest()
-        try:
-            super().__init__((_ADDRESS, port), _Handler)
-        except OSError as error:
-            raise UsageError(f"--port {port} cannot be used: {error.strerror}") from error
-        self.port = self.server_port
+        super().__init__(port, _Handler)
 
     @property
     def name(self) -> str:
@@ -98,20 +80,13 @@ class SearchServer(http.server.ThreadingHTTPServer):
                 self._checked = time.monotonic()
             return self._search
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Logs a failed request; a browser that goes away is no error."""
-        _LOG.debug("a request of the search page failed", exc_info=True)
 
-
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     server: SearchServer
-    timeout = _TIMEOUT_S
-    server_version = "nutbeam"
-    sys_version = ""
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
-        if not self._is_local():
+        if not self.is_local():
             self._send(HTTPStatus.MISDIRECTED_REQUEST, "text/plain", "another host\n")
         elif url.path == "/" or url.path == "/search.json":
             self._answer(url.query, as_json=url.path == "/search.json")
@@ -140,26 +115,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             page = search_page(self.server.name, query, results, first, self.server.top)
             self._send(status, "text/html", page)
 
-    def _is_local(self) -> bool:
-        """Returns whether the request names this machine, so that no other site can read it."""
-        host = (self.headers.get("Host") or "").lower()
-        return host in {f"{name}:{self.server.port}" for name in (_ADDRESS, "localhost")}
-
     def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
-        body = text.encode("utf-8", "replace")
-        self.send_response(status)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Content-Security-Policy", POLICY)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        _LOG.debug("search page: " + format, *args)
+        self.send_text(status, kind, text, [("Content-Security-Policy", POLICY)])
 
 
 def _parameters(text: str) -> tuple[str, int]:
@@ -194,21 +151,19 @@ def search_page(name: str, query: str, results: FoundPages | None, first: int, t
 
 def error_page(name: str, query: str, message: str) -> str:
     """Returns the page for a query that is wrong, or an index that cannot be read."""
-    return _page(name, query, f'<p role="alert">{_text(message)}</p>')
+    return _page(name, query, f'<p role="alert">{shown(message)}</p>')
 
 
 def _page(name: str, query: str, content: str) -> str:
     title = f"{query} - search" if query else f"Search {name}"
     focus = "" if query else " autofocus"
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body>"
-        f"<header><h1>Search {_text(name)}</h1>"
+        f"{page_start(title)}<body>"
+        f"<header><h1>Search {shown(name)}</h1>"
         '<form action="/" method="get" role="search">'
-        f'<input type="search" name="q" value="{_text(query)}" aria-label="Query" '
+        f'<input type="search" name="q" value="{shown(query)}" aria-label="Query" '
         f'autocomplete="off" maxlength="1000"{focus}><button>Search</button></form></header>'
-        f'<main>{content}</main><footer class="soft">{_text(_HELP)}</footer></body></html>\n'
+        f'<main>{content}</main><footer class="soft">{shown(_HELP)}</footer></body></html>\n'
     )
 
 
@@ -224,12 +179,12 @@ def _results(query: str, results: FoundPages, first: int, top_n: int) -> str:
 
 
 def _item(hit: Hit) -> str:
-    title, url = _text(hit.title or hit.url), _text(hit.url)
+    title, url = shown(hit.title or hit.url), shown(hit.url)
     if re.match(r"(https?|ftp)://", hit.url, re.IGNORECASE):
-        address = _text(quote(hit.url, safe="%/:=&?~#+!$,;'@()*[]"))
+        address = shown(quote(hit.url, safe="%/:=&?~#+!$,;'@()*[]"))
         title = f'<a href="{address}" rel="noreferrer noopener">{title}</a>'
     snippet = "".join(
-        f"<mark>{_text(text)}</mark>" if is_mark else _text(text)
+        f"<mark>{shown(text)}</mark>" if is_mark else shown(text)
         for text, is_mark in snippet_spans(hit)
     )
     return (
@@ -245,11 +200,7 @@ def _steps(query: str, results: FoundPages, first: int, top_n: int) -> str:
     if first + len(results.hits) < results.total:
         steps.append(("Next", first + top_n))
     links = (
-        f'<a href="/?{_text(urlencode({"q": query, "start": start}))}">{name}</a>'
+        f'<a href="/?{shown(urlencode({"q": query, "start": start}))}">{name}</a>'
         for name, start in steps
     )
     return f'<nav aria-label="Pages of results">{"".join(links)}</nav>' if steps else ""
-
-
-def _text(text: str) -> str:
-    return html.escape(visible(re.sub(r"\s+", " ", text)))

@@ -1,0 +1,144 @@
+"""A server of pages for people, on this machine only: its socket, its answers, its end."""
+
+import base64
+import contextlib
+import hashlib
+import html
+import http.server
+import logging
+import re
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ...web.base.errors import UsageError
+from ...web.base.visible import visible
+
+ADDRESS = "127.0.0.1"
+_LOG = logging.getLogger(__name__)
+_TIMEOUT_S = 10.0
+_MOST_CONNECTIONS = 256  # others wait
+_STYLE = Path(__file__).with_name("loopback_page.css").read_text("utf-8")
+_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+# Nothing is loaded, no script runs, and no other page may show this one in a frame.
+POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_DIGEST}'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+
+
+class LoopbackServer(http.server.ThreadingHTTPServer):
+    """A server on loopback.
+
+    Args:
+        port: Its port; 0 takes a free one.
+        handler: Answers requests.
+
+    Attributes:
+        port: Its port.
+
+    Raises:
+        UsageError: The port is taken.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, handler: "type[LoopbackHandler]") -> None:
+        try:
+            super().__init__((ADDRESS, port), handler)
+        except OSError as error:
+            raise UsageError(f"--port {port} cannot be used: {error.strerror}") from error
+        self.port = self.server_port
+        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The values of Host that name this server."""
+        return tuple(f"{name}:{self.port}" for name in (ADDRESS, "localhost"))
+
+    def serve_until_interrupted(self) -> None:
+        """Serves until Ctrl-C or SIGTERM."""
+        with contextlib.suppress(KeyboardInterrupt):
+            self.serve_forever(poll_interval=0.2)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Starts a thread for a connection, as soon as there are not too many."""
+        self._free.acquire()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answers the requests of a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Logs a failed request; a browser that goes away is no error."""
+        _LOG.debug("a request failed", exc_info=True)
+
+
+class LoopbackHandler(http.server.BaseHTTPRequestHandler):
+    """Answers the requests of a connection."""
+
+    server: LoopbackServer
+    timeout = _TIMEOUT_S
+    server_version = "nutbeam"
+    sys_version = ""
+
+    @property
+    def host(self) -> str:
+        """The value of Host, in lower case; empty if there is none."""
+        return (self.headers.get("Host") or "").strip().lower()
+
+    def is_local(self) -> bool:
+        """Returns whether the request names this machine, so that no other site can read it."""
+        return self.host in self.server.names
+
+    def send_text(
+        self, status: int, kind: str, text: str, fields: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        """Sends a text of this server, which no other site may show or keep.
+
+        Args:
+            status: HTTP's status code.
+            kind: Its content type, without charset.
+            text: The text.
+            fields: Further headers, such as the policy of its content.
+        """
+        body = text.encode("utf-8", "replace")
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "same-origin")
+        self.send_header("Cache-Control", "no-store")
+        for name, value in fields:
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Logs for developers only."""
+        _LOG.debug(format, *args)
+
+
+def page_start(title: str) -> str:
+    """Returns the start of a page, up to its body, with the style that ``POLICY`` allows."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{shown(title)}</title><style>{_STYLE}</style></head>"
+    )
+
+
+def shown(text: str) -> str:
+    """Returns a text of strangers as HTML on one line, where it stays text.
+
+    >>> shown("<b>\\n\\x1b")
+    '&lt;b&gt; \\\\x1b'
+    """
+    return html.escape(visible(re.sub(r"\s+", " ", text)))

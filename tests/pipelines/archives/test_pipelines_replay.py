@@ -1,0 +1,251 @@
+"""``nutbeam replay``: a crawl of the archive is the crawl again; by path nothing leaves it."""
+
+import contextlib
+import http.client
+import shutil
+import ssl
+import subprocess
+import threading
+
+import polars as pl
+import pytest
+from archived_site import HOST, SECURE, archived_site, crawl_site, write_certificate
+from crawling import assert_same, contents, nutbeam, statuses_of
+
+from nutbeam.pipelines.archives.replay import _tls_context
+from nutbeam.pipelines.archives.replay_archive import ReplayArchive
+from nutbeam.pipelines.archives.replay_serving import ReplayServer
+from nutbeam.pipelines.views.reader import read
+from nutbeam.web.archives.replay_requests import time_of_digits
+
+
+@contextlib.contextmanager
+def served(table, time=None, certificate=None):
+    archive = ReplayArchive(str(table), time)
+    with ReplayServer(archive, 0, _tls_context(str(certificate or ""))) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    return write_certificate(tmp_path_factory.mktemp("certificate"))
+
+
+@pytest.fixture(scope="module")
+def table(certificate, tmp_path_factory):
+    """The site, crawled with and without what was transferred: the second time only 304 and robots."""
+    folder = tmp_path_factory.mktemp("replayed") / "table"
+    with archived_site(certificate) as (plain, secure):
+        assert crawl_site(folder, plain.port, secure.port, certificate, "--store_wire") == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(table, certificate):
+    with served(table, certificate=certificate) as running:
+        yield running
+
+
+def ask(server, target, host=None, method="GET", **headers):
+    """Returns status, headers and body of a request; the target may be a whole URL."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    with contextlib.closing(connection):
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        named["Host"] = host or f"127.0.0.1:{server.port}"
+        connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
+        for name, value in named.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
+def test_a_crawl_of_the_archive_makes_the_same_table(table, server, certificate, tmp_path):
+    again = tmp_path / "again"
+    assert crawl_site(again, server.port, server.port, certificate, "--store_wire") == 0
+    statuses = statuses_of(again)
+    assert statuses == statuses_of(table)
+    assert {"db_fetched", "db_gone", "db_redir_perm", "db_redir_temp"} <= set(statuses.values())
+    assert f"http://{HOST}/private/x" in statuses  # as robots.txt says it was not requested
+    for what in ("pages", "outlinks"):
+        frames = [read(str(each), what) for each in (table, again)]
+        same = [name for name in frames[0].columns if not name.endswith(("time", "batch_id"))]
+        one, other = (frame.select(same).sort(pl.all()) for frame in frames)
+        assert len(one) > 5
+        assert one.equals(other), what
+    assert_same(signatures(table), signatures(again))
+
+
+def signatures(table):
+    rows = contents(table)["state"]
+    return {"state": rows.select("key", "signature", "score", "status", "content_type")}
+
+
+def test_a_proxy_gets_answers_as_they_came(server):
+    status, headers, body = ask(server, f"http://{HOST}/coded", HOST, Accept_Encoding="gzip")
+    assert (status, headers["Server"], headers["Content-Encoding"]) == (200, "original", "gzip")
+    assert body[:2] == b"\x1f\x8b"
+    status, headers, body = ask(server, f"http://{HOST}/coded", HOST)
+    assert (status, headers["Content-Encoding"], body[:7]) == (200, None, b"<title>")
+    assert headers["X-Crawl-Content-Encoding"] == "gzip"
+    status, headers, body = ask(server, f"http://{HOST}/gone", HOST)
+    assert (status, body) == (404, b"<title>no</title>not here")
+    assert "X-Nutbeam-Replay" not in headers
+    status, headers, _ = ask(server, "/moved", HOST)  # in place of the site
+    assert (status, headers["Location"]) == (301, "/copy")
+    assert ask(server, "/robots.txt", HOST)[2] == b"User-agent: *\nDisallow: /private/\n"
+    assert ask(server, f"http://{SECURE}/secure")[0] == 200  # it was https
+    status, headers, body = ask(server, "/coded", HOST, "HEAD")
+    assert (status, int(headers["Content-Length"]) > 100, body) == (200, True, b"")
+
+
+@pytest.mark.parametrize("host", [HOST, "rebound.example:1234", "127.0.0.1:1", "127.0.0.1"])
+def test_what_is_missing_is_404_and_says_so(server, host):
+    """Also for names that lead here by DNS rebinding: pages of the replay have only its own name."""
+    for target in ("/nothing", f"/http://{HOST}/", "/*/http://x/"):
+        status, headers, _ = ask(server, target, host)
+        assert (status, headers["X-Nutbeam-Replay"]) == (404, "missing")
+
+
+def test_pages_by_path_have_links_into_the_archive_and_no_power_over_it(server):
+    status, headers, body = ask(server, f"/http://{HOST}/")
+    time = body.decode().partition('href="/')[2][:14]
+    assert f'href="/{time}/http://{HOST}/style.css?v=1"' in body.decode()
+    assert f'src="/{time}/http://{HOST}/js/app.js"' in body.decode()
+    assert headers["Content-Security-Policy"].startswith("sandbox allow-scripts allow-forms; ")
+    assert "Memento-Datetime" in headers
+    status, headers, body = ask(server, f"/{time}/http://{HOST}/odd")
+    assert (status, body) == (200, b"<title>Odd</title>odd headers")
+    for name in ("Set-Cookie", "Refresh", "Alt-Svc", "Access-Control-Allow-Origin"):
+        assert headers[name] is None
+    assert headers["X-Archive-Orig-Set-Cookie"] == "a=1"
+    assert headers.get_all("Content-Security-Policy")[0].startswith("sandbox")
+    assert len(headers.get_all("Content-Security-Policy")) == 1
+    style = ask(server, f"/{time}/http://{HOST}/style.css?v=1")[2].decode()
+    assert style.startswith(f'@import "/{time}/http://{HOST}/more.css"')
+    raw = ask(server, f"/{time}id_/http://{HOST}/style.css?v=1")
+    assert raw[2].startswith(b'@import "/more.css"')
+    assert raw[1]["Content-Security-Policy"] == "sandbox"
+    status, headers, _ = ask(server, f"/2026/http://{HOST}/moved")
+    assert (status, headers["Location"]) == (301, f"/{time}/http://{HOST}/copy")
+    assert ask(server, f"/http://{HOST}")[1]["Location"] == f"/http://{HOST}/"
+
+
+def test_other_sites_cannot_read_it_through_a_browser(server):
+    path, foreign = f"/http://{HOST}/", {"Sec_Fetch_Site": "cross-site"}
+    assert ask(server, path, Sec_Fetch_Dest="empty", **foreign)[0] == 403
+    assert ask(server, f"/id_/http://{HOST}/", Sec_Fetch_Dest="script", **foreign)[0] == 403
+    status, headers, body = ask(server, path, Sec_Fetch_Dest="document", **foreign)  # a link
+    assert (status, b"<iframe" in body, b"red.png" in body) == (200, True, False)
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert (
+        f"frame-src http://127.0.0.1:{server.port}{server.secret}/"
+        in headers["Content-Security-Policy"]
+    )
+    framed = ask(server, f"{server.secret}{path}", Sec_Fetch_Dest="iframe", **foreign)
+    assert (framed[0], framed[1]["Access-Control-Allow-Origin"]) == (200, "*")
+    assert f'src="{server.secret}/'.encode() in framed[2]
+    assert ask(server, f"/~wrong{path}")[0] == 404
+    assert ask(server, f"{server.secret}/")[0] == 400
+
+
+def test_pages_of_the_replay_list_hosts_pages_and_captures(server):
+    status, headers, body = ask(server, "/")
+    assert (status, f">{HOST}</a>" in body.decode()) == (200, True)
+    assert "script" not in headers["Content-Security-Policy"]
+    assert f"http://{HOST}/coded" in ask(server, f"/?host={HOST}")[2].decode()
+    captures = ask(server, f"/*/http://{HOST}/coded")[2].decode()
+    assert (captures.count("<li>"), "200 text/html" in captures) == (1, True)
+    evil = "%3Cscript%3Ealert(1)%3C/script%3E"
+    for target in (f"/*/http://{HOST}/{evil}", f"/?host={evil}", f"/http://{HOST}/{evil}"):
+        assert "<script" not in ask(server, target)[2].decode()
+    assert ask(server, f"/?url={HOST}/coded")[1]["Location"] == f"/http://{HOST}/coded"
+    assert ask(server, "/no")[0] == 404
+    assert ask(server, f"/123/http://{HOST}/")[0] == 404
+    assert ask(server, f"/20261399/http://{HOST}/")[0] == 400
+
+
+@pytest.mark.parametrize("target", ["/file:///etc/passwd", "/id_/file:///etc/passwd",
+                                    "file:///etc/passwd", "/../../etc/passwd", "/http:///etc/passwd"])  # fmt: skip
+def test_no_path_leads_to_a_local_file(server, target):
+    status, _, body = ask(server, target)
+    assert status in (400, 404)
+    assert b"root:" not in body
+
+
+def test_only_get_head_and_connect_are_answered(server):
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        status, headers, _ = ask(server, f"http://{HOST}/", HOST, method)
+        assert (status, headers["Connection"]) == (405, "close")
+    assert ask(server, f"http://{HOST}/", HOST, Content_Length="5")[0] == 400
+    assert ask(server, "/", HOST, "NONSENSE")[0] == 501
+    assert ask(server, "/", HOST, X=f"{'y' * 70_000}")[0] == 431
+    assert ask(server, f"/{'y' * 70_000}", HOST)[0] == 414
+
+
+def test_https_needs_a_certificate_and_is_answered_with_one(table, server, certificate):
+    trusted = ssl.create_default_context(cafile=str(certificate))
+    tunnel = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=30, context=trusted)
+    with contextlib.closing(tunnel):
+        tunnel.set_tunnel(SECURE, 443)
+        for _ in range(2):  # on one connection
+            tunnel.request("GET", "/secure")
+            answer = tunnel.getresponse()
+            assert (answer.status, answer.read()) == (200, b"<title>Secure</title>by https")
+    with served(table) as plain:
+        status, _, body = ask(plain, f"{SECURE}:443", SECURE, "CONNECT")
+        assert status == 501
+        assert b"--certificate" in body
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_curl_takes_it_as_its_proxy(server):
+    command = ["curl", "-sS", "-k", "-x", f"http://127.0.0.1:{server.port}", "--compressed"]
+    for url in (f"http://{HOST}/coded", f"https://{HOST}/coded"):
+        done = subprocess.run([*command, url], capture_output=True, timeout=60, check=True)
+        assert done.stdout == "<title>Codé</title>pear".encode() * 50
+
+
+def test_many_connections_at_once_are_all_answered(server):
+    idle = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=30) for _ in range(100)]
+    with contextlib.ExitStack() as stack:
+        for connection in idle:
+            stack.enter_context(contextlib.closing(connection))
+            connection.request("GET", f"http://{HOST}/copy")
+        assert {connection.getresponse().read() for connection in idle} == {
+            b"<title>Copy</title>the copy"
+        }
+
+
+def test_of_several_captures_the_newest_counts_or_the_one_near_a_time(certificate, tmp_path):
+    table = tmp_path / "table"
+    words = ("--rounds", "1", "--fetch_interval", "1s", "--store_wire")
+    for _ in range(2):
+        with archived_site(certificate) as (plain, secure):
+            assert crawl_site(table, plain.port, secure.port, certificate, *words) in (0, 1)
+    times = read(str(table), "batch_pages").sort("fetch_time")
+    assert len(times) > 0
+    archive = ReplayArchive(str(table), time_of_digits("2020"))
+    first = archive.find(f"http://{HOST}/")
+    newest = ReplayArchive(str(table)).find(f"http://{HOST}/")
+    assert first.time <= newest.time
+    assert ReplayArchive(str(table)).find(f"http://{HOST}/", first.time).time == first.time
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--time", "yesterday"), "--time.*'yesterday'"),
+        (("--certificate", "/nowhere.pem"), "--certificate must be a PEM file.*'/nowhere.pem'"),
+        (("--port", "70000"), "--port must be"),
+    ],
+)
+def test_wrong_options_fail_at_once(table, capsys, words, why):
+    import re
+
+    assert nutbeam("replay", table, *words) == 2
+    assert re.search(why, capsys.readouterr().err)

@@ -1,0 +1,79 @@
+"""An archived page in a real browser: it looks as the site did, and sends nothing elsewhere."""
+
+import shutil
+import subprocess
+
+import pytest
+from archived_site import HOST, archived_site, crawl_site, write_certificate
+from test_pipelines_replay import served
+from web_servers import reply, serve
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+Image = pytest.importorskip("PIL.Image")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium: make browser")
+GREEN, RED, BLUE = (0, 128, 0), (255, 0, 0), (0, 0, 255)
+# Of the style, of the image, and of what the script has added.
+COLOURS = {GREEN: 200 * 100, RED: 50 * 50, BLUE: 60 * 40}
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory):
+    """The site, its archive, and the server elsewhere that must not get requests."""
+    folder = tmp_path_factory.mktemp("browsed")
+    certificate = write_certificate(folder)
+    with (
+        serve(lambda *_: reply(b"", "200 OK")) as elsewhere,
+        archived_site(certificate, elsewhere.port) as (plain, secure),
+    ):
+        assert crawl_site(folder / "table", plain.port, secure.port, certificate) == 0
+        assert not elsewhere.paths
+        with served(folder / "table") as replay:
+            yield plain, replay, elsewhere
+
+
+def picture(tmp_path, url, *words):
+    """Returns a picture of a page after its scripts have run."""
+    path = tmp_path / "page.png"
+    command = [
+        *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
+        *("--window-size=600,500", "--virtual-time-budget=5000", f"--screenshot={path}"),
+        *("--disable-background-networking", "--disable-component-update"),
+        *(f"--user-data-dir={tmp_path / 'profile'}", *words, url),
+    ]
+    subprocess.run(command, capture_output=True, timeout=300, check=True)
+    return Image.open(path).convert("RGB")
+
+
+def colours(image):
+    numbers = {colour: number for number, colour in image.getcolors(1 << 20)}
+    return {colour: numbers.get(colour, 0) for colour in COLOURS}
+
+
+def live(web):
+    return f"--host-resolver-rules=MAP {HOST} 127.0.0.1:{web[0].port}"
+
+
+def test_by_proxy_a_page_looks_as_its_site_does(web, tmp_path):
+    url = f"http://{HOST}/"
+    site = picture(tmp_path, url, live(web))
+    assert colours(site) == COLOURS
+    asked = len(web[0].paths)
+    archived = picture(tmp_path, url, f"--proxy-server=http://127.0.0.1:{web[1].port}")
+    assert archived.tobytes() == site.tobytes()
+    assert len(web[0].paths) == asked
+
+
+def test_by_path_a_page_has_its_styles_scripts_and_images(web, tmp_path):
+    asked = len(web[0].paths)
+    archived = picture(tmp_path, f"http://127.0.0.1:{web[1].port}/http://{HOST}/")
+    assert colours(archived) == COLOURS
+    assert len(web[0].paths) == asked
+
+
+def test_by_path_nothing_is_sent_elsewhere(web, tmp_path):
+    _, replay, elsewhere = web
+    picture(tmp_path, f"http://127.0.0.1:{replay.port}/http://{HOST}/leaves")
+    assert (elsewhere.paths, elsewhere.connections) == ([], 0)
+    # The same page on its site does all this.
+    picture(tmp_path, f"http://{HOST}/leaves", live(web))
+    assert {"/img", "/style", "/iframe", "/image", "/fetch", "/left"} <= set(elsewhere.paths)

@@ -10,10 +10,10 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.wording import format_count
 from ...web.urls.domains import suffix_and_domain
-from ..base.command import DONE, TABLE, Invocation, configuration
+from ..base.command import DONE, Argument, Invocation, configuration
 from ..base.loopback_server import ADDRESS
 
-ARGUMENTS = (TABLE,)
+ARGUMENTS = (Argument("archives", "Web tables, WARC files, or folders of WARC files.", nargs="+"),)
 _MOST_DOMAINS = 5
 
 
@@ -45,11 +45,11 @@ def run(invocation: Invocation) -> int:
     from .replay_archive import ReplayArchive  # late, so that --help is fast
     from .replay_serving import ReplayServer
 
-    options, address = invocation.options, str(invocation.table)
+    options, words = invocation.options, invocation.arguments["archives"]
     tls = _tls_context(options.certificate)
     with configuration():
         time = time_of_digits(options.time) if options.time else None
-    archive = ReplayArchive(address, time)
+    archive = ReplayArchive(words, time)
     hosts = archive.index.hosts().get_column("host").to_list()
     with ReplayServer(archive, options.port, tls) as server:
         rules = connect_rules(hosts, server.port)
@@ -57,7 +57,7 @@ def run(invocation: Invocation) -> int:
             record = {"port": server.port, "captures": len(archive.index), "connect_to": rules}
             print(json.dumps(record), flush=True)
         else:
-            print(f"replay of {address}: {format_count(len(archive.index), 'captures')}")
+            print(f"replay of {archive.name}: {format_count(len(archive.index), 'captures')}")
             print(f"look at it: http://{ADDRESS}:{server.port}/")
             print(f"proxy: http://{ADDRESS}:{server.port}")
             words = " ".join(f"--connect_to '{rule}'" for rule in rules)

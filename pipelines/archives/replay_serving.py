@@ -78,7 +78,7 @@ class _Handler(LoopbackHandler):
             self._refuse(HTTPStatus.BAD_REQUEST, "a request has no body here\n")
             return
         # The target as it came: the attribute ``path`` may have lost slashes.
-        target = self.requestline.split(" ")[1]
+        target = self.requestline.split()[1]
         framed = target.startswith(f"{self.server.secret}/")
         own = self.is_local()
         for name in self.server.names:  # a proxy that is asked for itself
@@ -140,18 +140,23 @@ class _Handler(LoopbackHandler):
         capture = archive.find(request.url, time)
         if request.asked is Asked.ORIGINAL:
             self._original(request, capture)
-        elif _lacks_path(target):
-            self._redirect(page_path(request.url, request.time))
         elif capture is None:
             self._message(
                 HTTPStatus.NOT_FOUND, f"The archive does not have {request.url}", [MISSING]
             )
         elif request.asked is Asked.RAW:
             self._send(page_answer(capture), [("Content-Security-Policy", "sandbox")])
+        elif _lacks_path(target):
+            self._redirect(page_path(request.url, request.time))
         elif self.headers.get("Sec-Fetch-Dest") == "document":
             self._frame(capture, request)
         else:
             self._archived_page(capture, request, framed=framed)
+
+    @property
+    def _own_address(self) -> str:
+        name = self.host if self.is_local() else self.server.names[0]
+        return f"http://{name}"
 
     def _is_of_another_site(self) -> bool:
         """Returns whether a page of another site has made a browser send the request.
@@ -194,8 +199,7 @@ class _Handler(LoopbackHandler):
         self, capture: Capture, request: ReplayRequest, *, framed: bool
     ) -> list[tuple[str, str]]:
         """Returns the headers of an archived page below this address."""
-        own = f"http://{self.host}"
-        source = f"{own}{self.server.secret}/" if framed else own
+        source = f"{self._own_address}{self.server.secret}/" if framed else self._own_address
         policy = (
             f"sandbox allow-scripts allow-forms; default-src {source} 'unsafe-inline' 'unsafe-eval' "
             f"data: blob:; form-action {source}; base-uri {source}; object-src 'none'; "
@@ -216,7 +220,7 @@ class _Handler(LoopbackHandler):
         return [*fields, ("Access-Control-Allow-Origin", "*")] if framed else fields
 
     def _frame(self, capture: Capture, request: ReplayRequest) -> None:
-        source = f"http://{self.host}{self.server.secret}/"
+        source = f"{self._own_address}{self.server.secret}/"
         page = framed_page(capture, request.url, self.server.secret)
         self._page(HTTPStatus.OK, page, [("Content-Security-Policy", f"frame-src {source}")])
 
@@ -237,7 +241,7 @@ class _Handler(LoopbackHandler):
 
     def _redirect(self, path: str) -> None:
         location = re.sub(r"[^\x21-\x7e]+", "", path)
-        start = self.server.secret if self.requestline.split(" ")[1].startswith("/~") else ""
+        start = self.server.secret if self.requestline.split()[1].startswith("/~") else ""
         self.send_text(HTTPStatus.FOUND, "text/plain", "", [("Location", f"{start}{location}")])
 
     def _message(

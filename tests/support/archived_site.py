@@ -16,7 +16,7 @@ START = f"""<!doctype html><html><head><meta charset="utf-8"><title>Front page</
 <script src="http://{HOST}/js/app.js" defer></script></head>
 <body><p id="box">box</p><img src="img/../img/red.png" width="50" height="50" alt="">
 <a href="/coded">c</a> <a href="/gone">g</a> <a href="/moved">m</a> <a href="/up">u</a>
-<a href="/private/x">p</a> <a href="/leaves">l</a> <a href="/odd">o</a>
+<a href="/private/x">p</a> <a href="/leaves">l</a> <a href="/odd">o</a> <a href="/twin">t</a>
 </body></html>"""
 STYLE = """@import "/more.css"; body { margin: 0; background: #fff; font: 16px monospace }
 #box { width: 200px; height: 100px; margin: 0; background: rgb(0, 128, 0); color: rgb(0, 128, 0) }
@@ -62,6 +62,7 @@ def pages(elsewhere):
         "/img/red.png": ("image/png", red_image()),
         "/coded": ("text/html; charset=utf-8", "<title>Codé</title>pear".encode() * 50),
         "/copy": ("text/html", b"<title>Copy</title>the copy"),
+        "/twin": ("text/html", b"<title>Copy</title>the copy"),
         "/secure": ("text/html", b"<title>Secure</title>by https"),
         "/odd": ("text/html", b"<title>Odd</title>odd headers"),
         "/leaves": ("text/html", leaves.replace("ELSE", f"http://127.0.0.1:{elsewhere}").encode()),

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import re
 import shutil
 import ssl
 import subprocess
@@ -16,12 +17,12 @@ from nutbeam.pipelines.archives.replay import _tls_context
 from nutbeam.pipelines.archives.replay_archive import ReplayArchive
 from nutbeam.pipelines.archives.replay_serving import ReplayServer
 from nutbeam.pipelines.views.reader import read
-from nutbeam.web.archives.replay_requests import time_of_digits
+from nutbeam.web.archives.replay_answers import original_answer
 
 
 @contextlib.contextmanager
 def served(table, time=None, certificate=None):
-    archive = ReplayArchive(str(table), time)
+    archive = ReplayArchive([str(table)], time)
     with ReplayServer(archive, 0, _tls_context(str(certificate or ""))) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
@@ -37,7 +38,7 @@ def certificate(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def table(certificate, tmp_path_factory):
-    """The site, crawled with and without what was transferred: the second time only 304 and robots."""
+    """The site, crawled; no test changes it."""
     folder = tmp_path_factory.mktemp("replayed") / "table"
     with archived_site(certificate) as (plain, secure):
         assert crawl_site(folder, plain.port, secure.port, certificate, "--store_wire") == 0
@@ -221,19 +222,23 @@ def test_many_connections_at_once_are_all_answered(server):
         }
 
 
-def test_of_several_captures_the_newest_counts_or_the_one_near_a_time(certificate, tmp_path):
-    table = tmp_path / "table"
-    words = ("--rounds", "1", "--fetch_interval", "1s", "--store_wire")
-    for _ in range(2):
-        with archived_site(certificate) as (plain, secure):
-            assert crawl_site(table, plain.port, secure.port, certificate, *words) in (0, 1)
-    times = read(str(table), "batch_pages").sort("fetch_time")
-    assert len(times) > 0
-    archive = ReplayArchive(str(table), time_of_digits("2020"))
-    first = archive.find(f"http://{HOST}/")
-    newest = ReplayArchive(str(table)).find(f"http://{HOST}/")
-    assert first.time <= newest.time
-    assert ReplayArchive(str(table)).find(f"http://{HOST}/", first.time).time == first.time
+def test_warc_files_are_replayed_as_their_table_is(table, tmp_path):
+    assert nutbeam("warc", table, tmp_path / "archive") == 0
+    archives = [ReplayArchive([str(each)]) for each in (table, tmp_path / "archive")]
+    urls = [*statuses_of(table), f"http://{HOST}/robots.txt"]
+    answers = [[answer_of(archive, url) for url in urls] for archive in archives]
+    assert answers[0] == answers[1]
+    assert len([answer for answer in answers[0] if answer]) > 12
+    twin = archives[1].index.captures_of(f"http://{HOST}/twin")  # one of the two is a revisit
+    assert len(twin) == len(archives[1].index.captures_of(f"http://{HOST}/copy")) == 1
+
+
+def answer_of(archive, url):
+    capture = archive.find(url)
+    if capture is None:
+        return None
+    answer = original_answer(capture, "gzip")
+    return url, capture.time, answer.status, answer.body
 
 
 @pytest.mark.parametrize(
@@ -245,7 +250,5 @@ def test_of_several_captures_the_newest_counts_or_the_one_near_a_time(certificat
     ],
 )
 def test_wrong_options_fail_at_once(table, capsys, words, why):
-    import re
-
     assert nutbeam("replay", table, *words) == 2
     assert re.search(why, capsys.readouterr().err)

@@ -179,6 +179,7 @@ def uses(folder, web, port):
                       (table, "--output_dir", folder / f"{command}{EVIL}")]
             for command in ("dump", "commoncrawldump")
         },
+        "replay": [(folder / f"no{EVIL}",), (damaged,), (folder / f"{EVIL}.warc.gz",)],
         "files": [
             (evil, "state"),
             (evil, "batch_documents", "--query"),

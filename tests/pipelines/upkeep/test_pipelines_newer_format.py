@@ -55,6 +55,7 @@ WORDS = {
     "dump": ("--output_dir", "TO"),
     "commoncrawldump": ("--output_dir", "TO"),
     "warc": ("TO",),
+    "replay": (),
     "files": ("state",),
     "sql": ("select 1",),
     "history": (),

@@ -1,0 +1,62 @@
+"""Reads from WARC files what a replay needs: a list of their pages, and single records."""
+
+from collections.abc import Iterator
+
+from ...web.archives.archived_records import ArchivedRecord
+from ...web.archives.replayed_records import (
+    HEAD_BYTES,
+    REPLAYED_KINDS,
+    ListedRecord,
+    list_record,
+)
+from ...web.archives.warc_options import WARC_ENDINGS
+from ...web.archives.warc_reading import RecordReader
+from ..storage.files import names
+from ..storage.places import Place
+from .archive_reading import check_archive, open_archive, window_of
+
+_ENDINGS = tuple(f".{ending}" for ending in ("warc", *WARC_ENDINGS.values()))
+_WINDOW_BYTES = 1 << 17
+
+
+def is_archive_name(name: str) -> bool:
+    """Returns whether a name is that of a WARC file.
+
+    >>> is_archive_name("a/b.warc.gz"), is_archive_name("b.cdxj")
+    (True, False)
+    """
+    return name.lower().endswith(_ENDINGS)
+
+
+def archive_files_in(folder: Place) -> list[Place]:
+    """Returns the WARC files in a folder, by name."""
+    return [folder / name for name in sorted(names(folder)) if is_archive_name(name)]
+
+
+def list_records(place: Place) -> Iterator[ListedRecord]:
+    """Yields the pages of a WARC file; damaged records are left out.
+
+    Raises:
+        UserError: It is no WARC file, or cannot be read.
+    """
+    check_archive(place)
+    with open_archive(place) as file:
+        reader = RecordReader(
+            file, most=HEAD_BYTES, kinds=REPLAYED_KINDS, checks=False, window=window_of(place)
+        )
+        yield from filter(None, map(list_record, reader))
+
+
+def find_record(place: Place, offset: int, number: int) -> ArchivedRecord | None:
+    """Returns the record with a number in the member at a position; None if it cannot be read.
+
+    Raises:
+        UserError: The file cannot be read.
+    """
+    with open_archive(place) as file:
+        for record in RecordReader(file, offset, checks=False, window=_WINDOW_BYTES):
+            if record.offset != offset or record.number > number:
+                return None
+            if record.number == number:
+                return record
+    return None

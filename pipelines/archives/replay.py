@@ -46,7 +46,7 @@ def run(invocation: Invocation) -> int:
     from .replay_serving import ReplayServer
 
     options, words = invocation.options, invocation.arguments["archives"]
-    tls = _tls_context(options.certificate)
+    tls = tls_context(options.certificate)
     with configuration():
         time = time_of_digits(options.time) if options.time else None
     archive = ReplayArchive(words, time)
@@ -83,7 +83,7 @@ def connect_rules(hosts: Sequence[str], port: int) -> list[str]:
     return unique if len(unique) <= _MOST_DOMAINS else []
 
 
-def _tls_context(path: str) -> ssl.SSLContext | None:
+def tls_context(path: str) -> ssl.SSLContext | None:
     """Returns the context of TLS with a certificate.
 
     Raises:

@@ -9,6 +9,9 @@ from crawling import nutbeam
 from made_certificates import CERTIFICATE
 from web_servers import reply, serve
 
+from nutbeam.web.archives.record_codecs import encode_gzip
+from nutbeam.web.archives.warc_records import WarcRecord, encode_record, record_id, warc_date
+
 HOST = "site.example.com"
 SECURE = "a.example.com"  # the one name of CERTIFICATE
 START = f"""<!doctype html><html><head><meta charset="utf-8"><title>Front page</title>
@@ -70,6 +73,51 @@ def pages(elsewhere):
     }
 
 
+def answer_to(contents, path):
+    """Returns the site's answer to a path, as bytes."""
+    if path == "/moved":
+        return reply(b"moved", "301 Moved", "Location: /copy", "Content-Type: text/html")
+    if path == "/up":
+        return reply(b"", "302 Found", f"Location: https://{SECURE}/secure")
+    if path not in contents:
+        return reply(b"<title>no</title>not here", "404 Not Here", "Content-Type: text/html")
+    kind, body = contents[path]
+    fields = [f"Content-Type: {kind}", "Server: original", "X-Own: 1"]
+    if path == "/odd":
+        fields += ["Set-Cookie: a=1", "Content-Security-Policy: default-src *", "Bad Name: x",
+                   "Refresh: 0; url=http://elsewhere.example/", "Alt-Svc: h3=\":443\"",
+                   "Access-Control-Allow-Origin: *", "X-Control: a\x01b"]  # fmt: skip
+    if path == "/coded":
+        body = gzip.compress(body, mtime=0)
+        fields.append("Content-Encoding: gzip")
+    return reply(body, "200 Fine", *fields)
+
+
+def write_archive(folder, elsewhere=9):
+    """Writes the site into a WARC file, as a crawler does that keeps answers as they came.
+
+    The second of two equal pages is a revisit record. Returns the folder.
+    """
+    contents, time = pages(elsewhere), 1_795_883_544_000
+    paths = [*contents, "/gone", "/moved", "/up"]
+    urls = [(f"http://{HOST}{path}", path) for path in paths if path != "/secure"]
+    records = []
+    for number, (url, path) in enumerate([*urls, (f"https://{SECURE}/secure", "/secure")]):
+        fields = [("WARC-Target-URI", url), ("Content-Type", "application/http; msgtype=response")]
+        block, kind = answer_to(contents, path), "response"
+        if path == "/twin":
+            kind, block = "revisit", block.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+            profile = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+            fields += [("WARC-Profile", profile),
+                       ("WARC-Refers-To-Target-URI", f"http://{HOST}/copy"),
+                       ("WARC-Refers-To-Date", warc_date(time + 1000 * paths.index("/copy")))]  # fmt: skip
+        records.append(WarcRecord(kind, record_id(url), time + 1000 * number, fields, (block,)))
+    folder.mkdir(exist_ok=True)
+    data = b"".join(encode_gzip(encode_record(record)) for record in records)
+    (folder / "site.warc.gz").write_bytes(data)
+    return folder
+
+
 @contextlib.contextmanager
 def archived_site(certificate, elsewhere=9):
     """Runs the site; yields its servers for http and https.
@@ -81,23 +129,8 @@ def archived_site(certificate, elsewhere=9):
     contents, tls = pages(elsewhere), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate)
 
-    def answer(path, connection):
-        if path == "/moved":
-            return reply(b"moved", "301 Moved", "Location: /copy", "Content-Type: text/html")
-        if path == "/up":
-            return reply(b"", "302 Found", f"Location: https://{SECURE}/secure")
-        if path not in contents:
-            return reply(b"<title>no</title>not here", "404 Not Here", "Content-Type: text/html")
-        kind, body = contents[path]
-        fields = [f"Content-Type: {kind}", "Server: original", "X-Own: 1"]
-        if path == "/odd":
-            fields += ["Set-Cookie: a=1", "Content-Security-Policy: default-src *", "Bad Name: x",
-                       "Refresh: 0; url=http://elsewhere.example/", "Alt-Svc: h3=\":443\"",
-                       "Access-Control-Allow-Origin: *", "X-Control: a\x01b"]  # fmt: skip
-        if path == "/coded":
-            body = gzip.compress(body, mtime=0)
-            fields.append("Content-Encoding: gzip")
-        return reply(body, "200 Fine", *fields)
+    def answer(path, _):
+        return answer_to(contents, path)
 
     with serve(answer) as plain, serve(answer, context=tls) as secure:
         yield plain, secure

@@ -6,29 +6,16 @@ import re
 import shutil
 import ssl
 import subprocess
-import threading
 
 import polars as pl
 import pytest
-from archived_site import HOST, SECURE, archived_site, crawl_site, write_certificate
+from archived_site import HOST, SECURE, archived_site, crawl_site, write_archive, write_certificate
 from crawling import assert_same, contents, nutbeam, statuses_of
+from replaying import served
 
-from nutbeam.pipelines.archives.replay import _tls_context
 from nutbeam.pipelines.archives.replay_archive import ReplayArchive
-from nutbeam.pipelines.archives.replay_serving import ReplayServer
 from nutbeam.pipelines.views.reader import read
 from nutbeam.web.archives.replay_answers import original_answer
-
-
-@contextlib.contextmanager
-def served(table, time=None, certificate=None):
-    archive = ReplayArchive([str(table)], time)
-    with ReplayServer(archive, 0, _tls_context(str(certificate or ""))) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +33,10 @@ def table(certificate, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def server(table, certificate):
-    with served(table, certificate=certificate) as running:
+def server(certificate, tmp_path_factory):
+    """A replay of the site from a WARC file."""
+    archive = write_archive(tmp_path_factory.mktemp("archived"))
+    with served(archive, certificate=certificate) as running:
         yield running
 
 
@@ -65,9 +54,11 @@ def ask(server, target, host=None, method="GET", **headers):
         return answer.status, answer.headers, answer.read()
 
 
-def test_a_crawl_of_the_archive_makes_the_same_table(table, server, certificate, tmp_path):
+def test_a_crawl_of_the_archive_makes_the_same_table(table, certificate, tmp_path):
     again = tmp_path / "again"
-    assert crawl_site(again, server.port, server.port, certificate, "--store_wire") == 0
+    with served(table, certificate=certificate) as server:
+        words = (server.port, server.port, certificate, "--store_wire")
+        assert crawl_site(again, *words) == 0
     statuses = statuses_of(again)
     assert statuses == statuses_of(table)
     assert {"db_fetched", "db_gone", "db_redir_perm", "db_redir_temp"} <= set(statuses.values())
@@ -98,6 +89,7 @@ def test_a_proxy_gets_answers_as_they_came(server):
     assert "X-Nutbeam-Replay" not in headers
     status, headers, _ = ask(server, "/moved", HOST)  # in place of the site
     assert (status, headers["Location"]) == (301, "/copy")
+    assert ask(server, "/twin", HOST)[2] == b"<title>Copy</title>the copy"  # a revisit record
     assert ask(server, "/robots.txt", HOST)[2] == b"User-agent: *\nDisallow: /private/\n"
     assert ask(server, f"http://{SECURE}/secure")[0] == 200  # it was https
     status, headers, body = ask(server, "/coded", HOST, "HEAD")
@@ -188,7 +180,7 @@ def test_only_get_head_and_connect_are_answered(server):
     assert ask(server, f"/{'y' * 70_000}", HOST)[0] == 414
 
 
-def test_https_needs_a_certificate_and_is_answered_with_one(table, server, certificate):
+def test_https_needs_a_certificate_and_is_answered_with_one(server, certificate, tmp_path):
     trusted = ssl.create_default_context(cafile=str(certificate))
     tunnel = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=30, context=trusted)
     with contextlib.closing(tunnel):
@@ -197,7 +189,7 @@ def test_https_needs_a_certificate_and_is_answered_with_one(table, server, certi
             tunnel.request("GET", "/secure")
             answer = tunnel.getresponse()
             assert (answer.status, answer.read()) == (200, b"<title>Secure</title>by https")
-    with served(table) as plain:
+    with served(write_archive(tmp_path)) as plain:
         status, _, body = ask(plain, f"{SECURE}:443", SECURE, "CONNECT")
         assert status == 501
         assert b"--certificate" in body
@@ -249,6 +241,6 @@ def answer_of(archive, url):
         (("--port", "70000"), "--port must be"),
     ],
 )
-def test_wrong_options_fail_at_once(table, capsys, words, why):
-    assert nutbeam("replay", table, *words) == 2
+def test_wrong_options_fail_at_once(tmp_path, capsys, words, why):
+    assert nutbeam("replay", write_archive(tmp_path), *words) == 2
     assert re.search(why, capsys.readouterr().err)

@@ -4,8 +4,8 @@ import shutil
 import subprocess
 
 import pytest
-from archived_site import HOST, archived_site, crawl_site, write_certificate
-from test_pipelines_replay import served
+from archived_site import HOST, archived_site, write_archive, write_certificate
+from replaying import served
 from web_servers import reply, serve
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -23,11 +23,9 @@ def web(tmp_path_factory):
     certificate = write_certificate(folder)
     with (
         serve(lambda *_: reply(b"", "200 OK")) as elsewhere,
-        archived_site(certificate, elsewhere.port) as (plain, secure),
+        archived_site(certificate, elsewhere.port) as (plain, _),
     ):
-        assert crawl_site(folder / "table", plain.port, secure.port, certificate) == 0
-        assert not elsewhere.paths
-        with served(folder / "table") as replay:
+        with served(write_archive(folder / "archive", elsewhere.port)) as replay:
             yield plain, replay, elsewhere
 
 

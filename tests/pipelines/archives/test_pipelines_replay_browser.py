@@ -24,9 +24,9 @@ def web(tmp_path_factory):
     with (
         serve(lambda *_: reply(b"", "200 OK")) as elsewhere,
         archived_site(certificate, elsewhere.port) as (plain, _),
+        served(write_archive(folder / "archive", elsewhere.port)) as replay,
     ):
-        with served(write_archive(folder / "archive", elsewhere.port)) as replay:
-            yield plain, replay, elsewhere
+        yield plain, replay, elsewhere
 
 
 def picture(tmp_path, url, *words):

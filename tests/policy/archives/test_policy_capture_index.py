@@ -40,4 +40,4 @@ def test_the_nearest_one_is_shown_and_of_304_the_answer_that_it_confirms():
 
 def test_hosts_and_pages_of_a_host_are_listed():
     assert INDEX.hosts().rows() == [("a.com", 4), ("ab.com", 1)]
-    assert INDEX.pages_of("com.a")["row"].to_list() == [4, 2, 6, 3]
+    assert INDEX.pages_of("com.a")["row"].to_list() == [2, 6, 4, 3]

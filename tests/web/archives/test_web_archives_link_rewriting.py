@@ -36,14 +36,10 @@ def page(text, url="http://a.com/b/c"):
         ("<script src=x integrity=sha256-y>", "<script src=x data-archived-integrity=sha256-y>"),
         ("<meta http-equiv=content-security-policy content=x>",
          "<meta data-archived-http-equiv=content-security-policy content=x>"),
-        ("<a href='/x", "<a href=\"/T/http://a.com/'/x"),
     ],
 )  # fmt: skip
 def test_links_are_rewritten(written, rewritten):
-    if written.endswith("'/x"):  # broken off: whatever comes out, it ends
-        assert page(written)
-    else:
-        assert page(written) == rewritten
+    assert page(written) == rewritten
 
 
 def test_other_encodings_keep_their_bytes():
@@ -62,8 +58,9 @@ def test_other_encodings_keep_their_bytes():
 def test_hostile_pages_take_time_in_proportion_to_their_size(piece):
     def seconds(repeats):
         began = time.process_time()
-        page(piece[0:0] + piece * repeats)
+        page(piece * repeats)
         return time.process_time() - began
 
-    short, long = min(seconds(4_000) for _ in range(3)), seconds(32_000)
-    assert long < 30 * short + 0.3
+    # 25 times as much; in square time it would be 625 times as long.
+    short, long = min(seconds(4_000) for _ in range(3)), seconds(100_000)
+    assert long < 60 * short + 2

@@ -39,7 +39,7 @@ ORIGINAL = "X-Archive-Orig-"
 # What a page may say to a browser on the address of the replay; all else could change other pages.
 _OF_PAGES = frozenset({"content-type", "content-language", "last-modified"})
 
-Fields = list[tuple[str, str]]
+_Fields = list[tuple[str, str]]
 
 
 class ReplayAnswer(NamedTuple):
@@ -54,7 +54,7 @@ class ReplayAnswer(NamedTuple):
 
     status: int
     reason: str
-    fields: Fields
+    fields: _Fields
     body: bytes
 
     @property
@@ -133,7 +133,7 @@ def _coded_body(capture: Capture, accept_encoding: str) -> bytes | None:
     return http_answer(capture).payload if accepted.issuperset(codings) else None
 
 
-def _answer(status: int, reason: str, fields: Fields, body: bytes) -> ReplayAnswer:
+def _answer(status: int, reason: str, fields: _Fields, body: bytes) -> ReplayAnswer:
     """Returns an answer without what no server may send."""
     if not 200 <= status <= 999:
         return ReplayAnswer(502, "Bad Gateway", [], b"")

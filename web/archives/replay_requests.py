@@ -98,14 +98,6 @@ def page_path(url: str, time: str = "", kind: str = "") -> str:
     return f"/{time}{kind}/{url}" if time or kind else f"/{url}"
 
 
-def archived_url(path: str) -> tuple[str, str] | None:
-    """Returns the time and the URL in a path of ``page_path``; None if it is another one."""
-    request = parse_request(path, "", own=True, secure=False)
-    if request is None or request.asked is Asked.OWN:
-        return None
-    return request.time, request.url
-
-
 def time_of_digits(digits: str) -> int:
     """Returns the time that digits begin to name, UTC ms: 2026 is its last moment.
 

@@ -36,7 +36,7 @@ class ListedRecord(NamedTuple):
     number: int
 
 
-class Source(NamedTuple):
+class RevisitSource(NamedTuple):
     """The capture whose body a revisit has: its URL, and its time, UTC ms."""
 
     url: str
@@ -93,7 +93,7 @@ def capture_of_record(record: ArchivedRecord) -> Capture | None:
     )
 
 
-def source_of_revisit(record: ArchivedRecord) -> Source | None:
+def source_of_revisit(record: ArchivedRecord) -> RevisitSource | None:
     """Returns the capture that a record of another kind of answer 304 refers to.
 
     None if it is no such record. Old ones name none: then it is one of the same URL before it.
@@ -102,7 +102,7 @@ def source_of_revisit(record: ArchivedRecord) -> Source | None:
         return None
     url = record.field("warc-refers-to-target-uri").strip("<>") or record.url
     date = parse_date(record.field("warc-refers-to-date"))
-    return Source(url, (record.time or 0) - 1 if date is None else date)
+    return RevisitSource(url, (record.time or 0) - 1 if date is None else date)
 
 
 def with_body_of(revisit: Capture, source: Capture) -> Capture:

@@ -75,11 +75,11 @@ class ReplayArchive:
             yield self._file_rows(place_of(word))
             return
         table = open_table(word)
-        table.check_place()
         files = [] if table.latest_snapshot() else archive_files_in(table.files)
         if files:
             yield from map(self._file_rows, files)
             return
+        table.check_place()
         pinned = Snapshot(word, newest_manifest(word).snapshot)
         with pinned.reading():
             yield from self._page_rows(pinned)

@@ -202,7 +202,7 @@ def _decode(
     try:
         decoder = BodyDecoder(fields, limit)
         why = decoder.take(data)
-        if why or decoder.data or not decoder.end():
+        if why or decoder.data or not decoder.end() or data.startswith(_CODED):
             return why, decoder
     except BadEncoding:
         if data.startswith(_CODED):

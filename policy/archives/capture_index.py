@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from ...web.archives.page_records import NOT_MODIFIED
+from ...web.archives.http_messages import NOT_MODIFIED
 from ...web.normalizers.basic import normalize_basic
 from ...web.urls.row_keys import BadUrl, from_host_key, to_key
 from ..components.schema import TEXT

@@ -57,9 +57,9 @@ def url_index_rows(captures: CaptureRows) -> UrlIndexRows:
 
 def _subset(status: pl.Expr) -> pl.Expr:
     is_robots = (pl.col("kind") == RESOURCE) & (pl.col("url_path") == _ROBOTS_PATH)
-    chosen = pl.when(is_robots).then(pl.lit(ROBOTS_SUBSET))
-    chosen = chosen.when(status.is_between(200, 299)).then(pl.lit(SUCCESSFUL))
-    return chosen.otherwise(pl.lit(DIAGNOSTICS)).alias("subset")
+    is_success = status.is_between(200, 299)
+    rest = pl.when(is_success).then(pl.lit(SUCCESSFUL)).otherwise(pl.lit(DIAGNOSTICS))
+    return pl.when(is_robots).then(pl.lit(ROBOTS_SUBSET)).otherwise(rest).alias("subset")
 
 
 def _columns_of_urls(urls: list[str]) -> dict[str, list[object]]:

@@ -97,11 +97,10 @@ def _page_of(
         with contextlib.suppress(BadAnswer):  # the body is what counts
             revisit = archived_response(record, "", rules.limits)
     if row["source_archive"] is not None:
-        names = ("source_archive", "source_offset", "source_number")
-        source = _read(*(row[name] for name in names), rules)
+        source = _read(row["source_archive"], row["source_offset"], row["source_number"], rules)
         if source is not None:
-            body = archived_response(source, "", rules.limits, keeps_wire=rules.keeps_wire)
-            return revisited_response(revisit, body), "revisits/in_archives"
+            original = archived_response(source, "", rules.limits, keeps_wire=rules.keeps_wire)
+            return revisited_response(revisit, original), "revisits/in_archives"
     if row["kind"] == UNCHANGED:
         if row["kept_file"] is None and table.has_page(row["key"]):
             revisit.status = 304

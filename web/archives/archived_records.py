@@ -143,16 +143,17 @@ class RecordDigests:
         if self._payload is None:
             return
         if self._head is not None:
-            self._head += piece
-            end = end_of_head(self._head)
+            head = self._head + piece
+            end = end_of_head(head)
             if not end:
+                self._head = head
                 return
-            self._head, piece = None, self._head[end:]
+            self._head, piece = None, head[end:]
         self._payload.hasher.update(piece)
 
     def compare(self) -> tuple[bool | None, bool | None]:
         """Returns whether the digests of block and payload are right; None without a digest."""
-        block = self._block and self._block.is_right()
+        block = self._block.is_right() if self._block else None
         payload = None if self._head is not None or not self._payload else self._payload.is_right()
         return block, payload
 

@@ -13,8 +13,7 @@ from ..network.body import BodyDecoder, codings_of
 from ..network.failures import BadEncoding
 from ..network.heads import list_values
 from .captures import Capture
-from .http_messages import RENAMED, decoded_headers, http_answer
-from .page_records import NOT_MODIFIED
+from .http_messages import NOT_MODIFIED, RENAMED, decoded_headers, http_answer
 
 # RFC 9110 7.6.1, and those that would lead a browser to another server.
 _OF_CONNECTION = frozenset(

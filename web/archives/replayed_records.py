@@ -7,7 +7,7 @@ from ..urls.row_keys import BadUrl, parse_url, to_key
 from .archived_answers import BadAnswer, BodyLimits, archived_response, is_unchanged
 from .archived_records import ArchivedRecord, parse_date
 from .captures import Capture
-from .page_records import NOT_MODIFIED
+from .http_messages import NOT_MODIFIED
 from .warc_records import RESOURCE, RESPONSE, REVISIT
 
 REPLAYED_KINDS = frozenset({RESPONSE, REVISIT, RESOURCE})

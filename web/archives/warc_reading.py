@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator
 from typing import IO
 
 from .archived_records import ArchivedRecord, RecordDigests, parse_record_head
-from .members import NOWHERE, RECORD_START, BadMember, MemberReader
+from .member_codecs import BadMember
+from .members import NOWHERE, RECORD_START, MemberReader
 
 # Reasons for which a record, or bytes between records, are left out.
 TRUNCATED_FILE, BROKEN_HEAD = "truncated_file", "broken_head"

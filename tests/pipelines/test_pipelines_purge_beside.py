@@ -25,7 +25,6 @@ from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.snapshots.commit import CommitTerms
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.file_errors import ConflictError, PurgedMeanwhile
-from nutbeam.io.table.folder_table import FolderTable
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import over_purges
@@ -117,7 +116,7 @@ def test_a_phase_commits_between_each_of_its_steps(table, tries):
             assert phase.error is None, phase.error
             job.advance()
         assert job.error is None, job.error
-        assert commits >= 8
+        assert commits >= 6
         assert len(tries) <= 2
         made = manifest_of(table)
         assert made.operation == "p.purge"
@@ -273,9 +272,9 @@ def test_purge_reads_only_new_components_again(table, monkeypatch):
         while job.at != "nutbeam.io.upkeep.purge.rebase":
             job.advance()
         launch("generate", table, top_n=2, operation="more", add_days=90)
-        real = FolderTable.edit
+        real = purge_module._edit
         monkeypatch.setattr(
-            FolderTable, "edit", lambda t, name, *how: reads.append(name) or real(t, name, *how)
+            purge_module, "_edit", lambda t, name, *how: reads.append(name) or real(t, name, *how)
         )
         job.finish()
     assert job.error is None

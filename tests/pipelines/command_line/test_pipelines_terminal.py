@@ -179,6 +179,16 @@ def uses(folder, web, port):
                       (table, "--output_dir", folder / f"{command}{EVIL}")]
             for command in ("dump", "commoncrawldump")
         },
+        "warc": [
+            (table, folder / f"archive{EVIL}", "--warc_operator", EVIL), (table, evil),
+            (table, folder / "archive", "--batch", EVIL), (evil, folder / "archive", "--expr", EVIL),
+            (table, folder / "archive", "--warc_prefix", EVIL),
+        ],
+        "import_warc": [
+            (folder / "imported", folder / f"archive{EVIL}", *info),
+            (folder / "imported", folder / f"{EVIL}.warc.gz"),
+            (folder / "imported", folder / "seeds.txt", *info),
+        ],
         "replay": [(folder / f"no{EVIL}",), (damaged,), (folder / f"{EVIL}.warc.gz",)],
         "files": [
             (evil, "state"),

@@ -201,10 +201,15 @@ def _parse_data_text(record: SegmentRecord) -> str | None:
 
 
 def _parse_metadata(document: StoredRow) -> list[tuple[str, Any]]:
+    """Returns names and values that parsing has found.
+
+    >>> _parse_metadata({"language": "en", "metadata": {"author": "Ada"}})[1:]
+    [('language', 'en'), ('author', 'Ada')]
+    """
     return [
         ("CharEncodingForConversion", document.get("charset")),
         ("language", document.get("language")),
-        *(document.get("metadata") or []),
+        *dict(document.get("metadata") or []).items(),
     ]
 
 

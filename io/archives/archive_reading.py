@@ -28,7 +28,7 @@ def open_archive(place: Place) -> Iterator[IO[bytes]]:
         yield file
 
 
-def check_archive(place: Place) -> None:
+def check_archive_file(place: Place) -> None:
     """Checks that a file is a WARC file.
 
     Raises:

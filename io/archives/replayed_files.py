@@ -13,7 +13,7 @@ from ...web.archives.warc_options import WARC_ENDINGS
 from ...web.archives.warc_reading import RecordReader
 from ..storage.files import names
 from ..storage.places import Place
-from .archive_reading import check_archive, open_archive, window_of
+from .archive_reading import check_archive_file, open_archive, window_of
 
 _ENDINGS = tuple(f".{ending}" for ending in ("warc", *WARC_ENDINGS.values()))
 _WINDOW_BYTES = 1 << 17
@@ -39,7 +39,7 @@ def list_records(place: Place) -> Iterator[ListedRecord]:
     Raises:
         UserError: It is no WARC file, or cannot be read.
     """
-    check_archive(place)
+    check_archive_file(place)
     with open_archive(place) as file:
         reader = RecordReader(
             file, most=HEAD_BYTES, kinds=REPLAYED_KINDS, checks=False, window=window_of(place)

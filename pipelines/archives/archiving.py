@@ -23,7 +23,7 @@ from ...transforms.archives.whole_archive import CompleteArchive, WholeArchive
 from ...transforms.archives.write_archive import WriteArchive
 from ...transforms.operations import versions
 from ...transforms.partition import PARTITION_BYTES
-from ...web.archives.warc_options import HOSTS, WarcOptions
+from ...web.archives.warc_options import INDEX_OF_HOSTS, WarcOptions
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ..launch.launch import launch_args, workers_elsewhere
@@ -233,7 +233,7 @@ def complete_archive(address: str, folder: str, options: Any, beam_args: Sequenc
     run_pipeline(pipeline)
     package = archive.package_of(own_options.warc_prefix)
     lacks_package = own_options.wacz and not package.exists()
-    lacks_hosts = HOSTS in own_options.warc_indexes and not names(hosts_folder)
+    lacks_hosts = INDEX_OF_HOSTS in own_options.warc_indexes and not names(hosts_folder)
     if not (lacks_package or lacks_hosts):  # else a cluster works on it
         archive.note_whole(state)
     return True

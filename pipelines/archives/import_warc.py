@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import apache_beam as beam
 
-from ...io.archives.archive_reading import check_archive
+from ...io.archives.archive_reading import check_archive_file
 from ...io.archives.record_index import read_record_index
 from ...io.snapshots.manifest import Batch
 from ...io.snapshots.operations import Operation
@@ -24,7 +24,7 @@ from ...io.storage.places import Place
 from ...io.tablets.written import Written
 from ...policy.batch_tools.url_lists import ListRuleOptions
 from ...policy.generating.selection import GenerateOptions
-from ...transforms.archives.import_archives import PARTS, ImportArchives
+from ...transforms.archives.import_archives import IMPORT_PARTS, ImportArchives
 from ...transforms.archives.imported_parts import ImportPart, ImportRules
 from ...transforms.operations import Begin, Commit, Ticket
 from ...transforms.partition import PARTITION_BYTES
@@ -138,7 +138,7 @@ def build(
     return (operations, written, index) | Commit(
         reads=("blocklist", "batches"),
         opens=functools.partial(open_imported_batch, options=options),
-        whole=(PARTS,),
+        whole=(IMPORT_PARTS,),
     )
 
 
@@ -152,7 +152,7 @@ def _whole_plans(places: Sequence[Place]) -> Iterator[FilePlan]:
             if not files:
                 raise UsageError(f"no file in {str(place)!r} ends with {', '.join(_ENDINGS[:3])}")
         for file in files:
-            check_archive(file)
+            check_archive_file(file)
             yield FilePlan(str(file), size_of(file) or 0)
 
 

@@ -11,7 +11,7 @@ from ...web.base.options import option
 from ...web.base.wording import format_count
 from ...web.urls.domains import suffix_and_domain
 from ..base.command import DONE, Argument, Invocation, configuration
-from ..base.loopback_server import ADDRESS
+from ..base.loopback_server import LOOPBACK
 
 ARGUMENTS = (Argument("archives", "Web tables, WARC files, or folders of WARC files.", nargs="+"),)
 _MOST_DOMAINS = 5
@@ -46,7 +46,7 @@ def run(invocation: Invocation) -> int:
     from .replay_serving import ReplayServer
 
     options, words = invocation.options, invocation.arguments["archives"]
-    tls = tls_context(options.certificate)
+    tls = replay_tls(options.certificate)
     with configuration():
         time = time_of_digits(options.time) if options.time else None
     archive = ReplayArchive(words, time)
@@ -58,11 +58,11 @@ def run(invocation: Invocation) -> int:
             print(json.dumps(record), flush=True)
         else:
             print(f"replay of {archive.name}: {format_count(len(archive.index), 'captures')}")
-            print(f"look at it: http://{ADDRESS}:{server.port}/")
-            print(f"proxy: http://{ADDRESS}:{server.port}")
+            print(f"look at it: http://{LOOPBACK}:{server.port}/")
+            print(f"proxy: http://{LOOPBACK}:{server.port}")
             words = " ".join(f"--connect_to '{rule}'" for rule in rules)
             print(
-                f"crawl it with {words or f'--http_proxy http://{ADDRESS}:{server.port}'}",
+                f"crawl it with {words or f'--http_proxy http://{LOOPBACK}:{server.port}'}",
                 flush=True,
             )
         server.serve_until_interrupted()
@@ -78,12 +78,12 @@ def connect_rules(hosts: Sequence[str], port: int) -> list[str]:
     rules = []
     for host in filter(None, hosts):
         suffix, domain = suffix_and_domain(host)
-        rules.append(f"{f'*.{domain}' if suffix else host}::{ADDRESS}:{port}")
+        rules.append(f"{f'*.{domain}' if suffix else host}::{LOOPBACK}:{port}")
     unique = list(dict.fromkeys(rules))
     return unique if len(unique) <= _MOST_DOMAINS else []
 
 
-def tls_context(path: str) -> ssl.SSLContext | None:
+def replay_tls(path: str) -> ssl.SSLContext | None:
     """Returns the context of TLS with a certificate.
 
     Raises:

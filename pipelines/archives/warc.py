@@ -11,7 +11,7 @@ import json
 
 from ...policy.components.schema import PAGES_COLUMNS
 from ...policy.conditions import wanted_rows
-from ...web.archives.warc_options import HOSTS, WarcOptions
+from ...web.archives.warc_options import INDEX_OF_HOSTS, WarcOptions
 from ...web.base.option_checks import Launch
 from ...web.base.options import option
 from ...web.base.wording import format_count
@@ -60,7 +60,7 @@ def run(invocation: Invocation) -> int:
         print("\n".join(archive_lines(done, name)))
         if completed:
             products = [
-                *(["host index"] * (HOSTS in options.warc_indexes)),
+                *(["host index"] * (INDEX_OF_HOSTS in options.warc_indexes)),
                 *(["package"] * options.wacz),
             ]
             print(f"{' and '.join(products)} of {name} written")

@@ -15,7 +15,7 @@ from typing import Any
 from ...web.base.errors import UsageError
 from ...web.base.visible import visible
 
-ADDRESS = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 _LOG = logging.getLogger(__name__)
 _TIMEOUT_S = 10.0
 _MOST_CONNECTIONS = 256  # others wait
@@ -47,7 +47,7 @@ class LoopbackServer(http.server.ThreadingHTTPServer):
 
     def __init__(self, port: int, handler: "type[LoopbackHandler]") -> None:
         try:
-            super().__init__((ADDRESS, port), handler)
+            super().__init__((LOOPBACK, port), handler)
         except OSError as error:
             raise UsageError(f"--port {port} cannot be used: {error.strerror}") from error
         self.port = self.server_port
@@ -56,7 +56,7 @@ class LoopbackServer(http.server.ThreadingHTTPServer):
     @property
     def names(self) -> tuple[str, ...]:
         """The values of Host that name this server."""
-        return tuple(f"{name}:{self.port}" for name in (ADDRESS, "localhost"))
+        return tuple(f"{name}:{self.port}" for name in (LOOPBACK, "localhost"))
 
     def serve_until_interrupted(self) -> None:
         """Serves until Ctrl-C or SIGTERM."""

@@ -13,7 +13,7 @@ from ...policy.indexing.search_query import parse_search
 from ...web.base.errors import UserError
 from ...web.base.visible import check_utf8, visible
 from ..base.loopback_server import (
-    ADDRESS,
+    LOOPBACK,
     POLICY,
     LoopbackHandler,
     LoopbackServer,
@@ -40,7 +40,7 @@ def serve_search(searched: SearchedTable, port: int, top: int) -> int:
         UsageError: The port is taken, or there is no such index.
     """
     with SearchServer(searched, port, top) as server:
-        print(f"search page: http://{ADDRESS}:{server.port}/", flush=True)
+        print(f"search page: http://{LOOPBACK}:{server.port}/", flush=True)
         server.serve_until_interrupted()
     return 0
 

@@ -56,7 +56,7 @@ class PendingCounts:
 
 
 BatchItem = FilePair | FindingsFile | PendingCounts
-Output: TypeAlias = NamedRows | beam.pvalue.TaggedOutput
+PageOutput: TypeAlias = NamedRows | beam.pvalue.TaggedOutput
 
 
 def changes_of_item(item: BatchItem, options: UpdateTableOptions) -> Iterator[Any]:
@@ -74,7 +74,7 @@ def changes_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[Any]:
     return chunk_outputs(_rows_of_pages(files, rules))
 
 
-def _rows_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[Output]:
+def _rows_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[PageOutput]:
     """Yields the same changes in frames: reads facts, decides."""
     facts = read_page_facts(files, rules.needs)
     chains = begin_chains(facts)
@@ -92,13 +92,13 @@ def _rows_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[Output]:
         yield from (beam.pvalue.TaggedOutput(UNCHANGED_TAG, part) for part in parts)
 
 
-def _rows_of_changes(changes: PageChanges, rules: UpdateRules) -> Iterator[Output]:
+def _rows_of_changes(changes: PageChanges, rules: UpdateRules) -> Iterator[PageOutput]:
     yield NamedRows("state", changes.events, rules.event_schema)
     yield NamedRows("state", changes.links)
     yield NamedRows("state", changes.inherited)
 
 
-def _rows_of_hosts(item: FindingsFile | PendingCounts, rules: UpdateRules) -> Iterator[Output]:
+def _rows_of_hosts(item: FindingsFile | PendingCounts, rules: UpdateRules) -> Iterator[PageOutput]:
     blocklist = read_table_facts(item.operation, rules.needs).blocklist
     if isinstance(item, FindingsFile):
         host_rows = collect(scan([item.operation.table / item.file.path], HOSTS))

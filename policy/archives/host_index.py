@@ -2,13 +2,13 @@
 
 import polars as pl
 
-from ...web.archives.url_parts import host_parts, surt_host
+from ...web.archives.index_urls import host_parts, surt_host
 from ...web.urls.row_keys import from_host_key
 from ..components.archive_rows import (
     HOST_FACTS,
     HOST_INDEX,
+    HOST_RANKS,
     NUTCH_COUNTS,
-    RANKS,
     STATUS_GROUPS,
     HostFactRows,
     HostIndexRows,
@@ -110,7 +110,7 @@ def host_index_rows(facts: HostFactRows) -> HostIndexRows:
     ]
     rows = facts.group_by("surt_host_name").agg(
         pl.col("host").min(),
-        *(pl.col(name).max() for name in RANKS),
+        *(pl.col(name).max() for name in HOST_RANKS),
         *numbers,
         *(pl.col(name).sum().alias(f"nutch_{name}") for name in NUTCH_COUNTS),
         pl.col("records").sum().alias("nutch_numRecords"),

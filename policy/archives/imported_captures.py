@@ -38,13 +38,13 @@ REVISITING = pa.schema(
     ]
 )
 # Rows of a search: captures and revisits with equal values of ``match`` meet.
-SEARCHED = pa.schema([*REVISITING, ("match", TEXT), ("revisits", pa.bool_())])
+SEARCHED_CAPTURES = pa.schema([*REVISITING, ("match", TEXT), ("revisits", pa.bool_())])
 # Rows of files of pages that are left out.
-DROPPED = pa.schema([("file", TEXT), ("key", TEXT)])
+DROPPED_CAPTURES = pa.schema([("file", TEXT), ("key", TEXT)])
 ImportedRows: TypeAlias = pl.DataFrame  # columns of IMPORTED
 RevisitingRows: TypeAlias = pl.DataFrame  # columns of REVISITING
-SearchedRows: TypeAlias = pl.DataFrame  # columns of SEARCHED
-DroppedRows: TypeAlias = pl.DataFrame  # columns of DROPPED
+SearchedRows: TypeAlias = pl.DataFrame  # columns of SEARCHED_CAPTURES
+DroppedRows: TypeAlias = pl.DataFrame  # columns of DROPPED_CAPTURES
 
 
 class ChosenCaptures(NamedTuple):
@@ -84,7 +84,7 @@ def choose_captures(imported: ImportedRows) -> ChosenCaptures:
     )
     counts = Counter({OLDER: len(superseded) + len(revisits) - len(last)})
     return ChosenCaptures(
-        superseded.drop_nulls("file").select(DROPPED.names),
+        superseded.drop_nulls("file").select(DROPPED_CAPTURES.names),
         _with_own_sources(last, pages).select(REVISITING.names),
         +counts,
     )
@@ -124,7 +124,7 @@ def searched_revisits(revisiting: RevisitingRows) -> SearchedRows:
 
 def _by_matches(rows: pl.DataFrame, name: pl.Expr) -> SearchedRows:
     frames = [rows.with_columns(match=match) for match in (pl.col("digest"), name)]
-    return pl.concat(frame.drop_nulls("match") for frame in frames).select(SEARCHED.names)
+    return pl.concat(frame.drop_nulls("match") for frame in frames).select(SEARCHED_CAPTURES.names)
 
 
 def find_sources(searched: SearchedRows) -> RevisitingRows:

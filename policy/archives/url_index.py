@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from ...web.archives.index_urls import url_parts
 from ...web.archives.surt import surt_key
-from ...web.archives.url_parts import url_parts
 from ...web.archives.warc_records import RESOURCE, base32
 from ...web.pages.language import three_letter_code
 from ..components.archive_rows import URL_INDEX, CaptureRows, UrlIndexRows

@@ -81,7 +81,7 @@ NUTCH_COUNTS = {
     "unfetched": "unfetched",
 }
 # Harmonic centrality and PageRank, and both on a scale from 0 to 10.
-RANKS = ("hcrank10", "prank10", "prank", "hcrank")
+HOST_RANKS = ("hcrank10", "prank10", "prank", "hcrank")
 
 # What the host index is made of: a row for each capture, each host of the table, each rank.
 HOST_FACTS = pa.schema(
@@ -94,7 +94,7 @@ HOST_FACTS = pa.schema(
         ("foreign", pa.bool_()),  # whether its language is known, and not English
         *((name, pa.int64()) for name in NUTCH_COUNTS),
         ("records", pa.int64()),  # number of URLs of the host
-        *((name, pa.float64()) for name in RANKS),
+        *((name, pa.float64()) for name in HOST_RANKS),
     ]
 )
 
@@ -105,7 +105,7 @@ HOST_INDEX = pa.schema(
         ("surt_host_name", pa.string()),
         ("url_host_registered_domain", pa.string()),
         ("url_host_tld", pa.string()),
-        *((name, pa.float64()) for name in RANKS),
+        *((name, pa.float64()) for name in HOST_RANKS),
         ("warc_record_length_av", pa.int32()),
         ("warc_record_length_median", pa.int32()),
         ("fetch_200", pa.int32()),

@@ -25,6 +25,14 @@ UPKEEP = {"compact"}  # it counts files and rows, by kind
 web = served_web(hosts=3, pages=6, scope="module")
 
 
+@pytest.fixture
+def out(backend):
+    """The address of a table that does not exist yet, on the back end under test."""
+    made = str(backend.fresh())
+    yield made
+    backend.remove(made)
+
+
 @pytest.fixture(autouse=True)
 def reasons_are_in_the_catalogue(monkeypatch) -> Iterator[None]:
     """Each test: what jobs of this process count as a reason is in the catalogue, for that job."""

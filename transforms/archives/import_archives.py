@@ -16,10 +16,10 @@ from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.written import Written
 from ...policy.archives.imported_captures import (
-    DROPPED,
+    DROPPED_CAPTURES,
     IMPORTED,
     REVISITING,
-    SEARCHED,
+    SEARCHED_CAPTURES,
     choose_captures,
     find_sources,
     merge_sources,
@@ -34,7 +34,7 @@ from ..wiring.display import Displayed
 from .imported_parts import ImportPart, ImportRules, PagesFile, import_part
 from .imported_revisits import resolve_revisits
 
-PARTS = "Parts"
+IMPORT_PARTS = "Parts"
 _CAPTURES, _DROPS, _FILES = "captures", "drops", "files"
 # The first number of the writers of revisits: parts have smaller ones.
 _REVISITS_FROM = 1 << 24
@@ -63,7 +63,7 @@ class ImportArchives(Displayed):
     def expand(self, operations: beam.PCollection[Operation]) -> Any:
         read = operations | ForEach(
             self.divide, _import_part, (self.rules,), Any, outputs=(_CAPTURES, REPORTS),
-            step=PARTS, reports=REPORTS, at_once=True,
+            step=IMPORT_PARTS, reports=REPORTS, at_once=True,
         )  # fmt: skip
         captures = read[_CAPTURES]
         captures.element_type = Chunk
@@ -142,12 +142,12 @@ def _frame(grouped: tuple[int, Iterable[Chunk]]) -> pl.DataFrame:
 def _choose(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[Any]:
     chosen = choose_captures(_frame(grouped))
     yield from to_chunks(chosen.revisiting, REVISITING)
-    yield from tagged_chunks(_DROPS, chosen.dropped, DROPPED)
+    yield from tagged_chunks(_DROPS, chosen.dropped, DROPPED_CAPTURES)
     yield beam.pvalue.TaggedOutput(REPORTS, Written(counts=dict(chosen.counts)))
 
 
 def _searched(chunk: Chunk, rows: Callable[[pl.DataFrame], pl.DataFrame]) -> Iterator[Chunk]:
-    yield from to_chunks(rows(to_frame(chunk)), SEARCHED)
+    yield from to_chunks(rows(to_frame(chunk)), SEARCHED_CAPTURES)
 
 
 def _find(grouped: tuple[int, Iterable[Chunk]]) -> Iterator[Chunk]:
@@ -160,7 +160,7 @@ def _resolve(
     revisiting = merge_sources(_frame(grouped))
     resolved = resolve_revisits(operation, _REVISITS_FROM + grouped[0], revisiting, rules)
     yield from resolved.files
-    yield from tagged_chunks(_DROPS, resolved.dropped, DROPPED)
+    yield from tagged_chunks(_DROPS, resolved.dropped, DROPPED_CAPTURES)
     for written in (*resolved.listed, Written(counts=dict(resolved.counts))):
         yield beam.pvalue.TaggedOutput(REPORTS, written)
 

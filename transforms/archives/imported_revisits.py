@@ -14,7 +14,12 @@ from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect
 from ...io.storage.place_addresses import place_of
 from ...io.tablets.written import Written
-from ...policy.archives.imported_captures import DROPPED, UNCHANGED, DroppedRows, RevisitingRows
+from ...policy.archives.imported_captures import (
+    DROPPED_CAPTURES,
+    UNCHANGED,
+    DroppedRows,
+    RevisitingRows,
+)
 from ...policy.components.schema import FETCHLIST, conform_frame
 from ...policy.generating.selection import queue_names
 from ...web.archives.archived_answers import (
@@ -81,7 +86,9 @@ def resolve_revisits(
             pages, size = {}, 0
     if pages:
         files.append(writer.write(pages))
-    dropped = pl.DataFrame(replaced, schema=pl.Schema(DROPPED), orient="row").drop_nulls("file")
+    dropped = pl.DataFrame(replaced, schema=pl.Schema(DROPPED_CAPTURES), orient="row").drop_nulls(
+        "file"
+    )
     return ResolvedRevisits(files, list(table.write_list(unchanged)), dropped, counts)
 
 

@@ -23,7 +23,7 @@ from ...policy.archives.host_index import (
 from ...policy.archives.url_index import url_index_rows
 from ...policy.components.archive_rows import CAPTURES, HOST_FACTS
 from ...policy.components.schema import to_frame
-from ...web.archives.warc_options import HOSTS, WarcOptions
+from ...web.archives.warc_options import INDEX_OF_HOSTS, WarcOptions
 from ..elements.chunks import Chunk, to_chunks
 from ..for_each import Spread
 from ..partition import grouped_by_hash
@@ -74,7 +74,7 @@ class CompleteArchive(Displayed):
 
     def expand(self, archives: beam.PCollection[WholeArchive]) -> beam.PCollection[str]:
         outputs: list[Any] = []
-        if HOSTS in self.options.warc_indexes:
+        if INDEX_OF_HOSTS in self.options.warc_indexes:
             outputs.append(archives | "IndexHosts" >> _IndexHosts(self.partitions))
         if self.options.wacz:
             package = beam.FlatMap(_package).with_output_types(str)

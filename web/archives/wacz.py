@@ -11,7 +11,11 @@ from .warc_records import record_id, warc_date
 
 WACZ_VERSION = "1.1.1"
 INDEX, INDEX_LINES = "indexes/index.cdx.gz", "indexes/index.idx"
-PAGES, PACKAGE, PACKAGE_DIGEST = "pages/pages.jsonl", "datapackage.json", "datapackage-digest.json"
+PAGE_LIST, PACKAGE, PACKAGE_DIGEST = (
+    "pages/pages.jsonl",
+    "datapackage.json",
+    "datapackage-digest.json",
+)
 _BLOCK_LINES = 1024  # of the index, compressed as one
 
 

@@ -7,7 +7,7 @@ from ..base.options import option
 
 GZIP, ZSTD = COMPRESSIONS = ("gzip", "zstd")
 # Indexes of an archive.
-CDXJ, COLUMNAR, HOSTS = INDEXES = ("cdxj", "columnar", "host")
+CDXJ, COLUMNAR, INDEX_OF_HOSTS = INDEXES = ("cdxj", "columnar", "host")
 # Endings of the names of files, as other tools expect them.
 WARC_ENDINGS = {GZIP: "warc.gz", ZSTD: "warc.zst"}
 
@@ -111,11 +111,11 @@ class WarcOptions:
     @property
     def needs_documents(self) -> bool:
         """Whether parsed pages are needed: for records, files or indexes."""
-        indexes = {COLUMNAR, HOSTS} & set(self.warc_indexes)
+        indexes = {COLUMNAR, INDEX_OF_HOSTS} & set(self.warc_indexes)
         parsed = self.include_parse_text or self.include_parse_data
         return parsed or self.warc_wet or self.warc_wat or self.wacz or bool(indexes)
 
     @property
     def whole_archive(self) -> bool:
         """Whether something is made of the whole archive, when all parts are there."""
-        return self.wacz or HOSTS in self.warc_indexes
+        return self.wacz or INDEX_OF_HOSTS in self.warc_indexes

@@ -160,7 +160,7 @@ def records_of(path):
         ]  # fmt: skip
 
 
-def test_what_is_made_of_all_parts_is_out_of_date_when_a_part_was_added(tmp_path):
+def test_a_new_part_makes_the_whole_archive_out_of_date(tmp_path):
     archive = ArchiveFolder(place_of(str(tmp_path)))
     assert (archive.capture_bytes(), archive.complete_parts()) == (0, [])
     sizes = []

@@ -6,7 +6,6 @@ import json
 import re
 
 import polars as pl
-import pytest
 from command_output import printed
 from crawling import crawl, manifest_of, nutbeam, reach, rows_of, state_of
 from simulated_web import served_web
@@ -21,14 +20,6 @@ from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_RED
 
 web = served_web(hosts=3, pages=6, scope="module")
 HTML = [("Content-Type", "text/html")]
-
-
-@pytest.fixture
-def out(backend):
-    """The address of a table that does not exist yet, on the back end under test."""
-    made = str(backend.fresh())
-    yield made
-    backend.remove(made)
 
 
 class Archive:
@@ -97,9 +88,7 @@ def test_a_crawl_written_to_warc_and_imported_parses_to_the_same(web, tmp_path, 
     assert documents[0] == documents[1]
 
 
-def test_of_several_captures_the_newest_counts_and_answers_become_what_a_fetch_stores(
-    tmp_path, out, capsys
-):
+def test_the_newest_capture_counts_and_answers_become_pages_of_a_fetch(tmp_path, out, capsys):
     one, two = Archive(), Archive(gzipped=False)
     one.add("http://a.com/", b"new", "2021-01-01T00:00:00Z")
     one.add("http://a.com/gone", b"no", status="404 Not Found")
@@ -303,7 +292,7 @@ def test_a_purged_url_does_not_come_back(tmp_path, out, capsys):
     assert list(pages_of(out)) == ["http://a.com/"]
 
 
-def test_what_is_no_archive_is_refused_before_anything_is_written(tmp_path, refuse):
+def test_a_file_that_is_no_archive_is_refused_before_anything_is_written(tmp_path, refuse):
     (tmp_path / "a.arc").write_bytes(b"filedesc://a.arc 0.0.0.0 20080101000000 text/plain 69\n")
     (tmp_path / "a.html").write_bytes(b"<html>")
     (tmp_path / "empty").mkdir()

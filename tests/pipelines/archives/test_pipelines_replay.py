@@ -97,7 +97,7 @@ def test_a_proxy_gets_answers_as_they_came(server):
 
 
 @pytest.mark.parametrize("host", [HOST, "rebound.example:1234", "127.0.0.1:1", "127.0.0.1"])
-def test_what_is_missing_is_404_and_says_so(server, host):
+def test_a_missing_capture_is_404_and_says_so(server, host):
     """Also for names that lead here by DNS rebinding: pages of the replay have only its own name."""
     for target in ("/nothing", f"/http://{HOST}/", "/*/http://x/"):
         status, headers, _ = ask(server, target, host)

@@ -78,7 +78,7 @@ def test_interim_heads_come_before_the_answer():
 @pytest.mark.parametrize(
     "block", [b"", b"<html>", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000 + b"\r\n\r\n"]
 )
-def test_what_is_no_answer_has_a_reason(block):
+def test_a_block_without_an_answer_has_a_reason(block):
     with pytest.raises(BadAnswer, match="bad_http"):
         archived_response(record(block), "", LIMITS)
 
@@ -148,7 +148,7 @@ def test_the_records_that_we_write_are_read_back(wire):
     assert read.cipher == capture.cipher
 
 
-def test_a_revisit_has_its_own_head_and_the_body_of_what_it_refers_to():
+def test_a_revisit_has_its_own_head_and_the_body_of_the_earlier_capture():
     source = Response("http://a/", status=200, headers=[("A", "1")], body=b"x")
     revisit = Response("http://b/", status=200, headers=[("A", "2")], started=5)
     page = revisited_response(revisit, source)

@@ -263,7 +263,7 @@ def test_zstd_files_with_a_dictionary_are_read():
         assert [len(part) for part in ranges(data, 10**6)] == [200]
 
 
-def test_files_of_other_kinds_are_told_apart():
+def test_files_of_other_kinds_are_refused_with_their_kind():
     for data, words in (
         (b"filedesc://x.arc 0.0.0.0 20080101000000 text/plain 69\n", "ARC"),
         (gzip.compress(b"filedesc://x.arc.gz 0.0.0.0 2008", mtime=0), "ARC"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nutbeam.web.archives.url_parts import surt_host, url_parts
+from nutbeam.web.archives.index_urls import surt_host, url_parts
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_host_has_its_registered_and_its_private_domain():
     assert (bare.suffix, bare.domain, bare.labels[:2]) == ("co.uk", None, ("uk", "co"))
 
 
-def test_the_key_of_a_host_is_what_programs_for_the_host_index_look_up():
+def test_programs_for_the_host_index_find_a_host_by_its_key():
     assert [surt_host(name) for name in ("www.a.com", "a.com", "10.0.0.1", "b.a.co.uk")] == [
         "com,a", "com,a", "1,0,0,10", "uk,co,a,b",
     ]  # fmt: skip

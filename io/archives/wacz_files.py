@@ -54,7 +54,7 @@ def write_package(
         lines = [wacz.index_header()]
         writer.add(wacz.INDEX, _index(archive, lines))
         writer.add(wacz.INDEX_LINES, (line.encode() for line in lines))
-        writer.add(wacz.PAGES, _pages(archive), compress=True)
+        writer.add(wacz.PAGE_LIST, _pages(archive), compress=True)
         described = wacz.package_description(
             writer.files, software, created, path.stem, description
         )

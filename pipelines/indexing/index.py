@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import logging
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apache_beam as beam
 import polars as pl
@@ -45,7 +45,6 @@ from ...policy.indexing.candidate_decisions import (
     divide_by_part,
 )
 from ...policy.indexing.index_decisions import counts_of
-from ...policy.indexing.index_documents import DocumentRules
 from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.indexing.writer_documents import refusals, refused_before
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
@@ -66,6 +65,9 @@ from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Invocation
 from ..launch.job import CheckedIndexOptions, JobOptions, run_job
+
+if TYPE_CHECKING:  # a crawl without an index does not load it
+    from ...policy.indexing.index_documents import DocumentRules
 
 ARGUMENTS = (TABLE,)
 _COUNTS = "counts"
@@ -151,7 +153,7 @@ class RuledRun(NamedTuple):
 
     task: IndexRun
     candidate_rules: IndexRules
-    document_rules: DocumentRules
+    document_rules: "DocumentRules"
 
 
 # Each process reads the history and the files of rules once, not for each part.

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ...web.base.clock import EARLIEST_MS, TOLERANCE_MS
+from ...web.base.clock import TOLERANCE_MS
 from ...web.base.columns import gather
 from ...web.exchange.status import SUCCESS
 from ..components.page_facts import INHERITED
@@ -40,6 +40,8 @@ Numbers = npt.NDArray[np.int64]
 _Hashes = npt.NDArray[np.uint64]
 # What the target of a redirect inherits.
 INHERITANCE = ("repr_url", *INHERITED)
+# 1990-12-20. An archive may be as old; a clock that was not set says 1970.
+_FIRST_SITE_MS = 661_651_200_000
 _OF_FETCHED = ("last_fetch_time", "document", "page", "http_code", "protocol_status")
 _NOT_OF_EVENTS = (
     *("key", "at", "order", "inlink_score", "inlink_distance", "known_only"),
@@ -208,7 +210,7 @@ def _events(changes: pl.DataFrame) -> pl.DataFrame:
 def _timely(events: pl.DataFrame, now: int) -> pl.DataFrame:
     """Replaces impossible times of events by the time that counts as now."""
     when = pl.col("fetch_time")
-    wrong = (when > now + TOLERANCE_MS) | (when <= min(EARLIEST_MS, now - 1))
+    wrong = (when > now + TOLERANCE_MS) | (when < min(_FIRST_SITE_MS, now))
     return events.with_columns(pl.when(wrong).then(now).otherwise(when).alias("fetch_time"))
 
 

@@ -79,7 +79,7 @@ def test_links_that_only_the_new_parser_finds_come_with_the_next_fetch(backend, 
     before = state_of(made)
     assert len(before) == 1
     (batch,) = manifest_of(made).batches
-    printed(capsys, "parse", f"{made}/batches/{batch}", "-reparse")
+    printed(capsys, "parse", made, "-reparse", "--batch", batch)
     assert rows_of(made, f"batches/{batch}/documents")["outlinks"].list.len().sum() > 0
     printed(capsys, "updatedb", made, code=1)
     assert state_of(made).equals(before)

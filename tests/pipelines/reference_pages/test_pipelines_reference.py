@@ -58,9 +58,9 @@ def test_every_job_that_changes_the_table_has_a_template():
     # Loops on the caller's machine: a scheduler has the jobs and the round. A copy
     # changes nothing in the table that it is of. Two words are index and clean with another default.
     words = {"solrindex", "solrclean"}
-    # hostinject and freegen read a file of the machine where they are typed. mergedb makes one table
+    # hostinject, freegen and import_warc read files of the machine where they are typed. mergedb makes one table
     # of others, as a copy does.
-    alone = {"crawl", "next", "copy", "hostinject", "freegen", "mergedb"}
+    alone = {"crawl", "next", "copy", "hostinject", "freegen", "import_warc", "mergedb"}
     assert set(TEMPLATES) == jobs - alone - words
 
 

@@ -69,25 +69,6 @@ def test_new_options_change_the_texts(table, capsys):
     assert after["text"].to_list() == before["text"].to_list()
 
 
-def test_links_that_only_the_new_parser_finds_come_with_the_next_fetch(backend, web, capsys):
-    """They are no work for updatedb: it has taken in this batch."""
-    made = str(backend.fresh())
-    fetched = [["generate", made, "--add_days", "99"], ["fetch", made, *reach(web)]]
-    assert nutbeam("inject", made, web.seeds[0]) == 0
-    for words in (*fetched, ["parse", made, "--exclude", "."], ["updatedb", made]):
-        assert nutbeam(*words) == 0
-    before = state_of(made)
-    assert len(before) == 1
-    (batch,) = manifest_of(made).batches
-    printed(capsys, "parse", made, "-reparse", "--batch", batch)
-    assert rows_of(made, f"batches/{batch}/documents")["outlinks"].list.len().sum() > 0
-    printed(capsys, "updatedb", made, code=1)
-    assert state_of(made).equals(before)
-    for words in (*fetched, ["parse", made], ["updatedb", made]):
-        assert nutbeam(*words) == 0
-    assert len(state_of(made)) > 1
-
-
 def test_rows_with_a_newer_body_stay(table, web, capsys):
     """A page whose newest body is in another batch keeps what that batch says."""
     batch = min(manifest_of(table).batches)

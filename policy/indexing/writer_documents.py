@@ -1,7 +1,7 @@
 """Which documents each writer of an index gets, with which fields, and which it has refused."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -12,7 +12,9 @@ from ..components.reasons import counted_reasons
 from ..components.schema import conform_frame
 from ..conditions import fields_of_frame
 from ..expressions.compiler import condition
-from .index_documents import DocumentRules, decide_documents
+
+if TYPE_CHECKING:
+    from .index_documents import DocumentRules
 
 
 class WriterDocuments(NamedTuple):
@@ -30,7 +32,7 @@ class WriterDocuments(NamedTuple):
 
 
 def decide_writer_documents(
-    pages: pl.DataFrame, rows: CandidateRows, rules: DocumentRules, routes: IndexRoutes
+    pages: pl.DataFrame, rows: CandidateRows, rules: "DocumentRules", routes: IndexRoutes
 ) -> WriterDocuments:
     """Decides what pages become in the index of each writer.
 
@@ -40,6 +42,8 @@ def decide_writer_documents(
         rules: How pages become documents.
         routes: The writers.
     """
+    from .index_documents import decide_documents  # late: a crawl does not index
+
     documents, decided = decide_documents(pages, rows, rules)
     documents = select_rows(documents, decided.get_column("action") == ADD)
     return WriterDocuments(decided, documents, share_documents(routes, documents))

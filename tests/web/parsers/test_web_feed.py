@@ -422,7 +422,7 @@ LONG_BASE = f"xml:base='{'a/' * 2_000}'"
 def test_a_megabyte_takes_little_time(text):
     began = time.process_time()
     read(text, "application/rss+xml")
-    assert time.process_time() - began < 1.2  # mostly 0.2 s, on a busy machine more
+    assert time.process_time() - began < 4  # mostly 0.2 s, on a busy machine more
 
 
 @pytest.mark.parametrize(

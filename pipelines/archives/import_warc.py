@@ -103,8 +103,8 @@ def run(invocation: Invocation) -> int:
     else:
         records, bad_lines = read_record_index(place_of(options.index))
         plans = list(_indexed_plans(places, records))
-    made = functools.partial(build, plans=tuple(plans), bad_lines=bad_lines)
-    return run_job(invocation, made, "import_warc")
+    build_import = functools.partial(build, plans=tuple(plans), bad_lines=bad_lines)
+    return run_job(invocation, build_import, "import_warc")
 
 
 def build(

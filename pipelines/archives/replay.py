@@ -10,7 +10,7 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.wording import format_count
 from ...web.urls.domains import suffix_and_domain
-from ..base.command import DONE, Argument, Invocation, configuration
+from ..base.command import DONE, Argument, Invocation
 from ..base.loopback_server import LOOPBACK
 
 ARGUMENTS = (Argument("archives", "Web tables, WARC files, or folders of WARC files.", nargs="+"),)
@@ -36,8 +36,15 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        if self.time:
-            time_of_digits(self.time)
+        try:
+            _ = self.chosen_time
+        except ValueError as error:
+            raise ValueError(f"--time: {error}") from None
+
+    @property
+    def chosen_time(self) -> int | None:
+        """The chosen time, UTC ms; None: the newest capture."""
+        return time_of_digits(self.time) if self.time else None
 
 
 def run(invocation: Invocation) -> int:
@@ -47,9 +54,7 @@ def run(invocation: Invocation) -> int:
 
     options, words = invocation.options, invocation.arguments["archives"]
     tls = replay_tls(options.certificate)
-    with configuration():
-        time = time_of_digits(options.time) if options.time else None
-    archive = ReplayArchive(words, time)
+    archive = ReplayArchive(words, options.chosen_time)
     hosts = archive.index.hosts().get_column("host").to_list()
     with ReplayServer(archive, options.port, tls) as server:
         rules = connect_rules(hosts, server.port)

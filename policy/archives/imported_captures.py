@@ -97,10 +97,10 @@ def _with_own_sources(revisits: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFra
     joined = revisits.with_row_index("_row").join(bodies, on="key", how="left", suffix="_of_body")
     fits = (pl.col("kind") == UNCHANGED) | (pl.col("digest") == pl.col("digest_of_body"))
     fits &= pl.col("body_time") <= pl.col("time")
-    found = joined.filter(fits).sort("_row", "body_time").unique("_row", keep="last")
+    nearest_rows = joined.filter(fits).sort("_row", "body_time").unique("_row", keep="last")
     return (
         revisits.with_row_index("_row")
-        .join(found.select("_row", *_SOURCE), on="_row", how="left", maintain_order="left")
+        .join(nearest_rows.select("_row", *_SOURCE), on="_row", how="left", maintain_order="left")
         .drop("_row")
     )
 

@@ -77,7 +77,7 @@ class ImportArchives(Displayed):
         resolve = beam.FlatMap(
             _resolve, beam.pvalue.AsSingleton(operations), self.rules
         ).with_output_types(Any)
-        merged = (revisiting, self._found(captures, revisiting)) | "Both" >> beam.Flatten()
+        merged = (revisiting, self._find_bodies(captures, revisiting)) | "Both" >> beam.Flatten()
         resolved = (
             merged
             | "ByUrl" >> _Together("key", self.partitions)
@@ -103,7 +103,7 @@ class ImportArchives(Displayed):
             resolved[REPORTS],
         ) | "Written" >> beam.Flatten()
 
-    def _found(self, captures: Any, revisiting: Any) -> beam.PCollection[Chunk]:
+    def _find_bodies(self, captures: Any, revisiting: Any) -> beam.PCollection[Chunk]:
         """Returns revisits with bodies of other URLs."""
         pages = captures | "Pages" >> beam.FlatMap(_searched, searched_pages).with_output_types(
             Chunk

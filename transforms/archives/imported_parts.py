@@ -180,12 +180,12 @@ class _PartReader:
                 return
             for offset, length in part.records:
                 single = RecordReader(file, offset, most=most, kinds=READ_KINDS, window=length)
-                found = next((record for record in single if record.offset == offset), None)
-                if found is None:
+                indexed = next((record for record in single if record.offset == offset), None)
+                if indexed is None:
                     self.counts["damaged/not_at_offset"] += 1
                 else:
                     self.counts["records"] += 1
-                    yield found
+                    yield indexed
 
     def _capture(self, record: ArchivedRecord) -> ReadCapture | None:
         reason = reason_to_skip(record)

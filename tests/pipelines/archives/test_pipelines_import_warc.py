@@ -75,6 +75,11 @@ def test_a_crawl_written_to_warc_and_imported_parses_to_the_same(web, tmp_path, 
     assert same.select(columns).rows() == fetched.select(columns).rows()
     assert counts["pages"] == len(fetched)
     assert set(before["url"]) == set(after["url"])
+    links = ["key", "source", "anchor", "rel"]
+    expected_links, imported_links = (
+        rows_of(t, "links").select(links).sort(links).rows() for t in (crawled, out)
+    )
+    assert imported_links == expected_links != []
     documents = [
         pl.concat(rows_of(t, f"batches/{b}/documents").select("key", "title", "text", "language", "outlinks")
                   for b in manifest_of(t).batches).sort("key").rows()

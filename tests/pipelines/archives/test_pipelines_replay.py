@@ -237,7 +237,7 @@ def answer_of(archive, url):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--time", "yesterday"), "a time as .*'yesterday'"),
+        (("--time", "yesterday"), "--time.*'yesterday'"),
         (("--certificate", "/nowhere.pem"), "--certificate must be a PEM file.*'/nowhere.pem'"),
         (("--port", "70000"), "--port must be"),
     ],

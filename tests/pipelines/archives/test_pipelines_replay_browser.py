@@ -74,4 +74,4 @@ def test_by_path_no_request_is_sent_elsewhere(web, tmp_path):
     assert elsewhere.paths == []  # no policy of a page forbids a connection without a request
     # The same page on its site does all this.
     picture(tmp_path, f"http://{HOST}/leaves", live(web))
-    assert {"/img", "/style", "/iframe", "/image", "/fetch", "/left"} <= set(elsewhere.paths)
+    assert {"/img", "/style", "/iframe", "/image", "/fetch"} <= set(elsewhere.paths)

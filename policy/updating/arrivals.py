@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ...web.base.clock import TOLERANCE_MS
+from ...web.base.clock import EARLIEST_MS, TOLERANCE_MS
 from ...web.base.columns import gather
 from ...web.exchange.status import SUCCESS
 from ..components.page_facts import INHERITED
@@ -40,7 +40,7 @@ Numbers = npt.NDArray[np.int64]
 _Hashes = npt.NDArray[np.uint64]
 # What the target of a redirect inherits.
 INHERITANCE = ("repr_url", *INHERITED)
-# 1990-12-20. An archive may be as old; a clock that was not set says 1970.
+# 1990-12-20. An archive may be as old as this.
 _FIRST_SITE_MS = 661_651_200_000
 _OF_FETCHED = ("last_fetch_time", "document", "page", "http_code", "protocol_status")
 _NOT_OF_EVENTS = (
@@ -208,9 +208,12 @@ def _events(changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _timely(events: pl.DataFrame, now: int) -> pl.DataFrame:
-    """Replaces impossible times of events by the time that counts as now."""
+    """Replaces impossible times of events by the time that counts as now.
+
+    A fetcher whose clock was not set says ``EARLIEST_MS``.
+    """
     when = pl.col("fetch_time")
-    wrong = (when > now + TOLERANCE_MS) | (when < min(_FIRST_SITE_MS, now))
+    wrong = (when > now + TOLERANCE_MS) | (when < _FIRST_SITE_MS) | (when == EARLIEST_MS)
     return events.with_columns(pl.when(wrong).then(now).otherwise(when).alias("fetch_time"))
 
 

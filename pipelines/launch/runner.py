@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import apache_beam as beam
+import numpy as np
+import polars as pl
 from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
@@ -38,6 +40,8 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
     Raises:
         UsageError: There is no such runner, or an option for it is missing.
     """
+    # polars loads numpy when it meets the first array, and must not do so in two threads at once.
+    pl.Series(np.empty(0))
     options = beam_options(beam_args)
     runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
     try:

@@ -53,3 +53,12 @@ def test_options_of_other_commands_in_a_file_or_the_environment_load_no_other_co
     env = os.environ | {"NUTBEAM_HOST": "service", "NUTBEAM_AGENT_EMAIL": "me@example.com"}
     done = python("-c", code, cwd=tmp_path, env=env)
     assert (done.returncode, "--port must be" in done.stderr) == (0, True), done.stderr
+
+
+def test_polars_has_loaded_numpy_before_a_pipeline_has_threads():
+    """Two threads that load it at once fail: the proxy of polars takes the place of its own fields."""
+    code = (
+        "import polars; proxy = polars._dependencies.numpy"
+        "; from nutbeam.pipelines.launch import runner; runner.make_pipeline([]); print('ndarray' in vars(proxy))"
+    )
+    assert python("-c", code).stdout == "True\n"

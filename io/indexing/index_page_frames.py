@@ -12,11 +12,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.components.index_schema import INDEX_PAGES
+from ...policy.components.index_schema import INDEX_PAGES, IndexPageFacts
 from ...policy.components.kinds import KINDS
-from ...policy.components.link_rows import range_of_target, says_nofollow
+from ...policy.components.link_rows import range_of_target
 from ...policy.components.schema import INLINKS, PAGES, conform, empty, to_frame
-from ...web.urls.key_columns import from_keys, host_keys
 from ..batches.batches import documents_with_keys, named_rows
 from ..reading.inlinks import by_target
 from ..snapshots.manifest import Pinned
@@ -30,6 +29,7 @@ _STATE = ("key", "status", "score", "signature", "modified_time", "repr_url", "b
           "fetch_interval", "usage")  # fmt: skip
 _LINK = ("key", "target", "source", "anchor", "rel", "score", "gone_since")
 _LINKS, _RANKS = KINDS["links"], KINDS["page_ranks"].schema
+_NO_LINKS = empty(INLINKS).select(_LINK)
 # Documents with their headers and inlinks in one frame, unless a single one is larger.
 _MOST_ROWS = 2_000
 MOST_BYTES = 8 << 20
@@ -53,8 +53,8 @@ class PageNeeds:
 
 def page_frames(
     pinned: Pinned, file: DataFile, rows: pl.DataFrame, needs: PageNeeds, counts: Counter[str]
-) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yields pages whose documents are in one file, in bounded frames.
+) -> Iterator[IndexPageFacts]:
+    """Yields what is known of pages whose documents are in one file, in bounded frames.
 
     Args:
         pinned: The snapshot.
@@ -62,9 +62,6 @@ def page_frames(
         rows: Rows of the state, with its columns and ``page``; one per key.
         needs: What else to read.
         counts: Gets the number of texts that were cut, ``cut_texts``.
-
-    Yields:
-        (INDEX_PAGES rows, the given rows of the same pages in the same order).
     """
     keys = rows.get_column("key")
     ranks, headers = _ranks(pinned, keys), needs.columns & {"headers", "ip"}
@@ -78,18 +75,28 @@ def page_frames(
         page_rows = documents.hstack(state_rows.select(*_STATE[1:], row_metadata="metadata"))
         for other in (_answers(pinned, state_rows, headers), ranks):
             page_rows = page_rows.join(other, on="key", how="left", maintain_order="left")
-        start = 0
-        for pages in (page_rows,) if links is None else links.with_inlinks(page_rows):
-            step = _rows_at_once(pages)
-            for at in range(0, len(pages), step):
-                index_rows = to_frame(conform(pages.slice(at, step), INDEX_PAGES))
-                yield index_rows, state_rows.slice(start + at, len(index_rows))
-            start += len(pages)
+        with_links = ((page_rows, None),) if links is None else links.of_pages(page_rows)
+        for pages, link_rows in with_links:
+            yield from _in_frames(to_frame(conform(pages, INDEX_PAGES)), state_rows, link_rows)
+            state_rows = state_rows[len(pages) :]
 
 
-def _rows_at_once(pages: pl.DataFrame) -> int:
-    size = pages.estimated_size() / max(1, len(pages))
-    return max(1, min(_MOST_ROWS, int(MOST_BYTES // max(1, size))))
+def _in_frames(
+    pages: pl.DataFrame, state_rows: pl.DataFrame, link_rows: pl.DataFrame | None
+) -> Iterator[IndexPageFacts]:
+    """Yields pages in frames of about ``MOST_BYTES``, each with its links.
+
+    Args:
+        pages: INDEX_PAGES rows.
+        state_rows: Rows of the state of the same pages in the same order, perhaps more.
+        link_rows: Links to these pages; None: no filter reads them.
+    """
+    size = pages.estimated_size() + (0 if link_rows is None else link_rows.estimated_size())
+    step = max(1, min(_MOST_ROWS, int(MOST_BYTES * len(pages) // max(1, size))))
+    for at in range(0, len(pages), step):
+        frame = pages[at : at + step]
+        links = None if link_rows is None else _links_of(link_rows, frame)
+        yield IndexPageFacts(frame, state_rows[at : at + len(frame)], links)
 
 
 def cut_texts(documents: pa.Table, counts: Counter[str]) -> pa.Table:
@@ -144,30 +151,31 @@ class PageInlinks:
     def __init__(self, pinned: Pinned, keys: pl.Series, most: int) -> None:
         self._pinned, self._most = pinned, most
         frames = _inlinks_in_frames(pinned, keys, most)
-        few = next(frames, empty(INLINKS).select(_LINK))
-        self._few = None if next(frames, None) is not None else _anchors_and_inlinks(few)
+        few = next(frames, _NO_LINKS)
+        self._few = None if next(frames, None) is not None else few
 
-    def with_inlinks(self, pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
-        """Yields pages with ``anchors`` and ``inlinks``, in one or several frames.
+    def of_pages(self, pages: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+        """Yields (pages, the links to them), in one or several frames.
 
         Args:
             pages: ``key`` and other columns, in the order of the keys.
         """
         if self._few is not None:
-            yield _join_inlinks(pages, self._few)
+            yield pages, _links_of(self._few, pages)
             return
         start, keys = 0, pages.get_column("key")
         for links in _inlinks_in_frames(self._pinned, keys, self._most):
             # Of long URLs with the same beginning, links may come in another order.
             end = max(start, int(keys.search_sorted(links.get_column("target")[-1], side="right")))
-            yield _join_inlinks(pages[start:end], _anchors_and_inlinks(links))
+            yield pages[start:end], links
             start = end
         if start < len(pages):
-            yield _join_inlinks(pages[start:], _anchors_and_inlinks(empty(INLINKS).select(_LINK)))
+            yield pages[start:], _NO_LINKS
 
 
-def _join_inlinks(pages: pl.DataFrame, inlinks: pl.DataFrame) -> pl.DataFrame:
-    return pages.join(inlinks, on="key", how="left", maintain_order="left")
+def _links_of(link_rows: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+    keys = pages.select(target="key")
+    return link_rows.join(keys, on="target", how="semi", maintain_order="left")
 
 
 def _inlinks_in_frames(pinned: Pinned, keys: pl.Series, most: int) -> Iterator[pl.DataFrame]:
@@ -212,27 +220,3 @@ def _links_to(pinned: Pinned, targets: pl.Series) -> Iterator[pl.DataFrame]:
     link_tablets, ranges = tablets(pinned.files(_LINKS.name)), sorted(map(range_of_target, targets))
     for rows in pinned.table.read_ranges(_LINKS.name, link_tablets, ranges, _LINK):
         yield rows.filter(wanted)
-
-
-def _anchors_and_inlinks(links: pl.DataFrame) -> pl.DataFrame:
-    """Returns ``key``, ``anchors`` and ``inlinks`` (URLs) of the targets of links.
-
-    A text counts once per host of a source, and those of links that say nofollow do not, as
-    ``anchors_of`` does for one page.
-
-    Args:
-        links: ``target``, ``source``, ``anchor`` and ``rel``, best first.
-    """
-    sources = links.get_column("source")
-    urls = from_keys(sources) if len(links) else sources
-    named = links.select("rel", key="target", anchor="anchor", host=host_keys(sources), url=urls)
-    inlinks = named.group_by("key", maintain_order=True).agg(inlinks="url")
-    texts = (
-        named.filter(~says_nofollow(pl.col("rel")))
-        .with_columns(pl.col("anchor").str.split("\n"))
-        .explode("anchor")
-    )
-    texts = texts.filter(pl.col("anchor").is_not_null() & (pl.col("anchor") != ""))
-    texts = texts.unique(["key", "host", "anchor"], keep="first", maintain_order=True)
-    anchors = texts.group_by("key", maintain_order=True).agg(anchors="anchor")
-    return inlinks.join(anchors, on="key", how="left", maintain_order="left")

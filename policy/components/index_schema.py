@@ -14,6 +14,7 @@ from .schema import (
     STATE_COLUMNS,
     TEXT,
     TEXT_MAP,
+    LinkRows,
     StateRows,
     empty,
 )
@@ -167,6 +168,21 @@ class CandidateFacts(NamedTuple):
     sent_rows: pl.DataFrame = pl.DataFrame(schema={"key": pl.String, "committed": pl.Boolean})
     earlier_rows: JournalRows = empty(INDEXED)
     kept_keys: pl.DataFrame = pl.DataFrame(schema={"key": pl.String})
+
+
+class IndexPageFacts(NamedTuple):
+    """What the table knows of some pages that are to be added to an index.
+
+    Attributes:
+        pages: INDEX_PAGES rows, without ``anchors`` and ``inlinks``.
+        candidate_rows: The decisions about them so far, in the same order.
+        link_rows: The best links to them, best first: ``target``, ``source``, ``anchor`` and
+            ``rel`` of the link table; None: no index filter reads links.
+    """
+
+    pages: pl.DataFrame
+    candidate_rows: CandidateRows
+    link_rows: LinkRows | None
 
 
 def to_candidates(rows: StateRows) -> CandidateRows:

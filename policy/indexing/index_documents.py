@@ -7,8 +7,10 @@ import polars as pl
 
 from ...web.urls.key_columns import from_keys
 from ..base.made_by_plugin import made_by_plugin
-from ..components.index_schema import DROPPED, CandidateRows
+from ..components.index_schema import DROPPED, CandidateRows, IndexPageFacts
+from ..components.schema import LinkRows
 from ..expressions.syntax import or_nearest
+from ..inlinks.edges import anchors_by_target
 from ..scoring.scorings import OPIC, Scorings
 from .index_decisions import decide_by_documents
 from .index_filter import IndexFilter, IndexFilterOptions
@@ -121,15 +123,17 @@ def documents_of_pages(pages: pl.DataFrame, rules: DocumentRules) -> pl.DataFram
 
 
 def decide_documents(
-    pages: pl.DataFrame, rows: CandidateRows, rules: DocumentRules
+    facts: IndexPageFacts, rules: DocumentRules
 ) -> tuple[pl.DataFrame, CandidateRows]:
     """Returns the documents of pages, and the decisions about them.
 
     Args:
-        pages: INDEX_PAGES rows.
-        rows: Decisions about the same pages, in the same order; all are to be added.
+        facts: What is known of the pages, all of which are to be added.
         rules: The rules.
     """
+    pages = facts.pages
+    if facts.link_rows is not None:
+        pages = with_inlinks(pages, facts.link_rows)
     documents = documents_of_pages(pages, rules)
     from_texts = pl.DataFrame(
         [
@@ -138,4 +142,19 @@ def decide_documents(
             documents.get_column(DROPPED).alias("dropped_by"),
         ]
     )
-    return documents, decide_by_documents(rows, from_texts, rules.options)
+    return documents, decide_by_documents(facts.candidate_rows, from_texts, rules.options)
+
+
+def with_inlinks(pages: pl.DataFrame, link_rows: LinkRows) -> pl.DataFrame:
+    """Returns INDEX_PAGES rows with ``anchors`` and ``inlinks`` (URLs), by links to the pages.
+
+    Args:
+        pages: The rows.
+        link_rows: Links, best first of each page, as in ``IndexPageFacts``.
+    """
+    anchors, keys = anchors_by_target(link_rows), pages.select(target="key")
+    urls = link_rows.select("target", inlinks=from_keys(link_rows.get_column("source")))
+    for lists in (anchors, urls.group_by("target").agg("inlinks")):
+        joined = keys.join(lists, on="target", how="left", maintain_order="left")
+        pages = pages.with_columns(joined.drop("target"))
+    return pages

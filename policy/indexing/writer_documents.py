@@ -7,7 +7,7 @@ import polars as pl
 
 from ...web.base.wording import format_count
 from ..components.index_routes import FieldMapping, IndexRoutes
-from ..components.index_schema import ADD, DEAD_LETTERS, DROPPED, CandidateRows
+from ..components.index_schema import ADD, DEAD_LETTERS, DROPPED, CandidateRows, IndexPageFacts
 from ..components.reasons import counted_reasons
 from ..components.schema import conform_frame
 from ..conditions import fields_of_frame
@@ -32,19 +32,18 @@ class WriterDocuments(NamedTuple):
 
 
 def decide_writer_documents(
-    pages: pl.DataFrame, rows: CandidateRows, rules: "DocumentRules", routes: IndexRoutes
+    facts: IndexPageFacts, rules: "DocumentRules", routes: IndexRoutes
 ) -> WriterDocuments:
     """Decides what pages become in the index of each writer.
 
     Args:
-        pages: INDEX_PAGES rows.
-        rows: Decisions about the same pages, in the same order; all are to be added.
+        facts: What is known of the pages, all of which are to be added.
         rules: How pages become documents.
         routes: The writers.
     """
     from .index_documents import decide_documents  # late: a crawl does not index
 
-    documents, decided = decide_documents(pages, rows, rules)
+    documents, decided = decide_documents(facts, rules)
     documents = select_rows(documents, decided.get_column("action") == ADD)
     return WriterDocuments(decided, documents, share_documents(routes, documents))
 

@@ -158,13 +158,25 @@ def anchors_of(links: LinkRows) -> list[str]:
     ...     "anchor": ["Home\\nStart", "Home", "Home"]}))
     ['Home', 'Start', 'Home']
     """
+    anchors = anchors_by_target(links.with_columns(target=pl.lit("")))
+    return anchors.get_column("anchors").explode().to_list()
+
+
+def anchors_by_target(links: LinkRows) -> pl.DataFrame:
+    """Returns ``target`` and ``anchors``, as ``anchors_of`` returns them, of targets that have some.
+
+    Args:
+        links: Rows of the link table, best first of each target: ``target``, ``source``,
+            ``anchor`` and perhaps ``rel``.
+    """
     if "rel" in links.columns:
         links = links.filter(~says_nofollow(pl.col("rel")))
     texts = links.select(
-        host=host_keys(links.get_column("source")), text=pl.col("anchor").str.split("\n")
-    ).explode("text")
-    texts = texts.filter(pl.col("text").is_not_null() & (pl.col("text") != ""))
-    return texts.unique(maintain_order=True).get_column("text").to_list()
+        "target", pl.col("anchor").str.split("\n"), host=host_keys(links.get_column("source"))
+    ).explode("anchor")
+    texts = texts.filter(pl.col("anchor").is_not_null() & (pl.col("anchor") != ""))
+    texts = texts.unique(["target", "host", "anchor"], keep="first", maintain_order=True)
+    return texts.group_by("target", maintain_order=True).agg(anchors="anchor")
 
 
 def edges_of(

@@ -17,7 +17,14 @@ from ...io.indexing.index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, WriteRe
 from ...io.indexing.run_receipts import PartDone
 from ...io.tablets.resolve import write_bases
 from ...io.tablets.written import Written
-from ...policy.components.index_schema import ADD, DEAD_LETTERS, DELETE, INDEXED, NOTHING
+from ...policy.components.index_schema import (
+    ADD,
+    DEAD_LETTERS,
+    DELETE,
+    INDEXED,
+    NOTHING,
+    IndexPageFacts,
+)
 from ...policy.components.schema import empty
 from ...policy.indexing.index_decisions import (
     WITHOUT_ROW,
@@ -86,9 +93,9 @@ class _PartWriter:
             return
         needs = PageNeeds(rules.columns, rules.options.max_inlinks)
         seen = [self._rows.get_column("key").clear()]
-        for pages, rows in page_frames(operation, file, self._rows, needs, self._counts):
-            seen.append(rows.get_column("key"))
-            self._add_pages(pages, rows, rules)
+        for facts in page_frames(operation, file, self._rows, needs, self._counts):
+            seen.append(facts.candidate_rows.get_column("key"))
+            self._add_pages(facts, rules)
         self._skip(self._rows.filter(~pl.col("key").is_in(pl.concat(seen).implode())))
 
     def _skip(self, rows: pl.DataFrame) -> None:
@@ -98,8 +105,8 @@ class _PartWriter:
         if self._task.full:
             self._delete(forget_unsent_pages(missing).filter(pl.col("action") == DELETE))
 
-    def _add_pages(self, pages: pl.DataFrame, rows: pl.DataFrame, rules: DocumentRules) -> None:
-        decided, documents, shares = decide_writer_documents(pages, rows, rules, self._task.routes)
+    def _add_pages(self, facts: IndexPageFacts, rules: DocumentRules) -> None:
+        decided, documents, shares = decide_writer_documents(facts, rules, self._task.routes)
         if self._task.full:
             decided = forget_unsent_pages(decided)
         self._counts.update(counts_of(decided))

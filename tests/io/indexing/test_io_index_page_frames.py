@@ -55,10 +55,9 @@ def test_many_inlinks_are_read_in_pieces_and_give_the_same_documents(tmp_path, m
     sizes = []
 
     def spied(*given):
-        for pages, rows in index_page_frames.page_frames(*given):
-            links = pages["inlinks"].list.len()
-            sizes.append((links.sum(), (links > 0).sum()))
-            yield pages, rows
+        for facts in index_page_frames.page_frames(*given):
+            sizes.append((len(facts.link_rows), facts.link_rows["target"].n_unique()))
+            yield facts
 
     monkeypatch.setattr(index_page_frames, "MOST_LINKS", 12)
     monkeypatch.setattr(write_part, "page_frames", spied)

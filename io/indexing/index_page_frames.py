@@ -29,7 +29,7 @@ _STATE = ("key", "status", "score", "signature", "modified_time", "repr_url", "b
           "fetch_interval", "usage")  # fmt: skip
 _LINK = ("key", "target", "source", "anchor", "rel", "score", "gone_since")
 _LINKS, _RANKS = KINDS["links"], KINDS["page_ranks"].schema
-_NO_LINKS = empty(INLINKS).select(_LINK)
+_NO_LINKS = empty(pa.schema([INLINKS.field(name) for name in _LINK]))
 # Documents with their headers and inlinks in one frame, unless a single one is larger.
 _MOST_ROWS = 2_000
 MOST_BYTES = 8 << 20

@@ -68,7 +68,7 @@ def test_all_walks_are_followed():
 def test_a_walk_leads_where_it_says(title, blocks, tmp_path, monkeypatch):
     package = tmp_path / "copy" / "nutbeam"
     for source, target in (("package", ""), *((room, room) for room in (*ROOMS, "tests"))):
-        ignored = shutil.ignore_patterns("__pycache__")
+        ignored = shutil.ignore_patterns("*.pyc.*")  # files that Python is writing
         shutil.copytree(ROOT / source, package / target, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", package)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package.parent)]))

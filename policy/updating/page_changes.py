@@ -88,8 +88,7 @@ def decide_page_changes(
         rules: The rules.
         unrepresented: Keys of pages that no other URL represents any more.
     """
-    merits = merits_of_table(facts.table, rules.options) if facts.table.domains else None
-    document_rows, unvouched = _drop_unvouched(facts.document_rows, merits)
+    document_rows, unvouched, merits = _drop_unvouched(facts.document_rows, facts, rules)
     facts = with_unique_rows(facts._replace(document_rows=document_rows))
     host_rows = page_findings(facts.page_rows)
     if merits is not None:
@@ -104,8 +103,7 @@ def decide_page_changes(
 
 def decide_unchanged_pages(facts: PageFacts, rules: UpdateRules) -> tuple[PageChanges, Counts]:
     """Decides what pages change that answered 304; their links are in earlier documents."""
-    merits = merits_of_table(facts.table, rules.options) if facts.table.domains else None
-    earlier_rows, unvouched = _drop_unvouched(facts.earlier_document_rows, merits)
+    earlier_rows, unvouched, _ = _drop_unvouched(facts.earlier_document_rows, facts, rules)
     missing = _count_missing(len(facts.page_rows) - len(earlier_rows))
     facts = with_unique_rows(facts._replace(earlier_document_rows=earlier_rows))
     changes, counts = derive_changes(facts, rules)
@@ -113,10 +111,18 @@ def decide_unchanged_pages(facts: PageFacts, rules: UpdateRules) -> tuple[PageCh
 
 
 def _drop_unvouched(
-    document_rows: DocumentRows, merits: Merits | None
-) -> tuple[DocumentRows, Counts]:
-    """Drops links that lead to no unknown domain; all count if admission is not by merit (None)."""
-    return (document_rows, {}) if merits is None else drop_unvouched_links(document_rows, merits)
+    document_rows: DocumentRows, facts: PageFacts, rules: UpdateRules
+) -> tuple[DocumentRows, Counts, Merits | None]:
+    """Drops links that lead to no unknown domain.
+
+    Returns:
+        (The rows, numbers of dropped links, the merits of domains). If admission is not by merit,
+        all links count, and the merits are None.
+    """
+    merits = merits_of_table(facts.table, rules.options) if facts.table.domains else None
+    if merits is None:
+        return document_rows, {}, None
+    return *drop_unvouched_links(document_rows, merits), merits
 
 
 def _count_missing(documents: int) -> Counts:

@@ -15,6 +15,7 @@ GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 # Frames that decoders skip (RFC 8878 3.1.2); the one with a dictionary has the first of these bytes.
 SKIPPABLE = tuple(bytes((0x50 + number,)) + b"\x2a\x4d\x18" for number in range(16))
 DICTIONARY = SKIPPABLE[0xD]
+TRUNCATED_FILE = "truncated_file"  # a reason
 _PIECE_BYTES = 1 << 20
 _INPUT_BYTES = 1 << 16
 # zstd's decoder has no limit of its output; a block of 128 KiB may have 4 bytes.
@@ -58,7 +59,7 @@ class MemberDecoder(abc.ABC):
             BadMember: Its end is missing.
         """
         if not self.ended:
-            raise BadMember("truncated_file")
+            raise BadMember(TRUNCATED_FILE)
 
 
 class PlainDecoder(MemberDecoder):

@@ -6,14 +6,23 @@ block. So a place in the middle of a file counts as the beginning of a member on
 one another from there on for longer than that (``first_member``).
 """
 
+import contextlib
 from typing import IO
 
-from .member_codecs import BadMember, MemberCodec, codec_of, dictionary_in, dictionary_length
+from .member_codecs import (
+    TRUNCATED_FILE,
+    BadMember,
+    MemberCodec,
+    codec_of,
+    dictionary_in,
+    dictionary_length,
+)
 
 RECORD_START = b"WARC/"
 _PLAIN_START = b"\n" + RECORD_START
 _WINDOW_BYTES = 1 << 20
 _CHAIN_BYTES = 128 << 10
+_DAMAGED_BYTES = 256  # of a damaged member, at a time: what is before the damage can be decoded
 NOWHERE = 1 << 62  # a position after the end of any file; systems may refuse to seek there
 _MAX_DICTIONARY_BYTES = 16 << 20
 
@@ -114,6 +123,21 @@ class MemberReader:
                 return piece
         return b""
 
+    def is_whole_file(self) -> bool:
+        """Returns whether the file has no other member than the current one, which may break off."""
+        if self.start > self._lead:
+            return False
+        position = self.end, self._decoder
+        try:
+            self.open(self.start)
+            while self.piece():
+                pass
+            return not self._window.take(self.end, 1)
+        except BadMember as damage:
+            return str(damage) == TRUNCATED_FILE
+        finally:
+            self.end, self._decoder = position
+
     def next_start(self, after: int, before: int | None = None) -> int | None:
         """Returns the first position that looks like a member whose content begins as a record does.
 
@@ -156,13 +180,48 @@ class MemberReader:
             at = self.next_start(at + 1, before)
         return at
 
+    def readable_beginning(self, most: int) -> bytes:
+        """Returns the beginning of the current member, which is damaged, as far as it can be decoded.
+
+        Args:
+            most: How many decoded bytes are enough.
+        """
+        decoder, at, data = self._codec.decoder(), self.start, b""
+        with contextlib.suppress(BadMember):
+            while len(data) < most and not decoder.ended:
+                piece = b"" if decoder.has_more else self._window.take(at, _DAMAGED_BYTES)
+                if not piece and not decoder.has_more:
+                    break
+                at += len(piece)
+                data += decoder.feed(piece)
+        return data
+
+    def start_after_damage(self, reason: str, size: int | None) -> int | None:
+        """Returns where the first member after the current one, which is damaged, begins; None if none does.
+
+        Args:
+            reason: The reason of its damage.
+            size: Size that it has, decoded, if it is known; a member of gzip ends with it.
+        """
+        end = b"" if size is None else (size & 0xFFFFFFFF).to_bytes(4, "little")
+        # What is in a member that breaks off may break off, too.
+        may_break_off = reason != TRUNCATED_FILE
+        at = self.next_start(self.start + 1)
+        while at is not None:
+            if end and self._window.take_all(at - len(end), len(end)) == end:
+                return at
+            if self._is_chain(at, may_break_off=may_break_off):
+                return at
+            at = self.next_start(at + 1)
+        return None
+
     def _begins_record(self, at: int) -> bool:
         try:
             return self.open(at) and self.piece().startswith(RECORD_START)
         except BadMember:
             return False
 
-    def _is_chain(self, at: int) -> bool:
+    def _is_chain(self, at: int, *, may_break_off: bool = False) -> bool:
         """Returns whether members follow one another for long enough, or to the end of the file."""
         limit, position = at + _CHAIN_BYTES, at
         try:
@@ -171,6 +230,6 @@ class MemberReader:
                     if self.end > limit:
                         return True
                 position = self.end
-        except BadMember:
-            return False
+        except BadMember as damage:
+            return may_break_off and str(damage) == TRUNCATED_FILE and position > at
         return True

@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterator
 from typing import IO
 
 from .archived_records import ArchivedRecord, RecordDigests, parse_record_head
-from .member_codecs import BadMember
+from .member_codecs import TRUNCATED_FILE, BadMember
 from .members import NOWHERE, RECORD_START, MemberReader
 
 # Reasons for which a record, or bytes between records, are left out.
-TRUNCATED_FILE, BROKEN_HEAD = "truncated_file", "broken_head"
-WRONG_LENGTH, JUNK = "wrong_length", "bytes_between_records"
+BROKEN_HEAD, WRONG_LENGTH, JUNK = "broken_head", "wrong_length", "bytes_between_records"
 _MAX_HEAD_BYTES = 1 << 20
 _BREAKS = (b"\r", b"\n")
+_END = b"\r\n\r\n"  # of a record
 
 
 class RecordReader:
@@ -61,6 +61,7 @@ class RecordReader:
         self._base = start  # position of the first of them in an uncompressed file
         self._open = False  # whether the current member may have more
         self._number = 0
+        self._shares = False  # whether members have several records
 
     def __iter__(self) -> Iterator[ArchivedRecord]:
         if self._part:
@@ -87,6 +88,7 @@ class RecordReader:
         piece = self._members.piece()
         if not piece:
             self._open, self._next = False, self._members.end
+            self._shares = self._shares or self._number > 1
             return False
         self._base += self._at
         self._data, self._at = self._data[self._at :] + piece, 0
@@ -104,7 +106,8 @@ class RecordReader:
         """Goes on to the next member after a damaged one."""
         self.damages[reason] += 1
         self._data, self._at, self._open = b"", 0, False
-        start = self._members.next_start(self._members.start + 1)
+        size = _size_of_record(self._members.readable_beginning(_MAX_HEAD_BYTES))
+        start = self._members.start_after_damage(reason, size)
         self._next = start if start is not None else NOWHERE
 
     # Records.
@@ -148,12 +151,12 @@ class RecordReader:
         if head is None:
             return None
         record = parse_record_head(head, offset, self._number)
-        size = record.field("content-length").strip() if record else ""
-        if record is None or not (size.isascii() and size.isdigit()) or len(size) > 18:
+        size = _size_of_block(record)
+        if record is None or size is None:
             self._skip_damage(BROKEN_HEAD)
             return None
         self._number += 1
-        record.size = int(size)
+        record.size = size
         block = self._base + self._at
         if not self._take_block(record):
             if self._members.is_plain:
@@ -221,10 +224,16 @@ class RecordReader:
         return True
 
     def _skip_damage(self, reason: str) -> None:
-        """Counts damage, and goes on to what looks like the next record of this member."""
+        """Counts damage, and goes on to what looks like the next record of this member.
+
+        Where each record is a member of its own, the rest of the member is left out: what looks like
+        a record there is the text of a page.
+        """
         self.damages[reason] += 1
+        if not self._shares:
+            self._shares = self._members.is_plain or self._members.is_whole_file()
         while True:
-            at = self._data.find(b"\n" + RECORD_START, self._at)
+            at = self._data.find(b"\n" + RECORD_START, self._at) if self._shares else -1
             if at >= 0:
                 self._at = at + 1
                 return
@@ -262,6 +271,19 @@ class RecordReader:
             return self._members.open(self._next)
         except BadMember:
             return True
+
+
+def _size_of_block(record: ArchivedRecord | None) -> int | None:
+    """Returns the size of a record's block, bytes; None if its head does not say it."""
+    size = record.field("content-length").strip() if record else ""
+    return int(size) if size.isascii() and size.isdigit() and len(size) <= 18 else None
+
+
+def _size_of_record(beginning: bytes) -> int | None:
+    """Returns the size of a record that begins so, bytes; None if its head is not whole."""
+    end = _head_end(beginning, 0)
+    size = _size_of_block(parse_record_head(beginning[:end])) if end else None
+    return None if size is None else end + size + len(_END)
 
 
 def _head_end(data: bytes, at: int) -> int:

@@ -154,6 +154,62 @@ def test_bytes_are_missing_in_the_middle_of_a_file():
     assert (names, damages) == (list("01245678".replace("4", "")), {"broken_compression": 1})
 
 
+def forged_text():
+    return b"\r\n\r\n" + record(name="forged")
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (record(PAGE + forged_text(), length=20, name="bad"), "bytes_between_records"),
+        (record(PAGE + forged_text(), name="bad").replace(b"Content-L", b"Content-X", 1), "broken_head"),
+    ],
+)  # fmt: skip
+def test_a_text_about_records_in_a_broken_record_is_none(kind, bad, reason):
+    names, damages, _ = read(packed(kind, record(name="a"), bad, record(name="b")))
+    assert [name for name in names if name != "bad"] == ["a", "b"]
+    assert damages == {reason: 1}
+
+
+@pytest.mark.parametrize("last", [-30, None])
+def test_after_a_damaged_member_no_member_in_it_is_read(last):
+    inner = b"".join(
+        gzip.compress(record(random.Random(i).randbytes(900), name=f"forged{i}"))
+        for i in range(100)
+    )
+    stored = bytearray(gzip.compress(record(inner, name="b"), compresslevel=0))
+    stored[15] ^= 0xFF  # the length of its first block
+    data = packed("gzip", record(name="a")) + stored
+    data += packed("gzip", record(name="c"), record(b"x" * 99, name="d"))
+    names, damages, _ = read(data[:last])
+    assert names == (["a", "c"] if last else ["a", "c", "d"])
+    assert damages["broken_compression"] == 1
+    names, damages, _ = read(
+        packed("gzip", record(name="a")) + stored[:15] + b"\0" * 9 + stored[24:-40]
+    )
+    assert names == ["a"]
+
+
+def test_records_between_damaged_ones_are_read():
+    parts = [gzip.compress(record(random.Random(i).randbytes(500), name=str(i))) for i in range(9)]
+    for broken in (1, 3, 5, 7):
+        parts[broken] = parts[broken][:300] + b"\0" * 50 + parts[broken][350:]
+    names, damages, _ = read(b"".join(parts))
+    assert (names, damages) == (list("02468"), {"broken_compression": 4})
+
+
+def test_records_of_a_file_compressed_as_a_whole_are_read_after_a_broken_one():
+    bad = record(name="bad").replace(b"Content-L", b"Content-X")
+    for records in ([bad, record(name="a")], [record(name="a"), bad, record(name="b")]):
+        data = b"".join(records)
+        names, damages, _ = read(gzip.compress(data))
+        assert (names, damages) == (read(data)[0], {"broken_head": 1})
+    several = gzip.compress(record(name="a") + record(name="b"))
+    names, damages, _ = read(several + gzip.compress(bad + record(name="c")))
+    assert (names, damages) == (["a", "b", "c"], {"broken_head": 1})
+
+
 def test_a_record_in_several_members_is_whole_and_so_are_several_in_one():
     one = record(b"0123456789", name="split")
     split = gzip.compress(one[:-12]) + gzip.compress(one[-12:])

@@ -22,12 +22,17 @@ _RATIO_FREE_BYTES = 1 << 20
 # Of a coded body, to decode it again if its checksum is wrong.
 _MAX_MEMBER_BYTES = 1 << 20
 ACCEPTED = "gzip, deflate, br"
-_DECODED = frozenset({"gzip", "x-gzip", "deflate", "br"})
-# No zstd: Python has it from 3.14 on.
-_UNDECODABLE = frozenset({"zstd", "compress", "x-compress", "dcb", "dcz"})
+# zstd is not asked for, but servers and archives have it.
+_DECODED = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
+_UNDECODABLE = frozenset({"compress", "x-compress", "dcb", "dcz"})
 _GZIP_MAGIC = b"\x1f\x8b"
 # Value of ``truncated`` by reason; ``disconnect`` for all others.
 _KEPT = {"too_slow": "time", "low_rate": "time", "timeout": "time", "bad_encoding": "encoding"}
+
+
+_MAX_ZSTD_WINDOW = 8 << 20  # RFC 9659
+# zstd's decoder has no limit of its output; a block of 128 KiB may have 4 bytes.
+_ZSTD_PIECE_BYTES = 1 << 7
 
 
 # zlib's messages about the check values of gzip and zlib.
@@ -72,9 +77,7 @@ class BodyDecoder:
 
     def __init__(self, fields: Iterable[tuple[str, str]], limit: int) -> None:
         self._data = io.BytesIO()  # unlike a list of parts, it becomes bytes without a copy
-        self._inflaters = [
-            _Unbrotli() if coding == "br" else _Inflater(coding) for coding in codings_of(fields)
-        ]
+        self._inflaters = [_inflater_of(coding) for coding in codings_of(fields)]
         self._limit = limit
         self._taken = self._received = 0
 
@@ -156,7 +159,13 @@ def codings_of(fields: Iterable[tuple[str, str]]) -> list[str]:
     return codings
 
 
-def _inflate(inflaters: "list[_Inflater | _Unbrotli]", piece: bytes) -> Iterator[bytes]:
+def _inflater_of(coding: str) -> "_Inflater | _Unbrotli | _Unzstd":
+    if coding == "br":
+        return _Unbrotli()
+    return _Unzstd() if coding == "zstd" else _Inflater(coding)
+
+
+def _inflate(inflaters: "list[_Inflater | _Unbrotli | _Unzstd]", piece: bytes) -> Iterator[bytes]:
     if not inflaters:
         yield piece
         return
@@ -273,3 +282,39 @@ class _Unbrotli:
             if self._brotli.is_finished() or len(part) < READ_BYTES:
                 break
         self.ended = self._brotli.is_finished()
+
+
+class _Unzstd:
+    """Decodes zstd (RFC 8878), some blocks at a time."""
+
+    plain = is_wrong = False
+
+    def __init__(self) -> None:
+        import zstandard  # late: few servers send it
+
+        self._error = zstandard.ZstdError
+        self._zstd = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
+        self._frame = self._zstd.decompressobj()
+        self._frames = 0  # which have ended
+        self.ended = True  # an empty body is complete
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yields the decoded bytes of a piece of the stream, in bounded parts.
+
+        Raises:
+            BadEncoding: The stream is damaged.
+        """
+        while data:
+            try:
+                part = self._frame.decompress(data[:_ZSTD_PIECE_BYTES])
+            except self._error as error:
+                self.ended = self._frames > 0  # no frame follows, but other bytes
+                if self.ended:
+                    return
+                raise BadEncoding(str(error)) from error
+            data, self.ended = data[_ZSTD_PIECE_BYTES:], self._frame.eof
+            if self.ended:
+                data = self._frame.unused_data + data
+                self._frame = self._zstd.decompressobj()
+                self._frames += 1
+            yield part

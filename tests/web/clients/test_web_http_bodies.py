@@ -10,6 +10,7 @@ import zlib
 
 import brotli
 import pytest
+import zstandard
 from http_clients import Client, HttpOptions
 from one_request import URL, ask
 from web_servers import connect_to, reply, serve
@@ -123,6 +124,9 @@ def raw_deflate(data):
         ("gzip, gzip", lambda data: gzip.compress(gzip.compress(data))),
         ("gzip", lambda data: gzip.compress(data[:1000]) + gzip.compress(data[1000:])),
         ("gzip", lambda data: gzip.compress(data) + b"trailing"),
+        ("zstd", zstandard.compress),
+        ("zstd", lambda data: zstandard.compress(data[:1000]) + zstandard.compress(data[1000:])),
+        ("zstd", lambda data: zstandard.compress(data) + b"trailing"),
         ("gzip", lambda data: data),
         ("identity", lambda data: data),
         ("utf-8", lambda data: data),
@@ -141,7 +145,8 @@ def test_codings_are_undone(coding, encode):
         ("br", b"\xff" * 20),
         ("br", brotli.compress(bytes(range(256)) * 100)[:200] + b"\xff" * 200),
         ("br, br, br", b"x"),
-        ("zstd", b"x"),
+        ("zstd", b"x" * 20),
+        ("compress", b"x"),
         ("gzip, gzip, gzip", b"x"),
         ("gzip", gzip.compress(b"x" * 10_000, mtime=0)[:15] + b"\xff" * 20),
     ],
@@ -178,16 +183,19 @@ def test_bombs_are_cut(layers, limit):
 
 @functools.cache
 def gigabyte(coding):
-    """1 GiB of zeros: 1 MB of gzip, 1.6 kB of brotli."""
+    """1 GiB of zeros: 1 MB of gzip, 1.6 kB of brotli, 33 kB of zstd."""
     part = bytes(1 << 20)
     if coding == "gzip":
         member = gzip.compress(part, 9)  # RFC 1952 2.2: members may follow each other
         return member * 1024
+    if coding == "zstd":
+        encoder = zstandard.ZstdCompressor().compressobj()
+        return b"".join(encoder.compress(part) for _ in range(1024)) + encoder.flush()
     compressor = brotli.Compressor(quality=5)
     return b"".join(compressor.process(part) for _ in range(1024)) + compressor.finish()
 
 
-@pytest.mark.parametrize("coding", ["gzip", "br"])
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
 @pytest.mark.parametrize(("limit", "most"), [(1 << 20, 1 << 20), (-1, 16 << 20)])
 def test_a_gigabyte_in_disguise_takes_little_memory(coding, limit, most):
     wire = reply(gigabyte(coding), "200 OK", f"Content-Encoding: {coding}")

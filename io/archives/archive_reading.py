@@ -12,6 +12,8 @@ from ..storage.places import Place
 
 # Bytes that a store is asked for at a time.
 _WINDOW_BYTES = 8 << 20
+# The same for one record whose length is not known.
+RECORD_WINDOW_BYTES = 1 << 17
 
 
 @contextlib.contextmanager
@@ -59,5 +61,5 @@ def read_record(place: Place, offset: int, most: int | None = None) -> ArchivedR
         UserError: The file cannot be read.
     """
     with open_archive(place) as file:
-        record = next(iter(RecordReader(file, offset, most=most, window=1 << 17)), None)
+        record = next(iter(RecordReader(file, offset, most=most, window=RECORD_WINDOW_BYTES)), None)
     return record if record is not None and record.offset == offset else None

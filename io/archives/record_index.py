@@ -1,4 +1,4 @@
-"""Reads indexes of archives, to import chosen records: CDXJ, or the columnar URL index (Parquet)."""
+"""Reads indexes of archives, to import chosen records: CDXJ, CDX, the columnar URL index (Parquet)."""
 
 import json
 from collections import defaultdict
@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...web.archives.cdx import CdxColumns, cdx_legend
 from ...web.base.errors import UsageError
 from ..batches.seed_lines import lines
 from ..storage.file_errors import errors_as
@@ -17,7 +18,8 @@ from ..storage.places import Place
 
 # Common Crawl's names of the columns that say where a record is.
 _COLUMNS = ("warc_filename", "warc_record_offset", "warc_record_length")
-_FIELDS = ("filename", "offset", "length")
+_LENGTH = "length"  # may be missing
+_FIELDS = ("filename", "offset", _LENGTH)
 _LARGEST = 1 << 50
 
 
@@ -25,18 +27,18 @@ def read_record_index(place: Place) -> tuple[dict[str, list[tuple[int, int]]], i
     """Returns the records that an index names.
 
     Args:
-        place: A file whose name ends with ``.parquet``, or lines of CDXJ, perhaps packed.
+        place: A file whose name ends with ``.parquet``, or lines of CDXJ or CDX, perhaps packed.
 
     Returns:
-        For each name of a file the positions and lengths of its records, in order, each once; and the number of
-        rows that cannot be used.
+        For each name of a file the positions and lengths of its records, in order, each once, where a
+        length of 0 is unknown; and the number of rows that cannot be used.
 
     Raises:
         UsageError: It cannot be read, or is no such index.
     """
     records: dict[str, set[tuple[int, int]]] = defaultdict(set)
     bad_rows = 0
-    rows = _parquet_rows(place) if place.suffix == ".parquet" else _cdxj_rows(place)
+    rows = _parquet_rows(place) if place.suffix == ".parquet" else _rows_of_lines(place)
     for row in rows:
         record = _checked(row)
         if record is None:
@@ -45,8 +47,8 @@ def read_record_index(place: Place) -> tuple[dict[str, list[tuple[int, int]]], i
             records[record[0]].add(record[1:])
     if not records:
         raise UsageError(
-            f"index {str(place)!r} names no record: expected CDXJ lines with filename, offset and "
-            f"length, or Parquet with {', '.join(_COLUMNS)}"
+            f"index {str(place)!r} names no record: expected lines of CDXJ or CDX with name of the "
+            f"file and offset, or Parquet with {', '.join(_COLUMNS)}"
         )
     return {name: sorted(records[name]) for name in sorted(records)}, bad_rows
 
@@ -57,21 +59,25 @@ def _checked(row: Mapping[str, Any] | None) -> tuple[str, int, int] | None:
     A name is a path below the folder of the archive: it must not lead out of it.
     """
     try:
-        name, offset, length = (str((row or {})[field]) for field in _FIELDS)
+        name, offset, length = (str({_LENGTH: 0, **(row or {})}[field]) for field in _FIELDS)
         path = PurePosixPath(name)
         if not name or "\0" in name or path.is_absolute() or ".." in path.parts or ":" in name:
             return None
         at, size = int(offset), int(length)
     except (KeyError, ValueError):
         return None
-    return (name, at, size) if 0 <= at < _LARGEST and 0 < size < _LARGEST else None
+    return (name, at, size) if 0 <= at < _LARGEST and 0 <= size < _LARGEST else None
 
 
-def _cdxj_rows(place: Place) -> Iterator[Mapping[str, Any] | None]:
+def _rows_of_lines(place: Place) -> Iterator[Mapping[str, Any] | None]:
+    columns = CdxColumns()
     with errors_as(f"cannot read index {str(place)!r}"), place.open_for_reading() as file:
         for line in lines(file):
-            if line.strip() and not line.startswith(("!", " CDX ")):
-                yield _cdxj_row(line)
+            legend = cdx_legend(line)
+            if legend is not None:
+                columns = legend
+            elif line.strip() and not line.startswith("!"):
+                yield columns.place_in(line) or _cdxj_row(line)
 
 
 def _cdxj_row(line: str) -> Mapping[str, Any] | None:

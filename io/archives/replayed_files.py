@@ -13,10 +13,9 @@ from ...web.archives.warc_options import WARC_ENDINGS
 from ...web.archives.warc_reading import RecordReader
 from ..storage.files import names
 from ..storage.places import Place
-from .archive_reading import check_archive_file, open_archive, window_of
+from .archive_reading import RECORD_WINDOW_BYTES, check_archive_file, open_archive, window_of
 
 _ENDINGS = tuple(f".{ending}" for ending in ("warc", *WARC_ENDINGS.values()))
-_WINDOW_BYTES = 1 << 17
 
 
 def is_archive_name(name: str) -> bool:
@@ -54,7 +53,7 @@ def find_record(place: Place, offset: int, number: int) -> ArchivedRecord | None
         UserError: The file cannot be read.
     """
     with open_archive(place) as file:
-        for record in RecordReader(file, offset, checks=False, window=_WINDOW_BYTES):
+        for record in RecordReader(file, offset, checks=False, window=RECORD_WINDOW_BYTES):
             if record.offset != offset or record.number > number:
                 return None
             if record.number == number:

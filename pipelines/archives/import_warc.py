@@ -61,7 +61,7 @@ class Options(ListRuleOptions, WireOptions, JobOptions):
 
     index: str = option(
         "",
-        "Read only the records that an index names, each by its range: a CDXJ file, or a file of the "
+        "Read only the records that an index names, each by its range: a CDXJ or CDX file, or a file of the "
         "columnar URL index (.parquet, with warc_filename, warc_record_offset, warc_record_length).",
     )
     part_size: int = option(
@@ -78,7 +78,7 @@ class FilePlan(NamedTuple):
     Attributes:
         archive: Address of the file.
         size: Its size, bytes; with ``records`` that of the records.
-        records: Positions and lengths of records; none: the whole file.
+        records: Positions and lengths of records, 0: unknown; none: the whole file.
     """
 
     archive: str
@@ -169,7 +169,8 @@ def _indexed_plans(
         file = places[0] / name
         if size_of(file) is None:
             raise UsageError(f"the index names {name!r}, which is not in {str(places[0])!r}")
-        yield FilePlan(str(file), sum(length for _, length in positions), tuple(positions))
+        size = sum(length or _CAPTURE_BYTES for _, length in positions)
+        yield FilePlan(str(file), size, tuple(positions))
 
 
 def _parts(operation: Operation, plans: Sequence[FilePlan], size: int) -> Iterator[ImportPart]:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...io.archives.archive_reading import open_archive, window_of
+from ...io.archives.archive_reading import RECORD_WINDOW_BYTES, open_archive, window_of
 from ...io.batches.batches import page_order, write_file
 from ...io.batches.page_writer import FLUSH_BYTES, PAGE_ROW_BYTES, page_counts, page_row
 from ...io.rows.small_components import read_blocklist
@@ -75,7 +75,7 @@ class ImportPart:
         archive: Address of the file.
         start: Where the part begins.
         size: Size of the parts of the file, bytes.
-        records: Positions and lengths of the records to read; none: all of the part.
+        records: Positions and lengths of the records to read, 0: unknown; none: all of the part.
     """
 
     operation: Operation
@@ -179,7 +179,8 @@ class _PartReader:
                 self.counts.update({f"damaged/{name}": n for name, n in reader.damages.items()})
                 return
             for offset, length in part.records:
-                single = RecordReader(file, offset, most=most, kinds=READ_KINDS, window=length)
+                window = length or RECORD_WINDOW_BYTES
+                single = RecordReader(file, offset, most=most, kinds=READ_KINDS, window=window)
                 indexed = next((record for record in single if record.offset == offset), None)
                 if indexed is None:
                     self.counts["damaged/not_at_offset"] += 1

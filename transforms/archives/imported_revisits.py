@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ...io.archives.archive_reading import open_archive
+from ...io.archives.archive_reading import RECORD_WINDOW_BYTES, open_archive
 from ...io.batches.batches import batch_component, named_rows, write_file
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect
@@ -35,7 +35,6 @@ from ..partition import SLOTS, hash_buckets
 from .imported_parts import ImportRules, PagesFile, PagesWriter
 
 UNRESOLVED = "dropped/unresolved_revisit"
-_WINDOW_BYTES = 1 << 17
 _STATE_COLUMNS = tuple(name for name in FETCHLIST.names if name not in ("slot", "delay", "address"))
 _FLUSH_BYTES = 32 << 20
 
@@ -123,7 +122,11 @@ def _read(archive: str, offset: int, number: int, rules: ImportRules) -> Archive
     """Returns a record of a file: the one with a number in the member at a position."""
     with open_archive(place_of(archive)) as file:
         reader = RecordReader(
-            file, offset, most=rules.limits.most_of_block, kinds=READ_KINDS, window=_WINDOW_BYTES
+            file,
+            offset,
+            most=rules.limits.most_of_block,
+            kinds=READ_KINDS,
+            window=RECORD_WINDOW_BYTES,
         )
         for record in reader:
             if record.offset != offset or record.number == number:

@@ -223,6 +223,31 @@ def test_only_the_records_of_an_index_are_read(tmp_path, out, capsys):
     assert list(pages_of(table)) == ["http://a.com/5"]
 
 
+def test_plain_cdx_is_an_index_too(tmp_path, out, capsys):
+    archive, offsets = Archive(), []
+    for number in range(5):
+        offsets.append(archive.file.tell())
+        archive.add(f"http://a.com/{number}", b"<p>%d" % number)
+    archive.save(tmp_path / "a.warc.gz")
+    start = "com,a)/ 20200102030405 http://a.com/ text/html 200 AAAA -"
+    lines = [
+        " CDX N b a m s k r V g",
+        f"{start} {offsets[1]} a.warc.gz",
+        f"{start} {offsets[1]} ../a.warc.gz",
+        f"{start} - a.warc.gz",
+    ]
+    (tmp_path / "9.cdx.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert (
+        import_(capsys, out, tmp_path, "--index", tmp_path / "9.cdx.gz")["damaged/bad_index_line"]
+        == 2
+    )
+    assert list(pages_of(out)) == ["http://a.com/1"]
+    table, size = tmp_path / "table", offsets[3] - offsets[2]
+    (tmp_path / "11.cdx").write_text(f"{start} - {size} {offsets[2]} a.warc.gz\n")
+    import_(capsys, table, tmp_path, "--index", tmp_path / "11.cdx")
+    assert list(pages_of(table)) == ["http://a.com/2"]
+
+
 def test_damage_and_limits_are_counted_and_the_rest_is_imported(tmp_path, out, capsys):
     archive, offsets = Archive(), []
     for number in range(9):

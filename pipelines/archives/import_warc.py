@@ -143,7 +143,8 @@ def build(
 
 
 def _whole_plans(places: Sequence[Place]) -> Iterator[FilePlan]:
-    """Yields the files that words name; those of a folder have one of the usual endings."""
+    """Yields the files that words name, each once; those of a folder have one of the usual endings."""
+    named = dict[str, Place]()
     for place in places:
         with errors_as(f"cannot read archive {str(place)!r}"):
             files = place.files_in()
@@ -151,9 +152,10 @@ def _whole_plans(places: Sequence[Place]) -> Iterator[FilePlan]:
             files = [file for file in files if file.name.endswith(_ENDINGS)]
             if not files:
                 raise UsageError(f"no file in {str(place)!r} ends with {', '.join(_ENDINGS[:3])}")
-        for file in files:
-            check_archive_file(file)
-            yield FilePlan(str(file), size_of(file) or 0)
+        named |= {str(file): file for file in files}
+    for address, file in named.items():
+        check_archive_file(file)
+        yield FilePlan(address, size_of(file) or 0)
 
 
 def _indexed_plans(

@@ -299,6 +299,14 @@ def test_requests_are_stored_with_their_answers_before_or_after_them(tmp_path, o
     ]
 
 
+def test_a_file_that_is_named_twice_is_read_once(tmp_path, out, capsys):
+    archive = Archive()
+    archive.add("http://a.com/")
+    file = archive.save(tmp_path / "a.warc.gz")
+    counts = import_(capsys, out, file, tmp_path, f"{tmp_path}/./a.warc.gz")
+    assert (counts["records"], counts["pages"]) == (1, 1)
+
+
 def test_the_same_operation_again_changes_nothing(tmp_path, out):
     archive = Archive()
     archive.add("http://a.com/")

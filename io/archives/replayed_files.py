@@ -53,9 +53,5 @@ def find_record(place: Place, offset: int, number: int) -> ArchivedRecord | None
         UserError: The file cannot be read.
     """
     with open_archive(place) as file:
-        for record in RecordReader(file, offset, checks=False, window=RECORD_WINDOW_BYTES):
-            if record.offset != offset or record.number > number:
-                return None
-            if record.number == number:
-                return record
-    return None
+        reader = RecordReader(file, checks=False, window=RECORD_WINDOW_BYTES)
+        return reader.read_at(offset, number)

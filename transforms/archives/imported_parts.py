@@ -178,10 +178,9 @@ class _PartReader:
                     yield record
                 self.counts.update({f"damaged/{name}": n for name, n in reader.damages.items()})
                 return
+            single = RecordReader(file, most=most, kinds=READ_KINDS, window=RECORD_WINDOW_BYTES)
             for offset, length in part.records:
-                window = length or RECORD_WINDOW_BYTES
-                single = RecordReader(file, offset, most=most, kinds=READ_KINDS, window=window)
-                indexed = next((record for record in single if record.offset == offset), None)
+                indexed = single.read_at(offset, window=length or RECORD_WINDOW_BYTES)
                 if indexed is None:
                     self.counts["damaged/not_at_offset"] += 1
                 else:

@@ -36,6 +36,7 @@ from .imported_parts import ImportRules, PagesFile, PagesWriter
 
 UNRESOLVED = "dropped/unresolved_revisit"
 _STATE_COLUMNS = tuple(name for name in FETCHLIST.names if name not in ("slot", "delay", "address"))
+_PAIR = ("archive", "source_archive")
 _FLUSH_BYTES = 32 << 20
 
 
@@ -70,8 +71,8 @@ def resolve_revisits(
     table = _TablePages(operation, revisiting)
     files, pages, size = list[PagesFile](), dict[str, Response](), 0
     unchanged, replaced = list[str](), list[tuple[str | None, str]]()
-    for row in revisiting.iter_rows(named=True):
-        page, outcome = _page_of(row, table, rules)
+    for row, revisit, source in _read_records(revisiting, rules):
+        page, outcome = _page_of(row, revisit, source, table, rules)
         counts[outcome] += 1
         if page is None:
             continue
@@ -91,22 +92,51 @@ def resolve_revisits(
     return ResolvedRevisits(files, list(table.write_list(unchanged)), dropped, counts)
 
 
+def _read_records(
+    revisiting: RevisitingRows, rules: ImportRules
+) -> Iterator[tuple[Mapping[str, Any], ArchivedRecord | None, ArchivedRecord | None]]:
+    """Yields each row with its record, and the record with the body; None: it cannot be read."""
+    ordered = revisiting.sort(*_PAIR, "source_offset", "offset", "key", nulls_last=True)
+    for (archive, source), rows in ordered.group_by(_PAIR, maintain_order=True):
+        with _records_of(archive, rules) as revisits, _records_of(source, rules) as sources:
+            for row in rows.iter_rows(named=True):
+                revisit = revisits.read_at(row["offset"], row["number"])
+                yield (
+                    row,
+                    revisit,
+                    sources and sources.read_at(row["source_offset"], row["source_number"]),
+                )
+
+
+@contextlib.contextmanager
+def _records_of(archive: Any, rules: ImportRules) -> Iterator[Any]:
+    """Opens a file to read its records one by one; without a file it is None."""
+    if archive is None:
+        yield None
+        return
+    with open_archive(place_of(archive)) as file:
+        yield RecordReader(
+            file, most=rules.limits.most_of_block, kinds=READ_KINDS, window=RECORD_WINDOW_BYTES
+        )
+
+
 def _page_of(
-    row: Mapping[str, Any], table: "_TablePages", rules: ImportRules
+    row: Mapping[str, Any],
+    record: ArchivedRecord | None,
+    source: ArchivedRecord | None,
+    table: "_TablePages",
+    rules: ImportRules,
 ) -> tuple[Response | None, str]:
     """Returns the page of a revisit, and what to count; None: its body is nowhere."""
-    record = _read(row["archive"], row["offset"], row["number"], rules)
     if record is None:
         return None, UNRESOLVED
     revisit = Response(record.url, started=row["time"])
     if record.block:
         with contextlib.suppress(BadAnswer):  # the body is what counts
             revisit = archived_response(record, "", rules.limits)
-    if row["source_archive"] is not None:
-        source = _read(row["source_archive"], row["source_offset"], row["source_number"], rules)
-        if source is not None:
-            original = archived_response(source, "", rules.limits, keeps_wire=rules.keeps_wire)
-            return revisited_response(revisit, original), "revisits/in_archives"
+    if source is not None:
+        original = archived_response(source, "", rules.limits, keeps_wire=rules.keeps_wire)
+        return revisited_response(revisit, original), "revisits/in_archives"
     if row["kind"] == UNCHANGED:
         if row["kept_file"] is None and table.has_page(row["key"]):
             revisit.status = 304
@@ -116,22 +146,6 @@ def _page_of(
     if body is None:
         return None, UNRESOLVED
     return revisited_response(revisit, body), "revisits/in_table"
-
-
-def _read(archive: str, offset: int, number: int, rules: ImportRules) -> ArchivedRecord | None:
-    """Returns a record of a file: the one with a number in the member at a position."""
-    with open_archive(place_of(archive)) as file:
-        reader = RecordReader(
-            file,
-            offset,
-            most=rules.limits.most_of_block,
-            kinds=READ_KINDS,
-            window=RECORD_WINDOW_BYTES,
-        )
-        for record in reader:
-            if record.offset != offset or record.number == number:
-                return record if record.offset == offset else None
-    return None
 
 
 class _TablePages:

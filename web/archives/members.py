@@ -36,7 +36,7 @@ class _Window:
     """
 
     def __init__(self, file: IO[bytes], size: int) -> None:
-        self._file, self._size = file, size
+        self._file, self.size = file, size
         self._start, self._data = 0, b""
 
     def take(self, at: int, size: int) -> bytes:
@@ -45,7 +45,7 @@ class _Window:
             return b""
         if not 0 <= at - self._start < len(self._data):
             self._file.seek(at)
-            self._start, self._data = at, self._file.read(max(size, self._size))
+            self._start, self._data = at, self._file.read(max(size, self.size))
         return self._data[at - self._start : at - self._start + size]
 
     def take_all(self, at: int, size: int) -> bytes:
@@ -84,6 +84,10 @@ class MemberReader:
         self.is_plain = not self._codec.magics
         self.start = self.end = 0
         self._decoder = self._codec.decoder()
+
+    def set_window(self, size: int) -> None:
+        """Sets how many bytes are read of the file at a time; 0: as before."""
+        self._window.size = size or self._window.size
 
     def open(self, at: int) -> bool:
         """Begins the member at a position; returns whether there is one, and not the end of the file.

@@ -79,6 +79,23 @@ class RecordReader:
                 return
             yield record
 
+    def read_at(self, position: int, number: int = 0, window: int = 0) -> ArchivedRecord | None:
+        """Returns the record with a number in the member at a position; None if it cannot be read.
+
+        Args:
+            position: Position of the member, or of the record in a file that is not compressed.
+            number: Number of the record in the member.
+            window: How many bytes to read of the file at a time; 0: as before.
+        """
+        self._data, self._at, self._open, self._next = b"", 0, False, position
+        self._members.set_window(window)
+        for record in self:
+            if record.offset != position or record.number > number:
+                return None
+            if record.number == number:
+                return record
+        return None
+
     # Bytes of members.
 
     def _fill(self) -> bool:

@@ -4,8 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import IO
 
-from ...web.archives.archived_records import ArchivedRecord
-from ...web.archives.warc_reading import RecordReader, check_beginning
+from ...web.archives.warc_reading import check_beginning
 from ...web.base.errors import UsageError
 from ..storage.file_errors import errors_as
 from ..storage.places import Place
@@ -47,19 +46,3 @@ def check_archive_file(place: Place) -> None:
 def window_of(place: Place) -> int:
     """Returns how many bytes of a file to read at a time."""
     return 1 << 20 if place.has_cheap_seeks else _WINDOW_BYTES
-
-
-def read_record(place: Place, offset: int, most: int | None = None) -> ArchivedRecord | None:
-    """Returns the record at a position, as an index says it; None if none can be read there.
-
-    Args:
-        place: The file.
-        offset: Position of the record's member.
-        most: How many bytes of its block to keep; None: all.
-
-    Raises:
-        UserError: The file cannot be read.
-    """
-    with open_archive(place) as file:
-        record = next(iter(RecordReader(file, offset, most=most, window=RECORD_WINDOW_BYTES)), None)
-    return record if record is not None and record.offset == offset else None

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from ..network.heads import end_of_head
-from .warc_records import REVISIT
+from .warc_records import REQUEST, RESPONSE, REVISIT
 
 _MAX_FIELDS = 1000
 _VERSION = re.compile(rb"WARC/(\d\.\d{1,2})[ \t]*\r?\n")
@@ -75,8 +75,11 @@ class ArchivedRecord:
 
     @property
     def is_http(self) -> bool:
-        """Whether the block is a message of HTTP."""
-        return _HTTP.match(self.field("content-type")) is not None
+        """Whether the block is a message of HTTP; a record that does not say it is one by its URL."""
+        content_type = self.field("content-type")
+        if not content_type and self.kind in (REQUEST, RESPONSE, REVISIT):
+            return self.url.lower().startswith("http")
+        return _HTTP.match(content_type) is not None
 
 
 def parse_record_head(head: bytes, offset: int = 0, number: int = 0) -> ArchivedRecord | None:

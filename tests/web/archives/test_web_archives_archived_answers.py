@@ -73,6 +73,13 @@ def test_status_lines_of_browsers_and_their_pseudo_headers_are_read(line):
     assert response.status_line == line
 
 
+def test_a_response_without_a_type_is_of_http_if_its_url_is():
+    response = answer("HTTP/1.1 404 No\nX: y", b"page", content_type="")
+    assert (response.status, response.body) == (404, b"page")
+    ftp = archived_response(record(b"file", url="ftp://a.com/", content_type=""), "", LIMITS)
+    assert (ftp.status, ftp.body) == (200, b"file")
+
+
 def test_interim_heads_come_before_the_answer():
     assert answer("HTTP/1.1 103 Early Hints\n\nHTTP/1.1 404 No", b"").status == 404
 

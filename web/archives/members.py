@@ -10,7 +10,9 @@ import contextlib
 from typing import IO
 
 from .member_codecs import (
+    SKIPPABLE,
     TRUNCATED_FILE,
+    ZSTD_MAGIC,
     BadMember,
     MemberCodec,
     codec_of,
@@ -24,6 +26,8 @@ _WINDOW_BYTES = 1 << 20
 _CHAIN_BYTES = 128 << 10
 _DAMAGED_BYTES = 256  # of a damaged member, at a time: what is before the damage can be decoded
 NOWHERE = 1 << 62  # a position after the end of any file; systems may refuse to seek there
+_PADDING_BYTES = 1 << 12
+_SKIPPABLE_STARTS = tuple(magic[:1] for magic in SKIPPABLE)
 _MAX_DICTIONARY_BYTES = 16 << 20
 
 
@@ -95,19 +99,34 @@ class MemberReader:
         Raises:
             BadMember: No member begins there.
         """
-        at = max(at, self._lead)
+        at = self.skip_padding(at)
         self.start = self.end = at
         beginning = self._window.take(at, 4)
         if not beginning:
             return False
         if not self.is_plain:
-            if not beginning.strip(b"\0") and not self._window.take_all(at, 4096).strip(b"\0"):
-                return self.open(at + len(self._window.take_all(at, 4096)))  # padding
             beginning = self._window.take_all(at, 4)
             if not beginning.startswith(self._codec.magics):
                 raise BadMember("broken_compression")
         self._decoder = self._codec.decoder()
         return True
+
+    def skip_padding(self, at: int) -> int:
+        """Returns the position after zeros, and after frames that decoders of zstd skip, at a position."""
+        at = max(at, self._lead)
+        while not self.is_plain:
+            data = self._window.take(at, _PADDING_BYTES)
+            zeros = len(data) - len(data.lstrip(b"\0"))
+            if zeros:
+                at += zeros
+            elif ZSTD_MAGIC in self._codec.magics and data.startswith(_SKIPPABLE_STARTS):
+                frame = self._window.take_all(at, 8)
+                if len(frame) < 8 or not frame.startswith(SKIPPABLE):
+                    return at
+                at += 8 + int.from_bytes(frame[4:], "little")
+            else:
+                return at
+        return at
 
     def piece(self) -> bytes:
         """Returns the next decoded bytes of the current member; none at its end.
@@ -136,7 +155,7 @@ class MemberReader:
             self.open(self.start)
             while self.piece():
                 pass
-            return not self._window.take(self.end, 1)
+            return not self._window.take(self.skip_padding(self.end), 1)
         except BadMember as damage:
             return str(damage) == TRUNCATED_FILE
         finally:

@@ -143,13 +143,14 @@ class RecordReader:
 
     def _is_over(self) -> bool:
         """Returns whether the next member is one that a later part begins with, or comes after it."""
-        if self._part is None or self._next < self._start + self._part:
+        if self._part is None:
             return False
-        if self._next >= NOWHERE:
-            return True
-        start = self._next // self._part * self._part
+        position = self._members.skip_padding(self._next)
+        if position < self._start + self._part or position >= NOWHERE:
+            return position >= NOWHERE
+        start = position // self._part * self._part
         first = self._members.first_member(start, start + self._part)
-        return first is not None and first <= self._next
+        return first is not None and first <= position
 
     def _skip_breaks(self) -> bool:
         """Skips the ends of lines here; returns whether there are any."""

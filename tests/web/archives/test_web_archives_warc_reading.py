@@ -210,6 +210,31 @@ def test_records_of_a_file_compressed_as_a_whole_are_read_after_a_broken_one():
     assert (names, damages) == (["a", "b", "c"], {"broken_head": 1})
 
 
+SKIPPED = b"\x5e\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"12345"
+
+
+@pytest.mark.parametrize(
+    ("kind", "padding"),
+    [
+        ("gzip", b"\0" * 100),
+        ("gzip", bytes(9_000_000)),
+        ("zstd", SKIPPED),
+        ("zstd", SKIPPED * 3000),
+    ],
+    ids=["zeros", "many zeros", "frame", "many frames"],
+)
+@pytest.mark.parametrize("size", [None, 700])
+def test_zeros_and_skippable_frames_between_members_are_no_damage(kind, padding, size):
+    rng = random.Random(6)
+    one, two = (packed(kind, record(rng.randbytes(500), name=name)) for name in "ab")
+    data = (padding if kind == "zstd" else b"") + one + padding + two + padding
+    positions = [0, data.index(one), data.rindex(two), len(data) - 1]
+    starts = [0] if size is None else [position // size * size for position in positions]
+    parts = [read(data, start, size)[:2] for start in sorted(set(starts))]
+    assert [name for names, _ in parts for name in names] == ["a", "b"]
+    assert not any(damages for _, damages in parts)
+
+
 def test_a_record_in_several_members_is_whole_and_so_are_several_in_one():
     one = record(b"0123456789", name="split")
     split = gzip.compress(one[:-12]) + gzip.compress(one[-12:])

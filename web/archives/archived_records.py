@@ -48,10 +48,14 @@ class ArchivedRecord:
     block: bytes = b""
     block_is_right: bool | None = None
     payload_is_right: bool | None = None
+    _first: dict[str, str] = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._first = dict(reversed(self.fields))
 
     def field(self, name: str) -> str:
         """Returns the first field of a name, given in lower case; empty if there is none."""
-        return next((value for other, value in self.fields if other == name), "")
+        return self._first.get(name, "")
 
     @property
     def kind(self) -> str:

@@ -4,6 +4,7 @@ from urllib.parse import quote, urlencode
 
 from ...policy.archives.capture_index import CaptureIndex, ReplayedRows
 from ...web.archives.captures import Capture
+from ...web.archives.replay_answers import incompleteness
 from ...web.archives.replay_requests import FRAMED, page_path
 from ...web.archives.warc_records import timestamp14, warc_date
 from ...web.urls.row_keys import host_key, shown_url
@@ -65,10 +66,13 @@ def framed_page(capture: Capture, url: str, secret: str) -> str:
         secret: The first part of the path of framed pages.
     """
     source = f"{secret}{page_path(url, timestamp14(capture.time), FRAMED)}"
+    incomplete = incompleteness(capture)
+    warning = f"<strong>incomplete: {shown(incomplete)}</strong> · " if incomplete else ""
     return (
         f'{page_start(url)}<body class="frame"><header class="soft"><a href="/">Archive</a> · '
-        f'{warc_date(capture.time)} · <a href="{_href(page_path(url, "*"))}">captures</a> · '
-        f'{shown(url)}</header><iframe title="Archived page" sandbox="allow-scripts allow-forms" '
+        f"{warning}{warc_date(capture.time)} · "
+        f'<a href="{_href(page_path(url, "*"))}">captures</a> · {shown(url)}</header>'
+        f'<iframe title="Archived page" sandbox="allow-scripts allow-forms" '
         f'src="{_href(source)}"></iframe></body></html>\n'
     )
 

@@ -172,7 +172,8 @@ class _Handler(LoopbackHandler):
             self.send_text(HTTPStatus.NOT_FOUND, "text/plain", text, [MISSING])
         else:
             accepted = ",".join(self.headers.get_all("Accept-Encoding", ()))
-            self._send(original_answer(capture, accepted))
+            answer = original_answer(capture, accepted)
+            self._send(answer, length=answer.length)
 
     def _archived_page(self, capture: Capture, request: ReplayRequest, *, framed: bool) -> None:
         start = self.server.secret if framed else ""
@@ -264,13 +265,23 @@ class _Handler(LoopbackHandler):
         fields = [("Connection", "close"), ("Allow", _METHODS)]
         self.send_text(status, "text/plain", text, fields)
 
-    def _send(self, answer: ReplayAnswer, fields: Iterable[tuple[str, str]] = ()) -> None:
+    def _send(
+        self,
+        answer: ReplayAnswer,
+        fields: Iterable[tuple[str, str]] = (),
+        length: int | None = None,
+    ) -> None:
+        """Sends an answer; with a length that its body does not have, it breaks off."""
+        length = len(answer.body) if length is None else length
+        self.close_connection |= length > len(answer.body)
+        if answer.incomplete is not None:
+            fields = [*fields, ("X-Nutbeam-Replay", f"incomplete; {answer.incomplete}")]
         self.send_response_only(answer.status, answer.reason)
         for name, value in (*answer.fields, *fields):
             # What a page says may have any byte, and what is asked for any character.
             self.send_header(name, value.encode("latin-1", "replace").decode("latin-1"))
         if answer.has_body:
-            self.send_header("Content-Length", str(len(answer.body)))
+            self.send_header("Content-Length", str(length))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(answer.body)

@@ -1,19 +1,21 @@
 """The answers of a replay: a capture as an HTTP message again, for one client.
 
 What was stored decides: heads of strangers are checked field by field, so that none of them breaks
-the message. Headers that belonged to one connection are left out.
+the message. Headers that belonged to one connection are left out. An answer whose body was cut claims
+more bytes than it has, so that no client takes it for the whole.
 """
 
-import dataclasses
 import http
 import re
 from typing import NamedTuple
 
+from ..content.whole_bodies import WHOLE
 from ..network.body import BodyDecoder, codings_of
 from ..network.failures import BadEncoding
 from ..network.heads import list_values
 from .captures import Capture
-from .http_messages import NOT_MODIFIED, RENAMED, decoded_headers, http_answer
+from .http_messages import NOT_MODIFIED, RENAMED, decoded_headers, http_answer, is_whole_on_wire
+from .page_records import truncation
 
 # RFC 9110 7.6.1, and those that would lead a browser to another server.
 _OF_CONNECTION = frozenset(
@@ -34,6 +36,8 @@ _OF_CONNECTION = frozenset(
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 _MAX_FIELDS = 256
+# What an answer lacks whose length is not known: more than clients overlook.
+_UNKNOWN_BYTES = 1 << 16
 ORIGINAL = "X-Archive-Orig-"
 # What a page may say to a browser on the address of the replay; all else could change other pages.
 _OF_PAGES = frozenset({"content-type", "content-language", "last-modified"})
@@ -49,12 +53,22 @@ class ReplayAnswer(NamedTuple):
         reason: The reason phrase.
         fields: Headers, without Content-Length.
         body: Its body; empty for codes without one.
+        incomplete: Why the body is not all that the server has sent, as WARC-Truncated says it; None:
+            it is.
+        missing: Number of bytes that its length claims besides, so that it breaks off.
     """
 
     status: int
     reason: str
     fields: _Fields
     body: bytes
+    incomplete: str | None = None
+    missing: int = 0
+
+    @property
+    def length(self) -> int:
+        """Its Content-Length."""
+        return len(self.body) + self.missing
 
     @property
     def has_body(self) -> bool:
@@ -66,7 +80,8 @@ def original_answer(capture: Capture, accept_encoding: str) -> ReplayAnswer:
     """Returns the answer of a capture as its server gave it.
 
     The body as it was transferred is used if it was kept, is complete, and the client accepts its
-    codings. Otherwise the decoded body is, with headers that fit it, as in WARC files.
+    codings. Otherwise the decoded body is, with headers that fit it, as in WARC files. A page whose body
+    is incomplete breaks off.
 
     Args:
         capture: The capture.
@@ -74,9 +89,19 @@ def original_answer(capture: Capture, accept_encoding: str) -> ReplayAnswer:
 
     >>> page = Capture("http://a/", "1", 0, status=200, status_line="HTTP/1.1 200 Fine",
     ...     headers=(("X", "a\\nb"), ("Connection", "close")), body=b"hi")
-    >>> original_answer(page, "")
-    ReplayAnswer(status=200, reason='Fine', fields=[('X', 'a b')], body=b'hi')
+    >>> answer = original_answer(page, "")
+    >>> (answer.status, answer.reason, answer.fields, answer.body, answer.length)
+    (200, 'Fine', [('X', 'a b')], b'hi', 2)
     """
+    answer, why = _whole_answer(capture, accept_encoding), incompleteness(capture)
+    if why is None:
+        return answer
+    # The bodies of errors and redirects decide nothing.
+    missing = _missing_bytes(capture, len(answer.body)) if answer.status // 100 == 2 else 0
+    return answer._replace(incomplete=why, missing=missing if answer.has_body else 0)
+
+
+def _whole_answer(capture: Capture, accept_encoding: str) -> ReplayAnswer:
     if not capture.status:  # of file: or ftp:
         kind = capture.content_type or "application/octet-stream"
         return _answer(200, "OK", [("Content-Type", kind)], capture.body or b"")
@@ -90,15 +115,29 @@ def original_answer(capture: Capture, accept_encoding: str) -> ReplayAnswer:
     return _answer(capture.status, reason, fields, body)
 
 
+def incompleteness(capture: Capture) -> str | None:
+    """Returns why the body of a capture is incomplete, as WARC-Truncated says it; None if it is whole."""
+    return None if capture.truncated in WHOLE else truncation(capture)
+
+
+def _missing_bytes(capture: Capture, stored: int) -> int:
+    """Returns how many bytes of a body did not come, as its head says, or more than a few."""
+    if not list_values(capture.headers, "content-encoding"):
+        lengths = list_values(capture.headers, "content-length")
+        if len(lengths) == 1 and lengths[0].isascii() and lengths[0].isdigit():
+            declared = int(lengths[0][:18])
+            if declared > stored:
+                return declared - stored
+    return _UNKNOWN_BYTES
+
+
 def page_answer(capture: Capture) -> ReplayAnswer:
     """Returns the answer of a capture below the address of the replay.
 
     The body is decoded. Headers that could change other pages of this address, such as cookies, have
     other names, as in Wayback: ``X-Archive-Orig-Set-Cookie``.
     """
-    original = original_answer(
-        dataclasses.replace(capture, wire=None, body=decoded_body(capture)), ""
-    )
+    original = original_answer(capture, "")
     fields = [
         (name if name.lower() in _OF_PAGES else f"{ORIGINAL}{name.removeprefix(RENAMED)}", value)
         for name, value in original.fields
@@ -108,20 +147,21 @@ def page_answer(capture: Capture) -> ReplayAnswer:
 
 def decoded_body(capture: Capture) -> bytes:
     """Returns the body of a capture without the codings of HTTP; empty if it was not kept."""
-    if capture.body is not None or capture.wire is None:
+    is_cut = capture.truncated not in (None, *WHOLE) and is_whole_on_wire(capture)
+    if capture.wire is None or (capture.body is not None and not is_cut):
         return capture.body or b""
     payload = http_answer(capture).payload
     try:
         decoder = BodyDecoder(capture.headers, -1)
         decoder.take(payload)
     except BadEncoding:
-        return payload
+        return capture.body or payload
     return decoder.data
 
 
 def _coded_body(capture: Capture, accept_encoding: str) -> bytes | None:
     """Returns the body without a transfer coding; None if the client is to get the decoded one."""
-    if capture.wire is None or capture.truncated:
+    if capture.wire is None or incompleteness(capture):
         return None
     try:
         codings = codings_of(capture.headers)

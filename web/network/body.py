@@ -111,6 +111,11 @@ class BodyDecoder:
         return "checksum" if any(inflater.is_wrong for inflater in self._inflaters) else None
 
     @property
+    def is_full(self) -> bool:
+        """Whether the limit is reached, so that of a body without a coding no more would be kept."""
+        return not self._inflaters and 0 <= self._limit == self._taken
+
+    @property
     def coding_ended(self) -> bool:
         """Whether the body has a coding, and its end has come."""
         inflaters = self._inflaters
@@ -140,6 +145,8 @@ async def read_body(connection: Connection, limit: int) -> Body:
         missing = connection.missing
         if isinstance(error, http.client.IncompleteRead):
             missing = error.expected
+        if missing and decoder is not None and decoder.is_full:
+            why, reason = "length", None
     if decoder is None:
         return Body(b"", why, reason)
     return Body(decoder.data, why, reason, decoder.coding_ended, missing)

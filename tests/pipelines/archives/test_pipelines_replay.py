@@ -15,7 +15,9 @@ from replaying import served
 
 from nutbeam.pipelines.archives.replay_archive import ReplayArchive
 from nutbeam.pipelines.views.reader import read
+from nutbeam.web.archives.record_codecs import encode_gzip
 from nutbeam.web.archives.replay_answers import original_answer
+from nutbeam.web.archives.warc_records import WarcRecord, encode_record, record_id
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +147,40 @@ def test_other_sites_cannot_read_it_through_a_browser(server):
     assert f'src="{server.secret}/'.encode() in framed[2]
     assert ask(server, f"/~wrong{path}")[0] == 404
     assert ask(server, f"{server.secret}/")[0] == 400
+
+
+def write_cut_archive(folder):
+    """Writes a WARC file with a page whose body was cut at 20 bytes."""
+    body = b"<title>Cut</title>ap"
+    block = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 90\r\n\r\n" + body
+    fields = [("WARC-Target-URI", f"http://{HOST}/"), ("WARC-Truncated", "length"),
+              ("Content-Type", "application/http; msgtype=response")]  # fmt: skip
+    record = WarcRecord("response", record_id("cut"), 1_795_883_544_000, fields, (block,))
+    folder.mkdir(exist_ok=True)
+    (folder / "cut.warc.gz").write_bytes(encode_gzip(encode_record(record)))
+    return folder
+
+
+def test_a_page_that_was_cut_is_not_taken_for_the_whole(tmp_path):
+    with served(write_cut_archive(tmp_path / "archive")) as server:
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            ask(server, f"http://{HOST}/", HOST)
+        assert (len(caught.value.partial), caught.value.expected) == (20, 70)
+        status, headers, body = ask(server, f"/http://{HOST}/")
+        assert (status, len(body)) == (200, 20)
+        assert headers["X-Nutbeam-Replay"] == "incomplete; length"
+        frame = ask(server, f"/http://{HOST}/", Sec_Fetch_Dest="document")[2]
+        assert b"incomplete: length" in frame
+        for limit, status, truncated in (
+            (20, "db_fetched", "length"),
+            (30, "db_unfetched", "disconnect"),
+        ):
+            reach = ("--connect_to", f"{HOST}::127.0.0.1:{server.port}", "--server_delay", "0")
+            table = tmp_path / f"at{limit}"
+            words = ("--rounds", "1", "--content_limit", str(limit))
+            nutbeam("crawl", table, f"http://{HOST}/", *reach, *words)
+            assert statuses_of(table) == {f"http://{HOST}/": status}
+            assert read(str(table), "batch_pages").get_column("truncated").to_list() == [truncated]
 
 
 def test_pages_of_the_replay_list_hosts_pages_and_captures(server):

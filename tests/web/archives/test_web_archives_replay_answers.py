@@ -69,3 +69,37 @@ def test_chunks_are_put_together():
     )
     answer = original_answer(chunked, "")
     assert (answer.body, answer.fields) == (b"page", [])
+
+
+def test_a_body_that_was_cut_claims_the_bytes_that_it_lacks():
+    """So a client that reads it as the server's answer does not take it for the whole."""
+    whole_length = ("Content-Length", "5000")
+    cut = original_answer(capture(whole_length, body=b"pa", truncated="length"), "")
+    assert (cut.body, cut.length, cut.incomplete) == (b"pa", 5000, "length")
+    for unknown in ((), (("Content-Encoding", "gzip"), ("Content-Length", "9"))):
+        answer = original_answer(capture(*unknown, body=b"page", truncated="disconnect"), "")
+        # Clients take a page for whole that lacks a few bytes.
+        assert (answer.body, answer.length > 1000, answer.incomplete) == (
+            b"page",
+            True,
+            "disconnect",
+        )
+    unkept = original_answer(capture(whole_length), "")
+    assert (unkept.body, unkept.length, unkept.incomplete) == (b"", 5000, "unspecified")
+    error = original_answer(capture(whole_length, status=404, body=b"n", truncated="time"), "")
+    assert (error.length, error.incomplete) == (1, "time")  # its body decides nothing
+    by_path = page_answer(capture(whole_length, body=b"pa", truncated="length"))
+    assert (by_path.body, by_path.incomplete) == (b"pa", "length")
+
+
+def test_a_body_that_is_whole_as_it_came_or_by_its_format_is_not_cut():
+    page, wire = b"page" * 9, gzip.compress(b"page" * 9)
+    headers = (("Content-Encoding", "gzip"), ("Content-Length", str(len(wire))))
+    limited = capture(*headers, body=page[:5], wire=wire, truncated="length")
+    for accepted, body in (("gzip", wire), ("", page)):
+        answer = original_answer(limited, accepted)
+        assert (answer.body, answer.length, answer.incomplete) == (body, len(body), None)
+    assert page_answer(limited).body == page
+    for whole in ("frame", "checksum"):
+        answer = original_answer(capture(("Content-Length", "50"), body=page, truncated=whole), "")
+        assert (answer.length, answer.incomplete) == (len(page), None)

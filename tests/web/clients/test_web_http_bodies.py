@@ -97,6 +97,18 @@ def test_a_body_as_long_as_the_limit_is_whole():
         assert (response.body, response.truncated) == (b"x" * 10, truncated)
 
 
+def test_a_body_that_breaks_off_at_the_limit_is_cut_by_it():
+    """What follows the limit would not have been kept, so that it did not come changes nothing."""
+    for length, error, truncated in ((10, None, "length"), (9, "incomplete", "disconnect")):
+        wire = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + b"x" * length
+        response, _ = ask(lambda c, wire=wire: c.sendall(wire), content_limit=10)
+        assert (len(response.body), response.error, response.truncated) == (
+            length,
+            error,
+            truncated,
+        )
+
+
 def test_a_negative_limit_is_none():
     body = b"x" * 5_000_000
     assert ask(lambda _: reply(body), content_limit=-1)[0].body == body

@@ -23,7 +23,6 @@ from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
 from .batch_tools import reparse
-from .batch_tools.batch_addresses import batch_as_segment
 from .batch_tools.reparse import batches_to_reparse
 from .launch.earlier_jobs import check_done_alike, done_with
 from .launch.job import BatchOptions, run_each_batch, run_job
@@ -51,7 +50,7 @@ def run(invocation: Invocation) -> int:
         UserError: The batch was updated without being parsed, or parsed with other options.
     """
     if invocation.options.reparse:
-        return _reparse(batch_as_segment(invocation))
+        return _reparse(invocation)
     batch, address = invocation.options.batch, str(invocation.table)
     if batch:
         _check_in_time(address, batch)

@@ -124,11 +124,15 @@ def target_table(invocation: Invocation) -> Invocation:
 def batch_as_segment(invocation: Invocation) -> Invocation:
     """Returns an invocation whose table may have been typed as TABLE/batches/ID, as Nutch's segments.
 
+    A table in a folder with such a name stays what it is.
+
     Raises:
         UsageError: The option ``batch`` names another batch.
     """
     word, options = str(invocation.table), invocation.options
     address, batch = split_address(word)
+    if address == word or not open_table(address).latest_snapshot():
+        return invocation
     if batch and options.batch not in ("", batch):
         raise UsageError(f"--batch {options.batch} and {word!r} are two batches: give one")
     options = dataclasses.replace(options, batch=batch or options.batch)

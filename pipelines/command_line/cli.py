@@ -193,7 +193,11 @@ def _run(command: str, words: list[str]) -> int:
     if invocation.table is not None and invocation.table != getattr(module, "NO_TABLE", None):
         from ...io.table.opening import open_table
 
-        open_table(invocation.table).check_place()
+        if "batch" in options:
+            from ..batch_tools.batch_addresses import batch_as_segment
+
+            invocation = batch_as_segment(invocation)
+        open_table(str(invocation.table)).check_place()
     if invocation.beam_args:
         # Checks the types of values; unknown options are for a job server.
         beam_parser().parse_known_args(invocation.beam_args)

@@ -91,9 +91,23 @@ def test_bad_words_for_reparse_get_one_line(table, refuse, capsys):
     )
 
 
-def test_two_batches_at_once_are_refused(tmp_path, refuse):
-    error = refuse("parse", "mine/batches/1-a", "-reparse", "--batch", "1-b")
-    assert error == "--batch 1-b and 'mine/batches/1-a' are two batches: give one"
+def test_a_batch_is_named_as_nutch_names_segments(table, capsys, refuse):
+    """Also of the phases before: its folder is there, and is no table."""
+    phases = {name: batch.phase for name, batch in manifest_of(table).batches.items()}
+    updated, *_, fetched = sorted(phases)
+    assert f"batch {updated}:" in printed(capsys, "parse", f"{table}/batches/{updated}", "-reparse")
+    assert f"batch {fetched}:" in printed(capsys, "parse", f"{table}/batches/{fetched}/")
+    assert {n for n, b in manifest_of(table).batches.items() if phases[n] != b.phase} == {fetched}
+    segment = f"{table}/batches/{updated}"
+    error = refuse("parse", segment, "-reparse", "--batch", "1-b")
+    assert error == f"--batch 1-b and '{segment}' are two batches: give one"
+
+
+def test_a_table_whose_address_looks_like_that_of_a_batch_is_a_table(tmp_path, capsys):
+    table = tmp_path / "batches" / "mine"
+    assert nutbeam("inject", table, "http://a.example/") == 0
+    assert "chosen 1" in printed(capsys, "generate", table)
+    assert nutbeam("parse", table, "--reparse") == 1
 
 
 def test_a_table_without_bodies_has_nothing_to_do(backend, refuse):

@@ -287,7 +287,7 @@ def _keep_wire(response: Response, connection: Connection) -> None:
 def keep_answer(response: Response, head: Head, came: bytes, body: bytes) -> None:
     """Puts an answer as it came into its response, as far as status line, headers and body lack it.
 
-    The body of an error page is kept in any case: as a page it is not stored. A head from which a
+    The bodies of error pages and of failures are kept in any case: as pages they are not stored. A head from which a
     password was removed is not kept.
 
     Args:
@@ -300,5 +300,6 @@ def keep_answer(response: Response, head: Head, came: bytes, body: bytes) -> Non
     if came and response.headers == head.fields and came.decode("latin-1") != shown:
         response.wire_head = came.decode("latin-1")
     coded = list_values(head.fields, "content-encoding") or transfer_codings(head.fields)
-    if coded or not body.startswith(response.body) or response.status // 100 != 2:
+    unstored = response.status // 100 != 2 or response.error is not None
+    if coded or unstored or not body.startswith(response.body):
         response.wire = body

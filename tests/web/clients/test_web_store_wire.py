@@ -75,6 +75,19 @@ def test_a_cut_answer_has_the_bytes_that_came():
     assert CHUNKS.startswith(response.wire)
 
 
+def test_an_answer_that_broke_off_has_the_bytes_that_came():
+    """It is a failure, whose body is not stored; also if it has no coding."""
+    wire = PLAIN_HEAD + b"Content-Length: 5000\r\n\r\n" + HTML
+
+    def answer(_, connection):
+        connection.sendall(wire)
+
+    with serve(answer) as server:
+        where = {"http_client": http_clients.chosen, "connect_to": connect_to(server.port)}
+        response = Client(Options(**where, store_wire=True)).get(URL)
+    assert (response.error, response.wire) == ("incomplete", HTML)
+
+
 def test_the_cipher_of_each_answer_of_a_connection_is_kept(tmp_path):
     pem = tmp_path / "a.pem"
     pem.write_text(CERTIFICATE)

@@ -1,7 +1,9 @@
 """Reads from WARC files what a replay needs: a list of their pages, and single records."""
 
+from collections import Counter
 from collections.abc import Iterator
 
+from ...web.archives.archived_answers import BadAnswer
 from ...web.archives.archived_records import ArchivedRecord
 from ...web.archives.replayed_records import (
     HEAD_BYTES,
@@ -32,18 +34,30 @@ def archive_files_in(folder: Place) -> list[Place]:
     return [folder / name for name in sorted(names(folder)) if is_archive_name(name)]
 
 
-def list_records(place: Place) -> Iterator[ListedRecord]:
+def list_records(place: Place, counts: Counter[str]) -> Iterator[ListedRecord]:
     """Yields the pages of a WARC file; damaged records are left out.
+
+    Args:
+        place: The file.
+        counts: Counts what is damaged, with the names that ``import_warc`` has for it.
 
     Raises:
         UserError: It is no WARC file, or cannot be read.
     """
     check_archive_file(place)
     with open_archive(place) as file:
-        reader = RecordReader(
-            file, most=HEAD_BYTES, kinds=REPLAYED_KINDS, checks=False, window=window_of(place)
-        )
-        yield from filter(None, map(list_record, reader))
+        reader = RecordReader(file, most=HEAD_BYTES, kinds=REPLAYED_KINDS, window=window_of(place))
+        for record in reader:
+            if record.block_is_right is False:
+                counts["wrong_digest/block"] += 1
+            try:
+                listed = list_record(record)
+            except BadAnswer as error:
+                counts[f"skipped/{error}"] += 1
+                continue
+            if listed is not None:
+                yield listed
+        counts.update({f"damaged/{name}": number for name, number in reader.damages.items()})
 
 
 def find_record(place: Place, offset: int, number: int) -> ArchivedRecord | None:

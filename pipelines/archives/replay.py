@@ -55,14 +55,17 @@ def run(invocation: Invocation) -> int:
     options, words = invocation.options, invocation.arguments["archives"]
     tls = replay_tls(options.certificate)
     archive = ReplayArchive(words, options.chosen_time)
+    damages = dict(sorted((+archive.damages).items()))
     hosts = archive.index.hosts().get_column("host").to_list()
     with ReplayServer(archive, options.port, tls) as server:
         rules = connect_rules(hosts, server.port)
         if invocation.format == "json":
             record = {"port": server.port, "captures": len(archive.index), "connect_to": rules}
-            print(json.dumps(record), flush=True)
+            print(json.dumps(record | ({"damages": damages} if damages else {})), flush=True)
         else:
             print(f"replay of {archive.name}: {format_count(len(archive.index), 'captures')}")
+            for name, number in damages.items():
+                print(f"{name} {number:,}")
             print(f"look at it: http://{LOOPBACK}:{server.port}/")
             print(f"proxy: http://{LOOPBACK}:{server.port}")
             words = " ".join(f"--connect_to '{rule}'" for rule in rules)

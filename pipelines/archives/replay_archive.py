@@ -1,6 +1,7 @@
 """What a replay shows: the captures of tables and WARC files, found by URL and time."""
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
@@ -31,7 +32,7 @@ _NO_ANSWER = 503  # RFC 9309 2.3.1.4: as if all was forbidden
 # Of a revisit of a revisit: as many as one may find in merged archives.
 _MOST_REVISITS = 5
 # Several records of a member: their numbers are in the low bits of a row.
-_NUMBER_BITS = 16
+_NUMBER_BITS = 24
 # Returns the capture in a row of a file, and how many more revisits to follow.
 _Reader = Callable[[int, int], Capture | None]
 
@@ -46,6 +47,7 @@ class ReplayArchive:
     Attributes:
         name: The words, for people.
         index: All captures.
+        damages: How much of the files is damaged, by reason.
 
     Raises:
         UserError: There is no table or file, or it cannot be read.
@@ -54,6 +56,7 @@ class ReplayArchive:
     def __init__(self, words: Sequence[str], time: int | None = None) -> None:
         self.name, self._time = " ".join(words), time
         self._readers: list[_Reader] = []
+        self.damages: Counter[str] = Counter()
         empty = pl.DataFrame(schema=pl.Schema(REPLAYED))
         frames = (frame for word in words for frame in self._rows_of(word))
         self.index = CaptureIndex(pl.concat([empty, *frames]))
@@ -96,7 +99,7 @@ class ReplayArchive:
                 number,
                 one.offset << _NUMBER_BITS | one.number,
             )
-            for one in list_records(place)
+            for one in list_records(place, self.damages)
             if one.number < 1 << _NUMBER_BITS
         ]
         self._readers.append(functools.partial(self._read_record, place))

@@ -25,7 +25,7 @@ class ListedRecord(NamedTuple):
         status: HTTP's status code; None if it is of another protocol.
         mime: Its content type.
         offset: Position of its member in the file.
-        number: Number of the record in its member.
+        number: Number of the record in its member; 0 where the position is that of one record.
     """
 
     key: str
@@ -44,10 +44,16 @@ class RevisitSource(NamedTuple):
 
 
 def list_record(record: ArchivedRecord) -> ListedRecord | None:
-    """Returns a record as it is listed, from the beginning of its block; None if it is no page."""
+    """Returns a record as it is listed, from the beginning of its block; None if it is no page.
+
+    Raises:
+        BadAnswer: It is one that cannot be read.
+    """
     url, time = parse_url(record.url), record.time
-    if record.kind not in REPLAYED_KINDS or url is None or time is None:
+    if record.kind not in REPLAYED_KINDS or url is None:
         return None
+    if time is None:
+        raise BadAnswer("bad_date")
     try:
         key = to_key(url.partition("#")[0])
     except BadUrl:
@@ -55,16 +61,14 @@ def list_record(record: ArchivedRecord) -> ListedRecord | None:
     status: int | None = None
     mime = record.field("content-type")
     if record.is_http:
-        try:
-            response = archived_response(record, "", BodyLimits(0, 0))
-        except BadAnswer:
-            return None
+        response = archived_response(record, "", BodyLimits(0, 0))
         status, mime = response.status, response.header("content-type") or ""
     elif record.kind == REVISIT:
         mime = ""
     if record.kind == REVISIT and is_unchanged(record):
         status = NOT_MODIFIED
-    return ListedRecord(key, time, status, mime, record.offset, record.number)
+    number = 0 if record.length else record.number
+    return ListedRecord(key, time, status, mime, record.offset, number)
 
 
 def capture_of_record(record: ArchivedRecord) -> Capture | None:

@@ -1,6 +1,7 @@
 """``nutbeam replay``: a crawl of the archive is the crawl again; by path nothing leaves it."""
 
 import contextlib
+import gzip
 import http.client
 import re
 import shutil
@@ -260,6 +261,38 @@ def test_warc_files_are_replayed_as_their_table_is(table, tmp_path):
     assert len([answer for answer in answers[0] if answer]) > 12
     twin = archives[1].index.captures_of(f"http://{HOST}/twin")  # one of the two is a revisit
     assert len(twin) == len(archives[1].index.captures_of(f"http://{HOST}/copy")) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "compress"), [("site.warc", bytes), ("site.warc.gz", gzip.compress)]
+)
+def test_records_that_share_a_member_are_each_found(tmp_path, name, compress):
+    """An uncompressed file, and one that was compressed as a whole."""
+    apart = ReplayArchive([str(write_archive(tmp_path / "apart"))])
+    data = gzip.decompress((tmp_path / "apart" / "site.warc.gz").read_bytes())
+    (tmp_path / name).write_bytes(compress(data))
+    together = ReplayArchive([str(tmp_path / name)])
+    urls = [f"http://{HOST}{path}" for path in ("/", "/copy", "/twin", "/coded", "/gone", "/up")]
+    answers = [answer_of(together, url) for url in urls]
+    assert answers == [answer_of(apart, url) for url in urls]
+    assert None not in answers
+
+
+def test_damage_is_counted_by_reason_and_the_rest_is_replayed(tmp_path):
+    folder = write_cut_archive(tmp_path / "archive")
+    whole = gzip.decompress((folder / "cut.warc.gz").read_bytes())
+    changed = whole.replace(b"example.com/", b"example.com/w").replace(b"<title>Cut", b"<title>Cat")
+    undated = whole.replace(b"WARC-Date: ", b"WARC-Date: x")
+    no_http = whole.replace(b"HTTP/1.1 200 OK", b"HTTP/1.1 x00 OK")
+    (folder / "plain.warc").write_bytes(b"".join([whole, changed, undated, no_http]))
+    (folder / "torn.warc.gz").write_bytes(encode_gzip(whole)[:-20])
+    archive = ReplayArchive([str(folder)])
+    assert archive.damages == {
+        "damaged/truncated_file": 1, "skipped/bad_date": 1, "skipped/bad_http": 1,
+        "wrong_digest/block": 2,
+    }  # fmt: skip
+    for path, title in (("", b"Cut"), ("w", b"Cat")):
+        assert title in archive.find(f"http://{HOST}/{path}").body
 
 
 def answer_of(archive, url):

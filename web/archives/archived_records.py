@@ -30,7 +30,7 @@ class ArchivedRecord:
         version: Of its format, such as ``1.0``.
         fields: Names, in lower case, and values, in order.
         offset: Position of its member in the file; in an uncompressed file, of the record.
-        number: Number of the record in its member, from 0.
+        number: Number of the record in its member, from 0; 0 in an uncompressed file.
         length: Size in the file, bytes; 0 if it shares its member with other records.
         size: Size of the block, bytes, as Content-Length says.
         block: The block, or its beginning.

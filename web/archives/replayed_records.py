@@ -25,7 +25,7 @@ class ListedRecord(NamedTuple):
         status: HTTP's status code; None if it is of another protocol.
         mime: Its content type.
         offset: Position of its member in the file.
-        number: Number of the record in its member; 0 where the position is that of one record.
+        number: Number of the record in its member.
     """
 
     key: str
@@ -67,8 +67,7 @@ def list_record(record: ArchivedRecord) -> ListedRecord | None:
         mime = ""
     if record.kind == REVISIT and is_unchanged(record):
         status = NOT_MODIFIED
-    number = 0 if record.length else record.number
-    return ListedRecord(key, time, status, mime, record.offset, number)
+    return ListedRecord(key, time, status, mime, record.offset, record.number)
 
 
 def capture_of_record(record: ArchivedRecord) -> Capture | None:

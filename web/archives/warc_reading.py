@@ -168,7 +168,9 @@ class RecordReader:
         head = self._take_head()
         if head is None:
             return None
-        record = parse_record_head(head, offset, self._number)
+        # In an uncompressed file, which may be entered anywhere, the position alone names a record.
+        number = 0 if self._members.is_plain else self._number
+        record = parse_record_head(head, offset, number)
         size = _size_of_block(record)
         if record is None or size is None:
             self._skip_damage(BROKEN_HEAD)

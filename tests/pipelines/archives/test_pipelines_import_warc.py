@@ -6,6 +6,7 @@ import json
 import re
 
 import polars as pl
+import pytest
 from command_output import printed
 from crawling import crawl, manifest_of, nutbeam, reach, rows_of, state_of
 from simulated_web import served_web
@@ -129,8 +130,9 @@ def test_the_newest_capture_counts_and_answers_become_pages_of_a_fetch(tmp_path,
     assert state.filter(url="http://a.com/h2")["parse_status"].to_list() == [ParseStatus.SUCCESS]
 
 
-def test_revisits_get_their_bodies_from_the_import_or_the_table(tmp_path, out, capsys):
-    first, second = Archive(), Archive()
+@pytest.mark.parametrize("gzipped", [True, False])
+def test_revisits_get_their_bodies_from_the_import_or_the_table(tmp_path, out, capsys, gzipped):
+    first, second = Archive(), Archive(gzipped)
     profile = "http://netpreserve.org/warc/1.1/revisit/"
     same, unchanged = profile + "identical-payload-digest", profile + "server-not-modified"
     kept = first.add("http://b.com/kept", b"kept body", "2020-01-01T00:00:00Z")
@@ -159,8 +161,8 @@ def test_revisits_get_their_bodies_from_the_import_or_the_table(tmp_path, out, c
         WARC_Profile=unchanged,
     )
     revisit("http://c.com/", WARC_Profile=same, WARC_Payload_Digest="sha1:" + "A" * 32)
-    second.save(tmp_path / "2.warc.gz")
-    counts = import_(capsys, out, tmp_path / "2.warc.gz")
+    path = second.save(tmp_path / f"2.warc{'.gz' * gzipped}")
+    counts = import_(capsys, out, path)
     batch = max(manifest_of(out).batches, key=lambda name: manifest_of(out).batches[name].created)
     rows = rows_of(out, f"batches/{batch}/pages")
     bodies = {row["key"]: row["body"] for row in rows.iter_rows(named=True)}

@@ -3,6 +3,7 @@
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import polars as pl
 
@@ -74,7 +75,9 @@ class ReplayArchive:
         return None if row is None else self._readers[row["file"]](row["row"], revisits)
 
     def _rows_of(self, word: str) -> Iterator[ReplayedRows]:
-        if is_archive_name(word):
+        if (
+            is_archive_name(word) or Path(word).is_file()
+        ):  # a file of another kind is refused by name
             yield self._file_rows(place_of(word))
             return
         table = open_table(word)

@@ -324,7 +324,7 @@ def _refusal(duckdb: Any, error: Exception, address: str) -> UserError:
     text = text or type(error).__name__
     if any(word in text for word in _FULL):
         return ScratchFull(full(scratch()))
-    if str(open_table(address).files) in text:  # a file of the table is damaged
+    if f"{open_table(address).files}/" in text:  # a file of the table is damaged
         return UserError(f"{text}: run nutbeam fsck {address}")
     # DuckDB's reader of Parquet has no class for its errors, such as "Out of buffer", and no file.
     if type(error) is duckdb.Error:

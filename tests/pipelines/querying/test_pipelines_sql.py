@@ -257,6 +257,15 @@ def test_a_file_that_is_missing_or_damaged(tmp_path, capsys):
         assert error.endswith(f": run nutbeam fsck {tmp_path / 't'}\n")
 
 
+def test_an_error_with_a_word_like_the_name_of_the_table_is_not_damage(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert nutbeam("inject", "state", "http://a.example.com/") == 0
+    assert nutbeam("sql", "state", "select nothing from state") == 2
+    assert "fsck" not in capsys.readouterr().err
+
+
 def test_damage_that_duckdb_reports_without_a_file_leads_to_fsck(tmp_path, capsys):
     assert nutbeam("inject", tmp_path / "t", "http://a.example.com/") == 0
     (path,) = files_of(tmp_path / "t", "state")

@@ -261,8 +261,8 @@ def test_an_error_with_a_word_like_the_name_of_the_table_is_not_damage(
     tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    assert nutbeam("inject", "state", "http://a.example.com/") == 0
-    assert nutbeam("sql", "state", "select nothing from state") == 2
+    assert nutbeam("inject", "column", "http://a.example.com/") == 0
+    assert nutbeam("sql", "column", "select nothing from state") == 2
     assert "fsck" not in capsys.readouterr().err
 
 

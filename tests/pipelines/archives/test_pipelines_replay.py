@@ -316,7 +316,7 @@ def test_wrong_options_fail_at_once(tmp_path, capsys, words, why):
     assert re.search(why, capsys.readouterr().err)
 
 
-def test_a_file_that_is_no_archive_is_refused_by_what_it_is(tmp_path, capsys):
+def test_a_file_of_another_kind_is_named_in_the_message(tmp_path, capsys):
     package = tmp_path / "site.wacz"
     package.write_bytes(b"PK\x03\x04 and more")
     assert nutbeam("replay", package) == 2

@@ -176,13 +176,15 @@ def kill_and_look(backend, nursery, stages, job, after):
 def kills(backend, nursery, stages, number, seed):
     """Kills a number of jobs, each in turn; returns how often at which moment."""
     dice, moments = random.Random(seed), Counter()
+    # Up to its end, also where it is slower this time; a kill that comes too late does not count.
+    latest = {job: 1.5 * took for job, took in stages.took.items()}
     while moments["killed"] < number:
         job = Stages.JOBS[moments["tried"] % len(Stages.JOBS)]
-        # Up to its end, also where it is slower this time; a kill that comes too late does not count.
-        after = 1.5 * stages.took[job] * dice.random()
-        moment, outcome = kill_and_look(backend, nursery, stages, job, after)
+        moment, outcome = kill_and_look(backend, nursery, stages, job, latest[job] * dice.random())
         moments["tried"] += 1
-        moments["killed"] += moment != "ended"  # else it was faster this time
+        moments["killed"] += moment != "ended"
+        # The machine may be faster or slower now than when the time was taken.
+        latest[job] *= 0.8 if moment == "ended" else 1.1
         moments[f"{job}: {moment}"] += 1
         moments[outcome] += 1
     return moments

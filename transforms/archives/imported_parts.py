@@ -278,7 +278,8 @@ class PagesWriter:
             (*_imported_row(key, captures[at], archive), names[at]) for at, key in keyed.iter_rows()
         ]
         imported = pl.DataFrame(rows, schema=pl.Schema(IMPORTED), orient="row")
-        written = pl.Series([chosen.get(key) is captures[at] for at, key in keyed.iter_rows()])
+        flags = [chosen.get(key) is captures[at] for at, key in keyed.iter_rows()]
+        written = pl.Series(flags, dtype=pl.Boolean)
         PROGRESS.add(len(captures))
         yield file, imported.with_columns(file=pl.when(written).then(pl.lit(path))), counts
 

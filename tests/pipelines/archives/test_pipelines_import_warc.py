@@ -327,6 +327,14 @@ def test_a_purged_url_does_not_come_back(tmp_path, out, capsys):
     assert list(pages_of(out)) == ["http://a.com/"]
 
 
+def test_an_archive_whose_urls_are_all_dropped_leaves_counts(tmp_path, out, capsys):
+    archive = Archive()
+    archive.add("http://a.com/logo.gif")
+    file = archive.save(tmp_path / "a.warc.gz")
+    assert nutbeam("import_warc", out, file, "--filter_urls") == 1  # nothing has changed
+    assert "dropped/filtered 1, records 1" in capsys.readouterr().out
+
+
 def test_a_file_that_is_no_archive_is_refused_before_anything_is_written(tmp_path, refuse):
     (tmp_path / "a.arc").write_bytes(b"filedesc://a.arc 0.0.0.0 20080101000000 text/plain 69\n")
     (tmp_path / "a.html").write_bytes(b"<html>")

@@ -99,9 +99,9 @@ def test_the_examples_work(tmp_path, monkeypatch, capfd):
     codes = {}
     with SimWeb(hosts=1, pages=4, seed=7, crawl_delay=0) as web:
         monkeypatch.setenv("NUTBEAM_CONNECT_TO", ",".join(web.connect_to))
-        # The archive that import_warc reads is written by warc, which --help shows later.
+        # import_warc reads the archive that warc writes, and purge removes the pages in it.
         names = [name for name in COMMANDS if name not in {*NOT_RUN, "import_warc"}]
-        names.insert(names.index("warc") + 1, "import_warc")
+        names.insert(names.index("purge"), "import_warc")
         for name in names:
             example = COMMANDS[name].example.replace(
                 "https://www.your-site.org", "http://h0.example.com"

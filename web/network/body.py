@@ -29,12 +29,9 @@ _GZIP_MAGIC = b"\x1f\x8b"
 # Value of ``truncated`` by reason; ``disconnect`` for all others.
 _KEPT = {"too_slow": "time", "low_rate": "time", "timeout": "time", "bad_encoding": "encoding"}
 
-
 _MAX_ZSTD_WINDOW = 8 << 20  # RFC 9659
 # zstd's decoder has no limit of its output; a block of 128 KiB may have 4 bytes.
 _ZSTD_PIECE_BYTES = 1 << 7
-
-
 # zlib's messages about the check values of gzip and zlib.
 _WRONG_CHECK = re.compile("incorrect (data|length) check")
 
@@ -311,17 +308,19 @@ class _Unzstd:
         Raises:
             BadEncoding: The stream is damaged.
         """
-        while data:
+        at = 0
+        while at < len(data):
+            piece = data[at : at + _ZSTD_PIECE_BYTES]
             try:
-                part = self._frame.decompress(data[:_ZSTD_PIECE_BYTES])
+                part = self._frame.decompress(piece)
             except self._error as error:
                 self.ended = self._frames > 0  # no frame follows, but other bytes
                 if self.ended:
                     return
                 raise BadEncoding(str(error)) from error
-            data, self.ended = data[_ZSTD_PIECE_BYTES:], self._frame.eof
+            at, self.ended = at + len(piece), self._frame.eof
             if self.ended:
-                data = self._frame.unused_data + data
+                at -= len(self._frame.unused_data)
                 self._frame = self._zstd.decompressobj()
                 self._frames += 1
             yield part

@@ -26,7 +26,7 @@ _WORDS = {
     "NAME": r"(?:[0-9a-f]{16}|p\d{5,}-\d+-\w+-\d+)",
     "PARTITION": r"p\d{5,}",
     **{word: rf"\d{{{digits},}}" for word, digits in _DIGITS.items()},
-    "RUN": r"\d+-[0-9a-f]{8}",
+    "RUN": r"\d+-(?:[0-9a-f]{3})?[0-9a-f]{8}",
     **dict.fromkeys(("ID", "INDEX", "COMPONENT"), "[^/]+"),
     "PART": r"[^/]+(?:/[^/]+)*",
 }

@@ -120,14 +120,18 @@ class Operation(Pinned):
 
 
 def new_id(number: int | None = None) -> str:
-    """Returns an id for an operation or a batch: epoch seconds and a random part.
+    """Returns an id for an operation or a batch: epoch seconds, milliseconds, a random part.
+
+    Ids sort in the order in which they were made, also within the same second: readers of
+    batches take them by name, the oldest first.
 
     Args:
         number: Position of the id among those that one run makes: they sort in this order, also
-            within the same second.
+            within the same millisecond.
     """
+    seconds, ms = divmod(now_ms(), 1000)
     position = "" if number is None else f"{number:04x}"
-    return f"{now_ms() // 1000}-{position}{secrets.token_hex(4)}"
+    return f"{seconds}-{ms:03x}{position}{secrets.token_hex(4)}"
 
 
 def begin(

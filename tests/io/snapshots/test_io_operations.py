@@ -356,3 +356,10 @@ def test_ids_are_new_and_in_the_order_of_time():
     assert len({new_id() for _ in range(100)}) == 100
     before = now_ms() // 1000
     assert before <= int(new_id().partition("-")[0]) <= now_ms() // 1000
+    made = []
+    for _ in range(8):  # with eight random digits alone, 1 in 40,320 is in order
+        ms = now_ms()
+        made.append(new_id())
+        while now_ms() == ms:
+            pass
+    assert made == sorted(made)

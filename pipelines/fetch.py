@@ -36,6 +36,7 @@ from ..io.storage.parquet_files import collect, scan
 from ..io.storage.places import Folder
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
+from ..policy.base.key_columns import host_keys
 from ..policy.components.blocklist import drop_blocked
 from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE
@@ -56,7 +57,6 @@ from ..web.engine.engine import Engine, FetchOptions
 from ..web.engine.tasks import Hop, Result, Task
 from ..web.exchange.addresses import Addresses, PinnedGuard, endpoints
 from ..web.exchange.http_options import HttpOptions, WireOptions
-from ..web.urls.key_columns import host_keys
 from ..web.urls.row_keys import from_host_key, from_key, host_key_of
 from .base.command import TABLE, Invocation
 from .fetching.followed_links import (

@@ -22,6 +22,7 @@ from ..io.rows.small_components import read_blocklist
 from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolved, Resolver, resolving
 from ..io.tablets.written import Written
+from ..policy.base.key_columns import from_keys, host_keys
 from ..policy.components.blocklist import drop_blocked
 from ..policy.components.host_rows import seed_host_rows
 from ..policy.components.rule_counts import RuleCountOptions
@@ -44,7 +45,6 @@ from ..transforms.wiring.plugin_groups import scorings_of
 from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
-from ..web.urls.key_columns import from_keys, host_keys
 from .base.command import TABLE, Argument, Invocation
 from .checkers.checking import SourceItem, seed_words, source_items
 from .launch.job import CheckedScoringOptions, JobOptions, run_job

@@ -11,11 +11,9 @@ from collections.abc import Iterable
 import polars as pl
 import pyarrow as pa
 
-from ..web.base.columns import each_once
 from ..web.base.option_checks import Launch
 from ..web.base.options import option
-from ..web.urls.key_columns import from_keys, host_keys
-from ..web.urls.row_keys import from_host_key
+from .base.key_columns import from_keys, host_keys, host_names
 from .components.columns import Column, Columns, Form
 from .components.schema import STATE_COLUMNS, STATUS_NAMES, StateRows
 from .components.vocabulary import (
@@ -117,7 +115,7 @@ def _code(column: Column, stored: pl.Expr) -> Value:
 
 
 def _hosts(keys: pl.Series) -> pl.Series:
-    return each_once(host_keys(keys), from_host_key)
+    return host_names(host_keys(keys))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,8 +21,8 @@ from ..web.base.columns import each_once
 from ..web.base.safe_json import read_json
 from ..web.exchange.status import PROTOCOL_STATUS_NAMES
 from ..web.urls.domains import registered_domain, suffix_and_domain
-from ..web.urls.key_columns import host_keys
 from ..web.urls.row_keys import from_host_key
+from .base.key_columns import host_keys
 from .base.row_status import FETCHED_STATUSES
 from .components.schema import STATUS_NAMES, StateRows
 from .components.vocabulary import iso, names_of_codes

@@ -5,7 +5,7 @@ import dataclasses
 import polars as pl
 
 from ..web.base.options import option
-from ..web.urls.key_columns import host_keys
+from .base.key_columns import host_keys
 from .components.schema import DocumentRows, StateRows
 from .scope import TargetOptions
 from .scoring.scoring import PassedLinkRows, SharingRows

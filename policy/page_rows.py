@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 import polars as pl
 
-from ..web.urls.key_columns import from_keys
+from .base.key_columns import from_keys
 from .components.columns import Columns
 from .components.page_facts import unique_documents
 from .components.schema import DocumentRows, StateRows

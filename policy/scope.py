@@ -9,8 +9,8 @@ from ..web.base.columns import nulls, put, reason_if
 from ..web.base.options import option
 from ..web.rules.url_rules import CheckedUrlOptions, Scope, UrlRules
 from ..web.urls.domains import registered_domain
-from ..web.urls.key_columns import from_keys, host_keys
 from ..web.urls.row_keys import from_host_key
+from .base.key_columns import from_keys, host_keys
 from .components.host_rows import Seeds
 from .components.rule_counts import JudgedRows, RuleCountOptions
 from .components.schema import StateRows

@@ -13,8 +13,8 @@ import polars as pl
 from ..web.base.columns import falses, number_in
 from ..web.base.options import option
 from ..web.urls.domains import registered_domain
-from ..web.urls.key_columns import host_keys
 from ..web.urls.row_keys import from_host_key
+from .base.key_columns import host_keys
 from .components.schema import ChangeRows
 
 NewUrlRows: TypeAlias = pl.DataFrame  # ``key``, ``inlink_score`` of URLs without a row

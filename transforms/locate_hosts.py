@@ -8,12 +8,12 @@ import apache_beam as beam
 import polars as pl
 
 from ..io.tablets.written import Written, sum_counts
+from ..policy.base.key_columns import host_keys
 from ..policy.components.schema import to_frame
 from ..policy.generating.selection import GenerateOptions
 from ..policy.hosting.host_settings import host_expressions
 from ..web.base.option_checks import Launch
 from ..web.exchange.addresses import Addresses, AddressOptions, endpoints
-from ..web.urls.key_columns import host_keys
 from .elements.chunks import Chunk, to_chunks
 from .partition import GroupByHost
 from .wiring.display import Displayed

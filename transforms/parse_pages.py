@@ -19,6 +19,7 @@ from ..io.rows.small_components import seed_files
 from ..io.snapshots.operations import Operation
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written
+from ..policy.base.key_columns import from_keys
 from ..policy.components.schema import (
     PAGES,
     TEXT,
@@ -38,7 +39,6 @@ from ..web.base.progress import PROGRESS
 from ..web.content.whole_bodies import WHOLE
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
-from ..web.urls.key_columns import from_keys
 from .elements.chunks import Chunk, tagged_chunks, to_chunks
 from .elements.records import DeadLetter, ParsedPage
 from .elements.row_types import arrow_schema

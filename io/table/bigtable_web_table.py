@@ -15,7 +15,6 @@ from ...policy.components.declaration import Kind, RowLayout
 from ...policy.components.kinds import SEED_HOSTS, kind_of, repeating, unknown_components
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
-from ...web.urls.key_columns import host_keys
 from ..bigtable.key_ranges import KeyRange, Samples, are_ranges, grow_ranges
 from ..storage.file_errors import SnapshotTooOld
 from ..storage.files import list_files
@@ -179,9 +178,9 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
 
     @_of_rows
     def resting_hosts(
-        self, component: str, live_files: tuple[DataFile, ...], now: int, keys: pl.Series
+        self, component: str, live_files: tuple[DataFile, ...], now: int, hosts: pl.Series
     ) -> pl.Series:
-        rows = self.find(component, (), host_keys(keys).unique())
+        rows = self.find(component, (), hosts)
         return rows.filter(is_resting(now)).get_column("key")
 
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:

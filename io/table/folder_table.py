@@ -230,7 +230,7 @@ class FolderTable(WebTable):
         return not kind_of(component).due or tablet.may_have(due)
 
     def resting_hosts(
-        self, component: str, live_files: tuple[DataFile, ...], now: int, keys: pl.Series
+        self, component: str, live_files: tuple[DataFile, ...], now: int, hosts: pl.Series
     ) -> pl.Series:
         return _resting_hosts(self.files, component, live_files, now)
 

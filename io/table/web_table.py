@@ -190,7 +190,7 @@ class TableRows(TableFiles):
 
     @abc.abstractmethod
     def resting_hosts(
-        self, component: str, live_files: tuple[DataFile, ...], now: int, keys: pl.Series
+        self, component: str, live_files: tuple[DataFile, ...], now: int, hosts: pl.Series
     ) -> pl.Series:
         """Returns the hosts (reversed) that must not get requests yet at ``now``.
 
@@ -198,7 +198,7 @@ class TableRows(TableFiles):
             component: The host table.
             live_files: Its live files.
             now: Time in ms.
-            keys: Row keys of URLs whose hosts are checked; the result may have other hosts, too.
+            hosts: Reversed hosts that are checked; the result may have other ones, too.
         """
 
     @abc.abstractmethod

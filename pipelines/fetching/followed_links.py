@@ -12,6 +12,7 @@ from collections import Counter
 import polars as pl
 import pyarrow as pa
 
+from ...policy.base.key_columns import host_keys
 from ...policy.components.blocklist import Blocklist
 from ...policy.components.host_rows import Seeds
 from ...policy.components.schema import to_frame
@@ -21,7 +22,6 @@ from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ...web.engine.tasks import MOST_REPEATS, Hop, Task, repeat_at
 from ...web.rules.url_rules import UrlRules
-from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import from_key, host_key, host_key_of
 from ...web.urls.schemes import scheme_of
 from ...web.urls.url_parts import host_of_url

@@ -9,12 +9,12 @@ import polars as pl
 from ...io.reading.host_rows import LARGE, find_hosts
 from ...io.rows.small_components import read_host_settings, read_seeds_hosts, seed_files
 from ...io.snapshots.manifest import Pinned
+from ...policy.base.key_columns import host_keys
 from ...policy.components.host_rows import HostSettings
 from ...policy.components.schema import HOSTS, empty
 from ...policy.generating.selection import GenerateOptions
 from ...policy.hosting.host_settings import HostLimits, host_expressions, host_limits_of
 from ...policy.scope import TargetOptions, judge_known
-from ...web.urls.key_columns import host_keys
 
 _UNSET = HostSettings()
 

@@ -20,6 +20,7 @@ from ...io.snapshots.operations import Operation
 from ...io.snapshots.table_clock import clock_of
 from ...io.tablets.tablets import Due, Tablet, tablets
 from ...io.tablets.written import Written
+from ...policy.base.key_columns import host_keys
 from ...policy.components.blocklist import REASON as PURGED
 from ...policy.components.rule_counts import by_rule
 from ...policy.components.schema import FETCHLIST, STATE
@@ -48,7 +49,6 @@ from ...transforms.top_n_per_key import top_n_per_key
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.clock import Clock
 from ...web.base.progress import PROGRESS
-from ...web.urls.key_columns import host_keys
 from ...web.urls.schemes import allowed_keys
 from .generate_rules import judge_today, limits_of_hosts
 
@@ -171,10 +171,10 @@ def _candidates(
         remaining.rows = remaining.rows.filter(pl.col("score") >= score_of(least))
     remaining.rows, bad = add_delays(remaining.rows)
     remaining.counts.update(bad)
-    hosts = tuple(operation.files("hosts"))
-    resting = operation.table.resting_hosts("hosts", hosts, now, remaining.keys)
+    host_files, hosts = tuple(operation.files("hosts")), host_keys(remaining.keys)
+    resting = operation.table.resting_hosts("hosts", host_files, now, hosts.unique())
     if len(resting):
-        remaining.drop(host_keys(remaining.keys).is_in(resting.implode()), "backoff")
+        remaining.drop(hosts.is_in(resting.implode()), "backoff")
     if options.filter or options.normalize:
         judged = judge_today(remaining.rows, operation, options)
         chosen = {"filter": options.filter, "normalize": options.normalize}

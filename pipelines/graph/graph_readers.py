@@ -20,6 +20,7 @@ import polars as pl
 from ...io.graph.graph_files import StoredGraph, ranked_files, stored_graph
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.parquet_files import collect, scan
+from ...policy.base.key_columns import from_keys, host_names
 from ...policy.components.graph_schema import source_ranges
 from ...policy.components.kinds import KINDS
 from ...policy.generating.selection import groups
@@ -35,8 +36,6 @@ from ...policy.graph.rankings import (
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ...web.base.wording import format_count
-from ...web.urls.key_columns import from_keys
-from ...web.urls.row_keys import from_host_key
 from ..base.command import CommandParts, Invocation
 from ..views.reading_job import Output, Reading, output_of
 from .scoreupdater import RankOptions
@@ -252,10 +251,8 @@ def best_nodes(reading: Reading, options: NodeOptions) -> pl.DataFrame:
     assert best is not None
     rows = best_first(best, options.top)
     keys = rows.get_column("key")
-    if options.level == "page" and options.group_by == "none":
-        names = from_keys(keys)
-    else:
-        names = pl.Series([from_host_key(key) for key in keys], dtype=pl.String)
+    is_page = options.level == "page" and options.group_by == "none"
+    names = from_keys(keys) if is_page else host_names(keys)
     return rows.select(name=names, value="value")
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from ...io.reading.host_rows import find_hosts, host_frames
 from ...io.snapshots.manifest import newest_manifest
+from ...policy.base.key_columns import from_keys
 from ...policy.components.schema import HOSTS_COLUMNS
 from ...policy.components.vocabulary import iso, record_of
 from ...policy.expressions.compiler import Expression, condition
@@ -24,7 +25,6 @@ from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.rule_files.rule_files import host_name
-from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, host_key
 from ..base.command import (
     DONE,

@@ -14,6 +14,7 @@ from ...io.storage.parquet_files import collect, row_groups, scan
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import tablets
+from ...policy.base.key_columns import from_keys
 from ...policy.components.columns import Columns
 from ...policy.components.declaration import Kind, Owner
 from ...policy.components.kinds import components_of
@@ -29,7 +30,6 @@ from ...policy.components.schema import (
 from ...policy.components.vocabulary import PAGE_COLUMNS, View, shown_frame, shown_schema, views
 from ...policy.page_rows import PageChoice, page_rows
 from ...web.base.errors import UsageError
-from ...web.urls.key_columns import from_keys
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
 INTO = ("polars", "arrow", "batches", "duckdb")

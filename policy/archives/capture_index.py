@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from ...web.archives.http_messages import NOT_MODIFIED
 from ...web.normalizers.basic import normalize_basic
-from ...web.urls.row_keys import BadUrl, from_host_key, to_key
+from ...web.urls.row_keys import BadUrl, to_key
+from ..base.key_columns import host_keys, host_names
 from ..components.schema import TEXT
 
 # Where a capture is that can be replayed.
@@ -56,10 +57,9 @@ class CaptureIndex:
 
     def hosts(self) -> pl.DataFrame:
         """Returns ``host`` and its number of different URLs, ``urls``, by host."""
-        host = pl.col("key").str.extract(r"^(\[[^\]]*\]|[^:]*)")
-        counts = self._rows.group_by(host=host).agg(urls=pl.n_unique("key")).sort("host")
-        names = [from_host_key(name) for name in counts.get_column("host")]
-        return counts.with_columns(host=pl.Series(names, dtype=pl.String))
+        rows = self._rows.select("key", host=host_keys(self._rows.get_column("key")))
+        counts = rows.group_by("host").agg(urls=pl.n_unique("key")).sort("host")
+        return counts.with_columns(host=host_names(counts.get_column("host")))
 
     def pages_of(self, host_key: str) -> ReplayedRows:
         """Returns the newest capture of each URL of a host, which is given reversed, by key."""

@@ -12,7 +12,7 @@ from ...web.archives.http_messages import NOT_MODIFIED
 from ...web.archives.page_records import CapturedContent, truncation
 from ...web.content.content_type import sniff
 from ...web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS
-from ...web.urls.key_columns import from_keys
+from ..base.key_columns import from_keys
 from ..components.schema import PAGES_COLUMNS, to_frame
 from ..conditions import wanted_rows
 

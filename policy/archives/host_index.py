@@ -3,7 +3,7 @@
 import polars as pl
 
 from ...web.archives.index_urls import host_parts, surt_host
-from ...web.urls.row_keys import from_host_key
+from ..base.key_columns import host_names
 from ..components.archive_rows import (
     HOST_FACTS,
     HOST_INDEX,
@@ -46,15 +46,15 @@ def facts_of_hosts(hosts: HostRows) -> HostFactRows:
     A robots.txt that was answered without 200 is in no archive, so it is counted here. Rows that are
     only about a domain are left out.
     """
-    keys = pl.col("key").map_elements(from_host_key, pl.String)
+    hosts = hosts.with_columns(host=host_names(hosts.get_column("key")))
     counts = hosts.select(
-        host=keys,
+        "host",
         robots=pl.lit(False),
         records=pl.sum_horizontal(*STATUS_COUNTS.values()),
         **{name: pl.col(column) for name, column in NUTCH_COUNTS.items()},
     ).filter(pl.col("records") > 0)
     refused = hosts.filter(~pl.col("robots_status").is_in([0, 200])).select(
-        host=keys, robots=pl.lit(True), status="robots_status"
+        "host", robots=pl.lit(True), status="robots_status"
     )
     return pl.concat([_host_facts(counts), _host_facts(refused)])
 
@@ -73,7 +73,7 @@ def facts_of_ranks(ranks: NodeRows) -> HostFactRows:
     over_least = (pagerank / pagerank.min()).log()
     return _host_facts(
         ranks.select(
-            host=pl.col("key").map_elements(from_host_key, pl.String),
+            host=host_names(ranks.get_column("key")),
             robots=pl.lit(False),
             hcrank=harmonic,
             prank=pagerank,

@@ -8,7 +8,7 @@ import polars as pl
 
 from ...web.exchange.status import FETCH_SUCCESS
 from ...web.rules.url_rules import UrlRules
-from ...web.urls.key_columns import from_keys
+from ..base.key_columns import from_keys
 from ..components.batch_rows import BatchRows
 from ..components.blocklist import REASON as PURGED
 from ..components.blocklist import Blocklist

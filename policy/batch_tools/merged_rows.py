@@ -7,7 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ...web.rules.url_rules import UrlRules
-from ...web.urls.key_columns import from_keys, host_keys
+from ..base.key_columns import from_keys, host_keys
 from ..components.blocklist import Blocklist, drop_blocked
 from ..components.host_rows import seed_host_rows
 from ..components.rule_counts import count_reasons

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from ...web.base.columns import falses
-from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import host_key_of
+from ..base.key_columns import host_keys
 from .schema import BLOCKLIST, BlocklistRows, HostRows, conform_frame
 
 REASON = "purged"  # the reason under which blocked URLs are counted

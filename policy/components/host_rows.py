@@ -11,8 +11,8 @@ import polars as pl
 
 from ...web.base.wording import quote_value
 from ...web.urls.domains import registered_domain
-from ...web.urls.key_columns import domain_keys
 from ...web.urls.row_keys import from_host_key
+from ..base.key_columns import domain_keys
 from .schema import (
     HOST_COUNTS,
     HOSTS,

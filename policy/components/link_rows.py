@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 import polars as pl
 
 from ...web.base.columns import number_in
-from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import MAX_KEY_BYTES
+from ..base.key_columns import host_keys
 from .schema import LinkRows
 
 # Lists of links in documents. Links that say nofollow are in the second.

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from ...web.urls.key_columns import from_keys
 from ...web.urls.row_keys import from_host_key, from_key
+from ..base.key_columns import from_keys
 from ..base.row_status import FETCHED_STATUSES
 from .columns import Column, Columns, Form, join_columns, time_column
 from .declaration import Kind, Owner, RowKey

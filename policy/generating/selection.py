@@ -13,8 +13,8 @@ from ...web.base.clock import TOLERANCE_MS, Clock
 from ...web.base.columns import falses, reason_if
 from ...web.base.options import option
 from ...web.engine.pace import QueueOptions
-from ...web.urls.key_columns import domain_keys, host_keys
 from ...web.urls.schemes import SchemeOptions
+from ..base.key_columns import domain_keys, host_keys
 from ..components.rule_counts import JudgedRows, count_reasons
 from ..components.schema import FETCH_DELAY, MAX_DELAY, StateRows
 from ..components.vocabulary import STATUS_WORDS, statuses_of

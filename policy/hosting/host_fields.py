@@ -5,8 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from ...web.urls.key_columns import from_keys
-from ...web.urls.row_keys import from_host_key
+from ..base.key_columns import from_keys, host_names
 from ..components.host_rows import is_given_up
 from ..components.schema import HOSTS_COLUMNS, STATUS_COUNTS, HostRows
 from ..conditions import fields_of
@@ -66,7 +65,7 @@ def host_values(rows: HostRows, needs: Sequence[str]) -> HostRows:
     }
     texts = rows.get_column("response_times")
     columns = {name: pl.sum_horizontal(*parts) for name, parts in sums.items()}
-    columns["host"] = pl.col("key").map_elements(from_host_key, return_dtype=pl.String)
+    columns["host"] = pl.lit(host_names(rows.get_column("key")))
     for name in set(needs) & {"response_p50", "response_p95", "response_p99"}:
         percent = float(name[-2:])
         values = [percentile(sketch, percent) for sketch in texts]

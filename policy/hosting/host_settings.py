@@ -10,8 +10,8 @@ from ...web.base.columns import number_in
 from ...web.base.wording import quote_value
 from ...web.engine.pace import FetchOptions
 from ...web.rule_files.rule_files import host_name
-from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import BadUrl, host, host_key
+from ..base.key_columns import host_keys
 from ..components.host_rows import LONGEST_INTERVAL, HostSettings, settings_of
 from ..components.schema import MAX_DELAY, HostRows, StateRows
 from ..expressions.compiler import Expression, value_of

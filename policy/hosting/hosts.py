@@ -7,7 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ...web.exchange.status import FETCH_SUCCESS
-from ...web.urls.key_columns import host_keys
+from ..base.key_columns import host_keys
 from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.host_rows import SUMMED_COLUMNS
 from ..components.schema import (

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ...web.base.columns import number_in
-from ...web.urls.key_columns import domain_keys, host_keys
 from ...web.urls.row_keys import from_host_key, host_key
+from ..base.key_columns import domain_keys, host_keys
 from ..components.page_facts import DomainFacts, TableFacts
 from ..components.schema import ChangeRows, DocumentRows, HostRows, StateRows
 from ..traps import BudgetOptions, NewUrlRows, best_of_groups

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ...web.urls.key_columns import host_keys
+from ..base.key_columns import host_keys
 from ..components.schema import HostRows
 
 KEPT_HASHES = 256

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import from_host_key
+from ..base.key_columns import host_keys
 from ..components.host_rows import HostSettings
 from ..components.schema import PageRows
 

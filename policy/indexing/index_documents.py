@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from ...web.urls.key_columns import from_keys
+from ..base.key_columns import from_keys
 from ..base.made_by_plugin import made_by_plugin
 from ..components.index_schema import DROPPED, CandidateRows, IndexPageFacts
 from ..components.schema import LinkRows

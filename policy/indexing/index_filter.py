@@ -5,15 +5,13 @@ Also the options of all filters, and what filters read in columns of pages.
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import polars as pl
 
 from ...web.base.options import option
 from ...web.pages.metadata import TYPE_FOUND
-from ...web.urls.key_columns import from_keys, host_keys
-from ...web.urls.row_keys import from_host_key
+from ..base.key_columns import from_keys
 from ..components.index_schema import DROPPED
 from ..scoring.scoring import BoostOptions
 
@@ -163,33 +161,6 @@ class IndexFilter(abc.ABC):
         hit = documents.get_column(DROPPED).is_null() & unwanted.fill_null(False)
         dropped = pl.when(hit).then(pl.lit(self.name)).otherwise(DROPPED)
         return documents.with_columns(dropped.alias(DROPPED))
-
-
-def hosts_of_keys(keys: pl.Series) -> pl.Series:
-    """Returns the hosts of row keys.
-
-    >>> hosts_of_keys(pl.Series(["com.foo.www:http/"])).to_list()
-    ['www.foo.com']
-    """
-    return map_distinct(host_keys(keys), from_host_key)
-
-
-def map_distinct(
-    column: pl.Series, function: Callable[[str], Any], dtype: Any = pl.String
-) -> pl.Series:
-    """Returns the results of a function, which is called once for each distinct value.
-
-    >>> map_distinct(pl.Series(["a b", None, "c"]), str.split, pl.List(pl.String)).to_list()
-    [['a', 'b'], None, ['c']]
-    """
-    distinct = column.drop_nulls().unique()
-    if not len(distinct):
-        return pl.Series([None], dtype=dtype).new_from_index(0, len(column))
-    results = pl.Series([function(value) for value in distinct], dtype=dtype)
-    if dtype == pl.List(pl.String):
-        place = column.replace_strict(distinct, range(len(distinct)), return_dtype=pl.Int64)
-        return results.gather(place)
-    return column.replace_strict(distinct, results, return_dtype=dtype)
 
 
 def target_urls(links: pl.Series) -> pl.Series:

@@ -5,16 +5,15 @@ from email.message import Message
 
 import polars as pl
 
+from ...web.base.columns import each_once
 from ...web.pages.directives import parse_moment
 from ...web.urls.domains import registered_domain, suffix_and_domain
-from ...web.urls.key_columns import from_keys
 from ...web.urls.url_parts import host_of_url
+from ..base.key_columns import from_keys, host_keys, host_names
 from .index_filter import (
     IndexFilter,
     entries_of,
     header,
-    hosts_of_keys,
-    map_distinct,
     target_urls,
     types_of_pages,
 )
@@ -51,13 +50,13 @@ class IndexBasic(IndexFilter):
             tstamp=pl.col("fetch_time"),
         )
         if self.options.add_domain:
-            fields = fields.with_columns(domain=map_distinct(hosts, registered_domain))
+            fields = fields.with_columns(domain=each_once(hosts, registered_domain))
         return documents.with_columns(fields)
 
 
 def _hosts(pages: pl.DataFrame) -> pl.Series:
     """Returns the host of the URL to show: as in Nutch, the representative URL if there is one."""
-    hosts, shown = hosts_of_keys(pages.get_column("key")), pages.get_column("repr_url")
+    hosts, shown = host_names(host_keys(pages.get_column("key"))), pages.get_column("repr_url")
     if shown.null_count() == len(pages):
         return hosts
     others = pl.Series([url and host_of_url(url) for url in shown], dtype=pl.String)
@@ -104,17 +103,17 @@ class More(IndexFilter):
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields."""
         headers = pages.get_column("headers")
-        modified = map_distinct(header(headers, "last-modified"), parse_moment, pl.Int64)
+        modified = each_once(header(headers, "last-modified"), parse_moment, pl.Int64)
         digits = header(headers, "content-length").str.strip_chars()
         length = digits.set((~digits.str.contains(f"^[0-9]{{1,{_MOST_DIGITS}}}$")), None)
-        names = map_distinct(header(headers, "content-disposition"), _file_name)
+        names = each_once(header(headers, "content-disposition"), _file_name)
         dates = pages.select(
             lastModified=modified,
             date=pl.coalesce(
                 modified, pl.when(pl.col("modified_time") > 0).then("modified_time"), "fetch_time"
             ),
             contentLength=length.cast(pl.Int64, strict=False),
-            type=map_distinct(types_of_pages(pages), self._types, pl.List(pl.String)),
+            type=each_once(types_of_pages(pages), self._types, pl.List(pl.String)),
         )
         title = pl.col("title") if "title" in documents.columns else pl.lit(None, pl.String)
         return documents.with_columns(dates).with_columns(title=pl.coalesce(title, names))
@@ -172,7 +171,7 @@ class LinkFields(IndexFilter):
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the fields."""
         options = self.options
-        own = hosts_of_keys(pages.get_column("key"))
+        own = host_names(host_keys(pages.get_column("key")))
         outlinks = target_urls(pages.get_column("outlinks"))
         inlinks = pages.get_column("inlinks").cast(pl.List(pl.String))
         return documents.with_columns(
@@ -217,10 +216,8 @@ class TopLevelDomain(IndexFilter):
 
     def apply(self, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
         """Adds the field."""
-        hosts = hosts_of_keys(pages.get_column("key"))
-        return documents.with_columns(
-            tld=map_distinct(hosts, lambda host: suffix_and_domain(host)[0])
-        )
+        hosts = host_names(host_keys(pages.get_column("key")))
+        return documents.with_columns(tld=each_once(hosts, lambda host: suffix_and_domain(host)[0]))
 
 
 class Headings(IndexFilter):

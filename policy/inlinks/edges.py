@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ...web.base.columns import each_once, repeat_value
 from ...web.base.options import option, shared_option
-from ...web.urls.key_columns import host_keys
+from ..base.key_columns import host_keys
 from ..components.link_rows import LISTS_OF_LINKS, SEPARATOR, link_keys, says_nofollow
 from ..components.schema import DOCUMENTS, INLINKS, TEXT, DocumentRows, LinkRows, columns
 from ..schedules.schedule import ScheduleOptions

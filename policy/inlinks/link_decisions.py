@@ -6,7 +6,7 @@ import polars as pl
 
 from ...web.base.clock import TOLERANCE_MS
 from ...web.rules.url_rules import UrlRules
-from ...web.urls.key_columns import from_keys
+from ..base.key_columns import from_keys
 from ..components.blocklist import Blocklist
 from ..components.clocks import COUNT, RightTimes, set_right
 from ..components.link_rows import link_keys

@@ -23,8 +23,8 @@ from ...web.pages.metadata import metadata_of
 from ...web.pages.page import NoParser, Page, ParseFailed, Source
 from ...web.pages.parse_options import ParseOptions
 from ...web.parsers.dispatch import parse_document
-from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import from_key
+from ..base.key_columns import host_keys
 from ..components.host_rows import Seeds
 from ..components.rule_counts import cap_rule_counts
 from ..components.schema import DOCUMENTS, conform

@@ -10,8 +10,8 @@ import re
 import polars as pl
 
 from ...web.rule_files.rule_files import RuleFile, entries, host_name
-from ...web.urls.key_columns import host_keys
 from ...web.urls.row_keys import host_key
+from ..base.key_columns import host_keys
 from .schedule import RescheduleOptions
 from .visits import (
     FETCH_TIME,

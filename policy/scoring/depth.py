@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...web.base.columns import put
 from ...web.patterns.patterns import TimeLimit, pattern_of
-from ...web.urls.key_columns import from_keys
+from ..base.key_columns import from_keys
 from ..components.schema import StateRows
 from .scoring import CarriedColumn, Scoring, ScoringOptions, SharingRows
 

@@ -15,7 +15,7 @@ from ...web.base.columns import put
 from ...web.base.wording import quote_value
 from ...web.patterns.patterns import Pattern, TimeLimit, compile_pattern
 from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file
-from ...web.urls.key_columns import from_keys
+from ..base.key_columns import from_keys
 from ..components.schema import StateRows
 from .scoring import Scoring, ScoringOptions
 

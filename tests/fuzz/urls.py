@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import polars as pl
 
+from nutbeam.policy.base.key_columns import host_keys
 from nutbeam.policy.scope import TrapOptions, trap_reasons
 from nutbeam.web.normalizers import basic
 from nutbeam.web.normalizers.basic import normalize_basic
@@ -12,7 +13,6 @@ from nutbeam.web.rules import url_rules as rules
 from nutbeam.web.rules.url_rules import UrlRules
 from nutbeam.web.urls import row_keys as urls
 from nutbeam.web.urls.absolute_links import absolute_urls
-from nutbeam.web.urls.key_columns import host_keys
 from nutbeam.web.urls.row_keys import BadUrl, from_key, host_key_of, to_key
 from nutbeam.web.urls.schemes import scheme_of
 

@@ -27,8 +27,8 @@ from crawling import (
 )
 
 from nutbeam.io.table.bigtable_web_table import BigtableWebTable
+from nutbeam.policy.base.key_columns import host_keys
 from nutbeam.policy.components.schema import HOSTS, conform
-from nutbeam.web.urls.key_columns import host_keys
 
 pytestmark = pytest.mark.bigtable
 

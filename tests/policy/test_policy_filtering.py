@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from frames import frame_of
 
+from nutbeam.policy.base.key_columns import from_keys
 from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.schema import STATE, Status, empty
@@ -24,7 +25,6 @@ from nutbeam.policy.filtering import (
     rekey_rows,
 )
 from nutbeam.policy.scope import judge_known
-from nutbeam.web.urls.key_columns import from_keys
 from nutbeam.web.urls.row_keys import from_key
 
 DAY, DAY_S = 86_400_000, 86_400

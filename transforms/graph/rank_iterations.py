@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from ...io.graph.graph_files import stored_graph
 from ...io.snapshots.operations import new_id
+from ...policy.base.key_columns import from_keys, host_names
 from ...policy.components.graph_schema import GRAPH_LEVELS
 from ...policy.components.schema import TEXT
 from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.rankings import RANKINGS, choose_ranking
-from ...web.urls.key_columns import from_keys
-from ...web.urls.row_keys import from_host_key
 from ..elements.chunks import Chunk, to_chunks
 from ..elements.rows import check_chunk, through_chunks
 from ..operations import Begin, Ticket
@@ -115,10 +114,7 @@ def _tickets(grouped: tuple[int, Iterable[Chunk]], level: str, operation: str) -
 def _nodes(block: RankedBlock, level: str) -> Iterator[Chunk]:
     rows = stored_graph(block.operation, level).keys(block.number)
     keys = rows.get_column("key")
-    if level == "page":
-        nodes = from_keys(keys)
-    else:
-        nodes = pl.Series([from_host_key(key) for key in keys], dtype=pl.String)
+    nodes = from_keys(keys) if level == "page" else host_names(keys)
     ranks = list(block.ranks)
     first = next(name for name in ranks if name != "hub")
     hub = pl.Series(block.ranks["hub"]) if "hub" in ranks else pl.lit(None, pl.Float64)

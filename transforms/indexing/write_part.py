@@ -17,6 +17,7 @@ from ...io.indexing.index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, WriteRe
 from ...io.indexing.run_receipts import PartDone
 from ...io.tablets.resolve import write_bases
 from ...io.tablets.written import Written
+from ...policy.base.key_columns import from_keys
 from ...policy.components.index_schema import (
     ADD,
     DEAD_LETTERS,
@@ -40,7 +41,6 @@ from ...policy.indexing.writer_documents import (
     select_rows,
 )
 from ...web.base.columns import repeat_value
-from ...web.urls.key_columns import from_keys
 
 _DELETES_AT_ONCE = 5_000
 

@@ -19,12 +19,12 @@ from ...io.indexing.index_writer import IndexWriter, StoredIndex
 from ...io.snapshots.manifest import Manifest
 from ...io.tablets.file_lists import load_files
 from ...io.tablets.tablets import tablets
+from ...policy.base.key_columns import from_keys
 from ...policy.components.index_routes import WriterRule
 from ...policy.indexing.writer_documents import mapped_fields
 from ...web.base.errors import UserError
 from ...web.indexing.server_fields import MARKING_FIELDS
 from ...web.indexing.stored_documents import ids_of_nutbeam, unsent_ids
-from ...web.urls.key_columns import from_keys
 
 _ADVICE = "--full builds it again"
 

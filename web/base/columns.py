@@ -61,7 +61,9 @@ def text_frame(rows: Iterable[Sequence[str | None]], *names: str) -> pl.DataFram
 
 
 def each_once(
-    column: pl.Series, work: Callable[[Any], Any], dtype: pl.datatypes.DataTypeClass = pl.String
+    column: pl.Series,
+    work: Callable[[Any], Any],
+    dtype: pl.DataType | pl.datatypes.DataTypeClass = pl.String,
 ) -> pl.Series:
     """Returns the results of a function for a column; each distinct value costs one call.
 
@@ -69,9 +71,14 @@ def each_once(
 
     >>> each_once(pl.Series(["a", "b", None, "a"]), str.upper).to_list()
     ['A', 'B', None, 'A']
+    >>> each_once(pl.Series(["a b", None, "c"]), str.split, pl.List(pl.String)).to_list()
+    [['a', 'b'], None, ['c']]
     """
     distinct = column.drop_nulls().unique()
-    results = pl.Series([work(value) for value in distinct], dtype=dtype)
+    results = pl.Series(column.name, [work(value) for value in distinct], dtype=dtype)
+    if dtype.is_nested():  # replace_strict takes no lists
+        places = pl.Series(range(len(distinct)), dtype=pl.Int64)
+        return results.gather(column.replace_strict(distinct, places, default=None))
     return column.replace_strict(distinct, results, default=None, return_dtype=dtype)
 
 

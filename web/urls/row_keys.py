@@ -10,9 +10,12 @@ MAX_KEY_BYTES = 4096
 # delimiters and upper case. The path is never empty.
 _HOST = r"(\[[0-9a-f:.]+\]|[^\x00-\x20/?#:@\[\]\\A-Z\x7f-\U0010ffff]*)"
 _SCHEME = r"([a-z][a-z0-9+.-]*)"
-_REST = r"(?::([0-9]+))?(/[!-\"$-~]*)"
-_URL = re.compile(f"{_SCHEME}://{_HOST}{_REST}")
-_KEY = re.compile(f"{_HOST}:{_SCHEME}{_REST}")
+_PORT = "(?::([0-9]+))?"
+_PATH = r"(/[!-\"$-~]*)"
+_URL = re.compile(f"{_SCHEME}://{_HOST}{_PORT}{_PATH}")
+# A key as far as its path: host, scheme, port. As a pattern, because columns are matched, too.
+KEY_SITE = f"{_HOST}:{_SCHEME}{_PORT}"
+_KEY = re.compile(KEY_SITE + _PATH)
 _SHOWN = 100
 
 

@@ -280,8 +280,8 @@ def test_hosts_that_rest_and_hosts_of_seeds(address):
     change(address, frame_of(HOSTS, *hosts), "first", "hosts")
     reader = begin(address, "look", "look")
     table, files = reader.table, tuple(reader.files("hosts"))
-    keys = pl.Series([f"com.{name}:http/" for name in "abc"])
-    assert table.resting_hosts("hosts", files, 1_000, keys).to_list() == ["com.a"]
+    hosts = pl.Series([f"com.{name}" for name in "abc"])
+    assert table.resting_hosts("hosts", files, 1_000, hosts).to_list() == ["com.a"]
     seeds = read_seeds_hosts(table, seed_files(reader))
     assert seeds.hosts == {"b.com"}
 

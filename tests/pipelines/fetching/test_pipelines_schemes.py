@@ -277,9 +277,9 @@ def test_a_folder_and_a_server_in_a_pipeline_of_ones_own(tree):
 
 
 def test_state_keys_without_a_host():
+    from nutbeam.policy.base.key_columns import host_keys
     from nutbeam.policy.generating.selection import groups, queue_names, spans_tablets
     from nutbeam.policy.scope import in_scope
-    from nutbeam.web.urls.key_columns import host_keys
 
     keys = pl.Series("key", [":file/a", "com.foo:http/", None])
     assert host_keys(keys).to_list() == ["", "com.foo", None]

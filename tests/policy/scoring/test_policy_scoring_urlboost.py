@@ -2,10 +2,10 @@ import polars as pl
 import pytest
 from scored_web import ScoredWeb, scorings
 
+from nutbeam.policy.base.key_columns import from_keys
 from nutbeam.policy.generating.selection import GenerateOptions, drop_low_scores
 from nutbeam.policy.scoring.urlboost import factors, read_boosts
 from nutbeam.web.rule_files.rule_files import RuleFile
-from nutbeam.web.urls.key_columns import from_keys
 from nutbeam.web.urls.row_keys import from_key, to_key
 
 RULES = """

@@ -8,6 +8,7 @@ import pytest
 from linked_tables import in_key_order, random_edges
 from running import STEP_FAILED, apply, run
 
+from nutbeam.policy.base.key_columns import from_keys
 from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.link_limits import LinkLimits
 from nutbeam.policy.graph.linkrank import LinkRank
@@ -15,7 +16,6 @@ from nutbeam.policy.graph.ranking import rank_iterations
 from nutbeam.policy.graph.rankings import Hits
 from nutbeam.transforms.graph.graph_blocks import GraphBlocks, LinkGraph
 from nutbeam.transforms.graph.rank_iterations import RankIterations
-from nutbeam.web.urls.key_columns import from_keys
 from nutbeam.web.urls.row_keys import from_host_key
 
 

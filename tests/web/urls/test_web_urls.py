@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nutbeam.policy.base.key_columns import host_keys
 from nutbeam.web.rules.url_rules import UrlRules, absolute_urls
-from nutbeam.web.urls.key_columns import host_keys
 from nutbeam.web.urls.row_keys import (
     MAX_KEY_BYTES,
     BadUrl,

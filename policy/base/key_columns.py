@@ -2,12 +2,15 @@
 
 import polars as pl
 
-from .domains import registered_domain
-from .row_keys import from_host_key, from_key, host_key
+from ...web.urls.domains import registered_domain
+from ...web.urls.row_keys import KEY_SITE, from_host_key, from_key, host_key
 
 
 def from_keys(keys: pl.Series) -> pl.Series:
     """Returns the URLs of row keys, as ``from_key`` does one by one; nulls stay.
+
+    Raises:
+        BadUrl: ``malformed`` if one is not a row key.
 
     >>> from_keys(pl.Series(["com.baz.bar:http:8983/a?b", "[::1]:http/", ":file/x"])).to_list()
     ['http://bar.baz.com:8983/a?b', 'http://[::1]/', 'file:///x']
@@ -17,8 +20,13 @@ def from_keys(keys: pl.Series) -> pl.Series:
     site, rest = pl.col("key").str.head(site_end), pl.col("key").str.slice(site_end)
     split = keys.alias("key").to_frame().select(site=site, rest=rest)
     sites = split.select("site").unique().drop_nulls()
-    urls = [from_key(f"{site}/")[:-1] for site in sites.get_column("site")]
-    sites = sites.with_columns(start=pl.Series(urls, dtype=pl.String))
+    reversed_host, scheme, port = (
+        sites.get_column("site").str.extract(f"^{KEY_SITE}$", group) for group in (1, 2, 3)
+    )
+    start = scheme + "://" + host_names(reversed_host) + (":" + port).fill_null("")
+    sites = sites.with_columns(start=start)
+    for malformed in sites.filter(pl.col("start").is_null()).get_column("site"):
+        from_key(f"{malformed}/")  # raises what is wrong
     joined_keys = split.join(sites, on="site", how="left", maintain_order="left")
     return joined_keys.select(url=pl.col("start") + pl.col("rest")).get_column("url")
 
@@ -37,6 +45,16 @@ def host_keys(keys: pl.Series) -> pl.Series:
         literal = keys.str.extract(r"^(\[[^\]]*\])", 1)
         names = names.zip_with(~bracketed.fill_null(False), literal)
     return names.alias(keys.name)
+
+
+def host_names(host_keys: pl.Series) -> pl.Series:
+    """Returns the hosts of reversed hosts, as ``from_host_key`` does one by one; nulls stay.
+
+    >>> host_names(pl.Series(["com.foo.www", "[::1]", "", None])).to_list()
+    ['www.foo.com', '[::1]', '', None]
+    """
+    names = host_keys.str.split(".").list.reverse().list.join(".")
+    return host_keys.zip_with(host_keys.str.starts_with("["), names)
 
 
 def domain_keys(hosts: pl.Series) -> pl.Series:

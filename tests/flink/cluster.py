@@ -62,8 +62,8 @@ taskmanager.memory.framework.heap.size: 128m
 taskmanager.memory.task.heap.size: {task_heap}m
 taskmanager.memory.framework.off-heap.size: 128m
 taskmanager.memory.task.off-heap.size: 256m
-taskmanager.memory.network.min: 128m
-taskmanager.memory.network.max: 128m
+taskmanager.memory.network.min: 256m
+taskmanager.memory.network.max: 256m
 taskmanager.memory.managed.size: {managed}m
 taskmanager.memory.jvm-metaspace.size: 256m
 taskmanager.memory.jvm-overhead.min: 192m

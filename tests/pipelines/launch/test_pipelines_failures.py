@@ -94,6 +94,15 @@ KNOWN = {
         FLINK + "java.util.concurrent.TimeoutException: Timeout has occurred: 15000 ms",
         "the cluster has no free slot: wait for a job to end, or add workers",
     ),
+    "Flink, network memory": (
+        FLINK
+        + "java.io.IOException: Insufficient number of network buffers: required 512, but only 508 "
+        "available. The total number of network buffers is currently set to 4096 of 32768 bytes each.",
+        (
+            "a TaskManager has too little network memory (512 buffers were needed, 508 were free): "
+            "set taskmanager.memory.network.min and taskmanager.memory.network.max to 256m or more"
+        ),
+    ),
     "Flink, worker without nutbeam": (
         FLINK + "java.util.concurrent.TimeoutException: Waited 3 minutes (plus 327354 nanoseconds "
         "delay) for SettableFuture@5e328863[status=PENDING]",

@@ -60,7 +60,7 @@ def _run_phase(invocation: Invocation) -> int:
     invocation = dataclasses.replace(
         invocation, options=module.Options(**values), beam_args=beam_args
     )
-    after = indexing_job.check_taken if name == "index" else None
+    after = indexing_job.check_refusals if name == "index" else None
     return run_job(invocation, module.build, name, batch, after=after, over_batches=False)
 
 

@@ -19,7 +19,7 @@ from ..io.batches.batches import batch_component
 from ..io.rows.small_components import HOST_COUNTS_COMPONENT
 from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
-from ..io.updating.page_facts import FilePair
+from ..io.updating.page_facts import PageFiles
 from ..policy.components.schema import CHANGES, HOSTS
 from ..policy.components.vocabulary import UPDATED_PHASE
 from ..policy.recorded_rules import recorded_rules
@@ -141,7 +141,7 @@ def _items(operation: Operation) -> Iterator[BatchItem]:
     for file in pages:
         parsed_file = documents.get((file.partition, file.order))
         fetch_lists = tuple(listed[file.partition])
-        yield FilePair(operation, file, parsed_file, fetch_lists, unchanged_parts)
+        yield PageFiles(operation, file, parsed_file, fetch_lists, unchanged_parts)
     for file in operation.files(batch_component(batch, "host_findings")):
         yield FindingsFile(operation, file)
     if operation.files(HOST_COUNTS_COMPONENT):

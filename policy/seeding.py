@@ -1,4 +1,4 @@
-"""Adds seeds to the rows of the state: Nutch's inject (nutch.md 2.1). New rows, also of sitemaps."""
+"""Adds seeds to the rows of the state: Nutch's inject. New rows, also of sitemaps."""
 
 import dataclasses
 from typing import NamedTuple

@@ -271,7 +271,7 @@ class _ChunksFetching(RowsFetching):
         self._throttling.total(waited)
         self._collected.flush_late()
 
-    def patience(self) -> float:
+    def seconds_to_pulse(self) -> float:
         return self._collected.due_in()
 
 

@@ -159,7 +159,7 @@ class Fetching(contextlib.AbstractContextManager["Fetching"]):
         """Returns why a task is dropped now that robots.txt is known, or None."""
         return None
 
-    def patience(self) -> float:
+    def seconds_to_pulse(self) -> float:
         """Returns the seconds until ``pulse`` must be called."""
         return math.inf
 
@@ -178,7 +178,7 @@ def fetch_pages(fetching: Fetching) -> Generator[Any, None, None]:
         )
         engine = Engine(
             fetching.options, client, fetching.known_hosts, fetching.requested_until,
-            fetching.pulse, fetching.note_drop, fetching.follow, fetching.patience, fetching.screen,
+            fetching.pulse, fetching.note_drop, fetching.follow, fetching.seconds_to_pulse, fetching.screen,
         )  # fmt: skip
         try:
             with contextlib.closing(engine.run(fetching.tasks(engine))) as results:
@@ -208,7 +208,7 @@ class RowsFetching(Fetching):
         self._given, self._keys, self._hosts = (
             rows.get_column(name).to_list() for name in ("given", "key", "host")
         )
-        self._lost: deque[tuple[Task, str]] = deque()
+        self._dropped: deque[tuple[Task, str]] = deque()
 
     def tasks(self, engine: Engine) -> Iterator[Task]:
         columns = ("url", "score", "etag", "last_modified", "modified_time", "delay")
@@ -230,11 +230,11 @@ class RowsFetching(Fetching):
         return self._dead_letters()
 
     def _dead_letters(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        while self._lost:
-            yield self._dead_letter(*self._lost.popleft())
+        while self._dropped:
+            yield self._dead_letter(*self._dropped.popleft())
 
     def note_drop(self, task: Task, reason: str) -> None:
-        self._lost.append((task, reason))
+        self._dropped.append((task, reason))
 
     def _dead_letter(
         self, task: Task, reason: str, message: str | None = None
@@ -277,10 +277,10 @@ def _fetched_row(
     }
 
 
-_Of = TypeVar("_Of", bound=FetchOptions)
+_Options = TypeVar("_Options", bound=FetchOptions)
 
 
-def in_time_left(options: _Of, until: int | None) -> _Of:
+def in_time_left(options: _Options, until: int | None) -> _Options:
     """Returns options of a fetch that ends no later than its crawl.
 
     Args:

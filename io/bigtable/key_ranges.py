@@ -78,12 +78,12 @@ def grow_ranges(
             are needed.
     """
     ranges = {file.path: file for file in ranges_before or [DataFile(component, 0, 0)]}
-    only = next(iter(ranges))
+    first_path = next(iter(ranges))
     for change in changes:
-        path = change.base or only
-        old, new = ranges[path], change.fresh or 0
-        size = old.bytes + change.bytes * new // max(1, change.rows)
-        ranges[path] = dataclasses.replace(old, rows=old.rows + new, bytes=size)
+        path = change.base or first_path
+        old, added_rows = ranges[path], change.fresh or 0
+        size = old.bytes + change.bytes * added_rows // max(1, change.rows)
+        ranges[path] = dataclasses.replace(old, rows=old.rows + added_rows, bytes=size)
     new_ranges = list(ranges.values())
     if max(file.rows for file in new_ranges) <= 2 * table_sizes().tablet_rows:
         return new_ranges
@@ -107,17 +107,17 @@ def are_ranges(component: str, files: Iterable[DataFile]) -> bool:
 def cut_ranges(component: str, ranges: Sequence[DataFile], samples: Samples) -> list[DataFile]:
     """Returns new ranges of about equal size, with the same number of rows in all."""
     rows, size = (sum(getattr(file, name) for file in ranges) for name in ("rows", "bytes"))
-    parts = plan_key_ranges(samples, -(-rows // table_sizes().tablet_rows))
+    key_ranges = plan_key_ranges(samples, -(-rows // table_sizes().tablet_rows))
     return [
         DataFile(
-            f"{component}/{part.low or ''}",
+            f"{component}/{key_range.low or ''}",
             # The number of rows of each range is an estimate; the sum is exact.
-            rows=rows * (at + 1) // len(parts) - rows * at // len(parts),
-            bytes=size * (at + 1) // len(parts) - size * at // len(parts),
-            first=part.low,
-            last=part.high,
+            rows=rows * (at + 1) // len(key_ranges) - rows * at // len(key_ranges),
+            bytes=size * (at + 1) // len(key_ranges) - size * at // len(key_ranges),
+            first=key_range.low,
+            last=key_range.high,
         )
-        for at, part in enumerate(parts)
+        for at, key_range in enumerate(key_ranges)
     ]
 
 

@@ -56,10 +56,10 @@ def check_links(path: Path) -> bool:
     folder, parts = place_in_table
     if ".." in parts:
         raise LinkError("it leads out of the table")
-    place = str(folder)
+    path_so_far = str(folder)
     for number, part in enumerate(parts):
-        place = f"{place}/{part}"
-        if os.path.islink(place) and (number or not _is_moved(str(folder), place)):  # noqa: PTH114
+        path_so_far = f"{path_so_far}/{part}"
+        if os.path.islink(path_so_far) and (number or not _is_moved(str(folder), path_so_far)):  # noqa: PTH114
             name = "/".join(parts[: number + 1])
             raise LinkError(f"{name} is a link, which is not followed")
     return True
@@ -151,9 +151,9 @@ def stat_file(path: Path) -> os.stat_result:
     """
     if not check_links(path):
         return path.stat()
-    facts = path.lstat()
-    _check_regular(facts)
-    return facts
+    file_stat = path.lstat()
+    _check_regular(file_stat)
+    return file_stat
 
 
 def read_whole(path: Path, most: int) -> bytes:

@@ -44,8 +44,8 @@ _KEYS_AT_ONCE, _SEED = 50_000, 17
 
 
 @dataclasses.dataclass(frozen=True)
-class Candidate(abc.ABC):
-    """Something that a run must read: one item of its work.
+class CandidateItem(abc.ABC):
+    """One item of work of a run: something that has pages which may be sent.
 
     Attributes:
         operation: The operation.
@@ -56,17 +56,17 @@ class Candidate(abc.ABC):
     number: int
 
     @abc.abstractmethod
-    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+    def read_facts(self, index_run: IndexRun) -> Iterator[CandidateFacts]:
         """Yields what is known of the pages of the item, in pieces."""
 
 
 @dataclasses.dataclass(frozen=True)
-class _TabletCandidate(Candidate):
+class _TabletCandidateItem(CandidateItem):
     tablet: Tablet
 
 
 @dataclasses.dataclass(frozen=True)
-class Changed(_TabletCandidate):
+class Changed(_TabletCandidateItem):
     """A tablet of the state, whose rows may have changed since the index was written.
 
     Attributes:
@@ -77,19 +77,19 @@ class Changed(_TabletCandidate):
     since: int
     indexed_paths: frozenset[str] = frozenset()
 
-    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+    def read_facts(self, index_run: IndexRun) -> Iterator[CandidateFacts]:
         table = self.operation.table
         if self.since:
             changed = table.changed_since("state", self.tablet, self.since, self.indexed_paths)
         else:
             changed = ((rows["key"], rows) for rows in table.scan("state", self.tablet))
         for keys, rows in changed:
-            journal = _read_journal(task, keys)
+            journal = _read_journal(index_run, keys)
             yield CandidateFacts(CandidateKind.CHANGED, rows.select(STATE_READ), journal)
 
 
 @dataclasses.dataclass(frozen=True)
-class Removed(_TabletCandidate):
+class Removed(_TabletCandidateItem):
     """A tablet of the journal, some of whose pages may have left the table.
 
     Attributes:
@@ -98,49 +98,49 @@ class Removed(_TabletCandidate):
 
     ranges: tuple[tuple[str, str], ...] | None = None
 
-    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
-        if task.batch:  # pages that have left the table are no matter of a single batch
+    def read_facts(self, index_run: IndexRun) -> Iterator[CandidateFacts]:
+        if index_run.batch:  # pages that have left the table are no matter of a single batch
             return
         wanted = COUNTING
         if self.ranges is not None:
             inside = [(pl.col("key") >= low) & (pl.col("key") <= high) for low, high in self.ranges]
             wanted = wanted & pl.any_horizontal(inside)
-        for rows in self.operation.table.scan(task.journal, self.tablet):
+        for rows in self.operation.table.scan(index_run.journal, self.tablet):
             if len(journal := rows.filter(wanted)):
                 state_rows = self.operation.find_rows("state", journal["key"], ("key",))
                 yield CandidateFacts(CandidateKind.REMOVED, state_rows, journal)
 
 
-class PurgedPages(_TabletCandidate):
+class PurgedPages(_TabletCandidateItem):
     """A tablet of an older journal, some of whose rows a purge may have removed."""
 
-    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+    def read_facts(self, index_run: IndexRun) -> Iterator[CandidateFacts]:
         find_rows = self.operation.find_rows
-        for rows in self.operation.table.scan(task.journal, self.tablet):
+        for rows in self.operation.table.scan(index_run.journal, self.tablet):
             earlier = rows.filter(COUNTING)
             keys = earlier.get_column("key")
             represented = earlier.filter(pl.col("repr_url").is_not_null()).get_column("key")
             yield CandidateFacts(
                 CandidateKind.PURGED,
                 find_rows("state", represented, STATE_READ),
-                _read_journal(task, keys, every=True),
+                _read_journal(index_run, keys, every=True),
                 earlier_rows=earlier,
                 kept_keys=find_rows("state", keys, ("key",)),  # after an --unblock
             )
 
 
-class IndexedPages(_TabletCandidate):
+class IndexedPages(_TabletCandidateItem):
     """A tablet of the journal, all of whose pages are looked up, to delete those that must go."""
 
-    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
-        for rows in self.operation.table.scan(task.journal, self.tablet):
+    def read_facts(self, index_run: IndexRun) -> Iterator[CandidateFacts]:
+        for rows in self.operation.table.scan(index_run.journal, self.tablet):
             if len(journal := rows.filter(COUNTING)):
                 state_rows = self.operation.find_rows("state", journal["key"], STATE_READ)
                 yield CandidateFacts(CandidateKind.INDEXED, state_rows, journal)
 
 
 @dataclasses.dataclass(frozen=True)
-class Unfinished(Candidate):
+class Unfinished(CandidateItem):
     """Pages that runs have begun to send that never committed: a server may have them.
 
     Attributes:
@@ -153,9 +153,9 @@ class Unfinished(Candidate):
     share: int = 0
     shares: int = 1
 
-    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+    def read_facts(self, index_run: IndexRun) -> Iterator[CandidateFacts]:
         for sent in self._sent_keys().iter_slices(_KEYS_AT_ONCE):
-            yield _read_pages(CandidateKind.UNFINISHED, task, sent)
+            yield _read_pages(CandidateKind.UNFINISHED, index_run, sent)
 
     def _sent_keys(self) -> pl.DataFrame:
         """Returns ``key``, and ``committed``: only a run that has committed has sent it."""
@@ -170,7 +170,7 @@ class Unfinished(Candidate):
 
 
 @dataclasses.dataclass(frozen=True)
-class RefusedPages(Candidate):
+class RefusedPages(CandidateItem):
     """Files of dead letters, whose pages are sent again if they have not changed.
 
     Attributes:
@@ -179,50 +179,50 @@ class RefusedPages(Candidate):
 
     files: tuple[DataFile, ...]
 
-    def read_facts(self, task: IndexRun) -> Iterator[CandidateFacts]:
+    def read_facts(self, index_run: IndexRun) -> Iterator[CandidateFacts]:
         keys = sorted(letter_keys(self.operation.table, self.files))
         for key_rows in pl.DataFrame({"key": keys}, {"key": pl.String}).iter_slices(_KEYS_AT_ONCE):
-            yield _read_pages(CandidateKind.REFUSED, task, key_rows)
+            yield _read_pages(CandidateKind.REFUSED, index_run, key_rows)
 
 
-def candidates(task: IndexRun) -> Iterator[Candidate]:
+def candidates(index_run: IndexRun) -> Iterator[CandidateItem]:
     """Yields the tablets and files that a run must read."""
-    for number, make in enumerate(_candidate_makers(task)):
-        yield make(task.operation, number)
+    for number, make in enumerate(_candidate_makers(index_run)):
+        yield make(index_run.operation, number)
 
 
-def _candidate_makers(task: IndexRun) -> Iterator[Callable[[Operation, int], Candidate]]:
+def _candidate_makers(index_run: IndexRun) -> Iterator[Callable[[Operation, int], CandidateItem]]:
     """Yields functions that make items of an operation and their numbers."""
     # A page is in one item, so that it is not deleted twice.
-    parts = () if task.full or not task.outside else tuple(task.receipts.intents())
+    parts = () if index_run.full or not index_run.outside else tuple(index_run.receipts.intents())
     shares = 1 + sum(part.bytes for part in parts) // _INTENTS_AT_ONCE if parts else 0
     for share in range(shares):
         yield functools.partial(Unfinished, intents=parts, share=share, shares=shares)
-    if task.cleans:
-        for tablet in task.journal_tablets:
+    if index_run.cleans:
+        for tablet in index_run.journal_tablets:
             yield functools.partial(IndexedPages, tablet=tablet)
         return
-    operation = task.operation
-    again = task.retries_refused and not task.full
-    for file in task.files("dead_letters") if again else ():
+    operation = index_run.operation
+    again = index_run.retries_refused and not index_run.full
+    for file in index_run.files("dead_letters") if again else ():
         yield functools.partial(RefusedPages, files=(file,))
-    old_files = _indexed_state_files(task)
+    old_files = _indexed_state_files(index_run)
     paths = frozenset(file.path for file in old_files)
     changed, ranges = operation.table.changed_tablets("state", old_files, operation.files("state"))
     for tablet in changed:
-        yield functools.partial(Changed, tablet=tablet, since=task.since, indexed_paths=paths)
-    for tablet in task.journal_tablets:
-        near = _ranges_in(tablet, ranges) if task.since else None
+        yield functools.partial(Changed, tablet=tablet, since=index_run.since, indexed_paths=paths)
+    for tablet in index_run.journal_tablets:
+        near = _ranges_in(tablet, ranges) if index_run.since else None
         if near is None or near:
             yield functools.partial(Removed, tablet=tablet, ranges=near)
-    for tablet in () if task.full else tablets(journal_before(operation, task.index)):
+    for tablet in () if index_run.full else tablets(journal_before(operation, index_run.index)):
         yield functools.partial(PurgedPages, tablet=tablet)
 
 
-def _indexed_state_files(task: IndexRun) -> list[DataFile]:
+def _indexed_state_files(index_run: IndexRun) -> list[DataFile]:
     """Returns the state's files in the snapshot that the index shows."""
-    table = task.operation.table
-    components = load_manifest(table, task.since).components if task.since else {}
+    table = index_run.operation.table
+    components = load_manifest(table, index_run.since).components if index_run.since else {}
     return load_files(table, components.get("state"))
 
 
@@ -231,17 +231,17 @@ def _ranges_in(tablet: Tablet, ranges: Iterable[tuple[str, str]]) -> tuple[tuple
     return tuple((low, high) for low, high in ranges if low <= last and first <= high)
 
 
-def _read_pages(kind: CandidateKind, task: IndexRun, sent: pl.DataFrame) -> CandidateFacts:
+def _read_pages(kind: CandidateKind, index_run: IndexRun, sent: pl.DataFrame) -> CandidateFacts:
     keys = sent.get_column("key")
-    state_rows = task.operation.find_rows("state", keys, STATE_READ)
-    return CandidateFacts(kind, state_rows, _read_journal(task, keys), sent)
+    state_rows = index_run.operation.find_rows("state", keys, STATE_READ)
+    return CandidateFacts(kind, state_rows, _read_journal(index_run, keys), sent)
 
 
-def _read_journal(task: IndexRun, keys: pl.Series, *, every: bool = False) -> JournalRows:
+def _read_journal(index_run: IndexRun, keys: pl.Series, *, every: bool = False) -> JournalRows:
     """Reads the rows of the journal with some keys; ``every``: deleted ones, too."""
-    if not task.journal_tablets or not len(keys):
+    if not index_run.journal_tablets or not len(keys):
         return empty(INDEXED)
-    rows = task.operation.table.find(task.journal, task.journal_tablets, keys)
+    rows = index_run.operation.table.find(index_run.journal, index_run.journal_tablets, keys)
     return rows if every else rows.filter(COUNTING)
 
 
@@ -266,12 +266,14 @@ def refused_pages(table: Folder, manifest: Manifest, index: str) -> int:
     return len(letter_keys(table, load_files(table, component)))
 
 
-def outdated_letters(task: IndexRun, journal: pl.DataFrame) -> list[str]:
+def outdated_letters(index_run: IndexRun, journal: pl.DataFrame) -> list[str]:
     """Returns the keys of a part's pages that have dead letters of earlier runs.
 
     The journal and the new dead letters record these pages again.
     """
-    refused_keys = frozenset() if task.full else _letter_keys(task.operation, task.index)
+    refused_keys = (
+        frozenset() if index_run.full else _letter_keys(index_run.operation, index_run.index)
+    )
     return [key for key in journal.get_column("key") if key in refused_keys] if refused_keys else []
 
 
@@ -280,12 +282,12 @@ def _letter_keys(operation: Operation, index: str) -> frozenset[str]:
     return letter_keys(operation.table, operation.files(index_component(index, "dead_letters")))
 
 
-def without_letters(task: IndexRun, keys: Collection[str]) -> Iterator[Written]:
+def without_letters(index_run: IndexRun, keys: Collection[str]) -> Iterator[Written]:
     """Yields the files of dead letters that are written again without those of some pages."""
-    component, root = task.component("dead_letters"), task.operation.table.files
+    component, root = index_run.component("dead_letters"), index_run.operation.table.files
     gone = pl.Series("key", sorted(keys), dtype=pl.String)
-    for file in task.files("dead_letters") if len(gone) else ():
-        rows = collect(scan([task.operation.table / file.path], DEAD_LETTERS))
+    for file in index_run.files("dead_letters") if len(gone) else ():
+        rows = collect(scan([index_run.operation.table / file.path], DEAD_LETTERS))
         remaining_rows = rows.join(gone.to_frame(), on="key", how="anti", maintain_order="left")
         if len(remaining_rows) < len(rows):
             files = write_bases(root, component, [remaining_rows]) if len(remaining_rows) else ()

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.components.index_schema import INDEX_PAGES, IndexPageFacts
+from ...policy.components.index_schema import INDEX_PAGES, CandidateRows, IndexPageFacts
 from ...policy.components.kinds import KINDS
 from ...policy.components.link_rows import range_of_target
 from ...policy.components.schema import INLINKS, PAGES, conform, empty, to_frame
@@ -52,18 +52,22 @@ class PageNeeds:
 
 
 def page_frames(
-    pinned: Pinned, file: DataFile, rows: pl.DataFrame, needs: PageNeeds, counts: Counter[str]
+    pinned: Pinned,
+    file: DataFile,
+    candidate_rows: CandidateRows,
+    needs: PageNeeds,
+    counts: Counter[str],
 ) -> Iterator[IndexPageFacts]:
     """Yields what is known of pages whose documents are in one file, in bounded frames.
 
     Args:
         pinned: The snapshot.
         file: The file of documents.
-        rows: Rows of the state, with its columns and ``page``; one per key.
+        candidate_rows: The pages to add; one row per key.
         needs: What else to read.
         counts: Gets the number of texts that were cut, ``cut_texts``.
     """
-    keys = rows.get_column("key")
+    keys = candidate_rows.get_column("key")
     ranks, headers = _ranks(pinned, keys), needs.columns & {"headers", "ip"}
     wants_links = bool(needs.columns & {"anchors", "inlinks"})
     links = PageInlinks(pinned, keys, needs.most) if wants_links else None
@@ -71,24 +75,26 @@ def page_frames(
         documents = to_frame(cut_texts(table, counts))
         if links is not None and not documents.get_column("key").is_sorted():
             documents = documents.sort("key")
-        state_rows = documents.select("key").join(rows, on="key", how="left", maintain_order="left")
-        page_rows = documents.hstack(state_rows.select(*_STATE[1:], row_metadata="metadata"))
-        for other in (_answers(pinned, state_rows, headers), ranks):
+        page_candidates = documents.select("key").join(
+            candidate_rows, on="key", how="left", maintain_order="left"
+        )
+        page_rows = documents.hstack(page_candidates.select(*_STATE[1:], row_metadata="metadata"))
+        for other in (_answers(pinned, page_candidates, headers), ranks):
             page_rows = page_rows.join(other, on="key", how="left", maintain_order="left")
         with_links = ((page_rows, None),) if links is None else links.of_pages(page_rows)
         for pages, link_rows in with_links:
-            yield from _in_frames(to_frame(conform(pages, INDEX_PAGES)), state_rows, link_rows)
-            state_rows = state_rows[len(pages) :]
+            yield from _in_frames(to_frame(conform(pages, INDEX_PAGES)), page_candidates, link_rows)
+            page_candidates = page_candidates[len(pages) :]
 
 
 def _in_frames(
-    pages: pl.DataFrame, state_rows: pl.DataFrame, link_rows: pl.DataFrame | None
+    pages: pl.DataFrame, candidate_rows: CandidateRows, link_rows: pl.DataFrame | None
 ) -> Iterator[IndexPageFacts]:
     """Yields pages in frames of about ``MOST_BYTES``, each with its links.
 
     Args:
         pages: INDEX_PAGES rows.
-        state_rows: Rows of the state of the same pages in the same order, perhaps more.
+        candidate_rows: The candidates of the same pages in the same order, perhaps more.
         link_rows: Links to these pages; None: no filter reads them.
     """
     size = pages.estimated_size() + (0 if link_rows is None else link_rows.estimated_size())
@@ -96,7 +102,7 @@ def _in_frames(
     for at in range(0, len(pages), step):
         frame = pages[at : at + step]
         links = None if link_rows is None else _links_of(link_rows, frame)
-        yield IndexPageFacts(frame, state_rows[at : at + len(frame)], links)
+        yield IndexPageFacts(frame, candidate_rows[at : at + len(frame)], links)
 
 
 def cut_texts(documents: pa.Table, counts: Counter[str]) -> pa.Table:

@@ -62,7 +62,7 @@ _NUTCH_NAMES = {
     "index": "name",
 }
 # What has no meaning here: the address says it, or waiting follows the server.
-_LEFT_OUT = (
+_IGNORED_NUTCH_PARAMETERS = (
     *("type", "collection", "cluster", "weight.field", "bulk.close.timeout"),
     *("exponential.backoff.millis", "exponential.backoff.retries"),
     *("auth", "username", "password", "host", "port", "scheme"),
@@ -93,7 +93,7 @@ def our_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
             f"got {quote_value(parameters['type'])}"
         )
     renamed = {_NUTCH_NAMES.get(name, name): value for name, value in parameters.items()}
-    ours = {name: value for name, value in renamed.items() if name not in _LEFT_OUT}
+    ours = {name: value for name, value in renamed.items() if name not in _IGNORED_NUTCH_PARAMETERS}
     if "url" not in ours and (hosts := parameters.get("host")):
         host = hosts.partition(",")[0].strip()
         scheme, port = parameters.get("scheme") or "http", parameters.get("port") or "9200"
@@ -179,8 +179,8 @@ class Delivery:
         plan = RetryPlan(self._patience)
         waiting_bulks = [bulk]
         while waiting_bulks:
-            part = waiting_bulks.pop()
-            verdict = self._judge(part, plan)
+            tried_bulk = waiting_bulks.pop()
+            verdict = self._try_bulk(tried_bulk, plan)
             self.counts.update(verdict.counts)
             for action, reason in verdict.refused:
                 self._refuse(action, reason)
@@ -195,19 +195,19 @@ class Delivery:
             elif verdict.too_large:
                 waiting_bulks += reversed(_halves(again))
             else:
-                if len(again) < len(part):
+                if len(again) < len(tried_bulk):
                     plan.progress()
                 self._wait(plan, verdict)
                 halves = _halves(again) if plan.attempt > _SPLIT_AFTER else [again]
                 waiting_bulks += reversed(halves)
 
-    def _judge(self, part: list[Action], plan: RetryPlan) -> BulkVerdict:
+    def _try_bulk(self, bulk: list[Action], plan: RetryPlan) -> BulkVerdict:
         begun = time.monotonic()
         try:
-            return self._send(part)
+            return self._send(bulk)
         except NoAnswer as error:
             plan.add_lost_time(time.monotonic() - begun)
-            return BulkVerdict(again=part, why=str(error))
+            return BulkVerdict(again=bulk, why=str(error))
         except Blocked as error:
             raise Blocked(f"{self._name} cannot be written: {error}") from None
 

@@ -42,7 +42,7 @@ _DOMAIN_COLUMNS = ("key", "linking_domains", "domain_urls")
 
 
 @dataclasses.dataclass(frozen=True)
-class FilePair:
+class PageFiles:
     """A file of pages, the file of their documents, if any, and the fetch list of its partition.
 
     Attributes:
@@ -57,7 +57,7 @@ class FilePair:
     unchanged_parts: int = 1
 
 
-def read_page_facts(files: FilePair, needs: FactNeeds) -> PageFacts:
+def read_page_facts(files: PageFiles, needs: FactNeeds) -> PageFacts:
     """Reads a file of pages, and what the batch and the table say about them."""
     operation, table = files.operation, files.operation.table
     pages, documents = files.pages, files.documents.path if files.documents else None

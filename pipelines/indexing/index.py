@@ -19,7 +19,7 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.indexing.index_candidates import (
-    Candidate,
+    CandidateItem,
     candidates,
     outdated_letters,
     refused_pages,
@@ -96,10 +96,10 @@ class Options(CheckedIndexOptions, JobOptions):
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "index", after=check_taken)
+    return run_job(invocation, build, "index", after=check_refusals)
 
 
-def check_taken(address: str, manifest: Manifest, options: IndexTableOptions) -> None:
+def check_refusals(address: str, manifest: Manifest, options: IndexTableOptions) -> None:
     """Warns of documents that writers of an index have refused, now or before.
 
     Raises:
@@ -146,12 +146,12 @@ class RuledRun(NamedTuple):
     """A run, and its rules.
 
     Attributes:
-        task: The run.
+        index_run: The run.
         candidate_rules: What it does with pages that may have changed their place in the index.
         document_rules: What turns pages into documents.
     """
 
-    task: IndexRun
+    index_run: IndexRun
     candidate_rules: IndexRules
     document_rules: "DocumentRules"
 
@@ -160,38 +160,42 @@ class RuledRun(NamedTuple):
 @functools.lru_cache(maxsize=4)
 def _ruled_run(operation: Operation, options: IndexTableOptions) -> RuledRun:
     """Returns the run of an operation; each part of the work calls this."""
-    task = plan_run(
+    index_run = plan_run(
         operation, options.index, chosen_writers(options), full=getattr(options, "full", False),
         batch=getattr(options, "batch", ""), cleans=operation.job == "clean",
         retries_refused=getattr(options, "retry_refused", False),
     )  # fmt: skip
-    candidate_rules = IndexRules(options, task.full, task.cleans, task.batch, tuple(task.outside))
-    return RuledRun(task, candidate_rules, document_rules_of(options))
+    candidate_rules = IndexRules(
+        options, index_run.full, index_run.cleans, index_run.batch, tuple(index_run.outside)
+    )
+    return RuledRun(index_run, candidate_rules, document_rules_of(options))
 
 
-def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Candidate]:
-    task = _ruled_run(operation, options).task
-    if task.batch:
-        phase_of(operation.manifest(), task.batch, "updated", operation.job)
-    finish_and_check_places(task)
-    task.receipts.note_ended()
-    for writer in task.writers().values():
+def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[CandidateItem]:
+    index_run = _ruled_run(operation, options).index_run
+    if index_run.batch:
+        phase_of(operation.manifest(), index_run.batch, "updated", operation.job)
+    finish_and_check_places(index_run)
+    index_run.receipts.note_ended()
+    for writer in index_run.writers().values():
         writer.prepare()
-    check_rebuild(task)  # after prepare, which adds fields to schemas that can be changed
-    items = list(candidates(task))
+    check_rebuild(index_run)  # after prepare, which adds fields to schemas that can be changed
+    items = list(candidates(index_run))
     PROGRESS.start(operation.job, total=len(items), unit="tablets")
     yield from items
 
 
-def _decide(item: Candidate, options: IndexTableOptions) -> Iterator[Any]:
+def _decide(item: CandidateItem, options: IndexTableOptions) -> Iterator[Any]:
     """Yields decisions about the pages of an item: pairs of a part's name and a chunk, and counts."""
     yield from chunk_outputs(_decide_parts(item, _ruled_run(item.operation, options)))
     PROGRESS.add()
 
 
-def _decide_parts(item: Candidate, run: RuledRun) -> Iterator[NamedRows | beam.pvalue.TaggedOutput]:
-    deletes, rules = 0, run.candidate_rules
-    facts_of_pages = item.read_facts(run.task)
+def _decide_parts(
+    item: CandidateItem, ruled_run: RuledRun
+) -> Iterator[NamedRows | beam.pvalue.TaggedOutput]:
+    deletes, rules = 0, ruled_run.candidate_rules
+    facts_of_pages = item.read_facts(ruled_run.index_run)
     decisions = (rows for facts in facts_of_pages for rows in decide_candidates(facts, rules))
     for decided in decisions:
         # Pages that are not sent are counted here, others where they are written.
@@ -208,14 +212,14 @@ def _write(
     name: str, rows: pl.DataFrame, operation: Operation, options: IndexTableOptions
 ) -> Iterator[Any]:
     with operation.reading():
-        task, _, document_rules = _ruled_run(operation, options)
+        index_run, _, document_rules = _ruled_run(operation, options)
         # Of two rows of a page, that counts which knows all writers that may hold it.
         rows = rows.sort(pl.col("writers").list.len(), descending=True, maintain_order=True)
         once = rows.unique("key", keep="first", maintain_order=True)
-        part_done = write_part(task, name, once, document_rules)
-        outdated = outdated_letters(task, part_done.journal)
-    yield from named_chunks(task.journal, part_done.journal, INDEXED)
-    for written in (*part_done.written, Written(done={_WRITE: len(rows)}), *outdated):
+        part_done = write_part(index_run, name, once, document_rules)
+        outdated_letter_keys = outdated_letters(index_run, part_done.journal)
+    yield from named_chunks(index_run.journal, part_done.journal, INDEXED)
+    for written in (*part_done.written, Written(done={_WRITE: len(rows)}), *outdated_letter_keys):
         yield beam.pvalue.TaggedOutput(_COUNTS, written)
 
 
@@ -233,16 +237,23 @@ def _replace_rows(rows: pl.DataFrame, changes: pl.DataFrame) -> tuple[pl.DataFra
 def _commit(
     operation: Operation, written: list[Written], outdated: list[str], options: IndexTableOptions
 ) -> Manifest:
-    task = _ruled_run(operation, options).task
+    index_run = _ruled_run(operation, options).index_run
     if not operation.idle:
         check_whole(operation.job, [Written(due={_WRITE: 0}), *written], (_WRITE,))
-        letters = without_letters(task, set(outdated))
-        written = [*written, task.record(writer_places(task)), *task.replaced_files(), *letters]
-    earlier = earlier_documents(task)
-    manifest = commit(operation, written, CommitTerms(reads=task.reads))
-    for writer in task.writers().values():
+        letters = without_letters(index_run, set(outdated))
+        written = [
+            *written,
+            index_run.record(writer_places(index_run)),
+            *index_run.replaced_files(),
+            *letters,
+        ]
+    earlier = earlier_documents(index_run)
+    manifest = commit(operation, written, CommitTerms(reads=index_run.reads))
+    for writer in index_run.writers().values():
         writer.finish()
-    delete_unsent(task, manifest, earlier)
+    delete_unsent(index_run, manifest, earlier)
     # A run that only deletes has sent no text again.
-    task.receipts.forget(corrects=not task.cleans, resends_all=task.full or not task.outside)
+    index_run.receipts.forget(
+        corrects=not index_run.cleans, resends_all=index_run.full or not index_run.outside
+    )
     return manifest

@@ -78,8 +78,8 @@ def run(invocation: Invocation) -> int:
             counts.update(_dedup(index, keep))
             continue
         operation = begin(address, "solrdedup", f"{new_id()}.solrdedup")
-        task = plan_run(operation, options.index, routes, cleans=True)
-        counts.update(_dedup_in_table(task, rule, keep))
+        index_run = plan_run(operation, options.index, routes, cleans=True)
+        counts.update(_dedup_in_table(index_run, rule, keep))
     if invocation.format == "json":
         print(json.dumps(counts))
     else:
@@ -106,37 +106,37 @@ def _losers(index: StoredIndex, keep: Keep) -> tuple[int, pl.DataFrame]:
     return len(documents), documents[losers]
 
 
-def _dedup_in_table(task: IndexRun, rule: WriterRule, keep: Keep) -> Counter[str]:
+def _dedup_in_table(index_run: IndexRun, rule: WriterRule, keep: Keep) -> Counter[str]:
     """Deletes duplicates of a writer whose files are in the table, in one commit.
 
     Raises:
         ConflictError: Another operation has written the index in the meantime.
     """
-    writer = task.open_writer(rule)
+    writer = index_run.open_writer(rule)
     assert isinstance(writer, StoredIndex)
-    with task.operation.reading():
+    with index_run.operation.reading():
         documents, losers = _losers(writer, keep)
         counts = Counter({"documents": documents, "deleted": len(losers)})
         if not len(losers):
             return counts
         done = writer.remove(losers)
         keys = pl.Series("key", [to_key(url) for url in losers.get_column("id")], pl.String)
-        journal = _take_from_journal(task, rule.name, keys)
-        shards = Written(task.component(writer.component), done.files, counts=counts)
-        written = [shards, *journal, task.record(writer_places(task))]
-    commit(task.operation, written, CommitTerms(reads=task.reads))
+        journal = _take_from_journal(index_run, rule.name, keys)
+        shards = Written(index_run.component(writer.component), done.files, counts=counts)
+        written = [shards, *journal, index_run.record(writer_places(index_run))]
+    commit(index_run.operation, written, CommitTerms(reads=index_run.reads))
     return counts
 
 
-def _take_from_journal(task: IndexRun, writer: str, keys: pl.Series) -> Iterator[Written]:
+def _take_from_journal(index_run: IndexRun, writer: str, keys: pl.Series) -> Iterator[Written]:
     """Yields files of the journal in which a writer does not hold some pages."""
-    operation, name = task.operation, task.component("indexed")
+    operation, name = index_run.operation, index_run.component("indexed")
     table, wanted = operation.table, methodcaller("filter", pl.col("key").is_in(keys.implode()))
     for tablet in tablets(operation.files(name)):
         key_rows = table.read(name, [tablet], ["key"], wanted)
         if len(key_rows):
             part, order = Range(None, None, tablet), operation.snapshot + 1
-            how = Resolution(name, part, _resolver_without(writer, task.version), order=order)
+            how = Resolution(name, part, _resolver_without(writer, index_run.version), order=order)
             yield from table.resolve(how, key_rows)
 
 

@@ -55,7 +55,7 @@ def run_shell(answer: _Answer, address: str) -> None:
         while True:
             try:
                 line = input(_MORE if text else _PROMPT)
-                text, statement = feed(text, f"{line}\n")
+                text, statement = add_line(text, f"{line}\n")
                 if statement in _LEAVING:
                     return
                 _do(statement, answer)
@@ -82,7 +82,7 @@ def run_statements(answer: _Answer, lines: Iterable[str]) -> None:
     text = ""
     number = 0
     for number, line in enumerate(lines, 1):  # noqa: B007 - it is used below
-        text, statement = feed(text, line)
+        text, statement = add_line(text, line)
         if statement in _LEAVING:
             return
         _do(statement, answer)
@@ -91,10 +91,10 @@ def run_statements(answer: _Answer, lines: Iterable[str]) -> None:
     _do(text.strip(), answer)
 
 
-def feed(text: str, line: str) -> tuple[str, str]:
+def add_line(text: str, line: str) -> tuple[str, str]:
     """Adds a line; returns (text without a complete statement, the statement that it completes).
 
-    >>> feed("", ".help\\n"), feed("select\\n", "1;\\n"), feed("select\\n", ";;';\\n")
+    >>> add_line("", ".help\\n"), add_line("select\\n", "1;\\n"), add_line("select\\n", ";;';\\n")
     (('', '.help'), ('', 'select\\n1;'), ("select\\n;;';\\n", ''))
     """
     word = line.strip().rstrip(";")
@@ -169,8 +169,8 @@ def _history() -> Iterator[None]:
             readline.write_history_file(path)
 
 
-_NAMES = [word for word in STATUS_WORDS if word.startswith("db_")]
-_SHORT = frozenset(STATUS_WORDS) - frozenset(_NAMES)
+_FULL_STATUSES = [word for word in STATUS_WORDS if word.startswith("db_")]
+_SHORT_STATUSES = frozenset(STATUS_WORDS) - frozenset(_FULL_STATUSES)
 _CONSTANT = re.compile(r"'(\w+)'")
 _COMPARED = re.compile(
     r"""(?<![\w".])((?:[\w"]+\s*\.\s*)*"?status"?(?:\s*::\s*\w+)?\s*)
@@ -207,7 +207,7 @@ def with_statuses(query: str) -> str:
 def hint_on_statuses(query: str) -> str | None:
     """Returns advice on a short name of a status that ``with_statuses`` leaves as it is, if any."""
     rest = _COMPARED.sub("", _plain_query(query))
-    word = next((word for word in _CONSTANT.findall(rest) if word in _SHORT), None)
+    word = next((word for word in _CONSTANT.findall(rest) if word in _SHORT_STATUSES), None)
     if word is None or "status" not in rest.lower():
         return None
     return (
@@ -235,12 +235,12 @@ def _expand_names(match: re.Match[str], is_redefined: bool) -> str:
     def expand(constant: re.Match[str]) -> str:
         word = constant[1]
         if word not in STATUS_WORDS and not is_redefined:
-            listed = ", ".join(_NAMES)
+            listed = ", ".join(_FULL_STATUSES)
             raise UsageError(
                 f"there is no status {word!r}: the statuses are {listed}, also without db_"
             )
         # The short name stays, because a status of the query's own may have it.
-        return f"'{word}', {_full_names(word)}" if word in _SHORT else constant[0]
+        return f"'{word}', {_full_names(word)}" if word in _SHORT_STATUSES else constant[0]
 
     if match[3] is None:
         return _CONSTANT.sub(expand, match[0])

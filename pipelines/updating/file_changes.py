@@ -13,7 +13,7 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.written import Written
 from ...io.updating.page_facts import (
-    FilePair,
+    PageFiles,
     read_page_facts,
     read_redirect_answers,
     read_table_facts,
@@ -55,27 +55,27 @@ class PendingCounts:
     operation: Operation
 
 
-BatchItem = FilePair | FindingsFile | PendingCounts
+BatchItem = PageFiles | FindingsFile | PendingCounts
 PageOutput: TypeAlias = NamedRows | beam.pvalue.TaggedOutput
 
 
 def changes_of_item(item: BatchItem, options: UpdateTableOptions) -> Iterator[Any]:
     """Yields the changes that an item brings: pairs of a component and a chunk, and tagged counts."""
     rules = UpdateRules(options, scorings_of(options))
-    if isinstance(item, FilePair):
+    if isinstance(item, PageFiles):
         yield from changes_of_pages(item, rules)
         PROGRESS.add(item.pages.rows)
     else:
         yield from chunk_outputs(_rows_of_hosts(item, rules))
 
 
-def changes_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[Any]:
-    """Yields the changes that a file of pages brings; see ``changes_of_item``."""
+def changes_of_pages(files: PageFiles, rules: UpdateRules) -> Iterator[Any]:
+    """Yields the changes that a file of pages brings, as ``changes_of_item`` does."""
     return chunk_outputs(_rows_of_pages(files, rules))
 
 
-def _rows_of_pages(files: FilePair, rules: UpdateRules) -> Iterator[PageOutput]:
-    """Yields the same changes in frames: reads facts, decides."""
+def _rows_of_pages(files: PageFiles, rules: UpdateRules) -> Iterator[PageOutput]:
+    """Yields the changes that a file of pages brings, in frames: reads facts, decides."""
     facts = read_page_facts(files, rules.needs)
     chains = begin_chains(facts)
     while chains.next_keys:

@@ -30,11 +30,11 @@ def state_resolver(
     if schedule is None:
         ((_, schedule),) = load_plugins(SCHEDULES, (options.schedule,))
     rules = UpdateRules(options, scorings_of(options), schedule)
-    table = _read_table(operation, rules)
+    shared_facts = _read_shared_facts(operation, rules)
     merits = merits_of_table(read_table_facts(operation, rules.needs), options)
 
     def resolve(rows: StateRows, changes: pl.DataFrame) -> Resolved:
-        facts = table._replace(
+        facts = shared_facts._replace(
             room=read_domain_room(operation, rows, changes, merits),
             removed_keys=read_removed_keys(operation, changes.get_column("key")),
         )
@@ -46,7 +46,7 @@ def state_resolver(
     return resolve
 
 
-def _read_table(operation: Operation, rules: UpdateRules) -> RangeFacts:
+def _read_shared_facts(operation: Operation, rules: UpdateRules) -> RangeFacts:
     """Reads the facts that are the same for all ranges."""
     table_rows, host_urls = _read_sizes(operation)
     return RangeFacts(

@@ -150,9 +150,9 @@ class Explainer:
         verdicts = chain.list_verdicts(normalized) if normalized else ()
         record["filters"] = [self._decision(*verdict, normalized) for verdict in verdicts]
         reason = self._drop_reason(url, self._options)
-        strict = self._without_exemptions(url) if reason is None else reason
-        record["scope"] = None if normalized is None else self._scope(strict)
-        if rules.exemptions and strict == "out_of_scope" and normalized:
+        reason_without_exemptions = self._without_exemptions(url) if reason is None else reason
+        record["scope"] = None if normalized is None else self._scope(reason_without_exemptions)
+        if rules.exemptions and reason_without_exemptions == "out_of_scope" and normalized:
             verdict = rules.exemptions.decide(normalized)
             record["exemption"] = self._decision(rules.exemptions, verdict, normalized)
         if self._table is None or key is None:
@@ -188,9 +188,9 @@ class Explainer:
         bounds = own.min_interval, own.max_interval
         due = due_rule(row, self._options, self._hosts, bounds)._asdict()
         due["detail"] += self._early(row, table.now)
-        chosen = [{"reason": name, "detail": detail} for name, detail in reasons]
+        not_chosen = [{"reason": name, "detail": detail} for name, detail in reasons]
         record: dict[str, Any] = {"clock": clock} if clock else {}
-        record |= {"due": due, "generate": chosen}
+        record |= {"due": due, "generate": not_chosen}
         return record | ({"links_too_deep": True} if self._too_deep(row) else {})
 
     def _early(self, row: dict[str, Any], now: int) -> str:
@@ -205,9 +205,10 @@ class Explainer:
     def _robots(self, key: str, host: dict[str, Any] | None) -> dict[str, Any]:
         """Returns what robots.txt says: the table's copy, or one that is requested now."""
         url = from_key(key)
-        now = self._requested.host_of(url) if self._requested else None
-        verdict = robots_of(url, now or host, self._options)
-        return verdict | {"requested": now is not None, "error": now["error"] if now else None}
+        requested_host = self._requested.host_of(url) if self._requested else None
+        verdict = robots_of(url, requested_host or host, self._options)
+        error = requested_host["error"] if requested_host else None
+        return verdict | {"requested": requested_host is not None, "error": error}
 
     def _decision(self, rules: UrlFilter, verdict: Verdict, url: str) -> dict[str, Any]:
         """Returns the decision of a filter, and the line of its rule."""

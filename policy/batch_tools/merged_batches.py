@@ -1,4 +1,4 @@
-"""Batches become one, and one becomes several: Nutch's mergesegs (nutch.md 1.3)."""
+"""Batches become one, and one becomes several: Nutch's mergesegs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Rows of several tables become rows of one: Nutch's mergedb (nutch.md 1.2)."""
+"""Rows of several tables become rows of one: Nutch's mergedb."""
 
 from collections import Counter
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Lists of URLs that become a batch: Nutch's freegen (nutch.md 1.1)."""
+"""Lists of URLs that become a batch: Nutch's freegen."""
 
 import dataclasses
 from collections import Counter

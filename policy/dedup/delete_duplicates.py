@@ -1,7 +1,7 @@
 """Finds the duplicate documents of an index of several shards: Nutch 1.0's DeleteDuplicates.
 
 Of documents with one URL the newest stays. Of those that are left and have equal signatures, one
-stays: that with the highest score or the shortest URL (nutch.md 2.9). In each case the first one
+stays: that with the highest score or the shortest URL. In each case the first one
 seen stays if there is no difference: shards in their order, then documents in theirs.
 """
 

@@ -1,4 +1,4 @@
-"""Chooses the page to keep among pages with the same or nearly the same content (nutch.md 2.9)."""
+"""Chooses the page to keep among pages with the same or nearly the same content."""
 
 import dataclasses
 import hashlib

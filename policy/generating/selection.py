@@ -1,4 +1,4 @@
-"""Chooses the URLs of a batch: Nutch's generate (nutch.md 2.2), with an exact, global topN.
+"""Chooses the URLs of a batch: Nutch's generate, with an exact, global topN.
 
 Rows that are due and that it does not choose are counted by reason.
 """

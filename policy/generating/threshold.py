@@ -114,8 +114,10 @@ def threshold(summaries: Iterable[Summary], n: int) -> Threshold:
     steps = np.concatenate([np.full(len(part.ranks) // 8, part.step) for part in parts])
     order = np.argsort(ranks)[::-1]
     # The last of equal ranks, so that each entry counts all rows with its rank.
-    last = np.append(ranks[order][1:] != ranks[order][:-1], True) if len(ranks) else order
-    ranks, at_least = ranks[order][last], np.cumsum(steps[order])[last]
+    is_last_of_equals = (
+        np.append(ranks[order][1:] != ranks[order][:-1], True) if len(ranks) else order
+    )
+    ranks, at_least = ranks[order][is_last_of_equals], np.cumsum(steps[order])[is_last_of_equals]
     # For each rank r of the list, the number of rows with rank r or better is at least
     # `at_least`, and at most `at_least` plus (step - 1) for every part. This is only true for
     # numbers below n: a part does not report further rows that equal its n-th row.

@@ -19,7 +19,7 @@ from .index_decisions import (
     PURGED_REASON,
     UNFINISHED_REASON,
     IndexDecisionOptions,
-    decide_changes,
+    decide_by_rows,
     forget_unsent_pages,
     lost_pages,
 )
@@ -100,7 +100,7 @@ def _decide_unfinished(facts: CandidateFacts, rules: IndexRules) -> Iterator[Can
     sent another text, or another URL that represented the page at that time. The others are deleted.
     """
     sent, names = facts.sent_rows, pl.lit(list(rules.outside), pl.List(pl.String))
-    decided = decide_changes(facts.state_rows, facts.journal_rows, rules.options)
+    decided = decide_by_rows(facts.state_rows, facts.journal_rows, rules.options)
     decided = decided.join(sent, on="key", how="left").with_columns(outside=names)
     decided = _add_again(decided, ~pl.col("committed"))
     adds = decided.filter(pl.col("action") == ADD)
@@ -127,7 +127,7 @@ def _decide_refused(facts: CandidateFacts, rules: IndexRules) -> Iterator[Candid
     Other candidates have those that have changed since then, or must go.
     """
     rows = facts.state_rows.filter(_is_of_batch(rules.batch)) if rules.batch else facts.state_rows
-    decided = _add_again(decide_changes(rows, facts.journal_rows, rules.options), pl.lit(True))
+    decided = _add_again(decide_by_rows(rows, facts.journal_rows, rules.options), pl.lit(True))
     yield to_candidates(decided.filter(pl.col("reason") == AGAIN_REASON))
 
 
@@ -140,13 +140,13 @@ def _decide_purged(facts: CandidateFacts, rules: IndexRules) -> Iterator[Candida
     yield to_candidates(lost_pages(facts.earlier_rows, indexed_keys, PURGED_REASON))
     hidden = facts.journal_rows.filter(KINDS["indexed"].counting & pl.col("repr_url").is_null())
     rows = facts.state_rows.join(hidden, on="key", how="semi")
-    again = _add_again(decide_changes(rows, hidden, rules.options), pl.lit(True))
+    again = _add_again(decide_by_rows(rows, hidden, rules.options), pl.lit(True))
     yield to_candidates(again.filter(pl.col("reason") == AGAIN_REASON))
 
 
 def _decide_rows(rows: pl.DataFrame, journal: JournalRows, rules: IndexRules) -> CandidateRows:
     """Returns the decisions about rows of the state, and deletes of the pages that have none."""
-    decided = decide_changes(rows, journal, rules.options, full=rules.full)
+    decided = decide_by_rows(rows, journal, rules.options, full=rules.full)
     gone = lost_pages(journal, rows, UNKNOWN_REASON)
     return to_candidates(pl.concat([decided, gone], how="diagonal"))
 

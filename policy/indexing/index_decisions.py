@@ -31,7 +31,7 @@ WITHOUT_ROW = (PURGED_REASON, UNFINISHED_REASON)
 _REDIRECTED = (int(Status.DB_REDIR_TEMP), int(Status.DB_REDIR_PERM))
 _GONE = (int(Status.DB_GONE), int(Status.DB_ORPHAN))
 _TEXTS = pl.List(pl.String)
-_FETCHED = {
+_FETCH_STATUS_OF = {
     int(Status.DB_GONE): FETCH_GONE,
     int(Status.DB_ORPHAN): FETCH_GONE,
     int(Status.DB_REDIR_TEMP): FETCH_REDIR_TEMP,
@@ -109,8 +109,8 @@ def _rules(options: IndexDecisionOptions) -> list[tuple[pl.Expr, str, str]]:
     # A 304 counts as no fetch record: its document is in the index since an earlier batch.
     tried = fetched.is_not_null() & (fetched != FETCH_NOTMODIFIED)
     gone = (fetched == FETCH_GONE).fill_null(False) | status.is_in(_GONE).fill_null(False)
-    led = fetched.is_in((FETCH_REDIR_TEMP, FETCH_REDIR_PERM)).fill_null(False)
-    led |= status.is_in(_REDIRECTED).fill_null(False)
+    redirected = fetched.is_in((FETCH_REDIR_TEMP, FETCH_REDIR_PERM)).fill_null(False)
+    redirected |= status.is_in(_REDIRECTED).fill_null(False)
     duplicate = status == int(Status.DB_DUPLICATE)
     refused = pl.col("usage").cast(pl.String).str.contains(r"(?:^|, )search=n(?:,|$)")
     rules = [(status.is_null(), DELETE, "deleted_unknown")]
@@ -122,7 +122,7 @@ def _rules(options: IndexDecisionOptions) -> list[tuple[pl.Expr, str, str]]:
     rules.append((status == int(Status.DB_PARSE_FAILED), DELETE, "deleted_failed_parse"))
     if options.delete_gone:
         rules.append((gone, DELETE, "deleted_gone"))
-        rules.append((led, DELETE, "deleted_redirects"))
+        rules.append((redirected, DELETE, "deleted_redirects"))
         rules.append((duplicate, DELETE, "deleted_duplicates"))
     else:
         rules.append((duplicate, NOTHING, "skipped_duplicates"))
@@ -135,7 +135,7 @@ def _rules(options: IndexDecisionOptions) -> list[tuple[pl.Expr, str, str]]:
     return rules
 
 
-def decide_changes(
+def decide_by_rows(
     rows: pl.DataFrame, journal: pl.DataFrame, options: IndexDecisionOptions, *, full: bool = False
 ) -> pl.DataFrame:
     """Decides about pages by their rows; ``decide_by_documents`` also reads documents.
@@ -158,12 +158,12 @@ def decide_changes(
     >>> row = {name: None for name in STATE_READ} | {"key": "com.a:http/", "status": 2,
     ...     "parse_status": 1, "document": "batches/1/documents/x"}
     >>> rows = pl.DataFrame([row], schema=empty(STATE).select(STATE_READ).schema)
-    >>> decide_changes(rows, empty(INDEXED), IndexDecisionOptions()).select("action").item()
+    >>> decide_by_rows(rows, empty(INDEXED), IndexDecisionOptions()).select("action").item()
     'add'
     """
     page_rows = _with_journal(rows, journal)
     status = pl.col("status").cast(pl.Int64)
-    fetched = status.replace_strict(_FETCHED, default=None, return_dtype=pl.Int64)
+    fetched = status.replace_strict(_FETCH_STATUS_OF, default=None, return_dtype=pl.Int64)
     has_text = pl.col("document").is_not_null()
     # As long as its newest body waits to be parsed, the text of an older body counts.
     waits = has_text & pl.col("parse_status").is_null()
@@ -186,7 +186,7 @@ def decide_changes(
     # The text has left the table, or could not be parsed: a full index would not have the page.
     lost = (action == NOTHING) & is_known
     if not options.delete_gone:  # these stay, whether their texts do or not
-        lost &= ~status.is_in([*_FETCHED, int(Status.DB_DUPLICATE)])
+        lost &= ~status.is_in([*_FETCH_STATUS_OF, int(Status.DB_DUPLICATE)])
     absent = (action == DELETE) & ~is_known
     reasons = [
         (unchanged, "unchanged"),
@@ -256,36 +256,36 @@ def decide_by_documents(
     dropped = documents.get_column("dropped_by").is_not_null() & ~noindex & ~unparsed
     is_known, out = decided.get_column("known"), noindex | unparsed | dropped
     unfinished = out & ~is_known & (decided.get_column("writers").list.len() > 0)
-    goes = unfinished | (out & is_known & (noindex | unparsed | options.delete_skipped))
+    deleted = unfinished | (out & is_known & (noindex | unparsed | options.delete_skipped))
     reasons = [
         (unfinished, UNFINISHED_REASON),
-        (goes & noindex, "deleted_robots_noindex"),
-        (goes & unparsed, UNPARSED_REASON),
-        (goes & dropped, "deleted_by_indexing_filter"),
+        (deleted & noindex, "deleted_robots_noindex"),
+        (deleted & unparsed, UNPARSED_REASON),
+        (deleted & dropped, "deleted_by_indexing_filter"),
         (noindex, "skipped_robots_noindex"),
         (unparsed, "skipped_not_parsed"),
         (dropped, "skipped_by_indexing_filter"),
     ]
     return decided.with_columns(
-        action=_first_fit([(goes, DELETE), (out, NOTHING)], pl.col("action")),
+        action=_first_fit([(deleted, DELETE), (out, NOTHING)], pl.col("action")),
         reason=_first_fit(reasons, pl.col("reason")),
     )
 
 
 def forget_unsent_pages(decided: pl.DataFrame) -> pl.DataFrame:
-    """Returns decisions of a run that builds an index from the beginning.
+    """Returns decisions in which each page of the journal that is not sent is deleted.
 
-    Pages of the journal that the new index does not get are deleted there. No writer holds them.
+    A run that builds an index from the beginning calls it: no writer holds these pages then.
 
     >>> decided = pl.DataFrame({"known": [True, False], "writers": [["w"], []],
     ...     "action": "nothing", "reason": "skipped_not_parsed"})
     >>> forget_unsent_pages(decided).select("action", "writers").rows()
     [('delete', []), ('nothing', [])]
     """
-    goes = (pl.col("action") == NOTHING) & pl.col("known")
+    deleted = (pl.col("action") == NOTHING) & pl.col("known")
     return decided.with_columns(
-        action=pl.when(goes).then(pl.lit(DELETE)).otherwise("action"),
-        writers=pl.when(goes).then(pl.lit([], _TEXTS)).otherwise("writers"),
+        action=pl.when(deleted).then(pl.lit(DELETE)).otherwise("action"),
+        writers=pl.when(deleted).then(pl.lit([], _TEXTS)).otherwise("writers"),
     )
 
 
@@ -302,7 +302,7 @@ def journal_rows(decided: pl.DataFrame, holders: dict[str, pl.Series], time: int
         decided: Rows that were added or deleted: ``key``, ``action``, ``document``, ``signature``,
             ``repr_url``.
         holders: For each writer, which of the rows it holds now.
-        time: When they were sent, ms.
+        time: The version of the run: when it was sent, ms, and later than the run before.
     """
     names: list[pl.Expr] = [pl.when(held).then(pl.lit(name)) for name, held in holders.items()] or [
         pl.lit(None, pl.String)

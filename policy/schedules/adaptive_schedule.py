@@ -1,4 +1,4 @@
-"""Nutch's adaptive schedule: intervals shrink after a change, and else grow (nutch.md 2.5).
+"""Nutch's adaptive schedule: intervals shrink after a change, and else grow.
 
 The schedule ``mime_adaptive`` has rates per content type. Both read shortest and longest intervals of
 hosts from a file.
@@ -17,10 +17,10 @@ from .visits import (
     FETCH_TIME,
     ScheduleContext,
     VisitRows,
-    content_time,
     java_round,
+    last_modified_of_server,
+    new_modified_time,
     next_fetch,
-    server_time,
 )
 
 _Pairs = tuple[tuple[str, float, float], ...]  # a name and two numbers each
@@ -129,7 +129,7 @@ class AdaptiveSchedule:
         changed, same = pl.when("modified").then(old * (1 - dec_rate)), old * (1 + inc_rate)
         interval = changed.when("notmodified").then(same).otherwise(old)
         shortest, longest = self.hosts.bounds(visits, options.shortest, options.longest)
-        modified_time = content_time(pl.coalesce(server_time(), FETCH_TIME))
+        modified_time = new_modified_time(pl.coalesce(last_modified_of_server(), FETCH_TIME))
         visits = visits.with_columns(modified_time=modified_time)
         if not options.sync_delta:
             return visits.with_columns(**next_fetch(interval.clip(shortest, longest)))

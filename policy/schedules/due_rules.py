@@ -93,7 +93,7 @@ def _rule_of_answer(
     wait = _wait_of(row)
     if _may_pass(row, wait, options):
         return _rule_of_failure(row["retries"], wait, options)
-    if _is_gone(row) and wait == row["fetch_interval"]:
+    if _is_gone_page(row) and wait == row["fetch_interval"]:
         interval, limit = row["fetch_interval"], options.shortened_interval
         grown = (
             "nine tenths of max_fetch_interval" if interval == limit else "longer by half each time"
@@ -126,8 +126,11 @@ def _may_pass(row: Mapping[str, Any], wait: float, options: RescheduleOptions) -
     return bool(failed and 0 < row["retries"] < options.retry_max and wait <= LONGEST_RETRY_S)
 
 
-def _is_gone(row: Mapping[str, Any]) -> bool:
-    """Returns whether the page itself is gone; its server still has one without links to it."""
+def _is_gone_page(row: Mapping[str, Any]) -> bool:
+    """Returns whether the row is scheduled as a gone page.
+
+    An orphan counts, too: its server has the page, but no link leads to it.
+    """
     status = row["status"]
     if status in (Status.DB_GONE, Status.DB_ORPHAN, Status.DB_UNFETCHED):
         unknown = (*ANSWERED, None) if status != Status.DB_GONE else ANSWERED

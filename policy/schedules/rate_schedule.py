@@ -45,9 +45,9 @@ from .visits import (
     FETCH_TIME,
     ScheduleContext,
     VisitRows,
-    content_time,
+    last_modified_of_server,
+    new_modified_time,
     next_fetch,
-    server_time,
 )
 
 Array = NDArray[np.float64]
@@ -201,7 +201,7 @@ def rate_schedule(visits: VisitRows, context: ScheduleContext) -> VisitRows:
     return visits.with_columns(
         change_shape=pl.Series(rates.shape, dtype=pl.Float32),
         change_days=pl.Series(rates.days, dtype=pl.Float32),
-        modified_time=content_time(pl.coalesce(server_time(), FETCH_TIME)),
+        modified_time=new_modified_time(pl.coalesce(last_modified_of_server(), FETCH_TIME)),
         **next_fetch(pl.lit(pl.Series(intervals))),
     )
 
@@ -213,7 +213,9 @@ def _age() -> pl.Expr:
     """
     first = pl.col("last_fetch_time").is_null()
     usable = pl.col("modified_time").is_between(EARLIEST_CHANGE_MS, FETCH_TIME)
-    age = FETCH_TIME - pl.coalesce(server_time(), pl.when(first & usable).then("modified_time"))
+    age = FETCH_TIME - pl.coalesce(
+        last_modified_of_server(), pl.when(first & usable).then("modified_time")
+    )
     return pl.when(age >= _MADE_FOR_ANSWER_MS).then(age / DAY_MS)
 
 

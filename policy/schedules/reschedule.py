@@ -34,8 +34,8 @@ from .visits import (
     Schedule,
     ScheduleContext,
     VisitRows,
-    content_time,
     default_schedule,
+    new_modified_time,
 )
 
 # Those that keep to the longest interval, whatever the interval of a row was.
@@ -135,7 +135,7 @@ def reschedule(tried: VisitRows, schedule: Schedule, context: ScheduleContext) -
     elif len(tried) and visited.all():
         scheduled = tried.with_columns(_visit(tried, schedule, context))
     else:
-        scheduled = tried.with_columns(modified_time=content_time())
+        scheduled = tried.with_columns(modified_time=new_modified_time())
         if visited.any():
             after = _visit(tried.filter(visited), schedule, context)
             index = np.arange(len(tried))

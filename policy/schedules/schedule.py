@@ -14,7 +14,7 @@ USUAL_INTERVAL_S = 30 * DAY_S
 # The longest wait after a failure or because of a server's Retry-After.
 LONGEST_RETRY_S = 30 * DAY_S
 LONGEST_REST_MS = LONGEST_RETRY_S * 1000
-_GROWTH = 1.5  # factor by which the interval of a gone page grows
+_GONE_GROWTH = 1.5  # factor by which the interval of a gone page grows
 _SHORTEST_S = 60
 _LONGEST_S = 31_536_000
 _OF_HOSTS = ("adaptive", "mime_adaptive")
@@ -83,7 +83,7 @@ def latest_due(now: int, options: ScheduleOptions) -> pl.Expr:
     A due time beyond the ``horizon`` that its own interval explains is no error: an update had a larger
     ``max_fetch_interval``. A row that was never tried is due from when it was added.
     """
-    own = now + (_GROWTH * 1000 * pl.col("fetch_interval").cast(pl.Int64)).cast(pl.Int64)
+    own = now + (_GONE_GROWTH * 1000 * pl.col("fetch_interval").cast(pl.Int64)).cast(pl.Int64)
     new = pl.col("last_fetch_time").is_null()
     tried = pl.max_horizontal(horizon(now, options), own)
     return pl.when(new).then(now + TOLERANCE_MS).otherwise(tried)
@@ -115,12 +115,14 @@ def due(clock: Clock, options: ScheduleOptions) -> pl.Expr:
 
 
 def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
-    """Returns the new interval of a page that is gone: 1.5 times the old one, up to a limit.
+    """Returns the new interval of a page that is gone: 1.5 times the old one, as in Nutch.
+
+    Where that reaches the longest interval, it is nine tenths of the longest.
 
     >>> pl.select(gone_interval(pl.lit(86_400 * 30), ScheduleOptions())).item() // 86_400
     45
     """
-    longer = (interval * _GROWTH + 0.5).floor().cast(pl.Int64)  # rounded as Nutch rounds
+    longer = (interval * _GONE_GROWTH + 0.5).floor().cast(pl.Int64)  # rounded as Nutch rounds
     limit = options.max_fetch_interval
     return pl.when(longer < limit).then(longer).otherwise(options.shortened_interval).cast(pl.Int32)
 

@@ -45,7 +45,7 @@ SCHEDULED = ("fetch_interval", "fetch_time", "modified_time", "change_shape", "c
              "metadata")  # fmt: skip
 
 
-def content_time(since: pl.Expr = FETCH_TIME) -> pl.Expr:
+def new_modified_time(since: pl.Expr = FETCH_TIME) -> pl.Expr:
     """Returns the new ``modified_time``: ``since`` if the content is new, else the old one.
 
     Args:
@@ -57,7 +57,7 @@ def content_time(since: pl.Expr = FETCH_TIME) -> pl.Expr:
     return pl.when(new).then(since).otherwise(old)
 
 
-def server_time() -> pl.Expr:
+def last_modified_of_server() -> pl.Expr:
     """Returns the time of the last change as the server says it, ms; null if it is not usable.
 
     Servers err: a time in the future, before 1990, or before the previous visit is ignored. The
@@ -96,5 +96,5 @@ def default_schedule(visits: VisitRows, context: ScheduleContext) -> VisitRows:
     """Nutch's default schedule: makes pages due when their interval is over, and it stays."""
     interval = pl.col("fetch_interval").cast(pl.Int64)
     return visits.with_columns(
-        fetch_time=FETCH_TIME + interval * 1000, modified_time=content_time()
+        fetch_time=FETCH_TIME + interval * 1000, modified_time=new_modified_time()
     )

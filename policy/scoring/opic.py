@@ -1,7 +1,7 @@
 """The scorings ``opic`` and ``opic_cash``.
 
 ``opic`` is that of Nutch 1.x: scores only grow. A page divides its score among its links and keeps
-it. So each fetch of a page adds to the scores of the pages that it links to (nutch.md 2.6).
+it. So each fetch of a page adds to the scores of the pages that it links to.
 
 ``opic_cash`` is that of Nutch 2.x: a page gives away the cash that it has got. Cash is neither made
 nor lost by links: a page that gives some has so much less. A seed starts with its score as cash,

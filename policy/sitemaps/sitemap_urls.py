@@ -1,4 +1,4 @@
-"""Judges the URLs of a sitemap (rules, scope, places), and adds them to the state (nutch.md 2.12)."""
+"""Judges the URLs of a sitemap (rules, scope, places), and adds them to the state."""
 
 import dataclasses
 from collections import Counter
@@ -35,7 +35,7 @@ SITEMAP_URLS = pa.schema(
 )
 SitemapUrlRows: TypeAlias = pl.DataFrame  # columns of SITEMAP_URLS
 SitemapEntryRows: TypeAlias = pl.DataFrame  # a row per entry of a sitemap
-# Seconds; ``never`` is the longest interval (nutch.md 2.12).
+# Seconds; ``never`` is the longest interval.
 _INTERVALS = {
     "always": 1, "hourly": 3_600, "daily": 86_400, "weekly": 604_800, "monthly": 2_592_000,
     "yearly": 31_536_000, "never": 2**31 - 1,

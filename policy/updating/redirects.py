@@ -241,7 +241,7 @@ def _representative(source: str, repr_url: str | None, target: str, temporary: b
 
 
 def choose_representative(source: str, target: str, *, temporary: bool) -> str:
-    """Returns the better URL of a redirect's two ends, as users know the page (nutch.md 2.3).
+    """Returns the better URL of a redirect's two ends, as users know the page.
 
     Args:
         source: URL that redirects, normalized.

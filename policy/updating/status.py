@@ -1,6 +1,6 @@
 """The status machine of update: applies the results of a batch to rows of the state.
 
-It implements Nutch's transition table (nutch.md 2.5) as expressions on whole frames, and
+It implements Nutch's transition table as expressions on whole frames, and
 fixes its defects. A page that was fetched but not parsed does not get the status "not
 modified". A result that is older than the row is ignored. Scores are summed in the order
 of their sources, so a rerun gives exactly the same numbers.
@@ -104,15 +104,17 @@ def update_state(
     )
     after = _inherit(_defaults(right, now, rules), joined)
     tried = np.flatnonzero(joined.tried)
-    visited = after if len(tried) == len(after) else gather([after], tried)
+    tried_rows = after if len(tried) == len(after) else gather([after], tried)
     # Arrived links may have revived an orphan already; the outcome tells what it was.
-    visited = visited.hstack(joined.events).with_columns(
+    tried_rows = tried_rows.hstack(joined.events).with_columns(
         old_status=right.get_column("status")[tried]
     )
-    visited = _schedule(_statuses(visited, options), facts, rules)
-    resolved = scorings.judged(visited.select(*STATE.names), now).with_columns(_gone_since(visited))
+    tried_rows = _schedule(_statuses(tried_rows, options), facts, rules)
+    resolved = scorings.judged(tried_rows.select(*STATE.names), now).with_columns(
+        _gone_since(tried_rows)
+    )
     resolved = resolved.cast(_TYPES)
-    outcome = _outcome(resolved.hstack(visited.select(_OF_OUTCOME)))
+    outcome = _outcome(resolved.hstack(tried_rows.select(_OF_OUTCOME)))
     counts = _counts(resolved) | joined.counts | {COUNT: wrong} | removed
     after = after.select(*STATE.names).cast(_TYPES)
     return Updated(

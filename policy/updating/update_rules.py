@@ -51,7 +51,8 @@ class UpdateRules:
     Attributes:
         options: Which links count, which URLs are added, intervals and limits.
         scorings: The scorings.
-        schedule: Schedules the rows that were visited.
+        schedule: Schedules the rows that were visited. Only the step that resolves a range needs
+            it, and sets the schedule that the options choose.
         needs: What these rules need to know of pages.
         event_schema: Columns of the events of pages: CHANGES, and what these scorings store in rows.
     """

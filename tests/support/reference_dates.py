@@ -21,13 +21,13 @@ Row = dict[str, Any]
 Bounds = tuple[int | None, int | None]
 
 
-def server_time(old: Row, event: Row) -> int | None:
+def last_modified_of_server(old: Row, event: Row) -> int | None:
     """Returns the time of the last change that the server says, in ms; None if it cannot be right.
 
     >>> event = {"last_modified": "Tue, 14 Nov 2023 22:13:20 GMT", "fetch_time": 1_700_000_001_000}
-    >>> server_time({}, event), server_time({"last_fetch_time": 1_700_000_000_000}, event)
+    >>> last_modified_of_server({}, event), last_modified_of_server({"last_fetch_time": 1_700_000_000_000}, event)
     (1700000000000, None)
-    >>> server_time({}, event | {"fetch_time": 1_699_999_990_000})
+    >>> last_modified_of_server({}, event | {"fetch_time": 1_699_999_990_000})
     1699999990000
     """
     said = email.utils.parsedate(event.get("last_modified"))

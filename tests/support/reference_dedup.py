@@ -1,4 +1,4 @@
-"""What dedup must say, row by row in plain Python: nutch.md 2.9, with near duplicates."""
+"""What dedup must say, row by row in plain Python: as Nutch, and near duplicates."""
 
 import functools
 import random

@@ -1,6 +1,6 @@
 """What pages hand on to their links, and update after that: the reference, one link at a time.
 
-It is written from the specification (nutch.md 2.5, 2.6). A visit is an event as ``update_url`` takes
+It is written from the specification of Nutch's jobs. A visit is an event as ``update_url`` takes
 it, with ``targets``: the row keys of the links of the page's text, of the text before if the page
 answers 304. A new document has ``text`` and ``said``, its metadata; both are None if it could not be
 parsed.

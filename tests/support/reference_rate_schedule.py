@@ -28,7 +28,7 @@ import functools
 import math
 from decimal import Decimal, localcontext
 
-from reference_dates import EARLIEST_CHANGE_MS, server_time
+from reference_dates import EARLIEST_CHANGE_MS, last_modified_of_server
 from reference_rates import root
 from reference_schedules import DAY_S, MODIFIED, NOTMODIFIED, Limits, Row, rounded
 
@@ -94,7 +94,7 @@ def rate_schedule(
 
 def age_of(old: Row, event: Row) -> float | None:
     """Returns for how many days the content is as it is now, if the server or a sitemap says it."""
-    fetched, said = event["fetch_time"], server_time(old, event)
+    fetched, said = event["fetch_time"], last_modified_of_server(old, event)
     of_sitemap = old.get("modified_time")
     if said is None and old.get("last_fetch_time") is None and of_sitemap is not None:
         said = of_sitemap if EARLIEST_CHANGE_MS <= of_sitemap <= fetched else None

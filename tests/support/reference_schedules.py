@@ -1,6 +1,6 @@
 """When a page is fetched again: the reference, one URL at a time, in plain Python.
 
-It is written from the specification (nutch.md 2.5, "Schedules", and the design's section 7),
+It is written from the specification of Nutch's schedules and ours,
 and not from policy/. Times are ms, intervals are s. A row is a dict with columns of STATE.
 
 Where the specification leaves a choice:
@@ -152,7 +152,7 @@ def adaptive_schedule(settings: Adaptive, limits: Limits) -> Schedule:
     """Returns AdaptiveFetchSchedule, and MimeAdaptiveFetchSchedule if it has types.
 
     Its row has the body of this fetch, but the ``modified_time`` of the fetches before; and
-    ``server_time``, if the server says since when a body is as it is.
+    ``last_modified_of_server``, if the server says since when a body is as it is.
     """
 
     def schedule(row: Row, fetched: int, change: str) -> tuple[float, int]:
@@ -164,7 +164,7 @@ def adaptive_schedule(settings: Adaptive, limits: Limits) -> Schedule:
         least, most = settings.bounds(host_of(row["key"]), limits)
         delta = 0
         if settings.sync_delta:
-            since = row.get("server_time") or fetched
+            since = row.get("last_modified_of_server") or fetched
             delta = max(0, fetched - modified_time_of(row["modified_time"], since, change))
             interval = max(interval, delta / 1000)
         interval = min(max(interval, least), most)

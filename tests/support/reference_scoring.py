@@ -1,6 +1,6 @@
 """Scores of pages: the reference of the scoring filters, one page at a time, in plain Python.
 
-It is written from the specification (nutch.md 2.6), and not from policy/. A page is a dict with
+It is written from the specification of Nutch's jobs, and not from policy/. A page is a dict with
 columns of STATE; ``targets`` are the row keys of its links. Scores of links are in the order of
 their pages.
 

@@ -1,6 +1,6 @@
 """updatedb for one URL: the reference, in plain Python on dicts.
 
-It is written from the specification (nutch.md 2.5 and the corrections that the design names), and
+It is written from the specification of Nutch's updatedb and its corrections, and
 not from policy/. A row is a dict with columns of STATE, a change one with columns of CHANGES.
 
 Where the specification leaves a choice:
@@ -37,7 +37,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from reference_dates import Bounds, keep_within, server_time
+from reference_dates import Bounds, keep_within, last_modified_of_server
 from reference_lively import lively
 from reference_rate_schedule import Rate, rate_schedule
 from reference_schedules import (
@@ -194,7 +194,7 @@ def _told(links: list[Row]) -> list[Row]:
 
 
 def _resolve(row: Row, old: Row | None, event: Row, rules: Rules) -> None:
-    """Applies an event: nutch.md's transition table."""
+    """Applies an event: Nutch's transition table."""
     waits = waits_after_failure(row, event)
     row |= {name: event.get(name) for name in OF_EVENT}
     row |= {"last_fetch_time": event["fetch_time"], "duplicate_of": None, OF_PART: _is_part(event)}
@@ -256,7 +256,7 @@ def _schedule(row: Row, old: Row | None, event: Row, change: str, rules: Rules) 
     adaptive, longest = rules.adaptive, limits.max_fetch_interval
     old = old or {}
     has_body = event["fetch_status"] == SUCCESS
-    said = server_time(old, event) if has_body and (adaptive or rules.rate) else None
+    said = last_modified_of_server(old, event) if has_body and (adaptive or rules.rate) else None
     modified = row["modified_time"]
     if has_body:
         modified = modified_time_of(modified, said or fetched, change)
@@ -269,7 +269,7 @@ def _schedule(row: Row, old: Row | None, event: Row, change: str, rules: Rules) 
         lively(row, old, event, change, rules.pages, limits)
         modified = row["modified_time"]
     else:
-        row |= _dates(row | {"server_time": said}, old, event, change, rules)
+        row |= _dates(row | {"last_modified_of_server": said}, old, event, change, rules)
     row |= {"retries": 0, "modified_time": modified}
     keep_within(row, fetched, rules.bounds(row["key"]), longest)
     if too_long and event["fetch_status"] == NOT_CHANGED:

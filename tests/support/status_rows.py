@@ -82,7 +82,7 @@ def name(status):
     return "none" if status is None else status.name.lower()
 
 
-# nutch.md 2.5: (event, signatures of row and event, new status, days until due)
+# (event, signatures of row and event, new status, days until due)
 TABLE = {
     "success_first": (FETCH_SUCCESS, None, A, Status.DB_FETCHED, 30),
     "success_different": (FETCH_SUCCESS, B, A, Status.DB_FETCHED, 30),

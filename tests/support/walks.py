@@ -16,7 +16,7 @@ from typing import NamedTuple
 from package_files import PACKAGE, ROOMS
 
 from nutbeam.io.snapshots.operations import begin
-from nutbeam.io.updating.page_facts import FilePair
+from nutbeam.io.updating.page_facts import PageFiles
 from nutbeam.pipelines import update
 from nutbeam.pipelines.indexing import index
 from nutbeam.pipelines.updating.file_changes import changes_of_pages
@@ -84,7 +84,7 @@ def _room_of(module):
 def walk_of_update(table, now, batch):
     """Returns the places of the first file of pages of a batch through updatedb."""
     options, operation = update.Options(), begin(table, "update", "walk", batch, now)
-    pages = next(item for item in update._items(operation) if isinstance(item, FilePair))
+    pages = next(item for item in update._items(operation) if isinstance(item, PageFiles))
     rules = UpdateRules(options, scorings_of(options))
     return steps_of(lambda: list(changes_of_pages(pages, rules)))
 

@@ -45,11 +45,13 @@ from ...web.base.columns import repeat_value
 _DELETES_AT_ONCE = 5_000
 
 
-def write_part(task: IndexRun, name: str, rows: pl.DataFrame, rules: DocumentRules) -> PartDone:
+def write_part(
+    index_run: IndexRun, name: str, rows: pl.DataFrame, rules: DocumentRules
+) -> PartDone:
     """Writes a part, or returns what an earlier attempt has done.
 
     Args:
-        task: The run.
+        index_run: The run.
         name: Path of a file of documents, as in rows of the state, or ``deletes/NUMBER``.
         rows: Rows as in ``INDEX_CANDIDATES``.
         rules: How pages become documents.
@@ -59,17 +61,17 @@ def write_part(task: IndexRun, name: str, rows: pl.DataFrame, rules: DocumentRul
     """
 
     def work(part: str) -> PartDone:
-        return _PartWriter(task, part, rows.sort("key")).write(name, rules)
+        return _PartWriter(index_run, part, rows.sort("key")).write(name, rules)
 
-    return task.receipts.do_part_once(name, rows.get_column("key"), work)
+    return index_run.receipts.do_part_once(name, rows.get_column("key"), work)
 
 
 class _PartWriter:
     """Writes a part: each page is read, decided and sent once."""
 
-    def __init__(self, task: IndexRun, part: str, rows: pl.DataFrame) -> None:
-        self._task, self._rows = task, rows
-        self._writers = task.writers(part)
+    def __init__(self, index_run: IndexRun, part: str, rows: pl.DataFrame) -> None:
+        self._index_run, self._rows = index_run, rows
+        self._writers = index_run.writers(part)
         self._results: dict[str, list[WriteResult]] = {name: [] for name in self._writers}
         self._counts: Counter[str] = Counter()
         # Rows that were sent, and for each writer whether it got them.
@@ -86,7 +88,7 @@ class _PartWriter:
         return self._part_done()
 
     def _add(self, name: str, rules: DocumentRules) -> None:
-        table, operation = self._task.operation.table, self._task.operation
+        table, operation = self._index_run.operation.table, self._index_run.operation
         file = live_file(table, operation.manifest(), name)
         if file is None:  # compact has dropped it
             self._skip(self._rows)
@@ -102,12 +104,12 @@ class _PartWriter:
         """Leaves out pages whose document the table does not have any more."""
         missing = rows.with_columns(action=pl.lit(NOTHING), reason=pl.lit("skipped_no_document"))
         self._counts.update(counts_of(missing))
-        if self._task.full:
+        if self._index_run.full:
             self._delete(forget_unsent_pages(missing).filter(pl.col("action") == DELETE))
 
     def _add_pages(self, facts: IndexPageFacts, rules: DocumentRules) -> None:
-        decided, documents, shares = decide_writer_documents(facts, rules, self._task.routes)
-        if self._task.full:
+        decided, documents, shares = decide_writer_documents(facts, rules, self._index_run.routes)
+        if self._index_run.full:
             decided = forget_unsent_pages(decided)
         self._counts.update(counts_of(decided))
         self._delete(decided.filter(pl.col("action") == DELETE))
@@ -119,10 +121,10 @@ class _PartWriter:
         self, decided: pl.DataFrame, documents: pl.DataFrame, shares: dict[str, pl.Series]
     ) -> None:
         ids, earlier_writers = documents.get_column("id"), decided.get_column("writers")
-        for rule in self._task.routes.writers:
+        for rule in self._index_run.routes.writers:
             share = shares[rule.name]
             # A document that another writer gets now.
-            moved = ~share & earlier_writers.list.contains(rule.name) & (not self._task.full)
+            moved = ~share & earlier_writers.list.contains(rule.name) & (not self._index_run.full)
             writer_documents = mapped_fields(select_rows(documents, share), rule.mapping)
             if len(writer_documents) or moved.any():
                 self._write(rule.name, writer_documents, ids.filter(moved))
@@ -149,7 +151,7 @@ class _PartWriter:
         self._results[name].append(self._writers[name].write(documents, deletes))
 
     def _part_done(self) -> PartDone:
-        version, task = self._task.version, self._task
+        version, index_run = self._index_run.version, self._index_run
         journal, written, letters = [empty(INDEXED)], [], [empty(DEAD_LETTERS)]
         refused = {name: _refused_documents(results) for name, results in self._results.items()}
         for rows, shares in self._sent:
@@ -167,10 +169,10 @@ class _PartWriter:
             component = self._writers[name].component
             files = tuple(file for result in results for file in result.files)
             if files:
-                written.append(Written(task.component(component), files))
+                written.append(Written(index_run.component(component), files))
             self._count(name, results)
         if len(dead := pl.concat(letters)):
-            component, root = task.component("dead_letters"), task.operation.table.files
+            component, root = index_run.component("dead_letters"), index_run.operation.table.files
             files = write_bases(root, component, [dead.sort("key")])
             written.append(Written(component, files))
         written.append(Written(counts={k: n for k, n in self._counts.items() if n}))
@@ -183,7 +185,7 @@ class _PartWriter:
 
         Then its index shows the text before, until a later run replaces or deletes it.
         """
-        if self._task.full:
+        if self._index_run.full:
             return accepted
         earlier_writers = rows.get_column("writers")
         return {

@@ -54,7 +54,7 @@ class Engine:
         on_pulse: Called on the caller's thread, at least every 2 s, with the seconds for which
             tasks have waited only for politeness (a second counts half if half of the threads had
             no other work). An exception that it raises ends the run.
-        patience: Function that returns the seconds until ``on_pulse`` must be called.
+        seconds_to_pulse: Function that returns the seconds until ``on_pulse`` must be called.
         on_drop: Called with each task that is dropped and the reason, in any thread.
         follow: Function that returns the ``Hop`` for (a task, the target of its redirect, whether
             the answer has set a new cookie). Its task waits in the queue of its host. Called in any
@@ -77,7 +77,7 @@ class Engine:
         on_pulse: Callable[[float], None] | None = None,
         on_drop: Callable[[Task, str], None] | None = None,
         follow: Callable[[Task, str, bool], Hop] | None = None,
-        patience: Callable[[], float] = lambda: math.inf,
+        seconds_to_pulse: Callable[[], float] = lambda: math.inf,
         screen: Callable[[Task, RobotsRules], str | None] = lambda task, rules: None,
     ) -> None:
         self._options, self._client, self._follow = options, client, follow
@@ -94,7 +94,7 @@ class Engine:
         times = RunTimes(deadline, requested_until)
         self._queues = Queues(options, self._recall_host, times, on_drop, answers)
         self._robots = RobotsTurns(options, client, answers)
-        self._on_pulse, self._patience = on_pulse, patience
+        self._on_pulse, self._seconds_to_pulse = on_pulse, seconds_to_pulse
         self._fetch_workers = workers_of(client, self._queues, self._take_turn, self._turn_of_error)
         self._paused, self.odd_crawl_delays = False, 0
 
@@ -123,7 +123,7 @@ class Engine:
                 if not fed and queues.waiting < _MAX_WAITING:
                     fed = self._feed(feed)
                 most, wait = (0, _LULL_SECONDS) if self._paused else (_MAX_WAITING, seldom)
-                results = queues.collect(most, min(wait, self._patience()))
+                results = queues.collect(most, min(wait, self._seconds_to_pulse()))
                 if self._on_pulse is not None:
                     self._on_pulse(queues.throttled_seconds())
                 if results is None:
@@ -223,7 +223,7 @@ class Engine:
             turn, rules = await self._robots.search(queue, task, origin)
             return turn if rules is None else self._turn_after_robots(turn, origin, rules)
         if rules.state == DEFER:
-            return HostTurn(queue, task, again=True, purge="robots_deferred")
+            return HostTurn(queue, task, again=True, drop_queue="robots_deferred")
         if (drop_reason := self._screen(task, rules)) is not None:
             return HostTurn(queue, task, drop=drop_reason)
         verdict, reason = self._verdict(rules, task)
@@ -265,7 +265,7 @@ class Engine:
                 self.odd_crawl_delays += 1
                 log_odd_delay(task.host, rules.odd_delay)
             turn.again, turn.wait = True, rules.retry_after or 0.0
-            turn.purge = "robots_deferred" if rules.state == DEFER else None
+            turn.drop_queue = "robots_deferred" if rules.state == DEFER else None
             return turn
         if rules.error not in NOT_SENT:
             queue.hosts[task.host].unreachable = origin, rules.record
@@ -277,7 +277,7 @@ class Engine:
 
     def _turn_of_failure(self, queue: HostQueue, task: Task, error: str) -> HostTurn:
         if error in _FOR_ALL:
-            return HostTurn(queue, task, again=True, purge=error)
+            return HostTurn(queue, task, again=True, drop_queue=error)
         if error == "address_changed":  # another worker may fetch the host now: it stays due
             return HostTurn(queue, task, drop=error)
         sent = error not in NOT_SENT

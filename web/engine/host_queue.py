@@ -245,7 +245,7 @@ class HostTurn:
         failed: Whether the server failed; None if unknown.
         busy: Whether the server has too many requests (425, 429, 503).
         wait: Pause that the server demands, in s, in addition to the delay.
-        purge: Reason to drop all tasks of the queue, or None.
+        drop_queue: Reason to drop all tasks of the queue, or None.
         address: Address of the host, if it was looked up; see ``HostState``.
         follow: Task for the target of a redirect, which is queued for its host.
         search: Search for the robots.txt of the task, which continues there; the task waits for it.
@@ -264,7 +264,7 @@ class HostTurn:
     failed: bool | None = None
     busy: bool = False
     wait: float = 0.0
-    purge: str | None = None
+    drop_queue: str | None = None
     address: str | None = None
     follow: Task | None = None
     search: RobotsSearch | None = None
@@ -293,7 +293,7 @@ def back_off_after(turn: HostTurn, options: FetchOptions) -> tuple[float, bool, 
         (seconds to wait in addition to the delay; whether a later run must wait, too; reason to
         drop the rest of the queue, or None).
     """
-    queue, reason = turn.queue, turn.purge
+    queue, reason = turn.queue, turn.drop_queue
     most_failures, most_wait = options.max_exceptions_per_host, options.max_retry_after
     wait = min(turn.wait, most_wait)
     rests = wait > 0 or turn.busy

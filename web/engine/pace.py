@@ -1,4 +1,4 @@
-"""Options and measurements of the engine's speed."""
+"""Options of fetching (``FetchOptions``: threads, delays, limits), and measurements of its speed."""
 
 import dataclasses
 import math

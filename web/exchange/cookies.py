@@ -22,7 +22,7 @@ _MAX_COOKIE_BYTES = 4_096
 _MAX_PER_HOST = 50
 _MAX_BYTES = 16 << 20
 _MAX_KEPT_BYTES = 8_192  # of a host, from fetch to fetch
-_ROUGHLY = 300  # bytes that a cookie takes besides name and value
+_OVERHEAD_BYTES = 300  # bytes that a cookie takes besides name and value
 _MAX_AGE_S = 400 * 86_400.0  # 6265bis 5.5
 _CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -54,7 +54,9 @@ class Cookie:
     @property
     def size(self) -> int:
         """Bytes in memory, roughly."""
-        return _ROUGHLY + len(self.name) + len(self.value) + len(self.path) + len(self.domain)
+        return (
+            _OVERHEAD_BYTES + len(self.name) + len(self.value) + len(self.path) + len(self.domain)
+        )
 
 
 class CookieJar:
@@ -136,7 +138,7 @@ class CookieJar:
         with self._lock:
             return (cookie.name, cookie.path) in self._by_domain.get(cookie.domain, {})
 
-    def _keep(self, cookie: Cookie, secure: bool, now: float) -> bool:
+    def _keep(self, cookie: Cookie, over_https: bool, now: float) -> bool:
         """Keeps a cookie; returns whether it is new, or has a new value."""
         with self._lock:
             cookies = self._by_domain.setdefault(cookie.domain, {})
@@ -145,15 +147,15 @@ class CookieJar:
             old = cookies.get(key)
             is_new = cookie.expires > now and (old is None or old.value != cookie.value)
             # 6265bis 5.7: a cookie from http must not replace one from https.
-            if old is None or secure or not old.secure:
+            if old is None or over_https or not old.secure:
                 self._count += 1
                 cookie.order = old.order if old else self._count
                 self._bytes += cookie.size - (old.size if old else 0)
                 cookies[key] = cookie
-            for name in [name for name, other in cookies.items() if other.expires <= now]:
-                self._bytes -= cookies.pop(name).size
+            for key in [key for key, other in cookies.items() if other.expires <= now]:
+                self._bytes -= cookies.pop(key).size
             if len(cookies) > _MAX_PER_HOST:
-                oldest = min(cookies, key=lambda name: cookies[name].order)
+                oldest = min(cookies, key=lambda key: cookies[key].order)
                 self._bytes -= cookies.pop(oldest).size
             if not cookies:
                 del self._by_domain[cookie.domain]
@@ -183,8 +185,8 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
     attributes = {key.strip().lower(): content.strip() for key, _, content in parts}
     (scheme, host, _), target = split_url(url)
     domain = attributes.get("domain", "").lower().removeprefix(".")
-    wide = bool(domain) and _domain_allowed(host, domain)
-    if domain and not wide and domain != host:
+    is_domain_cookie = bool(domain) and _domain_allowed(host, domain)
+    if domain and not is_domain_cookie and domain != host:
         return None
     secure = "secure" in attributes
     if secure and scheme != "https":
@@ -196,8 +198,10 @@ def parse_cookie(text: str, url: str, now: float) -> Cookie | None:
         return None
     path = attributes.get("path", "")
     path = path if path.startswith("/") else _default_path(target)
-    owner = domain if wide else host
-    return Cookie(name, value, owner, not wide, path, secure, _expires(attributes, now), 0)
+    owner = domain if is_domain_cookie else host
+    return Cookie(
+        name, value, owner, not is_domain_cookie, path, secure, _expires(attributes, now), 0
+    )
 
 
 def _as_line(cookie: Cookie) -> str:

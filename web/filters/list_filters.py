@@ -212,7 +212,7 @@ class FastFilter(UrlFilter):
     and ``DenyPathQuery REGEX``, refuse URLs in whose path, or path and query, the pattern is
     found. ``.*`` refuses all. Rules of the host come first, then those of its name as a
     domain, then those of its parent domains, the longest first, then those of ``Domain .``,
-    for all URLs. ``#`` begins a comment (nutch.md 3.5). Names may be written in Unicode. Text
+    for all URLs. ``#`` begins a comment. Names may be written in Unicode. Text
     that is not a URL is refused.
 
     Args:

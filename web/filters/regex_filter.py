@@ -135,7 +135,7 @@ class RegexFilter(RuleList):
     anywhere in the URL decides; if none is found, the URL is rejected.
     Lines that begin with ``#`` or a space, and empty lines, are ignored;
     ``> SITE`` limits the rules below it, up to ``<``, to a host or registered
-    domain (nutch.md 3.5), which may be written in Unicode. A pattern that runs out
+    domain, which may be written in Unicode. A pattern that runs out
     of time on a URL rejects it.
 
     Args:
@@ -276,7 +276,7 @@ class Validator(UrlFilter):
     The scheme consists of letters. The host is an IPv4 address, or has at least two labels of
     letters, digits and ``-``, the last of which begins with a letter. The port has at most
     five digits. A path must have more names than ``..``; as in Nutch ``...`` counts as two
-    of these, and ``///`` as two pairs of slashes (nutch.md 3.5).
+    of these, and ``///`` as two pairs of slashes.
 
     Args:
         max_tld: Longest last label of a host, in characters, at least 2; -1: no limit.

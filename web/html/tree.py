@@ -27,7 +27,7 @@ _SELECTOR = (
     + "".join(f",{tag}:not([href],[src])" for tag in sorted(NOT_TEXT))
 )
 # A fragment leads to a place on the same page, so it is no link; unless it is a state of a script
-# (nutch.md 3.4, ajax), or the page has a base.
+# (Nutch's ajax), or the page has a base.
 _FRAGMENTS = ",[href^='#']:not([href^='#!'])"
 # lxb_dom_document_opt WO_EVENTS: 10 % faster; only <selectedcontent> would differ.
 _WITHOUT_EVENTS = 1

@@ -42,7 +42,7 @@ def normalize_basic(url: str) -> str:
     * escapes of ``A-Z a-z 0-9 - . _ ~`` are decoded, other escapes get
       upper-case digits, a lone ``%`` becomes ``%25``;
     * ``"<>[]^`{|}``, which WHATWG parsing leaves, are escaped;
-    * several slashes of the path become one (nutch.md 3.2);
+    * several slashes of the path become one;
     * the query of ftp and file is dropped, because it has no meaning there.
 
     Raises:

@@ -12,8 +12,7 @@ def registered_domain(host: str) -> str:
 
     It uses only the ICANN section of the bundled list: private suffixes
     (``co.uk.com``, ``github.io``) do not count. An address, a name with an
-    unknown suffix and a bare suffix are their own domain, without a trailing dot
-    (nutch.md 3.6).
+    unknown suffix and a bare suffix are their own domain, without a trailing dot.
 
     >>> registered_domain("www.example.co.uk"), registered_domain("140.211.11.130")
     ('example.co.uk', '140.211.11.130')

@@ -88,7 +88,7 @@ def from_host_key(key: str) -> str:
 
 
 def to_key(url: str) -> str:
-    """Returns the row key of a normalized URL (TableUtil, nutch.md section 4).
+    """Returns the row key of a normalized URL (Nutch's TableUtil).
 
     Keys are ASCII. Sorted, they are in the order of reversed hosts, so a host
     is one range of keys (``com.foo:``) and a domain two (and ``com.foo.``).

@@ -307,7 +307,7 @@ def check_pages(web, rows):
     for row in rows:
         assert row["status"] in ("db_fetched", "db_duplicate")
         assert row["http_code"] == 200
-        # Of a page that says noindex, only the links are taken (nutch.md 6).
+        # Of a page that says noindex, only the links are taken.
         assert bool(row["text"]) == (row["url"] not in web.site.noindex())
         assert bool(row["title"]) == bool(row["text"])
         assert row["last_fetch_time"]

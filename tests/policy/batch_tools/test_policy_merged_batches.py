@@ -1,4 +1,4 @@
-"""URLs of a batch that become one: which of them counts (nutch.md 1.3, mergesegs)."""
+"""URLs of a batch that become one: which of them counts (mergesegs)."""
 
 import itertools
 

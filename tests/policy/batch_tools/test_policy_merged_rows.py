@@ -1,4 +1,4 @@
-"""Of several rows of a URL the newest fetch wins: nutch.md 1.2, mergedb."""
+"""Of several rows of a URL the newest fetch wins, as in mergedb."""
 
 import pyarrow as pa
 import pytest

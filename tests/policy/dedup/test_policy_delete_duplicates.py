@@ -21,7 +21,7 @@ def deleted(*shards, keep=Keep.HIGHEST_SCORE):
 
 
 def plain(shards, keep):
-    """The rules of nutch.md 2.9, one document after the other."""
+    """Nutch's rules, one document after the other."""
     seen = [
         {**document, "at": (at, number), "time": time_of(document, number)}
         for at, documents in enumerate(shards)

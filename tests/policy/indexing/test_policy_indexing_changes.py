@@ -12,7 +12,7 @@ from nutbeam.policy.indexing.index_decisions import (
     IndexDecisionOptions,
     counts_of,
     decide_by_documents,
-    decide_changes,
+    decide_by_rows,
     journal_rows,
     lost_pages,
 )
@@ -31,7 +31,7 @@ def decided(status, document=NEW, journal=None, *, full=False, options=None, **c
     rows = frame_of(STATE, row).select(STATE_READ)
     options = options or IndexDecisionOptions()
     return (
-        decide_changes(rows, frame_of(INDEXED, *known), options, full=full)
+        decide_by_rows(rows, frame_of(INDEXED, *known), options, full=full)
         .select("action", "reason")
         .row(0)
     )

@@ -101,7 +101,7 @@ def test_signatures_are_of_bodies_or_of_urls():
     ("options", "profile"), [({}, "fish 2\nred 2"), ({"text_with_title": False}, "fish 2")]
 )
 def test_the_title_counts_in_signatures_of_texts(options, profile):
-    # nutch.md 2.4 by hand: red 2, fish 3, blue 1 are rounded down to multiples of 2.
+    # By hand: red 2, fish 3, blue 1 are rounded down to multiples of 2.
     (found,), _ = documents(
         page("<title>Red&nbsp;fish</title><p>Blue fish, red fish!"),
         signature="text_profile",

@@ -195,7 +195,7 @@ def test_pages_that_a_parser_failed_at_go_where_gone_pages_go_if_that_is_wanted(
     rows, counts = update([before], file, delete_failed_parse=True)
     item = rows[ITEM]
     assert item["status"] == Status.DB_PARSE_FAILED
-    # As nutch.md 2.5 has it: the schedule of gone pages; and it is fetched whole then.
+    # As Nutch has it: the schedule of gone pages; and it is fetched whole then.
     assert (item["fetch_time"], item["retries"]) == (NOW + 45 * DAY_MS, 0)
     assert item["signature"] is None
     assert counts == {"status/db_parse_failed": 1}

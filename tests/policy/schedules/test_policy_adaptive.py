@@ -1,4 +1,4 @@
-"""The schedules adaptive and mime_adaptive, with the examples of nutch.md 2.5."""
+"""The schedules adaptive and mime_adaptive, with Nutch's examples."""
 
 import re
 

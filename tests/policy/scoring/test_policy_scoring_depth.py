@@ -3,7 +3,7 @@ from scored_web import ScoredWeb, key, scorings
 
 from nutbeam.policy.generating.selection import GenerateOptions, add_ranks, drop_low_scores
 
-# nutch.md 2.6: seeds have depth 1; pages at the limit lose their links.
+# Nutch: seeds have depth 1; pages at the limit lose their links.
 
 
 def seed(name, limit):

@@ -7,7 +7,7 @@ from scored_web import ScoredWeb, key, random_pages, scorings
 from nutbeam.policy.scoring.scoring import BoostOptions, ScoringOptions
 from nutbeam.policy.scoring.scorings import OPIC
 
-# nutch.md 2.6: the page's score divided among its links; the page loses nothing.
+# Nutch: the page's score divided among its links; the page loses nothing.
 
 
 def test_opic_scores_only_grow():

@@ -1,4 +1,4 @@
-"""update_state against the reference, for every transition of nutch.md 2.5.
+"""update_state against the reference, for every transition of Nutch's table.
 
 Old status x event x retries x intervals x signature x modified_time x links, each once. The cases in
 which the design corrects Nutch are apart, one part for each correction.

@@ -1,4 +1,4 @@
-"""The choice between the two ends of a redirect against the words of nutch.md 2.3."""
+"""The choice between the two ends of a redirect against Nutch's words."""
 
 import itertools
 from urllib.parse import urlsplit

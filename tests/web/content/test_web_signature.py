@@ -35,7 +35,7 @@ def test_empty_bodies_differ_by_url():
 
 
 def profile_lines(text, min_token_len=2, quant_rate=0.01):
-    """nutch.md 2.4 word for word, as Java does it: a character, that is a UTF-16 unit, at a time."""
+    """Nutch's TextProfileSignature word for word, as Java does it: a character, that is a UTF-16 unit, at a time."""
     units = [chr(n) for n in np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")]
     counts, token = {}, ""
     for unit in [*units, " "]:

@@ -144,7 +144,7 @@ ENDS = {
     "again": lambda queue, task: HostTurn(queue, task, again=True, requested=True),
     "failed": lambda queue, task: HostTurn(queue, task, requested=True, failed=True),
     "not sent": lambda queue, task: HostTurn(queue, task),
-    "purged": lambda queue, task: HostTurn(queue, task, again=True, purge="robots_deferred"),
+    "purged": lambda queue, task: HostTurn(queue, task, again=True, drop_queue="robots_deferred"),
     "busy": lambda queue, task: HostTurn(
         queue, task, requested=True, failed=True, busy=True, wait=9e9
     ),

@@ -1,4 +1,4 @@
-"""The URL filters, row by row of nutch.md 3.5, and that columns are filtered as single URLs are."""
+"""The URL filters, row by row, and that columns are filtered as single URLs are."""
 
 import polars as pl
 import pytest

@@ -1,4 +1,4 @@
-"""URL normalizers, row by row of nutch.md 3.4, and chains of them: scopes, order, rounds."""
+"""URL normalizers, row by row, and chains of them: scopes, order, rounds."""
 
 import polars as pl
 import pytest

@@ -27,7 +27,7 @@ def rules(pattern, substitution=""):
     )
 
 
-# nutch.md 3.2
+# As Nutch has it.
 @pytest.mark.parametrize(
     ("url", "normalized"),
     [
@@ -105,7 +105,7 @@ def test_malformed(url):
     assert caught.value.reason == "malformed"
 
 
-# nutch.md 3.3, with the default-page rule as there.
+# As Nutch, with the default-page rule as there.
 @pytest.mark.parametrize(
     ("url", "normalized"),
     [

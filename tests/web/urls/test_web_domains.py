@@ -6,7 +6,7 @@ from nutbeam.web.urls import domains
 from nutbeam.web.urls.domains import registered_domain, suffix_and_domain
 
 
-# nutch.md 3.6
+# As Nutch has it.
 @pytest.mark.parametrize(
     ("host", "domain"),
     [
@@ -33,7 +33,7 @@ def test_registered_domain(host, domain):
     assert registered_domain(host) == domain
 
 
-# nutch.md 3.6; a suffix of the list's private section is none.
+# As Nutch; a suffix of the list's private section is none.
 @pytest.mark.parametrize(
     ("host", "suffix"),
     [

@@ -19,7 +19,7 @@ from nutbeam.web.urls.row_keys import (
     to_key,
 )
 
-# nutch.md section 4, as far as the URLs are normalized.
+# Nutch's examples, as far as the URLs are normalized.
 KEYS = [
     ("http://foo.com/", "com.foo:http/"),
     ("http://foo.com:8900/", "com.foo:http:8900/"),
@@ -80,7 +80,7 @@ def test_keys_are_in_the_order_of_reversed_hosts(names, rest):
     )
 
 
-# nutch.md section 4, rows whose URL is not normalized: Nutch's key, and ours of what becomes of it.
+# Nutch's examples, rows whose URL is not normalized: Nutch's key, and ours of what becomes of it.
 @pytest.mark.parametrize(
     ("url", "nutchs", "ours"),
     [
@@ -107,7 +107,7 @@ def test_a_host_is_one_range_of_keys(urls):
     assert len(starts) == len(set(starts))
 
 
-# nutch.md section 4: byte order. Its row com.foo:http, without a path, is none of ours.
+# Nutch's examples: byte order. Its row com.foo:http, without a path, is none of ours.
 IN_ORDER = [
     "com.foo-bar:http/",
     "com.foo.a:http/",
@@ -194,7 +194,7 @@ def test_host():
         host("http://")
 
 
-# RFC 3986 5.4.1 and nutch.md 3.6, but g:h, which is below; hosts have a path as browsers write it.
+# RFC 3986 5.4.1 and Nutch's examples, but g:h, which is below; hosts have a path as browsers write it.
 @pytest.mark.parametrize(
     ("link", "url"),
     [

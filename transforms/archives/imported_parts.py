@@ -188,7 +188,7 @@ class _PartReader:
                     yield indexed
 
     def _capture(self, record: ArchivedRecord) -> ReadCapture | None:
-        reason = reason_to_skip(record)
+        reason = reason_to_skip(record, self._part.operation.now)
         if reason is not None:
             self.counts[f"skipped/{reason}"] += 1
             return None

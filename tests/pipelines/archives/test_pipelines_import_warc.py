@@ -270,6 +270,29 @@ def test_damage_and_limits_are_counted_and_the_rest_is_imported(tmp_path, out, c
     assert {name: counts.get(name) for name in wanted} == wanted
 
 
+def test_a_capture_from_the_future_is_not_the_newest(tmp_path, out, capsys):
+    archive = Archive()
+    archive.add("http://a.com/", b"right", "2021-01-01T00:00:00Z")
+    archive.add("http://a.com/", b"wrong", "2100-01-01T00:00:00Z")
+    counts = import_(capsys, out, archive.save(tmp_path / "a.warc.gz"))
+    assert (counts["pages"], counts["skipped/future_date"]) == (1, 1)
+    assert pages_of(out)["http://a.com/"]["body"] == b"right"
+
+
+def test_answers_that_broke_off_are_marked_and_counted(tmp_path, out, capsys):
+    archive = Archive()
+    archive.add(
+        "http://a.com/chunks", b"3\r\n<p>\r\n", headers=[*HTML, ("Transfer-Encoding", "chunked")]
+    )
+    archive.add("http://a.com/short", b"<p>", headers=[*HTML, ("Content-Length", "9000")])
+    archive.add("http://a.com/whole", b"<html></html>", headers=[*HTML, ("Content-Length", "9000")])
+    counts = import_(capsys, out, archive.save(tmp_path / "a.warc.gz"))
+    assert {url[13:]: page["truncated"] for url, page in pages_of(out).items()} == {
+        "chunks": "disconnect", "short": "disconnect", "whole": "frame",
+    }  # fmt: skip
+    assert counts["truncated/incomplete"] == 2
+
+
 def test_with_store_wire_the_answers_are_kept_as_they_came(tmp_path, out, capsys):
     archive, packed = Archive(), gzip.compress(b"coded", mtime=0)
     archive.add("http://a.com/", packed, headers=[*HTML, ("Content-Encoding", "gzip")])

@@ -279,6 +279,19 @@ def test_a_small_member_does_not_fill_the_memory():
         assert peak < 80 << 20
 
 
+def test_a_block_without_the_end_of_a_head_does_not_fill_the_memory():
+    import tracemalloc
+
+    extra = b"Content-Type: application/http\r\nWARC-Payload-Digest: sha1:" + b"A" * 32 + b"\r\n"
+    data = packed("gzip", record(b"\0" * (60 << 20), extra=extra))
+    tracemalloc.start()
+    _, _, [one] = read(data, most=1000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (one.size, one.payload_is_right) == (60 << 20, None)
+    assert peak < 20 << 20
+
+
 def test_blocks_of_other_kinds_are_skipped():
     data = packed("gzip", record(kind="request"), record(b"page"))
     _, _, records = read(data, kinds={"response"})

@@ -76,6 +76,12 @@ class ArchivedRecord:
         return self.field("warc-target-uri").strip("<>")
 
     @property
+    def declared_size(self) -> int | None:
+        """Its Content-Length; None if it has none that can be right."""
+        size = self.field("content-length").strip()
+        return int(size) if size.isascii() and size.isdigit() and len(size) <= 18 else None
+
+    @property
     def time(self) -> int | None:
         """Its WARC-Date, UTC ms; None if it has none that can be read."""
         return parse_date(self.field("warc-date"))
@@ -87,6 +93,13 @@ class ArchivedRecord:
         if not content_type and self.kind in (REQUEST, RESPONSE, REVISIT):
             return self.url.lower().startswith("http")
         return _HTTP.match(content_type) is not None
+
+
+def end_of_record_head(data: bytes, at: int = 0) -> int:
+    """Returns the position after the head that begins at a position; 0 if its end is not there."""
+    usual = data.find(b"\n\r\n", at)
+    bare = data.find(b"\n\n", at, None if usual < 0 else usual + 1)
+    return bare + 2 if bare >= 0 else usual + 3 if usual >= 0 else 0
 
 
 def parse_record_head(head: bytes, offset: int = 0, number: int = 0) -> ArchivedRecord | None:

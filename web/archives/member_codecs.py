@@ -150,6 +150,11 @@ def codec_of(beginning: bytes, dictionary: bytes = b"") -> MemberCodec:
     return MemberCodec((), PlainDecoder)
 
 
+def is_compressed(beginning: bytes) -> bool:
+    """Returns whether a file begins with a member of gzip or a frame of zstd."""
+    return bool(codec_of(beginning).magics)
+
+
 def dictionary_length(beginning: bytes) -> int:
     """Returns the length of the frame with the dictionary of a zstd file; 0 without a dictionary."""
     if not beginning.startswith(DICTIONARY) or len(beginning) < 8:

@@ -293,6 +293,35 @@ def test_answers_that_broke_off_are_marked_and_counted(tmp_path, out, capsys):
     assert counts["truncated/incomplete"] == 2
 
 
+def test_files_with_damage_at_their_beginning_or_wrong_lengths_are_imported(tmp_path, out, capsys):
+    archive = Archive()
+    for number in range(9):
+        archive.add(f"http://a.com/{number}", b"<p>%d" % number)
+    (tmp_path / "a.warc.gz").write_bytes(b"\xff" + archive.file.getvalue()[1:])
+    whole, first = Archive(gzipped=False), b"a page" + b" of words" * 99
+    whole.add("http://b.com/", first)
+    whole.add("http://b.com/mid")
+    mid = len(whole.file.getvalue())
+    whole.add("http://b.com/long")
+    whole.add("http://b.com/last")
+    data = whole.file.getvalue()
+    long = data.index(b"Content-Length: ", mid) + len(b"Content-Length: ")
+    data = data[:long] + b"9" + data[long:]
+    at = data.index(b"Content-Length: ") + len(b"Content-Length: ")
+    data = data[:at] + b"100" + data[at + 3 :]
+    data = re.sub(rb"WARC-(Block|Payload)-Digest: [^\r]+\r\n", b"", data)
+    (tmp_path / "b.warc.gz").write_bytes(gzip.compress(data))
+    counts = import_(capsys, out, tmp_path)
+    pages = pages_of(out)
+    assert sorted(pages) == [f"http://a.com/{n}" for n in range(1, 9)] + [
+        "http://b.com/", "http://b.com/last", "http://b.com/mid"
+    ]  # fmt: skip
+    cut = pages["http://b.com/"]
+    assert (cut["truncated"], first.startswith(cut["body"])) == ("disconnect", True)
+    wanted = {"damaged/broken_compression": 1, "damaged/wrong_length": 2, "truncated/incomplete": 1}
+    assert {name: counts.get(name) for name in wanted} == wanted
+
+
 def test_with_store_wire_the_answers_are_kept_as_they_came(tmp_path, out, capsys):
     archive, packed = Archive(), gzip.compress(b"coded", mtime=0)
     archive.add("http://a.com/", packed, headers=[*HTML, ("Content-Encoding", "gzip")])
@@ -363,8 +392,9 @@ def test_a_file_that_is_no_archive_is_refused_before_anything_is_written(tmp_pat
     (tmp_path / "a.html").write_bytes(b"<html>")
     (tmp_path / "empty").mkdir()
     (tmp_path / "a.cdxj").write_text("nothing\n")
+    (tmp_path / "b.warc.gz").write_bytes(b"<html>")
     for words, message in (
-        (["a.arc"], "is an ARC file"), (["a.html"], "is no WARC file"), (["gone.warc"], "cannot read"),
+        (["b.warc.gz"], "b.warc.gz' is no WARC file, it begins with b'<html>'"), (["a.arc"], "is an ARC file"), (["a.html"], "is no WARC file"), (["gone.warc"], "cannot read"),
         (["empty"], "no file in"), (["empty", "--index", "a.cdxj"], "names no record"),
     ):  # fmt: skip
         words = [str(tmp_path / word) if "." in word or word == "empty" else word for word in words]

@@ -100,6 +100,8 @@ class GzipDecoder(MemberDecoder):
 class ZstdDecoder(MemberDecoder):
     """Decodes a zstd frame (RFC 8878).
 
+    Not that of HTTP bodies: there a frame follows another, and the window is limited by RFC 9659.
+
     Args:
         dictionary: The dictionary of the file; empty: it has none.
     """

@@ -107,6 +107,29 @@ class RecordReader:
                 return record
         return None
 
+    def read_before(self, position: int, most: int) -> ArchivedRecord | None:
+        """Returns the last record that begins before a position, and not more than some bytes before it.
+
+        None if there is none that is compressed alone.
+        """
+        start = self._members.first_member(max(0, position - most), position)
+        if start is None or self._members.is_plain:
+            return None
+        self._next, last = start, None
+        for record in self:
+            if record.offset >= position:
+                break
+            last = record
+        return last
+
+    def read_after_part(self) -> ArchivedRecord | None:
+        """Returns the record after the part, which has been read; None if there is none without damage."""
+        self._part = None
+        try:
+            return self._read()
+        except BadMember:
+            return None
+
     # Bytes of members.
 
     def _fill(self) -> bool:

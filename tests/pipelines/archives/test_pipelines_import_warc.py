@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import random
 import re
 
 import polars as pl
@@ -351,6 +352,32 @@ def test_requests_are_stored_with_their_answers_before_or_after_them(tmp_path, o
     assert [page["request"] for page in pages_of(out).values()] == [
         f"GET /{number} HTTP/1.1\r\nHost: a.com\r\n\r\n" for number in (0, 1)
     ]
+
+
+@pytest.mark.parametrize("first", ["request", "response"])
+def test_requests_are_stored_also_if_their_answers_are_in_the_next_part(
+    tmp_path, out, capsys, first
+):
+    archive, dice = Archive(), random.Random(1)
+    for number in range(60):
+        url = f"http://a.com/{number}"
+        head = StatusAndHeaders(
+            f"GET /{number} HTTP/1.1", [("X", dice.randbytes(9000).hex())], is_http_request=True
+        )
+        writer = archive._writer
+        if first == "response":
+            archive.add(url, dice.randbytes(10_000))
+        writer.write_record(writer.create_warc_record(url, "request", http_headers=head))
+        if first == "request":
+            archive.add(url, dice.randbytes(10_000))
+    file = archive.save(tmp_path / "a.warc.gz")
+    counts = import_(capsys, out, file, "--part_size", "65536")
+    assert (counts["records"], counts["pages"]) == (120, 60)
+    assert [
+        url
+        for url, page in pages_of(out).items()
+        if f"GET /{url[13:]} " not in (page["request"] or "")
+    ] == []
 
 
 def test_a_file_that_is_named_twice_is_read_once(tmp_path, out, capsys):

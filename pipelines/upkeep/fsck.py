@@ -223,7 +223,9 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
         # A batch that was imported has none, and compact drops that of a batch after its update.
         path = batch_component(batch, "fetchlist")
         if entry.phase == "generated" and path not in manifest.components:
-            problems.append(Problem("batch", path, "missing: a batch must have it before its fetch"))
+            problems.append(
+                Problem("batch", path, "missing: a batch must have it before its fetch")
+            )
     return dataclasses.replace(
         check_result, problems=tuple(problems), files=len(files), rows=rows, unchecked=unchecked
     )

@@ -12,6 +12,7 @@ before it name.
 """
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from .archived_records import ArchivedRecord, end_of_record_head, parse_record_head
 from .member_codecs import BadMember
@@ -30,6 +31,8 @@ _MOST_DECODED = 8 << 30
 class DecodedMember:
     """The decoded bytes of the current member of a reader, at any position in them.
 
+    Positions begin with that of the member in the file; in an uncompressed file they are those in it.
+
     Args:
         members: The reader, which it moves in its member.
 
@@ -45,7 +48,7 @@ class DecodedMember:
     def go_back(self) -> None:
         """Goes back to the beginning of the member."""
         self.damage = ""
-        self._data, self._at = b"", 0
+        self._data, self._at = b"", self._members.start
         if not self._members.is_plain:
             self._members.open(self._members.start)
 
@@ -85,10 +88,24 @@ class DecodedMember:
         self._data, self._at = self._data[count:], self._at + count
 
 
+class NextRecord(NamedTuple):
+    """What follows damage.
+
+    Attributes:
+        start: Where the next record begins; None if there is none.
+        line: The end of a line that is followed by what may be the beginning of a record; None: there is none.
+        doubtful: Number of records before it that may be the text of a page.
+    """
+
+    start: int | None
+    line: int | None
+    doubtful: int
+
+
 def find_next_record(
     member: DecodedMember, after: int, warcinfo: str, *, may_break_off: bool
-) -> int | None:
-    """Returns where the first record after damage begins; None if none does.
+) -> NextRecord:
+    """Finds the first record after damage.
 
     Args:
         member: The member.
@@ -97,16 +114,16 @@ def find_next_record(
         may_break_off: Whether the last record may be longer than the member.
     """
     of_pages = set[int]()
-    at = _find_line(member, after)
+    at = line = _find_line(member, after)
     while at is not None:
         start = at + 1
         if start not in of_pages:
             chain = _chain_from(member, start, warcinfo, of_pages, may_break_off=may_break_off)
             if chain is None:
-                return start
+                return NextRecord(start, line, len(of_pages))
             of_pages.update(chain)
         at = _find_line(member, start)
-    return None
+    return NextRecord(None, line, len(of_pages))
 
 
 def _find_line(member: DecodedMember, at: int) -> int | None:

@@ -16,14 +16,14 @@ from .archived_records import (
 )
 from .member_codecs import TRUNCATED_FILE, BadMember, is_compressed
 from .members import NOWHERE, RECORD_START, MemberReader
-from .next_record import DecodedMember, find_next_record
+from .next_record import DecodedMember, NextRecord, find_next_record
 from .warc_records import RECORD_END
 
 # Reasons for which a record, or bytes between records, are left out.
 BROKEN_HEAD, WRONG_LENGTH, JUNK = "broken_head", "wrong_length", "bytes_between_records"
+DOUBTFUL = "doubtful_record"
 _MAX_HEAD_BYTES = 1 << 20
 _BREAKS = (b"\r", b"\n")
-_LINE_START = b"\n" + RECORD_START
 
 
 class RecordReader:
@@ -249,9 +249,10 @@ class RecordReader:
 
         If it is too long, the block has bytes of other records.
         """
-        start = self._skip_damage(WRONG_LENGTH, block)
+        following = self._skip_damage(WRONG_LENGTH, block)
         record.is_cut, record.length = True, 0
-        return _LINE_START not in record.block if start is None else start >= block + record.size
+        line = following.line if following else None
+        return line is None or line >= block + record.size
 
     def _take_head(self) -> bytes | None:
         """Returns the head of a record; None if there is none, which is counted."""
@@ -286,8 +287,8 @@ class RecordReader:
         self._is_joined = True
         return True
 
-    def _skip_damage(self, reason: str, position: int) -> int | None:
-        """Counts damage, and goes on to the next record of this member; returns where that begins.
+    def _skip_damage(self, reason: str, position: int) -> NextRecord | None:
+        """Counts damage, and goes on to the next record of this member; see ``_find_next``.
 
         Where each record is a member of its own, the rest of the member is left out: what looks like
         a record there is the text of a page.
@@ -295,30 +296,35 @@ class RecordReader:
         self.damages[reason] += 1
         return self._find_next(position)
 
-    def _find_next(self, position: int, *, at_end: bool = False) -> int | None:
-        """Goes on to the next record of this member after a position, or to the end of the member."""
+    def _find_next(self, position: int, *, at_end: bool = False) -> NextRecord | None:
+        """Goes on to the next record of this member after a position, or to the end of the member.
+
+        Returns:
+            What was found; None: records are members of their own.
+        """
         if not self._shares:
             self._shares = self._members.is_plain or self._members.is_whole_file()
-        base = 0 if self._members.is_plain else self._members.start
+        following = None
         if self._shares and not self._is_joined:
             member = self._member = self._member or DecodedMember(self._members)
             member.go_back()
-            start = find_next_record(
-                member, position - base, self._warcinfo, may_break_off=not at_end
-            )
+            following = find_next_record(member, position, self._warcinfo, may_break_off=not at_end)
+            start = following.start
+            if following.doubtful:
+                self.damages[DOUBTFUL] += following.doubtful
             self._data, self._at, self._open = b"", 0, not self._members.is_plain
             if self._members.is_plain:
                 self._next = NOWHERE if start is None else start
-                return start
+                return following
             if start is not None:
-                self._data, self._base = member.rest(start), base + start
-                return self._base
+                self._data, self._base = member.rest(start), start
+                return following
             if member.damage:
                 raise BadMember(member.damage)
         while self._fill():
             self._at = len(self._data)
         self._at = len(self._data)
-        return None
+        return following
 
     def _take_block(self, record: ArchivedRecord) -> bool:
         """Reads the block of a record; returns whether it is whole."""
@@ -329,8 +335,8 @@ class RecordReader:
         while missing:
             if self._at == len(self._data) and not self._fill() and not self._fill_from_next():
                 at_end = self._members.is_plain or not self._has_next()
-                start = self._find_next(block, at_end=True)
-                breaks_off = at_end and start is None
+                following = self._find_next(block, at_end=True)
+                breaks_off = at_end and (following is None or following.start is None)
                 self.damages[TRUNCATED_FILE if breaks_off else WRONG_LENGTH] += 1
                 return False
             piece = self._data[self._at : self._at + missing]

@@ -97,6 +97,18 @@ def test_status_lines_of_browsers_and_their_pseudo_headers_are_read(line):
     assert response.status_line == line
 
 
+@pytest.mark.parametrize(
+    "head", ["X: a\0b", "X\0: a", "\0", "Content-Type\0: x", "Content-Encoding: gzip\0"]
+)
+def test_nuls_in_the_head_of_an_answer_cost_at_most_its_header(head):
+    response = answer(f"HTTP/1.1 200 OK\n{head}\nContent-Language: de", b"page")
+    assert (response.status, response.body, response.header("content-language")) == (
+        200,
+        b"page",
+        "de",
+    )
+
+
 def test_a_response_without_a_type_is_of_http_if_its_url_is():
     response = answer("HTTP/1.1 404 No\nX: y", b"page", content_type="")
     assert (response.status, response.body) == (404, b"page")

@@ -175,8 +175,7 @@ def test_what_looks_like_records_in_a_broken_record_is_none(kind, text, damage):
     names, damages, _ = read(written(kind, record(name="a"), bad, record(name="b")))
     assert [name for name in names if name != "bad"] == ["a", "b"]
     reasons = {"head": "bytes_between_records", "length": "broken_head"}
-    if kind in ("plain", "whole"):
-        reasons["head"] = "bytes_between_records"
+    assert damages.pop("doubtful_record", 0) == text.count(b"WARC/") * (kind in ("plain", "whole"))
     assert damages == {reasons.get(damage, "wrong_length"): 1}
 
 
@@ -190,12 +189,27 @@ def test_records_between_damages_are_read_if_their_warcinfo_record_shows_that_th
         for i in range(9)
     ]
     names, damages, _ = read(written(kind, *records))
-    assert (names, damages) == (list("023568"), {"wrong_length": 3})
+    assert (names, damages) == (list("023568"), {"wrong_length": 3, "doubtful_record": 9})
     # Without it they may be the text of a page.
     names, damages, _ = read(written(kind, *(each.replace(info, b"") for each in records)))
-    assert "forged" not in names
-    assert names[0] == "0"
-    assert names[-1] == "8"
+    assert (names[0], names[-1], "forged" in names) == ("0", "8", False)
+    assert len(names) + damages["wrong_length"] + damages["doubtful_record"] >= 9
+
+
+@pytest.mark.parametrize(
+    "change", [(b"\r\n", b"\n"), (b"<br>\n", b"<br>\r\n")], ids=["no CR", "line ends of pages"]
+)
+@pytest.mark.parametrize("kind", ["plain", "whole"])
+def test_records_of_a_file_with_changed_line_ends_are_cut_or_counted(kind, change):
+    page = PAGE + 30 * b"pear<br>\n"
+    data = b"".join(record(page, name=str(n)) for n in range(20)).replace(*change)
+    _, damages, records = read(written(kind, data))
+    assert sum(damages.values()) == 20
+    assert set(damages) <= {"wrong_length", "doubtful_record"}
+    assert all(each.is_cut and page.replace(*change).startswith(each.block) for each in records)
+    # With a second CR no head can be read.
+    data = b"".join(record(page, name=str(n)) for n in range(20)).replace(b"\n", b"\r\n")
+    assert read(written(kind, data))[:2] == ([], {"broken_head": 1})
 
 
 @pytest.mark.parametrize("kind", ["plain", "whole"])

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # on the other back ends. NUTBEAM_TEST_BACKEND names one that all of them run on.
 BACKEND = os.environ.get("NUTBEAM_TEST_BACKEND", "")
 
-# The tests that NUTBEAM_TEST_RUNNER puts on another runner: those of the transforms, of generate, of
+# The tests that NUTBEAM_TEST_RUNNER puts on another runner: those of the transforms, of generate, imports, of
 # each job in a crawl, of whole crawls, and of bad input. Others that run pipelines say more about what
 # the jobs store than about who runs them.
 PIPELINE_TESTS = (
@@ -44,6 +44,7 @@ PIPELINE_TESTS = (
     "test_pipelines_damage",
     "test_pipelines_crawl",
     "test_pipelines_generate",
+    "test_pipelines_import_parts",
     "test_pipelines_jobs",
     "test_transforms_",
 )

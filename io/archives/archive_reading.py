@@ -9,6 +9,7 @@ from ...web.base.errors import UsageError
 from ..storage.file_errors import errors_as
 from ..storage.places import Place
 
+ARCHIVE_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".wat.gz", ".wet.gz")
 # Bytes that a store is asked for at a time.
 _WINDOW_BYTES = 8 << 20
 # The same for one record whose length is not known.
@@ -38,7 +39,7 @@ def check_archive_file(place: Place) -> None:
     """
     with open_archive(place) as file:
         try:
-            check_beginning(file)
+            check_beginning(file, is_named=place.name.lower().endswith(ARCHIVE_ENDINGS))
         except ValueError as error:
             raise UsageError(f"archive {str(place)!r} {error}") from error
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from ...policy.components.schema import PAGES, TEXT
 from ...web.base.clock import now_ms
 from ...web.base.memory import give_back
+from ...web.content.whole_bodies import BROKEN
 from ...web.engine.tasks import Result
 from ...web.exchange.http_options import limit_of
 from ...web.exchange.status import (
@@ -180,18 +181,20 @@ def page_counts(groups: list[pa.Table]) -> dict[str, int]:
         for entry in group.column("protocol_status").value_counts().to_pylist():
             counts[f"protocol/{PROTOCOL_STATUS_NAMES[entry['values']]}"] += entry["counts"]
         counts["requests"] += _requests(group)
-        counts.update(f"truncated/{limit_of(kind)}" for kind in _cut_types(group))
+        counts.update(_cuts(group))
         failed = group.select(COUNTED_OF_PAGES).filter(pc.is_in(group["fetch_status"], failures))
         counts.update(f"not_fetched/{why_not(row)}" for row in failed.to_pylist())
     return +counts
 
 
-def _cut_types(group: pa.Table) -> list[str | None]:
-    """Returns the content types of the pages that were cut at a limit of their length."""
-    cut = pc.and_(
-        pc.equal(group["truncated"], "length"), pc.equal(group["fetch_status"], FETCH_SUCCESS)
-    )
-    return group["content_type"].filter(cut).to_pylist()
+def _cuts(group: pa.Table) -> Iterator[str]:
+    """Yields the count of each page that was cut at a limit of its length, or that broke off."""
+    pages = group.select(COUNTED_OF_PAGES).filter(pc.equal(group["fetch_status"], FETCH_SUCCESS))
+    for page in pages.filter(pc.is_valid(pages["truncated"])).to_pylist():
+        if page["truncated"] == "length":
+            yield f"truncated/{limit_of(page['content_type'])}"
+        elif page["truncated"] in BROKEN:
+            yield "truncated/incomplete"
 
 
 def _requests(group: pa.Table) -> int:

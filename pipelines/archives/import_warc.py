@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import apache_beam as beam
 
-from ...io.archives.archive_reading import check_archive_file
+from ...io.archives.archive_reading import ARCHIVE_ENDINGS, check_archive_file
 from ...io.archives.record_index import read_record_index
 from ...io.snapshots.manifest import Batch
 from ...io.snapshots.operations import Operation
@@ -46,7 +46,6 @@ ARGUMENTS = (
         nargs="+",
     ),
 )
-_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".wat.gz", ".wet.gz")
 _CAPTURE_BYTES = 2_000  # of an archive for one capture, at least
 _SHUFFLED_BYTES = 200  # of a capture
 # Records that are read by one worker: their number, and the bytes from the first to the last.
@@ -149,9 +148,11 @@ def _whole_plans(places: Sequence[Place]) -> Iterator[FilePlan]:
         with errors_as(f"cannot read archive {str(place)!r}"):
             files = place.files_in()
         if files != [place]:
-            files = [file for file in files if file.name.endswith(_ENDINGS)]
+            files = [file for file in files if file.name.endswith(ARCHIVE_ENDINGS)]
             if not files:
-                raise UsageError(f"no file in {str(place)!r} ends with {', '.join(_ENDINGS[:3])}")
+                raise UsageError(
+                    f"no file in {str(place)!r} ends with {', '.join(ARCHIVE_ENDINGS[:3])}"
+                )
         named |= {str(file): file for file in files}
     for address, file in named.items():
         check_archive_file(file)

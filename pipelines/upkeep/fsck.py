@@ -220,10 +220,12 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
     right = _right_times(options, now_ms(manifest.latest_time))
     problems += check_clock(table, manifest, right, options.quick)
     for batch, entry in manifest.batches.items():
-        # After an update, compact drops files of the batch that are not needed any more.
+        # A batch that was imported has none, and compact drops that of a batch after its update.
         path = batch_component(batch, "fetchlist")
-        if entry.phase != "updated" and path not in manifest.components:
-            problems.append(Problem("batch", path, "missing: an open batch must have it"))
+        if entry.phase == "generated" and path not in manifest.components:
+            problems.append(
+                Problem("batch", path, "missing: a batch must have it before its fetch")
+            )
     return dataclasses.replace(
         check_result, problems=tuple(problems), files=len(files), rows=rows, unchecked=unchecked
     )

@@ -43,6 +43,7 @@ from ...web.rules.url_rules import UrlRules
 
 _GROUP_BYTES = 4 << 20
 _SHA1_BYTES = 20
+_REQUEST_BYTES = 64 << 10  # in the file, to look for the request of the first answer of a part
 _NOT_MODIFIED = 304
 # A condition, so that an answer 304 counts as one although its request is not in the archive.
 _CONDITION = "\r\nIf-None-Match: *\r\n"
@@ -151,7 +152,6 @@ class _PartReader:
         """Yields the captures of the part."""
         waiting: ReadCapture | None = None  # for its request, which may follow it
         for record in self._records():
-            self._count_digests(record)
             if record.kind == REQUEST:
                 if waiting is not None and _is_pair(record, waiting.record):
                     waiting.response.request = _head_of(record)
@@ -168,27 +168,35 @@ class _PartReader:
         part, most = self._part, self._rules.limits.most_of_block
         place = place_of(part.archive)
         with open_archive(place) as file:
-            if not part.records:
-                reader = RecordReader(
-                    file, part.start, part.size, most=most, kinds=READ_KINDS,
-                    window=window_of(place),
-                )  # fmt: skip
-                for record in reader:
-                    self.counts["records"] += 1
-                    yield record
-                self.counts.update({f"damaged/{name}": n for name, n in reader.damages.items()})
-                return
             single = RecordReader(file, most=most, kinds=READ_KINDS, window=RECORD_WINDOW_BYTES)
-            for offset, length in part.records:
-                indexed = single.read_at(offset, window=length or RECORD_WINDOW_BYTES)
-                if indexed is None:
-                    self.counts["damaged/not_at_offset"] += 1
-                else:
-                    self.counts["records"] += 1
-                    yield indexed
+            if part.records:
+                yield from self._indexed_records(single)
+                return
+            if part.start:
+                self._request = _request_in(single.read_before(part.start, _REQUEST_BYTES))
+            reader = RecordReader(
+                file, part.start, part.size, most=most, kinds=READ_KINDS, window=window_of(place)
+            )
+            last = None
+            for last in reader:
+                self._count(last)
+                yield last
+            self.counts.update({f"damaged/{name}": n for name, n in reader.damages.items()})
+            following = _request_in(reader.read_after_part()) if last is not None else None
+            if following is not None:
+                yield following
+
+    def _indexed_records(self, reader: RecordReader) -> Iterator[ArchivedRecord]:
+        for offset, length in self._part.records:
+            record = reader.read_at(offset, window=length or RECORD_WINDOW_BYTES)
+            if record is None:
+                self.counts["damaged/not_at_offset"] += 1
+            else:
+                self._count(record)
+                yield record
 
     def _capture(self, record: ArchivedRecord) -> ReadCapture | None:
-        reason = reason_to_skip(record)
+        reason = reason_to_skip(record, self._part.operation.now)
         if reason is not None:
             self.counts[f"skipped/{reason}"] += 1
             return None
@@ -206,12 +214,17 @@ class _PartReader:
         record.block = b""
         return ReadCapture(record, response)
 
-    def _count_digests(self, record: ArchivedRecord) -> None:
+    def _count(self, record: ArchivedRecord) -> None:
+        self.counts["records"] += 1
         for name, is_right in (
             ("block", record.block_is_right), ("payload", record.payload_is_right)
         ):  # fmt: skip
             if is_right is False:
                 self.counts[f"wrong_digest/{name}"] += 1
+
+
+def _request_in(record: ArchivedRecord | None) -> ArchivedRecord | None:
+    return record if record is not None and record.kind == REQUEST else None
 
 
 def _is_pair(request: ArchivedRecord, answer: ArchivedRecord) -> bool:

@@ -71,8 +71,8 @@ def resolve_revisits(
     table = _TablePages(operation, revisiting)
     files, pages, size = list[PagesFile](), dict[str, Response](), 0
     unchanged, replaced = list[str](), list[tuple[str | None, str]]()
-    for row, revisit, source in _read_records(revisiting, rules):
-        page, outcome = _page_of(row, revisit, source, table, rules)
+    for row, records in _read_records(revisiting, rules):
+        page, outcome = _page_of(row, records, table, rules)
         counts[outcome] += 1
         if page is None:
             continue
@@ -92,20 +92,26 @@ def resolve_revisits(
     return ResolvedRevisits(files, list(table.write_list(unchanged)), dropped, counts)
 
 
+class _Records(NamedTuple):
+    """The record of a revisit, and the record with its body; None: it cannot be read."""
+
+    revisit: ArchivedRecord | None
+    source: ArchivedRecord | None
+
+
 def _read_records(
     revisiting: RevisitingRows, rules: ImportRules
-) -> Iterator[tuple[Mapping[str, Any], ArchivedRecord | None, ArchivedRecord | None]]:
-    """Yields each row with its record, and the record with the body; None: it cannot be read."""
+) -> Iterator[tuple[Mapping[str, Any], _Records]]:
+    """Yields each row with its records."""
     ordered = revisiting.sort(*_PAIR, "source_offset", "offset", "key", nulls_last=True)
     for (archive, source), rows in ordered.group_by(_PAIR, maintain_order=True):
         with _records_of(archive, rules) as revisits, _records_of(source, rules) as sources:
             for row in rows.iter_rows(named=True):
-                revisit = revisits.read_at(row["offset"], row["number"])
-                yield (
-                    row,
-                    revisit,
+                records = _Records(
+                    revisits.read_at(row["offset"], row["number"]),
                     sources and sources.read_at(row["source_offset"], row["source_number"]),
                 )
+                yield row, records
 
 
 @contextlib.contextmanager
@@ -121,13 +127,10 @@ def _records_of(archive: Any, rules: ImportRules) -> Iterator[Any]:
 
 
 def _page_of(
-    row: Mapping[str, Any],
-    record: ArchivedRecord | None,
-    source: ArchivedRecord | None,
-    table: "_TablePages",
-    rules: ImportRules,
+    row: Mapping[str, Any], records: _Records, table: "_TablePages", rules: ImportRules
 ) -> tuple[Response | None, str]:
     """Returns the page of a revisit, and what to count; None: its body is nowhere."""
+    record, source = records
     if record is None:
         return None, UNRESOLVED
     revisit = Response(record.url, started=row["time"])

@@ -8,12 +8,14 @@ import http.client
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from ..base.clock import TOLERANCE_MS
 from ..clients.http_client import keep_answer
+from ..content.whole_bodies import BROKEN, FRAME, is_whole_document
 from ..exchange.http_options import limit_of
 from ..exchange.status import Response
 from ..network.body import BodyDecoder
 from ..network.failures import BadEncoding
-from ..network.heads import Head, end_of_head, parse_head
+from ..network.heads import Head, end_of_head, list_values, parse_head
 from ..network.response_reader import ChunkReader
 from ..urls.userinfo import mask_headers
 from .archived_records import ArchivedRecord
@@ -64,12 +66,31 @@ class BodyLimits(NamedTuple):
         return None if min(self) < 0 else max(self) + (1 << 20)
 
 
+class _Transferred(NamedTuple):
+    """A body without its transfer coding.
+
+    Attributes:
+        data: Its bytes.
+        is_whole: Whether it ends where its head says.
+        missing: Number of bytes that it lacks then; None: unknown.
+    """
+
+    data: bytes
+    is_whole: bool = True
+    missing: int | None = None
+
+
 class BadAnswer(Exception):
     """A record has no answer that can be read; the message is the reason, a counter's name."""
 
 
-def reason_to_skip(record: ArchivedRecord) -> str | None:
-    """Returns why a record is no page, as a counter's name; None if it may be one."""
+def reason_to_skip(record: ArchivedRecord, now: int) -> str | None:
+    """Returns why a record is no page, as a counter's name; None if it may be one.
+
+    Args:
+        record: The record.
+        now: Time in ms. A later time is that of a wrong clock: it would always be the newest.
+    """
     kind = record.kind
     if kind not in PAGE_KINDS:
         return kind if kind in _OTHER_KINDS else "other_kind"
@@ -80,7 +101,9 @@ def reason_to_skip(record: ArchivedRecord) -> str | None:
         return "other_scheme"
     if record.url.endswith("/robots.txt") and _path(record.url) == "/robots.txt":
         return "robots"
-    return "bad_date" if record.time is None or record.time < 0 else None
+    if record.time is None or record.time < 0:
+        return "bad_date"
+    return "future_date" if record.time > now + TOLERANCE_MS else None
 
 
 def _path(url: str) -> str:
@@ -115,12 +138,18 @@ def archived_response(
         _fill_answer(response, record, limits, keeps_wire=keeps_wire)
     else:
         _fill_resource(response, record, limits)
-    truncation = record.field("warc-truncated").lower()
-    if truncation and not response.truncated:
-        response.truncated = _TRUNCATIONS.get(truncation, "disconnect")
-    if record.field("warc-segment-number") == "1" and not response.truncated:
-        response.truncated = "length"  # the rest is in continuation records
     return response
+
+
+def _truncation_of(record: ArchivedRecord) -> str | None:
+    """Returns why the body in a record is incomplete, as far as the record says it."""
+    if record.size > len(record.block):
+        return "length"
+    if reason := record.field("warc-truncated").lower():
+        return _TRUNCATIONS.get(reason, "disconnect")
+    if record.field("warc-segment-number") == "1":
+        return "length"  # the rest is in continuation records
+    return "disconnect" if record.is_cut else None
 
 
 def _fill_resource(response: Response, record: ArchivedRecord, limits: BodyLimits) -> None:
@@ -129,9 +158,9 @@ def _fill_resource(response: Response, record: ArchivedRecord, limits: BodyLimit
     response.status_line = "200 OK"
     response.headers = [("Content-Type", kind)] if kind else []
     limit = limits.limit(kind)
-    body = record.block if limit < 0 else record.block[:limit]
-    response.body = body
-    response.truncated = "length" if len(body) < record.size else None
+    response.body = record.block if limit < 0 else record.block[:limit]
+    is_over = len(response.body) < len(record.block)
+    response.truncated = "length" if is_over else _truncation_of(record)
 
 
 def _fill_answer(
@@ -141,10 +170,8 @@ def _fill_answer(
     response.http_version, response.status_line = head.version, head.status_line
     response.status, response.reason = head.status, head.reason
     response.headers = mask_headers(head.fields, record.url)
-    cut = record.size > len(record.block)
-    plain = _without_chunks(head, data)
-    _fill_body(response, head, plain, limits, cut=cut)
-    if keeps_wire and not cut:
+    _fill_body(response, record, _without_chunks(head, data), limits)
+    if keeps_wire and record.size == len(record.block):
         keep_answer(response, head, came, data)
         response.cipher = _cipher_of(record)
     _restore_headers(response)
@@ -168,27 +195,41 @@ def _split_answer(block: bytes) -> tuple[Head, bytes, bytes]:
     raise BadAnswer("bad_http")
 
 
-def _without_chunks(head: Head, data: bytes) -> bytes:
+def _without_chunks(head: Head, data: bytes) -> _Transferred:
     """Returns a body without its transfer coding, if that is there."""
-    if not head.chunked:
-        return data
-    reader = ChunkReader()
-    body = reader.feed(data)
-    # Many archives have the header and no chunks.
-    return body if body or reader.ended else data
+    if head.chunked:
+        reader = ChunkReader()
+        body = reader.feed(data)
+        if not reader.ended:
+            reader.end()
+        if not body and not reader.ended:  # many archives have the header and no chunks
+            return _Transferred(data)
+        return _Transferred(body, reader.ended, getattr(reader.error, "expected", None))
+    missing = (head.length or 0) - len(data)
+    # Writers that have undone a content coding may have kept the length of the coded body.
+    if missing > 0 and not list_values(head.fields, "content-encoding"):
+        return _Transferred(data, False, missing)
+    return _Transferred(data)
 
 
 def _fill_body(
-    response: Response, head: Head, data: bytes, limits: BodyLimits, *, cut: bool
+    response: Response, record: ArchivedRecord, body: _Transferred, limits: BodyLimits
 ) -> None:
-    limit = limits.limit(response.header("content-type"))
+    """Decodes a body; one that broke off is marked as a fetch with ``keep_incomplete`` marks it."""
+    content_type = response.header("content-type")
     try:
-        why, decoder = _decode(head.fields, data, limit)
+        why, decoder = _decode(response.headers, body.data, limits.limit(content_type))
     except BadEncoding:
         response.error = "bad_encoding"
         return
     response.body = decoder.data
-    response.truncated = why or ("length" if cut else decoder.end())
+    broke_off = None if body.is_whole else "disconnect"
+    why = why or _truncation_of(record) or broke_off or decoder.end()
+    if why in BROKEN and (
+        decoder.coding_ended or is_whole_document(response.body, content_type or "", body.missing)
+    ):
+        why = FRAME
+    response.truncated = why
 
 
 def _decode(

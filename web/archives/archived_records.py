@@ -12,6 +12,7 @@ from ..network.heads import end_of_head
 from .warc_records import REQUEST, RESPONSE, REVISIT
 
 _MAX_FIELDS = 1000
+_MAX_HEAD_BYTES = 1 << 20  # of HTTP
 _VERSION = re.compile(rb"WARC/(\d\.\d{1,2})[ \t]*\r?\n")
 _DATE = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?)?)?(?:Z|\+00:00)?"
@@ -34,6 +35,7 @@ class ArchivedRecord:
         length: Size in the file, bytes; 0 if it shares its member with other records.
         size: Size of the block, bytes, as Content-Length says.
         block: The block, or its beginning.
+        is_cut: Whether its Content-Length is too short, so that the block is only its beginning.
         block_is_right: Whether the block has its digest; None: it has none that is known.
         payload_is_right: Whether what follows the head of an HTTP message has the payload's digest,
             or, without such a head, the block; None: it has none that is known.
@@ -46,6 +48,7 @@ class ArchivedRecord:
     length: int = 0
     size: int = 0
     block: bytes = b""
+    is_cut: bool = False
     block_is_right: bool | None = None
     payload_is_right: bool | None = None
     _first: dict[str, str] = dataclasses.field(init=False, repr=False)
@@ -73,6 +76,12 @@ class ArchivedRecord:
         return self.field("warc-target-uri").strip("<>")
 
     @property
+    def declared_size(self) -> int | None:
+        """Its Content-Length; None if it has none that can be right."""
+        size = self.field("content-length").strip()
+        return int(size) if size.isascii() and size.isdigit() and len(size) <= 18 else None
+
+    @property
     def time(self) -> int | None:
         """Its WARC-Date, UTC ms; None if it has none that can be read."""
         return parse_date(self.field("warc-date"))
@@ -84,6 +93,13 @@ class ArchivedRecord:
         if not content_type and self.kind in (REQUEST, RESPONSE, REVISIT):
             return self.url.lower().startswith("http")
         return _HTTP.match(content_type) is not None
+
+
+def end_of_record_head(data: bytes, at: int = 0) -> int:
+    """Returns the position after the head that begins at a position; 0 if its end is not there."""
+    usual = data.find(b"\n\r\n", at)
+    bare = data.find(b"\n\n", at, None if usual < 0 else usual + 1)
+    return bare + 2 if bare >= 0 else usual + 3 if usual >= 0 else 0
 
 
 def parse_record_head(head: bytes, offset: int = 0, number: int = 0) -> ArchivedRecord | None:
@@ -154,6 +170,10 @@ class RecordDigests:
             end = end_of_head(head)
             if not end:
                 self._head = head
+                if (
+                    len(head) > _MAX_HEAD_BYTES
+                ):  # it is no head, and the whole block must not be kept
+                    self._payload = None
                 return
             self._head, piece = None, head[end:]
         self._payload.hasher.update(piece)

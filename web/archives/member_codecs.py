@@ -100,6 +100,8 @@ class GzipDecoder(MemberDecoder):
 class ZstdDecoder(MemberDecoder):
     """Decodes a zstd frame (RFC 8878).
 
+    Not that of HTTP bodies: there a frame follows another, and the window is limited by RFC 9659.
+
     Args:
         dictionary: The dictionary of the file; empty: it has none.
     """
@@ -148,6 +150,11 @@ def codec_of(beginning: bytes, dictionary: bytes = b"") -> MemberCodec:
     if beginning.startswith((ZSTD_MAGIC, *SKIPPABLE)):
         return MemberCodec((ZSTD_MAGIC,), lambda: ZstdDecoder(dictionary))
     return MemberCodec((), PlainDecoder)
+
+
+def is_compressed(beginning: bytes) -> bool:
+    """Returns whether a file begins with a member of gzip or a frame of zstd."""
+    return bool(codec_of(beginning).magics)
 
 
 def dictionary_length(beginning: bytes) -> int:

@@ -10,6 +10,7 @@ import contextlib
 from typing import IO
 
 from .member_codecs import (
+    GZIP_MAGIC,
     SKIPPABLE,
     TRUNCATED_FILE,
     ZSTD_MAGIC,
@@ -21,7 +22,6 @@ from .member_codecs import (
 )
 
 RECORD_START = b"WARC/"
-_PLAIN_START = b"\n" + RECORD_START
 _WINDOW_BYTES = 1 << 20
 _CHAIN_BYTES = 128 << 10
 _DAMAGED_BYTES = 256  # of a damaged member, at a time: what is before the damage can be decoded
@@ -29,6 +29,7 @@ NOWHERE = 1 << 62  # a position after the end of any file; systems may refuse to
 _PADDING_BYTES = 1 << 12
 _SKIPPABLE_STARTS = tuple(magic[:1] for magic in SKIPPABLE)
 _MAX_DICTIONARY_BYTES = 16 << 20
+_DAMAGED_LEAD_BYTES = 16 << 20
 
 
 class _Window:
@@ -84,14 +85,33 @@ class MemberReader:
         if length > _MAX_DICTIONARY_BYTES:
             raise BadMember("broken_compression")
         dictionary = dictionary_in(self._window.take_all(0, length)) if length else b""
-        self._codec: MemberCodec = codec_of(beginning, dictionary)
-        self.is_plain = not self._codec.magics
+        self._set_codec(codec_of(beginning, dictionary))
         self.start = self.end = 0
-        self._decoder = self._codec.decoder()
+        if self.is_plain and not beginning.lstrip(b"\r\n").startswith(RECORD_START):
+            self._set_codec(self._codec_after_damage())
+
+    def _set_codec(self, codec: MemberCodec) -> None:
+        self._codec = codec
+        self.is_plain = not codec.magics
+        self._decoder = codec.decoder()
+
+    def _codec_after_damage(self) -> MemberCodec:
+        """Returns the codec of a file whose first bytes may be damaged: that of its first whole member."""
+        plain = self._codec
+        for magic in (GZIP_MAGIC, ZSTD_MAGIC):
+            self._set_codec(codec_of(magic))
+            at = self.first_member(1, _DAMAGED_LEAD_BYTES)
+            if at is not None and b"\n" + RECORD_START not in self._window.take_all(0, at):
+                return self._codec
+        return plain
 
     def set_window(self, size: int) -> None:
         """Sets how many bytes are read of the file at a time; 0: as before."""
         self._window.size = size or self._window.size
+
+    def take_plain(self, at: int, size: int) -> bytes:
+        """Returns bytes of the file at a position; fewer at its end."""
+        return self._window.take_all(at, size)
 
     def open(self, at: int) -> bool:
         """Begins the member at a position; returns whether there is one, and not the end of the file.
@@ -168,7 +188,7 @@ class MemberReader:
             after: Where to begin.
             before: Where to stop; None: at the end of the file.
         """
-        magic, at = (self._codec.magics or (_PLAIN_START,))[0], after
+        magic, at = self._codec.magics[0], after
         while before is None or at < before:
             data = self._window.take(at, _WINDOW_BYTES)
             if len(data) < len(magic):
@@ -182,8 +202,6 @@ class MemberReader:
             at += offset
             if before is not None and at >= before:
                 return None
-            if self.is_plain:
-                return at + len(_PLAIN_START) - len(RECORD_START)
             if self._begins_record(at):
                 return at
             at += 1

@@ -8,15 +8,22 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import IO
 
-from .archived_records import ArchivedRecord, RecordDigests, parse_record_head
-from .member_codecs import TRUNCATED_FILE, BadMember
+from .archived_records import (
+    ArchivedRecord,
+    RecordDigests,
+    end_of_record_head,
+    parse_record_head,
+)
+from .member_codecs import TRUNCATED_FILE, BadMember, is_compressed
 from .members import NOWHERE, RECORD_START, MemberReader
+from .next_record import DecodedMember, NextRecord, find_next_record
+from .warc_records import RECORD_END
 
 # Reasons for which a record, or bytes between records, are left out.
 BROKEN_HEAD, WRONG_LENGTH, JUNK = "broken_head", "wrong_length", "bytes_between_records"
+DOUBTFUL = "doubtful_record"
 _MAX_HEAD_BYTES = 1 << 20
 _BREAKS = (b"\r", b"\n")
-_END = b"\r\n\r\n"  # of a record
 
 
 class RecordReader:
@@ -62,6 +69,9 @@ class RecordReader:
         self._open = False  # whether the current member may have more
         self._number = 0
         self._shares = False  # whether members have several records
+        self._is_joined = False  # whether the current one continues a record of the one before
+        self._member: DecodedMember | None = None  # the current one, once it has damage
+        self._warcinfo = ""  # what the last record names as its warcinfo record
 
     def __iter__(self) -> Iterator[ArchivedRecord]:
         if self._part:
@@ -89,12 +99,36 @@ class RecordReader:
         """
         self._data, self._at, self._open, self._next = b"", 0, False, position
         self._members.set_window(window)
+        self._shares = self._shares or number > 0
         for record in self:
             if record.offset != position or record.number > number:
                 return None
             if record.number == number:
                 return record
         return None
+
+    def read_before(self, position: int, most: int) -> ArchivedRecord | None:
+        """Returns the last record that begins before a position, and not more than some bytes before it.
+
+        None if there is none that is compressed alone.
+        """
+        start = self._members.first_member(max(0, position - most), position)
+        if start is None or self._members.is_plain:
+            return None
+        self._next, last = start, None
+        for record in self:
+            if record.offset >= position:
+                break
+            last = record
+        return last
+
+    def read_after_part(self) -> ArchivedRecord | None:
+        """Returns the record after the part, which has been read; None if there is none without damage."""
+        self._part = None
+        try:
+            return self._read()
+        except BadMember:
+            return None
 
     # Bytes of members.
 
@@ -115,8 +149,10 @@ class RecordReader:
         """Goes on to the next member; returns whether there is one."""
         if not self._members.open(self._next):
             return False
-        self._open, self._number = True, 0
+        self._open, self._number, self._is_joined, self._member = True, 0, False, None
         self._data, self._at, self._base = b"", 0, self._members.start
+        if not self._members.is_plain:  # so that each member is read as if it were alone
+            self._warcinfo = ""
         return True
 
     def _recover(self, reason: str) -> None:
@@ -152,78 +188,86 @@ class RecordReader:
         first = self._members.first_member(start, start + self._part)
         return first is not None and first <= position
 
-    def _skip_breaks(self) -> bool:
-        """Skips the ends of lines here; returns whether there are any."""
-        any_breaks = False
+    def _skip_breaks(self) -> None:
+        """Skips the ends of lines here."""
         while True:
             while self._data[self._at : self._at + 1] in _BREAKS:
                 self._at += 1
-                any_breaks = True
             if self._at < len(self._data) or not self._fill():
-                return any_breaks
+                return
 
     def _read_record(self) -> ArchivedRecord | None:
         """Returns the record that begins here; None if it was damaged."""
-        offset = self._base + self._at if self._members.is_plain else self._members.start
+        start = self._position
+        offset = start if self._members.is_plain else self._members.start
         head = self._take_head()
         if head is None:
             return None
         # In an uncompressed file, which may be entered anywhere, the position alone names a record.
         number = 0 if self._members.is_plain else self._number
         record = parse_record_head(head, offset, number)
-        size = _size_of_block(record)
-        if record is None or size is None:
-            self._skip_damage(BROKEN_HEAD)
+        if record is None or record.declared_size is None:
+            self._skip_damage(BROKEN_HEAD, start)
             return None
         self._number += 1
-        record.size = size
-        block = self._base + self._at
+        record.size = record.declared_size
+        block = self._position
         if not self._take_block(record):
-            if self._members.is_plain:
-                self._rewind(block)
             return None
-        if self._members.is_plain and not self._skip_breaks() and not self._begins_record():
-            self.damages[WRONG_LENGTH] += 1
-            self._rewind(block)
-            return None
+        ends = self._begins(RECORD_END)
         self._skip_breaks()
         if self._members.is_plain:
-            record.length = self._base + self._at - offset
+            record.length = self._position - offset
         else:
-            if self._open and not self._begins_record():
-                self._skip_damage(JUNK)
             shared = self._open or record.number
             record.length = 0 if shared else self._next - offset
+        if not self._begins_record():
+            if record.block_is_right or (ends and record.block_is_right is None):
+                self._skip_damage(JUNK, self._position)
+            elif not self._mark_cut(record, block):
+                return None
+        self._warcinfo = record.field("warc-warcinfo-id")
         return record
+
+    @property
+    def _position(self) -> int:
+        """Position in an uncompressed file, or, with that of the member added, in the decoded member."""
+        return self._base + self._at
+
+    def _begins(self, data: bytes) -> bool:
+        """Returns whether some bytes are here."""
+        while len(self._data) - self._at < len(data) and self._fill():
+            pass
+        return self._data.startswith(data, self._at)
 
     def _begins_record(self) -> bool:
         """Returns whether a record begins here, or nothing is left."""
-        while len(self._data) - self._at < len(RECORD_START) and self._fill():
-            pass
-        return self._at == len(self._data) or self._data.startswith(RECORD_START, self._at)
+        return self._begins(RECORD_START) or self._at == len(self._data)
 
-    def _rewind(self, position: int) -> None:
-        """Goes back in an uncompressed file, to find the record after one whose length is wrong."""
-        start = self._members.next_start(position)
-        self._data, self._at, self._open = b"", 0, False
-        self._next = start if start is not None else NOWHERE
+    def _mark_cut(self, record: ArchivedRecord, block: int) -> bool:
+        """Skips what follows a record whose length is wrong; returns whether it is too short.
+
+        If it is too long, the block has bytes of other records.
+        """
+        following = self._skip_damage(WRONG_LENGTH, block)
+        record.is_cut, record.length = True, 0
+        line = following.line if following else None
+        return line is None or line >= block + record.size
 
     def _take_head(self) -> bytes | None:
         """Returns the head of a record; None if there is none, which is counted."""
         while True:
             if not self._begins_record():
-                self._skip_damage(JUNK)
+                self._skip_damage(JUNK, self._position)
                 return None
-            end = _head_end(self._data, self._at)
+            end = end_of_record_head(self._data, self._at)
             if end:
                 head = self._data[self._at : end]
                 self._at = end
                 return head
-            if len(self._data) - self._at > _MAX_HEAD_BYTES:
-                self._skip_damage(BROKEN_HEAD)
-                return None
-            if not self._fill() and not self._fill_from_next():
-                self._skip_damage(BROKEN_HEAD)
+            too_long = len(self._data) - self._at > _MAX_HEAD_BYTES
+            if too_long or not (self._fill() or self._fill_from_next()):
+                self._skip_damage(BROKEN_HEAD, self._position)
                 return None
 
     def _fill_from_next(self) -> bool:
@@ -232,46 +276,68 @@ class RecordReader:
             return False
         data, start = self._data[self._at :], self._members.start
         try:
-            if not self._members.open(self._next):
-                return False
-            piece = self._members.piece()
+            piece = self._members.piece() if self._members.open(self._next) else RECORD_START
         except BadMember:
             return False
+        finally:
+            self._members.start = start
         if piece.startswith(RECORD_START):
             return False
-        self._members.start = start
         self._data, self._at, self._open = data + piece, 0, True
+        self._is_joined = True
         return True
 
-    def _skip_damage(self, reason: str) -> None:
-        """Counts damage, and goes on to what looks like the next record of this member.
+    def _skip_damage(self, reason: str, position: int) -> NextRecord | None:
+        """Counts damage, and goes on to the next record of this member; see ``_find_next``.
 
         Where each record is a member of its own, the rest of the member is left out: what looks like
         a record there is the text of a page.
         """
         self.damages[reason] += 1
+        return self._find_next(position)
+
+    def _find_next(self, position: int, *, at_end: bool = False) -> NextRecord | None:
+        """Goes on to the next record of this member after a position, or to the end of the member.
+
+        Returns:
+            What was found; None: records are members of their own.
+        """
         if not self._shares:
             self._shares = self._members.is_plain or self._members.is_whole_file()
-        while True:
-            at = self._data.find(b"\n" + RECORD_START, self._at) if self._shares else -1
-            if at >= 0:
-                self._at = at + 1
-                return
-            self._at = max(self._at, len(self._data) - len(RECORD_START))
-            if not self._fill():
-                self._at = len(self._data)
-                return
+        following = None
+        if self._shares and not self._is_joined:
+            member = self._member = self._member or DecodedMember(self._members)
+            member.go_back()
+            following = find_next_record(member, position, self._warcinfo, may_break_off=not at_end)
+            start = following.start
+            if following.doubtful:
+                self.damages[DOUBTFUL] += following.doubtful
+            self._data, self._at, self._open = b"", 0, not self._members.is_plain
+            if self._members.is_plain:
+                self._next = NOWHERE if start is None else start
+                return following
+            if start is not None:
+                self._data, self._base = member.rest(start), start
+                return following
+            if member.damage:
+                raise BadMember(member.damage)
+        while self._fill():
+            self._at = len(self._data)
+        self._at = len(self._data)
+        return following
 
     def _take_block(self, record: ArchivedRecord) -> bool:
         """Reads the block of a record; returns whether it is whole."""
-        missing, pieces, kept = record.size, list[bytes](), 0
+        block, missing, pieces, kept = self._position, record.size, list[bytes](), 0
         keeps = self._kinds is None or record.kind in self._kinds
         most = (record.size if self._most is None else self._most) if keeps else 0
         digests = RecordDigests(record) if self._checks and keeps else None
         while missing:
             if self._at == len(self._data) and not self._fill() and not self._fill_from_next():
                 at_end = self._members.is_plain or not self._has_next()
-                self._skip_damage(TRUNCATED_FILE if at_end else WRONG_LENGTH)
+                following = self._find_next(block, at_end=True)
+                breaks_off = at_end and (following is None or following.start is None)
+                self.damages[TRUNCATED_FILE if breaks_off else WRONG_LENGTH] += 1
                 return False
             piece = self._data[self._at : self._at + missing]
             self._at += len(piece)
@@ -287,43 +353,41 @@ class RecordReader:
         return True
 
     def _has_next(self) -> bool:
+        start = self._members.start
         try:
             return self._members.open(self._next)
         except BadMember:
             return True
-
-
-def _size_of_block(record: ArchivedRecord | None) -> int | None:
-    """Returns the size of a record's block, bytes; None if its head does not say it."""
-    size = record.field("content-length").strip() if record else ""
-    return int(size) if size.isascii() and size.isdigit() and len(size) <= 18 else None
+        finally:
+            self._members.start = start
 
 
 def _size_of_record(beginning: bytes) -> int | None:
     """Returns the size of a record that begins so, bytes; None if its head is not whole."""
-    end = _head_end(beginning, 0)
-    size = _size_of_block(parse_record_head(beginning[:end])) if end else None
-    return None if size is None else end + size + len(_END)
+    end = end_of_record_head(beginning)
+    record = parse_record_head(beginning[:end]) if end else None
+    size = record.declared_size if record else None
+    return None if size is None else end + size + len(RECORD_END)
 
 
-def _head_end(data: bytes, at: int) -> int:
-    """Returns the position after the head that begins at a position; 0 if its end is not there."""
-    usual = data.find(b"\n\r\n", at)
-    bare = data.find(b"\n\n", at, None if usual < 0 else usual + 1)
-    return bare + 2 if bare >= 0 else usual + 3 if usual >= 0 else 0
-
-
-def check_beginning(file: IO[bytes]) -> None:
+def check_beginning(file: IO[bytes], *, is_named: bool = False) -> None:
     """Checks that a file begins as an archive does; a damaged beginning is none of its faults.
+
+    Args:
+        file: The file, at its beginning.
+        is_named: Whether its name is that of an archive. Then it is one if it has any record.
 
     Raises:
         ValueError: It is no WARC file; the message says what it is, for the name of the file.
     """
+    raw = file.read(20)
     try:
         members = MemberReader(file)
         beginning = members.piece().lstrip() if members.open(0) else b""
     except BadMember:
-        return
+        if is_compressed(raw):
+            return
+        beginning = raw
     if beginning.startswith(b"filedesc://"):
         raise ValueError("is an ARC file, from before WARC: convert it, as with warcio recompress")
     if beginning.startswith(b"PK\x03\x04"):
@@ -331,4 +395,6 @@ def check_beginning(file: IO[bytes]) -> None:
             "is a ZIP file: unpack it, the WARC files of a WACZ are in its folder archive"
         )
     if beginning and not beginning.startswith(RECORD_START):
+        if is_named and next(iter(RecordReader(file, most=0, checks=False)), None) is not None:
+            return
         raise ValueError(f"is no WARC file, it begins with {bytes(beginning[:20])!r}")

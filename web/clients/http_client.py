@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.agent import agent_token, missing_agent, user_agent
 from ..base.clock import now_ms
-from ..content.whole_bodies import FRAME, is_whole_document
+from ..content.whole_bodies import BROKEN, FRAME, is_whole_document
 from ..exchange.cookies import CookieJar
 from ..exchange.credentials import Credentials, load_credentials
 from ..exchange.http_options import (
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 # Values of ``truncated`` where the frame or the coding of an answer is wrong.
-_BROKEN = ("disconnect", "time", "encoding")
 
 
 class Client:
@@ -201,7 +200,7 @@ class Client:
 
     def _judge_body(self, body: Body, content_type: str) -> Body:
         """Returns a body; it has no error if it is whole, or if incomplete ones are kept."""
-        if body.truncated not in _BROKEN:
+        if body.truncated not in BROKEN:
             return body
         if body.coding_ended or is_whole_document(body.data, content_type, body.missing):
             return Body(body.data, FRAME)

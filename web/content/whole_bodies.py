@@ -45,6 +45,8 @@ def unpack_gzip(packed: bytes, most: int) -> bytes:
 # its coding is wrong.
 FRAME, CHECKSUM = "frame", "checksum"
 WHOLE = (FRAME, CHECKSUM)
+# Those of bodies that broke off: the connection ended, time was up, a coding lacks its end.
+BROKEN = ("disconnect", "time", "encoding")
 
 _FEW_BYTES = 16
 _TAIL_BYTES = 4_096

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..content.charset import decode_as_declared
 from ..content.whatwg_encodings import decode_as
-from ..content.whole_bodies import GZIP_MARK, unpack_gzip
+from ..content.whole_bodies import BROKEN, GZIP_MARK, unpack_gzip
 from ..exchange.status import Response
 from ..urls.percent import url_of_bytes
 from ..urls.userinfo import mask_users, parse_target
@@ -91,7 +91,6 @@ _ODD_END = "\ufffd\u0a0a\u0a0d\u0d0a"
 # First bytes of files that are packed: gzip, zstd, xz, bzip2, zip.
 _PACKED_MARKS = (GZIP_MARK, b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\3\4")
 _ZLIB_MARKS = (b"x\x01", b"x^", b"x\x9c", b"x\xda")  # RFC 1950 2.2, by level
-_BROKEN = ("disconnect", "time", "encoding")
 _RANGE = re.compile(r"bytes 0-([0-9]{1,9})/([0-9]{1,9})", re.IGNORECASE)
 _SITEMAP_LINE = re.compile(r"^[ \t]*site-?maps?\b.*$", re.IGNORECASE | re.MULTILINE)
 
@@ -131,7 +130,7 @@ def incomplete_of(answer: Response) -> str | None:
     It broke off, is a part of the file (206), or has a coding that cannot be undone. None: it is
     whole, or there is no answer.
     """
-    if answer.error is not None or answer.truncated in _BROKEN:
+    if answer.error is not None or answer.truncated in BROKEN:
         return answer.error or "incomplete"
     if answer.status == 206 and not _is_whole_range(answer.header("content-range") or ""):
         return "incomplete"

@@ -1,92 +1,21 @@
 """``nutbeam import_warc``: archives of our own and of others become batches, as if they had been fetched."""
 
 import gzip
-import io
 import json
 import re
 
 import polars as pl
-import pytest
-from command_output import printed
-from crawling import crawl, manifest_of, nutbeam, reach, rows_of, state_of
+from crawling import manifest_of, nutbeam, reach, state_of
 from simulated_web import served_web
 from stores_here import in_stores
 from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
+from written_archives import HTML, Archive, import_, pages_of
 
-from nutbeam.io.storage.files import write_bytes
 from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.policy.components.schema import ParseStatus
-from nutbeam.web.exchange.status import FETCH_GONE, FETCH_NOTMODIFIED, FETCH_REDIR_PERM
+from nutbeam.web.exchange.status import FETCH_GONE, FETCH_REDIR_PERM
 
 web = served_web(hosts=3, pages=6, scope="module")
-HTML = [("Content-Type", "text/html")]
-
-
-class Archive:
-    """Writes records with warcio."""
-
-    def __init__(self, gzipped=True):
-        self.file = io.BytesIO()
-        self._writer = WARCWriter(self.file, gzip=gzipped)
-
-    def add(self, url, body=b"<p>", date="2020-01-02T03:04:05Z", kind="response", status="200 OK",
-            headers=HTML, protocol="HTTP/1.1", **fields):  # fmt: skip
-        head = StatusAndHeaders(status, headers, protocol=protocol) if status else None
-        more = {name.replace("_", "-"): value for name, value in fields.items()}
-        record = self._writer.create_warc_record(
-            url, kind, payload=io.BytesIO(body), http_headers=head, warc_headers_dict={"WARC-Date": date, **more}
-        )  # fmt: skip
-        self._writer.write_record(record)
-        return record.rec_headers["WARC-Payload-Digest"]
-
-    def save(self, path):
-        write_bytes(place_of(str(path)), self.file.getvalue())
-        return path
-
-
-def pages_of(table):
-    """Returns the pages of the only batch, by URL."""
-    (batch,) = manifest_of(table).batches
-    rows = rows_of(table, f"batches/{batch}/pages")
-    return {
-        re.sub(r"^com\.(\w+):http/", r"http://\1.com/", row["key"]): row
-        for row in rows.iter_rows(named=True)
-    }
-
-
-def import_(capsys, table, *words):
-    """Imports; returns the counts."""
-    record = json.loads(printed(capsys, "import_warc", table, *words, "--format", "json"))
-    return {name: number for name, number in record["counts"].items() if number}
-
-
-def test_a_crawl_written_to_warc_and_imported_parses_to_the_same(web, tmp_path, out, capsys):
-    crawled, archive = tmp_path / "crawled", tmp_path / "archive"
-    assert crawl(crawled, web, *web.seeds, "--links") == 0
-    assert nutbeam("warc", crawled, archive, "--warc_size", "3000") == 0
-    counts = import_(capsys, out, archive)
-    for job in ("parse", "updatedb", "invertlinks", "dedup"):
-        assert nutbeam(job, out) == 0
-    before, after = state_of(crawled), state_of(out)
-    fetched = before.filter(pl.col("http_code").is_not_null())
-    columns = ["url", "status", "http_code", "signature", "parse_status", "protocol_status",
-               "content_type", "etag", "last_modified", "last_fetch_time"]  # fmt: skip
-    same = after.filter(pl.col("url").is_in(fetched["url"].implode()))
-    assert same.select(columns).rows() == fetched.select(columns).rows()
-    assert counts["pages"] == len(fetched)
-    assert set(before["url"]) == set(after["url"])
-    links = ["key", "source", "anchor", "rel"]
-    expected_links, imported_links = (
-        rows_of(t, "links").select(links).sort(links).rows() for t in (crawled, out)
-    )
-    assert imported_links == expected_links != []
-    documents = [
-        pl.concat(rows_of(t, f"batches/{b}/documents").select("key", "title", "text", "language", "outlinks")
-                  for b in manifest_of(t).batches).sort("key").rows()
-        for t in (crawled, out)
-    ]  # fmt: skip
-    assert documents[0] == documents[1]
 
 
 def test_the_newest_capture_counts_and_answers_become_pages_of_a_fetch(tmp_path, out, capsys):
@@ -128,59 +57,6 @@ def test_the_newest_capture_counts_and_answers_become_pages_of_a_fetch(tmp_path,
     state = state_of(out)
     assert state.filter(url="http://a.com/")["last_fetch_time"].to_list() == [1_609_459_200_000]
     assert state.filter(url="http://a.com/h2")["parse_status"].to_list() == [ParseStatus.SUCCESS]
-
-
-@pytest.mark.parametrize("gzipped", [True, False])
-def test_revisits_get_their_bodies_from_the_import_or_the_table(tmp_path, out, capsys, gzipped):
-    first, second = Archive(), Archive(gzipped)
-    profile = "http://netpreserve.org/warc/1.1/revisit/"
-    same, unchanged = profile + "identical-payload-digest", profile + "server-not-modified"
-    kept = first.add("http://b.com/kept", b"kept body", "2020-01-01T00:00:00Z")
-    first.save(tmp_path / "1.warc.gz")
-    assert nutbeam("import_warc", out, tmp_path / "1.warc.gz") == 0
-    assert nutbeam("parse", out) == nutbeam("updatedb", out) == 0
-    digest = second.add("http://a.com/", b"one", "2020-01-01T00:00:00Z")
-    second.add("http://a.com/", b"two", "2020-02-01T00:00:00Z")
-
-    def revisit(url, **fields):
-        fields = {name.replace("_", "-"): value for name, value in fields.items()}
-        second.add(url, b"", "2021-01-01T00:00:00Z", "revisit", **fields)
-
-    revisit("http://a.com/", WARC_Profile=same, WARC_Payload_Digest=digest)
-    revisit("http://a.com/copy", WARC_Profile=same, WARC_Payload_Digest=digest)
-    revisit("http://a.com/named", WARC_Profile=same, WARC_Refers_To_Target_URI="http://a.com/",
-            WARC_Refers_To_Date="2020-02-01T00:00:00Z")  # fmt: skip
-    revisit("http://b.com/again", WARC_Profile=same, WARC_Payload_Digest=kept,
-            WARC_Refers_To_Target_URI="http://b.com/kept", WARC_Refers_To_Date="2020-01-01T00:00:00Z")  # fmt: skip
-    second.add(
-        "http://b.com/kept",
-        b"",
-        "2021-01-01T00:00:00Z",
-        "revisit",
-        "304 Not Modified",
-        WARC_Profile=unchanged,
-    )
-    revisit("http://c.com/", WARC_Profile=same, WARC_Payload_Digest="sha1:" + "A" * 32)
-    path = second.save(tmp_path / f"2.warc{'.gz' * gzipped}")
-    counts = import_(capsys, out, path)
-    batch = max(manifest_of(out).batches, key=lambda name: manifest_of(out).batches[name].created)
-    rows = rows_of(out, f"batches/{batch}/pages")
-    bodies = {row["key"]: row["body"] for row in rows.iter_rows(named=True)}
-    assert bodies == {
-        "com.a:http/": b"one", "com.a:http/copy": b"one", "com.a:http/named": b"two",
-        "com.b:http/again": b"kept body", "com.b:http/kept": None,
-    }  # fmt: skip
-    assert set(rows["fetch_time"]) == {1_609_459_200_000}
-    wanted = {"revisits/in_archives": 3, "revisits/in_table": 1, "revisits/unchanged": 1,
-              "dropped/unresolved_revisit": 1, "dropped/older_capture": 1}  # fmt: skip
-    assert {name: counts.get(name) for name in wanted} == wanted
-    assert rows.filter(key="com.b:http/kept")["fetch_status"].to_list() == [FETCH_NOTMODIFIED]
-    assert (
-        nutbeam("parse", out, "--batch", batch) == nutbeam("updatedb", out, "--batch", batch) == 0
-    )
-    state = state_of(out).filter(url="http://b.com/kept")
-    assert state["last_fetch_time"].to_list() == [1_609_459_200_000]
-    assert state["signature"].to_list() != [None]
 
 
 def test_a_newer_page_that_nobody_has_the_body_of_does_not_replace_an_older_one(
@@ -270,6 +146,58 @@ def test_damage_and_limits_are_counted_and_the_rest_is_imported(tmp_path, out, c
     assert {name: counts.get(name) for name in wanted} == wanted
 
 
+def test_a_capture_from_the_future_is_not_the_newest(tmp_path, out, capsys):
+    archive = Archive()
+    archive.add("http://a.com/", b"right", "2021-01-01T00:00:00Z")
+    archive.add("http://a.com/", b"wrong", "2100-01-01T00:00:00Z")
+    counts = import_(capsys, out, archive.save(tmp_path / "a.warc.gz"))
+    assert (counts["pages"], counts["skipped/future_date"]) == (1, 1)
+    assert pages_of(out)["http://a.com/"]["body"] == b"right"
+
+
+def test_answers_that_broke_off_are_marked_and_counted(tmp_path, out, capsys):
+    archive = Archive()
+    archive.add(
+        "http://a.com/chunks", b"3\r\n<p>\r\n", headers=[*HTML, ("Transfer-Encoding", "chunked")]
+    )
+    archive.add("http://a.com/short", b"<p>", headers=[*HTML, ("Content-Length", "9000")])
+    archive.add("http://a.com/whole", b"<html></html>", headers=[*HTML, ("Content-Length", "9000")])
+    counts = import_(capsys, out, archive.save(tmp_path / "a.warc.gz"))
+    assert {url[13:]: page["truncated"] for url, page in pages_of(out).items()} == {
+        "chunks": "disconnect", "short": "disconnect", "whole": "frame",
+    }  # fmt: skip
+    assert counts["truncated/incomplete"] == 2
+
+
+def test_files_with_damage_at_their_beginning_or_wrong_lengths_are_imported(tmp_path, out, capsys):
+    archive = Archive()
+    for number in range(9):
+        archive.add(f"http://a.com/{number}", b"<p>%d" % number)
+    (tmp_path / "a.warc.gz").write_bytes(b"\xff" + archive.file.getvalue()[1:])
+    whole, first = Archive(gzipped=False), b"a page" + b" of words" * 99
+    whole.add("http://b.com/", first)
+    whole.add("http://b.com/mid")
+    mid = len(whole.file.getvalue())
+    whole.add("http://b.com/long")
+    whole.add("http://b.com/last")
+    data = whole.file.getvalue()
+    long = data.index(b"Content-Length: ", mid) + len(b"Content-Length: ")
+    data = data[:long] + b"9" + data[long:]
+    at = data.index(b"Content-Length: ") + len(b"Content-Length: ")
+    data = data[:at] + b"100" + data[at + 3 :]
+    data = re.sub(rb"WARC-(Block|Payload)-Digest: [^\r]+\r\n", b"", data)
+    (tmp_path / "b.warc.gz").write_bytes(gzip.compress(data))
+    counts = import_(capsys, out, tmp_path)
+    pages = pages_of(out)
+    assert sorted(pages) == [f"http://a.com/{n}" for n in range(1, 9)] + [
+        "http://b.com/", "http://b.com/last", "http://b.com/mid"
+    ]  # fmt: skip
+    cut = pages["http://b.com/"]
+    assert (cut["truncated"], first.startswith(cut["body"])) == ("disconnect", True)
+    wanted = {"damaged/broken_compression": 1, "damaged/wrong_length": 2, "truncated/incomplete": 1}
+    assert {name: counts.get(name) for name in wanted} == wanted
+
+
 def test_with_store_wire_the_answers_are_kept_as_they_came(tmp_path, out, capsys):
     archive, packed = Archive(), gzip.compress(b"coded", mtime=0)
     archive.add("http://a.com/", packed, headers=[*HTML, ("Content-Encoding", "gzip")])
@@ -340,8 +268,9 @@ def test_a_file_that_is_no_archive_is_refused_before_anything_is_written(tmp_pat
     (tmp_path / "a.html").write_bytes(b"<html>")
     (tmp_path / "empty").mkdir()
     (tmp_path / "a.cdxj").write_text("nothing\n")
+    (tmp_path / "b.warc.gz").write_bytes(b"<html>")
     for words, message in (
-        (["a.arc"], "is an ARC file"), (["a.html"], "is no WARC file"), (["gone.warc"], "cannot read"),
+        (["b.warc.gz"], "b.warc.gz' is no WARC file, it begins with b'<html>'"), (["a.arc"], "is an ARC file"), (["a.html"], "is no WARC file"), (["gone.warc"], "cannot read"),
         (["empty"], "no file in"), (["empty", "--index", "a.cdxj"], "names no record"),
     ):  # fmt: skip
         words = [str(tmp_path / word) if "." in word or word == "empty" else word for word in words]

@@ -46,13 +46,37 @@ def answer(head, body, **fields):
         ("Content-Encoding: zstd", b"page"),
         ("Transfer-Encoding: chunked", b"4\r\npage\r\n0\r\n\r\n"),
         ("Transfer-Encoding: chunked", b"page"),
-        ("Content-Length: 99", b"page"),
         ("Content-Length: 1", b"page"),
     ],
 )
 def test_codings_are_undone_where_they_are_there(headers, body):
     response = answer(f"HTTP/1.1 200 OK\n{headers}", body)
     assert (response.body, response.truncated, response.error) == (b"page", None, None)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ("Transfer-Encoding: chunked", b"4\r\n<p>a\r\n"),
+        ("Transfer-Encoding: chunked", b"ff\r\n<p>a"),
+        ("Transfer-Encoding: chunked", b"4\r\n<p>a\r\nnot a size\r\n"),
+        ("Content-Length: 99", b"<p>a"),
+    ],
+    ids=["no last chunk", "half a chunk", "a damaged chunk", "a short body"],
+)
+def test_an_answer_that_broke_off_is_marked_unless_its_document_is_whole(headers, body):
+    html = f"HTTP/1.1 200 OK\nContent-Type: text/html\n{headers}"
+    broken = answer(html, body)
+    assert (broken.body, broken.truncated) == (b"<p>a", "disconnect")
+    page = b"<html>a</html>"
+    whole = answer(html, body.replace(b"<p>a", page).replace(b"4", b"%x" % len(page)))
+    assert (whole.body, whole.truncated) == (page, "frame")
+
+
+def test_an_archive_that_says_that_a_whole_document_broke_off_is_no_reason_not_to_parse_it():
+    head = "HTTP/1.1 200 OK\nContent-Type: text/html"
+    assert answer(head, b"<html>a</html>", warc_truncated="unspecified").truncated == "frame"
+    assert answer(head, b"<html>a</html>", warc_truncated="length").truncated == "length"
 
 
 def test_a_coding_that_cannot_be_undone_is_an_error_as_in_a_fetch():
@@ -71,6 +95,18 @@ def test_status_lines_of_browsers_and_their_pseudo_headers_are_read(line):
         "text/html",
     )
     assert response.status_line == line
+
+
+@pytest.mark.parametrize(
+    "head", ["X: a\0b", "X\0: a", "\0", "Content-Type\0: x", "Content-Encoding: gzip\0"]
+)
+def test_nuls_in_the_head_of_an_answer_cost_at_most_its_header(head):
+    response = answer(f"HTTP/1.1 200 OK\n{head}\nContent-Language: de", b"page")
+    assert (response.status, response.body, response.header("content-language")) == (
+        200,
+        b"page",
+        "de",
+    )
 
 
 def test_a_response_without_a_type_is_of_http_if_its_url_is():
@@ -115,11 +151,14 @@ def test_bodies_are_cut_at_their_limits_and_say_so():
         (record(url="http://a.com/robots.txt?x"), None),
         (record(url="http://a.com/robots.txt"), "robots"),
         (record(warc_date="soon"), "bad_date"),
+        (record(warc_date="2020-01-02T03:09:05Z"), None),  # 5 minutes: another machine's clock
+        (record(warc_date="2020-01-02T03:09:06Z"), "future_date"),
+        (record(kind="revisit", warc_date="2037-01-01"), "future_date"),
         (record(kind="Revisit"), None),
     ],
 )
 def test_other_records_are_left_out_with_a_reason(record_, reason):
-    assert reason_to_skip(record_) == reason
+    assert reason_to_skip(record_, record().time) == reason
 
 
 def test_a_resource_becomes_a_page_with_its_type():

@@ -9,7 +9,7 @@ import zstandard
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from nutbeam.web.archives import member_codecs
+from nutbeam.web.archives import member_codecs, next_record
 from nutbeam.web.archives.archived_records import decode_digest, parse_date, parse_record_head
 from nutbeam.web.archives.warc_reading import RecordReader, check_beginning
 
@@ -29,7 +29,7 @@ def record(block=b"hi", kind="response", length=None, version="1.0", extra=b"", 
 
 def packed(kind, *records):
     """Returns a file of records, each compressed alone."""
-    if kind == "plain":
+    if kind in ("plain", "whole"):
         return b"".join(records)
     compress = (
         gzip.compress if kind == "gzip" else zstandard.ZstdCompressor(write_checksum=True).compress
@@ -96,7 +96,7 @@ def test_versions_may_be_mixed_and_types_and_names_of_fields_have_any_case(kind)
     assert [(r.version, r.kind) for r in records] == [("0.18", "response"), ("1.1", "response")]
 
 
-@KINDS
+@pytest.mark.parametrize("kind", ["gzip", "zstd", "plain", "whole"])
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
@@ -110,13 +110,13 @@ def test_versions_may_be_mixed_and_types_and_names_of_fields_have_any_case(kind)
 )
 def test_a_broken_record_costs_that_record(kind, bad, reason):
     data = packed(kind, record(name="a"), bad, record(name="b"), record(name="c"))
-    names, damages, _ = read(data)
+    data = gzip.compress(data) if kind == "whole" else data
+    names, damages, records = read(data)
     assert [name for name in names if name != "bad"] == ["a", "b", "c"]
-    # A short length in a member of its own leaves the record as it says, and bytes after it.
-    expected = "bytes_between_records" if "bad" in names else reason
-    if kind == "plain" and reason == "wrong_length" and "bad" not in names and b"10000" in bad:
-        expected = "truncated_file"
-    assert damages == {expected: 1}
+    # A record that is longer than it says is there, as far as it says.
+    assert [r.id[9:] for r in records if r.is_cut] == [name for name in names if name == "bad"]
+    assert ("bad" in names) == (b"Content-Length: 3" in bad)
+    assert damages == {reason: 1}
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
@@ -154,22 +154,93 @@ def test_bytes_are_missing_in_the_middle_of_a_file():
     assert (names, damages) == (list("01245678".replace("4", "")), {"broken_compression": 1})
 
 
-def forged_text():
-    return b"\r\n\r\n" + record(name="forged")
+def written(kind, *records):
+    return gzip.compress(b"".join(records)) if kind == "whole" else packed(kind, *records)
 
 
-@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+# A page about records, and one that is an archive itself.
+TEXT = b"\r\n\r\n" + 3 * record(name="forged") + b"</pre>"
+INNER = 900 * record(b"x" * 900, name="forged")
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd", "plain", "whole"])
 @pytest.mark.parametrize(
-    ("bad", "reason"),
-    [
-        (record(PAGE + forged_text(), length=20, name="bad"), "bytes_between_records"),
-        (record(PAGE + forged_text(), name="bad").replace(b"Content-L", b"Content-X", 1), "broken_head"),
-    ],
-)  # fmt: skip
-def test_a_text_about_records_in_a_broken_record_is_none(kind, bad, reason):
-    names, damages, _ = read(packed(kind, record(name="a"), bad, record(name="b")))
+    "text", [TEXT, INNER, INNER[:-100]], ids=["text", "archive", "cut archive"]
+)
+@pytest.mark.parametrize("damage", ["short", "long", "head", "length"])
+def test_what_looks_like_records_in_a_broken_record_is_none(kind, text, damage):
+    bad = record(PAGE + b"\n" + text, name="bad", length={"short": 20, "long": 10**12}.get(damage))
+    bad = bad.replace(*{"head": (b"WARC/1.0", b"XARC/1.0", 1), "length": (b"-Length: ", b": ", 1)}
+                      .get(damage, (b"", b"", 0)))  # fmt: skip
+    names, damages, _ = read(written(kind, record(name="a"), bad, record(name="b")))
     assert [name for name in names if name != "bad"] == ["a", "b"]
-    assert damages == {reason: 1}
+    reasons = {"head": "bytes_between_records", "length": "broken_head"}
+    assert damages.pop("doubtful_record", 0) == text.count(b"WARC/") * (kind in ("plain", "whole"))
+    assert damages == {reasons.get(damage, "wrong_length"): 1}
+
+
+@pytest.mark.parametrize("kind", ["plain", "whole"])
+def test_records_between_damages_are_read_if_their_warcinfo_record_shows_that_they_are_no_page(
+    kind,
+):
+    info = b"WARC-Warcinfo-ID: <urn:uuid:info>\r\n"
+    records = [
+        record(TEXT, name=str(i), extra=info, length=10**10 if i % 3 == 1 else None)
+        for i in range(9)
+    ]
+    names, damages, _ = read(written(kind, *records))
+    assert (names, damages) == (list("023568"), {"wrong_length": 3, "doubtful_record": 9})
+    # Without it they may be the text of a page.
+    names, damages, _ = read(written(kind, *(each.replace(info, b"") for each in records)))
+    assert (names[0], names[-1], "forged" in names) == ("0", "8", False)
+    assert len(names) + damages["wrong_length"] + damages["doubtful_record"] >= 9
+
+
+@pytest.mark.parametrize(
+    "change", [(b"\r\n", b"\n"), (b"<br>\n", b"<br>\r\n")], ids=["no CR", "line ends of pages"]
+)
+@pytest.mark.parametrize("kind", ["plain", "whole"])
+def test_records_of_a_file_with_changed_line_ends_are_cut_or_counted(kind, change):
+    page = PAGE + 30 * b"pear<br>\n"
+    data = b"".join(record(page, name=str(n)) for n in range(20)).replace(*change)
+    _, damages, records = read(written(kind, data))
+    assert sum(damages.values()) == 20
+    assert set(damages) <= {"wrong_length", "doubtful_record"}
+    assert all(each.is_cut and page.replace(*change).startswith(each.block) for each in records)
+    # With a second CR no head can be read.
+    data = b"".join(record(page, name=str(n)) for n in range(20)).replace(b"\n", b"\r\n")
+    assert read(written(kind, data))[:2] == ([], {"broken_head": 1})
+
+
+@pytest.mark.parametrize("kind", ["plain", "whole"])
+def test_large_records_after_a_wrong_length_are_read(kind):
+    rng = random.Random(4)
+    records = [record(rng.randbytes(900_000), name=str(i)) for i in range(8)]
+    records[2] = records[2].replace(b"Content-Length: ", b"Content-Length: 9")
+    records[5] = records[5].replace(b"Content-Length: ", b"Content-Length: 9")
+    names, damages, read_records = read(written(kind, *records), most=100)
+    assert (names, damages) == (list("013467"), {"wrong_length": 2})
+    reader = RecordReader(io.BytesIO(written(kind, *records)))
+    for each in read_records:
+        again = reader.read_at(each.offset, each.number)
+        assert (again.id, again.block[:100]) == (each.id, each.block)
+
+
+def test_a_damaged_file_that_is_compressed_as_a_whole_is_decoded_a_limited_number_of_times(
+    monkeypatch,
+):
+    info = b"WARC-Warcinfo-ID: <urn:uuid:info>\r\n"
+    records = [
+        record(bytes(100_000), extra=info, length=n % 2 * 10**9 or None, name=str(n))
+        for n in range(41)
+    ]
+    data = gzip.compress(b"".join(records))
+    assert read(data)[:2] == ([str(n) for n in range(0, 41, 2)], {"wrong_length": 20})
+    monkeypatch.setattr(next_record, "_MOST_DECODED", 20 << 20)
+    names, damages, _ = read(data)
+    assert names == [str(n) for n in range(0, 2 * len(names), 2)]
+    assert 1 < len(names) < 20
+    assert damages == {"wrong_length": len(names) - 1, "truncated_file": 1}
 
 
 @pytest.mark.parametrize("last", [-30, None])
@@ -279,6 +350,19 @@ def test_a_small_member_does_not_fill_the_memory():
         assert peak < 80 << 20
 
 
+def test_a_block_without_the_end_of_a_head_does_not_fill_the_memory():
+    import tracemalloc
+
+    extra = b"Content-Type: application/http\r\nWARC-Payload-Digest: sha1:" + b"A" * 32 + b"\r\n"
+    data = packed("gzip", record(b"\0" * (60 << 20), extra=extra))
+    tracemalloc.start()
+    _, _, [one] = read(data, most=1000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (one.size, one.payload_is_right) == (60 << 20, None)
+    assert peak < 20 << 20
+
+
 def test_blocks_of_other_kinds_are_skipped():
     data = packed("gzip", record(kind="request"), record(b"page"))
     _, _, records = read(data, kinds={"response"})
@@ -349,12 +433,35 @@ def test_files_of_other_kinds_are_refused_with_their_kind():
         (b"filedesc://x.arc 0.0.0.0 20080101000000 text/plain 69\n", "ARC"),
         (gzip.compress(b"filedesc://x.arc.gz 0.0.0.0 2008", mtime=0), "ARC"),
         (b"PK\x03\x04" + b"\0" * 30, "ZIP"),
+        (b"PK\x03\x04" + packed("gzip", *(record(name=str(n)) for n in range(9))), "ZIP"),
         (b"<html>", "begins with b'<html>'"),
     ):
         with pytest.raises(ValueError, match=words):
             check_beginning(io.BytesIO(data))
     for data in (b"", b"\r\n" + record(), gzip.compress(record())[:9], packed("zstd", record())):
         check_beginning(io.BytesIO(data))
+
+
+@KINDS
+@pytest.mark.parametrize("size", [None, 70_000])
+def test_a_file_whose_first_bytes_are_damaged_is_read_from_its_next_record_on(kind, size):
+    rng = random.Random(8)
+    data = packed(kind, *(record(rng.randbytes(9000), name=str(n)) for n in range(40)))
+    for damaged in (b"\xff" + data[1:], b"\0" * 2000 + data[2000:]):
+        starts = range(0, len(damaged), size) if size else [0]
+        parts = [read(damaged, start, size)[:2] for start in starts]
+        assert [name for names, _ in parts for name in names] == [str(n) for n in range(1, 40)]
+        assert sum(sum(damages.values()) for _, damages in parts) == 1
+        check_beginning(io.BytesIO(damaged), is_named=True)
+        with pytest.raises(ValueError, match="is no WARC file"):
+            check_beginning(io.BytesIO(damaged))
+
+
+def test_a_file_without_a_record_is_refused_whatever_its_name_is():
+    noise = random.Random(9).randbytes(3 << 20)
+    for data in (noise, b"<html>WARC/1.0", gzip.compress(noise)):
+        with pytest.raises(ValueError, match="is no WARC file"):
+            check_beginning(io.BytesIO(data), is_named=True)
 
 
 def test_python_s_own_zlib_reads_the_same(monkeypatch):

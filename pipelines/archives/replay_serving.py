@@ -74,7 +74,8 @@ class _Handler(LoopbackHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
+        lengths = self.headers.get_all("Content-Length", ())
+        if set(lengths) - {"0"} or "Transfer-Encoding" in self.headers:
             self._refuse(HTTPStatus.BAD_REQUEST, "a request has no body here\n")
             return
         # The target as it came: the attribute ``path`` may have lost slashes.

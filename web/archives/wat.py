@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..content.charset import to_utf8
-from ..html.html import without_subset
+from ..content.content_type import XHTML
+from ..html.html import without_subset, xhtml_as_html
 from ..html.text_lines import text_lines
 from ..network.heads import end_of_head
 from ..pages.language import three_letter_code
@@ -130,7 +131,8 @@ def _divide_text(capture: Capture, text: str) -> str:
     if not _is_html(capture):
         return text
     utf8, _ = to_utf8(capture.body or b"", capture.content_type, capture.url)
-    head, body = text_lines(without_subset(utf8))
+    is_xhtml = mime_of(capture).lower() == XHTML
+    head, body = text_lines(xhtml_as_html(utf8) if is_xhtml else without_subset(utf8))
     for lines in ([*head, *body], body):
         if " ".join(lines) == text:
             return "\n".join(lines)

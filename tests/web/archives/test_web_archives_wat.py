@@ -124,6 +124,17 @@ def test_programs_that_read_wet_and_wat_files_by_line_find_their_fields_and_a_li
             assert '"url":"c?x=1&y=2"' in block
 
 
+def test_the_text_of_xhtml_has_lines_too():
+    body = (
+        b"<html><head><script src='x'/><title>T</title></head><body><p>A</p><p>B</p></body></html>"
+    )
+    capture = page(content_type="application/xhtml+xml", body=body)
+    (record,) = capture_records(capture, answer_of(capture), request=False)
+    content = CapturedContent(capture, PageContent("T A B", [], []))
+    (wet,) = wet_records(content, [RecordPlace(record, b"", 999, None)])
+    assert wet.block == (b"T\nA\nB",)
+
+
 def test_a_wet_record_has_the_text_that_parsing_has_taken():
     (record,) = capture_records(page(), answer_of(page()), request=False)
     for capture, text in [

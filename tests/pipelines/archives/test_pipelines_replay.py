@@ -7,6 +7,7 @@ import re
 import shutil
 import ssl
 import subprocess
+import zipfile
 
 import polars as pl
 import pytest
@@ -326,6 +327,17 @@ def test_records_that_share_a_member_are_each_found(tmp_path, name, compress):
     assert None not in answers
 
 
+def test_a_package_is_replayed_as_its_archives_are(tmp_path):
+    apart = ReplayArchive([str(write_archive(tmp_path / "apart"))])
+    with zipfile.ZipFile(tmp_path / "site.wacz", "w") as package:
+        package.write(tmp_path / "apart" / "site.warc.gz", "archive/site.warc.gz")
+    packaged = ReplayArchive([str(tmp_path / "site.wacz")])
+    urls = [f"http://{HOST}{path}" for path in ("/", "/copy", "/twin", "/coded", "/gone")]
+    answers = [answer_of(packaged, url) for url in urls]
+    assert answers == [answer_of(apart, url) for url in urls]
+    assert None not in answers
+
+
 def test_damage_is_counted_by_reason_and_the_rest_is_replayed(tmp_path):
     folder = write_cut_archive(tmp_path / "archive")
     whole = gzip.decompress((folder / "cut.warc.gz").read_bytes())
@@ -370,7 +382,7 @@ CDXJ = b'com,example)/ 20261128163224 {"url": "http://example.com/"}\n'
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("site.wacz", b"PK\x03\x04 and more", "is a ZIP file: unpack it"),
+        ("site.wacz", b"PK\x03\x04 and more", "is damaged: File is not a zip file"),
         ("site.cdxj", CDXJ, "is an index (CDX): give the WARC files that it names"),
         ("index.cdx.gz", gzip.compress(CDXJ), "is an index (CDX)"),
         ("site.cdx", b" CDX N b a m s k r M S V g\n", "is an index (CDX)"),

@@ -37,10 +37,10 @@ def check_archive_file(place: Place) -> None:
         UserError: It cannot be read.
     """
     with open_archive(place) as file:
-        check_archive(place, file)
+        check_open_archive(place, file)
 
 
-def check_archive(place: Place, file: IO[bytes]) -> None:
+def check_open_archive(place: Place, file: IO[bytes]) -> None:
     """Does the same as ``check_archive_file`` for an open file, or for one in a package."""
     try:
         check_beginning(file)

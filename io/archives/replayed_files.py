@@ -12,7 +12,7 @@ from ...web.archives.replayed_records import (
     list_record,
 )
 from ...web.archives.warc_reading import RecordReader
-from .archive_reading import RECORD_WINDOW_BYTES, check_archive, window_of
+from .archive_reading import RECORD_WINDOW_BYTES, check_open_archive, window_of
 from .packaged_archives import ArchiveFile
 
 
@@ -27,7 +27,7 @@ def list_records(archive: ArchiveFile, counts: Counter[str]) -> Iterator[ListedR
         UserError: It is no WARC file, or cannot be read.
     """
     with archive.open() as file:
-        check_archive(archive.place, file)
+        check_open_archive(archive.place, file)
         window = window_of(archive.place)
         reader = RecordReader(file, most=HEAD_BYTES, kinds=REPLAYED_KINDS, window=window)
         for record in reader:

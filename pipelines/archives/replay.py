@@ -13,7 +13,9 @@ from ...web.urls.domains import suffix_and_domain
 from ..base.command import DONE, Argument, Invocation
 from ..base.loopback_server import LOOPBACK
 
-ARGUMENTS = (Argument("archives", "Web tables, WARC files, packages (WACZ), or folders of them.", nargs="+"),)
+ARGUMENTS = (
+    Argument("archives", "Web tables, WARC files, packages (WACZ), or folders of them.", nargs="+"),
+)
 _MOST_DOMAINS = 5
 
 

@@ -17,7 +17,7 @@ from ...web.archives.page_records import CapturedContent
 from ...web.archives.record_codecs import encode_gzip, record_encoder
 from ...web.archives.warc_options import GZIP
 from ...web.archives.warc_records import RESOURCE, RESPONSE, REVISIT, WarcRecord, encode_record
-from ...web.archives.wat import RecordPlace
+from ...web.archives.wat import RecordPlace, encode_derived
 from ..storage.files import creating
 from ..storage.places import Place
 
@@ -189,7 +189,7 @@ class ArchiveWriter:
     def _write_beside(self, group: RecordGroup, places: Sequence[RecordPlace]) -> None:
         for beside, opened in zip(self._beside, self._opened_beside, strict=True):
             for record in beside.records(group.content, places):
-                opened.add(encode_gzip(encode_record(record, self._version)))
+                opened.add(encode_gzip(encode_derived(record)))
 
     def _next_file(self) -> None:
         self._open.close()
@@ -200,7 +200,7 @@ class ArchiveWriter:
         for beside in self._beside:
             own_name = f"{name.partition('.warc.')[0]}.{beside.ending}"
             opened = self._open_file(beside.folder, own_name, self.files_beside)
-            opened.add(encode_gzip(encode_record(beside.warcinfo(own_name), self._version)))
+            opened.add(encode_gzip(encode_derived(beside.warcinfo(own_name))))
             self._opened_beside.append(opened)
         (place,) = self._encode(info)
         place = place._replace(file=name, offset=self._file.add(place.data))

@@ -38,10 +38,15 @@ def check_archive_file(place: Place) -> None:
         UserError: It cannot be read.
     """
     with open_archive(place) as file:
-        try:
-            check_beginning(file, is_named=place.name.lower().endswith(ARCHIVE_ENDINGS))
-        except ValueError as error:
-            raise UsageError(f"archive {str(place)!r} {error}") from error
+        check_open_archive(place, file)
+
+
+def check_open_archive(place: Place, file: IO[bytes]) -> None:
+    """Does the same as ``check_archive_file`` for an open file, or for one in a package."""
+    try:
+        check_beginning(file, is_named=place.name.lower().endswith(ARCHIVE_ENDINGS))
+    except ValueError as error:
+        raise UsageError(f"archive {str(place)!r} {error}") from error
 
 
 def window_of(place: Place) -> int:

@@ -11,42 +11,25 @@ from ...web.archives.replayed_records import (
     ListedRecord,
     list_record,
 )
-from ...web.archives.warc_options import WARC_ENDINGS
 from ...web.archives.warc_reading import RecordReader
-from ..storage.files import names
-from ..storage.places import Place
-from .archive_reading import RECORD_WINDOW_BYTES, check_archive_file, open_archive, window_of
-
-_ENDINGS = tuple(f".{ending}" for ending in ("warc", *WARC_ENDINGS.values()))
+from .archive_reading import RECORD_WINDOW_BYTES, check_open_archive, window_of
+from .packaged_archives import ArchiveFile
 
 
-def is_archive_name(name: str) -> bool:
-    """Returns whether a name is that of a WARC file.
-
-    >>> is_archive_name("a/b.warc.gz"), is_archive_name("b.cdxj")
-    (True, False)
-    """
-    return name.lower().endswith(_ENDINGS)
-
-
-def archive_files_in(folder: Place) -> list[Place]:
-    """Returns the WARC files in a folder, by name."""
-    return [folder / name for name in sorted(names(folder)) if is_archive_name(name)]
-
-
-def list_records(place: Place, counts: Counter[str]) -> Iterator[ListedRecord]:
+def list_records(archive: ArchiveFile, counts: Counter[str]) -> Iterator[ListedRecord]:
     """Yields the pages of a WARC file; damaged records are left out.
 
     Args:
-        place: The file.
+        archive: The file.
         counts: Counts what is damaged, with the names that ``import_warc`` has for it.
 
     Raises:
         UserError: It is no WARC file, or cannot be read.
     """
-    check_archive_file(place)
-    with open_archive(place) as file:
-        reader = RecordReader(file, most=HEAD_BYTES, kinds=REPLAYED_KINDS, window=window_of(place))
+    with archive.open() as file:
+        check_open_archive(archive.place, file)
+        window = window_of(archive.place)
+        reader = RecordReader(file, most=HEAD_BYTES, kinds=REPLAYED_KINDS, window=window)
         for record in reader:
             if record.block_is_right is False:
                 counts["wrong_digest/block"] += 1
@@ -60,12 +43,12 @@ def list_records(place: Place, counts: Counter[str]) -> Iterator[ListedRecord]:
         counts.update({f"damaged/{name}": number for name, number in reader.damages.items()})
 
 
-def find_record(place: Place, offset: int, number: int) -> ArchivedRecord | None:
+def find_record(archive: ArchiveFile, offset: int, number: int) -> ArchivedRecord | None:
     """Returns the record with a number in the member at a position; None if it cannot be read.
 
     Raises:
         UserError: The file cannot be read.
     """
-    with open_archive(place) as file:
+    with archive.open() as file:
         reader = RecordReader(file, checks=False, window=RECORD_WINDOW_BYTES)
         return reader.read_at(offset, number)

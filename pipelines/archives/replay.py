@@ -6,14 +6,16 @@ import ssl
 from collections.abc import Sequence
 
 from ...web.archives.replay_requests import time_of_digits
-from ...web.base.errors import UsageError
+from ...web.base.errors import NothingToDo, UsageError
 from ...web.base.options import option
 from ...web.base.wording import format_count
 from ...web.urls.domains import suffix_and_domain
 from ..base.command import DONE, Argument, Invocation
 from ..base.loopback_server import LOOPBACK
 
-ARGUMENTS = (Argument("archives", "Web tables, WARC files, or folders of WARC files.", nargs="+"),)
+ARGUMENTS = (
+    Argument("archives", "Web tables, WARC files, packages (WACZ), or folders of them.", nargs="+"),
+)
 _MOST_DOMAINS = 5
 
 
@@ -56,6 +58,11 @@ def run(invocation: Invocation) -> int:
     tls = replay_tls(options.certificate)
     archive = ReplayArchive(words, options.chosen_time)
     damages = dict(sorted((+archive.damages).items()))
+    if not len(archive.index):
+        reasons = (f"{name} {number:,}" for name, number in damages.items())
+        raise NothingToDo(
+            "; ".join([f"nothing to replay: {archive.name} has no captures", *reasons])
+        )
     hosts = archive.index.hosts().get_column("host").to_list()
     with ReplayServer(archive, options.port, tls) as server:
         rules = connect_rules(hosts, server.port)

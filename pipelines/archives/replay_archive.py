@@ -7,16 +7,17 @@ from pathlib import Path
 
 import polars as pl
 
-from ...io.archives.replayed_files import (
+from ...io.archives.packaged_archives import (
+    ArchiveFile,
     archive_files_in,
-    find_record,
+    archive_files_of,
     is_archive_name,
-    list_records,
+    is_package_name,
 )
+from ...io.archives.replayed_files import find_record, list_records
 from ...io.archives.replayed_pages import PageReader, answered_pages, robots_answers
 from ...io.snapshots.manifest import Pinned, Snapshot, newest_manifest
 from ...io.storage.place_addresses import place_of
-from ...io.storage.places import Place
 from ...io.table.opening import open_table
 from ...policy.archives.capture_index import (
     REPLAYED,
@@ -42,7 +43,7 @@ class ReplayArchive:
     """The captures of tables, in their newest snapshots, and of WARC files.
 
     Args:
-        words: Addresses of tables, WARC files, and folders of WARC files.
+        words: Addresses of tables, WARC files, packages (WACZ), and folders of them.
         time: The time to come near to where a request names none, ms; None: the newest captures.
 
     Attributes:
@@ -75,10 +76,9 @@ class ReplayArchive:
         return None if row is None else self._readers[row["file"]](row["row"], revisits)
 
     def _rows_of(self, word: str) -> Iterator[ReplayedRows]:
-        if (
-            is_archive_name(word) or Path(word).is_file()
-        ):  # a file of another kind is refused by name
-            yield self._file_rows(place_of(word))
+        # A file of another kind is refused by name.
+        if is_archive_name(word) or is_package_name(word) or Path(word).is_file():
+            yield from map(self._file_rows, archive_files_of(place_of(word)))
             return
         table = open_table(word)
         files = [] if table.latest_snapshot() else archive_files_in(table.files)
@@ -91,7 +91,7 @@ class ReplayArchive:
             yield from self._page_rows(pinned)
             yield self._robots_rows(pinned)
 
-    def _file_rows(self, place: Place) -> ReplayedRows:
+    def _file_rows(self, archive: ArchiveFile) -> ReplayedRows:
         number = len(self._readers)
         rows = [
             (
@@ -102,14 +102,14 @@ class ReplayArchive:
                 number,
                 one.offset << _NUMBER_BITS | one.number,
             )
-            for one in list_records(place, self.damages)
+            for one in list_records(archive, self.damages)
             if one.number < 1 << _NUMBER_BITS
         ]
-        self._readers.append(functools.partial(self._read_record, place))
+        self._readers.append(functools.partial(self._read_record, archive))
         return pl.DataFrame(rows, schema=pl.Schema(REPLAYED), orient="row")
 
-    def _read_record(self, place: Place, row: int, revisits: int) -> Capture | None:
-        record = find_record(place, row >> _NUMBER_BITS, row % (1 << _NUMBER_BITS))
+    def _read_record(self, archive: ArchiveFile, row: int, revisits: int) -> Capture | None:
+        record = find_record(archive, row >> _NUMBER_BITS, row % (1 << _NUMBER_BITS))
         capture = None if record is None else capture_of_record(record)
         source = None if record is None else source_of_revisit(record)
         if capture is None or source is None:

@@ -12,7 +12,7 @@ import re
 import secrets
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -29,6 +29,7 @@ from ...web.archives.replay_requests import (
 )
 from ...web.archives.warc_records import timestamp14
 from ...web.base.errors import UserError
+from ...web.exchange.status import moment_of
 from ..base.loopback_server import POLICY, LoopbackHandler, LoopbackServer
 from .replay_archive import ReplayArchive
 from .replay_pages import captures_page, framed_page, host_page, message_page, start_page
@@ -74,7 +75,8 @@ class _Handler(LoopbackHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
+        lengths = self.headers.get_all("Content-Length", ())
+        if set(lengths) - {"0"} or "Transfer-Encoding" in self.headers:
             self._refuse(HTTPStatus.BAD_REQUEST, "a request has no body here\n")
             return
         # The target as it came: the attribute ``path`` may have lost slashes.
@@ -125,7 +127,7 @@ class _Handler(LoopbackHandler):
             self.request.close()
 
     def _answer(self, request: ReplayRequest, target: str, *, framed: bool) -> None:
-        archive, time = self.server.archive, time_of_digits(request.time) if request.time else None
+        archive, time = self.server.archive, self._wanted_time(request)
         if request.asked is Asked.OWN:
             self._own_page(request.url)
             return
@@ -145,13 +147,39 @@ class _Handler(LoopbackHandler):
                 HTTPStatus.NOT_FOUND, f"The archive does not have {request.url}", [MISSING]
             )
         elif request.asked is Asked.RAW:
-            self._send(page_answer(capture), [("Content-Security-Policy", "sandbox")])
+            fields = [
+                ("Content-Security-Policy", "sandbox"),
+                *self._memento_fields(capture, request),
+            ]
+            self._send(page_answer(capture), fields)
         elif _lacks_path(target):
             self._redirect(page_path(request.url, request.time))
         elif self.headers.get("Sec-Fetch-Dest") == "document":
             self._frame(capture, request)
         else:
             self._archived_page(capture, request, framed=framed)
+
+    def _wanted_time(self, request: ReplayRequest) -> int | None:
+        """Returns the time to come near to, UTC ms; None: the request names none."""
+        if request.time:
+            return time_of_digits(request.time)
+        wanted = self.headers.get("Accept-Datetime")
+        moment = None if wanted is None else moment_of(wanted)
+        if wanted is not None and moment is None:
+            raise ValueError(
+                f"expected Accept-Datetime as Sat, 28 Nov 2026 16:32:24 GMT, got {wanted!r}"
+            )
+        return None if moment is None else round(moment * 1000)
+
+    def _memento_fields(
+        self, capture: Capture, request: ReplayRequest
+    ) -> Iterator[tuple[str, str]]:
+        """Yields the headers that say which capture is shown of which URL (RFC 7089)."""
+        yield "Memento-Datetime", self.date_time_string(capture.time // 1000)
+        gate = f"{self._own_address}{page_path(request.url)}"
+        yield "Link", f'<{request.url}>; rel="original", <{gate}>; rel="timegate"'
+        if not request.time:
+            yield "Vary", "accept-datetime"
 
     @property
     def _own_address(self) -> str:
@@ -208,14 +236,12 @@ class _Handler(LoopbackHandler):
         )
         if not framed:
             policy += "; frame-ancestors 'none'"
-        when = self.date_time_string(capture.time // 1000)
         fields = [
             ("Content-Security-Policy", policy),
             ("Referrer-Policy", "no-referrer"),
             ("X-DNS-Prefetch-Control", "off"),
             ("Cache-Control", "no-store"),
-            ("Memento-Datetime", when),  # RFC 7089
-            ("Link", f'<{request.url}>; rel="original"'),
+            *self._memento_fields(capture, request),
         ]
         # The origin of a sandboxed page is equal to no other, so its fonts and modules need this.
         return [*fields, ("Access-Control-Allow-Origin", "*")] if framed else fields

@@ -19,6 +19,7 @@ LOOPBACK = "127.0.0.1"
 _LOG = logging.getLogger(__name__)
 _TIMEOUT_S = 10.0
 _MOST_CONNECTIONS = 256  # others wait
+_POLL_S = 0.2  # how soon a signal is noticed
 _STYLE = Path(__file__).with_name("loopback_page.css").read_text("utf-8")
 _DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 # Nothing is loaded, no script runs, and no other page may show this one in a frame.
@@ -61,11 +62,12 @@ class LoopbackServer(http.server.ThreadingHTTPServer):
     def serve_until_interrupted(self) -> None:
         """Serves until Ctrl-C or SIGTERM."""
         with contextlib.suppress(KeyboardInterrupt):
-            self.serve_forever(poll_interval=0.2)
+            self.serve_forever(poll_interval=_POLL_S)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Starts a thread for a connection, as soon as there are not too many."""
-        self._free.acquire()
+        while not self._free.acquire(timeout=_POLL_S):  # a signal may not wake a lock
+            pass
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -92,6 +94,16 @@ class LoopbackHandler(http.server.BaseHTTPRequestHandler):
     def host(self) -> str:
         """The value of Host, in lower case; empty if there is none."""
         return (self.headers.get("Host") or "").strip().lower()
+
+    def parse_request(self) -> bool:
+        """Reads the head of a request; refuses one that does not name one host (RFC 9112 3.2)."""
+        if not super().parse_request():
+            return False
+        hosts = len(self.headers.get_all("Host", ()))
+        if hosts > 1 or (hosts == 0 and self.request_version >= "HTTP/1.1"):
+            self.send_error(http.HTTPStatus.BAD_REQUEST, "expected one header Host")
+            return False
+        return True
 
     def is_local(self) -> bool:
         """Returns whether the request names this machine, so that no other site can read it."""

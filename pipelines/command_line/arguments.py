@@ -15,7 +15,7 @@ from ...web.base.wording import quote_value
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, from_file, listed_options
-from .foreign_names import answer_for, flag_hint, nutch_flags
+from .foreign_names import answer_for, flag_hint, nutch_flags, spelling_in_nutch
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -87,6 +87,7 @@ def split(
     shorts |= in_nutch
     # As in Nutch a list goes up to the next flag, unless an argument must follow.
     takes_lists = all(argument.nargs == "*" for argument in arguments)
+    typed_as_in_nutch: set[str] = set()
     words = list(argv)
     while words:
         word = words.pop(0)
@@ -101,16 +102,23 @@ def split(
             typed.positionals.append(word)
         elif (flag.startswith("--") or flag in shorts) and name in names:
             if flag in in_nutch:
+                typed_as_in_nutch.add(name)
                 value = _nutch_value(flag, words, value if equals else None, options[name], shorts)
                 if options[name].type is tuple and takes_lists:
                     rest = itertools.takewhile(lambda each: not each.startswith("-"), tuple(words))
                     value = ",".join([value, *(words.pop(0) for _ in rest)])
-                _check_repeated(flag, options[name], [*typed.values.get(name, []), value])
             elif not equals:
                 value = _value_of(flag, words, boolean=names[name])
             typed.values.setdefault(name, []).append(value)
+            if name in typed_as_in_nutch:
+                _check_repeated(flag, options[name], typed.values[name])
         elif typed.help or any(each in _HELP for each in words):
             continue
+        elif with_one_dash := spelling_in_nutch(flag, in_nutch):
+            own = options[in_nutch[with_one_dash]].flag
+            raise UsageError(
+                f"unknown option {quote_value(flag)}; type {with_one_dash}, as in Nutch, or {own}"
+            )
         elif hint := flag_hint(command, [word, *words], options.values()):
             raise UsageError(f"unknown option {quote_value(flag)}; {hint}")
         elif beam_parser is None:

@@ -82,6 +82,17 @@ def nutch_flags(command: str, options: Iterable[Option]) -> dict[str, str]:
     return {flag: name for (owner, _, flag), name in pairs if owner == command and flag}
 
 
+def spelling_in_nutch(flag: str, flags: Iterable[str]) -> str | None:
+    """Returns the flag of Nutch that is meant by one with two dashes; None if there is none.
+
+    >>> spelling_in_nutch("--outputdir", ["-outputDir"]), spelling_in_nutch("--x", ["-outputDir"])
+    ('-outputDir', None)
+    """
+    if not flag.startswith("--"):
+        return None
+    return next((each for each in flags if _fold_flag(f"-{each}") == _fold_flag(flag)), None)
+
+
 def _property_hint(command: str, text: str, options: Iterable[Option]) -> str | None:
     name = text.partition("=")[0]
     if not name:

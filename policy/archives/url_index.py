@@ -5,6 +5,7 @@ import polars as pl
 from ...web.archives.index_urls import url_parts
 from ...web.archives.surt import surt_key
 from ...web.archives.warc_records import RESOURCE, base32
+from ...web.content.whatwg_encodings import registered_name
 from ...web.pages.language import three_letter_code
 from ..components.archive_rows import URL_INDEX, CaptureRows, UrlIndexRows
 
@@ -43,7 +44,7 @@ def url_index_rows(captures: CaptureRows) -> UrlIndexRows:
         content_digest=pl.col("digest").map_elements(base32, pl.String),
         content_mime_type="mime",
         content_mime_detected="mime_detected",
-        content_charset="charset",
+        content_charset=pl.col("charset").map_elements(registered_name, pl.String),
         content_languages=pl.col("language").map_elements(three_letter_code, pl.String),
         content_truncated="truncated",
         warc_record_id="record",

@@ -12,9 +12,13 @@ _SCHEMES = r"https?|ftp|file"
 _ABSOLUTE = re.compile(rf"(?:{_SCHEMES})://", re.IGNORECASE)
 # /20261128163224id_/http://a/ as in Wayback and pywb; slashes of the URL may have become one.
 _BY_PATH = re.compile(
-    rf"/(?:(?P<time>[0-9]{{4,14}}|\*)?(?P<kind>id_|[a-z]{{2}}_)?/)?"
+    rf"/(?:(?P<time>[0-9]{{4,14}}|\*)?(?P<kind>[a-z]{{2,4}}_)?/)?"
     rf"(?P<scheme>{_SCHEMES}):/{{1,2}}(?P<rest>[^/].*|/[^/].*)",
     re.IGNORECASE | re.DOTALL,
+)
+# /20261128163224/a.com/ is http.
+_WITHOUT_SCHEME = re.compile(
+    r"(/(?:[0-9]{4,14}|\*)(?:[a-z]{2,4}_)?/)([^/].*)", re.IGNORECASE | re.DOTALL
 )
 _RAW, FRAMED = "id_", "mp_"
 _FIRST = "00000101000000"
@@ -68,7 +72,9 @@ def parse_request(target: str, host: str, *, own: bool, secure: bool) -> ReplayR
         return None
     if not own:
         return _of_url(Asked.ORIGINAL, f"http{'s' * secure}://{host}{target}") if host else None
-    match = _BY_PATH.fullmatch(target)
+    match = _BY_PATH.fullmatch(target) or _BY_PATH.fullmatch(
+        _WITHOUT_SCHEME.sub(r"\1http://\2", target, count=1)
+    )
     if match is None:
         return ReplayRequest(Asked.OWN, target)
     time, kind = match["time"] or "", match["kind"] or ""

@@ -4,6 +4,7 @@ A record that is compressed alone ends where its member ends. So a wrong length,
 a broken head is not carried over to the next record.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import IO
@@ -24,6 +25,7 @@ BROKEN_HEAD, WRONG_LENGTH, JUNK = "broken_head", "wrong_length", "bytes_between_
 DOUBTFUL = "doubtful_record"
 _MAX_HEAD_BYTES = 1 << 20
 _BREAKS = (b"\r", b"\n")
+_INDEX = re.compile(rb"CDX |!meta |[^\s<>]+ [0-9]{14} ")  # CDX, CDXJ, and the index of one
 
 
 class RecordReader:
@@ -393,6 +395,10 @@ def check_beginning(file: IO[bytes], *, is_named: bool = False) -> None:
     if beginning.startswith(b"PK\x03\x04"):
         raise ValueError(
             "is a ZIP file: unpack it, the WARC files of a WACZ are in its folder archive"
+        )
+    if _INDEX.match(beginning):
+        raise ValueError(
+            "is an index (CDX): give the WARC files that it names; import_warc takes it as --index"
         )
     if beginning and not beginning.startswith(RECORD_START):
         if is_named and next(iter(RecordReader(file, most=0, checks=False)), None) is not None:

@@ -57,8 +57,15 @@ def header_fields(record: WarcRecord, version: str = "1.1") -> list[tuple[str, s
     ]
 
 
-def encode_record(record: WarcRecord, version: str = "1.1") -> bytes:
+def encode_record(
+    record: WarcRecord, version: str = "1.1", order: Sequence[str] | None = None
+) -> bytes:
     """Returns the bytes of a record (4), with its block digest.
+
+    Args:
+        record: The record.
+        version: Version of the WARC format.
+        order: Names of all fields, in the order that they get; None: they have that of the record.
 
     >>> made = WarcRecord("metadata", "urn:uuid:1", 1500, [("Content-Type", "text/plain")], (b"hi",))
     >>> print(encode_record(made).decode().replace("\\r", ""), end="")
@@ -74,6 +81,8 @@ def encode_record(record: WarcRecord, version: str = "1.1") -> bytes:
     <BLANKLINE>
     """
     fields = header_fields(record, version)
+    if order is not None:
+        fields.sort(key=lambda field: order.index(field[0]))
     lines = [f"WARC/{version}", *(f"{name}: {value}" for name, value in fields)]
     head = "\r\n".join(lines).encode()
     return b"".join((head, b"\r\n\r\n", *record.block, RECORD_END))

@@ -1,7 +1,8 @@
 """The records of WAT and WET files, in the shape of Common Crawl's.
 
 A WAT record describes a record of an archive in JSON, as the program ia-web-commons does; all its
-values are texts, lists and objects. A WET record has the text of a page.
+values are texts, lists and objects. A WET record has the text of a page. Many programs read both line by
+line, so the version of the format, the order of the fields and the spaces in JSON are the same, too.
 """
 
 import json
@@ -9,9 +10,13 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..content.charset import to_utf8
+from ..content.content_type import XHTML
+from ..html.html import without_subset, xhtml_as_html
+from ..html.text_lines import text_lines
 from ..network.heads import end_of_head
 from ..pages.language import three_letter_code
-from .captures import mime_of
+from .captures import Capture, mime_of
 from .html_metadata import PAGE_TYPES, html_metadata
 from .page_records import CapturedContent
 from .warc_records import (
@@ -22,6 +27,7 @@ from .warc_records import (
     RESPONSE,
     WARCINFO,
     WarcRecord,
+    encode_record,
     header_fields,
     record_id,
     sha1_digest,
@@ -30,6 +36,18 @@ from .warc_records import (
 WET_ENDING, WAT_ENDING = ("warc.wet.gz", "warc.wat.gz")
 _GZIP_HEADER, _GZIP_FOOTER = 10, 8  # bytes of the members that we write
 _METADATA_FIELDS = "application/metadata-fields"  # its name in WAT
+_VERSION = "1.0"
+_ORDER = (
+    *(
+        "WARC-Type",
+        "WARC-Target-URI",
+        "WARC-Date",
+        "WARC-Filename",
+        "WARC-Record-ID",
+        "WARC-Refers-To",
+    ),
+    *("WARC-Block-Digest", "WARC-Identified-Content-Language", "Content-Type", "Content-Length"),
+)
 
 
 class RecordPlace(NamedTuple):
@@ -52,6 +70,16 @@ class RecordPlace(NamedTuple):
     offset: int = 0
 
 
+def encode_derived(record: WarcRecord) -> bytes:
+    """Returns the bytes of a record of a WAT or WET file: in WARC 1.0, with Common Crawl's order.
+
+    >>> record = wet_record("http://a.com/", 0, "urn:uuid:1", "Pears", "eng")
+    >>> [line.partition(b":")[0].decode() for line in encode_derived(record).splitlines()[:6]]
+    ['WARC/1.0', 'WARC-Type', 'WARC-Target-URI', 'WARC-Date', 'WARC-Record-ID', 'WARC-Refers-To']
+    """
+    return encode_record(record, _VERSION, _ORDER)
+
+
 def wat_records(
     time: int, version: str, content: CapturedContent | None, places: Sequence[RecordPlace]
 ) -> Iterator[WarcRecord]:
@@ -72,12 +100,14 @@ def wat_records(
 
 def _html_of(content: CapturedContent | None) -> dict[str, Any] | None:
     """Returns what a page has; None if it is none, or was not parsed."""
-    if content is None or content.page is None or not content.capture.body:
+    if content is None or content.page is None or not _is_html(content.capture):
         return None
-    capture, body = content.capture, content.capture.body
-    if mime_of(capture).lower() not in PAGE_TYPES:
-        return None
-    return html_metadata(body, capture.content_type, capture.url)
+    capture = content.capture
+    return html_metadata(capture.body or b"", capture.content_type, capture.url)
+
+
+def _is_html(capture: Capture) -> bool:
+    return bool(capture.body) and mime_of(capture).lower() in PAGE_TYPES
 
 
 def wet_records(
@@ -89,8 +119,24 @@ def wet_records(
     language = three_letter_code(content.page.field("language") or "")
     for place in places:
         if place.record.kind == RESPONSE:
-            capture, text = content.capture, content.page.text
+            capture, text = content.capture, _divide_text(content.capture, content.page.text)
             yield wet_record(capture.url, capture.time, place.record.id, text, language)
+
+
+def _divide_text(capture: Capture, text: str) -> str:
+    """Returns the text of a page with a line for each of its blocks.
+
+    A text that is not all of the page, such as its main part, stays as it is.
+    """
+    if not _is_html(capture):
+        return text
+    utf8, _ = to_utf8(capture.body or b"", capture.content_type, capture.url)
+    is_xhtml = mime_of(capture).lower() == XHTML
+    head, body = text_lines(xhtml_as_html(utf8) if is_xhtml else without_subset(utf8))
+    for lines in ([*head, *body], body):
+        if " ".join(lines) == text:
+            return "\n".join(lines)
+    return text
 
 
 def wat_record(
@@ -112,7 +158,8 @@ def wat_record(
         ("WARC-Refers-To", f"<{record.id}>"),
         ("Content-Type", "application/json"),
     ]
-    block = json.dumps(described, ensure_ascii=False).encode("utf-8", "replace")
+    text = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
+    block = text.encode("utf-8", "replace")
     return WarcRecord(METADATA, record_id("wat", record.id), time, fields, (block,))
 
 
@@ -139,12 +186,15 @@ def _envelope(place: RecordPlace, version: str, html: Mapping[str, Any] | None) 
     record, fields = place.record, dict(header_fields(place.record, version))
     length = int(fields["Content-Length"])
     return {
-        "Format": "WARC",
+        "Payload-Metadata": {
+            **_payload(record, html),
+            "Actual-Content-Length": str(length),
+            "Block-Digest": fields["WARC-Block-Digest"],
+            "Trailing-Slop-Length": str(len(RECORD_END)),
+        },
+        "Format": f"WARC/{version}",
         "WARC-Header-Length": str(place.plain_length - length - len(RECORD_END)),
         "WARC-Header-Metadata": _merge_fields(header_fields(record, version)),
-        "Block-Digest": fields["WARC-Block-Digest"],
-        "Actual-Content-Length": str(length),
-        "Payload-Metadata": {**_payload(record, html), "Trailing-Slop-Length": "4"},
     }
 
 

@@ -52,6 +52,9 @@ _WIDE = frozenset(
         "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr", "iso-2022-kr",
     }
 )  # fmt: skip
+# IANA's registry has capitals, except in these names.
+_SMALL = ("windows-", "x-", "macintosh")
+_SPELLINGS = {"big5": "Big5", "shift_jis": "Shift_JIS"}
 
 
 def _signs(ours: str, theirs: str) -> dict[int, str]:
@@ -66,6 +69,15 @@ _OTHER_CHARS: dict[str, dict[int, str]] = {
     "shift_jis": dict.fromkeys(range(0xF8F0, 0xF8F4), "\ufffd"),
 }
 _OTHER_BYTES = {"koi8-u": {0xAE: "ў", 0xBE: "Ў"}, "windows-1255": {0xCA: "\u05ba"}}
+
+
+def registered_name(name: str) -> str:
+    """Returns the name of an encoding as IANA's registry and Common Crawl's index spell it.
+
+    >>> [registered_name(name) for name in ("utf-8", "shift_jis", "windows-1252")]
+    ['UTF-8', 'Shift_JIS', 'windows-1252']
+    """
+    return name if name.startswith(_SMALL) else _SPELLINGS.get(name, name.upper())
 
 
 @functools.lru_cache(maxsize=1024)

@@ -354,14 +354,22 @@ def parse_xhtml(source: Source, options: ParseOptions) -> Page:
     ('T', ['x'], 'T A')
     """
     utf8, charset = to_utf8(source.body, source.content_type, source.url)
-    if root := _PREFIXED_ROOT.search(utf8, 0, _HEAD_BYTES):  # HTML knows no prefixes
-        utf8 = re.sub(rb"<(/?)%b:" % re.escape(root[1]), rb"<\1", utf8)
-    # Without the declarations first: what looks like an element in them is none.
-    rewritten = _SECTION.sub(_as_html, without_subset(utf8))
-    page = parse_markup(source, rewritten, charset, options)
+    page = parse_markup(source, xhtml_as_html(utf8), charset, options)
     if page.language is None and (declared := _LANGUAGE.search(utf8, 0, _HEAD_BYTES)):
         page.language = declared[1].decode()
     return page
+
+
+def xhtml_as_html(utf8: bytes) -> bytes:
+    """Returns an XHTML document as HTML, without the declarations in its document type.
+
+    >>> xhtml_as_html(b"<h:html><h:a/><h:br/><![CDATA[<]]>")
+    b'<html><a></a><br/>&lt;'
+    """
+    if root := _PREFIXED_ROOT.search(utf8, 0, _HEAD_BYTES):  # HTML knows no prefixes
+        utf8 = re.sub(rb"<(/?)%b:" % re.escape(root[1]), rb"<\1", utf8)
+    # Without the declarations first: what looks like an element in them is none.
+    return _SECTION.sub(_as_html, without_subset(utf8))
 
 
 def _as_html(section: re.Match[bytes]) -> bytes:

@@ -7,6 +7,7 @@ import re
 import shutil
 import ssl
 import subprocess
+import zipfile
 
 import polars as pl
 import pytest
@@ -18,6 +19,7 @@ from nutbeam.pipelines.archives.replay_archive import ReplayArchive
 from nutbeam.pipelines.views.reader import read
 from nutbeam.web.archives.record_codecs import encode_gzip
 from nutbeam.web.archives.replay_answers import original_answer
+from nutbeam.web.archives.replay_requests import time_of_digits
 from nutbeam.web.archives.warc_records import WarcRecord, encode_record, record_id
 
 
@@ -51,7 +53,8 @@ def ask(server, target, host=None, method="GET", **headers):
         named["Host"] = host or f"127.0.0.1:{server.port}"
         connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
         for name, value in named.items():
-            connection.putheader(name, value)
+            for each in [value] if isinstance(value, str) else value:
+                connection.putheader(name, each)
         connection.endheaders()
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
@@ -184,6 +187,51 @@ def test_a_page_that_was_cut_is_not_taken_for_the_whole(tmp_path):
             assert read(str(table), "batch_pages").get_column("truncated").to_list() == [truncated]
 
 
+def write_dated_archive(folder):
+    """Writes a WARC file with a page as it was in three years: its body is the year."""
+    records = []
+    for year in (2020, 2022, 2026):
+        block = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n%d" % year
+        fields = [("WARC-Target-URI", f"http://{HOST}/"),
+                  ("Content-Type", "application/http; msgtype=response")]  # fmt: skip
+        time = time_of_digits(f"{year}0301120000")
+        records.append(WarcRecord("response", record_id(year), time, fields, (block,)))
+    folder.mkdir()
+    data = b"".join(encode_gzip(encode_record(record)) for record in records)
+    (folder / "dated.warc.gz").write_bytes(data)
+    return folder
+
+
+def test_the_capture_that_is_nearest_to_a_time_is_answered(tmp_path):
+    archive = write_dated_archive(tmp_path / "archive")
+    url, near_2020 = f"http://{HOST}/", {"Accept_Datetime": "Sun, 01 Nov 2020 00:00:00 GMT"}
+    with served(archive) as server:
+        assert ask(server, url, HOST)[2] == b"2026"
+        assert ask(server, url, HOST, **near_2020)[2] == b"2020"  # Memento, RFC 7089
+        for path, year in [
+            ("/", b"2026"),
+            ("/2021/", b"2022"),
+            ("/20210101/", b"2020"),
+            ("/2021id_/", b"2022"),
+        ]:
+            status, headers, body = ask(server, f"{path}{url}")
+            assert (status, body) == (200, year), path
+            assert headers["Memento-Datetime"].endswith(f" Mar {year.decode()} 12:00:00 GMT")
+            gate = f"http://127.0.0.1:{server.port}/{url}"
+            assert headers["Link"] == f'<{url}>; rel="original", <{gate}>; rel="timegate"'
+        assert ask(server, f"/{url}", **near_2020)[2] == b"2020"
+        assert ask(server, f"/{url}", **near_2020)[1]["Vary"] == "accept-datetime"
+        assert ask(server, f"/2026/{url}", **near_2020)[2] == b"2026"
+        assert ask(server, f"/{url}", Accept_Datetime="yesterday")[0] == 400
+        # As in Wayback and pywb.
+        status, headers, _ = ask(server, f"/2021/{HOST}/")
+        assert (status, headers["Location"]) == (302, f"/2021/{url}")
+        for kind in ("im", "js", "cs", "if", "mp", "oe", "wkrf"):
+            assert ask(server, f"/2021{kind}_/{url}")[2] == b"2022"
+    with served(archive, time_of_digits("2019")) as server:
+        assert ask(server, url, HOST)[2] == b"2020"
+
+
 def test_pages_of_the_replay_list_hosts_pages_and_captures(server):
     status, headers, body = ask(server, "/")
     assert (status, f">{HOST}</a>" in body.decode()) == (200, True)
@@ -212,7 +260,8 @@ def test_only_get_head_and_connect_are_answered(server):
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
         status, headers, _ = ask(server, f"http://{HOST}/", HOST, method)
         assert (status, headers["Connection"]) == (405, "close")
-    assert ask(server, f"http://{HOST}/", HOST, Content_Length="5")[0] == 400
+    for lengths in (["5"], ["0", "5"]):
+        assert ask(server, f"http://{HOST}/", HOST, Content_Length=lengths)[0] == 400
     assert ask(server, "/", HOST, "NONSENSE")[0] == 501
     assert ask(server, "/", HOST, X=f"{'y' * 70_000}")[0] == 431
     assert ask(server, f"/{'y' * 70_000}", HOST)[0] == 414
@@ -278,6 +327,17 @@ def test_records_that_share_a_member_are_each_found(tmp_path, name, compress):
     assert None not in answers
 
 
+def test_a_package_is_replayed_as_its_archives_are(tmp_path):
+    apart = ReplayArchive([str(write_archive(tmp_path / "apart"))])
+    with zipfile.ZipFile(tmp_path / "site.wacz", "w") as package:
+        package.write(tmp_path / "apart" / "site.warc.gz", "archive/site.warc.gz")
+    packaged = ReplayArchive([str(tmp_path / "site.wacz")])
+    urls = [f"http://{HOST}{path}" for path in ("/", "/copy", "/twin", "/coded", "/gone")]
+    answers = [answer_of(packaged, url) for url in urls]
+    assert answers == [answer_of(apart, url) for url in urls]
+    assert None not in answers
+
+
 def test_damage_is_counted_by_reason_and_the_rest_is_replayed(tmp_path):
     folder = write_cut_archive(tmp_path / "archive")
     whole = gzip.decompress((folder / "cut.warc.gz").read_bytes())
@@ -316,8 +376,32 @@ def test_wrong_options_fail_at_once(tmp_path, capsys, words, why):
     assert re.search(why, capsys.readouterr().err)
 
 
-def test_a_file_of_another_kind_is_named_in_the_message(tmp_path, capsys):
-    package = tmp_path / "site.wacz"
-    package.write_bytes(b"PK\x03\x04 and more")
-    assert nutbeam("replay", package) == 2
-    assert "site.wacz' is a ZIP file: unpack it" in capsys.readouterr().err
+CDXJ = b'com,example)/ 20261128163224 {"url": "http://example.com/"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("site.wacz", b"PK\x03\x04 and more", "is damaged: File is not a zip file"),
+        ("site.cdxj", CDXJ, "is an index (CDX): give the WARC files that it names"),
+        ("index.cdx.gz", gzip.compress(CDXJ), "is an index (CDX)"),
+        ("site.cdx", b" CDX N b a m s k r M S V g\n", "is an index (CDX)"),
+        ("index.idx", b'!meta 0 {"format": "cdxj-gzip-1.0"}\n', "is an index (CDX)"),
+    ],
+)
+def test_a_file_of_another_kind_is_named_in_the_message(tmp_path, capsys, name, content, why):
+    (tmp_path / name).write_bytes(content)
+    assert nutbeam("replay", tmp_path / name) == 2
+    assert f"{name}' {why}" in capsys.readouterr().err
+
+
+def test_an_archive_without_a_page_is_not_served(tmp_path, capsys):
+    fields = [("WARC-Target-URI", f"http://{HOST}/"), ("Content-Type", "text/plain")]
+    text = WarcRecord("conversion", record_id("text"), 5, fields, (b"a text",))
+    data = encode_gzip(encode_record(text))
+    (tmp_path / "a.warc.wet.gz").write_bytes(data + data[:-9])
+    assert nutbeam("replay", tmp_path / "a.warc.wet.gz") == 1
+    assert capsys.readouterr().err == (
+        f"nutbeam replay: nothing to replay: {tmp_path}/a.warc.wet.gz has no captures; "
+        "damaged/truncated_file 1\n"
+    )

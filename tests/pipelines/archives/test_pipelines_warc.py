@@ -432,7 +432,7 @@ def check_whole(archive, fetched):
     texts = [
         content for kind, *_, content in records_of(archive / "wet", "*") if kind == "conversion"
     ]
-    assert any(text.startswith(b"Coded pear") for text in texts)
+    assert any(text.startswith(b"Coded\npear") for text in texts)
     described = [json.loads(content) for *_, content in records_of(archive / "wat", "*")]
     links = [
         link["url"]

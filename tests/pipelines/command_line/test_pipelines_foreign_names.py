@@ -189,13 +189,18 @@ def test_repeated_flags_of_nutch_count_each_time(command, words, values):
     ("command", "words", "error"),
     [
         ("mergesegs", ["-slice", "5", "-slice", "6"], "-slice is there twice, with '5' and '6': give one"),
+        ("mergesegs", ["-slice", "5", "--slice", "6"], "--slice is there twice, with '5' and '6': give one"),
+        ("mergesegs", ["--slice", "5", "-slice", "6"], "-slice is there twice, with '5' and '6': give one"),
+        ("mergesegs", ["out", "--dir", "a"], "unknown option '--dir'; type -dir, as in Nutch, or --all_of"),
+        ("freegen", ["--filter", "a"], "unknown option '--filter'; type -filter, as in Nutch, or --filter_urls"),
+        ("readseg", ["--noContent"], "unknown option '--noContent'; type -nocontent, as in Nutch, or --no_content"),
         ("dump", ["-outputDir", "a", "--output_dir", "a", "-outputDir", "b"], "-outputDir is there twice, with 'a' and 'b': give one"),
         ("mergedb", ["-filter", "-filter=no"], "-filter is there twice, with 'true' and 'no': give one"),
         ("dump", ["-outputDir", "-segment", "a"], "-outputDir needs a value, got '-segment'"),
         ("mergesegs", ["out", "-dir"], "-dir needs a value, got nothing"),
     ],
 )  # fmt: skip
-def test_flags_of_nutch_with_no_value_or_two_are_refused(command, words, error):
+def test_flags_of_nutch_with_no_value_or_two_or_two_dashes_are_refused(command, words, error):
     with pytest.raises(UsageError) as refused:
         typed_in(command, *words)
     assert str(refused.value) == error

@@ -127,7 +127,7 @@ def test_queries_of_the_url_index_find_captures(tables):
         "SELECT url_surtkey, url_host_name, url_host_tld, url_path, url_query, url_port, url_protocol, "
         "content_digest, content_charset, warc_segment, epoch_ms(fetch_time) FROM ccindex "
         "WHERE url_query IS NOT NULL"
-    ) == [("va,a)/en?x=1", "www.a.va", "va", "/en", "x=1", None, "https", "A" * 32, "utf-8", "1-a",
+    ) == [("va,a)/en?x=1", "www.a.va", "va", "/en", "x=1", None, "https", "A" * 32, "UTF-8", "1-a",
            1_795_883_544_000)]  # fmt: skip
     assert query("SELECT fetch_redirect FROM ccindex WHERE fetch_status = 301") == [
         ("https://www.a.va/",)

@@ -15,7 +15,7 @@ from nutbeam.web.archives.page_records import (
     warcinfo_record,
 )
 from nutbeam.web.archives.warc_records import encode_record
-from nutbeam.web.archives.wat import RecordPlace, wat_records, wet_records
+from nutbeam.web.archives.wat import RecordPlace, encode_derived, wat_records, wet_records
 
 HTML = b"""<!doctype html><html lang=de><head><title> Pears\n and more </title>
 <base href="/b/"><meta name=robots content=index><meta property="og:title" content=P>
@@ -81,13 +81,13 @@ def test_a_response_and_its_request_have_the_envelope_of_common_crawl(version):
     (request, response), records = described(page(), version)
     for description, record in zip((request, response), records, strict=True):
         envelope, plain = description["Envelope"], encode_record(record, version)
-        assert envelope["Format"] == "WARC"
-        header = int(envelope["WARC-Header-Length"])
-        block = plain[header:][: int(envelope["Actual-Content-Length"])]
+        assert envelope["Format"] == f"WARC/{version}"
+        header, payload = int(envelope["WARC-Header-Length"]), envelope["Payload-Metadata"]
+        block = plain[header:][: int(payload["Actual-Content-Length"])]
         assert (plain[header - 4 : header], block) == (b"\r\n\r\n", b"".join(record.block))
         fields = envelope["WARC-Header-Metadata"]
         assert fields["WARC-Record-ID"] == f"<{record.id}>"
-        assert fields["WARC-Block-Digest"] == envelope["Block-Digest"]
+        assert fields["WARC-Block-Digest"] == payload["Block-Digest"]
     payload = response["Envelope"]["Payload-Metadata"]
     assert payload["Actual-Content-Type"] == "application/http; msgtype=response"
     http = payload["HTTP-Response-Metadata"]
@@ -98,6 +98,53 @@ def test_a_response_and_its_request_have_the_envelope_of_common_crawl(version):
     asked = request["Envelope"]["Payload-Metadata"]["HTTP-Request-Metadata"]
     assert asked["Request-Message"] == {"Method": "GET", "Path": "/a", "Version": "HTTP/1.1"}
     assert asked["Headers"] == {"Host": "a.com"}
+
+
+# The heads of Common Crawl's files of May 2024 (whirlwind-python); its WAT records have no block digest.
+WET_FIELDS = """WARC/1.0 WARC-Type: WARC-Target-URI: WARC-Date: WARC-Record-ID: WARC-Refers-To: WARC-Block-Digest:
+WARC-Identified-Content-Language: Content-Type: Content-Length:"""
+WAT_FIELDS = WET_FIELDS.replace("WARC-Identified-Content-Language: ", "")
+
+
+def test_programs_that_read_wet_and_wat_files_by_line_find_their_fields_and_a_line_for_each_block():
+    capture = page()
+    parsed = PageContent("Pears and more A pear none", [("language", "de")], [])
+    (record,) = capture_records(capture, answer_of(capture), request=False)
+    place, content = RecordPlace(record, b"", 999, None), CapturedContent(capture, parsed)
+    (wet,), (wat,) = wet_records(content, [place]), wat_records(9, "1.1", content, [place])
+    for derived, names in ((wet, WET_FIELDS), (wat, WAT_FIELDS)):
+        head, block = encode_derived(derived).decode().split("\r\n\r\n", 1)
+        lines = head.split("\r\n")
+        assert [line.split(" ")[0] for line in lines] == names.split()
+        assert "WARC-Date: 2026-11-28T16:32:24Z" in lines or derived is wat
+        if derived is wet:
+            assert block.split("\r\n")[0].split("\n") == ["Pears and more", "A pear none"]
+        else:
+            assert block.startswith('{"Container":{"Filename":')
+            assert '"url":"c?x=1&y=2"' in block
+
+
+def test_the_text_of_xhtml_has_lines_too():
+    body = (
+        b"<html><head><script src='x'/><title>T</title></head><body><p>A</p><p>B</p></body></html>"
+    )
+    capture = page(content_type="application/xhtml+xml", body=body)
+    (record,) = capture_records(capture, answer_of(capture), request=False)
+    content = CapturedContent(capture, PageContent("T A B", [], []))
+    (wet,) = wet_records(content, [RecordPlace(record, b"", 999, None)])
+    assert wet.block == (b"T\nA\nB",)
+
+
+def test_a_wet_record_has_the_text_that_parsing_has_taken():
+    (record,) = capture_records(page(), answer_of(page()), request=False)
+    for capture, text in [
+        (page(), "A pear none"),  # without the title
+        (page(), "only the pear"),  # of a plug-in, or of the main part
+        (page(content_type="text/plain"), "Pears and more A pear none"),
+    ]:
+        content = CapturedContent(capture, PageContent(text, [], []))
+        (wet,) = wet_records(content, [RecordPlace(record, b"", 999, None)])
+        assert b"".join(wet.block).decode() == text
 
 
 def test_only_pages_have_html_metadata():

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import http.client
+import io
 import re
 import shutil
 import ssl
@@ -14,7 +15,10 @@ import pytest
 from archived_site import HOST, SECURE, archived_site, crawl_site, write_archive, write_certificate
 from crawling import assert_same, contents, nutbeam, statuses_of
 from replaying import served
+from stores_here import in_stores
 
+from nutbeam.io.storage.files import write_bytes
+from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.pipelines.archives.replay_archive import ReplayArchive
 from nutbeam.pipelines.views.reader import read
 from nutbeam.web.archives.record_codecs import encode_gzip
@@ -336,6 +340,19 @@ def test_a_package_is_replayed_as_its_archives_are(tmp_path):
     answers = [answer_of(packaged, url) for url in urls]
     assert answers == [answer_of(apart, url) for url in urls]
     assert None not in answers
+
+
+@in_stores
+def test_a_package_in_a_store_is_read_by_ranges(address, tmp_path):
+    write_archive(tmp_path)
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as package:
+        package.write(tmp_path / "site.warc.gz", "archive/site.warc.gz")
+    place = place_of(address).parent / "packages" / "site.wacz"
+    write_bytes(place, data.getvalue())
+    archive = ReplayArchive([str(place)])
+    assert archive.find(f"http://{HOST}/twin").body == b"<title>Copy</title>the copy"
+    assert len(ReplayArchive([str(place.parent)]).index) == len(archive.index) > 8
 
 
 def test_damage_is_counted_by_reason_and_the_rest_is_replayed(tmp_path):

@@ -412,6 +412,16 @@ def test_a_file_of_another_kind_is_named_in_the_message(tmp_path, capsys, name, 
     assert f"{name}' {why}" in capsys.readouterr().err
 
 
+def test_a_folder_with_neither_table_nor_archive_is_refused(tmp_path, capsys):
+    (tmp_path / "collection" / "archive").mkdir(parents=True)  # as pywb has it
+    assert nutbeam("replay", tmp_path / "collection") == 2
+    assert capsys.readouterr().err.endswith(
+        "it has 'archive'; and no WARC file or package (WACZ) is directly in it\n"
+    )
+    assert nutbeam("replay", tmp_path / "nowhere") == 2
+    assert capsys.readouterr().err.endswith("nowhere': it does not exist\n")
+
+
 def test_an_archive_without_a_page_is_not_served(tmp_path, capsys):
     fields = [("WARC-Target-URI", f"http://{HOST}/"), ("Content-Type", "text/plain")]
     text = WarcRecord("conversion", record_id("text"), 5, fields, (b"a text",))

@@ -5,7 +5,7 @@ import io
 import struct
 import zipfile
 from collections.abc import Iterator
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, cast
 
 from ...web.archives.warc_options import WARC_ENDINGS
 from ...web.base.errors import UsageError
@@ -43,12 +43,12 @@ class ArchiveFile(NamedTuple):
             UserError: It cannot be read; also if that fails in the block.
         """
         with open_archive(self.place) as file:
-            whole = self.size is None
-            yield file if whole else io.BufferedReader(_Part(file, self.start, self.size or 0))
+            part = None if self.size is None else _Part(file, self.start, self.size)
+            yield file if part is None else cast("IO[bytes]", part)
 
 
 class _Part(io.RawIOBase):
-    """A part of a file, as a file."""
+    """A part of a file, as a file; each read is one of it."""
 
     def __init__(self, file: IO[bytes], start: int, size: int) -> None:
         super().__init__()
@@ -65,15 +65,15 @@ class _Part(io.RawIOBase):
         self._at = origins[whence] + offset
         return self._at
 
-    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
-        size = min(len(buffer), max(0, self._size - self._at))
-        if not size:
-            return 0
+    def read(self, size: int | None = -1) -> bytes:
+        rest = max(0, self._size - self._at)
+        wanted = rest if size is None or size < 0 else min(size, rest)
+        if not wanted:
+            return b""
         self._file.seek(self._start + self._at)
-        data = self._file.read(size)
-        buffer[: len(data)] = data
+        data = self._file.read(wanted)
         self._at += len(data)
-        return len(data)
+        return data
 
 
 def is_archive_name(name: str) -> bool:

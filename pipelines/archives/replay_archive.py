@@ -17,6 +17,7 @@ from ...io.archives.packaged_archives import (
 from ...io.archives.replayed_files import find_record, list_records
 from ...io.archives.replayed_pages import PageReader, answered_pages, robots_answers
 from ...io.snapshots.manifest import Pinned, Snapshot, newest_manifest
+from ...io.storage.files import names
 from ...io.storage.place_addresses import place_of
 from ...io.table.opening import open_table
 from ...policy.archives.capture_index import (
@@ -28,6 +29,7 @@ from ...policy.archives.capture_index import (
 from ...policy.archives.captured_pages import captures_of
 from ...web.archives.captures import Capture
 from ...web.archives.replayed_records import capture_of_record, source_of_revisit, with_body_of
+from ...web.base.errors import UserError
 from ...web.urls.row_keys import BadUrl, parse_url, to_key
 
 _NO_ANSWER = 503  # RFC 9309 2.3.1.4: as if all was forbidden
@@ -85,7 +87,13 @@ class ReplayArchive:
         if files:
             yield from map(self._file_rows, files)
             return
-        table.check_place()
+        try:
+            table.check_place()
+        except UserError as error:
+            if not names(table.files):
+                raise
+            more = "and no WARC file or package (WACZ) is directly in it"
+            raise type(error)(f"{error}; {more}") from error
         pinned = Snapshot(word, newest_manifest(word).snapshot)
         with pinned.reading():
             yield from self._page_rows(pinned)

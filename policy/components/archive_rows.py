@@ -37,9 +37,17 @@ CAPTURES = pa.schema(
     ]
 )
 
-# Common Crawl's columnar index (cc-index-table, cc-index-schema-flat.json); the partitions ``crawl``
-# and ``subset`` are in the names of folders.
-URL_INDEX = pa.schema(
+# Columns of Common Crawl's columnar index that are never null.
+_REQUIRED = frozenset(
+    [
+        *(f"url{name}" for name in ("", "_surtkey", "_host_name", "_protocol", "_path")),
+        *("fetch_time", "fetch_status", "warc_record_id", "warc_filename", "warc_record_offset"),
+        *("warc_record_length", "warc_segment"),
+    ]
+)
+# That index (cc-index-table, cc-index-schema-flat.json); the partitions ``crawl`` and ``subset`` are in
+# the names of folders.
+_URL_COLUMNS = pa.schema(
     [
         *((name, pa.string()) for name in ("url_surtkey", "url", "url_host_name", "url_host_tld")),
         *((f"url_host_{number}_last_part", pa.string()) for number in ("2nd", "3rd", "4th", "5th")),
@@ -66,6 +74,7 @@ URL_INDEX = pa.schema(
         ("warc_segment", pa.string()),
     ]
 )  # fmt: skip
+URL_INDEX = pa.schema([field.with_nullable(field.name not in _REQUIRED) for field in _URL_COLUMNS])
 
 # Names of HTTP's status codes in the host index, after ``fetch_`` and ``robots_``.
 STATUS_GROUPS = (

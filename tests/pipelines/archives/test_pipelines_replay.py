@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import http.client
+import io
 import re
 import shutil
 import ssl
@@ -14,7 +15,10 @@ import pytest
 from archived_site import HOST, SECURE, archived_site, crawl_site, write_archive, write_certificate
 from crawling import assert_same, contents, nutbeam, statuses_of
 from replaying import served
+from stores_here import in_stores
 
+from nutbeam.io.storage.files import write_bytes
+from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.pipelines.archives.replay_archive import ReplayArchive
 from nutbeam.pipelines.views.reader import read
 from nutbeam.web.archives.record_codecs import encode_gzip
@@ -338,6 +342,19 @@ def test_a_package_is_replayed_as_its_archives_are(tmp_path):
     assert None not in answers
 
 
+@in_stores
+def test_a_package_in_a_store_is_read_by_ranges(address, tmp_path):
+    write_archive(tmp_path)
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as package:
+        package.write(tmp_path / "site.warc.gz", "archive/site.warc.gz")
+    place = place_of(address).parent / "packages" / "site.wacz"
+    write_bytes(place, data.getvalue())
+    archive = ReplayArchive([str(place)])
+    assert archive.find(f"http://{HOST}/twin").body == b"<title>Copy</title>the copy"
+    assert len(ReplayArchive([str(place.parent)]).index) == len(archive.index) > 8
+
+
 def test_damage_is_counted_by_reason_and_the_rest_is_replayed(tmp_path):
     folder = write_cut_archive(tmp_path / "archive")
     whole = gzip.decompress((folder / "cut.warc.gz").read_bytes())
@@ -393,6 +410,16 @@ def test_a_file_of_another_kind_is_named_in_the_message(tmp_path, capsys, name, 
     (tmp_path / name).write_bytes(content)
     assert nutbeam("replay", tmp_path / name) == 2
     assert f"{name}' {why}" in capsys.readouterr().err
+
+
+def test_a_folder_with_neither_table_nor_archive_is_refused(tmp_path, capsys):
+    (tmp_path / "collection" / "archive").mkdir(parents=True)  # as pywb has it
+    assert nutbeam("replay", tmp_path / "collection") == 2
+    assert capsys.readouterr().err.endswith(
+        "it has 'archive'; and no WARC file or package (WACZ) is directly in it\n"
+    )
+    assert nutbeam("replay", tmp_path / "nowhere") == 2
+    assert capsys.readouterr().err.endswith("nowhere': it does not exist\n")
 
 
 def test_an_archive_without_a_page_is_not_served(tmp_path, capsys):

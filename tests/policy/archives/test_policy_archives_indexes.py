@@ -192,6 +192,15 @@ def test_hosts_that_were_not_fetched_have_a_row_and_no_ranks_if_there_are_none(t
     ).fetchall() == [(5, 0, None, None)]
 
 
+def test_the_columns_that_are_never_null_are_those_of_common_crawl(rows, tmp_path):
+    write_url_index(place_of(str(tmp_path / "a.parquet")), rows)
+    written = pq.read_schema(tmp_path / "a.parquet")
+    assert [field.name for field in written if not field.nullable] == [
+        "url_surtkey", "url", "url_host_name", "url_protocol", "url_path", "fetch_time", "fetch_status",
+        "warc_record_id", "warc_filename", "warc_record_offset", "warc_record_length", "warc_segment",
+    ]  # fmt: skip
+
+
 def test_a_file_of_the_index_is_in_the_order_of_its_keys(rows, tmp_path):
     write_url_index(place_of(str(tmp_path / "a.parquet")), rows)
     keys = pq.read_table(tmp_path / "a.parquet", columns=["url_surtkey"])["url_surtkey"].to_pylist()

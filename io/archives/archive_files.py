@@ -13,8 +13,8 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.archive_rows import CAPTURES
+from ...web.archives.member_codecs import encode_gzip, record_encoder
 from ...web.archives.page_records import CapturedContent
-from ...web.archives.record_codecs import encode_gzip, record_encoder
 from ...web.archives.warc_options import GZIP
 from ...web.archives.warc_records import RESOURCE, RESPONSE, REVISIT, WarcRecord, encode_record
 from ...web.archives.wat import RecordPlace, encode_derived

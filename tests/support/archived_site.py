@@ -9,7 +9,7 @@ from crawling import nutbeam
 from made_certificates import CERTIFICATE
 from web_servers import reply, serve
 
-from nutbeam.web.archives.record_codecs import encode_gzip
+from nutbeam.web.archives.member_codecs import encode_gzip
 from nutbeam.web.archives.warc_records import WarcRecord, encode_record, record_id, warc_date
 
 HOST = "site.example.com"

@@ -1,21 +1,27 @@
-"""Decodes the members of an archive: gzip members, zstd frames, or the whole of an uncompressed file.
+"""Encodes and decodes the members of an archive: gzip members, zstd frames, or a whole uncompressed file.
 
-Most archives compress each record alone (ISO 28500 annex D). The output of each call is bounded, so
-that a small member cannot fill the memory.
+Most archives compress each record alone (ISO 28500 annex D). The output of each call of a decoder is
+bounded, so that a small member cannot fill the memory.
 """
 
 import abc
 import functools
 import importlib
+import threading
 import zlib
 from collections.abc import Callable
 from typing import Any
+
+from .warc_options import ZSTD
 
 GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 # Frames that decoders skip (RFC 8878 3.1.2); the one with a dictionary has the first of these bytes.
 SKIPPABLE = tuple(bytes((0x50 + number,)) + b"\x2a\x4d\x18" for number in range(16))
 DICTIONARY = SKIPPABLE[0xD]
 TRUNCATED_FILE = "truncated_file"  # a reason
+_GZIP_LEVEL = 6
+_ZSTD_LEVEL = 3  # the default of zstd
+_THREAD = threading.local()
 _PIECE_BYTES = 1 << 20
 _INPUT_BYTES = 1 << 16
 # zstd's decoder has no limit of its output; a block of 128 KiB may have 4 bytes.
@@ -191,3 +197,30 @@ def _fastest_zlib() -> Any:
         return importlib.import_module("isal.isal_zlib")
     except ImportError:
         return zlib
+
+
+def record_encoder(compression: str) -> Callable[[bytes], bytes]:
+    """Returns the function that compresses a record.
+
+    Args:
+        compression: ``gzip``: a member of RFC 1952 per record, as ISO 28500 D.2 recommends.
+            ``zstd``: a frame per record with its length and a checksum, without a dictionary, as
+            IIPC's "WARC Zstandard" demands.
+    """
+    if compression == ZSTD:
+        return _encode_zstd
+    return encode_gzip
+
+
+def _encode_zstd(record: bytes) -> bytes:
+    import zstandard  # late: few commands need it
+
+    if not hasattr(_THREAD, "zstd"):  # a compressor serves one thread
+        _THREAD.zstd = zstandard.ZstdCompressor(_ZSTD_LEVEL, write_checksum=True)
+    compressed: bytes = _THREAD.zstd.compress(record)
+    return compressed
+
+
+def encode_gzip(record: bytes) -> bytes:
+    """Returns a member without name and time, so that the same record makes the same bytes."""
+    return zlib.compress(record, _GZIP_LEVEL, wbits=31)

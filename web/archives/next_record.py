@@ -102,23 +102,20 @@ class NextRecord(NamedTuple):
     doubtful: int
 
 
-def find_next_record(
-    member: DecodedMember, after: int, warcinfo: str, *, may_break_off: bool
-) -> NextRecord:
+def find_next_record(member: DecodedMember, after: int, warcinfo: str) -> NextRecord:
     """Finds the first record after damage.
 
     Args:
         member: The member.
         after: Where to begin.
         warcinfo: What the records before name as their warcinfo record; empty: nothing.
-        may_break_off: Whether the last record may be longer than the member.
     """
     of_pages = set[int]()
     at = line = _find_line(member, after)
     while at is not None:
         start = at + 1
         if start not in of_pages:
-            chain = _chain_from(member, start, warcinfo, of_pages, may_break_off=may_break_off)
+            chain = _chain_from(member, start, warcinfo, of_pages)
             if chain is None:
                 return NextRecord(start, line, len(of_pages))
             of_pages.update(chain)
@@ -136,12 +133,7 @@ def _find_line(member: DecodedMember, at: int) -> int | None:
 
 
 def _chain_from(
-    member: DecodedMember,
-    start: int,
-    warcinfo: str,
-    of_pages: Collection[int],
-    *,
-    may_break_off: bool,
+    member: DecodedMember, start: int, warcinfo: str, of_pages: Collection[int]
 ) -> list[int] | None:
     """Returns where the records of a page begin that follow one another; None: they are of no page."""
     chain, at = list[int](), start
@@ -153,7 +145,7 @@ def _chain_from(
             return None
         chain.append(at)
         if not member.take(end - 1, 1):  # it is longer than the member
-            return None if may_break_off and at > start else chain
+            return chain
         following = member.take(end, len(RECORD_END) + 1)
         is_end = len(following) <= len(RECORD_END) and not following.strip(b"\r\n")
         if is_end or end - start > _CHAIN_BYTES:

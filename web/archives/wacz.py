@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from .record_codecs import encode_gzip
+from .member_codecs import encode_gzip
 from .warc_records import record_id, warc_date
 
 WACZ_VERSION = "1.1.1"

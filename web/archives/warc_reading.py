@@ -298,7 +298,7 @@ class RecordReader:
         self.damages[reason] += 1
         return self._find_next(position)
 
-    def _find_next(self, position: int, *, at_end: bool = False) -> NextRecord | None:
+    def _find_next(self, position: int) -> NextRecord | None:
         """Goes on to the next record of this member after a position, or to the end of the member.
 
         Returns:
@@ -310,7 +310,7 @@ class RecordReader:
         if self._shares and not self._is_joined:
             member = self._member = self._member or DecodedMember(self._members)
             member.go_back()
-            following = find_next_record(member, position, self._warcinfo, may_break_off=not at_end)
+            following = find_next_record(member, position, self._warcinfo)
             start = following.start
             if following.doubtful:
                 self.damages[DOUBTFUL] += following.doubtful
@@ -337,7 +337,7 @@ class RecordReader:
         while missing:
             if self._at == len(self._data) and not self._fill() and not self._fill_from_next():
                 at_end = self._members.is_plain or not self._has_next()
-                following = self._find_next(block, at_end=True)
+                following = self._find_next(block)
                 breaks_off = at_end and (following is None or following.start is None)
                 self.damages[TRUNCATED_FILE if breaks_off else WRONG_LENGTH] += 1
                 return False

@@ -10,6 +10,7 @@ from running import TOOLS
 
 from nutbeam.web.archives.captures import Capture
 from nutbeam.web.archives.cdxj import IndexedRecord, cdxj_line
+from nutbeam.web.archives.member_codecs import record_encoder
 from nutbeam.web.archives.page_records import (
     NOT_MODIFIED,
     EarlierCapture,
@@ -20,7 +21,6 @@ from nutbeam.web.archives.page_records import (
     robots_record,
     warcinfo_record,
 )
-from nutbeam.web.archives.record_codecs import record_encoder
 from nutbeam.web.archives.warc_records import encode_record
 
 JAR = TOOLS / "jwarc.jar"

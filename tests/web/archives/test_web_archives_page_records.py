@@ -11,6 +11,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from nutbeam.web.archives.captures import Capture
 from nutbeam.web.archives.http_messages import http_answer
+from nutbeam.web.archives.member_codecs import record_encoder
 from nutbeam.web.archives.page_records import (
     EarlierCapture,
     PageContent,
@@ -20,7 +21,6 @@ from nutbeam.web.archives.page_records import (
     truncation,
     warcinfo_record,
 )
-from nutbeam.web.archives.record_codecs import record_encoder
 from nutbeam.web.archives.warc_records import encode_record, label_digest
 
 HTML = b"<title>Pears</title> A pear is green."

@@ -53,7 +53,7 @@ def bare(path: str) -> int:
 
 def ours(path: str, checks: bool) -> int:
     """Reads all records with ``RecordReader``; returns their number."""
-    from nutbeam.web.archives.warc_reading import RecordReader
+    from nutbeam.web.archive_reading.warc_reading import RecordReader
 
     with pathlib.Path(path).open("rb") as file, measure.measured():
         return sum(1 for _ in RecordReader(file, checks=checks))

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import IO
 
-from ...web.archives.warc_reading import check_beginning
+from ...web.archive_reading.warc_reading import check_beginning
 from ...web.base.errors import UsageError
 from ..storage.file_errors import errors_as
 from ..storage.places import Place

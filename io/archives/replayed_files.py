@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ...web.archives.archived_answers import BadAnswer
-from ...web.archives.archived_records import ArchivedRecord
-from ...web.archives.replayed_records import (
+from ...web.archive_reading.archived_answers import BadAnswer
+from ...web.archive_reading.archived_records import ArchivedRecord
+from ...web.archive_reading.warc_reading import RecordReader
+from ...web.replay.replayed_records import (
     HEAD_BYTES,
     REPLAYED_KINDS,
     ListedRecord,
     list_record,
 )
-from ...web.archives.warc_reading import RecordReader
 from .archive_reading import RECORD_WINDOW_BYTES, check_open_archive, window_of
 from .packaged_archives import ArchiveFile
 

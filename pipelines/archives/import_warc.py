@@ -28,7 +28,7 @@ from ...transforms.archives.import_archives import IMPORT_PARTS, ImportArchives
 from ...transforms.archives.imported_parts import ImportPart, ImportRules
 from ...transforms.operations import Begin, Commit, Ticket
 from ...transforms.partition import PARTITION_BYTES
-from ...web.archives.archived_answers import BodyLimits
+from ...web.archive_reading.archived_answers import BodyLimits
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS

@@ -5,10 +5,10 @@ import json
 import ssl
 from collections.abc import Sequence
 
-from ...web.archives.replay_requests import time_of_digits
 from ...web.base.errors import NothingToDo, UsageError
 from ...web.base.options import option
 from ...web.base.wording import format_count
+from ...web.replay.replay_requests import time_of_digits
 from ...web.urls.domains import suffix_and_domain
 from ..base.command import DONE, Argument, Invocation
 from ..base.loopback_server import LOOPBACK

@@ -28,8 +28,8 @@ from ...policy.archives.capture_index import (
 )
 from ...policy.archives.captured_pages import captures_of
 from ...web.archives.captures import Capture
-from ...web.archives.replayed_records import capture_of_record, source_of_revisit, with_body_of
 from ...web.base.errors import UserError
+from ...web.replay.replayed_records import capture_of_record, source_of_revisit, with_body_of
 from ...web.urls.row_keys import BadUrl, parse_url, to_key
 
 _NO_ANSWER = 503  # RFC 9309 2.3.1.4: as if all was forbidden

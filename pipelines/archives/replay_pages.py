@@ -4,9 +4,9 @@ from urllib.parse import quote, urlencode
 
 from ...policy.archives.capture_index import CaptureIndex, ReplayedRows
 from ...web.archives.captures import Capture
-from ...web.archives.replay_answers import incompleteness
-from ...web.archives.replay_requests import FRAMED, page_path
 from ...web.archives.warc_records import timestamp14, warc_date
+from ...web.replay.replay_answers import incompleteness
+from ...web.replay.replay_requests import FRAMED, page_path
 from ...web.urls.row_keys import host_key, shown_url
 from ..base.loopback_server import page_start, shown
 

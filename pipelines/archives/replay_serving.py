@@ -18,18 +18,18 @@ from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 from ...web.archives.captures import Capture
-from ...web.archives.link_rewriting import LinkRewriter
-from ...web.archives.replay_answers import ReplayAnswer, original_answer, page_answer
-from ...web.archives.replay_requests import (
+from ...web.archives.warc_records import timestamp14
+from ...web.base.errors import UserError
+from ...web.exchange.status import moment_of
+from ...web.replay.link_rewriting import LinkRewriter
+from ...web.replay.replay_answers import ReplayAnswer, original_answer, page_answer
+from ...web.replay.replay_requests import (
     Asked,
     ReplayRequest,
     page_path,
     parse_request,
     time_of_digits,
 )
-from ...web.archives.warc_records import timestamp14
-from ...web.base.errors import UserError
-from ...web.exchange.status import moment_of
 from ..base.loopback_server import POLICY, LoopbackHandler, LoopbackServer
 from .replay_archive import ReplayArchive
 from .replay_pages import captures_page, framed_page, host_page, message_page, start_page

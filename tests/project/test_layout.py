@@ -37,8 +37,8 @@ FOLDERS = {
         *("snapshots", "table", "bigtable", "tablets", "storage", "disk"),
     ),
     "web": (
-        *("simweb", "rules", "parsers", "office", "archives", "html", "pages", "normalizers"),
-        *("filters", "rule_files", "patterns"),
+        *("simweb", "rules", "parsers", "office", "replay", "archive_reading", "archives"),
+        *("html", "pages", "normalizers", "filters", "rule_files", "patterns"),
         *("indexing", "engine", "robots", "clients", "exchange", "content", "network"),
         *("urls", "tls", "base"),
     ),

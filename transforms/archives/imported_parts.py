@@ -25,7 +25,7 @@ from ...policy.archives.imported_captures import (
 )
 from ...policy.components.blocklist import drop_blocked
 from ...policy.components.schema import PAGES
-from ...web.archives.archived_answers import (
+from ...web.archive_reading.archived_answers import (
     READ_KINDS,
     BadAnswer,
     BodyLimits,
@@ -33,8 +33,8 @@ from ...web.archives.archived_answers import (
     is_unchanged,
     reason_to_skip,
 )
-from ...web.archives.archived_records import ArchivedRecord, decode_digest, parse_date
-from ...web.archives.warc_reading import RecordReader
+from ...web.archive_reading.archived_records import ArchivedRecord, decode_digest, parse_date
+from ...web.archive_reading.warc_reading import RecordReader
 from ...web.archives.warc_records import REQUEST, REVISIT
 from ...web.base.progress import PROGRESS
 from ...web.engine.tasks import Result, Task

@@ -22,14 +22,14 @@ from ...policy.archives.imported_captures import (
 )
 from ...policy.components.schema import FETCHLIST, conform_frame
 from ...policy.generating.selection import queue_names
-from ...web.archives.archived_answers import (
+from ...web.archive_reading.archived_answers import (
     READ_KINDS,
     BadAnswer,
     archived_response,
     revisited_response,
 )
-from ...web.archives.archived_records import ArchivedRecord
-from ...web.archives.warc_reading import RecordReader
+from ...web.archive_reading.archived_records import ArchivedRecord
+from ...web.archive_reading.warc_reading import RecordReader
 from ...web.exchange.status import Response
 from ..partition import SLOTS, hash_buckets
 from .imported_parts import ImportRules, PagesFile, PagesWriter

@@ -22,9 +22,9 @@ from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.pipelines.archives.replay_archive import ReplayArchive
 from nutbeam.pipelines.views.reader import read
 from nutbeam.web.archives.member_codecs import encode_gzip
-from nutbeam.web.archives.replay_answers import original_answer
-from nutbeam.web.archives.replay_requests import time_of_digits
 from nutbeam.web.archives.warc_records import WarcRecord, encode_record, record_id
+from nutbeam.web.replay.replay_answers import original_answer
+from nutbeam.web.replay.replay_requests import time_of_digits
 
 
 @pytest.fixture(scope="module")

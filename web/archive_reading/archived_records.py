@@ -8,8 +8,8 @@ import hashlib
 import re
 from typing import Any
 
+from ..archives.warc_records import REQUEST, RESPONSE, REVISIT
 from ..network.heads import end_of_head
-from .warc_records import REQUEST, RESPONSE, REVISIT
 
 _MAX_FIELDS = 1000
 _MAX_HEAD_BYTES = 1 << 20  # of HTTP

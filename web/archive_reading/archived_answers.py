@@ -8,20 +8,9 @@ import http.client
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ..base.clock import TOLERANCE_MS
-from ..clients.http_client import keep_answer
-from ..content.whole_bodies import BROKEN, FRAME, is_whole_document
-from ..exchange.http_options import limit_of
-from ..exchange.status import Response
-from ..network.body import BodyDecoder
-from ..network.failures import BadEncoding
-from ..network.heads import Head, end_of_head, list_values, parse_head
-from ..network.response_reader import ChunkReader
-from ..urls.userinfo import mask_headers
-from .archived_records import ArchivedRecord
-from .http_messages import RENAMED, STATUS_LINE, TLS_VERSIONS
-from .member_codecs import GZIP_MAGIC, ZSTD_MAGIC
-from .warc_records import (
+from ..archives.http_messages import RENAMED, STATUS_LINE, TLS_VERSIONS
+from ..archives.member_codecs import GZIP_MAGIC, ZSTD_MAGIC
+from ..archives.warc_records import (
     CONVERSION,
     DISCONNECT,
     LENGTH,
@@ -33,6 +22,17 @@ from .warc_records import (
     TIME,
     WARCINFO,
 )
+from ..base.clock import TOLERANCE_MS
+from ..clients.http_client import keep_answer
+from ..content.whole_bodies import BROKEN, FRAME, is_whole_document
+from ..exchange.http_options import limit_of
+from ..exchange.status import Response
+from ..network.body import BodyDecoder
+from ..network.failures import BadEncoding
+from ..network.heads import Head, end_of_head, list_values, parse_head
+from ..network.response_reader import ChunkReader
+from ..urls.userinfo import mask_headers
+from .archived_records import ArchivedRecord
 
 # Kinds of records that become pages, and those whose blocks are read.
 PAGE_KINDS = frozenset({RESPONSE, REVISIT, RESOURCE})

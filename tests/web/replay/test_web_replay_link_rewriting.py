@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from nutbeam.web.archives.link_rewriting import LinkRewriter
+from nutbeam.web.replay.link_rewriting import LinkRewriter
 
 
 def page(text, url="http://a.com/b/c"):

@@ -3,12 +3,17 @@
 import dataclasses
 from typing import NamedTuple
 
+from ..archive_reading.archived_answers import (
+    BadAnswer,
+    BodyLimits,
+    archived_response,
+    is_unchanged,
+)
+from ..archive_reading.archived_records import ArchivedRecord, parse_date
+from ..archives.captures import Capture
+from ..archives.http_messages import NOT_MODIFIED
+from ..archives.warc_records import RESOURCE, RESPONSE, REVISIT
 from ..urls.row_keys import BadUrl, parse_url, to_key
-from .archived_answers import BadAnswer, BodyLimits, archived_response, is_unchanged
-from .archived_records import ArchivedRecord, parse_date
-from .captures import Capture
-from .http_messages import NOT_MODIFIED
-from .warc_records import RESOURCE, RESPONSE, REVISIT
 
 REPLAYED_KINDS = frozenset({RESPONSE, REVISIT, RESOURCE})
 _NO_LIMITS = BodyLimits(-1, -1)

@@ -9,9 +9,14 @@ import zstandard
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from nutbeam.web.archives import member_codecs, next_record
-from nutbeam.web.archives.archived_records import decode_digest, parse_date, parse_record_head
-from nutbeam.web.archives.warc_reading import RecordReader, check_beginning
+from nutbeam.web.archive_reading import next_record
+from nutbeam.web.archive_reading.archived_records import (
+    decode_digest,
+    parse_date,
+    parse_record_head,
+)
+from nutbeam.web.archive_reading.warc_reading import RecordReader, check_beginning
+from nutbeam.web.archives import member_codecs
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>"
 

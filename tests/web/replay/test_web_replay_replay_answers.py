@@ -3,7 +3,7 @@
 import gzip
 
 from nutbeam.web.archives.captures import Capture
-from nutbeam.web.archives.replay_answers import original_answer, page_answer
+from nutbeam.web.replay.replay_answers import original_answer, page_answer
 
 
 def capture(*headers, status=200, line="HTTP/1.1 200 OK", **fields):

@@ -6,14 +6,14 @@ import brotli
 import pytest
 import zstandard
 
-from nutbeam.web.archives.archived_answers import (
+from nutbeam.web.archive_reading.archived_answers import (
     BadAnswer,
     BodyLimits,
     archived_response,
     reason_to_skip,
     revisited_response,
 )
-from nutbeam.web.archives.archived_records import ArchivedRecord
+from nutbeam.web.archive_reading.archived_records import ArchivedRecord
 from nutbeam.web.archives.captures import Capture
 from nutbeam.web.archives.page_records import answer_of, capture_records
 from nutbeam.web.exchange.status import Response

@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import IO
 
+from ..archives.member_codecs import TRUNCATED_FILE, BadMember, is_compressed
+from ..archives.warc_records import RECORD_END
 from .archived_records import (
     ArchivedRecord,
     RecordDigests,
     end_of_record_head,
     parse_record_head,
 )
-from .member_codecs import TRUNCATED_FILE, BadMember, is_compressed
 from .members import NOWHERE, RECORD_START, MemberReader
 from .next_record import DecodedMember, NextRecord, find_next_record
-from .warc_records import RECORD_END
 
 # Reasons for which a record, or bytes between records, are left out.
 BROKEN_HEAD, WRONG_LENGTH, JUNK = "broken_head", "wrong_length", "bytes_between_records"

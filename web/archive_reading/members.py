@@ -9,7 +9,7 @@ one another from there on for longer than that (``first_member``).
 import contextlib
 from typing import IO
 
-from .member_codecs import (
+from ..archives.member_codecs import (
     GZIP_MAGIC,
     SKIPPABLE,
     TRUNCATED_FILE,

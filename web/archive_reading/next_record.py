@@ -14,10 +14,10 @@ before it name.
 from collections.abc import Collection
 from typing import NamedTuple
 
+from ..archives.member_codecs import BadMember
+from ..archives.warc_records import RECORD_END
 from .archived_records import ArchivedRecord, end_of_record_head, parse_record_head
-from .member_codecs import BadMember
 from .members import RECORD_START, MemberReader
-from .warc_records import RECORD_END
 
 _LINE_START = b"\n" + RECORD_START
 _WINDOW_BYTES = 1 << 20

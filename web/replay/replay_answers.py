@@ -9,13 +9,19 @@ import http
 import re
 from typing import NamedTuple
 
+from ..archives.captures import Capture
+from ..archives.http_messages import (
+    NOT_MODIFIED,
+    RENAMED,
+    decoded_headers,
+    http_answer,
+    is_whole_on_wire,
+)
+from ..archives.page_records import truncation
 from ..content.whole_bodies import WHOLE
 from ..network.body import BodyDecoder, codings_of
 from ..network.failures import BadEncoding
 from ..network.heads import list_values
-from .captures import Capture
-from .http_messages import NOT_MODIFIED, RENAMED, decoded_headers, http_answer, is_whole_on_wire
-from .page_records import truncation
 
 # RFC 9110 7.6.1, and those that would lead a browser to another server.
 _OF_CONNECTION = frozenset(

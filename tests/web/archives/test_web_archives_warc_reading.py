@@ -270,6 +270,14 @@ def test_records_between_damaged_ones_are_read():
     assert (names, damages) == (list("02468"), {"broken_compression": 4})
 
 
+def test_a_record_between_members_that_break_off_is_in_doubt_and_counted():
+    parts = [gzip.compress(record(random.Random(i).randbytes(500), name=str(i))) for i in range(9)]
+    names, damages, _ = read(
+        b"".join([*parts[:2], parts[2][:300], parts[3], parts[4][:300], *parts[5:]])
+    )
+    assert (names, damages) == (list("015678"), {"broken_compression": 1, "doubtful_record": 1})
+
+
 def test_records_of_a_file_compressed_as_a_whole_are_read_after_a_broken_one():
     bad = record(name="bad").replace(b"Content-L", b"Content-X")
     for records in ([bad, record(name="a")], [record(name="a"), bad, record(name="b")]):

@@ -168,7 +168,7 @@ INNER = 900 * record(b"x" * 900, name="forged")
     "text", [TEXT, INNER, INNER[:-100]], ids=["text", "archive", "cut archive"]
 )
 @pytest.mark.parametrize("damage", ["short", "long", "head", "length"])
-def test_what_looks_like_records_in_a_broken_record_is_none(kind, text, damage):
+def test_texts_and_archives_in_the_page_of_a_broken_record_are_no_records(kind, text, damage):
     bad = record(PAGE + b"\n" + text, name="bad", length={"short": 20, "long": 10**12}.get(damage))
     bad = bad.replace(*{"head": (b"WARC/1.0", b"XARC/1.0", 1), "length": (b"-Length: ", b": ", 1)}
                       .get(damage, (b"", b"", 0)))  # fmt: skip

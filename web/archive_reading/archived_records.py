@@ -8,7 +8,7 @@ import hashlib
 import re
 from typing import Any
 
-from ..archives.warc_records import REQUEST, RESPONSE, REVISIT
+from ..archives.warc_records import RECORD_END, REQUEST, RESPONSE, REVISIT
 from ..network.heads import end_of_head
 
 _MAX_FIELDS = 1000
@@ -122,6 +122,14 @@ def parse_record_head(head: bytes, offset: int = 0, number: int = 0) -> Archived
         if len(fields) > _MAX_FIELDS:
             return None
     return ArchivedRecord(match[1].decode(), fields, offset, number)
+
+
+def size_of_record(beginning: bytes) -> int | None:
+    """Returns the size of a record that begins so, bytes; None if its head is not whole."""
+    end = end_of_record_head(beginning)
+    record = parse_record_head(beginning[:end]) if end else None
+    size = record.declared_size if record else None
+    return None if size is None else end + size + len(RECORD_END)
 
 
 def parse_date(text: str) -> int | None:

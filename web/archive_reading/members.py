@@ -237,8 +237,10 @@ class MemberReader:
                 data += decoder.feed(piece)
         return data
 
-    def start_after_damage(self, reason: str, size: int | None) -> int | None:
+    def start_after_damage(self, reason: str, size: int | None) -> tuple[int | None, int]:
         """Returns where the first member after the current one, which is damaged, begins; None if none does.
+
+        And how many before it may be bytes of a page.
 
         Args:
             reason: The reason of its damage.
@@ -247,14 +249,14 @@ class MemberReader:
         end = b"" if size is None else (size & 0xFFFFFFFF).to_bytes(4, "little")
         # What is in a member that breaks off may break off, too.
         may_break_off = reason != TRUNCATED_FILE
-        at = self.next_start(self.start + 1)
+        at, doubtful = self.next_start(self.start + 1), 0
         while at is not None:
             if end and self._window.take_all(at - len(end), len(end)) == end:
-                return at
+                break
             if self._is_chain(at, may_break_off=may_break_off):
-                return at
-            at = self.next_start(at + 1)
-        return None
+                break
+            at, doubtful = self.next_start(at + 1), doubtful + 1
+        return at, doubtful
 
     def _begins_record(self, at: int) -> bool:
         try:

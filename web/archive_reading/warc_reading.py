@@ -16,6 +16,7 @@ from .archived_records import (
     RecordDigests,
     end_of_record_head,
     parse_record_head,
+    size_of_record,
 )
 from .members import NOWHERE, RECORD_START, MemberReader
 from .next_record import DecodedMember, NextRecord, find_next_record
@@ -161,9 +162,14 @@ class RecordReader:
         """Goes on to the next member after a damaged one."""
         self.damages[reason] += 1
         self._data, self._at, self._open = b"", 0, False
-        size = _size_of_record(self._members.readable_beginning(_MAX_HEAD_BYTES))
-        start = self._members.start_after_damage(reason, size)
+        size = size_of_record(self._members.readable_beginning(_MAX_HEAD_BYTES))
+        start, doubtful = self._members.start_after_damage(reason, size)
+        self._count_doubtful(doubtful)
         self._next = start if start is not None else NOWHERE
+
+    def _count_doubtful(self, number: int) -> None:
+        if number:
+            self.damages[DOUBTFUL] += number
 
     # Records.
 
@@ -312,8 +318,7 @@ class RecordReader:
             member.go_back()
             following = find_next_record(member, position, self._warcinfo)
             start = following.start
-            if following.doubtful:
-                self.damages[DOUBTFUL] += following.doubtful
+            self._count_doubtful(following.doubtful)
             self._data, self._at, self._open = b"", 0, not self._members.is_plain
             if self._members.is_plain:
                 self._next = NOWHERE if start is None else start
@@ -362,14 +367,6 @@ class RecordReader:
             return True
         finally:
             self._members.start = start
-
-
-def _size_of_record(beginning: bytes) -> int | None:
-    """Returns the size of a record that begins so, bytes; None if its head is not whole."""
-    end = end_of_record_head(beginning)
-    record = parse_record_head(beginning[:end]) if end else None
-    size = record.declared_size if record else None
-    return None if size is None else end + size + len(RECORD_END)
 
 
 def check_beginning(file: IO[bytes], *, is_named: bool = False) -> None:

@@ -173,7 +173,7 @@ INNER = 900 * record(b"x" * 900, name="forged")
     "text", [TEXT, INNER, INNER[:-100]], ids=["text", "archive", "cut archive"]
 )
 @pytest.mark.parametrize("damage", ["short", "long", "head", "length"])
-def test_what_looks_like_records_in_a_broken_record_is_none(kind, text, damage):
+def test_texts_and_archives_in_the_page_of_a_broken_record_are_no_records(kind, text, damage):
     bad = record(PAGE + b"\n" + text, name="bad", length={"short": 20, "long": 10**12}.get(damage))
     bad = bad.replace(*{"head": (b"WARC/1.0", b"XARC/1.0", 1), "length": (b"-Length: ", b": ", 1)}
                       .get(damage, (b"", b"", 0)))  # fmt: skip
@@ -273,6 +273,14 @@ def test_records_between_damaged_ones_are_read():
         parts[broken] = parts[broken][:300] + b"\0" * 50 + parts[broken][350:]
     names, damages, _ = read(b"".join(parts))
     assert (names, damages) == (list("02468"), {"broken_compression": 4})
+
+
+def test_a_record_between_members_that_break_off_is_in_doubt_and_counted():
+    parts = [gzip.compress(record(random.Random(i).randbytes(500), name=str(i))) for i in range(9)]
+    names, damages, _ = read(
+        b"".join([*parts[:2], parts[2][:300], parts[3], parts[4][:300], *parts[5:]])
+    )
+    assert (names, damages) == (list("015678"), {"broken_compression": 1, "doubtful_record": 1})
 
 
 def test_records_of_a_file_compressed_as_a_whole_are_read_after_a_broken_one():

@@ -178,9 +178,13 @@ class BigtableWebTable(BigtableSnapshots, WebTable):
 
     @_of_rows
     def resting_hosts(
-        self, component: str, live_files: tuple[DataFile, ...], now: int, hosts: pl.Series
+        self,
+        component: str,
+        live_files: tuple[DataFile, ...],
+        now: int,
+        hosts: Callable[[], pl.Series],
     ) -> pl.Series:
-        rows = self.find(component, (), hosts)
+        rows = self.find(component, (), hosts())
         return rows.filter(is_resting(now)).get_column("key")
 
     def resolve(self, how: Resolution, changes: pl.DataFrame) -> Iterator[Written]:

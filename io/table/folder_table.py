@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 import pyarrow as pa
@@ -230,7 +230,11 @@ class FolderTable(WebTable):
         return not kind_of(component).due or tablet.may_have(due)
 
     def resting_hosts(
-        self, component: str, live_files: tuple[DataFile, ...], now: int, hosts: pl.Series
+        self,
+        component: str,
+        live_files: tuple[DataFile, ...],
+        now: int,
+        hosts: Callable[[], pl.Series],
     ) -> pl.Series:
         return _resting_hosts(self.files, component, live_files, now)
 

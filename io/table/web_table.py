@@ -7,7 +7,7 @@ such as the state, and everything else in files. ``open_table`` chooses the clas
 """
 
 import abc
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Self
 
 import polars as pl
@@ -190,7 +190,11 @@ class TableRows(TableFiles):
 
     @abc.abstractmethod
     def resting_hosts(
-        self, component: str, live_files: tuple[DataFile, ...], now: int, hosts: pl.Series
+        self,
+        component: str,
+        live_files: tuple[DataFile, ...],
+        now: int,
+        hosts: Callable[[], pl.Series],
     ) -> pl.Series:
         """Returns the hosts (reversed) that must not get requests yet at ``now``.
 
@@ -198,7 +202,8 @@ class TableRows(TableFiles):
             component: The host table.
             live_files: Its live files.
             now: Time in ms.
-            hosts: Reversed hosts that are checked; the result may have other ones, too.
+            hosts: Returns the reversed hosts that are checked; a table that finds all of them at
+                once does not call it. The result may have other hosts, too.
         """
 
     @abc.abstractmethod

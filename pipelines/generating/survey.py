@@ -171,10 +171,11 @@ def _candidates(
         remaining.rows = remaining.rows.filter(pl.col("score") >= score_of(least))
     remaining.rows, bad = add_delays(remaining.rows)
     remaining.counts.update(bad)
-    host_files, hosts = tuple(operation.files("hosts")), host_keys(remaining.keys)
-    resting = operation.table.resting_hosts("hosts", host_files, now, hosts.unique())
+    resting = operation.table.resting_hosts(
+        "hosts", tuple(operation.files("hosts")), now, lambda: host_keys(remaining.keys).unique()
+    )
     if len(resting):
-        remaining.drop(hosts.is_in(resting.implode()), "backoff")
+        remaining.drop(host_keys(remaining.keys).is_in(resting.implode()), "backoff")
     if options.filter or options.normalize:
         judged = judge_today(remaining.rows, operation, options)
         chosen = {"filter": options.filter, "normalize": options.normalize}

@@ -281,7 +281,7 @@ def test_hosts_that_rest_and_hosts_of_seeds(address):
     reader = begin(address, "look", "look")
     table, files = reader.table, tuple(reader.files("hosts"))
     hosts = pl.Series([f"com.{name}" for name in "abc"])
-    assert table.resting_hosts("hosts", files, 1_000, hosts).to_list() == ["com.a"]
+    assert table.resting_hosts("hosts", files, 1_000, lambda: hosts).to_list() == ["com.a"]
     seeds = read_seeds_hosts(table, seed_files(reader))
     assert seeds.hosts == {"b.com"}
 

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from typing import IO
 
 from ...web.archive_reading.warc_reading import check_beginning
+from ...web.archives.warc_options import WARC_ENDINGS
 from ...web.base.errors import UsageError
 from ..storage.file_errors import errors_as
 from ..storage.places import Place
 
-ARCHIVE_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".wat.gz", ".wet.gz")
+WARC_FILE_ENDINGS = tuple(f".{ending}" for ending in ("warc", *WARC_ENDINGS.values()))
+# Those of files of WARC records that are derived from others, too.
+ARCHIVE_ENDINGS = (*WARC_FILE_ENDINGS, ".wat.gz", ".wet.gz")
 # Bytes that a store is asked for at a time.
 _WINDOW_BYTES = 8 << 20
 # The same for one record whose length is not known.

@@ -7,13 +7,11 @@ import zipfile
 from collections.abc import Iterator
 from typing import IO, NamedTuple, cast
 
-from ...web.archives.warc_options import WARC_ENDINGS
 from ...web.base.errors import UsageError
 from ..storage.files import names
 from ..storage.places import Place
-from .archive_reading import open_archive
+from .archive_reading import WARC_FILE_ENDINGS, open_archive
 
-_ENDINGS = tuple(f".{ending}" for ending in ("warc", *WARC_ENDINGS.values()))
 _PACKAGE_ENDING, _FOLDER = ".wacz", "archive/"
 _ZIP = b"PK\x03\x04"
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # APPNOTE 4.3.7: lengths of the name and of more fields
@@ -82,7 +80,7 @@ def is_archive_name(name: str) -> bool:
     >>> is_archive_name("a/b.warc.gz"), is_archive_name("b.cdxj")
     (True, False)
     """
-    return name.lower().endswith(_ENDINGS)
+    return name.lower().endswith(WARC_FILE_ENDINGS)
 
 
 def is_package_name(name: str) -> bool:

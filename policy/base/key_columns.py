@@ -47,14 +47,14 @@ def host_keys(keys: pl.Series) -> pl.Series:
     return names.alias(keys.name)
 
 
-def host_names(host_keys: pl.Series) -> pl.Series:
+def host_names(reversed_hosts: pl.Series) -> pl.Series:
     """Returns the hosts of reversed hosts, as ``from_host_key`` does one by one; nulls stay.
 
     >>> host_names(pl.Series(["com.foo.www", "[::1]", "", None])).to_list()
     ['www.foo.com', '[::1]', '', None]
     """
-    names = host_keys.str.split(".").list.reverse().list.join(".")
-    return host_keys.zip_with(host_keys.str.starts_with("["), names)
+    names = reversed_hosts.str.split(".").list.reverse().list.join(".")
+    return reversed_hosts.zip_with(reversed_hosts.str.starts_with("["), names)
 
 
 def domain_keys(hosts: pl.Series) -> pl.Series:

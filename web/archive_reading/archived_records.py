@@ -178,9 +178,7 @@ class RecordDigests:
             end = end_of_head(head)
             if not end:
                 self._head = head
-                if (
-                    len(head) > _MAX_HEAD_BYTES
-                ):  # it is no head, and the whole block must not be kept
+                if len(head) > _MAX_HEAD_BYTES:  # it is none, and the block must not be kept
                     self._payload = None
                 return
             self._head, piece = None, head[end:]

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     import asyncio
 
 _T = TypeVar("_T")
-# Values of ``truncated`` where the frame or the coding of an answer is wrong.
 
 
 class Client:
@@ -286,8 +285,8 @@ def _keep_wire(response: Response, connection: Connection) -> None:
 def keep_answer(response: Response, head: Head, came: bytes, body: bytes) -> None:
     """Puts an answer as it came into its response, as far as status line, headers and body lack it.
 
-    The bodies of error pages and of failures are kept in any case: as pages they are not stored. A head from which a
-    password was removed is not kept.
+    The bodies of error pages and of failures are kept in any case: as pages they are not stored. A
+    head from which a password was removed is not kept.
 
     Args:
         response: The response, complete but for what came.

@@ -18,7 +18,7 @@ def test_the_time_limit():
     began = time.monotonic()
     results, engine, _ = run(pages, urls(100), server_delay=0.2, fetch_time_limit=0.7)
     assert 0.6 < time.monotonic() - began < 19  # all would take 19.8 or longer
-    assert len(results) <= 4
+    assert 1 <= len(results) <= 4
     assert engine.drop_counts == {"time_limit": 100 - len(results)}
 
 

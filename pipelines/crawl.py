@@ -37,13 +37,13 @@ from ..web.base.progress import PROGRESS
 from . import dedup, fetch, generate, inject, parse, update
 from .base.command import TABLE, Argument, Invocation
 from .base.live import live_view
-from .checkers.checking import check_seeds, seed_words
 from .checkers.reasons import check_obstacles, is_local
 from .generating.survey import due_at
 from .launch.earlier_jobs import missing_rules_line
 from .launch.job import CheckedIndexOptions, JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
+from .launch.shipped_seeds import check_seeds, seed_words
 from .views.endings import CrawlStop
 from .views.next_due import wait_for_due
 from .views.summary import print_summary, summary_of

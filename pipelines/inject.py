@@ -46,9 +46,9 @@ from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
 from .base.command import TABLE, Argument, Invocation
-from .checkers.checking import SourceItem, seed_words, source_items
 from .launch.job import CheckedScoringOptions, JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
+from .launch.shipped_seeds import SourceItem, seed_words, source_items
 
 ARGUMENTS = (
     TABLE,

@@ -10,10 +10,11 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple
 
 from ...policy.components.reasons import counted_reasons
+from ...web.base.json_logs import without_login
 from ...web.content.charset import encoding_as_declared
 
 LONGEST_LINE = 1 << 16  # characters
@@ -209,3 +210,42 @@ def _pieces_after_tab(text: str) -> list[str]:
         is_number = piece.startswith("nutch.")
         pieces.append(_COMMENT.sub("", piece) if is_number else piece)
     return pieces
+
+
+class UrlLine(NamedTuple):
+    """A line of a list of URLs.
+
+    Attributes:
+        where: Where it is, for messages.
+        text: The line.
+        url: The text of its URL; None if it is refused, because blanks are in it.
+    """
+
+    where: str
+    text: str
+    url: str | None
+
+
+def typed_line(url: str) -> UrlLine:
+    """Returns the line of a URL that is an argument of a command."""
+    return UrlLine("seed", url, divide_line(url, typed=True).url)
+
+
+def numbered_lines(name: str, stream: Iterable[str]) -> Iterator[UrlLine]:
+    """Yields the lines of a stream as ``io.batches.seeds.url_lines`` does those of a file."""
+    for number, line in without_comments(stream):
+        yield UrlLine(f"{name}:{number}", line, divide_line(line).url)
+
+
+def without_comments(stream: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yields (line number, line), without empty lines and comments."""
+    for number, line in enumerate(stream, 1):
+        stripped = line.strip() if len(line) < LONGEST_LINE else line
+        if stripped and not stripped.startswith("#"):
+            yield number, stripped
+
+
+def dropped_line(where: str, reason: str, text: str) -> str:
+    """Returns the message about a line that is dropped."""
+    hint = without_login(hint_for(reason, text[:200]))
+    return f"{where}: {reason}: {without_login(text[:200])!r}{hint}"

@@ -4,8 +4,8 @@ import dataclasses
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -14,20 +14,24 @@ from ...policy.components.rule_counts import by_rule
 from ...policy.components.schema import FETCH_DELAY, MAX_DELAY, SEEDS, columns, conform, to_frame
 from ...web.base.columns import put
 from ...web.base.errors import Unavailable, UsageError, UserError
-from ...web.base.json_logs import without_login
 from ...web.base.wording import quote_value
 from ...web.rules.url_rules import UrlRules
-from ..storage.place_addresses import is_place, place_of
+from ..storage.address_kinds import is_place
+from ..storage.place_addresses import place_of
 from ..storage.places import Place
 from ..storage.store_clients import StoreUnreachable
 from .seed_lines import (
     BLANK_IN_URL,
     LONGEST_LINE,
+    UrlLine,
     divide_line,
+    dropped_line,
     hint_for,
     is_binary,
     lines,
     open_unpacked,
+    typed_line,
+    without_comments,
 )
 
 LINES = 100_000
@@ -139,20 +143,6 @@ def _reason(error: OSError) -> str:
     return error.strerror or default
 
 
-class UrlLine(NamedTuple):
-    """A line of a list of URLs.
-
-    Attributes:
-        where: Where it is, for messages.
-        text: The line.
-        url: The text of its URL; None if it is refused, because blanks are in it.
-    """
-
-    where: str
-    text: str
-    url: str | None
-
-
 def url_lines(words: Sequence[str]) -> Iterator[UrlLine]:
     """Yields the lines of lists of URLs, as ``read_seeds`` reads them.
 
@@ -165,22 +155,10 @@ def url_lines(words: Sequence[str]) -> Iterator[UrlLine]:
     """
     for source in sources(words):
         if source.path is None:
-            yield from (UrlLine("seed", u, divide_line(u, typed=True).url) for u in source.urls)
+            yield from map(typed_line, source.urls)
         else:
             for number, line in file_lines(source.path):
                 yield UrlLine(f"{source.path}:{number}", line, divide_line(line).url)
-
-
-def numbered_lines(name: str, stream: Iterable[str]) -> Iterator[UrlLine]:
-    """Yields the lines of a stream as ``url_lines`` does those of a file."""
-    for number, line in _without_comments(stream):
-        yield UrlLine(f"{name}:{number}", line, divide_line(line).url)
-
-
-def dropped_line(where: str, reason: str, text: str) -> str:
-    """Returns the message about a line that is dropped."""
-    hint = without_login(hint_for(reason, text[:200]))
-    return f"{where}: {reason}: {without_login(text[:200])!r}{hint}"
 
 
 def read_seeds(
@@ -283,17 +261,9 @@ def file_lines(path: str) -> Iterator[tuple[int, str]]:
     """Yields (line number, line) of a file, without empty lines and comments."""
     try:
         with place_of(path).open_for_reading() as file:
-            yield from _without_comments(lines(file))
+            yield from without_comments(lines(file))
     except OSError as error:
         raise UserError(f"cannot read seeds {path!r}: {_reason(error)}") from error
-
-
-def _without_comments(stream: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yields (line number, line), without empty lines and comments."""
-    for number, line in enumerate(stream, 1):
-        stripped = line.strip() if len(line) < LONGEST_LINE else line
-        if stripped and not stripped.startswith("#"):
-            yield number, stripped
 
 
 def _values_of(pieces: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

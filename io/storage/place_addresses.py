@@ -11,10 +11,11 @@ from typing import IO
 from ...web.base.errors import UsageError, UserError
 from ..disk.table_names import STRANGE
 from . import stores
+from .address_kinds import STORES, is_place
 from .file_errors import errors_as, note_folder
 from .local_place import LocalPlace
 from .places import Found, Place
-from .store_clients import STORES, StoreName, store_client_of
+from .store_clients import StoreName, store_client_of
 
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "webhdfs": "hdfs"}
 LOCAL_OR_STORE = "a local folder, gs://BUCKET/NAME, s3://BUCKET/NAME"
@@ -159,16 +160,6 @@ def note_root(place: Place) -> None:
     """Records the place of a table's files, so that no link leads out of it, and for advice."""
     note_folder(place)
     place.note_table()
-
-
-def is_place(word: str) -> bool:
-    """Returns whether a word is the address of a file or folder, here or in a store, and no URL.
-
-    >>> is_place("seeds/a"), is_place("s3://b/a"), is_place("http://a/"), is_place("file:/a")
-    (True, True, False, False)
-    """
-    scheme, marked, _ = word.partition("://")
-    return scheme in STORES if marked else not word.startswith("file:/")
 
 
 def one_spelling(address: str) -> str:

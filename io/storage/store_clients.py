@@ -15,10 +15,9 @@ from pathlib import PurePosixPath
 from typing import Any, Self
 
 from ...web.base.errors import UsageError, UserError, one_line
+from .address_kinds import STORES
 from .file_errors import first_line
 
-# Each kind of store: its name, and the extra of nutbeam that installs its client.
-STORES = {"gs": ("Google Cloud Storage", "gcp"), "s3": ("S3", "s3"), "hdfs": ("HDFS", "hdfs")}
 _NO_CREDENTIALS = {
     "gs": "no Google Cloud credentials were found: gcloud auth application-default login, "
     "or set GOOGLE_APPLICATION_CREDENTIALS",

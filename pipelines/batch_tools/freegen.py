@@ -42,9 +42,9 @@ from ...web.base.options import shared_option
 from ...web.base.progress import PROGRESS
 from ...web.engine.pace import QueueOptions
 from ..base.command import Argument, Invocation
-from ..checkers.checking import SourceItem, seed_words, source_items
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, workers_elsewhere
+from ..launch.shipped_seeds import SourceItem, seed_words, source_items
 from .batch_addresses import TARGET, target_table
 
 ARGUMENTS = (

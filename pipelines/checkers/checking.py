@@ -1,9 +1,5 @@
-"""URLs and lists of URLs on a command line: reads them for checks, prepares seeds for workers.
+"""URLs and lists of URLs on a command line of a checker, and how it prints what it found."""
 
-Workers may be on other machines.
-"""
-
-import dataclasses
 import io
 import json
 import logging
@@ -11,26 +7,20 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import Any
 
 import polars as pl
 
-from ...io.batches.seed_lines import BLANK_IN_URL, lines
-from ...io.batches.seeds import (
-    SeedSource,
+from ...io.batches.seed_lines import (
+    BLANK_IN_URL,
     UrlLine,
     dropped_line,
+    lines,
     numbered_lines,
-    sources,
-    unread_folders,
-    url_lines,
+    typed_line,
 )
-from ...io.snapshots.operations import Operation, new_id
-from ...io.storage.files import creating
-from ...io.storage.place_addresses import is_place, place_of
-from ...io.table.opening import open_table
+from ...io.storage.address_kinds import is_place
 from ...web.base.errors import UsageError
-from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible, visible_lines
 from ...web.rules.url_rules import UrlOptions, UrlRules, checked_rules
 from ...web.urls.schemes import SCHEMES
@@ -42,7 +32,6 @@ URLS = Argument(
     nargs="*",
 )
 _LOG = logging.getLogger(__name__)
-_SEED_LOG = logging.getLogger("nutbeam.inject")
 # A scheme without ``//``; after a host, a port follows.
 _OTHER_URL = re.compile(r"(?!https?:|ftp:|file:)[A-Za-z][A-Za-z0-9+.-]*:(?![\d/\\])")
 
@@ -57,7 +46,11 @@ def urls_of(words: Sequence[str]) -> Iterator[str]:
         UsageError: A word is neither a URL nor a file, or a file is no text.
         UserError: A file cannot be read.
     """
-    sources([word for word in words if word != "-" and not _is_other_url(word)])
+    places = [word for word in words if word != "-" and is_place(word) and not _is_other_url(word)]
+    if places:
+        from ...io.batches.seeds import sources  # late: it takes longer than to check a URL
+
+        sources(places)
     return _urls_of(words or ("-",))
 
 
@@ -72,8 +65,12 @@ def _urls_of(words: Sequence[str]) -> Iterator[str]:
             lines = _lines_of_standard_input()
         elif _is_other_url(word):
             lines = iter([UrlLine("", word, word)])
-        else:
+        elif is_place(word):
+            from ...io.batches.seeds import url_lines
+
             lines = url_lines([word])
+        else:
+            lines = iter([typed_line(word)])
         for line in lines:
             if line.url is not None:
                 yield line.url
@@ -142,69 +139,3 @@ def rules_of(options: UrlOptions) -> UrlRules:
     """
     with configuration():
         return checked_rules(options)
-
-
-def seed_words(words: Sequence[str], address: str, *, elsewhere: bool = False) -> list[str]:
-    """Prepares seeds for workers: makes paths absolute, and copies standard input to a file.
-
-    Args:
-        words: URLs, files, folders of files, ``-`` for standard input.
-        address: Address of the table.
-        elsewhere: Whether workers may be on other machines; then files are copied into the
-            table.
-
-    Raises:
-        UsageError: A file is missing, is not text, or a folder has no files.
-    """
-    check_seeds(words)
-    for folder in unread_folders([word for word in words if word != "-"]):
-        _SEED_LOG.warning("folder %r is not read: give it as a seed folder of its own", folder)
-    words = [_keep(address, sys.stdin.buffer) if word == "-" else word for word in words]
-    if elsewhere:
-        return [
-            word
-            for source in sources(words)
-            for word in (source.urls or [_copy(address, str(source.path))])
-        ]
-    return [str(place_of(word).absolute()) if is_place(word) else word for word in words]
-
-
-@dataclasses.dataclass(frozen=True)
-class SourceItem:
-    """A source of seeds, or of URLs, for the operation that reads it."""
-
-    operation: Operation
-    source: SeedSource
-
-
-def source_items(operation: Operation, words: Sequence[str]) -> Iterator[SourceItem]:
-    """Yields the sources in prepared words, see ``seed_words``."""
-    PROGRESS.start(operation.job, unit="lines")
-    yield from (SourceItem(operation, source) for source in sources(words))
-
-
-def check_seeds(words: Sequence[str]) -> None:
-    """Checks that files of seeds can be read; writes nothing.
-
-    Raises:
-        UsageError: A file is missing, is not text, or a folder has no files.
-    """
-    sources([word for word in words if word != "-"])
-
-
-def _copy(address: str, path: str) -> str:
-    place = place_of(path)
-    root = open_table(address).files.absolute()
-    # Workers elsewhere find a file in a store, and one in a table that they share.
-    if not place.needs_shared_path or str(place).startswith(f"{root}/"):
-        return path
-    with place.open_for_reading() as file:
-        return _keep(address, file)
-
-
-def _keep(address: str, seeds: IO[bytes]) -> str:
-    path = open_table(address).files.absolute() / "seeds" / f"{new_id()}.txt"
-    with creating(path) as file:
-        # Plain and in UTF-8, so that purge finds names in it.
-        file.writelines(line.encode() for line in lines(seeds))
-    return str(path)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ...io.storage.place_addresses import is_place
+from ...io.storage.address_kinds import is_place
 from ...policy.components.reasons import Reason, find_reason
 from ...web.base.agent import AgentOptions, missing_agent
 from ...web.base.errors import UsageError

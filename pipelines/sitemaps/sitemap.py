@@ -58,9 +58,9 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
-from ..checkers.checking import check_seeds, seed_words
 from ..launch.job import CheckedScoringOptions, JobOptions, check_launch, run_job
 from ..launch.launch import workers_elsewhere
+from ..launch.shipped_seeds import check_seeds, seed_words
 from .sitemap_fetch import EarlierRequests, SitemapFetching, SitemapFetchOptions
 
 ARGUMENTS = (

@@ -13,9 +13,9 @@ import polars as pl
 from ...io.batches.batches import batch_files
 from ...io.batches.page_writer import COUNTED_OF_PAGES, why_not
 from ...io.snapshots.manifest import Manifest
+from ...io.storage.address_kinds import is_place
 from ...io.storage.file_errors import MissingFile
 from ...io.storage.parquet_files import collect, scan
-from ...io.storage.place_addresses import is_place
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
 from ...policy.components.rule_counts import cap_rule_counts, is_of_rule

@@ -4,8 +4,9 @@ import dataclasses
 
 from ...io.bigtable.address import BigtableAddress, parse_address
 from ...io.snapshots.manifest import load_manifest
+from ...io.storage.address_kinds import is_place
 from ...io.storage.files import names
-from ...io.storage.place_addresses import is_place, place_of
+from ...io.storage.place_addresses import place_of
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError
 from ...web.base.options import option

@@ -91,9 +91,11 @@ SAME_NAMES = {
 # Questions about a word of the command line, and the modules that may ask them. Of a table they are
 # not asked: WebTable has what differs.
 ASKED_OF_WORDS = {
-    "storage.place_addresses.is_place": {
+    "storage.address_kinds.is_place": {
         # A seed is a URL or a place.
         "io/batches/seeds.py",
+        # Two spellings of a folder are one; the address of a table in Bigtable has one.
+        "io/storage/place_addresses.py",
         "pipelines/checkers/reasons.py",
         "pipelines/checkers/checking.py",
         "pipelines/views/summary.py",

@@ -44,6 +44,17 @@ def test_a_crawl_loads_only_the_modules_that_it_needs():
     assert not [name for name in done.stdout.split() if name.startswith(rare)]
 
 
+def test_a_check_of_a_url_loads_no_tables():
+    code = (
+        "import sys; from nutbeam.pipelines.command_line import cli; "
+        "cli.main(['filterchecker', 'http://a.com/']); print(*sys.modules)"
+    )
+    done = python("-c", code)
+    assert done.stdout.startswith("+http://a.com/"), done.stderr
+    tables = ("pyarrow", "apache_beam", "nutbeam.io.table", "nutbeam.io.storage.place_addresses")
+    assert not [name for name in done.stdout.split() if name.startswith(tables)]
+
+
 def test_options_of_other_commands_in_a_file_or_the_environment_load_no_other_command(tmp_path):
     (tmp_path / "nutbeam.toml").write_text("agent_name = 'mybot'\n[crawl]\nrounds = 5\n")
     code = (

@@ -116,14 +116,15 @@ def bare(folder: str, documents: int) -> dict[str, Any]:
 def ask(folder: str, documents: int, queries: int) -> dict[str, Any]:
     """Returns how long queries take in an open index of eight shards, and to open it, in ms."""
     from nutbeam.io.indexing.unpacked_index import unpack_index
+    from nutbeam.io.storage.place_addresses import place_of
     from nutbeam.io.tablets.file_lists import DataFile
     from nutbeam.pipelines.indexing.index_search import ShardSearch
     from nutbeam.policy.indexing.search_query import parse_search
 
     paths = write(folder, documents, 8)["files"]
     files = [DataFile(path, 0, 0, order=order + 1) for order, path in enumerate(paths)]
-    times = {"opened first": _ms(lambda: unpack_index(pathlib.Path(folder), files, _cache(folder)))}
-    unpacked = unpack_index(pathlib.Path(folder), files, _cache(folder))
+    times = {"opened first": _ms(lambda: unpack_index(place_of(folder), files, _cache(folder)))}
+    unpacked = unpack_index(place_of(folder), files, _cache(folder))
     times["opened again"] = _ms(lambda: ShardSearch(unpacked))
     search, rng, words = ShardSearch(unpacked), random.Random(3), _words()[:2_000]
     found = []

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -110,9 +110,11 @@ def nutbeam(*words: object) -> None:
         raise SystemExit(f"nutbeam {' '.join(map(str, words))} ended with {code}")
 
 
-def interleaved(runs: dict[str, Callable[[], Figures]], repeats: int) -> dict[str, list[Figures]]:
+def interleaved(
+    runs: Mapping[Any, Callable[[], Figures]], repeats: int
+) -> dict[Any, list[Figures]]:
     """Runs each in turn, ``repeats`` times, so that what else the machine does hits all alike."""
-    found: dict[str, list[Figures]] = {name: [] for name in runs}
+    found: dict[Any, list[Figures]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
             found[name].append(run())

@@ -84,7 +84,7 @@ def make(table: str, rows: int) -> None:
     sizes, now = tables.host_sizes(rows, max(1, rows // 50)), int(time.time() * 1000)
     hashes, step = signatures(rows).astype(">u8").tobytes(), 250_000
     operation = begin(table, "load", "load", now=now)
-    writer = TabletWriter(pathlib.Path(table), "state", STATE)
+    writer = TabletWriter(operation.table, "state", STATE)
     for start in range(0, rows, step):
         end = min(start + step, rows)
         values = [hashes[8 * at : 8 * at + 8] for at in range(start, end)]

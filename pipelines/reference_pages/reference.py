@@ -34,10 +34,12 @@ from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
 from ..command_line.config import FILE, option_lines
+from ..command_line.property_catalogue import PROPERTIES_FILE, option_properties
 from ..command_line.usage import COMMON_GROUP, options_by_group
 
 _BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
 _NAMES = f"pipelines/command_line/{FILE}"
+_PROPERTIES = f"pipelines/command_line/{PROPERTIES_FILE}"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
 _STATUSES = {
     Status.DB_UNFETCHED: "Not fetched yet, or a retry is due.",
@@ -74,6 +76,8 @@ def main(argv: Sequence[str]) -> None:
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
     names = {command: list(command_options(module)) for command, module in modules().items()}
     (root / _NAMES).write_text(option_lines(names), "utf-8")
+    options = [each for module in modules().values() for each in command_options(module).values()]
+    (root / _PROPERTIES).write_text(option_properties(options), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"
         (root / "templates" / f"{command}.json").write_text(text, "utf-8")

@@ -87,12 +87,14 @@ class SourcedValue(NamedTuple):
         source: The source, for messages: a variable, or a section of a file with its line.
         file: The file, if it comes from one.
         line: Its line there, from 1; 0 if it is unknown.
+        section: Its section there, if it is that of a command.
     """
 
     value: Any
     source: str
     file: str = ""
     line: int = 0
+    section: str = ""
 
 
 def without_sources(values: Mapping[str, SourcedValue]) -> dict[str, Any]:

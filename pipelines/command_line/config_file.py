@@ -68,7 +68,8 @@ def from_file(path: str | None, command: str, declared: DeclaredOptions) -> dict
                 except UsageError as error:
                     errors.append((entry.line, str(error)))
                     continue
-                values[entry.key] = SourcedValue(value, place, name, entry.line)
+                own = "" if section == COMMON else section
+                values[entry.key] = SourcedValue(value, place, name, entry.line, own)
     if errors:
         raise UsageError(_all_errors(name, errors))
     return values

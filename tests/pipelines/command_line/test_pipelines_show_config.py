@@ -1,6 +1,7 @@
 """config, showproperties and the profiles: where the values of options come from."""
 
 import json
+import re
 import tomllib
 
 import pytest
@@ -11,6 +12,7 @@ from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.command_line.show_config import _PROFILES
 
 SITE, OTHER = "http://site.example.com", "http://other.example.org"
+HOSTS = ("site.example.com", "other.example.org")
 PROFILES = sorted(path.stem for path in _PROFILES.glob("*.toml"))
 FILE = """\
 server_delay = "2s"
@@ -65,7 +67,7 @@ def test_changed_shows_what_was_set_as_a_file_without_secrets(here, capsys):
 def test_defaults_are_comments(here, capsys, tmp_path):
     text = shown(capsys, "config", "generate")
 
-    assert tomllib.loads(text) == {"server_delay": 2.0} or tomllib.loads(text) == {}
+    assert tomllib.loads(text) == {}
     assert "# top_n = 50000  # default; Nutch: generate -topN, crawl --size-fetchlist" in text
 
 
@@ -90,11 +92,10 @@ def test_a_bad_file_and_an_unknown_command_are_one_line(here, capsys, tmp_path):
 @pytest.mark.parametrize("name", PROFILES)
 def test_each_line_of_a_profile_says_why(name, capsys):
     text = shown(capsys, "config", "--profile", name)
+    keys = re.findall(r"^(?:# )?[a-z_]+ = .*$", text, re.MULTILINE)
 
-    assert tomllib.loads(text)
-    assert [
-        line for line in text.splitlines() if "=" in line and " # " not in f"{line} "
-    ] == [] or all("#" in line.lstrip("# ") for line in text.splitlines() if "=" in line)
+    assert len(keys) > 10
+    assert [line for line in keys if not re.search(r"\S +# \S", line.removeprefix("# "))] == []
 
 
 def answer(path, head):
@@ -118,7 +119,14 @@ def test_a_profile_crawls(name, wanted, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nutbeam.toml").write_text(shown(capsys, "config", "--profile", name))
     with serve(answer) as server:
-        words = ("--connect_to", *connect_to(server.port), "--server_delay", "0", "--rounds", "2")
+        words = (
+            "--connect_to",
+            *connect_to(server.port, *HOSTS),
+            "--server_delay",
+            "0",
+            "--rounds",
+            "2",
+        )
         archive = ("--warc", "archive") if name == "archive" else ()
         assert nutbeam("crawl", "table", f"{SITE}/", *words, *archive) == 0
         asked = set()

@@ -119,14 +119,8 @@ def test_a_profile_crawls(name, wanted, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nutbeam.toml").write_text(shown(capsys, "config", "--profile", name))
     with serve(answer) as server:
-        words = (
-            "--connect_to",
-            *connect_to(server.port, *HOSTS),
-            "--server_delay",
-            "0",
-            "--rounds",
-            "2",
-        )
+        there = ",".join(connect_to(server.port, *HOSTS))
+        words = ("--connect_to", there, "--server_delay", "0", "--rounds", "2")
         archive = ("--warc", "archive") if name == "archive" else ()
         assert nutbeam("crawl", "table", f"{SITE}/", *words, *archive) == 0
         asked = set()

@@ -123,7 +123,7 @@ def _convert_plugins(value: str, properties: Mapping[str, str]) -> ConvertedProp
 def _pattern(value: str) -> re.Pattern[str] | None:
     """Returns a regular expression of plug-ins; None if it is wrong."""
     try:
-        return re.compile("|".join(value.split()) if value.strip() else "(?!)")
+        return re.compile("".join(value.split()) or "(?!)")
     except re.error:
         return None
 

@@ -90,7 +90,7 @@ class Options:
     recode: bool = option(
         False,
         "Decode bodies by the charset that parse has found; without it, as UTF-8.",
-        nutch="readseg -recode",
+        nutch="segment.reader.content.recode, readseg -recode",
     )
 
     def __post_init__(self) -> None:

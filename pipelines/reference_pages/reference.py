@@ -34,10 +34,13 @@ from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
 from ..command_line.config import FILE, option_lines
+from ..command_line.property_catalogue import PROPERTIES_FILE, option_properties
 from ..command_line.usage import COMMON_GROUP, options_by_group
+from .property_tables import SECTIONS, property_rows
 
 _BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
 _NAMES = f"pipelines/command_line/{FILE}"
+_PROPERTIES = f"pipelines/command_line/{PROPERTIES_FILE}"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
 _STATUSES = {
     Status.DB_UNFETCHED: "Not fetched yet, or a retry is due.",
@@ -68,12 +71,14 @@ def main(argv: Sequence[str]) -> None:
     quiet(logging.WARNING)
     root = Path(argv[0])
     pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables(),
-             "reasons": reason_tables()}  # fmt: skip
+             "reasons": reason_tables(), "nutch-properties": nutch_property_tables()}  # fmt: skip
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
     names = {command: list(command_options(module)) for command, module in modules().items()}
     (root / _NAMES).write_text(option_lines(names), "utf-8")
+    options = [each for module in modules().values() for each in command_options(module).values()]
+    (root / _PROPERTIES).write_text(option_properties(options), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"
         (root / "templates" / f"{command}.json").write_text(text, "utf-8")
@@ -125,6 +130,17 @@ def status_table() -> str:
         rows.append((row.codes.replace(",", ", ") + "[^codes]", protocol, fetch, row.meaning))
     heads = ("status codes", "protocol status", "fetch status", "meaning")
     return markdown_table(heads, rows) + "\n"
+
+
+def nutch_property_tables() -> str:
+    """Returns the tables of Nutch's properties, in Markdown."""
+    rows = list(property_rows())
+    parts = []
+    for title, text in SECTIONS.items():
+        own = [row for section, row in rows if section == title]
+        heads = ("property", "versions of Nutch", "default there", "here")
+        parts += [f"## {title} ({len(own)})\n", f"{text}\n", markdown_table(heads, own), ""]
+    return "\n".join(parts)
 
 
 def reason_tables() -> str:

@@ -63,7 +63,7 @@ class IndexFilterOptions(BoostOptions):
     index_parse_md: tuple[str, ...] = option(
         (),
         "Names of metadata of pages that become fields.",
-        nutch="index.parse.md",
+        nutch="index.parse.md, index.metadata",
     )
     index_content_md: tuple[str, ...] = option(
         (), "Names of response headers that become fields.", nutch="index.content.md"

@@ -50,6 +50,7 @@ class IndexWriterOptions:
         (),
         "Parameters of the writer, each as `name=value`: for a writer of files `path=folder`, for "
         "a server `url=http://localhost:8983/solr/nutch`.",
+        nutch="solr.server.url, elastic.rest.host",
     )
     index_writers: str = option(
         "",

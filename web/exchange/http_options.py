@@ -82,7 +82,7 @@ class HttpOptions(AgentOptions, FileOptions):
         2_097_152,
         "Most bytes of a body that are kept, after decoding; -1: no limit. Nutch keeps 1 MiB.",
         unit="bytes",
-        nutch="http.content.limit",
+        nutch="http.content.limit, file.content.limit, ftp.content.limit",
     )
     document_limit: int = option(
         8_388_608,

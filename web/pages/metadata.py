@@ -45,10 +45,18 @@ def parse_refresh(content: str) -> tuple[str, int] | None:
     return (refresh[2] or refresh[3] or refresh[4] or "").strip(), int(refresh[1] or 0)
 
 
+def is_kept_meta(name: str) -> bool:
+    """Returns whether meta elements of this name, in lower case, are kept.
+
+    >>> is_kept_meta("og:title"), is_kept_meta("viewport")
+    (True, False)
+    """
+    return name in _METAS or (len(name) < 100 and name.startswith(_META_PREFIXES))
+
+
 def add_meta(page: Page, name: str, content: str) -> None:
     """Keeps the first meta element of a name, if it is one of those that are kept."""
-    is_stored = name in _METAS or (len(name) < 100 and name.startswith(_META_PREFIXES))
-    if is_stored and len(page.metas) < _MAX_METAS:
+    if is_kept_meta(name) and len(page.metas) < _MAX_METAS:
         page.metas.setdefault(name, " ".join(content[:_MAX_META_CHARS].split()))
 
 

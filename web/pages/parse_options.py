@@ -48,6 +48,7 @@ class ParseOptions:
         "What the text of a page is: its body, or only the main part of it, without navigation "
         "and the like; the latter needs nutbeam[content], and takes many times as long.",
         choices=("body", "main"),
+        nutch="tika.extractor, tika.boilerpipe",
     )
     text_with_title: bool = option(
         True, "Let the text of an HTML page begin with its title, as Nutch's does."

@@ -23,7 +23,7 @@ SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "
         "indexchecker", "sitemap", "updatehostdb", "readhostdb", "hostinject",
         "freegen", "mergedb", "readseg", "mergesegs", "dump", "commoncrawldump", "warc")  # fmt: skip
 OTHERS = (
-    "showproperties", "plugin", "junit",
+    "plugin", "junit",
     "nutchserver", "startserver", "webapp", "loops", "linkdumper", "segmerger", "parsesegment",
 )  # fmt: skip
 # Nutch's flags of each command, with what the answer must contain.

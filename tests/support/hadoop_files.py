@@ -67,3 +67,16 @@ def datums(data, start=0, end=None):
         for block in read_blocks(stream, start=start, end=end, on_fault=faults.append)
     ]
     return pl.concat([pl.DataFrame(schema=CRAWL_DATUMS), *frames]), faults
+
+
+def java_datums(rows):
+    """Returns rows of CrawlDatum as tests/hadoop_java/Dump.java prints them."""
+    return [
+        {
+            "key": row.pop("url"),
+            **row,
+            "signature": row["signature"].hex() if row["signature"] is not None else None,
+            "metadata": sorted(list(entry.values()) for entry in row["metadata"]),
+        }
+        for row in rows.to_dicts()
+    ]

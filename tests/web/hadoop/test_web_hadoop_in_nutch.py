@@ -1,12 +1,11 @@
 """Nutch's classes read a CrawlDb that is written here, and find each URL by its index."""
 
-import json
 import shutil
 import subprocess
 
 import polars as pl
 import pytest
-from hadoop_files import crawl_rows, java_datums
+from hadoop_files import crawl_rows, java_datums, java_records
 from running import TOOLS
 
 from nutbeam.web.hadoop.crawl_datums import CRAWL_DATUMS
@@ -68,7 +67,7 @@ def test_nutch_reads_a_crawl_db_of_each_compression(tmp_path):
     folders = [tmp_path / f"part-r-{number:05}" for number in range(len(forms))]
     for folder, options in zip(folders, forms, strict=True):
         write_map_file(folder, rows, **options)
-    expected = [{**row, "metadata": sorted(row["metadata"])} for row in java_datums(rows)]
+    expected = java_datums(rows)
     read = dump(folders)
     assert len(read) == len(expected) * len(forms)
     for start in range(0, len(read), len(expected)):
@@ -81,10 +80,7 @@ def dump(folders):
     command = ["java", "-Xmx300m", "-XX:+UseSerialGC", "-cp", classes, "Dump", *map(str, folders)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 0, ran.stderr[-3000:]
-    records = [json.loads(line) for line in ran.stdout.splitlines()]
-    for record in records:
-        record["metadata"].sort()
-    return records
+    return java_records(ran.stdout)
 
 
 def test_keys_of_a_map_file_must_ascend(tmp_path):

@@ -4,12 +4,11 @@ tests/fixtures/hadoop/README.md says how the files were made.
 """
 
 import io
-import json
 import tarfile
 
 import polars as pl
 import pytest
-from hadoop_files import java_datums
+from hadoop_files import java_datums, java_records
 from here import TESTS
 
 from nutbeam.web.hadoop.crawl_datums import read_crawl_datums
@@ -35,22 +34,13 @@ def rows_of(name, read):
     return pl.concat(read(block, header) for block in read_blocks(stream))
 
 
-def java_records(name):
-    """Returns what Java read."""
-    records = [json.loads(line) for line in FILES[name].splitlines()]
-    for record in records:
-        if "metadata" in record:
-            record["metadata"].sort()
-    return records
-
-
 def pairs(items):
     return sorted([item["key"], item["value"]] for item in items)
 
 
 @pytest.mark.parametrize("name", CODECS)
 def test_a_crawl_db_is_read_with_each_codec(name):
-    assert java_datums(rows_of(name, read_crawl_datums)) == java_records("codecs/none.json")
+    assert java_datums(rows_of(name, read_crawl_datums)) == java_records(FILES["codecs/none.json"])
 
 
 def test_there_is_a_file_for_each_codec_and_compression():
@@ -59,7 +49,7 @@ def test_there_is_a_file_for_each_codec_and_compression():
 
 def test_each_version_of_a_crawl_datum_is_read():
     rows = rows_of("old/datums.seq", read_crawl_datums)
-    assert java_datums(rows) == java_records("old/datums.json")
+    assert java_datums(rows) == java_records(FILES["old/datums.json"])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -67,7 +57,7 @@ def test_links_are_read_as_nutch_reads_them(version):
     rows = rows_of(f"{version}/linkdb/data", read_inlinks)
     expected = [
         (record["key"], *link)
-        for record in java_records(f"{version}/linkdb.json")
+        for record in java_records(FILES[f"{version}/linkdb.json"])
         for link in record["inlinks"]
     ]
     assert sorted(rows.select("url", "from_url", "anchor").rows()) == sorted(expected)
@@ -104,7 +94,7 @@ def _check_contents(name, expected):
         }
         for row in rows_of(name, read_contents).to_dicts()
     ]
-    assert records == java_records(expected)
+    assert records == java_records(FILES[expected])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -119,7 +109,7 @@ def test_parse_data_are_read_as_nutch_reads_them(version):
         }
         for row in rows_of(f"{version}/parse_data/data", read_parse_data).to_dicts()
     ]
-    assert records == java_records(f"{version}/parse_data.json")
+    assert records == java_records(FILES[f"{version}/parse_data.json"])
 
 
 @pytest.mark.parametrize(
@@ -131,13 +121,13 @@ def test_parse_data_are_read_as_nutch_reads_them(version):
 )
 def test_texts_are_read_as_nutch_reads_them(name, expected):
     rows = rows_of(name, read_parse_texts).rename({"url": "key"})
-    assert rows.to_dicts() == java_records(expected)
+    assert rows.to_dicts() == java_records(FILES[expected])
 
 
 @pytest.mark.parametrize("version", ["1.15", "1.22"])
 def test_hosts_are_read_as_nutch_reads_them(version):
     rows = rows_of(f"{version}/hostdb/data", read_host_datums)
-    expected = java_records(f"{version}/hostdb.json")
+    expected = java_records(FILES[f"{version}/hostdb.json"])
     assert rows.get_column("host").to_list() == [record["key"] for record in expected]
     counts = ("unfetched", "fetched", "gone", "redir_temp", "redir_perm", "not_modified")
     for row, record in zip(rows.to_dicts(), expected, strict=True):

@@ -19,7 +19,9 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
-def copy_spans(buffer: bytes | Bytes, starts: Numbers, lengths: Numbers) -> pa.LargeBinaryArray:
+def copy_spans(
+    buffer: bytes | Bytes, starts: Numbers, lengths: Numbers, empty_is_null: bool = False
+) -> pa.LargeBinaryArray:
     """Returns spans, which ascend and do not overlap, as an array of bytes.
 
     >>> copy_spans(b"..abc.de", np.array([2, 6]), np.array([3, 2])).to_pylist()
@@ -38,7 +40,8 @@ def copy_spans(buffer: bytes | Bytes, starts: Numbers, lengths: Numbers) -> pa.L
     pieces = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), 2 * len(starts), [None, pa.py_buffer(ends), pa.py_buffer(buffer)]
     )
-    return pieces.take(pa.array(np.arange(1, 2 * len(starts), 2)))
+    chosen = np.arange(1, 2 * len(starts), 2)
+    return pieces.take(pa.array(chosen, mask=lengths == 0 if empty_is_null else None))
 
 
 def read_texts(buffer: bytes | Bytes, starts: Numbers, lengths: Numbers) -> pl.Series:

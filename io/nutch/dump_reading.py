@@ -6,9 +6,9 @@ from typing import IO
 
 import polars as pl
 
+from ...web.base.errors import UsageError
 from ...web.nutch_text.java_dates import UnknownZone
 from ...web.nutch_text.text_records import Parsed, TextForm
-from ...web.base.errors import UsageError
 from ..batches.seed_lines import open_unpacked
 from ..storage.file_errors import errors_as
 from ..storage.place_addresses import place_of

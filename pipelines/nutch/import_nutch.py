@@ -48,8 +48,8 @@ from ..base.command import TABLE, Argument, Invocation
 from ..invertlinks import link_resolver
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, workers_elsewhere
-from .imported_segments import batch_of, commit_import, segment_lines, segment_place
 from .import_parts import PARTS, import_items, import_work
+from .imported_segments import batch_of, commit_import, segment_lines, segment_place
 
 ARGUMENTS = (
     TABLE,

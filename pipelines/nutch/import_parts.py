@@ -11,6 +11,7 @@ import polars as pl
 
 from ...io.nutch.dump_reading import read_dump
 from ...io.nutch.nutch_sources import SEQUENCE, TEXT_FORMS, NutchFile, NutchSources, ranges_of
+from ...io.nutch.sequence_reading import read_datums
 from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.operations import Operation
 from ...io.tablets.written import Written
@@ -23,6 +24,7 @@ from ...transforms.elements.chunks import named_chunks
 from ...transforms.for_each import REPORTS
 from ...transforms.invert_links import LINKS_COMPONENT
 from ...web.base.progress import PROGRESS
+from ...web.hadoop.hadoop_faults import HadoopFault
 
 PARTS = "Parts"
 _LOG = logging.getLogger("nutbeam.import_nutch")
@@ -74,6 +76,10 @@ class _Faults:
             after = f": {detail}" if detail else ""
             _LOG.warning("%s, %s: %s%s", self._file.address, place, reason.replace("_", " "), after)
 
+    def note(self, fault: HadoopFault) -> None:
+        """Notes a damaged part of a SequenceFile."""
+        self.add(fault.reason, f"byte {fault.position}", fault.detail)
+
 
 def import_work(item: ImportItem, options: Any) -> Iterator[Any]:
     """Yields pairs of a component and a chunk of changes; and ``Written`` with the tag ``REPORTS``."""
@@ -101,7 +107,9 @@ def import_work(item: ImportItem, options: Any) -> Iterator[Any]:
 def _records(item: ImportItem, options: Any, faults: _Faults) -> Iterator[pl.DataFrame]:
     """Yields the records of a part of a database."""
     if item.file.form == SEQUENCE:
-        raise NotImplementedError
+        read = {"crawldb": read_datums}[item.file.kind]
+        yield from read(item.file.address, item.start, item.end, faults.note)
+        return
     form = TEXT_FORMS[item.file.form]
     for first, parsed in read_dump(item.file.address, form, options.time_zone):
         for line in parsed.bad_lines:

@@ -31,7 +31,7 @@ def links_of_linkdb(
     """
     counts = Counter({"linkdb/links": len(inlinks)})
     rows, dropped = admit_urls(inlinks, how, "url", "target")
-    counts.update({name: number for name, number in dropped.items()})
+    counts.update(dropped)
     rows, dropped = admit_urls(rows, how, "source", "source")
     counts.update(dropped)
     others = rows.filter(pl.col("target") != pl.col("source"))

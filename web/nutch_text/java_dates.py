@@ -17,10 +17,10 @@ _HOURS = {
     **dict.fromkeys(("CEST", "MEST", "EET"), 2.0),
     **dict.fromkeys(("EEST", "MSK"), 3.0),
     **dict.fromkeys(("JST", "KST"), 9.0),
-    **{"HST": -10.0, "AKST": -9.0, "AKDT": -8.0, "PST": -8.0, "PDT": -7.0, "MST": -7.0, "MDT": -6.0},
-    **{"CDT": -5.0, "EST": -5.0, "EDT": -4.0, "NDT": -2.5, "NST": -3.5, "BRT": -3.0, "ART": -3.0},
-    **{"HKT": 8.0, "AWST": 8.0, "ACST": 9.5, "ACDT": 10.5, "AEST": 10.0, "AEDT": 11.0},
-    **{"NZST": 12.0, "NZDT": 13.0, "SAST": 2.0},
+    "HST": -10.0, "AKST": -9.0, "AKDT": -8.0, "PST": -8.0, "PDT": -7.0, "MST": -7.0, "MDT": -6.0,
+    "CDT": -5.0, "EST": -5.0, "EDT": -4.0, "NDT": -2.5, "NST": -3.5, "BRT": -3.0, "ART": -3.0,
+    "HKT": 8.0, "AWST": 8.0, "ACST": 9.5, "ACDT": 10.5, "AEST": 10.0, "AEDT": 11.0,
+    "NZST": 12.0, "NZDT": 13.0, "SAST": 2.0,
 }  # fmt: skip
 _DATE = r"^\w{3} \w{3} +\d{1,2} \d{2}:\d{2}:\d{2} (\S+) \d{4}$"
 _OFFSET = re.compile(r"(?:GMT|UTC)?([+-])(\d{1,2}):?(\d{2})")

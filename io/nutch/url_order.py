@@ -1,0 +1,87 @@
+"""Brings the rows of a table into the order of their URLs, which Nutch's databases have.
+
+Rows lie in the order of their keys, with hosts reversed. Buckets of URLs that follow one another are
+written to temporary files, and each bucket is sorted in memory.
+"""
+
+import contextlib
+import math
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from ...policy.base.key_columns import from_keys
+from ...policy.components.schema import StateRows, to_frame
+from ..snapshots.manifest import Pinned
+from ..storage.processes import scratch
+from ..tablets.tablets import tablets
+
+_BUCKET_ROWS = 400_000
+_SAMPLED = 256  # one key of these
+
+
+def in_url_order(
+    pinned: Pinned,
+    columns: tuple[str, ...],
+    convert: Callable[[StateRows], pl.DataFrame],
+    bucket_rows: int = _BUCKET_ROWS,
+) -> Iterator[pl.DataFrame]:
+    """Yields converted rows of the state, sorted by ``url``.
+
+    Args:
+        pinned: The snapshot.
+        columns: Columns to read.
+        convert: Makes rows with ``url`` of rows of the state.
+        bucket_rows: Number of rows that are sorted at a time, about.
+    """
+    bounds = _bounds(pinned, bucket_rows)
+    frames = (convert(rows) for rows in _frames(pinned, columns))
+    if not len(bounds):
+        rows = list(frames)
+        if rows:
+            yield pl.concat(rows).sort("url")
+        return
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        files = _divide(frames, bounds, Path(folder))
+        for file in files:
+            with pa.memory_map(str(file)) as source:
+                yield to_frame(pa.ipc.open_stream(source).read_all()).sort("url")
+
+
+def _frames(pinned: Pinned, columns: tuple[str, ...]) -> Iterator[StateRows]:
+    for tablet in tablets(pinned.files("state")):
+        yield from pinned.table.read_in_frames("state", tablet, columns)
+
+
+def _bounds(pinned: Pinned, bucket_rows: int) -> pl.Series:
+    """Returns the URLs at which buckets end; none if one bucket is enough."""
+    total, samples = 0, list[pl.Series]()
+    for rows in _frames(pinned, ("key",)):
+        total += len(rows)
+        samples.append(from_keys(rows.get_column("key").gather_every(_SAMPLED)))
+    number = math.ceil(total / bucket_rows)
+    if number < 2:
+        return pl.Series([], dtype=pl.String)
+    urls = pl.concat(samples).sort()
+    places = [len(urls) * at // number for at in range(1, number)]
+    return urls.gather(places).unique().sort()
+
+
+def _divide(frames: Iterator[pl.DataFrame], bounds: pl.Series, folder: Path) -> list[Path]:
+    """Writes rows into a file for each bucket; returns the files in order of their URLs."""
+    files = [folder / f"{number:06d}" for number in range(len(bounds) + 1)]
+    with contextlib.ExitStack() as open_files:
+        writers = dict[int, pa.RecordBatchStreamWriter]()
+        for rows in frames:
+            buckets = bounds.search_sorted(rows.get_column("url"), side="right")
+            for (number,), part in rows.group_by(buckets.alias("bucket")):
+                table = part.drop("bucket", strict=False).to_arrow()
+                if number not in writers:
+                    stream = open_files.enter_context(pa.OSFile(str(files[int(number)]), "wb"))
+                    writer = pa.ipc.new_stream(stream, table.schema)
+                    writers[int(number)] = open_files.enter_context(writer)
+                writers[int(number)].write_table(table)
+    return [file for file in files if file.exists()]

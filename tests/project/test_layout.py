@@ -39,7 +39,7 @@ FOLDERS = {
     "web": (
         *("simweb", "rules", "parsers", "office", "replay", "archive_reading", "archives"),
         *("html", "pages", "normalizers", "filters", "rule_files", "patterns"),
-        *("indexing", "engine", "robots", "clients", "exchange", "content", "network"),
+        *("hadoop", "indexing", "engine", "robots", "clients", "exchange", "content", "network"),
         *("urls", "tls", "base"),
     ),
     "policy": (

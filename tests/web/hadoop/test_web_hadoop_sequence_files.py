@@ -1,0 +1,155 @@
+"""SequenceFiles are read and written: each compression and codec, ranges, and damaged parts."""
+
+import io
+import itertools
+
+import polars as pl
+import pytest
+from hadoop_files import SYNC, crawl_rows, datums, written
+
+from nutbeam.web.hadoop.hadoop_codecs import MAX_RECORD_BYTES, codec_class, find_codec
+from nutbeam.web.hadoop.hadoop_faults import HadoopFileError
+from nutbeam.web.hadoop.sequence_files import Compression, read_blocks, read_header
+
+ROWS = crawl_rows(3000)
+CODECS = ("DefaultCodec", "GzipCodec", "BZip2Codec", "ZStandardCodec", "SnappyCodec", "Lz4Codec")
+MARK = b"\xff\xff\xff\xff" + SYNC
+FILES = {compression: written(ROWS, compression=compression) for compression in Compression}
+each_compression = pytest.mark.parametrize("compression", Compression)
+
+
+def test_a_header_says_classes_compression_and_codec():
+    header = read_header(io.BytesIO(FILES[Compression.RECORD]))
+    assert header.key_class == "org.apache.hadoop.io.Text"
+    assert header.value_class == "org.apache.nutch.crawl.CrawlDatum"
+    assert header.compression is Compression.RECORD
+    assert header.codec_class == "org.apache.hadoop.io.compress.DefaultCodec"
+    assert header.sync == SYNC
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_rows_are_read_with_each_codec(codec):
+    assert datums(written(ROWS, codec=codec))[0].equals(ROWS)
+
+
+@each_compression
+def test_rows_are_read_with_each_compression(compression):
+    rows, faults = datums(FILES[compression])
+    assert rows.equals(ROWS)
+    assert faults == []
+
+
+@each_compression
+def test_ranges_that_follow_one_another_have_each_record_once(compression):
+    data = written(crawl_rows(20_000), compression=compression)
+    cuts = [0, 7, 100, 5000, 5001, len(data) // 3, len(data) // 2, len(data) - 3, len(data)]
+    parts = [datums(data, start, end)[0] for start, end in itertools.pairwise(cuts)]
+    assert pl.concat(parts).equals(crawl_rows(20_000))
+    assert sum(part.height > 0 for part in parts) > 2
+
+
+@each_compression
+def test_a_truncated_file_has_its_first_records_and_one_fault(compression):
+    data = FILES[compression]
+    rows, (fault,) = datums(data[: len(data) - 5])
+    assert rows.equals(ROWS.head(rows.height))
+    assert fault.reason == "truncated_file"
+    assert compression is Compression.BLOCK or rows.height == ROWS.height - 1
+
+
+def test_reading_goes_on_at_the_next_sync_mark():
+    data = bytearray(FILES[Compression.NONE])
+    marks = [at for at in range(len(data)) if data.startswith(MARK, at)]
+    damaged = marks[3] + len(MARK)
+    data[damaged : damaged + 4] = b"\x80\0\0\0"
+    rows, (fault,) = datums(bytes(data))
+    assert (fault.reason, fault.position) == ("bad_record_length", damaged)
+    assert ROWS.height - 200 < rows.height < ROWS.height
+    assert rows.get_column("url").is_in(ROWS.get_column("url").implode()).all()
+    assert rows.row(-1) == ROWS.row(-1)
+
+
+def test_a_length_beyond_the_next_sync_mark_costs_only_records_up_to_it():
+    data = bytearray(FILES[Compression.NONE])
+    at = data.index(MARK) + len(MARK)
+    data[at : at + 4] = (150_000).to_bytes(4, "big")
+    rows, (fault,) = datums(bytes(data))
+    assert fault.reason == "bad_record_length"
+    assert rows.height > ROWS.height - 200
+
+
+def test_a_sync_mark_of_another_file_is_a_fault():
+    data = bytearray(FILES[Compression.NONE])
+    at = data.index(MARK)
+    data[at + 4] ^= 1
+    rows, (fault,) = datums(bytes(data))
+    assert (fault.reason, fault.position) == ("bad_sync_mark", at)
+    assert 0 < rows.height < ROWS.height
+
+
+def test_a_damaged_block_costs_its_records():
+    rows = crawl_rows(30_000)
+    data = bytearray(written(rows))
+    marks = [at for at in range(len(data)) if data.startswith(MARK, at)]
+    data[marks[1] + 5000] ^= 255
+    read, (fault,) = datums(bytes(data))
+    assert (fault.reason, fault.position) == ("broken_compression", marks[1])
+    assert 0 < read.height < rows.height
+    assert read.row(-1) == rows.row(-1)
+
+
+def test_a_damaged_value_of_record_compression_costs_one_record():
+    data = bytearray(FILES[Compression.RECORD])
+    at = data.index(b"x\x9c")
+    data[at + 3] ^= 255
+    rows, (fault,) = datums(bytes(data))
+    assert fault.reason in ("broken_compression", "bad_value")
+    assert rows.height == ROWS.height - 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: b"", "must begin with SEQ, got b''"),
+        (lambda data: b"PK\x03\x04" + data, "must begin with SEQ"),
+        (lambda data: b"SEQ\x07" + data[4:], "must be 4 to 6, got 7"),
+        (lambda data: data[:30], "header of a SequenceFile is damaged"),
+        (
+            lambda data: data.replace(b"compress.DefaultCodec", b"compress.DefaultKodek"),
+            "must be one of BZip2Codec, .*DefaultKodek",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_read_at_all_is_one_error(change, message):
+    with pytest.raises(HadoopFileError, match=message):
+        datums(change(FILES[Compression.BLOCK]))
+
+
+def test_values_of_another_class_are_one_error_that_names_it():
+    data = FILES[Compression.NONE].replace(b"nutch.crawl.CrawlDatum", b"nutch.crawl.CrowlDatum")
+    with pytest.raises(HadoopFileError, match=r"must be CrawlDatum, got .*CrowlDatum"):
+        datums(data)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_codecs_refuse_bytes_that_would_fill_the_memory(codec, monkeypatch):
+    data = find_codec(codec_class(codec)).compress(bytes(3 << 20))
+    monkeypatch.setattr("nutbeam.web.hadoop.hadoop_codecs.MAX_RECORD_BYTES", 1 << 20)
+    monkeypatch.setattr("nutbeam.web.hadoop.hadoop_codecs._SMALL_BYTES", 0)
+    with pytest.raises(Exception, match="long"):
+        find_codec(codec_class(codec)).decompress(data)
+
+
+def test_a_codec_decodes_several_chunks_of_a_block():
+    for codec in CODECS:
+        found = find_codec(codec_class(codec))
+        data = b"".join(b"%d " % number for number in range(100_000))
+        assert found.decompress(found.compress(data)) == data
+
+
+def test_a_block_has_where_its_records_begin():
+    data = FILES[Compression.NONE]
+    for block in read_blocks(io.BytesIO(data)):
+        for row in (0, block.rows - 1):
+            length = int.from_bytes(data[block.positions[row] :][:4], "big")
+            assert length == block.key_lengths[row] + block.value_lengths[row] < MAX_RECORD_BYTES

@@ -11,8 +11,8 @@ from ...policy.components.schema import STATUS_NAMES
 from ...policy.components.vocabulary import datum_text
 from ...web.hadoop.datum_writing import CRAWL_DATUM_CLASS, encode_crawl_datums
 from ...web.hadoop.sequence_writers import MapFileWriter
+from ...web.nutch_text.datum_lines import csv_lines, json_lines
 from ...web.nutch_text.datum_text import CSV_HEADING
-from ...web.nutch_text.datum_writing import csv_lines, json_lines
 from ..storage.files import creating
 from ..storage.places import Place
 

@@ -25,12 +25,14 @@ from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS
 from ..base.command import DONE, TABLE, Argument, Invocation
 from ..base.live import live_view
-from ..views.readlinkdb import nutch_lines
 from ..views.reading_job import Reading
+from ..views.readlinkdb import nutch_lines
 
 ARGUMENTS = (
     TABLE,
-    Argument("folder", "Folder to write, which must not be there: local, or gs://, s3://, hdfs://."),
+    Argument(
+        "folder", "Folder to write, which must not be there: local, or gs://, s3://, hdfs://."
+    ),
 )
 _FORMS = ("crawldb", "csv", "json", "normal", "linkdb")
 

@@ -68,9 +68,7 @@ def csv_lines(records: pl.DataFrame, names: dict[int, str]) -> pl.Series:
 
 
 def _status_names(names: dict[int, str]) -> pl.Expr:
-    return pl.col("status").replace_strict(
-        names, default=pl.lit("unknown"), return_dtype=pl.String
-    )
+    return pl.col("status").replace_strict(names, default=pl.lit("unknown"), return_dtype=pl.String)
 
 
 def _hex() -> pl.Expr:

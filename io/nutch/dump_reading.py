@@ -8,7 +8,7 @@ import polars as pl
 
 from ...web.base.errors import UsageError
 from ...web.nutch_text.java_dates import UnknownZone
-from ...web.nutch_text.text_records import Parsed, TextForm
+from ...web.nutch_text.text_records import ParsedRecords, TextForm
 from ..batches.seed_lines import open_unpacked
 from ..storage.file_errors import errors_as
 from ..storage.place_addresses import place_of
@@ -16,7 +16,7 @@ from ..storage.place_addresses import place_of
 _PIECE_BYTES = 8 << 20
 
 
-def read_dump(address: str, form: TextForm, zone: str) -> Iterator[tuple[int, Parsed]]:
+def read_dump(address: str, form: TextForm, zone: str) -> Iterator[tuple[int, ParsedRecords]]:
     """Yields (number of the first line, records) of the pieces of a dump.
 
     Args:

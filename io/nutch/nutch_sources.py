@@ -12,17 +12,18 @@ from typing import NamedTuple
 from ...web.base.errors import UsageError
 from ...web.hadoop.hadoop_faults import HadoopFileError
 from ...web.hadoop.sequence_files import SequenceFileHeader, read_header
-from ...web.nutch_text.datum_text import CSV, JSON, NORMAL
-from ...web.nutch_text.host_text import HOSTS
-from ...web.nutch_text.link_text import LINKS
+from ...web.nutch_text.datum_text import CSV_DUMP, JSON_DUMP, NORMAL_DUMP
+from ...web.nutch_text.host_text import HOST_DUMP
+from ...web.nutch_text.link_text import LINK_DUMP
 from ...web.nutch_text.text_records import TextForm
-from ...web.nutch_text.webtable_text import WEBTABLE
+from ...web.nutch_text.webtable_text import WEBTABLE_DUMP
 from ..storage.file_errors import errors_as
 from ..storage.places import Place
 
 SEQUENCE = "SequenceFile"
 TEXT_FORMS: dict[str, TextForm] = {
-    form.name: form for form in (CSV, NORMAL, WEBTABLE, LINKS, HOSTS, JSON)
+    form.name: form
+    for form in (CSV_DUMP, NORMAL_DUMP, WEBTABLE_DUMP, LINK_DUMP, HOST_DUMP, JSON_DUMP)
 }
 SEGMENT_PARTS = (
     "crawl_generate",
@@ -93,7 +94,7 @@ class NutchSources(NamedTuple):
     notes: list[tuple[str, str]]
 
 
-def find_sources(place: Place) -> NutchSources:
+def find_nutch_files(place: Place) -> NutchSources:
     """Finds what is in a folder and below it; or what a file is.
 
     Raises:
@@ -225,7 +226,7 @@ def _recognise(file: Place, kind: str, sources: NutchSources) -> tuple[str, str]
 
 
 def _fits(form: TextForm, line: str) -> bool:
-    return form is not JSON or '"statusCode"' in line
+    return form is not JSON_DUMP or '"statusCode"' in line
 
 
 def _header_of(file: Place, head: bytes, sources: NutchSources) -> SequenceFileHeader | None:
@@ -252,7 +253,7 @@ def merge_sources_of(places: Sequence[Place]) -> NutchSources:
     files = dict[str, NutchFile]()
     segments = dict[str, set[str]]()
     notes = dict[tuple[str, str], None]()
-    for sources in map(find_sources, places):
+    for sources in map(find_nutch_files, places):
         files |= {file.address: file for file in sources.files}
         for name, parts in sources.segments.items():
             segments.setdefault(name, set()).update(parts)
@@ -260,7 +261,7 @@ def merge_sources_of(places: Sequence[Place]) -> NutchSources:
     return NutchSources(list(files.values()), dict(sorted(segments.items())), list(notes))
 
 
-def ranges_of(file: NutchFile, size: int) -> Iterator[tuple[int, int | None]]:
+def parts_of_file(file: NutchFile, size: int) -> Iterator[tuple[int, int | None]]:
     """Yields (first byte, byte after the last) of the parts of a file that workers share."""
     if file.form != SEQUENCE:
         yield 0, None

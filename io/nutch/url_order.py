@@ -13,7 +13,6 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
-from ...policy.base.key_columns import from_keys
 from ...policy.components.schema import StateRows, to_frame
 from ..snapshots.manifest import Pinned
 from ..storage.processes import scratch
@@ -34,10 +33,14 @@ def in_url_order(
     Args:
         pinned: The snapshot.
         columns: Columns to read.
-        convert: Makes rows with ``url`` of rows of the state.
+        convert: Makes rows with ``url`` of rows of the state with these columns.
         bucket_rows: Number of rows that are sorted at a time, about.
     """
-    bounds = _bounds(pinned, bucket_rows)
+    total = sum(map(len, _frames(pinned, ("key",))))
+    bounds = pl.Series([], dtype=pl.String)
+    if total > bucket_rows:
+        samples = (convert(rows.gather_every(_SAMPLED)) for rows in _frames(pinned, columns))
+        bounds = _bounds(samples, math.ceil(total / bucket_rows))
     frames = (convert(rows) for rows in _frames(pinned, columns))
     if not len(bounds):
         rows = list(frames)
@@ -56,16 +59,9 @@ def _frames(pinned: Pinned, columns: tuple[str, ...]) -> Iterator[StateRows]:
         yield from pinned.table.read_in_frames("state", tablet, columns)
 
 
-def _bounds(pinned: Pinned, bucket_rows: int) -> pl.Series:
-    """Returns the URLs at which buckets end; none if one bucket is enough."""
-    total, samples = 0, list[pl.Series]()
-    for rows in _frames(pinned, ("key",)):
-        total += len(rows)
-        samples.append(from_keys(rows.get_column("key").gather_every(_SAMPLED)))
-    number = math.ceil(total / bucket_rows)
-    if number < 2:
-        return pl.Series([], dtype=pl.String)
-    urls = pl.concat(samples).sort()
+def _bounds(samples: Iterator[pl.DataFrame], number: int) -> pl.Series:
+    """Returns the URLs at which buckets end, from a sample of the rows."""
+    urls = pl.concat(rows.get_column("url") for rows in samples).sort()
     places = [len(urls) * at // number for at in range(1, number)]
     return urls.gather(places).unique().sort()
 

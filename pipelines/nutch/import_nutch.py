@@ -27,7 +27,7 @@ from ...policy.batch_tools.url_lists import ListRuleOptions
 from ...policy.components.schema import HOSTS
 from ...policy.generating.selection import GenerateOptions
 from ...policy.inlinks.edges import LINK_CHANGES, InvertOptions
-from ...policy.nutch.imported_rows import IMPORTED, merge_imported
+from ...policy.nutch.imported_rows import NUTCH_STATE, merge_imported
 from ...transforms.apply_changes import (
     COUNT_PLACES,
     RESOLVE,
@@ -48,7 +48,7 @@ from ..base.command import TABLE, Argument, Invocation
 from ..invertlinks import link_resolver
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, workers_elsewhere
-from .import_parts import PARTS, import_items, import_work
+from .import_parts import NUTCH_PARTS, import_items, import_work
 from .imported_segments import batch_of, commit_import, segment_lines, segment_place
 
 ARGUMENTS = (
@@ -120,9 +120,9 @@ def build(
         sources: What to read.
     """
     operations = tickets | "Begin" >> Begin("import_nutch", needs="")
-    read = operations | PARTS >> ForEach(
+    read = operations | NUTCH_PARTS >> ForEach(
         functools.partial(import_items, sources=sources, options=options), import_work, (options,),
-        tuple[str, Chunk], outputs=(REPORTS,), step=PARTS, reports=REPORTS, at_once=True,
+        tuple[str, Chunk], outputs=(REPORTS,), step=NUTCH_PARTS, reports=REPORTS, at_once=True,
     )  # fmt: skip
     segments = tuple(sources.segments)
     kinds = {file.kind for file in sources.files}
@@ -131,7 +131,7 @@ def build(
         segment_place(n): f"batches/{batch_of('{batch}', n)}/outcome" for n in range(len(segments))
     }
     targets = {
-        "state": Target(IMPORTED, resolver, {**COUNT_PLACES, **places}),
+        "state": Target(NUTCH_STATE, resolver, {**COUNT_PLACES, **places}),
         "hosts": Target(HOSTS, merge_resolver),
         LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver),
     }
@@ -145,7 +145,9 @@ def build(
         parts=dict(sources.segments),
         ttl=options.generate_mark_ttl,
     )
-    return (operations, written, read[REPORTS], counted) | Finish(commit, whole=(PARTS, RESOLVE))
+    return (operations, written, read[REPORTS], counted) | Finish(
+        commit, whole=(NUTCH_PARTS, RESOLVE)
+    )
 
 
 def _resolver(_: Operation, finds_applied: bool) -> Resolver:

@@ -10,7 +10,7 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.nutch.dump_reading import read_dump
-from ...io.nutch.nutch_sources import SEQUENCE, TEXT_FORMS, NutchFile, NutchSources, ranges_of
+from ...io.nutch.nutch_sources import SEQUENCE, TEXT_FORMS, NutchFile, NutchSources, parts_of_file
 from ...io.nutch.sequence_reading import read_datums
 from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.operations import Operation
@@ -26,7 +26,7 @@ from ...transforms.invert_links import LINKS_COMPONENT
 from ...web.base.progress import PROGRESS
 from ...web.hadoop.hadoop_faults import HadoopFault
 
-PARTS = "Parts"
+NUTCH_PARTS = "Parts"
 _LOG = logging.getLogger("nutbeam.import_nutch")
 _SHOWN_FAULTS = 3  # of a part of a file; all are counted
 
@@ -56,7 +56,7 @@ def import_items(operation: Operation, sources: NutchSources, options: Any) -> I
     items = [
         ImportItem(operation, file, start, end, segments.get(file.segment))
         for file in sources.files
-        for start, end in ranges_of(file, options.part_size)
+        for start, end in parts_of_file(file, options.part_size)
     ]
     PROGRESS.start("import_nutch", total=len(items), unit="parts")
     yield from items

@@ -16,14 +16,14 @@ from ..batch_tools.merged_rows import merge_state_rows
 from ..components.schema import OUTCOME, PAGES, STATE, OutcomeRows, StateRows, conform_frame
 
 # Rows of the state; and pages of segments, which have the number of their segment.
-IMPORTED = pa.schema(
+NUTCH_STATE = pa.schema(
     [
         *STATE,
         ("segment", pa.int32()),
         PAGES.field("fetch_status"),
     ]
 )
-ImportedRows: TypeAlias = pl.DataFrame  # columns of IMPORTED
+NutchStateRows: TypeAlias = pl.DataFrame  # columns of NUTCH_STATE
 # Columns of a row that come from the page of its newest body.
 _OF_BODY = ("page", "batch_id", "content_type", "etag", "last_modified")
 
@@ -39,7 +39,7 @@ def waiting_count(segment: int) -> str:
 
 
 def merge_imported(
-    state_rows: StateRows, changes: ImportedRows, *, finds_applied: bool
+    state_rows: StateRows, changes: NutchStateRows, *, finds_applied: bool
 ) -> tuple[StateRows, Mapping[int, OutcomeRows], dict[str, int]]:
     """Merges rows and pages into the rows of a range of keys.
 
@@ -75,7 +75,7 @@ def merge_imported(
     return _with_bodies(rows, state_rows, applied), outcomes, counts
 
 
-def _with_bodies(rows: StateRows, state_rows: StateRows, applied: ImportedRows) -> StateRows:
+def _with_bodies(rows: StateRows, state_rows: StateRows, applied: NutchStateRows) -> StateRows:
     """Gives rows the newest bodies of pages, unless the table had newer ones."""
     bodies = applied.filter(
         (pl.col("fetch_status") == FETCH_SUCCESS) & pl.col("page").is_not_null()

@@ -12,12 +12,12 @@ from ..components.schema import HOSTS, HostRows, conform_frame
 from ..inlinks.edges import LINK_CHANGES, InvertOptions, LinkChangeRows, clean_anchors, merge_rows
 from .crawldb_rows import NutchRules, admit_urls
 
-InlinkRows: TypeAlias = pl.DataFrame  # columns of INLINK, of web/nutch_text/text_records.py
-NutchHostRows: TypeAlias = pl.DataFrame  # columns of HOST, of the same module
+LinkdbRows: TypeAlias = pl.DataFrame  # columns of LINKDB_LINK, of web/nutch_text/text_records.py
+NutchHostRows: TypeAlias = pl.DataFrame  # columns of HOSTDB_HOST, of the same module
 
 
 def links_of_linkdb(
-    inlinks: InlinkRows, how: NutchRules, options: InvertOptions, seen: int
+    inlinks: LinkdbRows, how: NutchRules, options: InvertOptions, seen: int
 ) -> tuple[LinkChangeRows, Counter[str]]:
     """Returns changes of the link table, one per source and target; and counts.
 

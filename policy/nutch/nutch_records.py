@@ -6,18 +6,7 @@ from ...web.exchange.status import PROTOCOL_STATUS_NAMES
 from ..base.key_columns import from_keys
 from ..components.schema import StateRows
 from ..schedules.schedule import DAY_S
-from .datum_fields import (
-    CONTENT_TYPE,
-    DEPTH,
-    FIXED_INTERVAL,
-    HTTP_CODE,
-    MAP,
-    MAX_DEPTH,
-    ORPHAN,
-    PROTOCOL,
-    REPRESENTATIVE,
-    RESPONSE_TIME,
-)
+from .datum_fields import METADATA_MAP, MetadataName
 
 TYPED_METADATA = pl.List(pl.Struct({"key": pl.String, "kind": pl.String, "value": pl.String}))
 # Columns of the state that a record needs.
@@ -39,7 +28,7 @@ def records_of_state(state_rows: StateRows) -> pl.DataFrame:
         Columns of DATUM; ``metadata`` has a list of structs ``key``, ``kind`` (the class in Nutch) and
         ``value``.
     """
-    maps = state_rows.get_column("metadata").cast(MAP)
+    maps = state_rows.get_column("metadata").cast(METADATA_MAP)
     entry = pl.struct(
         key=pl.element().struct.field("key"),
         kind=pl.lit("Text"),
@@ -78,13 +67,13 @@ def _columns_as_entries() -> list[tuple[str, str, pl.Expr]]:
     message = (pl.lit(": ") + pl.col("protocol_message")).fill_null("")
     protocol = pl.format("{}({}), lastModified=0{}", name, code, message)
     return [
-        (PROTOCOL, "ProtocolStatus", protocol),
-        (REPRESENTATIVE, "Text", pl.col("repr_url")),
-        (RESPONSE_TIME, "IntWritable", pl.col("response_ms")),
-        (HTTP_CODE, "Text", pl.col("http_code")),
-        (CONTENT_TYPE, "Text", pl.col("content_type")),
-        (FIXED_INTERVAL, "FloatWritable", pl.col("fixed_interval").cast(pl.Float32)),
-        (DEPTH, "IntWritable", pl.col("distance") + 1),
-        (MAX_DEPTH, "IntWritable", pl.col("max_depth")),
-        (ORPHAN, "IntWritable", pl.col("last_inlink_day") * DAY_S),
+        (MetadataName.PROTOCOL, "ProtocolStatus", protocol),
+        (MetadataName.REPRESENTATIVE, "Text", pl.col("repr_url")),
+        (MetadataName.RESPONSE_TIME, "IntWritable", pl.col("response_ms")),
+        (MetadataName.HTTP_CODE, "Text", pl.col("http_code")),
+        (MetadataName.CONTENT_TYPE, "Text", pl.col("content_type")),
+        (MetadataName.FIXED_INTERVAL, "FloatWritable", pl.col("fixed_interval").cast(pl.Float32)),
+        (MetadataName.DEPTH, "IntWritable", pl.col("distance") + 1),
+        (MetadataName.MAX_DEPTH, "IntWritable", pl.col("max_depth")),
+        (MetadataName.ORPHAN, "IntWritable", pl.col("last_inlink_day") * DAY_S),
     ]

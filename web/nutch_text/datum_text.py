@@ -12,13 +12,13 @@ import polars as pl
 from .java_dates import parse_java_dates
 from .text_records import (
     DATUM,
-    ENTRIES,
-    Parsed,
+    TEXT_ENTRIES,
+    ParsedRecords,
     TextForm,
+    hex_signature,
     join_lines,
     number_records,
     seconds_of,
-    signature_of,
 )
 
 CSV_HEADING = (
@@ -49,7 +49,7 @@ _LABELS = {
 _DAY_S = 86_400
 
 
-def _of_texts(texts: pl.DataFrame, zone: str) -> Parsed:
+def _of_texts(texts: pl.DataFrame, zone: str) -> ParsedRecords:
     """Returns the rows of records whose values are texts: ``record``, and columns of ``DATUM``."""
     rows = texts.with_columns(
         pl.col("status").cast(pl.Int16, strict=False),
@@ -60,20 +60,20 @@ def _of_texts(texts: pl.DataFrame, zone: str) -> Parsed:
         pl.col("retries").cast(pl.Int32, strict=False),
         seconds_of(pl.col("fetch_interval")),
         pl.col("score").cast(pl.Float32, strict=False),
-        signature_of(pl.col("signature")),
+        hex_signature(pl.col("signature")),
     )
     needed = ("url", "status", "fetch_time", "fetch_interval")
     is_bad = pl.any_horizontal(pl.col(name).is_null() for name in needed)
     bad = rows.filter(is_bad).get_column("record").to_list()
     good = rows.filter(~is_bad).select(DATUM.names()).cast(DATUM)
-    return Parsed(good, bad)
+    return ParsedRecords(good, bad)
 
 
-def parse_csv(lines: pl.Series, zone: str = "") -> Parsed:
+def parse_csv_dump(lines: pl.Series, zone: str = "") -> ParsedRecords:
     """Returns the records of lines of csv.
 
     >>> line = '"http://a.com/",2,"db_fetched",0,0,0,86400.0,1.0,1.5,"0a",""'
-    >>> parse_csv(pl.Series([CSV_HEADING, line])).rows.select("url", "fetch_interval", "score").rows()
+    >>> parse_csv_dump(pl.Series([CSV_HEADING, line])).rows.select("url", "fetch_interval", "score").rows()
     [('http://a.com/', 86400, 1.5)]
     """
     records = join_lines(lines, CSV_START).filter(
@@ -108,15 +108,15 @@ def pairs_of(texts: pl.Series) -> pl.Series:
 
 def _as_map(entries: pl.Series) -> pl.Series:
     whole = pl.element().filter(pl.element().struct.field("value").is_not_null())
-    kept = entries.cast(ENTRIES).list.eval(whole)
+    kept = entries.cast(TEXT_ENTRIES).list.eval(whole)
     filled = pl.when(pl.col("metadata").list.len() > 0).then("metadata")
     return kept.alias("metadata").to_frame().select(filled.cast(DATUM["metadata"])).to_series()
 
 
-def parse_normal(lines: pl.Series, zone: str = "") -> Parsed:
+def parse_normal_dump(lines: pl.Series, zone: str = "") -> ParsedRecords:
     """Returns the records of lines in the normal form.
 
-    >>> parse_normal(pl.Series(["http://a.com/\\tVersion: 7", "Status: 2 (db_fetched)",
+    >>> parse_normal_dump(pl.Series(["http://a.com/\\tVersion: 7", "Status: 2 (db_fetched)",
     ...     "Fetch time: 0", "Retry interval: 60 seconds (0 days)", "Score: 1.0", "Metadata: ",
     ...     " \\ta=b"])).rows.select("url", "metadata").rows()
     [('http://a.com/', {'a': 'b'})]
@@ -156,10 +156,10 @@ def _normal_metadata(lines: pl.DataFrame) -> pl.DataFrame:
     return grouped.with_columns(_as_map(grouped.get_column("metadata")))
 
 
-def parse_json(lines: pl.Series, zone: str = "") -> Parsed:
+def parse_json_dump(lines: pl.Series, zone: str = "") -> ParsedRecords:
     """Returns the records of lines with a JSON object each.
 
-    >>> parse_json(pl.Series(['{"url": "http://a.com/", "statusCode": 1, "fetchTime": 5,'
+    >>> parse_json_dump(pl.Series(['{"url": "http://a.com/", "statusCode": 1, "fetchTime": 5,'
     ...     '"retryIntervalSeconds": 60, "metadata": {"a": 1}}'])).rows["metadata"].to_list()
     [{'a': '1'}]
     """
@@ -173,9 +173,9 @@ def parse_json(lines: pl.Series, zone: str = "") -> Parsed:
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
             bad.append(number)
     texts = pl.DataFrame(rows, schema={"record": pl.UInt32, **dict.fromkeys(DATUM.names(), pl.String)}
-                         | {"metadata": ENTRIES})  # fmt: skip
+                         | {"metadata": TEXT_ENTRIES})  # fmt: skip
     parsed = _of_texts(texts.with_columns(_as_map(texts.get_column("metadata"))), zone)
-    return Parsed(parsed.rows, sorted([*bad, *parsed.bad_lines]))
+    return ParsedRecords(parsed.rows, sorted([*bad, *parsed.bad_lines]))
 
 
 def _json_row(number: int, record: dict[str, Any]) -> dict[str, Any]:
@@ -197,6 +197,6 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-CSV = TextForm("readdb -dump -format csv", "crawldb", CSV_START, parse_csv)
-NORMAL = TextForm("readdb -dump", "crawldb", NORMAL_START, parse_normal)
-JSON = TextForm("readdb -dump -format json", "crawldb", JSON_START, parse_json)
+CSV_DUMP = TextForm("readdb -dump -format csv", "crawldb", CSV_START, parse_csv_dump)
+NORMAL_DUMP = TextForm("readdb -dump", "crawldb", NORMAL_START, parse_normal_dump)
+JSON_DUMP = TextForm("readdb -dump -format json", "crawldb", JSON_START, parse_json_dump)

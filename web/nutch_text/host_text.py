@@ -5,7 +5,7 @@ import zoneinfo
 import polars as pl
 
 from .datum_text import pairs_of
-from .text_records import HOST, Parsed, TextForm
+from .text_records import HOSTDB_HOST, ParsedRecords, TextForm
 
 HOSTS_HEADING = "hostname\tunfetched\t"
 _COUNT, _TIME = r"\t-?\d+", r"\t\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}"
@@ -17,7 +17,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def parse_hosts(lines: pl.Series, zone: str = "") -> Parsed:
+def parse_hosts(lines: pl.Series, zone: str = "") -> ParsedRecords:
     """Returns the hosts of lines; times without a zone are those of ``zone``, or UTC.
 
     >>> line = "a.com\\t1\\t2\\t0\\t0\\t0\\t3\\t6\\t0\\t1\\t1\\t0.5\\t1970-01-01 00:00:01\\thttp://a.com/\\t"
@@ -41,7 +41,7 @@ def parse_hosts(lines: pl.Series, zone: str = "") -> Parsed:
         local.cast(pl.Int64).fill_null(0).alias("last_check"),
         pairs_of(texts.get_column("metadata").fill_null("")).alias("metadata"),
     )
-    return Parsed(parsed.select(HOST.names()).cast(HOST, strict=False), bad)
+    return ParsedRecords(parsed.select(HOSTDB_HOST.names()).cast(HOSTDB_HOST, strict=False), bad)
 
 
-HOSTS = TextForm("readhostdb", "hostdb", HOSTS_START, parse_hosts)
+HOST_DUMP = TextForm("readhostdb", "hostdb", HOSTS_START, parse_hosts)

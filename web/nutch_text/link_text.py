@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
-from .text_records import INLINK, Parsed, TextForm, number_records
+from .text_records import LINKDB_LINK, ParsedRecords, TextForm, number_records
 
 LINKS_START = r"\tInlinks:\s*$"
 # Nutch 1.21 and newer add metadata to each link.
 _LINK = r"^ ?fromUrl: (\S+) anchor: (.*?)(?: metadata: .*)?$"
 
 
-def parse_links(lines: pl.Series, zone: str = "") -> Parsed:
+def parse_links(lines: pl.Series, zone: str = "") -> ParsedRecords:
     """Returns the links of lines.
 
     >>> lines = ["http://a.com/\\tInlinks:", " fromUrl: http://b.com/ anchor: B", ""]
@@ -30,7 +30,7 @@ def parse_links(lines: pl.Series, zone: str = "") -> Parsed:
     ).filter(~(is_first & url.is_not_null()) & (pl.col("text").str.strip_chars() != ""))
     is_bad = pl.any_horizontal(pl.col("url", "source").is_null())
     bad = rows.filter(is_bad).get_column("line").to_list()
-    return Parsed(rows.filter(~is_bad).select(INLINK.names()).cast(INLINK), bad)
+    return ParsedRecords(rows.filter(~is_bad).select(LINKDB_LINK.names()).cast(LINKDB_LINK), bad)
 
 
 def link_record(url: str, links: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -49,4 +49,4 @@ def link_record(url: str, links: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield "\n"
 
 
-LINKS = TextForm("readlinkdb -dump", "linkdb", LINKS_START, parse_links)
+LINK_DUMP = TextForm("readlinkdb -dump", "linkdb", LINKS_START, parse_links)

@@ -20,9 +20,9 @@ DATUM = pl.Schema(
     }
 )
 # A link of a LinkDb.
-INLINK = pl.Schema({"url": pl.String, "source": pl.String, "anchor": pl.String})
+LINKDB_LINK = pl.Schema({"url": pl.String, "source": pl.String, "anchor": pl.String})
 # A host of a HostDb.
-HOST = pl.Schema(
+HOSTDB_HOST = pl.Schema(
     {
         "host": pl.String,
         **dict.fromkeys(
@@ -35,14 +35,14 @@ HOST = pl.Schema(
         "metadata": pl.Map(pl.String, pl.String),
     }
 )
-ENTRIES = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
+TEXT_ENTRIES = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 
 
-class Parsed(NamedTuple):
+class ParsedRecords(NamedTuple):
     """Records of a piece of text.
 
     Attributes:
-        rows: ``DATUM``, ``INLINK`` or ``HOST``.
+        rows: ``DATUM``, ``LINKDB_LINK`` or ``HOSTDB_HOST``.
         bad_lines: Numbers of the first lines of records that cannot be read, from 0.
     """
 
@@ -63,7 +63,7 @@ class TextForm(NamedTuple):
     name: str
     kind: str
     start: str
-    parse: Callable[[pl.Series, str], Parsed]
+    parse: Callable[[pl.Series, str], ParsedRecords]
 
 
 def number_records(lines: pl.Series, start: str) -> pl.DataFrame:
@@ -81,7 +81,7 @@ def join_lines(lines: pl.Series, start: str) -> pl.DataFrame:
     return records.agg(pl.col("text").str.join("\n").str.strip_chars_end("\n"))
 
 
-def signature_of(text: pl.Expr) -> pl.Expr:
+def hex_signature(text: pl.Expr) -> pl.Expr:
     """Returns the bytes of hexadecimal digits; null where there are none, as in ``null``."""
     digits = text.str.replace_all(" ", "", literal=True)
     return pl.when(digits.str.contains(r"^(?:[0-9A-Fa-f]{2})+$")).then(digits).str.decode("hex")

@@ -7,7 +7,15 @@ CrawlDb of Nutch 1 has, too, is read.
 import polars as pl
 
 from .java_dates import parse_java_dates
-from .text_records import DATUM, ENTRIES, Parsed, TextForm, number_records, seconds_of, signature_of
+from .text_records import (
+    DATUM,
+    TEXT_ENTRIES,
+    ParsedRecords,
+    TextForm,
+    hex_signature,
+    number_records,
+    seconds_of,
+)
 
 WEBTABLE_START = r"(?:^|\t)key:\t"
 # Statuses of Nutch 2 that a CrawlDb does not have: never set, retry, not modified.
@@ -20,7 +28,7 @@ _FIELDS = {
 }  # fmt: skip
 
 
-def parse_webtable(lines: pl.Series, zone: str = "") -> Parsed:
+def parse_webtable(lines: pl.Series, zone: str = "") -> ParsedRecords:
     """Returns the records of lines.
 
     >>> parse_webtable(pl.Series(["http://a.com/\\tkey:\\tcom.a:http/", "baseUrl:\\thttp://a.com/",
@@ -46,13 +54,13 @@ def parse_webtable(lines: pl.Series, zone: str = "") -> Parsed:
         retries=pl.col("retries").cast(pl.Int32, strict=False).fill_null(0),
         fetch_interval=seconds_of(pl.col("fetch_interval")),
         score=pl.col("score").cast(pl.Float32, strict=False),
-        signature=signature_of(pl.col("signature")),
+        signature=hex_signature(pl.col("signature")),
         metadata=pl.col("metadata").cast(DATUM["metadata"]),
     )
     needed = ("url", "status", "fetch_time", "fetch_interval")
     is_bad = pl.any_horizontal(pl.col(name).is_null() for name in needed)
     bad = rows.filter(is_bad).get_column("record").to_list()
-    return Parsed(rows.filter(~is_bad).select(DATUM.names()).cast(DATUM), bad)
+    return ParsedRecords(rows.filter(~is_bad).select(DATUM.names()).cast(DATUM), bad)
 
 
 def _entries(numbered: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
@@ -72,8 +80,10 @@ def _entries(numbered: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
     ]
     entries = pl.concat([named, depths, *fields]).drop_nulls()
     entries = entries.unique(["record", "key"], keep="first", maintain_order=True)
-    grouped = entries.group_by("record").agg(metadata=pl.struct("key", "value").cast(ENTRIES.inner))
+    grouped = entries.group_by("record").agg(
+        metadata=pl.struct("key", "value").cast(TEXT_ENTRIES.inner)
+    )
     return grouped
 
 
-WEBTABLE = TextForm("readdb -dump of Nutch 2", "crawldb", WEBTABLE_START, parse_webtable)
+WEBTABLE_DUMP = TextForm("readdb -dump of Nutch 2", "crawldb", WEBTABLE_START, parse_webtable)

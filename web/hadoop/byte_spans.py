@@ -97,3 +97,8 @@ def read_rows(buffer: Bytes, starts: Numbers, fields: np.dtype) -> npt.NDArray[n
     windows = np.lib.stride_tricks.sliding_window_view(buffer, fields.itemsize)
     rows: npt.NDArray[np.void] = windows[starts].view(fields)[:, 0]
     return rows
+
+
+def bytes_of(buffer: Bytes) -> bytes:
+    """Returns the bytes of a buffer; those that it was made of, if it was."""
+    return buffer.base if isinstance(buffer.base, bytes) else buffer.tobytes()

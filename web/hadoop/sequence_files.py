@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from .byte_spans import Bytes, Numbers
+from .byte_spans import Bytes, Numbers, bytes_of
 from .compressed_blocks import BlockParts, read_block
 from .hadoop_codecs import BrokenCompression, HadoopCodec, codec_class, find_codec
 from .hadoop_faults import HadoopFault, HadoopFileError, OnFault, raise_fault
@@ -220,8 +220,7 @@ def _plain_block(
 
 
 def _decompress_values(block: RecordBlock, codec: HadoopCodec, on_fault: OnFault) -> RecordBlock:
-    data = block.values.tobytes() if block.values.base is None else block.values.base
-    assert isinstance(data, bytes)
+    data = bytes_of(block.values)
     decompress = codec.decompress
     raw_values: list[bytes] = []
     intact = np.ones(block.rows, bool)

@@ -26,7 +26,7 @@ def batch_of(operation_batch: str, segment: int) -> str:
 
 def segment_place(segment: int) -> str:
     """Returns the name under which a resolver gives the outcome of a segment."""
-    return f"outcome of segment {segment}"
+    return f"{segment}/outcome"
 
 
 def urls_count(segment: int) -> str:
@@ -78,12 +78,14 @@ def commit_import(
 
 
 def _belongs(part: Written, records: Mapping[str, Batch]) -> bool:
-    """Returns whether files are committed: only a batch that was applied has an outcome."""
+    """Returns whether files are committed: only a batch that was applied has documents, and an outcome."""
     folder, _, rest = part.component.partition("/")
     if folder != "batches":
         return bool(part.component)
     batch, _, kind = rest.partition("/")
-    return batch in records and (kind != "outcome" or records[batch].phase == "updated")
+    return batch in records and (
+        kind not in ("documents", "outcome") or records[batch].phase == "updated"
+    )
 
 
 def segment_lines(manifest: Manifest) -> Iterator[str]:

@@ -3,7 +3,7 @@
 ::
 
     content ─ bodies ────┐
-    crawl_fetch ─ results┴ by URL ─▶ batches/ID/pages
+    crawl_fetch ─ results┴ by URL ─▶ batches/ID/pages, documents that are not parsed yet
     crawl_generate ─────────────────▶ batches/ID/fetchlist
 """
 
@@ -22,10 +22,17 @@ from ...io.nutch.sequence_reading import first_url_after, read_part
 from ...io.snapshots.operations import Operation
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.written import Written
-from ...policy.components.schema import FETCHLIST, PAGES, PageRows, conform
+from ...policy.components.kinds import KINDS
+from ...policy.components.schema import conform
 from ...policy.nutch.crawldb_rows import NutchRules
 from ...policy.nutch.imported_rows import NUTCH_STATE
-from ...policy.nutch.segment_rows import LIST_PLACE, listed_rows, pages_of_segment
+from ...policy.nutch.segment_rows import (
+    LIST_PLACE,
+    listed_rows,
+    page_changes,
+    pages_of_segment,
+    unparsed_documents,
+)
 from ...transforms.elements.chunks import named_chunks
 from ...transforms.for_each import REPORTS
 from ...transforms.partition import SLOTS, hash_buckets
@@ -79,12 +86,18 @@ def segment_work(item: ImportItem, how: NutchRules, faults: RecordFaults) -> Ite
         pages, counts = pages_of_segment(fetched, contents, how)
         counts[urls_count(item.number_of_segment)] = len(pages)
         PROGRESS.add(len(pages))
-        files = ()
+        yield beam.pvalue.TaggedOutput(REPORTS, Written(counts=dict(counts)))
         if len(pages):
-            files = (_write_pages(item, pages, sequence),)
-            yield from named_chunks("state", _body_rows(item, pages, files[0].path), NUTCH_STATE)
-        component = batch_component(item.batch, "pages")
-        yield beam.pvalue.TaggedOutput(REPORTS, Written(component, files, counts=dict(counts)))
+            order = page_order(item.operation.now + item.number, sequence)
+            file = _write(item, "pages", pages, order)
+            documents = unparsed_documents(pages)
+            texts = _write(item, "documents", documents, order)
+            changes = page_changes(pages, item.number_of_segment, (file.path, texts.path))
+            batch_id = pl.lit(item.batch)
+            yield from named_chunks("state", changes.with_columns(batch_id=batch_id), NUTCH_STATE)
+            for kind, written in (("pages", file), ("documents", texts)):
+                component = batch_component(item.batch, kind)
+                yield beam.pvalue.TaggedOutput(REPORTS, Written(component, (written,)))
 
 
 def _list_work(item: ImportItem, how: NutchRules, faults: RecordFaults) -> Iterator[Any]:
@@ -92,18 +105,13 @@ def _list_work(item: ImportItem, how: NutchRules, faults: RecordFaults) -> Itera
     rows, counts = listed_rows(pl.concat([pl.DataFrame(schema=DATUM), *records]), how, item.batch)
     if not item.was_fetched:
         counts[urls_count(item.number_of_segment)] = len(rows)
-    files = ()
+    yield beam.pvalue.TaggedOutput(REPORTS, Written(counts=dict(counts)))
     if len(rows):
         slots = hash_buckets(rows.get_column(LIST_PLACE), SLOTS).cast(pl.UInt16)
         listed = rows.with_columns(slots.alias("slot")).sort("key")
-        files = (
-            write_file(
-                item.operation.table.files, item.batch, "fetchlist", [conform(listed, FETCHLIST)],
-                order=item.number,
-            ),
-        )  # fmt: skip
-    component = batch_component(item.batch, "fetchlist")
-    yield beam.pvalue.TaggedOutput(REPORTS, Written(component, files, counts=dict(counts)))
+        file = _write(item, "fetchlist", listed, item.number)
+        component = batch_component(item.batch, "fetchlist")
+        yield beam.pvalue.TaggedOutput(REPORTS, Written(component, (file,)))
 
 
 def _results(item: ImportItem, faults: RecordFaults) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
@@ -158,18 +166,7 @@ def _pieces(item: ImportItem, faults: RecordFaults) -> Iterator[pl.DataFrame]:
         yield pl.concat(waiting)
 
 
-def _write_pages(item: ImportItem, pages: PageRows, sequence: int) -> DataFile:
-    order = page_order(item.operation.now + item.number, sequence)
-    groups = page_groups(conform(pages, PAGES))
-    return write_file(item.operation.table.files, item.batch, "pages", groups, order=order)
-
-
-def _body_rows(item: ImportItem, pages: PageRows, path: str) -> pl.DataFrame:
-    """Returns NUTCH_STATE rows of pages: where their bodies are."""
-    return pages.select(
-        "key", "fetch_status", "content_type", "etag", "last_modified",
-        last_fetch_time="fetch_time",
-        segment=pl.lit(item.segment, pl.Int32),
-        batch_id=pl.lit(item.batch),
-        page=pl.when(pl.col("body").is_not_null()).then(pl.lit(path)),
-    )  # fmt: skip
+def _write(item: ImportItem, kind: str, rows: pl.DataFrame, order: int) -> DataFile:
+    table = conform(rows, KINDS[kind].schema)
+    groups = page_groups(table) if len(table) else [table]
+    return write_file(item.operation.table.files, item.batch, kind, groups, order=order)

@@ -31,7 +31,9 @@ class MetadataName:
 
 _IN_COLUMNS = [value for name, value in vars(MetadataName).items() if name.isupper()]
 # ``success(1), lastModified=0: arguments``; Nutch 2 has ``SUCCESS, args=[…]``.
-_PROTOCOL = r"(?s)^(\w+)(?:\((\d+)\))?(?:, lastModified=(-?\d+))?(?:(?:: |, args(?:\[\d+\])?=)(.*))?$"
+_PROTOCOL = (
+    r"(?s)^(\w+)(?:\((\d+)\))?(?:, lastModified=(-?\d+))?(?:(?:: |, args(?:\[\d+\])?=)(.*))?$"
+)
 _CODES = {name: code for code, name in PROTOCOL_STATUS_NAMES.items()}
 _MS_PER_S = 1000
 

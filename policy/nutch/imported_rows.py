@@ -13,7 +13,15 @@ import pyarrow as pa
 
 from ...web.exchange.status import FETCH_SUCCESS
 from ..batch_tools.merged_rows import merge_state_rows
-from ..components.schema import OUTCOME, PAGES, STATE, OutcomeRows, StateRows, conform_frame
+from ..components.schema import (
+    OUTCOME,
+    PAGES,
+    STATE,
+    OutcomeRows,
+    ParseStatus,
+    StateRows,
+    conform_frame,
+)
 
 # Rows of the state; and pages of segments, which have the number of their segment.
 NUTCH_STATE = pa.schema(
@@ -25,7 +33,7 @@ NUTCH_STATE = pa.schema(
 )
 NutchStateRows: TypeAlias = pl.DataFrame  # columns of NUTCH_STATE
 # Columns of a row that come from the page of its newest body.
-_OF_BODY = ("page", "batch_id", "content_type", "etag", "last_modified")
+_OF_BODY = ("page", "document", "batch_id", "content_type", "etag", "last_modified")
 
 
 def applied_count(segment: int) -> str:
@@ -100,9 +108,6 @@ def _with_bodies(rows: StateRows, state_rows: StateRows, applied: NutchStateRows
             pl.when(gets_body).then(f"{name}_of_page").otherwise(name).alias(name)
             for name in _OF_BODY
         ),
-        # Its text is made again.
-        *(
-            pl.when(~gets_body).then(name).alias(name)
-            for name in ("document", "parse_status", "usage")
-        ),
+        parse_status=pl.when(gets_body).then(int(ParseStatus.NOTPARSED)).otherwise("parse_status"),
+        usage=pl.when(~gets_body).then("usage"),
     ).select(rows.columns)

@@ -20,10 +20,20 @@ from ...web.exchange.status import (
     SUCCESS,
     TEMP_MOVED,
 )
-from ..components.schema import FETCHLIST, PAGES, FetchListRows, PageRows, conform_frame
+from ..components.schema import (
+    DOCUMENTS,
+    FETCHLIST,
+    PAGES,
+    DocumentRows,
+    FetchListRows,
+    PageRows,
+    ParseStatus,
+    conform_frame,
+)
 from ..generating.selection import queue_names
 from .crawldb_rows import DatumRows, NutchRules, admit_urls
 from .datum_fields import add_fields
+from .imported_rows import NutchStateRows
 
 # ``url``, ``content``, ``content_type``, ``metadata``: CONTENTS of web/hadoop/segment_values.py.
 ContentRows: TypeAlias = pl.DataFrame
@@ -119,6 +129,32 @@ def pages_of_segment(
     missing = int(rows.select((success & pl.col("body").is_null()).sum()).item())
     counts["pages_without_body"] = missing
     return conform_frame(rows, PAGES), +counts
+
+
+def unparsed_documents(pages: PageRows) -> DocumentRows:
+    """Returns DOCUMENTS rows of pages with bodies, without texts: ``parse --reparse`` makes these.
+
+    Rows of the state and the outcome of a batch that was applied name the file of these rows.
+    """
+    success = (pl.col("fetch_status") == FETCH_SUCCESS) & pl.col("body").is_not_null()
+    rows = pages.filter(success).select("key", "score", "distance", "fetch_time", "content_type")
+    return conform_frame(rows.with_columns(parse_status=int(ParseStatus.NOTPARSED)), DOCUMENTS)
+
+
+def page_changes(pages: PageRows, segment: int, paths: tuple[str, str]) -> NutchStateRows:
+    """Returns NUTCH_STATE rows of pages: where their bodies are.
+
+    Args:
+        pages: The pages.
+        segment: Number of their segment.
+        paths: Their file, and that of their documents.
+    """
+    has_body = (pl.col("fetch_status") == FETCH_SUCCESS) & pl.col("body").is_not_null()
+    page, document = (pl.when(has_body).then(pl.lit(path)) for path in paths)
+    return pages.select(
+        "key", "fetch_status", "content_type", "etag", "last_modified",
+        last_fetch_time="fetch_time", segment=pl.lit(segment, pl.Int32), page=page, document=document,
+    )  # fmt: skip
 
 
 def _values(condition: pl.Expr) -> pl.Expr:

@@ -72,7 +72,9 @@ class NutchCrawl:
         part = self._map("hostdb/current/part-r-00000", "org.apache.nutch.hostdb.HostDatum", rows)
         return part.parent.parent
 
-    def segment(self, name, listed=(), fetched=(), contents=None, parsed=False, part="part-r-00000"):
+    def segment(
+        self, name, listed=(), fetched=(), contents=None, parsed=False, part="part-r-00000"
+    ):
         """Writes a segment; ``contents`` are those of ``page`` by URL."""
         folder = f"segments/{name}"
         if listed:

@@ -102,16 +102,7 @@ def find_nutch_files(place: Place) -> NutchSources:
         UserError: It cannot be read.
     """
     with errors_as(f"cannot read {str(place)!r}"):
-        found_files = sorted(place.files_below(), key=lambda found: str(found.path))
-        if not found_files:
-            size, _ = place.size_and_version()
-            found = [(place, PurePosixPath(place.name), size, 0)]
-        else:
-            found = [
-                (each.path, PurePosixPath(place.name) / each.path.relative_to(place), each.bytes,
-                 int(each.changed * 1000))
-                for each in found_files
-            ]  # fmt: skip
+        found = list(_files_at(place))
     sources = NutchSources([], {}, [])
     paths = {path for _, path, _, _ in found}
     for file, path, size, changed in found:
@@ -134,6 +125,25 @@ def find_nutch_files(place: Place) -> NutchSources:
     if not sources.files:
         raise UsageError(_nothing_line(place, sources))
     return sources
+
+
+def _files_at(place: Place) -> Iterator[tuple[Place, PurePosixPath, int, int]]:
+    """Yields files of a folder, or the file: place, path with the folder's name, bytes, time in ms.
+
+    Raises:
+        UsageError: There is nothing.
+    """
+    files = sorted(place.files_below(), key=lambda file: str(file.path))
+    for file in files:
+        path = PurePosixPath(place.name) / file.path.relative_to(place)
+        yield file.path, path, file.bytes, int(file.changed * 1000)
+    if files:
+        return
+    try:
+        if place.files_in() == [place]:
+            yield place, PurePosixPath(place.name), place.size_and_version()[0], 0
+    except FileNotFoundError as error:
+        raise UsageError(f"no such file or folder: {str(place)!r}") from error
 
 
 def _nothing_line(place: Place, sources: NutchSources) -> str:

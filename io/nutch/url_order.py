@@ -26,7 +26,6 @@ def in_url_order(
     pinned: Pinned,
     columns: tuple[str, ...],
     convert: Callable[[StateRows], pl.DataFrame],
-    bucket_rows: int = _BUCKET_ROWS,
 ) -> Iterator[pl.DataFrame]:
     """Yields converted rows of the state, sorted by ``url``.
 
@@ -34,13 +33,12 @@ def in_url_order(
         pinned: The snapshot.
         columns: Columns to read.
         convert: Makes rows with ``url`` of rows of the state with these columns.
-        bucket_rows: Number of rows that are sorted at a time, about.
     """
     total = sum(map(len, _frames(pinned, ("key",))))
     bounds = pl.Series([], dtype=pl.String)
-    if total > bucket_rows:
+    if total > _BUCKET_ROWS:
         samples = (convert(rows.gather_every(_SAMPLED)) for rows in _frames(pinned, columns))
-        bounds = _bounds(samples, math.ceil(total / bucket_rows))
+        bounds = _bounds(samples, math.ceil(total / _BUCKET_ROWS))
     frames = (convert(rows) for rows in _frames(pinned, columns))
     if not len(bounds):
         rows = list(frames)

@@ -17,7 +17,8 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.nutch.nutch_sources import NutchSources, merge_sources_of
+from ...io.nutch.dump_reading import read_dump
+from ...io.nutch.nutch_sources import TEXT_FORMS, NutchSources, merge_sources_of
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
 from ...io.storage.place_addresses import place_of
@@ -97,6 +98,11 @@ def run(invocation: Invocation) -> int:
                 "they share it, or an address that all can reach"
             )
     sources = merge_sources_of(places)
+    for form, file in {
+        file.form: file for file in sources.files if file.form in TEXT_FORMS
+    }.items():
+        # A time zone that is not clear ends it before anything is written.
+        next(read_dump(file.address, TEXT_FORMS[form], options.time_zone), None)
     for _, line in sources.notes:
         _LOG.warning("%s", line)
     make = functools.partial(build, sources=sources)

@@ -8,6 +8,7 @@ from command_output import printed
 from crawling import manifest_of, nutbeam, rows_of, state_of
 from nutch_crawls import DAY_MS, NOW, NutchCrawl, datum, page
 
+from nutbeam import read as nutbeam_read
 from nutbeam.io.batches.batches import batch_component
 from nutbeam.policy.components.schema import STATUS_NAMES
 
@@ -130,13 +131,14 @@ def test_what_was_imported_is_parsed_inverted_and_indexed(crawl, out, tmp_path, 
     first = min(manifest_of(out).batches)
     assert nutbeam("parse", out, "--reparse", "--batch", first, "--signature", "md5") == 0
     assert nutbeam("invertlinks", out) == 0
-    assert " fromUrl: http://a.com/ anchor: to c\n" in printed(capsys, "readlinkdb", out, f"{HOME}c")
+    assert " fromUrl: http://a.com/ anchor: to c\n" in printed(
+        capsys, "readlinkdb", out, f"{HOME}c"
+    )
     assert " fromUrl: http://x.org/ anchor: B!\n" in printed(capsys, "readlinkdb", out, LINKED)
-    assert nutbeam("pages", out, tmp_path / "pages.jsonl") == 0
-    record = json.loads((tmp_path / "pages.jsonl").read_text())
-    assert (record["url"], record["title"]) == (HOME, "A")
-    assert "some text" in record["text"]
-    assert nutbeam("index", out, "--writer", "jsonl", "--index_path", tmp_path / "index") in (0, 2)
+    record = nutbeam_read(out, "pages").select("url", "title", "text").row(0)
+    assert record == (HOME, "A", "A some text to c")
+    assert nutbeam("index", out, "--writer", "tantivy") == 0
+    assert HOME in printed(capsys, "search", out, "some text")
 
 
 def test_a_segment_that_was_not_applied_waits_for_updatedb(crawl, out):

@@ -57,7 +57,7 @@ class BatchWriter:
 
     def _write(self, kind: str, rows: pl.DataFrame, order: int, formerly: DataFile | None) -> None:
         table = conform(rows, KINDS[kind].schema)
-        groups = _groups(table) if len(table) else iter([table])
+        groups = page_groups(table) if len(table) else iter([table])
         root = self._operation.table.files
         file = write_file(root, self.batch, kind, groups, order=order)
         if formerly is not None:
@@ -85,7 +85,8 @@ def new_record(
     return Batch(phase, operation.now, partitions, urls, operation.now + _BLOCKS_MS)
 
 
-def _groups(table: pa.Table) -> Iterator[Any]:
+def page_groups(table: pa.Table) -> Iterator[Any]:
+    """Yields rows in row groups, each the work of a parse process."""
     rows = max(1, len(table) * _GROUP_BYTES // max(1, table.nbytes))
     for start in range(0, len(table), rows):
         yield table.slice(start, rows)

@@ -192,6 +192,7 @@ BATCH_CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("created", "blocks_until"), check_number),
     **dict.fromkeys(("partitions", "urls", "updated"), check_count),
     "taken_in": each(check_text),
+    "segment": check_text,
 }
 # Those of a manifest.
 MANIFEST_CHECKS: Mapping[str, Check] = {

@@ -53,6 +53,7 @@ class Batch:
         updated: Number of the snapshot that its update read; 0 is unknown.
         taken_in: Names of the components of the table that have taken in the batch, such as
             ``links``; and ``dedup``, if its pages were compared with the other pages of the table.
+        segment: Name of the segment of Nutch that it was imported from; empty if it was not.
     """
 
     phase: str
@@ -62,6 +63,7 @@ class Batch:
     blocks_until: int
     updated: int = 0
     taken_in: frozenset[str] = frozenset()
+    segment: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

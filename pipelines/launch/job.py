@@ -34,7 +34,8 @@ from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
-_BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc")
+_BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc",
+                 "import_nutch")  # fmt: skip
 Build = Callable[[Any, Any], Any]
 
 

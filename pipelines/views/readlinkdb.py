@@ -21,6 +21,7 @@ from ...policy.components.vocabulary import record_of
 from ...policy.inlinks.edges import BestOptions, anchors_of
 from ...web.base.errors import NothingToDo, UsageError
 from ...web.base.options import option
+from ...web.nutch_text.link_text import link_record
 from ...web.urls.row_keys import from_key
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation
 from ..checkers.checking import row_key
@@ -90,7 +91,7 @@ def _show(reading: Reading, key: str, options: Options, *, as_json: bool) -> int
     elif not len(links):
         print(f"{from_key(key)}: no link information")
     else:
-        print("".join(_nutch_lines(key, links)), end="")
+        print("".join(nutch_lines(key, links)), end="")
     return DONE if len(links) else NOTHING_TO_DO
 
 
@@ -102,7 +103,7 @@ def _top(reading: Reading, most: int, *, as_json: bool) -> int:
 
 
 def _dump(reading: Reading, options: Options, *, as_json: bool) -> int:
-    lines_of = _json_lines if as_json or options.dump.endswith(".jsonl") else _nutch_lines
+    lines_of = _json_lines if as_json or options.dump.endswith(".jsonl") else nutch_lines
     with _output(options.dump) as out:
         for frame in all_inlinks(reading, options.max_inlinks):
             for (target,), links in frame.group_by("target", maintain_order=True):
@@ -133,13 +134,11 @@ def _json_lines(key: str, links: pl.DataFrame) -> Iterator[str]:
     yield json.dumps(_record(key, links)) + "\n"
 
 
-def _nutch_lines(key: str, links: pl.DataFrame) -> Iterator[str]:
-    """Yields the lines of Nutch's dump; a page with several texts of links has several lines."""
-    yield f"{from_key(key)}\tInlinks:\n"
-    for source, anchor in links.select("source", "anchor").iter_rows():
-        for text in (anchor or "").split("\n"):
-            yield f" fromUrl: {from_key(source)} anchor: {text}\n"
-    yield "\n"
+def nutch_lines(key: str, links: pl.DataFrame) -> Iterator[str]:
+    """Returns the lines of Nutch's dump; a page with several texts of links has several lines."""
+    pairs = links.select("source", "anchor").iter_rows()
+    texts = ((source, text) for source, anchor in pairs for text in (anchor or "").split("\n"))
+    return link_record(from_key(key), ((from_key(source), text) for source, text in texts))
 
 
 def link_line(link: dict[str, Any]) -> str:

@@ -1,0 +1,165 @@
+"""import_nutch: takes over the databases and segments of a crawl of Nutch.
+
+::
+
+    crawldb ─ rows ────────────────┐
+    segments ─ pages ─▶ batches    ├ by tablet ─ merge: newest rows, which segments were applied ─▶ state'
+          └─ which page has a body ┘
+    linkdb ─ links ─ by tablet ─ resolve ─▶ links'
+    hostdb, seeds ─ hosts ─ by tablet ─ merge ─▶ hosts'
+"""
+
+import dataclasses
+import functools
+import logging
+from collections import Counter
+from typing import Any
+
+import apache_beam as beam
+
+from ...io.nutch.dump_reading import read_dump
+from ...io.nutch.nutch_sources import TEXT_FORMS, NutchSources, merge_sources_of
+from ...io.snapshots.manifest import Manifest
+from ...io.snapshots.operations import Operation
+from ...io.storage.place_addresses import place_of
+from ...io.tablets.resolve import Resolved, Resolver
+from ...io.tablets.written import Written
+from ...policy.batch_tools.url_lists import ListRuleOptions
+from ...policy.components.schema import HOSTS
+from ...policy.generating.selection import GenerateOptions
+from ...policy.inlinks.edges import LINK_CHANGES, InvertOptions
+from ...policy.nutch.imported_rows import NUTCH_STATE, merge_imported
+from ...transforms.apply_changes import (
+    COUNT_PLACES,
+    RESOLVE,
+    ApplyChanges,
+    Target,
+    counting_hosts,
+    merge_resolver,
+)
+from ...transforms.elements.chunks import Chunk
+from ...transforms.for_each import REPORTS, ForEach
+from ...transforms.invert_links import LINKS_COMPONENT
+from ...transforms.operations import Begin, Finish, Ticket
+from ...web.base.errors import UsageError
+from ...web.base.options import option, shared_option
+from ...web.nutch_text.java_dates import check_zone
+from ..archives.import_warc import Options as ImportWarcOptions
+from ..base.command import TABLE, Argument, Invocation
+from ..invertlinks import link_resolver
+from ..launch.job import JobOptions, run_job
+from ..launch.launch import preflight, workers_elsewhere
+from .import_parts import NUTCH_PARTS, import_items, import_work
+from .imported_segments import batch_of, commit_import, segment_lines, segment_place
+
+ARGUMENTS = (
+    TABLE,
+    Argument(
+        "paths",
+        "Folders or files of Nutch: a crawl, its crawldb, linkdb, hostdb or segments, or dumps of them; "
+        "local, or gs://, s3://, hdfs://.",
+        nargs="+",
+    ),
+)
+_LOG = logging.getLogger("nutbeam.import_nutch")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(ListRuleOptions, JobOptions):
+    """Options of import_nutch."""
+
+    GROUP = "import"
+
+    time_zone: str = option(
+        "",
+        "Time zone of the machine that made dumps, such as Europe/Berlin; without it, as their dates "
+        "say. SequenceFiles need none.",
+    )
+    part_size: int = shared_option(ImportWarcOptions, "part_size")
+    max_anchor_length: int = shared_option(InvertOptions, "max_anchor_length")
+    generate_mark_ttl: int = shared_option(GenerateOptions, "generate_mark_ttl")
+
+    def __post_init__(self) -> None:
+        check = getattr(super(), "__post_init__", None)
+        if check is not None:
+            check()
+        check_zone(self.time_zone)
+
+
+def run(invocation: Invocation) -> int:
+    options, words = invocation.options, invocation.arguments["paths"]
+    preflight(str(invocation.table), options, invocation.beam_args)
+    elsewhere = workers_elsewhere(invocation.beam_args) and not options.shared_path
+    places = [place_of(word).absolute().resolve() for word in words]
+    for place in places:
+        if elsewhere and place.needs_shared_path:
+            raise UsageError(
+                f"{str(place)!r} is on this machine, which workers may not find: give --shared_path if "
+                "they share it, or an address that all can reach"
+            )
+    sources = merge_sources_of(places)
+    for form, file in {
+        file.form: file for file in sources.files if file.form in TEXT_FORMS
+    }.items():
+        # A time zone that is not clear ends it before anything is written.
+        next(read_dump(file.address, TEXT_FORMS[form], options.time_zone), None)
+    for _, line in sources.notes:
+        _LOG.warning("%s", line)
+    make = functools.partial(build, sources=sources)
+    return run_job(invocation, make, "import_nutch", after=functools.partial(_report, invocation))
+
+
+def _report(invocation: Invocation, address: str, manifest: Manifest, _: Options) -> None:
+    if invocation.format == "text":
+        for line in segment_lines(manifest):
+            print(line)
+
+
+def build(
+    tickets: beam.PCollection[Ticket], options: Options, sources: NutchSources
+) -> beam.PCollection[Ticket]:
+    """Imports files of Nutch; the returned ticket is for the next job.
+
+    Args:
+        tickets: One ticket.
+        options: The options.
+        sources: What to read.
+    """
+    operations = tickets | "Begin" >> Begin("import_nutch", needs="")
+    read = operations | NUTCH_PARTS >> ForEach(
+        functools.partial(import_items, sources=sources, options=options), import_work, (options,),
+        tuple[str, Chunk], outputs=(REPORTS,), step=NUTCH_PARTS, reports=REPORTS, at_once=True,
+    )  # fmt: skip
+    segments = tuple(sources.segments)
+    kinds = {file.kind for file in sources.files}
+    resolver = functools.partial(_resolver, finds_applied="crawldb" in kinds)
+    places = {
+        segment_place(n): f"batches/{batch_of('{batch}', n)}/outcome" for n in range(len(segments))
+    }
+    targets = {
+        "state": Target(NUTCH_STATE, resolver, {**COUNT_PLACES, **places}),
+        "hosts": Target(HOSTS, merge_resolver),
+        LINKS_COMPONENT: Target(LINK_CHANGES, link_resolver),
+    }
+    written = (operations, read["main"]) | ApplyChanges(targets)
+    notes = Counter(f"left_out/{reason}" for reason, _ in sources.notes if reason)
+    report = beam.Map(lambda _: Written(counts=dict(notes))).with_output_types(Written)
+    counted = operations | "Notes" >> report
+    commit = functools.partial(
+        commit_import,
+        segments=segments,
+        parts=dict(sources.segments),
+        ttl=options.generate_mark_ttl,
+    )
+    return (operations, written, read[REPORTS], counted) | Finish(
+        commit, whole=(NUTCH_PARTS, RESOLVE)
+    )
+
+
+def _resolver(_: Operation, finds_applied: bool) -> Resolver:
+    def resolve(rows: Any, changes: Any) -> Resolved:
+        merged, outcomes, counts = merge_imported(rows, changes, finds_applied=finds_applied)
+        extra = {segment_place(number): outcome for number, outcome in outcomes.items()}
+        return Resolved(merged, extra, counts)
+
+    return counting_hosts(resolve)

@@ -1,0 +1,96 @@
+"""The batches that an import makes of segments: their ids, their phases, the commit, what is reported."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...io.snapshots.commit import CommitTerms, commit
+from ...io.snapshots.manifest import Batch, Manifest
+from ...io.snapshots.operations import Operation
+from ...io.tablets.written import Written, sum_counts
+from ...policy.nutch.imported_rows import applied_count, waiting_count
+from ...transforms.invert_links import LINKS_COMPONENT
+from ...web.base.wording import format_count
+
+_READS = frozenset({"state", "hosts", LINKS_COMPONENT, "blocklist", "batches"})
+_OF_SEGMENTS = "segments/"
+
+
+def batch_of(operation_batch: str, segment: int) -> str:
+    """Returns the id of the batch of a segment; ids are in the order of the segments.
+
+    >>> batch_of("1795253105-c7b1e588", 1)
+    '1795253105-c7b1e5880001'
+    """
+    return f"{operation_batch}{segment:04x}"
+
+
+def segment_place(segment: int) -> str:
+    """Returns the name under which a resolver gives the outcome of a segment."""
+    return f"{segment}/outcome"
+
+
+def urls_count(segment: int) -> str:
+    """Returns the name of the count of URLs of a segment."""
+    return f"segments/{segment}/urls"
+
+
+def commit_import(
+    operation: Operation,
+    written: list[Written],
+    _: list[Any],
+    *,
+    segments: Sequence[str],
+    parts: Mapping[str, set[str]],
+    ttl: int,
+) -> Manifest:
+    """Commits an import, with a batch for each segment that has URLs.
+
+    Args:
+        operation: The import.
+        written: Reports of its workers.
+        segments: Names of the segments, in order.
+        parts: The parts that each has.
+        ttl: Time for which the URLs of batches that are not updated are in no other batch, s.
+    """
+    counts = sum_counts(part.counts for part in written)
+    records = dict[str, Batch]()
+    for number, name in enumerate(segments):
+        urls = counts.get(urls_count(number), 0)
+        applied = counts.get(applied_count(number), 0)
+        if not urls:
+            continue
+        phase = "fetched" if "crawl_fetch" in parts[name] else "generated"
+        if "crawl_parse" in parts[name] and applied > counts.get(waiting_count(number), 0):
+            phase = "updated"
+        records[batch_of(str(operation.batch), number)] = Batch(
+            phase, operation.now, 1, urls, operation.now + ttl * 1000,
+            updated=operation.snapshot if phase == "updated" else 0, segment=name,
+        )  # fmt: skip
+    counts = {name: n for name, n in counts.items() if not name.startswith(_OF_SEGMENTS)}
+    if records:
+        counts["segments"] = len(records)
+    files = [
+        Written(part.component, part.files, part.replaced, tidies=part.tidies)
+        for part in written
+        if _belongs(part, records)
+    ]
+    return commit(operation, [*files, Written(counts=counts)], CommitTerms(_READS, others=records))
+
+
+def _belongs(part: Written, records: Mapping[str, Batch]) -> bool:
+    """Returns whether files are committed: only a batch that was applied has documents, and an outcome."""
+    folder, _, rest = part.component.partition("/")
+    if folder != "batches":
+        return bool(part.component)
+    batch, _, kind = rest.partition("/")
+    return batch in records and (
+        kind not in ("documents", "outcome") or records[batch].phase == "updated"
+    )
+
+
+def segment_lines(manifest: Manifest) -> Iterator[str]:
+    """Yields a line for each segment that an import has made a batch of."""
+    for name, batch in sorted(manifest.batches.items()):
+        if batch.segment and name.startswith(str(manifest.batch)):
+            urls = format_count(batch.urls, "URLs")
+            yield f"segment {batch.segment} is batch {name}: {batch.phase}, {urls}"

@@ -4,6 +4,7 @@ import base64
 import binascii
 import dataclasses
 import datetime
+import functools
 import hashlib
 import re
 from typing import Any
@@ -132,6 +133,7 @@ def size_of_record(beginning: bytes) -> int | None:
     return None if size is None else end + size + len(RECORD_END)
 
 
+@functools.lru_cache(1024)  # each record is asked for its time several times
 def parse_date(text: str) -> int | None:
     """Returns a WARC-Date as UTC ms; None if it is none. Version 1.1 allows parts of a date.
 

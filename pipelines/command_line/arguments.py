@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.wording import quote_value
+from ...web.plugins.plugin_files import read_plugin_files
+from ...web.plugins.plugin_options import plugin_names
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, from_file, listed_options
@@ -251,6 +253,7 @@ def read_invocation(
         common = CommonOptions(**_fields(CommonOptions, values))
         options = module.Options(**_fields(module.Options, values))
         validate(options, values)
+        read_plugin_files(plugin_names(options))
     except ValueError as error:
         raise UsageError(one_line(error)) from error
     invocation = Invocation(

@@ -20,6 +20,8 @@ ANY_JOB, NO_FAMILY = "*", "-"
 _CODE = re.compile(r"http_(\d)\d\d")
 # What a count may have before the name of a reason: targets of redirects, parts of pages.
 _PREFIXES = {"update": "redirect_", "parse": "part_"}
+# What the reasons begin with that plug-ins have when they fail; then their name follows.
+_OF_PLUGINS = ("filter_", "parser_", "protocol_", "url_filter_", "url_normalizer_")
 # Jobs that do the work of other jobs, and count what they count.
 _DOES_WORK_OF = {"fetch": "parse", "import_warc": "fetch"}
 
@@ -103,8 +105,7 @@ def _reason_by_count(name: str, job: str, family: str) -> Reason | None:
     names = [name, name.removeprefix(_PREFIXES.get(job, " "))]
     if code := _CODE.fullmatch(name):
         names += [f"http_{code[1]}xx", "http_NNN"]
-    if family == "failed" and name.startswith("filter_"):
-        names.append("filter_NAME")
+    names += [f"{start}NAME" for start in _OF_PLUGINS if name.startswith(start)]
     by_count = _reasons_by_count()
     pairs = [(f"{by} {family}", one) for one in names for by in (job, ANY_JOB)]
     reason = next((by_count[pair] for pair in pairs if pair in by_count), None)

@@ -40,7 +40,7 @@ FOLDERS = {
         *("simweb", "rules", "parsers", "office", "replay", "archive_reading", "archives"),
         *("html", "pages", "normalizers", "filters", "rule_files", "patterns"),
         *("indexing", "engine", "robots", "clients", "exchange", "content", "network"),
-        *("urls", "tls", "base"),
+        *("urls", "tls", "plugins", "base"),
     ),
     "policy": (
         *("archives", "batch_tools", "indexing", "graph", "inlinks", "updating", "parsing"),

@@ -142,6 +142,9 @@ class PluginClient(OtherClient):
         dialer: Decides where connections may go.
         gate: Called right before each call; False denies it.
 
+    Attributes:
+        fault: What the plug-in raised last, and where; empty if it did not fail.
+
     Raises:
         UsageError: The plug-in is a class, and no object of it can be made.
     """
@@ -162,6 +165,7 @@ class PluginClient(OtherClient):
         self._stuck = 0
         self._lock = threading.Lock()
         self._logged = False
+        self.fault = ""
 
     def host(self, url: str) -> str:
         """Returns the host of a URL; see ``OtherClient``."""
@@ -269,9 +273,9 @@ class PluginClient(OtherClient):
         outcome.extend(result)
 
     def _log_fault(self, url: str, error: Exception) -> None:
+        self.fault = fault = fault_text(error, self._function)
         if not self._logged:
             self._logged = True
-            fault = fault_text(error, self._function)
             _LOG.warning(
                 "protocol %r failed for %s: %s; the URLs that fail are counted as protocol_%s",
                 *(self.name, quote_value(url), fault, self.name),

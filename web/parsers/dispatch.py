@@ -113,6 +113,11 @@ def has_parser(mime: str) -> bool:
     return mime == _GZIP or _has_own_parser(mime)
 
 
+def parsed_types() -> tuple[str, ...]:
+    """Returns the media types that have a parser, without those that patterns name."""
+    return (*_TEXT_PARSERS, *_BINARY_PARSERS)
+
+
 def _has_own_parser(mime: str) -> bool:
     return _find_place(mime) is not None
 

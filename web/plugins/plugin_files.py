@@ -23,6 +23,7 @@ PLUGIN_NAME = r"[A-Za-z0-9_.-]+|[^,]+\.py:[A-Za-z_][A-Za-z0-9_]*"
 _FILE_NAME = re.compile(r"(.+\.py):([A-Za-z_][A-Za-z0-9_]*)", re.DOTALL)
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 _MODULE = "nutbeam_plugin_"
+_LONGEST_SOURCE = 120
 _sources: dict[str, bytes] = {}  # by path as it was typed
 _loading = threading.RLock()
 
@@ -100,7 +101,8 @@ def load_plugin_file(name: str, what: str) -> Any:
 def fault_line(error: BaseException, function: object) -> str:
     """Returns where in a plug-in's own code an exception was raised, as ``FILE:LINE``.
 
-    Empty if no frame of the exception is in the plug-in's module or package.
+    The source of that line follows, if it is known. Empty if no frame of the exception is in the
+    plug-in's module or package.
 
     Args:
         error: The exception, as it was raised.
@@ -110,7 +112,8 @@ def fault_line(error: BaseException, function: object) -> str:
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] == module.partition(".")[0]:
-            place = f"{Path(frame.f_code.co_filename).name}:{line}"
+            source = linecache.getline(frame.f_code.co_filename, line).strip()[:_LONGEST_SOURCE]
+            place = f"{Path(frame.f_code.co_filename).name}:{line}: {source}".removesuffix(": ")
     return place
 
 

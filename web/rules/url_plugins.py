@@ -164,6 +164,10 @@ class PluginNormalizer(Step):
             raise BadUrl(reasons[0], url)
         return str(urls[0])
 
+    def fault_of(self, url: str) -> str:
+        """Returns the plug-in's fault with a URL; empty if it does not fail."""
+        return self._run(pl.Series([url.encode(errors="replace").decode()])).fault
+
     def apply_column(self, urls: pl.Series) -> NormalizedColumn:
         """Returns the results of the plug-in."""
         values, failed, _ = self._run(urls)

@@ -25,7 +25,7 @@ from ...transforms.wiring.plugin_groups import chosen_plugins
 from ...web.base.options import option, shared_option
 from ...web.base.wording import format_count, in_words
 from ...web.exchange.http_options import FileOptions, HttpOptions
-from ...web.filters.verdicts import UrlFilter, Verdict
+from ...web.filters.verdicts import TIMEOUT, UrlFilter, Verdict
 from ...web.plugins.plugins import load_plugins
 from ...web.rules.chains import EXEMPTION
 from ...web.rules.url_rules import Scope
@@ -216,6 +216,7 @@ class Explainer:
             "by": rules.place(verdict.line), "rule": rules.rule(verdict.line, url),
             "accepted": verdict.accept, "slow": verdict.slow,
             "file": self.rules.sources.get(rules.name),
+            **({"failed": True} if verdict.slow and rules.slow_reason != TIMEOUT else {}),
         }  # fmt: skip
 
     def _without_exemptions(self, url: str) -> str | None:
@@ -346,7 +347,8 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
 
 
 def _decision_line(kind: str, decision: Mapping[str, Any]) -> str:
-    refusal = "out of time" if decision["slow"] else "refuses it"
+    slow = "fails" if "failed" in decision else "out of time"
+    refusal = slow if decision["slow"] else "refuses it"
     word = "takes it" if decision["accepted"] else refusal
     return f"{kind}: {decision['by']} {word}: {decision['rule']}"
 

@@ -117,7 +117,7 @@ def filter_rows(
     verdicts = rows.select("key", target=judged.get_column("key"), reason=pl.coalesce(reasons))
     counts = Counter(by_rule(judged)) + Counter({"rows": len(rows)})
     counts.update(count_reasons(verdicts, f"{family}/"))
-    counts.update(count_reasons(judged.select(reason="fault"), "kept/"))
+    counts.update(count_reasons(judged.select(pl.col("fault").alias("reason")), "kept/"))
     leaving = verdicts.filter(pl.col("reason").is_not_null() | (pl.col("key") != pl.col("target")))
     return leaving, dict(counts)
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from ...io.indexing.writer_kinds import INDEX_WRITERS
 from ...policy.parsing.parse_filters import FilteredPage, apply_filters
-from ...transforms.wiring.plugin_groups import GROUPS
+from ...transforms.wiring.plugin_groups import PLUGIN_GROUPS
 from ...web.base.agent import require_agent
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
@@ -116,7 +116,7 @@ def run(invocation: Invocation) -> int:
 
 
 def _group_of(kind: str) -> PluginGroup:
-    groups = {_kind_of(group): group for group in (*GROUPS, INDEX_WRITERS)}
+    groups = {_kind_of(group): group for group in (*PLUGIN_GROUPS, INDEX_WRITERS)}
     if kind not in groups:
         raise UsageError(f"there is no kind {kind!r} of plug-ins: there are {', '.join(groups)}")
     return groups[kind]
@@ -129,7 +129,7 @@ def _kind_of(group: PluginGroup) -> str:
 def _list_plugins(invocation: Invocation) -> int:
     """Prints a line for each plug-in: kind, name, package, version, and its object."""
     own = version("nutbeam")
-    for group in (*GROUPS, INDEX_WRITERS):
+    for group in (*PLUGIN_GROUPS, INDEX_WRITERS):
         kind = _kind_of(group)
         built_in = group.built_in or (parsed_types() if kind == "parser" else ())
         rows = [(name, "nutbeam", own, "built in") for name in built_in]

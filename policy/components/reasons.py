@@ -141,7 +141,7 @@ def _reason_by_count(name: str, job: str, family: str) -> Reason | None:
     names = [name, name.removeprefix(_PREFIXES.get(job, " "))]
     if code := _CODE.fullmatch(name):
         names += [f"http_{code[1]}xx", "http_NNN"]
-    names += [f"{start}NAME" for start in _OF_PLUGINS if name.startswith(start)]
+    names += [f"{start}NAME" for one in names[:2] for start in _OF_PLUGINS if one.startswith(start)]
     by_count = _reasons_by_count()
     pairs = [(f"{by} {family}", one) for one in names for by in (job, ANY_JOB)]
     reason = next((by_count[pair] for pair in pairs if pair in by_count), None)

@@ -18,7 +18,7 @@ INDEX_FILTERS = PluginGroup(
 )
 SCORINGS = PluginGroup("nutbeam.scorings", "scoring", BUILT_IN_SCORINGS, "scoring")
 # Index writers have no option of their own; io/indexing/writer_kinds.py has them.
-GROUPS = (
+PLUGIN_GROUPS = (
     *(URL_FILTERS, URL_NORMALIZERS, PROTOCOLS, PARSERS),
     *(PARSE_FILTERS, SCHEDULES, SCORINGS, INDEX_FILTERS),
 )
@@ -35,7 +35,7 @@ def chosen_plugins(options: object) -> Chosen:
 
 
 def _names_by_group(options: object) -> Chosen:
-    return tuple((group, _names_of(options, group)) for group in GROUPS)
+    return tuple((group, _names_of(options, group)) for group in PLUGIN_GROUPS)
 
 
 def _names_of(options: object, group: PluginGroup) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def test_a_document_that_a_plug_in_cannot_read_has_no_parser(parsed):
 
 
 @pytest.mark.parametrize("body", [b"number", b"link", b"meta", b"missing"])
-def test_what_is_no_document_is_a_fault_under_the_name_of_the_plug_in(parsed, body):
+def test_a_result_that_is_no_document_is_a_fault_of_the_plug_in(parsed, body):
     with pytest.raises(ParseFailed) as failed:
         parsed("text/x-mine=odd", source(body))
     assert failed.value.reason == "parser_p.odd"

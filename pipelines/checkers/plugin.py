@@ -104,6 +104,11 @@ def run(invocation: Invocation) -> int:
     group = _group_of(kind)
     if kind in _OTHERS:
         raise UsageError(f"a plug-in of kind {kind} is tried by: {_OTHERS[kind].format(name=name)}")
+    if name in group.built_in:
+        raise UsageError(
+            f"{name!r} is built in, and no plug-in: filterchecker, normalizerchecker and "
+            "parsechecker try such ones"
+        )
     read_plugin_files([name])
     code = DONE
     for trial in _TRIALS[kind](group, name, target, invocation.options):

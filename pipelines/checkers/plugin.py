@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -167,12 +168,13 @@ def _limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
+def _timed(call: Callable[[], Any], limit: float) -> tuple[Any, float]:
     """Returns the result of a call and its time; a quick one is repeated: the first takes longer."""
-    times = []
+    times: list[float] = []
     while not times or (len(times) < _CALLS and sum(times) < _QUICK_S):
         start = time.perf_counter()
-        result = call()
+        with _limited(limit):
+            result = call()
         times.append(time.perf_counter() - start)
     return result, min(times)
 
@@ -182,8 +184,8 @@ def _try_url_filter(
 ) -> Iterator[Trial]:
     url_filter = PluginFilter(name, load_plugin(group, name))
     for url in urls_of([target]):
-        with _limited(options.parser_timeout):
-            verdict, seconds = _timed(lambda url=url: url_filter.decide(url))
+        decide = functools.partial(url_filter.decide, url)
+        verdict, seconds = _timed(decide, options.parser_timeout)
         with _limited(options.parser_timeout):
             fault = url_filter.rule(0, url) if verdict.slow else ""
         word = url_filter.rule(verdict.line) if verdict.line else ""
@@ -198,8 +200,8 @@ def _try_url_normalizer(
     normalizer = PluginNormalizer(name, load_plugin(group, name), options.url_scope)
     for url in urls_of([target]):
         fault = ""
-        with _limited(options.parser_timeout):
-            column, seconds = _timed(lambda url=url: normalizer.apply_column(pl.Series([url])))
+        normalize = functools.partial(normalizer.apply_column, pl.Series([url]))
+        column, seconds = _timed(normalize, options.parser_timeout)
         normalized = column.urls[0]
         if normalized is None:
             with _limited(options.parser_timeout):

@@ -260,17 +260,17 @@ class PluginClient(OtherClient):
         return answer
 
     def _run(self, request: ProtocolRequest, outcome: list[Any]) -> None:
+        answer: Any = None
+        fault: Exception | None = None
         try:
-            result = self._function(request), None
-        except OSError as error:
-            result = None, error
+            answer = self._function(request)
         # BaseException: SystemExit in a plug-in is a mistake.
         except BaseException as error:  # noqa: BLE001
-            result = None, error if isinstance(error, Exception) else RuntimeError(repr(error))
+            fault = error if isinstance(error, Exception) else RuntimeError(repr(error))
         finally:
             with self._lock:
                 self._stuck -= 1
-        outcome.extend(result)
+        outcome.extend((answer, fault))
 
     def _log_fault(self, url: str, error: Exception) -> None:
         self.fault = fault = fault_text(error, self._function)

@@ -9,7 +9,7 @@ from ..base.errors import UsageError, one_line
 from .plugin_files import fault_text, is_plugin_file, load_plugin_file, plugin_label
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoint
 
 
 class PluginGroup(NamedTuple):
@@ -40,7 +40,7 @@ def installed_plugins(group: PluginGroup) -> "dict[str, EntryPoint]":
 
 
 @functools.cache  # to look reads the metadata of all packages
-def _entry_points(search_path: tuple[str, ...]) -> "EntryPoints":
+def _entry_points(search_path: tuple[str, ...]) -> Any:
     from importlib.metadata import entry_points  # most processes use no plug-in
 
     return entry_points()

@@ -5,7 +5,8 @@ normal, and once such that each has something to change: case, ports, escapes, d
 session ids, no ASCII. Ours is ``UrlRules().admit``: the default normalizers and filter, and the row
 key as well; w3lib's is one call for each URL. Budget: 15 times as many of the former, 3 times as
 many of the latter, by CPU seconds. The third block is of what each filter takes on its own, with
-rule files as large as some have.
+rule files as large as some have. The last one is of plug-ins that do nothing, beside the default chain
+without one; budget: 1 µs a URL more for each.
 """
 
 import functools
@@ -111,6 +112,46 @@ def filtered(number: int, name: str) -> int:
         return sum(rules.filters.judge_column(c).get_column("reason").null_count() for c in chunks)
 
 
+PLUGINS = """
+def accept(urls):
+    return urls.is_not_null()
+
+def same(urls, scope):
+    return urls
+"""
+# What the options have besides the default.
+PLUGGED = {
+    "no plug-in": {},
+    "a URL filter": {"url_filters": ("regex", "@accept")},
+    "a URL normalizer": {"url_normalizers": ("basic", "regex", "@same")},
+    "both": {
+        "url_filters": ("regex", "@accept"),
+        "url_normalizers": ("basic", "regex", "@same"),
+    },
+}
+
+
+def plugged(number: int, name: str, normal: bool) -> int:
+    """Admits URLs with plug-ins that do nothing; returns how many were taken."""
+    import pathlib
+
+    import polars as pl
+
+    from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
+
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "none.py").write_text(PLUGINS)
+        options = {
+            option: tuple(word.replace("@", f"{folder}/none.py:") for word in words)
+            for option, words in PLUGGED[name].items()
+        }
+        rules = UrlRules(UrlOptions(**options))
+    chunks = _chunks(pl.Series(urls(number, normal)))
+    rules.admit(chunks[0].head(1000))
+    with measure.measured():
+        return sum(rules.admit(chunk).get_column("key").count() for chunk in chunks)
+
+
 def _chunks(series):  # type: ignore[no-untyped-def]
     return [series.slice(at, 131_072) for at in range(0, len(series), 131_072)]
 
@@ -142,6 +183,22 @@ def main() -> None:
         rows.append((name, done.result, number / done.cpu, done.peak / 1e6))
     heads = ("filter alone", "taken", "URLs/s of CPU", "peak MB")
     measure.table(f"{number:,} URLs that are normal", heads, rows)
+    for normal in (True, False):
+        runs = {
+            name: functools.partial(measure.fresh, "urls", "plugged", number, name, normal)
+            for name in PLUGGED
+        }
+        found = measure.interleaved(runs, repeats)
+        each = {name: measure.median(done, "cpu") / number * 1e6 for name, done in found.items()}
+        rows = [
+            (name, found[name][0].result, 1e6 / cpu, cpu, cpu - each["no plug-in"])
+            for name, cpu in each.items()
+        ]
+        kind = "already normal" if normal else "that change"
+        heads = ("chain with", "taken", "URLs/s", "µs a URL", "µs more")
+        measure.table(
+            f"{number:,} URLs {kind}, median of {repeats}; budget: 1 µs more", heads, rows
+        )
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ..web.base.columns import reason_if
 from ..web.base.options import option
+from ..web.rules.url_plugins import PLUGIN_FAULTS
 from .base.key_columns import host_keys
 from .components.blocklist import REASON as PURGED
 from .components.blocklist import Blocklist
@@ -101,6 +102,13 @@ def filter_rows(
         order: a row with a reason goes, another one moves to its target; counts).
     """
     blocklist, now, options, family = rules
+    # A fault of a plug-in is no verdict: the row stays as it is.
+    failed = judged.get_column("reason").str.contains(PLUGIN_FAULTS).fill_null(False)
+    judged = judged.with_columns(
+        key=pl.when(failed).then(rows.get_column("key")).otherwise("key"),
+        reason=pl.when(~failed).then("reason"),
+        fault=pl.when(failed).then("reason"),
+    )
     reasons = [pl.lit(judged.get_column("reason"))]
     if blocklist:
         reasons.append(reason_if(pl.lit(blocklist.blocks(judged.get_column("key"))), PURGED))
@@ -109,6 +117,7 @@ def filter_rows(
     verdicts = rows.select("key", target=judged.get_column("key"), reason=pl.coalesce(reasons))
     counts = Counter(by_rule(judged)) + Counter({"rows": len(rows)})
     counts.update(count_reasons(verdicts, f"{family}/"))
+    counts.update(count_reasons(judged.select(pl.col("fault").alias("reason")), "kept/"))
     leaving = verdicts.filter(pl.col("reason").is_not_null() | (pl.col("key") != pl.col("target")))
     return leaving, dict(counts)
 

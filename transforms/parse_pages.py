@@ -31,7 +31,7 @@ from ..policy.components.schema import (
     to_frame,
 )
 from ..policy.page_rows import with_urls
-from ..policy.parsing.documents import NEEDED, DocumentOptions, ParseRules, documents_of
+from ..policy.parsing.documents import NEEDED, DocumentOptions, documents_of, load_parse_rules
 from ..policy.parsing.parse_results import status_text
 from ..web.base.columns import reason_if
 from ..web.base.options import option
@@ -282,7 +282,7 @@ def parse_task(options: DocumentOptions) -> ParseTask:
     """Returns what a parse process does with pages; of the options it gets those that it needs."""
     names = [field.name for field in dataclasses.fields(DocumentOptions)]
     needed = DocumentOptions(**{name: getattr(options, name) for name in names})
-    rules = functools.partial(ParseRules, needed)
+    rules = functools.partial(load_parse_rules, needed)
     return ParseTask(documents_of, rules, NEEDED, needed.parse_filters, needed.parser_timeout)
 
 

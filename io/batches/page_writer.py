@@ -38,7 +38,7 @@ FLUSH_BYTES = 32 << 20
 GROUP_BYTES = 4 << 20
 _ROWS = 500  # in Python at a time: they need ten times the memory of a table's rows
 _LOOK_SECONDS = 0.2  # between checks for parsed documents while no page comes
-_WORD = re.compile(r"[a-z0-9_]{1,40}")
+_WORD = re.compile(r"[a-z0-9_]{1,40}|protocol_[\w.-]{1,100}")
 COUNTED_OF_PAGES = ("fetch_status", "protocol_status", "protocol_message", "http_code",
                     "response_ms", "content_type", "truncated")  # fmt: skip
 # Errors of a connection that could not be made, so that no request was sent.

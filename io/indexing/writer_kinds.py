@@ -10,7 +10,7 @@ from typing import Any
 
 from ...policy.components.index_routes import WriterRule
 from ...web.base.errors import UsageError
-from ..parsing.plugins import PluginGroup, load_plugins
+from ...web.plugins.plugins import PluginGroup, load_plugins
 from .index_writer import IndexTarget, IndexWriter
 
 # Kind of each built-in writer: its module and class.

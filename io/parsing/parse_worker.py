@@ -22,13 +22,13 @@ import pyarrow as pa
 
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, keep_modules
+from ...web.plugins.plugins import PARSE_FILTERS, load_plugins
 from ..rows.small_components import read_seeds_hosts
 from ..storage.files import new_name
 from ..storage.parquet_files import parquet_file
 from ..storage.place_addresses import root_at
 from ..storage.processes import ScratchFull, remove_left_folder, writing_scratch
 from ..storage.store_clients import StoreError
-from .plugins import PARSE_FILTERS, load_plugins
 
 # Exit code of a process that ran out of memory.
 OUT_OF_MEMORY = 117

@@ -225,6 +225,8 @@ def _needs(seed: str, options: HttpOptions, guard: Guard) -> list[tuple[str, str
         scheme, host, port = parts.scheme.lower(), parts.hostname or "", parts.port
     except ValueError:
         return []  # inject has the reason
+    if {f"{scheme}:", host} & {text.partition("=")[0].lower() for text in options.protocols}:
+        return []  # the plug-in knows its ports and addresses
     needs = []
     if scheme not in options.schemes and scheme in ("file", *_PORTS):
         needs.append(("schemes", f"the scheme {scheme} is not allowed", scheme))

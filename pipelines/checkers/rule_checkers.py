@@ -11,7 +11,6 @@ from typing import cast
 from ...io.batches.seed_lines import hint_for
 from ...web.base.options import option
 from ...web.base.visible import visible
-from ...web.filters.verdicts import rule_place
 from ...web.normalizers.normalizer_step import SCOPES, Step
 from ...web.rules.url_options import FILTERS, NORMALIZERS, UrlOptions
 from ...web.rules.url_rules import Scope, UrlRules
@@ -50,7 +49,7 @@ def check_filters(invocation: Invocation) -> int:
         if exempt:
             verdict = exempt.decide(url)
             reason = None if verdict.accept else "filtered"
-            by, rule = rule_place(exempt.name, verdict.line), exempt.rule(verdict.line, url)
+            by, rule = exempt.place(verdict.line), exempt.rule(verdict.line, url)
         else:
             reason, by, rule = filters.judge(url)
         record = {

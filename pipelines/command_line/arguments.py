@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.wording import quote_value
+from ...web.plugins.plugin_files import is_plugin_file, read_plugin_files
+from ...web.plugins.plugin_options import names_in, plugin_names
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, listed_options, without_sources
@@ -247,11 +249,15 @@ def read_invocation(
     arguments = _arguments(module.ARGUMENTS, typed, declared.options)
     values = without_sources(from_environment(environ, declared))
     config = typed_values.get("config") or environ.get("NUTBEAM_CONFIG")
-    values = without_sources(from_file(config, command, declared)) | values | typed_values
+    file_values = without_sources(from_file(config, command, declared))
+    if not config:
+        _refuse_plugin_files(file_values, declared.options)
+    values = file_values | values | typed_values
     try:
         common = CommonOptions(**_fields(CommonOptions, values))
         options = module.Options(**_fields(module.Options, values))
         validate(options, values)
+        read_plugin_files(plugin_names(options))
     except ValueError as error:
         raise UsageError(one_line(error)) from error
     invocation = Invocation(
@@ -266,6 +272,22 @@ def read_invocation(
         typed={name: texts for name, texts in typed.values.items() if name in declared.options},
     )
     return invocation, common
+
+
+def _refuse_plugin_files(values: Mapping[str, Any], options: Mapping[str, Option]) -> None:
+    """Refuses plug-ins in files of a toml file that nobody has named.
+
+    Else someone who can write into the working folder could run code, see ``web/base/imports.py``.
+    """
+    for name, value in values.items():
+        if name in options and options[name].plugins:
+            texts = (value,) if isinstance(value, str) else value
+            for each in (each for text in texts for each in names_in(text)):
+                if is_plugin_file(each):
+                    raise UsageError(
+                        f"nutbeam.toml names a file with code, {each!r} ({name}), which counts only if "
+                        "the toml file is named, too: add --config nutbeam.toml"
+                    )
 
 
 def _fields(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:

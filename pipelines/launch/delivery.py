@@ -27,11 +27,11 @@ from pathlib import Path, PurePosixPath
 
 import apache_beam as beam
 
-from ...io.parsing.plugins import load_plugins
 from ...io.table.opening import open_table
 from ...transforms.operations import Ticket, check_versions
-from ...transforms.wiring.plugin_groups import Chosen
+from ...transforms.wiring.plugin_groups import chosen_plugins
 from ...web.base.errors import UsageError, UserError
+from ...web.plugins.plugins import load_plugins
 
 _NOT_COPIED = ("RECORD", "RECORD.jws", "RECORD.p7s", "INSTALLER", "REQUESTED", "WHEEL",
                "direct_url.json")  # fmt: skip
@@ -302,13 +302,13 @@ def snapshot_to_find(address: str) -> int:
     return table.latest_snapshot()
 
 
-def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:
+def check_worker(ticket: Ticket, snapshot: int, options: object) -> Ticket:
     """Checks that this worker has everything that the job needs; returns the ticket.
 
     Args:
         ticket: The ticket.
         snapshot: Number of a snapshot that the launcher has found in the table.
-        plugins: Names of plug-ins that will be used, by group.
+        options: The options of the job; with them come the sources of plug-ins in files.
 
     Raises:
         UsageError: Versions differ, the worker cannot find the table, or a plug-in is not
@@ -328,7 +328,7 @@ def check_worker(ticket: Ticket, snapshot: int, plugins: Chosen) -> Ticket:
             "with them, although --shared_path says so"
         )
     try:
-        for group, names in plugins:
+        for group, names in chosen_plugins(options):
             load_plugins(group, names)
     except UsageError as error:
         raise UsageError(

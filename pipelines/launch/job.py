@@ -11,7 +11,6 @@ from typing import Any
 
 import apache_beam as beam
 
-from ...io.parsing.plugins import installed_plugins
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import find_commit, new_id, pinned_operation
 from ...io.table.opening import open_table
@@ -19,12 +18,13 @@ from ...policy.components.kinds import kind_of
 from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.operations import Ticket, versions
-from ...transforms.wiring.plugin_groups import SCORINGS, chosen_plugins, scorings_of
+from ...transforms.wiring.plugin_groups import SCORINGS, scorings_of
 from ...web.base.errors import NothingToDo
 from ...web.base.json_logs import set_logged_operation
 from ...web.base.option_checks import Launch, check_setup
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
+from ...web.plugins.plugins import installed_plugins
 from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
 from .beam_internals import quick_stages
@@ -95,7 +95,7 @@ def prepare(
     else:
         tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
     if elsewhere:
-        check = beam.Map(check_worker, snapshot_to_find(ticket.address), chosen_plugins(options))
+        check = beam.Map(check_worker, snapshot_to_find(ticket.address), options)
         tickets |= "CheckWorker" >> check.with_output_types(Ticket)
     with quick_stages():
         build(tickets, options)

@@ -24,12 +24,13 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
-from ...io.parsing.plugins import check_plugins, installed_plugins, load_plugins
 from ...io.table.opening import open_table
 from ...transforms.wiring.plugin_groups import chosen_plugins, warn_of_hidden
 from ...web.base.errors import Unavailable, UsageError, one_line
 from ...web.base.options import option
 from ...web.base.safe_json import read_json
+from ...web.plugins.plugin_files import is_plugin_file
+from ...web.plugins.plugins import check_plugins, installed_plugins, load_plugins
 from .delivery import installed_distribution, is_file, make_wheels, package_file
 
 REMOTE = ("dataflowrunner", "flinkrunner", "portablerunner", "sparkrunner")
@@ -136,6 +137,7 @@ def _check_plugins(options: LaunchOptions, elsewhere: bool) -> None:
     warn_of_hidden(options)
     points = [point for package in packages for point in package.entry_points]
     for group, chosen in chosen_plugins(options):
+        load_plugins(group, tuple(filter(is_plugin_file, chosen)))
         if not elsewhere:
             load_plugins(group, chosen)
         elif options.deliver:  # else the workers' image has the plug-ins; workers check that

@@ -5,7 +5,6 @@ import functools
 import polars as pl
 
 from ...io.batches.batches import read_removed_keys
-from ...io.parsing.plugins import load_plugins
 from ...io.rows.small_components import read_host_settings
 from ...io.snapshots.operations import Operation
 from ...io.snapshots.table_clock import oldest_open
@@ -21,6 +20,7 @@ from ...policy.updating.status import update_state
 from ...policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from ...transforms.apply_changes import read_domain_room, with_host_counts
 from ...transforms.wiring.plugin_groups import SCHEDULES, scorings_of
+from ...web.plugins.plugins import load_plugins
 
 
 def state_resolver(

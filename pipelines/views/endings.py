@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...io.snapshots.manifest import Manifest
+from ...policy.components.reasons import PluginFault, plugin_faults
 from ...policy.components.vocabulary import iso
 from ...policy.generating.selection import DUE, LEFT_OUT
 from ...policy.indexing.writer_documents import refusals
@@ -304,10 +305,26 @@ def crawl_warnings(
         text = f"{format_count(number, 'hosts')} {verb} a crawl delay that is no time, so it is not obeyed"
         warnings.append({"count": number, "reason": "odd_crawl_delay", "message": f"{text}{such}"})
     warnings += [
+        {
+            "count": fault.number,
+            "reason": f"{fault.kind}_{fault.name}",
+            "message": _fault_line(fault),
+        }
+        for fault in plugin_faults(counts)
+    ]
+    warnings += [
         {"count": refusal.number, "reason": "refused", "message": refusal.line}
         for refusal in refusals(work.index)
     ]
     return warnings
+
+
+def _fault_line(fault: PluginFault) -> str:
+    kind, name, number = fault
+    return (
+        f"the plug-in {name} ({kind.replace('_', ' ')}) failed {format_count(number, 'times')}: "
+        f"nutbeam plugin try {kind} NAME URL shows why"
+    )
 
 
 def _warning(

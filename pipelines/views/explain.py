@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from ...io.parsing.plugins import load_plugins
 from ...policy.components.host_rows import Seeds
 from ...policy.components.kinds import KINDS
 from ...policy.components.vocabulary import record_of, shown_columns
@@ -26,7 +25,8 @@ from ...transforms.wiring.plugin_groups import chosen_plugins
 from ...web.base.options import option, shared_option
 from ...web.base.wording import format_count, in_words
 from ...web.exchange.http_options import FileOptions, HttpOptions
-from ...web.filters.verdicts import UrlFilter, Verdict, rule_place
+from ...web.filters.verdicts import TIMEOUT, UrlFilter, Verdict
+from ...web.plugins.plugins import load_plugins
 from ...web.rules.chains import EXEMPTION
 from ...web.rules.url_rules import Scope
 from ...web.urls import row_keys as urls
@@ -213,9 +213,10 @@ class Explainer:
     def _decision(self, rules: UrlFilter, verdict: Verdict, url: str) -> dict[str, Any]:
         """Returns the decision of a filter, and the line of its rule."""
         return {
-            "by": rule_place(rules.name, verdict.line), "rule": rules.rule(verdict.line, url),
+            "by": rules.place(verdict.line), "rule": rules.rule(verdict.line, url),
             "accepted": verdict.accept, "slow": verdict.slow,
             "file": self.rules.sources.get(rules.name),
+            **({"failed": True} if verdict.slow and rules.slow_reason != TIMEOUT else {}),
         }  # fmt: skip
 
     def _without_exemptions(self, url: str) -> str | None:
@@ -346,7 +347,8 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
 
 
 def _decision_line(kind: str, decision: Mapping[str, Any]) -> str:
-    refusal = "out of time" if decision["slow"] else "refuses it"
+    slow = "fails" if "failed" in decision else "out of time"
+    refusal = slow if decision["slow"] else "refuses it"
     word = "takes it" if decision["accepted"] else refusal
     return f"{kind}: {decision['by']} {word}: {decision['rule']}"
 

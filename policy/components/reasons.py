@@ -11,6 +11,7 @@ Plug-ins may have reasons of their own, which are not in the catalogue: words af
 import functools
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +21,14 @@ ANY_JOB, NO_FAMILY = "*", "-"
 _CODE = re.compile(r"http_(\d)\d\d")
 # What a count may have before the name of a reason: targets of redirects, parts of pages.
 _PREFIXES = {"update": "redirect_", "parse": "part_"}
+# What the reasons begin with that plug-ins have when they fail; then their name follows.
+_NOT_OF_PLUGINS = ("parser_error", "parser_failed", "protocol_error", "filter_timeout")
+_OF_PLUGINS = ("filter_", "parser_", "protocol_", "url_filter_", "url_normalizer_")
+# Families that count them, and what the kind of each is called by ``nutbeam plugin try``.
+_FAULT = re.compile(
+    r"(?:dropped|failed|kept|known_dropped|left_out|not_fetched|not_read)/(?:part_|redirect_)?"
+    r"((?P<filter>filter)|parser|protocol|url_filter|url_normalizer)_(?P<name>.+)"
+)
 # Jobs that do the work of other jobs, and count what they count.
 _DOES_WORK_OF = {"fetch": "parse", "import_warc": "fetch"}
 
@@ -83,6 +92,35 @@ def counted_reasons(*counted: str) -> Mapping[str, Reason]:
     return {name: reason for (by, name), reason in _reasons_by_count().items() if by in counted}
 
 
+class PluginFault(NamedTuple):
+    """How often a plug-in failed.
+
+    Attributes:
+        kind: Its kind, as in ``nutbeam plugin``.
+        name: Its name.
+        number: How many URLs or pages it failed for.
+    """
+
+    kind: str
+    name: str
+    number: int
+
+
+def plugin_faults(counts: Mapping[str, int]) -> list[PluginFault]:
+    """Returns the faults of plug-ins among counts, the most frequent first.
+
+    >>> plugin_faults({"failed/filter_price": 2, "dropped/url_filter_a.b": 1, "failed/parser_error": 3})
+    [PluginFault(kind='parse_filter', name='price', number=2), PluginFault(kind='url_filter', name='a.b', number=1)]
+    """
+    numbers: Counter[tuple[str, str]] = Counter()
+    for count, number in counts.items():
+        reason = count.partition("/")[2]
+        if (match := _FAULT.fullmatch(count)) and reason not in _NOT_OF_PLUGINS:
+            kind = "parse_filter" if match["filter"] else match[1]
+            numbers[kind, match["name"]] += number
+    return [PluginFault(*key, number) for key, number in numbers.most_common()]
+
+
 def find_reason(name: str, *counted: str) -> Reason | None:
     """Returns the reason that a job counts under a name, or None.
 
@@ -103,8 +141,7 @@ def _reason_by_count(name: str, job: str, family: str) -> Reason | None:
     names = [name, name.removeprefix(_PREFIXES.get(job, " "))]
     if code := _CODE.fullmatch(name):
         names += [f"http_{code[1]}xx", "http_NNN"]
-    if family == "failed" and name.startswith("filter_"):
-        names.append("filter_NAME")
+    names += [f"{start}NAME" for one in names[:2] for start in _OF_PLUGINS if one.startswith(start)]
     by_count = _reasons_by_count()
     pairs = [(f"{by} {family}", one) for one in names for by in (job, ANY_JOB)]
     reason = next((by_count[pair] for pair in pairs if pair in by_count), None)

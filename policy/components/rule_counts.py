@@ -54,7 +54,7 @@ def by_rule(judged: JudgedRows) -> dict[str, int]:
     """
     if "by" not in judged.columns:
         return {}
-    refused = judged.select("reason", "by").drop_nulls()
+    refused = _of_rules(judged.select("reason", "by")).drop_nulls()
     counts: Counter[str] = Counter()
     for reason, by, number in refused.group_by("reason", "by").len().iter_rows():
         counts[_name(reason, by)] += number
@@ -65,8 +65,13 @@ def rules_by_row(judged: JudgedRows) -> dict[int, str]:
     """Returns the count's name of the rule that refused a row, by row number."""
     if "by" not in judged.columns:
         return {}
-    refused = judged.select("reason", "by").with_row_index("row").drop_nulls()
+    refused = _of_rules(judged.select("reason", "by").with_row_index("row")).drop_nulls()
     return {row: _name(reason, by) for row, reason, by in refused.iter_rows()}
+
+
+def _of_rules(judged: JudgedRows) -> JudgedRows:
+    """Leaves out faults of plug-ins, which no rule decides."""
+    return judged.filter(pl.col("reason").is_in(RULE_FAMILIES))
 
 
 def _name(reason: str, by: str) -> str:

@@ -11,6 +11,8 @@ import polars as pl
 
 from ...web.base.options import option
 from ...web.pages.metadata import TYPE_FOUND
+from ...web.plugins.plugin_files import PLUGIN_NAME
+from ...web.plugins.plugin_options import PluginOptions
 from ..base.key_columns import from_keys
 from ..components.index_schema import DROPPED
 from ..scoring.scoring import BoostOptions
@@ -23,7 +25,7 @@ BUILT_IN_FILTERS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class IndexFilterOptions(BoostOptions):
+class IndexFilterOptions(BoostOptions, PluginOptions):
     """Options of what a page becomes in an index."""
 
     GROUP = "index"
@@ -32,7 +34,8 @@ class IndexFilterOptions(BoostOptions):
         DEFAULT_FILTERS,
         "Index filters that each page goes through, in this order.",
         nutch="indexingfilter.order",
-        pattern="[A-Za-z0-9_.-]+",
+        pattern=PLUGIN_NAME,
+        plugins=True,
     )
     max_title_length: int = option(
         100,

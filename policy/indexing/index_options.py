@@ -20,6 +20,8 @@ from xml.etree.ElementTree import Element
 
 from ...web.base.options import option
 from ...web.base.wording import quote_value
+from ...web.plugins.plugin_files import PLUGIN_NAME
+from ...web.plugins.plugin_options import PluginOptions
 from ...web.rule_files.rule_files import RuleFile, read_rule_file, read_xml
 from ..components.index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
 from ..components.index_schema import DEFAULT_INDEX
@@ -30,7 +32,7 @@ from .index_filter import IndexFilterOptions
 
 
 @dataclasses.dataclass(frozen=True)
-class IndexWriterOptions:
+class IndexWriterOptions(PluginOptions):
     """Options of an index and its writers."""
 
     GROUP = "index"
@@ -44,7 +46,8 @@ class IndexWriterOptions:
         "tantivy",
         "Kind of the writer: tantivy, jsonl, csv, parquet, opensearch, elasticsearch, solr, dummy, "
         "or that of a plug-in.",
-        pattern="[A-Za-z0-9_.-]+",
+        pattern=PLUGIN_NAME,
+        plugins=True,
     )
     writer_parameters: tuple[str, ...] = option(
         (),

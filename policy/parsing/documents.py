@@ -21,8 +21,11 @@ from ...web.content.whole_bodies import WHOLE
 from ...web.exchange.status import FETCH_SUCCESS, UNCHECKED
 from ...web.pages.metadata import metadata_of
 from ...web.pages.page import NoParser, Page, ParseFailed, Source
-from ...web.pages.parse_options import ParseOptions
+from ...web.pages.parse_options import PARSERS, ParseOptions
 from ...web.parsers.dispatch import parse_document
+from ...web.plugins.plugin_files import PLUGIN_NAME
+from ...web.plugins.plugin_options import names_in
+from ...web.plugins.plugins import load_plugins
 from ...web.urls.row_keys import from_key
 from ..base.key_columns import host_keys
 from ..components.host_rows import Seeds
@@ -111,9 +114,23 @@ class DocumentOptions(ParseOptions, SignatureOptions, TargetOptions):
         (),
         "Parse filters of plug-ins that each page goes through, in this order.",
         nutch="htmlparsefilter.order",
-        pattern="[A-Za-z0-9_.-]+",
+        pattern=PLUGIN_NAME,
+        plugins=True,
         group="parse",
     )
+
+
+def load_parse_rules(
+    options: DocumentOptions, seeds: Seeds, filters: Sequence[tuple[str, Filter]] = ()
+) -> "ParseRules":
+    """Returns how pages are parsed; imports the parsers of plug-ins.
+
+    Raises:
+        UsageError: One is unknown, or cannot be imported.
+    """
+    names = dict.fromkeys(name for text in options.parsers for name in names_in(text))
+    load_plugins(PARSERS, tuple(names))
+    return ParseRules(options, seeds, filters)
 
 
 class ParseRules(NamedTuple):

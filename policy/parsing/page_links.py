@@ -13,6 +13,7 @@ import pyarrow as pa
 from ...web.pages.page import Page
 from ...web.rules.chains import normalizers_in
 from ...web.rules.url_rules import absolute_urls
+from ...web.urls.schemes import plugin_schemes
 from ..components.host_rows import Seeds
 from ..components.rule_counts import cap_rule_counts, rules_by_row
 from ..components.schema import LINKS
@@ -190,7 +191,7 @@ class _Memory:
             pl.Series(column, dtype=pl.String) for column in zip(*self._new, strict=True)
         )
         self._new = []
-        urls = absolute_urls(bases, hrefs)
+        urls = absolute_urls(bases, hrefs, plugin_schemes(self._options.schemes))
         if self._whole:
             urls += hrefs.str.extract(r"(#!.*)$").fill_null("")
         # No page has this key: links of a page to itself are found later.

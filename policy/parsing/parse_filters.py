@@ -6,18 +6,17 @@ parsed page, and may change the stored data, or drop the page.
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...web.pages.page import Page, ParseFailed
+from ...web.plugins.plugin_files import plugin_label
 from ...web.urls.userinfo import parse_target
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
 _REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-
-Filter = Callable[["FilteredPage"], Any]
 
 
 @dataclasses.dataclass
@@ -143,6 +142,23 @@ def _text(what: str, value: Any) -> str:
     return value
 
 
+class Filter(Protocol):
+    """What a parse filter is: a function of a parsed page.
+
+    It runs in the child processes that parse, after the parser of a page and the filters before it:
+    it is ended after ``--parser_timeout``, and when it needs more memory than ``--parser_memory``;
+    a crash costs only the page.
+    """
+
+    def __call__(self, page: FilteredPage, /) -> Any:
+        """Changes the page in place, or drops it; the result has no meaning.
+
+        Raises:
+            Exception: Any is a fault of the plug-in; it costs this page, counted as
+                ``failed/filter_NAME``.
+        """
+
+
 def apply_filters(page: FilteredPage, filters: Sequence[tuple[str, Filter]]) -> None:
     """Calls filters in their order, up to the first that drops the page.
 
@@ -163,4 +179,4 @@ def apply_filters(page: FilteredPage, filters: Sequence[tuple[str, Filter]]) -> 
             raise
         # BaseException: SystemExit in a filter is a mistake, and a page must not end the process.
         except BaseException as error:
-            raise ParseFailed(f"filter_{name}") from error
+            raise ParseFailed(f"filter_{plugin_label(name)}") from error

@@ -66,7 +66,7 @@ def _text_of(cause: BaseException, reason: str) -> str:
     """Returns the text of an exception, with its type if it is unexpected or of a plug-in."""
     try:
         words = str(cause.args[0] if isinstance(cause, KeyError) and cause.args else cause)
-        expected = words and reason != "parser_error" and not reason.startswith("filter_")
+        expected = words and not reason.startswith(("filter_", "parser_"))
         text = words if expected else repr(cause)
     except Exception:  # noqa: BLE001 - of a plug-in's own
         text = type(cause).__name__

@@ -7,6 +7,8 @@ import polars as pl
 
 from ...web.base.clock import TOLERANCE_MS, Clock
 from ...web.base.options import option
+from ...web.plugins.plugin_files import PLUGIN_NAME
+from ...web.plugins.plugin_options import PluginOptions
 
 DAY_S = 86_400
 DAY_MS = DAY_S * 1000
@@ -128,7 +130,7 @@ def gone_interval(interval: pl.Expr, options: ScheduleOptions) -> pl.Expr:
 
 
 @dataclasses.dataclass(frozen=True)
-class RescheduleOptions(ScheduleOptions):
+class RescheduleOptions(ScheduleOptions, PluginOptions):
     """Options of choosing a schedule, and of the schedules that learn how often pages change."""
 
     GROUP = "schedule"
@@ -139,7 +141,8 @@ class RescheduleOptions(ScheduleOptions):
         "after a change, else longer), mime_adaptive (with factors per content type), rate (from "
         "an estimate of how often the page changes), or the name of a plug-in's schedule.",
         nutch="db.fetch.schedule.class",
-        pattern=r"[A-Za-z0-9_.-]+",
+        pattern=PLUGIN_NAME,
+        plugins=True,
     )
     inc_rate: float = option(
         0.4,

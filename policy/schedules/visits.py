@@ -9,8 +9,7 @@ It may also set the other columns of ``SCHEDULED``, to remember something about 
 other columns have no effect. ``fetch_interval`` is above 0 in all rows.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import polars as pl
 
@@ -38,7 +37,23 @@ class ScheduleContext(NamedTuple):
 
 
 VisitRows: TypeAlias = pl.DataFrame  # rows that were visited, with the columns above
-Schedule = Callable[[VisitRows, ScheduleContext], VisitRows]
+
+
+class Schedule(Protocol):
+    """What a schedule is: a function of visited rows; it runs in the workers of updatedb.
+
+    A fault of it fails the job: without it no row has a next fetch.
+    """
+
+    def __call__(self, visits: VisitRows, context: ScheduleContext, /) -> VisitRows:
+        """Returns the rows, all and in their order, with new values of ``SCHEDULED`` columns.
+
+        Args:
+            visits: Rows whose page was visited: see docs/guides/plugins.md for the columns.
+            context: The options of schedules, and the size of the table.
+        """
+
+
 FETCH_TIME = pl.col("event.fetch_time")
 # The columns of STATE that a schedule may set.
 SCHEDULED = ("fetch_interval", "fetch_time", "modified_time", "change_shape", "change_days",

@@ -11,6 +11,8 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.base.options import option
+from ...web.plugins.plugin_files import PLUGIN_NAME
+from ...web.plugins.plugin_options import PluginOptions
 from ..components.schema import StateRows
 
 SharingRows: TypeAlias = pl.DataFrame  # a row per page: see ``Scoring.share``
@@ -54,7 +56,7 @@ class OrphanOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class ScoringOptions(OrphanOptions):
+class ScoringOptions(OrphanOptions, PluginOptions):
     """Options of the scorings, and their order."""
 
     GROUP = "scoring"
@@ -65,7 +67,8 @@ class ScoringOptions(OrphanOptions):
         f"{', '.join(BUILT_IN_SCORINGS)}; plug-ins add more. inject, generate and updatedb need "
         "the same value.",
         nutch="scoring.filter.order",
-        pattern="[A-Za-z0-9_.-]+",
+        pattern=PLUGIN_NAME,
+        plugins=True,
     )
     depth_max: int = option(
         1000,

@@ -7,7 +7,7 @@ import pytest
 from crawling import assert_whole, crawl, distances, nutbeam, reach, state_of
 from plugins import install
 
-from nutbeam.io.parsing.plugins import load_plugins
+from nutbeam.web.plugins.plugins import forget_plugins
 
 SCORING = """
 import polars as pl
@@ -37,9 +37,9 @@ def plugin(tmp_path, monkeypatch):
     targets = {"short": "my_scorings:Short", "broken": "no_such_module:it"}
     install(folder, "my-scorings", {"my_scorings.py": SCORING}, targets, group="nutbeam.scorings")
     monkeypatch.syspath_prepend(str(folder))
-    load_plugins.cache_clear()
+    forget_plugins()
     yield
-    load_plugins.cache_clear()
+    forget_plugins()
 
 
 def assert_conserved(table, web):

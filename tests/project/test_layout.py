@@ -27,7 +27,17 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 FOLDERS = {
     "pipelines": (
         *("reference_pages", "command_line"),
-        *("", "sitemaps", "hosting", "graph", "indexing", "nutch", "archives", "fetching", "figures"),
+        *(
+            "",
+            "sitemaps",
+            "hosting",
+            "graph",
+            "indexing",
+            "nutch",
+            "archives",
+            "fetching",
+            "figures",
+        ),
         *("upkeep", "batch_tools"),
         *("querying", "views", "updating", "generating", "checkers", "launch", "base"),
     ),
@@ -40,18 +50,8 @@ FOLDERS = {
     "web": (
         *("simweb", "rules", "parsers", "office", "replay", "archive_reading", "archives"),
         *("html", "pages", "normalizers", "filters", "rule_files", "patterns"),
-        *(
-            "nutch_text",
-            "hadoop",
-            "indexing",
-            "engine",
-            "robots",
-            "clients",
-            "exchange",
-            "content",
-            "network",
-        ),
-        *("urls", "tls", "base"),
+        *("nutch_text", "hadoop", "indexing", "engine", "robots", "clients", "exchange", "content"),
+        *("network", "urls", "tls", "plugins", "base"),
     ),
     "policy": (
         *(

@@ -31,7 +31,7 @@ COUNTERS = {"dropped", "_dropped", "drop_counts"}
 # Counts that only look like reasons: the results that are no failures, files that compact drops.
 NO_REASONS = {"followed", "inlinks", "sent_again"}
 # Words that code puts together: http_404, ``filter_NAME``, ``crashed SIGSEGV``.
-PUT_TOGETHER = re.compile(r"http_\w+|filter_NAME|crashed")
+PUT_TOGETHER = re.compile(r"http_\w+|\w+_NAME|crashed")
 
 
 def words(node):
@@ -151,6 +151,12 @@ def test_the_texts_of_a_reason_are_a_clause_and_name_existing_options(reason):
         ("part_filtered", "parse dropped", "filtered"),
         ("part_repeated", "fetch dropped", "part_repeated"),
         ("filter_mine", "parse failed", "filter_NAME"),
+        ("parser_mine.parse", "parse failed", "parser_NAME"),
+        ("parser_error", "parse failed", "parser_error"),
+        ("url_filter_mine", "inject dropped", "url_filter_NAME"),
+        ("redirect_url_normalizer_x", "update dropped", "url_normalizer_NAME"),
+        ("protocol_gopher", "fetch not_fetched", "protocol_NAME"),
+        ("protocol_error", "fetch not_fetched", "protocol_error"),
         ("purged", "rollback dropped", "purged"),
         ("address_denied", "updatehostdb lookup", "address_denied"),
     ],

@@ -13,7 +13,6 @@ from reference_schedules import DAY_S, Adaptive, Limits, Row
 from reference_scoring import Factors
 from reference_update import KNOWN, NOT_CHANGED, SUCCESS, UNFETCHED, Rules, update_url
 
-from nutbeam.io.parsing.plugins import load_plugins
 from nutbeam.policy.components.host_rows import Seeds, settings_of
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
 from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE
@@ -27,6 +26,7 @@ from nutbeam.policy.scoring.scorings import OPIC, Scorings, chosen_scorings
 from nutbeam.policy.updating.update_rules import UpdateOptions
 from nutbeam.transforms.wiring.plugin_groups import SCHEDULES
 from nutbeam.web.base.clock import Clock
+from nutbeam.web.plugins.plugins import load_plugins
 
 NO_BUDGETS = dict.fromkeys(
     ("max_per_host", "max_new_per_host", "max_new_queries", "max_new_hosts_per_domain",

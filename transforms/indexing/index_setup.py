@@ -5,7 +5,6 @@ import logging
 
 from ...io.indexing.index_writer import IndexTarget
 from ...io.indexing.writer_kinds import INDEX_WRITERS, open_writer
-from ...io.parsing.plugins import installed_plugins, load_plugins
 from ...io.table.opening import open_table
 from ...policy.components.index_routes import IndexRoutes
 from ...policy.components.index_schema import INDEX_PAGES
@@ -20,6 +19,7 @@ from ...policy.indexing.index_options import (
     routes_of,
 )
 from ...policy.indexing.writer_documents import share_documents
+from ...web.plugins.plugins import installed_plugins, load_plugins
 from ..wiring.plugin_groups import INDEX_FILTERS, scorings_of
 
 _LOG = logging.getLogger(__name__)

@@ -1,19 +1,27 @@
-"""The plug-ins that options choose, beside the built-in schedules, index filters and scorings."""
+"""The kinds of plug-ins, and those that options choose beside the built-in ones."""
 
 import logging
 
-from ...io.parsing.plugins import PARSE_FILTERS, PluginGroup, installed_plugins, load_plugins
 from ...policy.indexing.index_filter import BUILT_IN_FILTERS
 from ...policy.schedules.reschedule import BUILT_IN_SCHEDULES
 from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
 from ...policy.scoring.scorings import Scorings, chosen_scorings
+from ...web.pages.parse_options import PARSERS
+from ...web.plugins.plugin_options import names_in
+from ...web.plugins.plugins import PARSE_FILTERS, PluginGroup, installed_plugins, load_plugins
+from ...web.rules.url_options import URL_FILTERS, URL_NORMALIZERS
+from ...web.urls.schemes import PROTOCOLS
 
 SCHEDULES = PluginGroup("nutbeam.schedules", "schedule", BUILT_IN_SCHEDULES, "schedule")
 INDEX_FILTERS = PluginGroup(
     "nutbeam.index_filters", "index filter", BUILT_IN_FILTERS, "index_filters"
 )
 SCORINGS = PluginGroup("nutbeam.scorings", "scoring", BUILT_IN_SCORINGS, "scoring")
-_GROUPS = (PARSE_FILTERS, SCHEDULES, INDEX_FILTERS, SCORINGS)
+# Index writers have no option of their own; io/indexing/writer_kinds.py has them.
+PLUGIN_GROUPS = (
+    *(URL_FILTERS, URL_NORMALIZERS, PROTOCOLS, PARSERS),
+    *(PARSE_FILTERS, SCHEDULES, SCORINGS, INDEX_FILTERS),
+)
 _LOG = logging.getLogger("nutbeam.plugins")
 Chosen = tuple[tuple[PluginGroup, tuple[str, ...]], ...]
 
@@ -27,8 +35,16 @@ def chosen_plugins(options: object) -> Chosen:
 
 
 def _names_by_group(options: object) -> Chosen:
-    values = ((group, getattr(options, group.option, ())) for group in _GROUPS)
-    return tuple((group, (names,) if isinstance(names, str) else names) for group, names in values)
+    return tuple((group, _names_of(options, group)) for group in PLUGIN_GROUPS)
+
+
+def _names_of(options: object, group: PluginGroup) -> tuple[str, ...]:
+    names = getattr(options, group.option, ()) if group.option else ()
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    keyed = getattr(options, group.keyed, ()) if group.keyed else ()
+    # One name may stand under several keys, and once in the list.
+    others = dict.fromkeys(name for text in keyed for name in names_in(text))
+    return (*listed, *(name for name in others if name not in listed))
 
 
 def warn_of_hidden(options: object) -> None:

@@ -55,6 +55,7 @@ class Option:
         item: Type of the elements of a tuple; else the same as ``type``.
         optional: Whether None is a value.
         separator: What separates the values of a tuple in one text: a comma, or white space.
+        plugins: Whether the values name plug-ins; then ``choices`` are the built-in ones only.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Option:
     item: _Kind = str
     optional: bool = False
     separator: Literal[",", " "] = ","
+    plugins: bool = False
 
     @property
     def flag(self) -> str:
@@ -109,6 +111,7 @@ class Facts(TypedDict, total=False):
     group: str | None
     short: str | None
     separator: Literal[",", " "]
+    plugins: bool
 
 
 def option(default: Any, help: str, **facts: Unpack[Facts]) -> Any:
@@ -370,7 +373,7 @@ def _scale(option: Option, suffix: str) -> float | None:
 
 def _check_item(option: Option, value: Any) -> Any:
     value = _convert_value(option, value)
-    if option.choices and value not in option.choices:
+    if option.choices and value not in option.choices and not option.plugins:
         raise _option_error(option, f"one of {', '.join(map(str, option.choices))}", value)
     if option.pattern and not re.fullmatch(option.pattern, value):
         raise _option_error(option, f"a text that matches {option.pattern}", value)

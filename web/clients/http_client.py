@@ -31,6 +31,7 @@ from ..network.proxy import parse_proxy
 from ..network.transport import Connection, Gate, Transport
 from ..network.wire import SocketWire, Wire, run_directly
 from ..urls.schemes import scheme_of
+from ..urls.url_parts import host_of_url
 from ..urls.userinfo import mask_headers
 from .file_client import FileClient
 from .ftp_client import FtpClient
@@ -100,6 +101,12 @@ class Client:
             )
         if "ftp" in options.schemes:
             self._others["ftp"] = FtpClient(options, self.dialer, self._credentials, gate)
+        self._of_hosts: dict[str, OtherClient] = {}
+        if options.protocols:
+            from .protocol_plugins import plugin_clients  # most crawls have none
+
+            by_scheme, self._of_hosts = plugin_clients(options, self.dialer, gate)
+            self._others |= by_scheme
 
     @property
     def jar(self) -> CookieJar | None:
@@ -147,8 +154,14 @@ class Client:
         Raises:
             ValueError: The URL cannot be fetched.
         """
-        other = self._others.get(scheme_of(url))
+        other = self._other_client(url)
         return other.host(url) if other is not None else split_url(url)[0][1]
+
+    def _other_client(self, url: str) -> OtherClient | None:
+        """Returns the client of a URL that is not requested by HTTP, or by a plug-in."""
+        if self._of_hosts and (of_host := self._of_hosts.get(host_of_url(url) or "")):
+            return of_host
+        return self._others.get(scheme_of(url))
 
     def close(self) -> None:
         """Closes the idle connections."""
@@ -162,7 +175,7 @@ class Client:
         fresh: bool = False,
     ) -> Response:
         """Fetches a URL once, on ``loop`` if there is one; see ``get``."""
-        other = self._others.get(scheme_of(url))
+        other = self._other_client(url)
         if other is not None:
             # The content type is not known yet, so the limit depends on the file extension.
             limit = self._limit(content_limit, mimetypes.guess_type(url)[0] or "")
@@ -212,7 +225,7 @@ class Client:
 
         None if ``connect_to`` has the host, or if the host has no allowed address.
         """
-        other = self._others.get(scheme_of(url))
+        other = self._other_client(url)
         if other is not None:
             return await self._run_blocking(lambda: other.address(url))
         try:

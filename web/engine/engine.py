@@ -192,7 +192,7 @@ class Engine:
 
     def _find_host(self, task: Task) -> bool:
         scheme = scheme_of(task.request_url)
-        if scheme in SCHEMES and scheme not in self._client.schemes:
+        if scheme not in self._client.schemes and (scheme in SCHEMES or "://" in task.request_url):
             self._queues.drop([task], "scheme_not_allowed")
             return False
         try:

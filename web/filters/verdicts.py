@@ -26,8 +26,10 @@ class Verdict(NamedTuple):
 
     Attributes:
         accept: Whether the filter accepts the URL.
-        line: Line of the filter's file that decided; 0 if none did.
-        slow: Whether the rule of that line ran out of time; then the URL is refused.
+        line: Line of the filter's file that decided; 0 if none did. For a plug-in, the number of
+            the word with which it refuses the URL.
+        slow: Whether the rule of that line ran out of time, or the plug-in failed; then the URL is
+            refused.
     """
 
     accept: bool
@@ -49,10 +51,12 @@ class UrlFilter(abc.ABC):
     Attributes:
         name: Its name in messages: that of its file, if it has one.
         reason: Why it refuses URLs, in counts.
+        slow_reason: Why it refuses URLs of which the verdict says ``slow``.
     """
 
     name: str
     reason: str = FILTERED
+    slow_reason: str = TIMEOUT
 
     def decide(self, url: str) -> Verdict:
         """Returns the verdict on a URL."""
@@ -72,6 +76,10 @@ class UrlFilter(abc.ABC):
         For line 0, returns what the filter does where no rule decides, with the given URL if
         there is one.
         """
+
+    def place(self, line: int) -> str:
+        """Returns what decided, for messages: ``FILE:LINE``, or only the name if no line did."""
+        return f"{self.name}:{line}" if line else self.name
 
 
 def verdicts(accept: pl.Series, line: pl.Series | None = None) -> Verdicts:
@@ -162,7 +170,7 @@ class FilterChain:
         """
         judged: tuple[str | None, str, str] = (None, "", "")
         for each, verdict in self.list_verdicts(url):
-            by = rule_place(each.name, verdict.line)
+            by = each.place(verdict.line)
             judged = _reason(each, verdict), by, each.rule(verdict.line, url)
         return judged
 
@@ -192,37 +200,32 @@ class FilterChain:
             at = None if whole else undecided.arg_true()
             reason = _put_values(reason, at, refused)
             if named == "all":
-                by = _put_values(by, at, _names(each.name, verdicts.line))
+                by = _put_values(by, at, _names(each, verdicts.line))
             elif named == "refused" and refused is not None:
                 refused_rows = refused.is_not_null().arg_true()
-                names = _names(each.name, verdicts.line.gather(refused_rows))
+                names = _names(each, verdicts.line.gather(refused_rows))
                 by = put(by, refused_rows if at is None else at.gather(refused_rows), names)
             if refused is not None:
                 undecided = undecided & reason.is_null()
         return pl.DataFrame({"reason": reason, "by": by})
 
 
-def rule_place(name: str, line: int) -> str:
-    """Returns ``FILE:LINE``, or only the name if no line decided."""
-    return f"{name}:{line}" if line else name
-
-
 def _reason(url_filter: UrlFilter, verdict: Verdict) -> str | None:
     if verdict.accept:
         return None
-    return TIMEOUT if verdict.slow else url_filter.reason
+    return url_filter.slow_reason if verdict.slow else url_filter.reason
 
 
 def _reasons(url_filter: UrlFilter, verdicts: Verdicts) -> pl.Series:
     frame = pl.DataFrame({"accept": verdicts.accept, "slow": verdicts.slow})
     refused = pl.when(~pl.col("accept")).then(pl.lit(url_filter.reason))
-    reason = pl.when("slow").then(pl.lit(TIMEOUT)).otherwise(refused)
+    reason = pl.when("slow").then(pl.lit(url_filter.slow_reason)).otherwise(refused)
     return frame.select(reason.alias("reason")).to_series()
 
 
-def _names(name: str, line: pl.Series) -> pl.Series:
-    by = pl.when(line > 0).then(pl.format("{}:{}", pl.lit(name), line)).otherwise(pl.lit(name))
-    return pl.select(by.alias("by")).to_series()
+def _names(url_filter: UrlFilter, line: pl.Series) -> pl.Series:
+    places = {number: url_filter.place(number) for number in line.unique()}
+    return line.replace_strict(places, return_dtype=pl.String).alias("by")
 
 
 def _put_values(column: pl.Series, at: pl.Series | None, values: pl.Series | None) -> pl.Series:

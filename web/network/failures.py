@@ -53,7 +53,7 @@ _REASONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] 
 NOT_SENT = frozenset(
     {
         *("address_denied", "port_denied", "agent_missing", "bad_url", "stopped", "proxy_error"),
-        *("address_changed", "ftp_through_proxy"),
+        *("address_changed", "ftp_through_proxy", "plugin_through_proxy"),
     }
 )
 

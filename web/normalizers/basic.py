@@ -20,6 +20,10 @@ MAX_LABEL, MAX_HOST = 63, 253
 _PARTS = re.compile(
     r"(https?|ftp|file)://(?:[^/?@]*@)?(\[[^\]]*\]|[^/?:]*)(:[0-9]+)?(/[^?]*)(\?.*)?", re.DOTALL
 )
+# URLs of other schemes with a host, which plug-ins may fetch.
+_OTHER_PARTS = re.compile(
+    r"([a-z][a-z0-9+.-]*)://(?:[^/?@]*@)?([^/?:@]+)(:[0-9]+)?(/[^?]*)?(\?.*)?", re.DOTALL
+)
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _TO_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?|[^!#-;=?-Z\\_a-z~]")
 _SLASHES = re.compile("/{2,}")
@@ -45,6 +49,9 @@ def normalize_basic(url: str) -> str:
     * several slashes of the path become one;
     * the query of ftp and file is dropped, because it has no meaning there.
 
+    For other schemes with a host, it drops user info and fragment, writes the host in lower case,
+    and decodes and escapes path and query in the same way; the path is at least ``/``.
+
     Raises:
         BadUrl: ``malformed``: WHATWG refuses the URL, or no resolver accepts the host
             (an empty label, a label over 63 bytes, or over 253 bytes in all).
@@ -58,7 +65,7 @@ def normalize_basic(url: str) -> str:
     href = href.partition("#")[0]
     match = _PARTS.fullmatch(href)
     if match is None:
-        return href
+        return _normalize_other(href)
     scheme, host, port, path, query = match.groups("")
     host = host.removesuffix(".")
     if not _can_resolve(host) and scheme != "file":
@@ -66,6 +73,22 @@ def normalize_basic(url: str) -> str:
     path = _SLASHES.sub("/", _escape(path))
     query = _escape(query) if scheme.startswith("http") else ""
     return f"{scheme}://{host}{port}{path}{query}"
+
+
+def _normalize_other(href: str) -> str:
+    """Returns the normal form of a parsed URL that is not of http, https, ftp or file.
+
+    >>> _normalize_other("gemini://me@Foo.com:1965"), _normalize_other("mailto:me@foo.com")
+    ('gemini://foo.com:1965/', 'mailto:me@foo.com')
+    """
+    match = _OTHER_PARTS.fullmatch(href)
+    if match is None:
+        return href
+    scheme, host, port, path, query = match.groups("")
+    host = host.lower().removesuffix(".")
+    if not _can_resolve(host):
+        raise BadUrl("malformed", href)
+    return f"{scheme}://{host}{port}{_SLASHES.sub('/', _escape(path or '/'))}{_escape(query)}"
 
 
 def _can_resolve(host: str) -> bool:

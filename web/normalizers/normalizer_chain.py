@@ -65,6 +65,11 @@ class Normalizer:
         """Whether ``Basic`` is first; then a URL that only ``Basic`` has changed is done."""
         return isinstance(self.steps[0], Basic)
 
+    @property
+    def in_columns(self) -> bool:
+        """Whether a step wants columns; see ``Step``."""
+        return any(step.in_columns for step in self.steps)
+
     def touches(self, urls: pl.Series) -> pl.Series:
         """Returns which URLs a step other than ``Basic`` might change."""
         touched = falses(len(urls))

@@ -50,9 +50,11 @@ class Step(abc.ABC):
 
     Attributes:
         name: Its name in options and messages.
+        in_columns: Whether a call costs so much that few URLs, too, are normalized as a column.
     """
 
     name = ""
+    in_columns = False
 
     @abc.abstractmethod
     def apply(self, url: str) -> str:

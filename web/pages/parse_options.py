@@ -5,11 +5,15 @@ import dataclasses
 from ..base.agent import AgentOptions
 from ..base.imports import check_library
 from ..base.options import option, seconds, shared_option
+from ..plugins.plugin_options import PluginOptions
+from ..plugins.plugins import PluginGroup
 from ..robots.robots_options import RobotsOptions
+
+PARSERS = PluginGroup("nutbeam.parsers", "parser", keyed="parsers")
 
 
 @dataclasses.dataclass(frozen=True)
-class ParseOptions:
+class ParseOptions(PluginOptions):
     """Options of the content to extract from a page, and limits."""
 
     GROUP = "parse"
@@ -73,6 +77,25 @@ class ParseOptions:
         "Most pages of a PDF that are read, each in about 2 ms; -1: no limit.",
         unit="pages",
     )
+
+    parsers: tuple[str, ...] = option(
+        (),
+        "Plug-ins that parse documents, as TYPE=NAME with a media type or TYPE/*, in place of the "
+        "parser of nutbeam, if it has one.",
+        pattern=r"[a-z0-9.+-]+/(?:[a-z0-9.+-]+|\*)=[^=+]+",
+        nutch="parse-plugins.xml",
+        plugins=True,
+    )
+
+    def parser_plugin(self, *types: str) -> str | None:
+        """Returns the name of the plug-in that parses documents of a media type, or None.
+
+        Args:
+            types: The types of a document: that of its bytes, and the declared one.
+        """
+        chosen = dict(text.split("=", 1) for text in self.parsers)
+        keys = (key for mime in types for key in (mime, f"{mime.partition('/')[0]}/*"))
+        return next((chosen[key] for key in keys if key in chosen), None)
 
     def __post_init__(self) -> None:
         if self.text_of == "main":

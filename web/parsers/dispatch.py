@@ -71,6 +71,7 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
 
     Raises:
         NoParser: No parser takes the type.
+        UsageError: The plug-in that ``parsers`` names cannot be imported.
         ParseFailed: The parser fails, or ``not_text``: the type is a text type, and the body is not
             text. ``malformed_gzip``, ``too_large``: see ``_unpack_document``.
 
@@ -80,15 +81,25 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
     declared_type = (source.content_type or "").partition(";")[0].strip().lower()
     mime = found_type = sniff(source.body, source.content_type)
     if mime == _GZIP:
-        source = _unpack_document(source)
+        source = _unpack_document(source, options)
         mime = sniff(source.body, source.content_type)
+    if options.parsers and (name := options.parser_plugin(mime, declared_type)):
+        from .parser_plugins import parse_by_plugin  # most crawls have none
+
+        page = parse_by_plugin(name, source, options)
+        return _finish_page(page, "" if found_type == declared_type else found_type, options)
     parser, reads_text = _load(mime)
     if _find_place(mime) in _XML_PARSERS:
         source = dataclasses.replace(source, body=without_junk(source.body))
     if reads_text and not is_text(source.body, source.content_type):
         raise ParseFailed("not_text")
     page = parser(source, options)
-    if found_type != declared_type:
+    return _finish_page(page, "" if found_type == declared_type else found_type, options)
+
+
+def _finish_page(page: Page, found_type: str, options: ParseOptions) -> Page:
+    """Sets the type that the bytes of a page show, if it is not the declared one, and languages."""
+    if found_type:
         page.metas[TYPE_FOUND] = found_type
     for each in (page, *(part for _, part in page.parts)):
         settle_language(each)
@@ -100,6 +111,11 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
 def has_parser(mime: str) -> bool:
     """Returns whether there is a parser for a type."""
     return mime == _GZIP or _has_own_parser(mime)
+
+
+def parsed_types() -> tuple[str, ...]:
+    """Returns the media types that have a parser, without those that patterns name."""
+    return (*_TEXT_PARSERS, *_BINARY_PARSERS)
 
 
 def _has_own_parser(mime: str) -> bool:
@@ -133,7 +149,7 @@ def _load(mime: str) -> tuple[_Parser, bool]:
     return cast(_Parser, parser), place in _TEXT_PARSERS.values()
 
 
-def _unpack_document(source: Source) -> Source:
+def _unpack_document(source: Source, options: ParseOptions) -> Source:
     """Returns the document in a gzip file, with its own type.
 
     Content without a parser is not unpacked beyond its first bytes. Of a file that is cut, this is
@@ -145,13 +161,13 @@ def _unpack_document(source: Source) -> Source:
 
     >>> import gzip
     >>> file = Source("http://example.com/sitemap.xml.gz", gzip.compress(b"<urlset></urlset>"))
-    >>> _unpack_document(file).body
+    >>> _unpack_document(file, ParseOptions()).body
     b'<urlset></urlset>'
     """
     name = _GZIP_NAME.search(source.url[-100:])
     header = type_of_name(name[1]) if name else None
     mime = sniff(_unpack(source.body, _FIRST_BYTES), header)
-    if not _has_own_parser(mime):
+    if not _has_own_parser(mime) and not options.parser_plugin(mime):
         raise NoParser
     body = _unpack(source.body, MAX_UNPACKED_BYTES + 1)
     if len(body) > MAX_UNPACKED_BYTES:

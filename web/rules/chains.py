@@ -18,8 +18,19 @@ from ..normalizers.normalizer_chain import Normalizer
 from ..normalizers.normalizer_step import SCOPES, Pass, Step
 from ..normalizers.regex_rules import RegexNormalizer
 from ..patterns.brics import compile_automaton
+from ..plugins.plugin_files import is_plugin_file
+from ..plugins.plugins import installed_plugins, load_plugins
 from ..rule_files.rule_files import RuleFile, read_rule_file
-from .url_options import FILTER_FILES, NORMALIZER_FILES, NORMALIZERS, UrlOptions
+from .url_options import (
+    FILTER_FILES,
+    FILTERS,
+    NORMALIZER_FILES,
+    NORMALIZERS,
+    URL_FILTERS,
+    URL_NORMALIZERS,
+    UrlOptions,
+)
+from .url_plugins import PluginFilter, PluginNormalizer
 
 EXEMPTION = "ignoreexempt"
 
@@ -47,6 +58,19 @@ def normalizers_in(options: UrlOptions, scope: str) -> tuple[str, ...]:
     return names if "basic" in names else (*names, "basic")
 
 
+def missing_plugins(options: UrlOptions) -> list[str]:
+    """Returns the names of URL filters and normalizers that are neither built in, installed nor files."""
+    steps = {name for scope in SCOPES for name in normalizers_in(options, scope)}
+    filters = () if options.no_filter else options.url_filters
+    return [
+        name
+        for group, names in ((URL_FILTERS, filters), (URL_NORMALIZERS, sorted(steps)))
+        for name in names
+        if name not in group.built_in and not is_plugin_file(name)
+        if name not in installed_plugins(group)
+    ]
+
+
 def read_files(options: UrlOptions) -> dict[str, RuleFile]:
     """Reads the rule files that the options require.
 
@@ -61,7 +85,7 @@ def read_files(options: UrlOptions) -> dict[str, RuleFile]:
         raise ValueError(
             f"url_rules_dir must be a folder that can be read, got {options.url_rules_dir!r}"
         )
-    wanted = [FILTER_FILES[name] for name in options.url_filters if not options.no_filter]
+    wanted = [FILTER_FILES.get(name, "") for name in options.url_filters if not options.no_filter]
     steps = {name for scope in SCOPES for name in normalizers_in(options, scope)}
     wanted += [NORMALIZER_FILES[name] for name in NORMALIZERS if name in steps]
     files = {name: _find_file(options, name) for name in wanted if name}
@@ -102,14 +126,19 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
 
     Raises:
         ValueError: A pattern does not compile, or a file has a line that cannot be read.
+        UsageError: A plug-in is unknown, or cannot be imported.
     """
     names = () if options.no_filter else options.url_filters
     limits = FastLimits(
         options.fast_url_max_length, options.fast_path_max_length, options.fast_query_max_length
     )
     filters: list[UrlFilter] = [_exclusion_filter(options.exclude)] if options.exclude else []
+    plugins = load_plugins(URL_FILTERS, tuple(name for name in names if name not in FILTERS))
+    functions = dict(plugins)
     for name in dict.fromkeys(names):
-        if name != EXEMPTION:
+        if name in functions:
+            filters.append(PluginFilter(name, functions[name]))
+        elif name != EXEMPTION:
             file = files.get(FILTER_FILES[name], RuleFile(""))
             filters.append(_filter(name, file, limits, options.tld_max_length))
     return FilterChain(filters)
@@ -163,12 +192,19 @@ def normalizer(
 
     Raises:
         ValueError: A file has a line that cannot be read.
+        UsageError: A plug-in is unknown, or cannot be imported.
     """
     steps: list[Step] = []
     last: list[Step] = []
-    for name in dict.fromkeys(normalizers_in(options, scope)):
+    names = normalizers_in(options, scope)
+    plugins = tuple(name for name in names if name not in NORMALIZERS)
+    functions = dict(load_plugins(URL_NORMALIZERS, plugins))
+    for name in dict.fromkeys(names):
         if name == "basic":
             steps.append(Basic(is_normal))
+            continue
+        if name in functions:
+            steps.append(PluginNormalizer(name, functions[name], scope))
             continue
         file = files.get(NORMALIZER_FILES[name], RuleFile(""))
         if name == "regex":

@@ -5,6 +5,8 @@ from typing import Any
 
 from ..base.options import option
 from ..normalizers.normalizer_step import SCOPES
+from ..plugins.plugin_files import PLUGIN_NAME
+from ..plugins.plugins import PluginGroup
 from ..urls.schemes import SchemeOptions
 
 # The rule file of each filter; empty if it has none.
@@ -32,7 +34,15 @@ NORMALIZER_FILES = {
     "pass": "",
 }
 NORMALIZERS = tuple(NORMALIZER_FILES)
-SCOPED = rf"(?:{'|'.join(SCOPES)})=(?:{'|'.join(NORMALIZERS)})(?:\+(?:{'|'.join(NORMALIZERS)}))*"
+SCOPED = rf"(?:{'|'.join(SCOPES)})=[^=+]+(?:\+[^=+]+)*"
+URL_FILTERS = PluginGroup("nutbeam.url_filters", "url filter", FILTERS, "url_filters")
+URL_NORMALIZERS = PluginGroup(
+    "nutbeam.url_normalizers",
+    "url normalizer",
+    NORMALIZERS,
+    "url_normalizers",
+    "url_normalizers_in",
+)
 
 
 def _fast_limit(part: str, nutch: str) -> Any:
@@ -91,16 +101,22 @@ class UrlOptions(SchemeOptions):
     )
     url_filters: tuple[str, ...] = option(
         ("regex",),
-        "URL filters, in this order; a URL must pass all of them. ignoreexempt refuses nothing: it "
-        "names links that are followed although they lead out of the scope.",
+        "URL filters, in this order, built-in ones and plug-ins; a URL must pass all of them. "
+        "ignoreexempt refuses nothing: it names links that are followed although they lead out of "
+        "the scope.",
         nutch="urlfilter.order",
         choices=FILTERS,
+        pattern=PLUGIN_NAME,
+        plugins=True,
     )
     url_normalizers: tuple[str, ...] = option(
         ("basic", "regex"),
-        "URL normalizers, in this order; basic, which row keys need, is added if it is missing.",
+        "URL normalizers, in this order, built-in ones and plug-ins; basic, which row keys need, is "
+        "added if it is missing.",
         nutch="urlnormalizer.order",
         choices=NORMALIZERS,
+        pattern=PLUGIN_NAME,
+        plugins=True,
     )
     url_normalizers_in: tuple[str, ...] = option(
         (),
@@ -109,6 +125,7 @@ class UrlOptions(SchemeOptions):
         "regex-normalize-SCOPE.xml in url_rules_dir replaces regex-normalize.xml.",
         nutch="urlnormalizer.scope.SCOPE",
         pattern=SCOPED,
+        plugins=True,
     )
     url_normalizer_loop_count: int = option(
         5,

@@ -26,6 +26,7 @@ from .chains import (
     exemptions,
     filter_chain,
     inclusion_filter,
+    missing_plugins,
     normalizer,
     normalizers_in,
     read_files,
@@ -37,6 +38,7 @@ __all__ = ["Scope", "UrlOptions", "UrlRules", "absolute_urls"]
 
 # Fewer URLs than this are normalized one after the other.
 FEW = 200
+VERY_FEW = 16  # if a plug-in is called
 
 # Escapes that the basic normalizer keeps, and paths and queries that it does not change.
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
@@ -56,6 +58,7 @@ class UrlRules:
 
     Raises:
         ValueError: A file cannot be read, or has a rule that cannot be used.
+        UsageError: A plug-in is unknown, or cannot be imported.
     """
 
     options: UrlOptions = UrlOptions()  # noqa: RUF009 - frozen
@@ -172,7 +175,7 @@ class UrlRules:
         at = (~done).arg_true()
         if not len(at):
             return frame
-        if len(at) < FEW:
+        if len(at) < (VERY_FEW if chain.in_columns else FEW):
             rows = [self._admit_one(url, chain) for url in raw.gather(at)]
             slow = text_frame(rows, "url", "key", "reason")
         else:
@@ -330,8 +333,12 @@ class CheckedUrlOptions(UrlOptions):
     """URL options whose rules are read before a command starts."""
 
     def check_setup(self, _: Launch) -> None:
-        """Reads the rules, and logs those that have no effect."""
-        checked_rules(self)
+        """Reads the rules, and logs those that have no effect, if all plug-ins are here.
+
+        Plug-ins may be on workers only.
+        """
+        if not missing_plugins(self):
+            checked_rules(self)
 
 
 def checked_rules(options: UrlOptions) -> UrlRules:

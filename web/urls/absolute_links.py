@@ -1,6 +1,7 @@
 """Makes links of pages absolute, a column at a time."""
 
 import re
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -16,6 +17,7 @@ HOST = (
 PORT = r"(?::(?:[1-9][0-9]{3}|[1-5][0-9]{4}))?"
 _LEVELS = 8
 _BASE = re.compile(r"(https?://[^/?]*)(/[^?]*)(?:\?.*)?", re.DOTALL)
+# Schemes whose links lead to pages; plug-ins may add hierarchical ones, as scheme://host/path.
 _KEPT = ("http:", "https:", "ftp:", "file:")
 
 
@@ -42,17 +44,18 @@ _ROOTED = rf"^/(?:{_SEGMENT}{_PATH})?{_QUERY}$"
 _NAMED = rf"^{_SEGMENT}{_PATH}{_QUERY}$"
 
 
-def absolute_urls(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
+def absolute_urls(bases: pl.Series, hrefs: pl.Series, schemes: Iterable[str] = ()) -> pl.Series:
     """Returns the absolute URLs of links, without fragment.
 
     Args:
         bases: URLs of the pages, or of their base elements; with null only links that are
             absolute have a URL.
         hrefs: Links as in the pages, one for each base.
+        schemes: Schemes of plug-ins, besides http, https, ftp and file.
 
     Returns:
         One result of WHATWG parsing per link; null if it fails, or if the scheme is not http,
-        https, ftp or file (but ``mailto:``, ``javascript:``).
+        https, ftp, file or one of ``schemes`` (but ``mailto:``, ``javascript:``).
 
     >>> absolute_urls(pl.Series(["http://a/b/c/d;p?q"] * 3), pl.Series(["../g#s", "?y", "tel:1"])).to_list()
     ['http://a/b/g', 'http://a/b/c/d;p?y', None]
@@ -65,7 +68,9 @@ def absolute_urls(bases: pl.Series, hrefs: pl.Series) -> pl.Series:
         parts.select("base", "code"), on="base", how="left", nulls_equal=True, maintain_order="left"
     ).drop("base")
     pairs = links.unique()
-    urls = _absolute_pairs(pairs.join(parts, on="code", how="left", maintain_order="left"))
+    starts = (*_KEPT, *(f"{scheme}://" for scheme in schemes))
+    joined = pairs.join(parts, on="code", how="left", maintain_order="left")
+    urls = _absolute_pairs(joined, starts)
     pairs = pairs.with_columns(urls.alias("url"))
     joined = links.join(pairs, on=["code", "href"], how="left", maintain_order="left")
     return joined.get_column("url")
@@ -115,8 +120,13 @@ def _read_base(
     return True, match[0], origin + match[2], origin, folders
 
 
-def _absolute_pairs(pairs: pl.DataFrame) -> pl.Series:
-    """Resolves links; the columns of ``_read_bases`` are in the same rows."""
+def _absolute_pairs(pairs: pl.DataFrame, starts: tuple[str, ...]) -> pl.Series:
+    """Resolves links; the columns of ``_read_bases`` are in the same rows.
+
+    Args:
+        pairs: The links.
+        starts: What the URLs of links that are kept begin with.
+    """
     href = pl.col("href")
     plain = ~href.str.contains(r"(?i)%2e|xn--")
     pairs = pairs.with_columns(up=href.str.extract(r"^((?:\./)?(?:\.\./)*)", 1))
@@ -135,7 +145,8 @@ def _absolute_pairs(pairs: pl.DataFrame) -> pl.Series:
     )
     pairs = pairs.with_columns(url=url)
     rest = pairs.filter(pl.col("url").is_null() & href.is_not_null())
-    urls = [_absolute_url(base, link) for base, link in rest.select("base", "href").iter_rows()]
+    rows = rest.select("base", "href").iter_rows()
+    urls = [_absolute_url(base, link, starts) for base, link in rows]
     at = pairs.get_column("url").is_null() & pairs.get_column("href").is_not_null()
     return pairs.get_column("url").scatter(at.arg_true(), pl.Series(urls, dtype=pl.String))
 
@@ -152,8 +163,8 @@ def _folder() -> pl.Expr:
     return pl.col("folders").list.get(levels, null_on_oob=True)
 
 
-def _absolute_url(base: str | None, href: str) -> str | None:
+def _absolute_url(base: str | None, href: str, starts: tuple[str, ...]) -> str | None:
     url = parse_url(href, base)
-    if url is None or not url.startswith(_KEPT):
+    if url is None or not url.startswith(starts):
         return None
     return url.partition("#")[0]

@@ -2,11 +2,13 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import polars as pl
 
 from ..base.options import option
+from ..plugins.plugin_options import PluginOptions
+from ..plugins.plugins import PluginGroup
 
 SCHEMES = ("http", "https", "file", "ftp")
 WEB = ("http", "https")
@@ -18,22 +20,50 @@ _FTP = re.compile(
 )
 
 
+PROTOCOLS = PluginGroup("nutbeam.protocols", "protocol", SCHEMES, keyed="protocols")
+
+
 @dataclasses.dataclass(frozen=True)
-class SchemeOptions:
-    """Options of the accepted URL schemes."""
+class SchemeOptions(PluginOptions):
+    """Options of the accepted URL schemes, and of the plug-ins that fetch."""
 
     schemes: tuple[str, ...] = option(
         WEB,
-        "Schemes of the URLs that are accepted: http, https, file and ftp. file: URLs are accepted "
-        "only from seeds and from file: documents.",
-        choices=SCHEMES,
+        "Schemes of the URLs that are accepted: http, https, file, ftp, and those of --protocols. "
+        "file: URLs are accepted only from seeds and from file: documents.",
+        pattern="[a-z][a-z0-9+.-]*",
         nutch="plugin.includes",
         group="url",
+    )
+    protocols: tuple[str, ...] = option(
+        (),
+        "Plug-ins that fetch URLs, as SCHEME:=NAME, which --schemes must have, too, or as "
+        "HOST=NAME for all URLs of a host.",
+        pattern=r"(?:[a-z][a-z0-9+.-]*:|[A-Za-z0-9._-]+)=[^=+]+",
+        group="url",
+        plugins=True,
     )
 
     def __post_init__(self) -> None:
         if not self.schemes:
             raise ValueError(f"schemes must be some of {', '.join(SCHEMES)}, got none")
+
+    def check_given(self, _: Collection[str]) -> None:
+        """Checks that each scheme has a client: one of nutbeam, or a plug-in.
+
+        Raises:
+            ValueError: A scheme has none, or a protocol is given twice.
+        """
+        keys = [text.partition("=")[0] for text in self.protocols]
+        for scheme in self.schemes:
+            if scheme not in SCHEMES and f"{scheme}:" not in keys:
+                raise ValueError(
+                    f"--schemes must be some of {', '.join(SCHEMES)}, or those of --protocols, got "
+                    f"{scheme!r}: a plug-in for it is --protocols {scheme}:=NAME"
+                )
+        for key in keys:
+            if keys.count(key) > 1:
+                raise ValueError(f"--protocols may have {key!r} once")
 
 
 def scheme_of(url: str) -> str:
@@ -75,11 +105,22 @@ def allowed_keys(keys: pl.Series, schemes: Iterable[str]) -> pl.Series:
     [True, False, False, True]
     """
     taken = set(schemes)
-    exact = rf"^(?:\[[^\]]*\]|[^:\[]*):(?:{'|'.join(sorted(taken))})[:/]"
+    names = "|".join(map(re.escape, sorted(taken)))
+    exact = rf"^(?:\[[^\]]*\]|[^:\[]*):(?:{names})[:/]"
     if not taken.issuperset(WEB):
         return keys.str.contains(exact)
-    # A cheap test: most keys are of HTTP and need no further test.
+    # Cheap tests: most keys are of HTTP and need no further test.
     doubtful = keys.str.starts_with(":") | keys.str.contains(":ftp", literal=True)
+    doubtful |= ~keys.str.contains(":http", literal=True)
     if not doubtful.any():
         return ~doubtful
     return keys.to_frame("key").select(~doubtful | pl.col("key").str.contains(exact)).to_series()
+
+
+def plugin_schemes(schemes: Iterable[str]) -> tuple[str, ...]:
+    """Returns the schemes that only plug-ins fetch.
+
+    >>> plugin_schemes(["http", "gemini"])
+    ('gemini',)
+    """
+    return tuple(scheme for scheme in schemes if scheme not in SCHEMES)

@@ -16,12 +16,12 @@ from simulated_web import SimWeb
 
 from nutbeam.io.parsing.parse_pool import ParsePool
 from nutbeam.io.parsing.parse_worker import Job
-from nutbeam.io.parsing.plugins import PARSE_FILTERS, installed_plugins, load_plugins
 from nutbeam.policy.components.schema import PAGES, ParseStatus
 from nutbeam.policy.parsing.documents import DocumentOptions
 from nutbeam.transforms.parse_pages import parse_task
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.exchange.status import FETCH_SUCCESS
+from nutbeam.web.plugins.plugins import PARSE_FILTERS, installed_plugins, load_plugins
 from nutbeam.web.urls.row_keys import from_key, to_key
 
 GUIDE = ROOT / "docs" / "guides" / "plugins.md"

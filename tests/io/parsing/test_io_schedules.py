@@ -8,7 +8,7 @@ from crawling import nutbeam
 from here import ROOT
 from plugins import install
 
-from nutbeam.io.parsing.plugins import load_plugins
+from nutbeam.web.plugins.plugins import forget_plugins
 
 GUIDE = ROOT / "docs" / "guides" / "plugins.md"
 
@@ -19,9 +19,9 @@ def site(tmp_path, monkeypatch):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "a.html").write_text("<title>A</title>words")
     monkeypatch.syspath_prepend(str(tmp_path / "packages"))
-    load_plugins.cache_clear()
+    forget_plugins()
     yield tmp_path
-    load_plugins.cache_clear()
+    forget_plugins()
 
 
 def crawl(folder, *words):

@@ -16,14 +16,14 @@ from nutbeam.web.base.errors import UsageError
 # All commands of Nutch 1.0 to 1.22 and 2.4, those of bin/nutch and of the crawl script.
 SAME = ("inject", "generate", "fetch", "parse", "updatedb", "readdb", "dedup", "crawl",
         "domainstats", "protocolstats", "crawlcomplete",
-        "parsechecker", "filterchecker", "normalizerchecker", "robotsparser",
+        "parsechecker", "filterchecker", "normalizerchecker", "robotsparser", "plugin",
         "webgraph", "linkrank", "scoreupdater", "nodedumper",
         "invertlinks", "mergelinkdb", "readlinkdb",
         "index", "clean", "solrindex", "solrclean", "solrdedup",
         "indexchecker", "sitemap", "updatehostdb", "readhostdb", "hostinject",
         "freegen", "mergedb", "readseg", "mergesegs", "dump", "commoncrawldump", "warc")  # fmt: skip
 OTHERS = (
-    "plugin", "junit",
+    "junit",
     "nutchserver", "startserver", "webapp", "loops", "linkdumper", "segmerger", "parsesegment",
 )  # fmt: skip
 # Nutch's flags of each command, with what the answer must contain.

@@ -121,6 +121,8 @@ def uses(folder, web, port):
     evil, damaged, info = folder / f"table {EVIL}", folder / "damaged", ("--log_level", "info")
     rules, bad_rules = (("--url_rules_dir", folder / name) for name in ("rules", "bad_rules"))
     files = (f"file://{folder}/files/", "--schemes", "file", "--file_roots", folder)
+    (folder / "plugin.py").write_text("def echo(urls, *_):\n    raise ValueError(urls[0])\n")
+    plugin = f"{folder}/plugin.py:echo"
     ftp = (f"ftp://ftp.example.com/{EVIL}", "--schemes", "ftp", "--connect_to", ftp_mapping(port))
     aio = ("--http_client", "asyncio")
     query = f"select *, '{EVIL}' as \"{EVIL}\" from"
@@ -239,6 +241,10 @@ def uses(folder, web, port):
         "filterchecker": [(EVIL, *rules), (f"{SITE}/{EVIL}", *rules, "--format", "json")],
         "normalizerchecker": [(EVIL, "--normalizer", "querystring"),
                               (f"{SITE}/{EVIL}", "--format", "json")],
+        "plugin": [
+            ("try", "url_filter", plugin, f"{SITE}/{EVIL}"),
+            ("try", "url_normalizer", plugin, f"{SITE}/{EVIL}", "--format", "json"),
+        ],
         "robotsparser": [
             (folder / "robots.txt", f"{SITE}/{EVIL}"),
             (f"{SITE}/", f"{SITE}/{EVIL}", "--format", "json", *there[:2]),

@@ -5,7 +5,7 @@ from crawling import nutbeam
 from indexed_tables import index, operations_of, page, put
 from plugins import install
 
-from nutbeam.io.parsing.plugins import load_plugins
+from nutbeam.web.plugins.plugins import forget_plugins
 
 CODE = """
 from pathlib import Path
@@ -68,9 +68,9 @@ def plugin(tmp_path, monkeypatch):
                "bare": "my_index:BegunWriter"}  # fmt: skip
     install(folder, "my-writer", {}, writers, group="nutbeam.index_writers")
     monkeypatch.syspath_prepend(str(folder))
-    load_plugins.cache_clear()
+    forget_plugins()
     yield
-    load_plugins.cache_clear()
+    forget_plugins()
 
 
 @pytest.fixture

@@ -74,6 +74,7 @@ WORDS = {
     "table": ("describe",),
     "filterchecker": None,
     "normalizerchecker": None,
+    "plugin": None,
     "robotsparser": None,
     "parsechecker": None,
     "indexchecker": None,

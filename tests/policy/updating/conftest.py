@@ -4,7 +4,7 @@ import pytest
 from here import TESTS
 from plugins import install
 
-from nutbeam.io.parsing.plugins import load_plugins
+from nutbeam.web.plugins.plugins import forget_plugins
 
 
 @pytest.fixture
@@ -14,6 +14,6 @@ def folder(tmp_path, monkeypatch):
     install(tmp_path, "lively-schedule", {source.name: source.read_text()},
             {"lively": "lively_schedule:lively"}, group="nutbeam.schedules")  # fmt: skip
     monkeypatch.syspath_prepend(str(tmp_path))
-    load_plugins.cache_clear()
+    forget_plugins()
     yield tmp_path
-    load_plugins.cache_clear()
+    forget_plugins()

@@ -2,12 +2,12 @@ import polars as pl
 import pytest
 from plugins import install
 
-from nutbeam.io.parsing.plugins import check_plugins, load_plugins
 from nutbeam.pipelines.launch.delivery import check_worker
 from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.transforms.operations import Ticket
 from nutbeam.transforms.wiring.plugin_groups import SCORINGS, scorings_of, warn_of_hidden
 from nutbeam.web.base.errors import UsageError
+from nutbeam.web.plugins.plugins import check_plugins, forget_plugins, load_plugins
 
 
 def test_a_changed_file_counts_at_once(tmp_path):
@@ -27,12 +27,12 @@ def test_scorings_are_loaded_once_and_in_order(tmp_path, monkeypatch):
     install(tmp_path, "two", {"two.py": source}, {"a": "two:A", "no": "two:__name__"},
             group="nutbeam.scorings")  # fmt: skip
     monkeypatch.syspath_prepend(str(tmp_path))
-    load_plugins.cache_clear()
+    forget_plugins()
     steps = scorings_of(ScoringOptions(scoring=("a", "opic"))).steps
     assert [step.name for step in steps] == ["a", "opic"]
     with pytest.raises(UsageError, match=r"scoring 'no' is no function: 'two:__name__'"):
         load_plugins(SCORINGS, ("no",))
-    load_plugins.cache_clear()
+    forget_plugins()
 
 
 def test_unknown_scorings_are_refused_with_those_that_there_are():

@@ -268,8 +268,8 @@ def test_missing_and_invalid_rule_options_are_reported(options, message):
 
 @pytest.mark.parametrize(
     "options",
-    [{"url_normalizers_in": ("inject=fast",)}, {"url_normalizers_in": ("inject",)},
-     {"url_filters": ("gif",)}, {"url_normalizer_loop_count": 0}],
+    [{"url_normalizers_in": ("inject",)}, {"url_normalizers_in": ("often=basic",)},
+     {"url_filters": ("./gif.py",)}, {"url_normalizer_loop_count": 0}],
 )  # fmt: skip
 def test_options_are_checked(options):
     with pytest.raises(ValueError, match=next(iter(options))):

@@ -1,0 +1,333 @@
+"""plugin: lists the plug-ins that are installed, and runs one of them alone."""
+
+import contextlib
+import dataclasses
+import functools
+import signal
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ...io.indexing.writer_kinds import INDEX_WRITERS
+from ...policy.parsing.parse_filters import FilteredPage, apply_filters
+from ...transforms.wiring.plugin_groups import PLUGIN_GROUPS
+from ...web.base.agent import require_agent
+from ...web.base.errors import UsageError
+from ...web.base.options import option, shared_option
+from ...web.base.wording import format_count, quote_value
+from ...web.clients.http_client import Client
+from ...web.clients.protocol_plugins import PluginClient
+from ...web.content.content_type import sniff, type_of_name
+from ...web.engine.pace import FetchOptions
+from ...web.exchange.http_options import HttpOptions
+from ...web.normalizers.normalizer_step import SCOPES
+from ...web.pages.metadata import metadata_of
+from ...web.pages.page import NoParser, Page, ParseFailed, Source
+from ...web.pages.parse_options import ParseOptions
+from ...web.parsers.dispatch import parse_document, parsed_types
+from ...web.parsers.parser_plugins import parse_by_plugin
+from ...web.plugins.plugin_files import fault_text, read_plugin_files
+from ...web.plugins.plugins import PluginGroup, installed_plugins, load_plugin
+from ...web.rules.url_plugins import PluginFilter, PluginNormalizer
+from ...web.rules.url_rules import UrlOptions, UrlRules
+from ...web.urls.schemes import scheme_of
+from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration, is_page
+from .checking import say, say_columns, urls_of
+from .parsechecker import Options as ParseCheckOptions
+from .parsechecker import request_page
+
+ARGUMENTS = (
+    Argument("action", "try, to run a plug-in; without it, all plug-ins are listed.", nargs="?"),
+    Argument("kind", "Its kind, such as url_filter; the list shows the kinds.", nargs="?"),
+    Argument("plugin", "Its name, or PATH.py:NAME for one in a file.", nargs="?"),
+    Argument("target", "A URL, or a file: a page, or for URL filters and normalizers a list of URLs.",
+             nargs="?"),
+)  # fmt: skip
+_SHOWN_TEXT = 300
+_SHOWN_LINKS = 10
+_CALLS, _QUICK_S = 3, 0.5
+# What tries the plug-ins that need rows of a table, or documents.
+_OTHERS = {
+    "schedule": "nutbeam updatedb TABLE --schedule {name} on a copy of a table",
+    "scoring": "nutbeam updatedb TABLE --scoring {name} on a copy of a table",
+    "index_filter": "nutbeam indexchecker URL --index_filters basic,{name}",
+    "index_writer": "nutbeam indexchecker URL --do_index --writer {name}",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(FetchOptions, HttpOptions, ParseOptions):
+    """Options of plugin: those of requests, and of parsers."""
+
+    GROUP = "checkers"
+
+    url_scope: str = option(
+        "default", "Where the URLs come from, for URL normalizers.", choices=SCOPES
+    )
+    force_as: str = shared_option(ParseCheckOptions, "force_as")
+    follow_redirects: bool = shared_option(ParseCheckOptions, "follow_redirects")
+    all_normalizers: bool = shared_option(ParseCheckOptions, "all_normalizers")
+
+
+class Trial(NamedTuple):
+    """What came out of one call of a plug-in.
+
+    Attributes:
+        record: What it was given, and its result.
+        lines: The result for people.
+        fault: What it raised, and where in its code; empty if it did not fail.
+        seconds: How long it took.
+    """
+
+    record: dict[str, Any]
+    lines: list[str]
+    fault: str
+    seconds: float
+
+
+def run(invocation: Invocation) -> int:
+    """Lists the plug-ins, or runs one; returns 1 if it fails."""
+    action = invocation.arguments["action"]
+    if action is None:
+        return _list_plugins(invocation)
+    words = [invocation.arguments[name] for name in ("kind", "plugin", "target")]
+    if action != "try" or None in words:
+        raise UsageError(
+            "expected nutbeam plugin, or nutbeam plugin try KIND NAME URL|FILE, got "
+            f"{quote_value(' '.join(filter(None, [action, *words])))}"
+        )
+    kind, name, target = words
+    group = _group_of(kind)
+    if kind in _OTHERS:
+        raise UsageError(f"a plug-in of kind {kind} is tried by: {_OTHERS[kind].format(name=name)}")
+    if name in group.built_in:
+        raise UsageError(
+            f"{name!r} is built in, and no plug-in: filterchecker, normalizerchecker and "
+            "parsechecker try such ones"
+        )
+    read_plugin_files([name])
+    code = DONE
+    for trial in _TRIALS[kind](group, name, target, invocation.options):
+        code = NOTHING_TO_DO if trial.fault else code
+        timing = {"fault": trial.fault or None, "ms": round(trial.seconds * 1000, 3)}
+        lines = [*trial.lines, *([f"fault: {trial.fault}"] if trial.fault else [])]
+        lines.append(f"time: {trial.seconds * 1000:.3f} ms")
+        say({"kind": kind, "plugin": name} | trial.record | timing, lines, invocation.format)
+    return code
+
+
+def _group_of(kind: str) -> PluginGroup:
+    groups = {_kind_of(group): group for group in (*PLUGIN_GROUPS, INDEX_WRITERS)}
+    if kind not in groups:
+        raise UsageError(f"there is no kind {kind!r} of plug-ins: there are {', '.join(groups)}")
+    return groups[kind]
+
+
+def _kind_of(group: PluginGroup) -> str:
+    return group.kind.replace(" ", "_")
+
+
+def _list_plugins(invocation: Invocation) -> int:
+    """Prints a line for each plug-in: kind, name, package, version, and its object."""
+    own = version("nutbeam")
+    for group in (*PLUGIN_GROUPS, INDEX_WRITERS):
+        kind = _kind_of(group)
+        built_in = group.built_in or (parsed_types() if kind == "parser" else ())
+        rows = [(name, "nutbeam", own, "built in") for name in built_in]
+        for name, point in installed_plugins(group).items():
+            package, number = (point.dist.name, point.dist.version) if point.dist else ("?", "?")
+            rows.append((name, package, number, point.value))
+        for name, package, number, place in rows:
+            values = {"name": name, "package": package, "version": number, "object": place}
+            say_columns({"kind": kind} | values, [kind, *values.values()], invocation.format)
+    return DONE
+
+
+class TookTooLong(Exception):
+    """A plug-in took longer than the limit; its traceback has the line at which it was."""
+
+
+@contextlib.contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Raises ``TookTooLong`` in the block after a time."""
+
+    def end(_: int, __: FrameType | None) -> None:
+        raise TookTooLong(f"it took longer than {seconds:g} s (--parser_timeout)")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _timed(call: Callable[[], Any], limit: float) -> tuple[Any, float]:
+    """Returns the result of a call and its time; a quick one is repeated: the first takes longer."""
+    times: list[float] = []
+    while not times or (len(times) < _CALLS and sum(times) < _QUICK_S):
+        start = time.perf_counter()
+        with _limited(limit):
+            result = call()
+        times.append(time.perf_counter() - start)
+    return result, min(times)
+
+
+def _try_url_filter(
+    group: PluginGroup, name: str, target: str, options: Options
+) -> Iterator[Trial]:
+    url_filter = PluginFilter(name, load_plugin(group, name))
+    for url in urls_of([target]):
+        decide = functools.partial(url_filter.decide, url)
+        verdict, seconds = _timed(decide, options.parser_timeout)
+        with _limited(options.parser_timeout):
+            fault = url_filter.rule(0, url) if verdict.slow else ""
+        word = url_filter.rule(verdict.line) if verdict.line else ""
+        shown = f"{'+' if verdict.accept else '-'}{url}" + (f"\t{word}" if word else "")
+        record = {"url": url, "accepted": None if fault else verdict.accept, "reason": word or None}
+        yield Trial(record, [f"!{url}" if fault else shown], fault, seconds)
+
+
+def _try_url_normalizer(
+    group: PluginGroup, name: str, target: str, options: Options
+) -> Iterator[Trial]:
+    normalizer = PluginNormalizer(name, load_plugin(group, name), options.url_scope)
+    for url in urls_of([target]):
+        fault = ""
+        normalize = functools.partial(normalizer.apply_column, pl.Series([url]))
+        column, seconds = _timed(normalize, options.parser_timeout)
+        normalized = column.urls[0]
+        if normalized is None:
+            with _limited(options.parser_timeout):
+                fault = normalizer.fault_of(url)
+        shown = normalized if normalized is not None else "" if fault else "refused"
+        yield Trial({"url": url, "normalized": normalized}, [shown], fault, seconds)
+
+
+def _try_protocol(group: PluginGroup, name: str, target: str, options: Options) -> Iterator[Trial]:
+    with configuration():
+        require_agent(options)
+    scheme = scheme_of(target)
+    options = dataclasses.replace(options, schemes=(scheme,), protocols=())
+    rules = UrlRules(UrlOptions(schemes=options.schemes, no_filter=True, no_normalize=True))
+    url, _, reason = rules.admit(pl.Series([target]), "fetcher", filters=False).row(0)
+    if url is None:
+        raise UsageError(f"{target!r} is no URL that can be fetched: {reason}")
+    client = PluginClient(name, load_plugin(group, name), options, Client(options).dialer)
+    start = time.perf_counter()
+    response = client.get(url, content_limit=options.content_limit)
+    seconds = time.perf_counter() - start
+    record = {
+        "url": url, "status": response.status, "error": response.error, "ip": response.ip or None,
+        "headers": response.headers, "bytes": len(response.body), "truncated": response.truncated,
+    }  # fmt: skip
+    lines = [f"url: {url}", f"status: {response.status}"]
+    lines += [f"error: {response.error}"] if response.error else []
+    lines += [f"{name}: {value}" for name, value in response.headers]
+    lines.append(f"body: {len(response.body):,} bytes")
+    lines += response.body[:_SHOWN_TEXT].decode("utf-8", "replace").splitlines()
+    yield Trial(record, lines, client.fault, seconds)
+
+
+def _source_of(target: str, options: Options) -> Source:
+    """Returns the page of a URL, or in a file.
+
+    Raises:
+        UsageError: The file cannot be read, or the page cannot be fetched.
+    """
+    if is_page(target) or "://" in target:
+        with configuration():
+            require_agent(options)
+        rules = UrlRules(UrlOptions(schemes=options.schemes, protocols=options.protocols))
+        record, page = request_page(target, options, rules)  # type: ignore[arg-type]
+        if page is None or not page["body"]:
+            error = record.get("error", {})
+            reason = error.get("message") or error.get("reason") or "it has no content"
+            raise UsageError(f"the page {target!r} cannot be fetched: {reason}")
+        headers = [(header["name"].lower(), header["value"]) for header in page["headers"] or ()]
+        kind = options.force_as or page["content_type"]
+        return Source(page["url"], page["body"], kind, headers, page["fetch_time"])
+    path = Path(target)
+    try:
+        body = path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"expected a URL or a file, got {target!r}: {reason}") from error
+    kind = options.force_as or type_of_name(path.name) or sniff(body, None)
+    return Source(f"http://localhost/{path.name}", body, kind)
+
+
+def _try_parser(group: PluginGroup, name: str, target: str, options: Options) -> Iterator[Trial]:
+    load_plugin(group, name)
+    source, fault, page = _source_of(target, options), "", Page()
+    start = time.perf_counter()
+    try:
+        with _limited(options.parser_timeout):
+            page = parse_by_plugin(name, source, options)
+    except NoParser:
+        fault = "it cannot read the document: its result is None"
+    except ParseFailed as error:
+        fault = fault_text(error.__cause__ or error, load_plugin(group, name))
+    seconds = time.perf_counter() - start
+    links = [
+        {"url": link, "anchor": anchor}
+        for link, anchor in zip(page.hrefs, page.anchors, strict=True)
+    ]
+    record = {
+        "url": source.url, "content_type": source.content_type, "title": page.title,
+        "text": page.text, "language": page.language, "metadata": page.metas, "links": links,
+    }  # fmt: skip
+    yield Trial(record, [] if fault else _document_lines(record), fault, seconds)
+
+
+def _document_lines(record: dict[str, Any]) -> list[str]:
+    lines = [f"{name}: {record[name]}" for name in ("title", "language") if record[name]]
+    lines += [f"meta {name}: {text}" for name, text in record["metadata"].items()]
+    links = record["links"]
+    lines.append(f"links: {len(links)}")
+    lines += [f"  {link['url']} {link['anchor']}".rstrip() for link in links[:_SHOWN_LINKS]]
+    if len(links) > _SHOWN_LINKS:
+        lines.append(f"  and {format_count(len(links) - _SHOWN_LINKS, 'more links')}")
+    text = record["text"]
+    return [*lines, f"text: {len(text):,} characters", text[:_SHOWN_TEXT]]
+
+
+def _try_parse_filter(
+    group: PluginGroup, name: str, target: str, options: Options
+) -> Iterator[Trial]:
+    function, source, fault = load_plugin(group, name), _source_of(target, options), ""
+    try:
+        parsed = parse_document(source, options)
+    except ParseFailed as error:
+        raise UsageError(f"nutbeam cannot parse {target!r}: {error.reason}") from error
+    page = FilteredPage(source.url, source.content_type, parsed, metadata_of(parsed))
+    start = time.perf_counter()
+    try:
+        with _limited(options.parser_timeout):
+            apply_filters(page, [(name, function)])
+    except ParseFailed as error:
+        fault = fault_text(error.__cause__ or error, function)
+    seconds = time.perf_counter() - start
+    links = [{"url": link.url, "anchor": link.anchor} for link in ([] if fault else page.links)]
+    record = {
+        "url": source.url, "content_type": source.content_type, "dropped": page.dropped,
+        "title": page.title, "text": page.text, "language": page.language,
+        "metadata": page.metadata, "links": links, "parts": [url for url, _ in parsed.parts],
+    }  # fmt: skip
+    lines = [f"dropped: {page.dropped}"] if page.dropped else _document_lines(record)
+    yield Trial(record, [] if fault else lines, fault, seconds)
+
+
+_TRIALS: dict[str, Callable[[PluginGroup, str, str, Options], Iterator[Trial]]] = {
+    "url_filter": _try_url_filter,
+    "url_normalizer": _try_url_normalizer,
+    "protocol": _try_protocol,
+    "parser": _try_parser,
+    "parse_filter": _try_parse_filter,
+}

@@ -1,0 +1,142 @@
+import json
+
+import pytest
+from crawling import nutbeam
+
+RULES = """
+def no(urls):
+    return ~urls.str.contains("/no")
+
+def odd(urls):
+    return [len(url) / (len(url) - 12) > 0 for url in urls]
+
+def loop(urls):
+    while True:
+        pass
+
+def shorter(urls, scope):
+    return urls.str.strip_suffix(f"#{scope}") if scope != "inject" else urls.set(urls != "", None)
+
+def title(page):
+    page.title = page.title.upper()
+    if "drop" in page.text:
+        page.drop("unwanted")
+    page.metadata["n"] = str(1 // len(page.links))
+
+def links(source):
+    from nutbeam.web.parsers.parser_plugins import ParsedDocument
+    return ParsedDocument("T", source.body.decode(), ["/a"]) if source.body != b"none" else None
+
+def answer(request):
+    from nutbeam.web.clients.protocol_plugins import ProtocolAnswer
+    return ProtocolAnswer(body=b"hello", headers=[("X-Of", request.host)])
+
+answer.connects = False
+"""
+ME = ("--agent_name", "me", "--agent_email", "me@example.com")
+
+
+@pytest.fixture
+def tried(tmp_path, monkeypatch, capsys):
+    """Runs ``plugin try`` in a folder with the rules; returns (exit code, records)."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.py").write_text(RULES)
+
+    def run(kind, name, *words):
+        code = nutbeam("plugin", "try", kind, f"./rules.py:{name}", *words, "--format", "json")
+        printed = capsys.readouterr()
+        return code, [json.loads(line) for line in printed.out.splitlines()] or printed.err
+
+    return run
+
+
+def test_a_url_filter_is_tried_on_a_url_and_on_a_list_of_them(tried, tmp_path):
+    (tmp_path / "urls.txt").write_text("http://a.com/no\nhttp://a.com/yes\n")
+    code, records = tried("url_filter", "no", "urls.txt")
+    assert code == 0
+    assert [record["accepted"] for record in records] == [False, True]
+    assert all(0 <= record["ms"] < 60_000 and record["fault"] is None for record in records)
+
+
+def test_a_fault_has_the_line_of_the_code(tried):
+    code, (record,) = tried("url_filter", "odd", "http://a.com")
+    assert (code, record["accepted"]) == (1, None)
+    assert record["fault"].startswith("ZeroDivisionError: ")
+    assert record["fault"].endswith(
+        "(rules.py:6: return [len(url) / (len(url) - 12) > 0 for url in urls])"
+    )
+
+
+def test_a_plug_in_that_never_ends_is_stopped_and_named_with_its_line(tried):
+    code, (record,) = tried("url_filter", "loop", "http://a.com/", "--parser_timeout", "0.1")
+    assert code == 1
+    assert "took longer than 0.1 s (--parser_timeout) (rules.py:" in record["fault"]
+
+
+def test_a_url_normalizer_is_tried_in_a_scope(tried):
+    words = ("http://a.com/#outlink", "--url_scope")
+    assert (
+        tried("url_normalizer", "shorter", *words, "outlink")[1][0]["normalized"] == "http://a.com/"
+    )
+    code, (record,) = tried("url_normalizer", "shorter", *words, "inject")
+    assert (code, record["normalized"], record["fault"]) == (0, None, None)
+
+
+def test_a_parser_and_a_parse_filter_are_tried_on_a_file(tried, tmp_path):
+    (tmp_path / "a.html").write_text("<title>t</title><a href=/x>drop</a>")
+    (tmp_path / "b.html").write_text("<title>t</title>no link")
+    (tmp_path / "none.txt").write_text("none")
+    _, (record,) = tried("parser", "links", "a.html")
+    assert (record["title"], record["links"]) == ("T", [{"url": "/a", "anchor": ""}])
+    code, (record,) = tried("parser", "links", "none.txt")
+    assert (code, record["fault"]) == (1, "it cannot read the document: its result is None")
+    code, (record,) = tried("parse_filter", "title", "a.html")
+    assert (code, record["dropped"], record["title"]) == (0, "unwanted", "T")
+    code, (record,) = tried("parse_filter", "title", "b.html")
+    assert code == 1
+    assert "ZeroDivisionError" in record["fault"]
+
+
+def test_a_protocol_is_tried_on_a_url(tried):
+    code, (record,) = tried("protocol", "answer", "memo://A.example/x", *ME)
+    assert (code, record["status"], record["bytes"], record["url"]) == (
+        0,
+        200,
+        5,
+        "memo://a.example/x",
+    )
+    assert ["X-Of", "a.example"] in record["headers"]
+    assert "add --agent_name" in tried("protocol", "answer", "memo://a.example/x")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("try", "url_filter"), "expected nutbeam plugin, or nutbeam plugin try KIND NAME URL|FILE"),
+        (("urlfilter-regex", "org.apache.nutch.X"), "expected nutbeam plugin, or nutbeam plugin try"),
+        (("try", "filter", "x", "y"), "there is no kind 'filter' of plug-ins: there are url_filter, "),
+        (("try", "url_filter", "x", "http://a.com/"), "no url filter 'x' is installed: there are regex"),
+        (("try", "url_filter", "regex", "http://a.com/"), "'regex' is built in"),
+        (("try", "schedule", "x", "y"), "a plug-in of kind schedule is tried by: nutbeam updatedb "),
+        (("try", "url_filter", "no.py:x", "http://a.com/"), "'no.py' cannot be read: no such file"),
+        (("try", "parser", "./rules.py:links", "no.html"), "expected a URL or a file, got 'no.html'"),
+        (("try", "parser", "./rules.py:nope", "a"), "'./rules.py' defines no 'nope'"),
+        (("try", "protocol", "./rules.py:answer", "no url", *ME), "'no url' is no URL that can be"),
+    ],
+)  # fmt: skip
+def test_bad_usage_is_one_line(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.py").write_text(RULES)
+    assert nutbeam("plugin", *words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_a_toml_file_that_is_only_found_names_no_file_with_code(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.py").write_text(RULES)
+    (tmp_path / "nutbeam.toml").write_text('url_filters = ["./rules.py:no"]\n')
+    assert nutbeam("filterchecker", "http://a.com/no") == 2
+    assert "add --config nutbeam.toml" in capsys.readouterr().err
+    assert nutbeam("filterchecker", "http://a.com/no", "--config", "nutbeam.toml") == 0
+    assert capsys.readouterr().out.startswith("-http://a.com/no\trules.no")

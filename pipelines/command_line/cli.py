@@ -17,7 +17,8 @@ import select
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from ...io.storage.processes import all_in_scratch, full_by
@@ -31,10 +32,11 @@ from ...web.base.wording import quote_value
 from ..base.command import NOTHING_TO_DO, CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
-from .arguments import command_options, read_invocation, split
+from .arguments import beam_flag, command_options, read_invocation, split, unknown_option
 from .commands import COMMANDS, overview
 from .config import DeclaredOptions
 from .foreign_names import command_hint
+from .nutch_grammar import answer_to, find_command, may_be_nutch_line, own_command
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -164,11 +166,91 @@ def _run(command: str, words: list[str]) -> int:
     if not command:
         return _without_command(words)
     quiet(logging.WARNING)
+    if may_be_nutch_line(command, words[1:], is_ours=True):
+        return _run_as_in_nutch(command, words[1:])
+    return _run_own(command, words[1:])
+
+
+def _do_nothing() -> None: ...
+
+
+def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
+    """Runs a line that may be one of Nutch; shows what it is in nutbeam, if it is another one."""
+    from .nutch_lines import OwnLine, Translation, translate_line
+    from .nutch_words import OwnCommand
+
+    name = find_command(typed_name) or typed_name
+    command = own_command(name)
+    module = load(command)
+    options = command_options(module)
+    names = [*options, *(argument.name for argument in module.ARGUMENTS)]
+    own = OwnCommand(
+        options, module.ARGUMENTS, takes_value if COMMANDS[command].beam else lambda _: False,
+        lambda flag: str(unknown_option(command, flag, names)),
+    )  # fmt: skip
+    translation = translate_line(name, words, own)
+    if translation is None and typed_name == command:
+        return _run_own(command, words)
+    translation = translation or Translation((OwnLine((command, *words)),))
+    notes = "".join(f"{note}; " for note in translation.notes)
+
+    def announce() -> None:
+        _say(command, f"as in Nutch; {notes}here it is: {translation}")
+        if translation.folder:
+            Path(translation.folder).mkdir(parents=True, exist_ok=True)
+
+    for number, line in enumerate(translation.lines):
+        code = _run_own(
+            line.words[0], line.words[1:], _do_nothing if number else announce, line.output
+        )
+        if code:
+            return code
+    return 0
+
+
+def _say(command: str, text: str) -> None:
+    """Prints a line on standard error before a command runs; where logs are JSON, it is one of them."""
+    line = visible(one_line(f"nutbeam {command}: {text}"))
+    if json_logs.is_installed():
+        logging.getLogger("nutbeam").warning("%s", line)
+    else:
+        print(line, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _printed_into(path: str) -> Iterator[None]:
+    """Writes what is printed in the block into a file, or leaves none if the block raises an error."""
+    if not path:
+        yield
+        return
+    unfinished = Path(f"{path}.unfinished")
+    try:
+        with unfinished.open("w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
+            yield
+        unfinished.rename(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _run_own(
+    command: str,
+    words: Sequence[str],
+    before_run: Callable[[], None] = _do_nothing,
+    output: str = "",
+) -> int:
+    """Runs a command line of nutbeam.
+
+    Args:
+        command: The command.
+        words: The words after it.
+        before_run: Is called when the line is checked.
+        output: File for what is printed; empty for standard output.
+    """
     module = load(command)
     keep_modules()
     options = command_options(module)
     parser = beam_parser if COMMANDS[command].beam else None
-    typed = split(words[1:], options, module.ARGUMENTS, parser, command)
+    typed = split(words, options, module.ARGUMENTS, parser, command)
     if typed.help:
         from .usage import command_help, command_help_all
 
@@ -201,16 +283,26 @@ def _run(command: str, words: list[str]) -> int:
     if invocation.beam_args:
         # Checks the types of values; unknown options are for a job server.
         beam_parser().parse_known_args(invocation.beam_args)
-    with all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext():
+    before_run()
+    scratch = all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext()
+    with scratch, _printed_into(output):
         return module.run(invocation)
 
 
 def _without_command(words: list[str]) -> int:
     first = words[0] if words else ""
+    if first.lower() in ("nutch", "bin/nutch") and words[1:]:
+        return _run(words[1] if words[1] in COMMANDS else "", words[1:])
+    if first == "nutch" or words[:2] == ["help", "nutch"]:
+        from .nutch_pages import nutch_text
+
+        print(nutch_text(), end="")
+        return 0
     if first == "help" and words[1:]:
-        if words[1] not in COMMANDS:
+        command = words[1] if words[1] in COMMANDS else find_command(words[1])
+        if command is None:
             raise _unknown_command(words[1])
-        return _run(words[1], [words[1], "--help", *words[2:]])
+        return _run_own(own_command(command), ["--help", *words[2:]])
     if first in ("-h", "--help", "--help_all", "help"):
         print(overview(COMMANDS), end="")
         return 0
@@ -219,6 +311,9 @@ def _without_command(words: list[str]) -> int:
 
         print(f"nutbeam {version('nutbeam')}")
         return 0
+    if first and find_command(first):
+        quiet(logging.WARNING)
+        return _run_as_in_nutch(first, words[1:])
     if not words:
         raise UsageError(
             "a command is missing; nutbeam --help lists them; to crawl a site, use nutbeam crawl"
@@ -229,7 +324,7 @@ def _without_command(words: list[str]) -> int:
 def _unknown_command(name: str) -> UsageError:
     if is_page(name):
         advice = f"; to crawl a site: nutbeam crawl TABLE {name}"
-    elif hint := command_hint(name):
+    elif hint := command_hint(name) or answer_to(name):
         advice = f", a command of Nutch; {hint}"
     else:
         advice = suggestion(name, COMMANDS) or "; nutbeam --help lists the commands"
@@ -251,6 +346,12 @@ def beam_parser() -> "ArgumentParser":
         if options.__module__.startswith("apache_beam."):
             options._add_argparse_args(parser)  # type: ignore[arg-type]
     return parser
+
+
+def takes_value(flag: str) -> bool:
+    """Returns whether a flag of Beam takes a value; one that Beam does not know may."""
+    action = beam_flag(flag, beam_parser())[1]
+    return action is None or action.nargs != 0
 
 
 def quiet(level: int) -> None:

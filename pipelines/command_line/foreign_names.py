@@ -19,10 +19,15 @@ _FILE = "foreign_names.toml"
 def command_hint(name: str) -> str | None:
     """Returns what to use in place of a command of Nutch; None if Nutch has no such command.
 
-    >>> command_hint("parseSegment")
-    'it is nutbeam parse'
+    >>> command_hint("junit")
+    'nutbeam runs no Java class'
     """
-    return _split_names(_read_tables()["commands"]).get(name.lower())
+    return unsupported_commands().get(name.lower())
+
+
+def unsupported_commands() -> Mapping[str, str]:
+    """Returns what to use in place of commands of Nutch that nutbeam does not have, by name."""
+    return _split_names(_read_tables()["commands"])
 
 
 @functools.cache

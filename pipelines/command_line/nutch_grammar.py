@@ -264,15 +264,20 @@ def declared_names(option: Option) -> Iterator[str]:
     yield from filter(None, (option.nutch or "").split(", "))
 
 
-def _flags_of_option(command: str, option: Option) -> Iterator[NutchFlag]:
-    """Yields the flags of a command that an option declares, and the one with the option's name."""
-    spelling = re.sub("_(.)", lambda match: match[1].upper(), option.name)
-    if spelling not in ("format", "config", "writer"):  # flags of other meanings, or of none
-        yield _flag(f"-{spelling}", option)
+def declared_flags(command: str, option: Option) -> Iterator[NutchFlag]:
+    """Yields the flags of a command of Nutch that an option declares."""
     for name in declared_names(option):
         owner, _, flag = name.partition(" ")
         if owner == command and flag:
             yield _flag(flag, option)
+
+
+def _flags_of_option(command: str, option: Option) -> Iterator[NutchFlag]:
+    """Yields the flags that an option declares, and the one with its name."""
+    spelling = re.sub("_(.)", lambda match: match[1].upper(), option.name)
+    if spelling not in ("format", "config", "writer"):  # flags of other meanings, or of none
+        yield _flag(f"-{spelling}", option)
+    yield from declared_flags(command, option)
 
 
 def _flag(flag: str, option: Option) -> NutchFlag:

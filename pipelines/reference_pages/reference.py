@@ -34,11 +34,13 @@ from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
 from ..command_line.config import FILE, option_lines
+from ..command_line.nutch_pages import FLAGS_FILE, flag_lines, nutch_tables
 from ..command_line.property_catalogue import PROPERTIES_FILE, option_properties
 from ..command_line.usage import COMMON_GROUP, options_by_group
 
 _BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
 _NAMES = f"pipelines/command_line/{FILE}"
+_FLAGS = f"pipelines/command_line/{FLAGS_FILE}"
 _PROPERTIES = f"pipelines/command_line/{PROPERTIES_FILE}"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
 _STATUSES = {
@@ -69,14 +71,18 @@ def main(argv: Sequence[str]) -> None:
     """Rewrites the generated files below a folder."""
     quiet(logging.WARNING)
     root = Path(argv[0])
+    all_options = {
+        command: list(command_options(module).values()) for command, module in modules().items()
+    }
+    (root / _FLAGS).write_text(flag_lines(all_options), "utf-8")
     pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables(),
-             "reasons": reason_tables()}  # fmt: skip
+             "reasons": reason_tables(), "nutch-commands": nutch_tables()}  # fmt: skip
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
-    names = {command: list(command_options(module)) for command, module in modules().items()}
+    names = {command: [each.name for each in options] for command, options in all_options.items()}
     (root / _NAMES).write_text(option_lines(names), "utf-8")
-    options = [each for module in modules().values() for each in command_options(module).values()]
+    options = [each for options in all_options.values() for each in options]
     (root / _PROPERTIES).write_text(option_properties(options), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"

@@ -15,6 +15,7 @@ from ...web.base.options import Option
 from ..base.command import is_page
 
 _FILE = "nutch_lines.toml"
+_NO_CLASS = "nutbeam runs no Java class; nutbeam help nutch lists the commands"
 _ANY, _ANSWERS, _VALUES = "any", "answers", "values"
 # Roles of words that name the table of a line.
 TABLE_ROLES = ("crawldb", "linkdb", "hostdb", "webgraphdb", "segments", "all", "crawldir",
@@ -29,7 +30,7 @@ _LOOKS = {
     "wait": re.compile(r"-?\d+[smhd]?"),
 }
 _PATH = re.compile(
-    r"(?!https?:|file:)(?:.*/)?(?:crawldb|linkdb|hostdb|webgraphdb|segments)(?:/+[^/]*)?/*|.+/\d{14}/*"
+    r"(?!https?:|file:)(?:.*/)?(?:crawldb|linkdb|hostdb|webgraphdb|segments)(?:/+[^/]*)?/*|.+(?<!batches)/\d{14}/*"
 )
 _FLAG = re.compile(r"-(?:D.*|[A-Za-z][A-Za-z]+(?:=.*)?)|--[a-z]\w*\.[\w.]+(?:=.*)?", re.DOTALL)
 _SCRIPT_FLAG = re.compile(
@@ -192,7 +193,9 @@ def answer_to(name: str) -> str | None:
     'not needed: nutbeam webgraph leaves out links within a site and repeated links'
     """
     found = _find(name, answers())
-    return answers()[found]["here"].replace("`", "") if found else None
+    if found:
+        return str(answers()[found]["here"]).replace("`", "")
+    return _NO_CLASS if name.lower().startswith("org.apache.nutch.") else None
 
 
 def _find(name: str, sections: Mapping[str, Mapping[str, Any]]) -> str | None:

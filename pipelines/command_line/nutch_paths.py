@@ -25,7 +25,7 @@ _PATH = re.compile(
     rf"(?:(?:{_DATABASES})(?:/+current)?|segments(?:/+(?P<batch>[^/]+))?)/*"
 )
 # A segment in a folder of another name.
-_SEGMENT = re.compile(r"(?P<folder>.+?)/+(?P<batch>\d{14})/*")
+_SEGMENT = re.compile(r"(?P<folder>.+?)(?<!batches)/+(?P<batch>\d{14})/*")
 _AUTHORITY = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/*|/+|(\./+)*")
 _ALL = "*"
 

@@ -19,6 +19,7 @@ setup(
     package_data={
         "nutbeam": ["py.typed"],
         "nutbeam.pipelines.command_line": ["*.toml", "*.txt"],
+        "nutbeam.pipelines.command_line.profiles": ["*.toml"],
         "nutbeam.pipelines.base": ["*.css"],
         "nutbeam.pipelines.launch": ["*.toml"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],

@@ -13,7 +13,8 @@ from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.wording import quote_value
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
-from .config import DeclaredOptions, from_environment, from_file, listed_options
+from .config import DeclaredOptions, from_environment, listed_options, without_sources
+from .config_file import from_file
 from .foreign_names import answer_for
 from .nutch_grammar import flag_with_one_dash
 
@@ -215,9 +216,9 @@ def read_invocation(
         if name in declared.options
     }
     arguments = _arguments(module.ARGUMENTS, typed, declared.options)
-    values = from_environment(environ, declared)
+    values = without_sources(from_environment(environ, declared))
     config = typed_values.get("config") or environ.get("NUTBEAM_CONFIG")
-    values = from_file(config, command, declared) | values | typed_values
+    values = without_sources(from_file(config, command, declared)) | values | typed_values
     try:
         common = CommonOptions(**_fields(CommonOptions, values))
         options = module.Options(**_fields(module.Options, values))

@@ -1,4 +1,4 @@
-"""Reads options from the environment and from ``nutbeam.toml``, and knows which command has which.
+"""Reads options from the environment, and knows which command has which.
 
 Importing the modules of all commands takes seconds, most of it for Beam. Therefore ``make docs`` writes
 the file ``option_names.txt`` from the declarations: an option per line, with its commands.
@@ -6,17 +6,15 @@ the file ``option_names.txt`` from the declarations: an option per line, with it
 
 import dataclasses
 import functools
-import os
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...web.base.errors import UsageError, one_line
+from ...web.base.errors import UsageError
 from ...web.base.options import Option, check_value, parse_value
 from ...web.base.visible import check_utf8
 from ..base.command import configuration
-from ..base.suggestions import nearest_spellings, suggestion
+from ..base.suggestions import nearest_spellings
 
 FILE = "option_names.txt"
 
@@ -47,9 +45,7 @@ def option_lines(options_of: Mapping[str, Iterable[str]]) -> str:
     return "".join(f"{name}: {' '.join(commands[name])}\n" for name in names)
 
 
-DEFAULT_FILE = "nutbeam.toml"
 PREFIX = "NUTBEAM_"
-COMMON = "common"
 _NO_OPTIONS = ("NUTBEAM_CONFIG", "NUTBEAM_DEBUG")  # the first is --config
 
 
@@ -83,7 +79,32 @@ class DeclaredOptions:
         return [name for name in rest if name not in own_names]
 
 
-def from_environment(environ: Mapping[str, str], declared: DeclaredOptions) -> dict[str, Any]:
+class SourcedValue(NamedTuple):
+    """The value of an option, and where it comes from.
+
+    Attributes:
+        value: The value.
+        source: The source, for messages: a variable, or a section of a file with its line.
+        file: The file, if it comes from one.
+        line: Its line there, from 1; 0 if it is unknown.
+        section: Its section there, if it is that of a command.
+    """
+
+    value: Any
+    source: str
+    file: str = ""
+    line: int = 0
+    section: str = ""
+
+
+def without_sources(values: Mapping[str, SourcedValue]) -> dict[str, Any]:
+    """Returns the values alone."""
+    return {name: sourced.value for name, sourced in values.items()}
+
+
+def from_environment(
+    environ: Mapping[str, str], declared: DeclaredOptions
+) -> dict[str, SourcedValue]:
     """Returns the values of ``NUTBEAM_<NAME>`` variables for this command.
 
     Other variables with this prefix are ignored, because Kubernetes sets some for a
@@ -100,7 +121,8 @@ def from_environment(environ: Mapping[str, str], declared: DeclaredOptions) -> d
         if name in declared.options:
             with configuration():
                 check_utf8(variable, environ[variable])
-            values[name] = _read(declared.options[name], environ[variable], variable)
+            value = read_value(declared.options[name], environ[variable], variable)
+            values[name] = SourcedValue(value, variable)
             continue
         near = nearest_spellings(name, declared.options)
         if near and declared.unknown([name], declared.commands):
@@ -109,81 +131,12 @@ def from_environment(environ: Mapping[str, str], declared: DeclaredOptions) -> d
     return values
 
 
-def from_file(path: str | None, command: str, declared: DeclaredOptions) -> dict[str, Any]:
-    """Returns the values of a toml file for this command.
-
-    Keys at the top or in ``[common]`` apply to every command. Keys in the section of a command
-    apply only to this command, and override the others.
-
-    Args:
-        path: The file; None for ``nutbeam.toml``, if it exists.
-        command: Name of the command.
-        declared: The allowed keys and sections.
+def read_value(option: Option, value: Any, source: str) -> Any:
+    """Returns a value that was read, checked.
 
     Raises:
-        UsageError: The file cannot be read, or has an unknown name or a wrong value.
+        UsageError: It is wrong; the message names the source.
     """
-    # os.path, not pathlib: pathlib raises an error in a folder without permission.
-    if path is None and not os.path.isfile(DEFAULT_FILE):  # noqa: PTH113
-        return {}
-    name = path or DEFAULT_FILE
-    sections = _sections(_load(name))
-    for section, keys in sections.items():
-        _check_keys(name, section, keys, declared)
-    values = {}
-    for section in (COMMON, command):
-        for key, value in sections.get(section, {}).items():
-            if key in declared.options:
-                values[key] = _read(declared.options[key], value, _place(section, name))
-    return values
-
-
-def _load(path: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"--config must be a readable file, got {path!r}: {reason}") from error
-    except (ValueError, RecursionError) as error:
-        reason = one_line(error)[:1].lower() + one_line(error)[1:]
-        if isinstance(error, RecursionError):
-            reason = "it is nested too deeply"
-        elif isinstance(error, UnicodeDecodeError):
-            reason = f"byte {error.start + 1:,} of it is not UTF-8"
-        raise UsageError(f"--config must be a toml file, got {path!r}: {reason}") from error
-
-
-def _sections(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns the sections; top keys are in ``common``, and names have underscores."""
-    top = {key: value for key, value in content.items() if not isinstance(value, dict)}
-    tables = {key: value for key, value in content.items() if isinstance(value, dict)}
-    tables[COMMON] = top | tables.get(COMMON, {})
-    return {
-        section: {key.replace("-", "_"): value for key, value in keys.items()}
-        for section, keys in tables.items()
-    }
-
-
-def _check_keys(name: str, section: str, keys: Iterable[str], declared: DeclaredOptions) -> None:
-    if section != COMMON and section not in declared.commands:
-        advice = suggestion(section, [COMMON, *declared.commands])
-        raise UsageError(f"unknown section {section!r} in {name}{advice}")
-    common = section == COMMON
-    missing = [key for key in keys if not (common and key in declared.options)]
-    unknown = declared.unknown(missing, declared.commands if common else [section])
-    for key in keys:
-        if key in unknown or key == "config":
-            names = declared.anywhere() if common else declared.names_of(section)
-            near = suggestion(key, names)
-            raise UsageError(f"unknown option {key!r} in {_place(section, name)}{near}")
-
-
-def _place(section: str, name: str) -> str:
-    """Returns where a key is; those for all commands need no section."""
-    return name if section == COMMON else f"[{section}] of {name}"
-
-
-def _read(option: Option, value: Any, source: str) -> Any:
     try:
         return parse_value(option, value) if isinstance(value, str) else check_value(option, value)
     except ValueError as error:

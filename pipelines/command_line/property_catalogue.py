@@ -18,7 +18,6 @@ from ...web.base.wording import quote_value
 PROPERTIES_FILE = "option_properties.txt"
 _CATALOGUE = "nutch_properties.toml"
 _DEFAULTS = "nutch_defaults.txt"
-Kind = Literal["mapped", "not needed", "not supported"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +36,7 @@ class ConvertedProperty:
     fault: str = ""
 
     @property
-    def kind(self) -> Kind:
+    def outcome(self) -> Literal["mapped", "not needed", "not supported"]:
         """What became of the property."""
         if self.fault:
             return "not supported"

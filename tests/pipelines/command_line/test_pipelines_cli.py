@@ -237,18 +237,21 @@ def test_options_of_a_job_server_pass_with_a_portable_runner(fake):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[fake]\ntop_m = 1", "unknown option 'top_m' in [fake] of nutbeam.toml; did you mean"),
-        ("[simweb]\ntop_n = 1", "unknown option 'top_n' in [simweb] of nutbeam.toml"),
-        ("nonsense = 1", "unknown option 'nonsense' in nutbeam.toml"),
+        (
+            "[fake]\ntop_m = 1",
+            "unknown option 'top_m' in [fake] of nutbeam.toml, line 2; did you mean",
+        ),
+        ("[simweb]\ntop_n = 1", "unknown option 'top_n' in [simweb] of nutbeam.toml, line 2"),
+        ("nonsense = 1", "unknown option 'nonsense' in nutbeam.toml, line 1"),
         ("[fakes]\ntop_n = 1", "unknown section 'fakes' in nutbeam.toml; did you mean 'fake'?"),
-        ("[fake]\nconfig = 'x'", "unknown option 'config' in [fake] of nutbeam.toml"),
+        ("[fake]\nconfig = 'x'", "unknown option 'config' in [fake] of nutbeam.toml, line 2"),
         (
             "[fake]\ntop_n = 'x'",
-            "--top_n must be a whole number, got 'x' (from [fake] of nutbeam.toml)",
+            "--top_n must be a whole number, got 'x' (from [fake] of nutbeam.toml, line 2)",
         ),
         (
             "top_n = true",
-            "--top_n must be a whole number, got True (from nutbeam.toml)",
+            "--top_n must be a whole number, got True (from nutbeam.toml, line 1)",
         ),
         ("top_n = ", "--config must be a toml file, got 'nutbeam.toml': invalid value (at "),
     ],
@@ -256,6 +259,21 @@ def test_options_of_a_job_server_pass_with_a_portable_runner(fake):
 def test_a_bad_file_is_one_line(fake, capsys, tmp_path, text, message):
     (tmp_path / "nutbeam.toml").write_text(text)
     assert refused(capsys, "T").startswith(message)
+
+
+def test_all_errors_of_a_file_are_named_with_their_lines(fake, capsys, tmp_path):
+    text = '# top_m = 0\nseeds = """\ntop_m = 1\n"""\n\n[fake]\ntop-m = 2\ntop_n = \'x\'\n'
+    (tmp_path / "nutbeam.toml").write_text(text)
+    message = refused(capsys, "T")
+
+    assert message.startswith(
+        "3 errors in nutbeam.toml: (1) unknown option 'seeds' in nutbeam.toml, line 2"
+    )
+    assert "(2) unknown option 'top_m' in [fake] of nutbeam.toml, line 7; did you mean" in message
+    assert (
+        "(3) --top_n must be a whole number, got 'x' (from [fake] of nutbeam.toml, line 8)"
+        in message
+    )
 
 
 def test_a_binary_file_is_one_line(fake, capsys, tmp_path):

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.wording import quote_value
+from ..as_in_nutch.nutch_grammar import flag_with_one_dash
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, listed_options, without_sources
 from .config_file import from_file
 from .foreign_names import answer_for
-from .nutch_grammar import flag_with_one_dash
 
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser

@@ -13,11 +13,9 @@ import importlib
 import itertools
 import logging
 import os
-import select
 import sys
-import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -27,23 +25,22 @@ from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.imports import safe_environment
 from ...web.base.memory import collect_seldom, keep_modules, share_heaps
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
-from ...web.base.visible import check_utf8, visible
+from ...web.base.visible import check_utf8
 from ...web.base.wording import quote_value
-from ..base.command import NOTHING_TO_DO, CommandModule, configuration, is_page
+from ..as_in_nutch.nutch_grammar import answer_to, find_command, may_be_nutch_line, own_command
+from ..base.command import CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
 from .arguments import beam_flag, command_options, read_invocation, split, unknown_option
 from .commands import COMMANDS, overview
-from .config import DeclaredOptions
-from .foreign_names import command_hint
-from .nutch_grammar import answer_to, find_command, may_be_nutch_line, own_command
+from .config import DeclaredOptions, listed_options
+from .foreign_names import command_hint, unsupported_commands
+from .messages import print_line, print_traceback, printed_into, reader_left, say
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 _READERS = ("readdb", "pages", "export")  # read-only commands with Beam options
-# Severities of the last line in logs, by exit code; those of other codes are errors.
-_LEVELS = {NOTHING_TO_DO: logging.INFO, INTERRUPTED: logging.WARNING}
 _GO_ON = "the table is whole, and what was fetched is kept: run the same command again to go on"
 
 
@@ -73,7 +70,7 @@ def script() -> NoReturn:
 def _ended_by_force(command: str, message: str) -> None:
     """Prints why this process is ended in the middle of its work."""
     close_views()  # it would leave the cursor hidden
-    _print_line(command, message, INTERRUPTED)
+    print_line(command, message, INTERRUPTED)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -118,26 +115,26 @@ def _asks_for_json(words: Sequence[str]) -> bool:
 def _report_interrupt(command: str, *words: str) -> int:
     """Prints that a command was interrupted, and how to continue."""
     job = command in COMMANDS and COMMANDS[command].beam and command not in _READERS
-    return _print_line(command, "; ".join(["interrupted", *(words or [_GO_ON] * job)]), INTERRUPTED)
+    return print_line(command, "; ".join(["interrupted", *(words or [_GO_ON] * job)]), INTERRUPTED)
 
 
 def _report_failure(command: str, error: Exception) -> int:
     """Prints why a command failed; returns its exit code."""
     if isinstance(error, UserError):
-        _traceback()
-        return _print_line(command, str(error), error.exit_code)
-    if isinstance(error, BrokenPipeError) and _reader_left():
+        print_traceback()
+        return print_line(command, str(error), error.exit_code)
+    if isinstance(error, BrokenPipeError) and reader_left():
         return 0
     if isinstance(error, OSError):
-        _traceback()
+        print_traceback()
         where = f": {error.filename!r}" if error.filename is not None else ""
         reason = f"{(error.strerror or str(error)).lower()}{where}"
-        return _print_line(command, full_by(error) or reason, 3)
+        return print_line(command, full_by(error) or reason, 3)
     if isinstance(error, MemoryError):
-        _traceback()
-        return _print_line(command, f"there is not enough memory: {one_line(error, 200)}", 3)
-    _print_line(command, f"internal error: {type(error).__name__}: {error}", 3)
-    if not _traceback():
+        print_traceback()
+        return print_line(command, f"there is not enough memory: {one_line(error, 200)}", 3)
+    print_line(command, f"internal error: {type(error).__name__}: {error}", 3)
+    if not print_traceback():
         print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)
     return 3
 
@@ -176,8 +173,9 @@ def _do_nothing() -> None: ...
 
 def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
     """Runs a line that may be one of Nutch; shows what it is in nutbeam, if it is another one."""
-    from .nutch_lines import OwnLine, Translation, translate_line
-    from .nutch_words import OwnCommand
+    from ..as_in_nutch.nutch_lines import OwnLine, Translation, translate_line
+    from ..as_in_nutch.nutch_words import OwnCommand
+    from .nutch_properties import convert_property
 
     name = find_command(typed_name) or typed_name
     command = own_command(name)
@@ -187,6 +185,7 @@ def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
     own = OwnCommand(
         options, module.ARGUMENTS, takes_value if COMMANDS[command].beam else lambda _: False,
         lambda flag: str(unknown_option(command, flag, names)),
+        lambda option: listed_options().get(option, frozenset()), convert_property,
     )  # fmt: skip
     translation = translate_line(name, words, own)
     if translation is None and typed_name == command:
@@ -195,7 +194,7 @@ def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
     notes = "".join(f"{note}; " for note in translation.notes)
 
     def announce() -> None:
-        _say(command, f"as in Nutch; {notes}here it is: {translation}")
+        say(command, f"as in Nutch; {notes}here it is: {translation}")
         if translation.folder:
             Path(translation.folder).mkdir(parents=True, exist_ok=True)
 
@@ -206,30 +205,6 @@ def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
         if code:
             return code
     return 0
-
-
-def _say(command: str, text: str) -> None:
-    """Prints a line on standard error before a command runs; where logs are JSON, it is one of them."""
-    line = visible(one_line(f"nutbeam {command}: {text}"))
-    if json_logs.is_installed():
-        logging.getLogger("nutbeam").warning("%s", line)
-    else:
-        print(line, file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def _printed_into(path: str) -> Iterator[None]:
-    """Writes what is printed in the block into a file, or leaves none if the block raises an error."""
-    if not path:
-        yield
-        return
-    unfinished = Path(f"{path}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
-            yield
-        unfinished.rename(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _run_own(
@@ -285,7 +260,7 @@ def _run_own(
         beam_parser().parse_known_args(invocation.beam_args)
     before_run()
     scratch = all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext()
-    with scratch, _printed_into(output):
+    with scratch, printed_into(output):
         return module.run(invocation)
 
 
@@ -294,9 +269,9 @@ def _without_command(words: list[str]) -> int:
     if first.lower() in ("nutch", "bin/nutch") and words[1:]:
         return _run(words[1] if words[1] in COMMANDS else "", words[1:])
     if first == "nutch" or words[:2] == ["help", "nutch"]:
-        from .nutch_pages import nutch_text
+        from ..as_in_nutch.nutch_pages import nutch_text
 
-        print(nutch_text(), end="")
+        print(nutch_text(unsupported_commands()), end="")
         return 0
     if first == "help" and words[1:]:
         command = words[1] if words[1] in COMMANDS else find_command(words[1])
@@ -374,37 +349,3 @@ def _log_level(name: str | None, log_format: str) -> int:
     """Returns the level of logs: what was typed, else info for JSON, warning for text."""
     level = name or ("info" if log_format == "json" else "warning")
     return int(getattr(logging, level.upper()))
-
-
-def _reader_left() -> bool:
-    """Returns whether the reader has closed standard output; then discards further output."""
-    with contextlib.suppress(OSError, ValueError):
-        poll = select.poll()
-        poll.register(sys.stdout.fileno(), 0)
-        if any(event & select.POLLERR for _, event in poll.poll(0)):
-            # Python would flush at exit, and fail.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return True
-    return False
-
-
-def _print_line(command: str, message: str, code: int) -> int:
-    """Prints one line on standard error, and returns the code."""
-    name = f"nutbeam {command}".rstrip()
-    line = visible(one_line(message))
-    with contextlib.suppress(OSError):
-        if json_logs.is_installed():
-            fields = json_logs.with_fields(event="end", command=command, exit_code=code)
-            level = _LEVELS.get(code, logging.ERROR)
-            logging.getLogger("nutbeam").log(level, "%s: %s", name, line, extra=fields)
-        else:
-            print(f"{name}: {line}", file=sys.stderr)
-    return code
-
-
-def _traceback() -> bool:
-    """Prints the traceback if the user wants it; returns whether it did."""
-    if os.environ.get("NUTBEAM_DEBUG", "") in ("", "0"):
-        return False
-    traceback.print_exc()
-    return True

@@ -28,19 +28,20 @@ from ...policy.components.vocabulary import (
 )
 from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
+from ..as_in_nutch.nutch_pages import FLAGS_FILE, flag_lines, nutch_tables
 from ..base.command import Argument, CommandModule
 from ..checkers.reasons import advice_of
 from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
 from ..command_line.config import FILE, option_lines
-from ..command_line.nutch_pages import FLAGS_FILE, flag_lines, nutch_tables
+from ..command_line.foreign_names import unsupported_commands
 from ..command_line.property_catalogue import PROPERTIES_FILE, option_properties
 from ..command_line.usage import COMMON_GROUP, options_by_group
 
 _BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
 _NAMES = f"pipelines/command_line/{FILE}"
-_FLAGS = f"pipelines/command_line/{FLAGS_FILE}"
+_FLAGS = f"pipelines/as_in_nutch/{FLAGS_FILE}"
 _PROPERTIES = f"pipelines/command_line/{PROPERTIES_FILE}"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
 _STATUSES = {
@@ -76,7 +77,7 @@ def main(argv: Sequence[str]) -> None:
     }
     (root / _FLAGS).write_text(flag_lines(all_options), "utf-8")
     pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables(),
-             "reasons": reason_tables(), "nutch-commands": nutch_tables()}  # fmt: skip
+             "reasons": reason_tables(), "nutch-commands": nutch_tables(unsupported_commands())}  # fmt: skip
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")

@@ -76,7 +76,9 @@ def refuse(capsys):
         assert captured.out == ""
         start = f"nutbeam {words[0]}: "
         lines = captured.err.removesuffix("\n").split("\n")
-        if lines[0].startswith(f"{start}as in Nutch; "):  # the line in our form, before it has failed
+        if lines[0].startswith(
+            f"{start}as in Nutch; "
+        ):  # the line in our form, before it has failed
             del lines[0]
         (line,) = lines
         assert line.startswith(start)

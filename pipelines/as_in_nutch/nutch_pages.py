@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...web.base.options import Option
-from .foreign_names import unsupported_commands
 from .nutch_grammar import TABLE_ROLES, answers, command_sections, declared_flags, read_sections
 
 FLAGS_FILE = "option_flags.txt"
@@ -66,15 +65,19 @@ def flag_lines(options_of: Mapping[str, Iterable[Option]]) -> str:
     return "".join(lines)
 
 
-def page_rows() -> list[PageRow]:
-    """Returns the commands of Nutch, in the order of the page."""
+def page_rows(unsupported: Mapping[str, str]) -> list[PageRow]:
+    """Returns the commands of Nutch, in the order of the page.
+
+    Args:
+        unsupported: What to use in place of names of Nutch that are in no section, by name.
+    """
     rows, group = [], ""
     for name, section in command_sections().items():
         group = section.get("group", group)
         rows.append(PageRow(group, section["usage"], section["here"], tuple(_flags(name, section))))
     others = "Names without a command"
     rows += [PageRow(others, each["usage"], each["here"]) for each in answers().values()]
-    return rows + [PageRow(others, name, text) for name, text in unsupported_commands().items()]
+    return rows + [PageRow(others, name, text) for name, text in unsupported.items()]
 
 
 def _flags(name: str, section: Mapping[str, Any]) -> Iterator[str]:
@@ -106,11 +109,11 @@ def _named_thing(role: str) -> str:
     return "a batch" if role == "segment" else "an argument"
 
 
-def nutch_tables() -> str:
+def nutch_tables(unsupported: Mapping[str, str]) -> str:
     """Returns the tables of the page, in Markdown."""
     parts: list[str] = []
     group = ""
-    for row in page_rows():
+    for row in page_rows(unsupported):
         if row.group != group:
             group = row.group
             parts += ["", f"## {group}", "", "| Nutch | nutbeam | flags |", "| --- | --- | --- |"]
@@ -120,11 +123,11 @@ def nutch_tables() -> str:
     return "\n".join([*parts, "", "## Flags of all commands", "", *common, ""]).lstrip("\n")
 
 
-def nutch_text() -> str:
+def nutch_text(unsupported: Mapping[str, str]) -> str:
     """Returns the text of ``nutbeam help nutch``."""
     lines = [line for rule in _RULES.splitlines() for line in (*textwrap.wrap(rule, _WIDTH), "")]
     group = ""
-    for row in page_rows():
+    for row in page_rows(unsupported):
         if row.group != group:
             group = row.group
             lines += [f"{group}:", ""]

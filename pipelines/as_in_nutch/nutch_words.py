@@ -2,8 +2,9 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from ...web.base.options import Option
 from ...web.base.wording import quote_value
@@ -28,6 +29,22 @@ _NAME_IN_BRACES = re.compile(r"\{(\w+)\}")
 OwnWords = tuple[str, list[str]]
 
 
+class PropertyInNutbeam(Protocol):
+    """What a property of Nutch is in nutbeam: options, or why it is left out or refused."""
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Texts of the command line by name of the option."""
+
+    @property
+    def note(self) -> str:
+        """Why the property is not needed, or an empty text."""
+
+    @property
+    def fault(self) -> str:
+        """Why the property cannot mean the same, or an empty text."""
+
+
 @dataclasses.dataclass(frozen=True)
 class OwnCommand:
     """What the translation must know of our command.
@@ -37,12 +54,17 @@ class OwnCommand:
         arguments: Its arguments.
         takes_value: Returns whether a flag of Beam takes a value.
         explain_unknown: Returns what is said of an unknown flag.
+        commands_with: Returns the commands that have an option.
+        convert_property: Returns what a property of Nutch is, from its name, its value and all
+            properties of the line.
     """
 
     options: Mapping[str, Option]
     arguments: Sequence[Argument]
     takes_value: Callable[[str], bool]
     explain_unknown: Callable[[str], str]
+    commands_with: Callable[[str], Collection[str]]
+    convert_property: Callable[[str, str, Mapping[str, str]], PropertyInNutbeam]
 
 
 @dataclasses.dataclass

@@ -1,25 +1,29 @@
 """Lines of Nutch and what they are in nutbeam: paths, flags, properties, names; and what is refused."""
 
+import re
 import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from nutbeam.pipelines.command_line.arguments import command_options
-from nutbeam.pipelines.command_line.cli import load, main
-from nutbeam.pipelines.command_line.commands import COMMANDS
-from nutbeam.pipelines.command_line.foreign_names import unsupported_commands
-from nutbeam.pipelines.command_line.nutch_grammar import (
+from nutbeam.pipelines.as_in_nutch.nutch_grammar import (
     answers,
     command_sections,
+    declared_flags,
     find_command,
     may_be_nutch_line,
     own_command,
     read_sections,
 )
-from nutbeam.pipelines.command_line.nutch_lines import translate_line
-from nutbeam.pipelines.command_line.nutch_words import OwnCommand
+from nutbeam.pipelines.as_in_nutch.nutch_lines import translate_line
+from nutbeam.pipelines.as_in_nutch.nutch_words import OwnCommand
+from nutbeam.pipelines.command_line.arguments import command_options
+from nutbeam.pipelines.command_line.cli import load, main, option_names
+from nutbeam.pipelines.command_line.commands import COMMANDS
+from nutbeam.pipelines.command_line.config import listed_options
+from nutbeam.pipelines.command_line.foreign_names import unsupported_commands
+from nutbeam.pipelines.command_line.nutch_properties import convert_property
 from nutbeam.web.base.errors import UsageError
 
 NAMES = tomllib.loads(Path(__file__).with_name("nutch_names.toml").read_text())
@@ -32,8 +36,9 @@ def translated(line):
     command = find_command(name) or name
     module = load(own_command(command))
     own = OwnCommand(
-        command_options(module), module.ARGUMENTS, lambda _: True, "unknown option {!r}".format
-    )
+        command_options(module), module.ARGUMENTS, lambda _: True, "unknown option {!r}".format,
+        lambda option: listed_options().get(option, ()), convert_property,
+    )  # fmt: skip
     return translate_line(command, words, own)
 
 
@@ -287,3 +292,27 @@ def test_help_of_a_class_is_that_of_its_command(capsys):
 def test_a_flag_of_nutch_with_two_dashes_is_named(words, said, capsys):
     assert main(words) == 2
     assert capsys.readouterr().err == f"nutbeam {words[0]}: {said}\n"
+
+
+@pytest.mark.parametrize("command", NAMES["flags"])
+def test_each_flag_of_nutch_is_declared(command):
+    """Not only understood because an option has its name: the page of reference shows it."""
+    declared = {words.split()[0] for words in command_sections()[command].get("flags", {})}
+    declared |= {words.split()[0] for words in read_sections()["any"]["flags"]} | {"-D"}
+    for option in command_options(load(command)).values():
+        declared |= {flag.name for flag in declared_flags(command, option)}
+    assert set(NAMES["flags"][command].split()) <= declared
+
+
+def test_commands_and_options_that_the_page_names_exist():
+    sections = [*read_sections().values(), *answers().values()]
+    texts = [
+        text
+        for each in sections
+        for text in (each.get("here", ""), *each.get("flags", {}).values())
+    ]
+    options = {name for command in COMMANDS for name in option_names(command)}
+    for text in texts:
+        commands = set(re.findall(r"nutbeam ([a-z_]+)\b", text)) - {"runs"}
+        assert commands <= {*COMMANDS, "import_nutch"}, text
+        assert set(re.findall(r"--([a-z]\w+)", text)) <= {*options, "runner"}, text

@@ -13,10 +13,8 @@ from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.place_addresses import one_spelling
 from ...web.base.errors import UsageError
 from ...web.base.wording import quote_value
-from .config import listed_options
 from .nutch_grammar import command_sections, grammar_of
 from .nutch_paths import is_table
-from .nutch_properties import convert_property
 from .nutch_words import NutchWords, OwnCommand, OwnWords, option_words
 
 _HELP = ("-h", "--help", "--help_all", "--help-all")
@@ -124,7 +122,7 @@ def _lines_before_crawl(
     """Returns the lines that read seeds and sitemaps, with the options that their commands have."""
     lines = []
     for command, role in (("inject", "seeds"), ("sitemap", "sitemaps")):
-        theirs = [each for each in options if command in listed_options().get(each[0], ())]
+        theirs = [each for each in options if command in line.own.commands_with(each[0])]
         if values.get(role):
             lines.append(_own_line(line, command, [table, *values[role]], theirs))
     return lines
@@ -148,14 +146,14 @@ def _property_words(line: NutchWords) -> dict[str, list[str]]:
     """Converts the properties; what only other commands read is left out, with a note."""
     words = {}
     for name, value in line.properties.items():
-        converted = convert_property(name, value, line.properties)
+        converted = line.own.convert_property(name, value, line.properties)
         line.faults += [f"{name}: {converted.fault}"] * bool(converted.fault)
         line.notes += [f"{name}: {converted.note}"] * bool(converted.note)
         for option, text in converted.options.items():
             if option in line.own.options:
                 words[option] = option_words(f"--{option}", text)
             else:
-                owners = ", ".join(sorted(listed_options().get(option, ()))[:3])
+                owners = ", ".join(sorted(line.own.commands_with(option))[:3])
                 line.notes.append(f"{name} is --{option} of {owners}")
     return words
 

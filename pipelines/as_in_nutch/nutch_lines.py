@@ -15,7 +15,7 @@ from ...web.base.errors import UsageError
 from ...web.base.wording import quote_value
 from .nutch_grammar import command_sections, grammar_of
 from .nutch_paths import is_table
-from .nutch_words import NutchWords, OwnCommand, OwnWords, option_words
+from .nutch_words import NutchWords, OwnCommand, OwnWords, words_of_option
 
 _HELP = ("-h", "--help", "--help_all", "--help-all")
 
@@ -151,7 +151,7 @@ def _property_words(line: NutchWords) -> dict[str, list[str]]:
         line.notes += [f"{name}: {converted.note}"] * bool(converted.note)
         for option, text in converted.options.items():
             if option in line.own.options:
-                words[option] = option_words(f"--{option}", text)
+                words[option] = words_of_option(f"--{option}", text)
             else:
                 owners = ", ".join(sorted(line.own.commands_with(option))[:3])
                 line.notes.append(f"{name} is --{option} of {owners}")

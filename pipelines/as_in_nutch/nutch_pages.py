@@ -30,7 +30,7 @@ understood.
 """
 
 
-class PageRow(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command of Nutch on the page.
 
     Attributes:
@@ -65,7 +65,7 @@ def flag_lines(options_of: Mapping[str, Iterable[Option]]) -> str:
     return "".join(lines)
 
 
-def page_rows(unsupported: Mapping[str, str]) -> list[PageRow]:
+def command_entries(unsupported: Mapping[str, str]) -> list[CommandEntry]:
     """Returns the commands of Nutch, in the order of the page.
 
     Args:
@@ -74,10 +74,12 @@ def page_rows(unsupported: Mapping[str, str]) -> list[PageRow]:
     rows, group = [], ""
     for name, section in command_sections().items():
         group = section.get("group", group)
-        rows.append(PageRow(group, section["usage"], section["here"], tuple(_flags(name, section))))
+        rows.append(
+            CommandEntry(group, section["usage"], section["here"], tuple(_flags(name, section)))
+        )
     others = "Names without a command"
-    rows += [PageRow(others, each["usage"], each["here"]) for each in answers().values()]
-    return rows + [PageRow(others, name, text) for name, text in unsupported.items()]
+    rows += [CommandEntry(others, each["usage"], each["here"]) for each in answers().values()]
+    return rows + [CommandEntry(others, name, text) for name, text in unsupported.items()]
 
 
 def _flags(name: str, section: Mapping[str, Any]) -> Iterator[str]:
@@ -113,7 +115,7 @@ def nutch_tables(unsupported: Mapping[str, str]) -> str:
     """Returns the tables of the page, in Markdown."""
     parts: list[str] = []
     group = ""
-    for row in page_rows(unsupported):
+    for row in command_entries(unsupported):
         if row.group != group:
             group = row.group
             parts += ["", f"## {group}", "", "| Nutch | nutbeam | flags |", "| --- | --- | --- |"]
@@ -127,7 +129,7 @@ def nutch_text(unsupported: Mapping[str, str]) -> str:
     """Returns the text of ``nutbeam help nutch``."""
     lines = [line for rule in _RULES.splitlines() for line in (*textwrap.wrap(rule, _WIDTH), "")]
     group = ""
-    for row in page_rows(unsupported):
+    for row in command_entries(unsupported):
         if row.group != group:
             group = row.group
             lines += [f"{group}:", ""]

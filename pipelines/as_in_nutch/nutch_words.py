@@ -320,7 +320,7 @@ class NutchWords:
             elif not words or words[0].startswith("--"):
                 self.options.append((word[2:], _with_equals(word, switch_value)))
             elif filled := _fill(words.pop(0), values):
-                self.options.append((word[2:], option_words(word, ",".join(filled))))
+                self.options.append((word[2:], words_of_option(word, ",".join(filled))))
         return arguments
 
 
@@ -343,7 +343,7 @@ def _fill(word: str, values: Mapping[str, list[str]]) -> list[str]:
     return [_NAME_IN_BRACES.sub(lambda match: values[match[1]][0], word)]
 
 
-def option_words(flag: str, value: str) -> list[str]:
+def words_of_option(flag: str, value: str) -> list[str]:
     """Returns the words that give an option a value."""
     return [f"{flag}={value}"] if value.startswith("--") else [flag, value]
 

@@ -35,7 +35,7 @@ from .arguments import beam_flag, command_options, read_invocation, split, unkno
 from .commands import COMMANDS, overview
 from .config import DeclaredOptions, listed_options
 from .foreign_names import command_hint, unsupported_commands
-from .messages import print_line, print_traceback, printed_into, reader_left, say
+from .messages import print_line, print_notice, print_traceback, printed_into, reader_left
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -194,7 +194,7 @@ def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
     notes = "".join(f"{note}; " for note in translation.notes)
 
     def announce() -> None:
-        say(command, f"as in Nutch; {notes}here it is: {translation}")
+        print_notice(command, f"as in Nutch; {notes}here it is: {translation}")
         if translation.folder:
             Path(translation.folder).mkdir(parents=True, exist_ok=True)
 

@@ -19,7 +19,7 @@ from ..base.ending import INTERRUPTED
 _LEVELS = {NOTHING_TO_DO: logging.INFO, INTERRUPTED: logging.WARNING}
 
 
-def say(command: str, text: str) -> None:
+def print_notice(command: str, text: str) -> None:
     """Prints a line on standard error before a command runs; where logs are JSON, it is one of them."""
     line = visible(one_line(f"nutbeam {command}: {text}"))
     if json_logs.is_installed():

@@ -34,13 +34,15 @@ from ..checkers.reasons import advice_of
 from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
+from ..command_line.completion import VALUES_FILE, option_values
 from ..command_line.config import FILE, option_lines
 from ..command_line.foreign_names import unsupported_commands
 from ..command_line.property_catalogue import PROPERTIES_FILE, option_properties
-from ..command_line.usage import COMMON_GROUP, options_by_group
+from ..command_line.usage import COMMON_GROUP, options_by_group, usual_options
 
 _BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
 _NAMES = f"pipelines/command_line/{FILE}"
+_VALUES = f"pipelines/command_line/{VALUES_FILE}"
 _FLAGS = f"pipelines/as_in_nutch/{FLAGS_FILE}"
 _PROPERTIES = f"pipelines/command_line/{PROPERTIES_FILE}"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
@@ -85,9 +87,20 @@ def main(argv: Sequence[str]) -> None:
     (root / _NAMES).write_text(option_lines(names), "utf-8")
     options = [each for options in all_options.values() for each in options]
     (root / _PROPERTIES).write_text(option_properties(options), "utf-8")
+    (root / _VALUES).write_text(option_values(_with_own_formats(all_options)), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"
         (root / "templates" / f"{command}.json").write_text(text, "utf-8")
+
+
+def _with_own_formats(all_options: Mapping[str, list[Option]]) -> dict[str, list[Option]]:
+    """Returns the options of commands, where ``format`` has the choices of each command."""
+    command_modules = modules()
+    own = {c: usual_options(COMMANDS[c], module)[-1] for c, module in command_modules.items()}
+    return {
+        command: [own[command] if each.name == "format" else each for each in options]
+        for command, options in all_options.items()
+    }
 
 
 def with_tables(page: str, tables: str) -> str:

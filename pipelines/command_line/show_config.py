@@ -129,9 +129,11 @@ def _option_rows(invocation: Invocation) -> list[OptionRow]:
     if command is not None and command not in COMMANDS:
         near = suggestion(command, COMMANDS)
         raise UsageError(f"unknown command {quote_value(command)}{near}")
-    config = (invocation.typed.get("config") or [os.environ.get("NUTBEAM_CONFIG")])[-1]
+    typed = invocation.typed.get("config")
+    config = typed[-1] if typed else os.environ.get("NUTBEAM_CONFIG")
     rows: dict[tuple[str, str], OptionRow] = {}
-    for name in [command] if command else COMMANDS:
+    names = COMMANDS if command is None else (command,)
+    for name in names:
         for row in _rows_of(name, config, os.environ):
             key = (row.option.name, f"{row.sourced!r} {row.option.default!r}")
             rows.setdefault(key, row._replace(commands=[])).commands.append(name)

@@ -31,7 +31,7 @@ from ...web.base.wording import quote_value
 from ..base.command import NOTHING_TO_DO, CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
-from .arguments import command_options, read_invocation, split
+from .arguments import command_options, names_of_options, read_invocation, split
 from .commands import COMMANDS, overview
 from .config import DeclaredOptions
 from .foreign_names import command_hint
@@ -151,10 +151,7 @@ def load(command: str) -> CommandModule:
 
 def option_names(command: str) -> set[str]:
     """Returns the names of the options of a command; none if it is not installed."""
-    try:
-        return set(command_options(load(command)))
-    except ModuleNotFoundError:
-        return set()
+    return names_of_options(load, command)
 
 
 def _run(command: str, words: list[str]) -> int:
@@ -177,6 +174,7 @@ def _run(command: str, words: list[str]) -> int:
         return 0
     declared = DeclaredOptions(options, COMMANDS, option_names)
     invocation, common = read_invocation(command, module, typed, os.environ, declared)
+    invocation = dataclasses.replace(invocation, load_module=load)
     log_format = getattr(invocation.options, "log_format", "text")
     quiet(_log_level(common.log_level, log_format))
     if log_format == "json":

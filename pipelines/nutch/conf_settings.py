@@ -124,7 +124,7 @@ class OptionsOfCommands:
         return refusals
 
 
-def settings_of(
+def lines_of_settings(
     properties: Iterable[ImportedProperty],
     files: Iterable[ImportedFile],
     options: OptionsOfCommands,

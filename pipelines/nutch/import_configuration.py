@@ -19,7 +19,7 @@ from ..command_line.nutch_properties import convert_property
 from ..command_line.property_catalogue import ConvertedProperty, read_defaults
 from .conf_files import FILES, RULES_FOLDER, ImportedFile, import_files, plugins_of
 from .conf_report import ConfigurationReport, ImportedProperty, OtherDefault
-from .conf_settings import OptionsOfCommands, Setting, config_lines, settings_of
+from .conf_settings import OptionsOfCommands, Setting, config_lines, lines_of_settings
 from .hadoop_configuration import VARIABLE, Configuration, PropertyEntry, read_configuration
 
 CONFIGURATION_FILES = ("nutch-default.xml", "nutch-site.xml")
@@ -165,7 +165,7 @@ def _check_all(
         _write_copies(base, files)
         _check_copies(base, files)
         while True:
-            settings = list(settings_of(properties, files, options))
+            settings = list(lines_of_settings(properties, files, options))
             refusals = options.refusals(settings, base)
             culprits = [
                 (at, text)

@@ -62,6 +62,19 @@ def command_options(module: CommandModule) -> dict[str, Option]:
     return options
 
 
+def names_of_options(load: Callable[[str], CommandModule], command: str) -> set[str]:
+    """Returns the names of the options of a command; none if it is not installed.
+
+    Args:
+        load: Function that imports the module of a command.
+        command: The command.
+    """
+    try:
+        return set(command_options(load(command)))
+    except ModuleNotFoundError:
+        return set()
+
+
 def split(
     argv: Sequence[str],
     options: Mapping[str, Option],

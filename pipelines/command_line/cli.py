@@ -31,7 +31,14 @@ from ..as_in_nutch.nutch_grammar import answer_to, find_command, may_be_nutch_li
 from ..base.command import CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
-from .arguments import beam_flag, command_options, read_invocation, split, unknown_option
+from .arguments import (
+    beam_flag,
+    command_options,
+    names_of_options,
+    read_invocation,
+    split,
+    unknown_option,
+)
 from .commands import COMMANDS, overview
 from .config import DeclaredOptions, listed_options
 from .foreign_names import command_hint, unsupported_commands
@@ -150,10 +157,7 @@ def load(command: str) -> CommandModule:
 
 def option_names(command: str) -> set[str]:
     """Returns the names of the options of a command; none if it is not installed."""
-    try:
-        return set(command_options(load(command)))
-    except ModuleNotFoundError:
-        return set()
+    return names_of_options(load, command)
 
 
 def _run(command: str, words: list[str]) -> int:
@@ -234,6 +238,7 @@ def _run_own(
         return 0
     declared = DeclaredOptions(options, COMMANDS, option_names)
     invocation, common = read_invocation(command, module, typed, os.environ, declared)
+    invocation = dataclasses.replace(invocation, load_module=load)
     log_format = getattr(invocation.options, "log_format", "text")
     quiet(_log_level(common.log_level, log_format))
     if log_format == "json":

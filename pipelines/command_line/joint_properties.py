@@ -123,7 +123,7 @@ def _convert_plugins(value: str, properties: Mapping[str, str]) -> ConvertedProp
 def _pattern(value: str) -> re.Pattern[str] | None:
     """Returns a regular expression of plug-ins; None if it is wrong."""
     try:
-        return re.compile("|".join(value.split()) if value.strip() else "(?!)")
+        return re.compile("".join(value.split()) or "(?!)")
     except re.error:
         return None
 
@@ -232,26 +232,14 @@ def _convert_other_limit(value: str, properties: Mapping[str, str]) -> Converted
     return ConvertedProperty(fault="--content_limit is that of all schemes")
 
 
-def _convert_reachable(value: str, properties: Mapping[str, str]) -> ConvertedProperty:
-    """Converts ``http.filter.ipaddress.include``."""
-    if not value:
-        return ConvertedProperty(note="it is empty")
-    return ConvertedProperty(
-        fault="nothing limits a crawl to addresses, see --scope and --include; private addresses "
-        "are reached only with --allow_addresses"
-    )
-
-
 def _convert_unreachable(value: str, properties: Mapping[str, str]) -> ConvertedProperty:
     """Converts ``http.filter.ipaddress.exclude``: private addresses are refused anyway."""
     special = ("localhost", "loopback", "sitelocal", "127.0.0.0/8", "10.0.0.0/8",
                "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "::1/128", "::1", "fc00::/7")  # fmt: skip
     public = [each for each in split_list(value) if each.lower() not in special]
     if public:
-        return ConvertedProperty(
-            fault=f"only private and special addresses are refused, not {', '.join(public)}; "
-            "refuse URLs by --exclude"
-        )
+        advice = read_catalogue()["always"]["http.filter.ipaddress.exclude"][1]
+        return ConvertedProperty(fault=f"{', '.join(public)}: {advice}")
     return ConvertedProperty(
         note="private and special addresses are refused without --allow_addresses"
     )
@@ -285,7 +273,6 @@ JOINT_PROPERTIES: Mapping[str, Callable[[str, Mapping[str, str]], ConvertedPrope
             "ftp.content.limit": _convert_other_limit,
             "http.auth.file": _convert_credentials,
             "http.filter.ipaddress.exclude": _convert_unreachable,
-            "http.filter.ipaddress.include": _convert_reachable,
             "http.proxy.host": _convert_proxy,
             "http.redirect.max": _convert_redirects,
             "http.robots.agents": _convert_robots_agents,

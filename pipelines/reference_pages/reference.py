@@ -28,23 +28,18 @@ from ...policy.components.vocabulary import (
 )
 from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
-from ..as_in_nutch.nutch_pages import FLAGS_FILE, flag_lines, nutch_tables
+from ..as_in_nutch.nutch_pages import nutch_tables
 from ..base.command import Argument, CommandModule
 from ..checkers.reasons import advice_of
 from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
-from ..command_line.completion import VALUES_FILE, option_values
-from ..command_line.config import FILE, option_lines
 from ..command_line.foreign_names import unsupported_commands
-from ..command_line.property_catalogue import PROPERTIES_FILE, option_properties
-from ..command_line.usage import COMMON_GROUP, options_by_group, usual_options
+from ..command_line.usage import COMMON_GROUP, options_by_group
+from .option_files import write_option_files
+from .property_tables import SECTIONS, property_rows
 
 _BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
-_NAMES = f"pipelines/command_line/{FILE}"
-_VALUES = f"pipelines/command_line/{VALUES_FILE}"
-_FLAGS = f"pipelines/as_in_nutch/{FLAGS_FILE}"
-_PROPERTIES = f"pipelines/command_line/{PROPERTIES_FILE}"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
 _STATUSES = {
     Status.DB_UNFETCHED: "Not fetched yet, or a retry is due.",
@@ -74,33 +69,16 @@ def main(argv: Sequence[str]) -> None:
     """Rewrites the generated files below a folder."""
     quiet(logging.WARNING)
     root = Path(argv[0])
-    all_options = {
-        command: list(command_options(module).values()) for command, module in modules().items()
-    }
-    (root / _FLAGS).write_text(flag_lines(all_options), "utf-8")
+    write_option_files(root, modules())
     pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables(),
-             "reasons": reason_tables(), "nutch-commands": nutch_tables(unsupported_commands())}  # fmt: skip
+             "reasons": reason_tables(), "nutch-commands": nutch_tables(unsupported_commands()),
+             "nutch-properties": nutch_property_tables()}  # fmt: skip
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
-    names = {command: [each.name for each in options] for command, options in all_options.items()}
-    (root / _NAMES).write_text(option_lines(names), "utf-8")
-    options = [each for options in all_options.values() for each in options]
-    (root / _PROPERTIES).write_text(option_properties(options), "utf-8")
-    (root / _VALUES).write_text(option_values(_with_own_formats(all_options)), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"
         (root / "templates" / f"{command}.json").write_text(text, "utf-8")
-
-
-def _with_own_formats(all_options: Mapping[str, list[Option]]) -> dict[str, list[Option]]:
-    """Returns the options of commands, where ``format`` has the choices of each command."""
-    command_modules = modules()
-    own = {c: usual_options(COMMANDS[c], module)[-1] for c, module in command_modules.items()}
-    return {
-        command: [own[command] if each.name == "format" else each for each in options]
-        for command, options in all_options.items()
-    }
 
 
 def with_tables(page: str, tables: str) -> str:
@@ -149,6 +127,17 @@ def status_table() -> str:
         rows.append((row.codes.replace(",", ", ") + "[^codes]", protocol, fetch, row.meaning))
     heads = ("status codes", "protocol status", "fetch status", "meaning")
     return markdown_table(heads, rows) + "\n"
+
+
+def nutch_property_tables() -> str:
+    """Returns the tables of Nutch's properties, in Markdown."""
+    rows = list(property_rows())
+    parts = []
+    for title, text in SECTIONS.items():
+        own = [row for section, row in rows if section == title]
+        heads = ("property", "versions of Nutch", "default there", "here")
+        parts += [f"## {title} ({len(own)})\n", f"{text}\n", markdown_table(heads, own), ""]
+    return "\n".join(parts)
 
 
 def reason_tables() -> str:

@@ -1,7 +1,11 @@
 """Converts properties of Nutch to options."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from nutbeam.pipelines.command_line import nutch_properties
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.command_line.commands import COMMANDS
@@ -121,12 +125,12 @@ def test_values_get_our_unit_and_form(name, value, options):
         ("scoring.filter.order", "com.acme.S", "'com.acme.S' has no counterpart"),
         ("http.proxy.password", "x", "--http_credentials"),
         ("urlfilter.domain.file", "mine.txt", "as domain-urlfilter.txt into a folder"),
-        ("http.filter.ipaddress.exclude", "sitelocal,8.8.8.8", "not 8.8.8.8"),
+        ("http.filter.ipaddress.exclude", "sitelocal,8.8.8.8", "8.8.8.8: only private"),
         ("selenium.driver", "chrome", "no browser runs"),
         ("fetcher.thread.fetch", "3", "did you mean 'fetcher.threads.fetch'?"),
     ],
 )  # fmt: skip
-def test_what_cannot_mean_the_same_says_why(name, value, text):
+def test_a_property_without_the_same_meaning_says_why(name, value, text):
     assert text in convert_property(name, value).fault
 
 
@@ -180,3 +184,11 @@ def test_a_plugin_without_a_counterpart_is_named():
 
     assert converted.fault.startswith("no counterpart of acme-parser:")
     assert "tld" not in converted.options["index_filters"]
+
+
+def test_answers_name_options_that_there_are(options):
+    text = (Path(nutch_properties.__file__).parent / "nutch_properties.toml").read_text()
+    beams = {"direct_num_workers"}
+
+    assert set(re.findall(r"--([a-z_]+)", text)) - {*options} <= beams
+    assert set(re.findall(r"nutbeam ([a-z]+) ", text)) <= {*COMMANDS, "always", "does"}

@@ -13,6 +13,7 @@ from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.command_line.commands import COMMANDS
+from nutbeam.pipelines.command_line.toml_text import toml_value
 
 SITE = "http://site.example.com"
 PAGE = f"""<html lang="en{EVIL}"><head><title>Title [red]{EVIL}[/red] :cat:</title>
@@ -100,6 +101,7 @@ def folder(web, tmp_path_factory):
         (folder / name / "regex-urlfilter.txt").write_text(f"-{rule}\n+.\n")
     key = json.dumps(EVIL).replace("\\udb40\\udc41", "")  # no escapes of toml
     (folder / "evil.toml").write_text(f"[crawl]\n{key} = 1\n")
+    (folder / "words.toml").write_text(f"agent_description = {toml_value(EVIL)}\n")
     (folder / "files").mkdir()
     (folder / "files" / f"name {EVIL}.html").write_bytes(PAGE)
     return folder
@@ -257,6 +259,8 @@ def uses(folder, web, port):
             (table, f"{SITE}/private{EVIL}", "--format", "json"),
         ],
         "simweb": [("--list",), ("--port", EVIL)],
+        "config": [("crawl", "--config", folder / "words.toml", "--changed"), (EVIL,)],
+        "showproperties": [("crawl", "--config", folder / "words.toml"), (EVIL,)],
     }  # fmt: skip
 
 

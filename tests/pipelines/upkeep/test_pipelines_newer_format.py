@@ -79,6 +79,8 @@ WORDS = {
     "indexchecker": None,
     "explain": ("http://a.example.com/",),
     "simweb": None,
+    "config": None,
+    "showproperties": None,
 }
 # Commands that have nothing for tables of a back end, and say that instead.
 NOT_HERE = {("folder", "table"): "needs no describe"}

@@ -1,0 +1,287 @@
+"""What becomes of the files in Nutch's folder conf: most are read as they are, under an option."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from ...policy.indexing.index_options import FOREIGN_KINDS
+from ...web.base.wording import quote_value
+from ...web.rule_files.rule_files import RuleFile, entries, read_xml
+from ..command_line.property_catalogue import read_catalogue
+
+RULES_FOLDER = "rules"  # the folder of --url_rules_dir
+_LARGEST_FILE = 256 << 20
+
+
+class ImportedFile(NamedTuple):
+    """What became of a file.
+
+    Attributes:
+        name: Its name in the folder conf.
+        outcome: ``mapped``, ``not needed`` or ``not supported``.
+        text: The option that reads it, or why not.
+        copy: Its path in the new folder; empty if it has none.
+        option: The option that names the copy; empty if none does.
+        data: The content of the copy.
+        is_secret: Whether only the owner may read the copy.
+    """
+
+    name: str
+    outcome: str
+    text: str
+    copy: str = ""
+    option: str = ""
+    data: bytes = b""
+    is_secret: bool = False
+
+
+class NutchFile(NamedTuple):
+    """A file that Nutch reads.
+
+    Attributes:
+        usual_name: Its name, unless a property has another one.
+        property_name: That property; empty if there is none.
+        plugins: The plug-ins that read it, one of which must be on; none: it is always read.
+        option: The option that reads it.
+    """
+
+    usual_name: str
+    property_name: str
+    plugins: tuple[str, ...]
+    option: str
+
+
+FILES = (
+    NutchFile("regex-urlfilter.txt", "urlfilter.regex.file", ("urlfilter-regex",), ""),
+    NutchFile("regex-normalize.xml", "urlnormalizer.regex.file", ("urlnormalizer-regex",), ""),
+    *(
+        NutchFile(usual_name, name, plugins, "")
+        for name, usual_name, plugins in (
+            ("urlfilter.automaton.file", "automaton-urlfilter.txt", ("urlfilter-automaton",)),
+            ("urlfilter.prefix.file", "prefix-urlfilter.txt", ("urlfilter-prefix",)),
+            ("urlfilter.suffix.file", "suffix-urlfilter.txt", ("urlfilter-suffix",)),
+            ("urlfilter.domain.file", "domain-urlfilter.txt", ("urlfilter-domain",)),
+            (
+                "urlfilter.domaindenylist.file",
+                "domaindenylist-urlfilter.txt",
+                ("urlfilter-domaindenylist", "urlfilter-domainblacklist"),
+            ),
+            ("urlfilter.fast.file", "fast-urlfilter.txt", ("urlfilter-fast",)),
+            (
+                "db.ignore.external.exemptions.file",
+                "db-ignore-external-exemptions.txt",
+                ("urlfilter-ignoreexempt",),
+            ),
+            ("urlnormalizer.protocols.file", "protocols.txt", ("urlnormalizer-protocol",)),
+            ("urlnormalizer.hosts.file", "host-urlnormalizer.txt", ("urlnormalizer-host",)),
+            ("urlnormalizer.slashes.file", "slashes.txt", ("urlnormalizer-slash",)),
+        )
+    ),
+    NutchFile("adaptive-mimetypes.txt", "db.fetch.schedule.mime.file", ("MimeAdaptive",), "mime_rates"),
+    NutchFile("adaptive-host-specific-intervals.txt", "", ("Adaptive",), "host_intervals"),
+    NutchFile("index-writers.xml", "indexer.indexwriters.file", (), "index_writers"),
+    NutchFile("exchanges.xml", "exchanges.exchanges.file", ("exchange-jexl",), "exchanges"),
+    NutchFile("httpclient-auth.xml", "http.auth.file", ("protocol-httpclient",), "http_credentials"),
+    NutchFile("subcollections.xml", "subcollections.config", ("subcollection",), "subcollections_file"),
+    NutchFile("mimetype-filter.txt", "mimetype.filter.file", ("mimetype-filter",), "mimetype_file"),
+    NutchFile("goldstandard.txt", "cosine.goldstandard.file", ("scoring-similarity",), "goldstandard_file"),
+    NutchFile("stopwords.txt", "scoring.similarity.stopword.file", ("scoring-similarity",), "stopword_file"),
+)  # fmt: skip
+# Files with rules that have no counterpart, and what to do.
+UNSUPPORTED_FILES = {
+    "cookies.txt": "cookies for single hosts cannot be given; --http_cookies keeps those of servers",
+    "regex-parsefilter.txt": "write a parse filter as a plug-in, or use --index_expr",
+    "naivebayes-train.txt": "write a parse filter as a plug-in",
+    "host-protocol-mapping.txt": "one HTTP client fetches from all hosts",
+    "jsoup-extractor.xml": "write a parse filter as a plug-in",
+}
+# Files that are not read, and why.
+NEEDLESS_FILES = {
+    "parse-plugins.xml": "the type of a page chooses its parser",
+    "domain-suffixes.xml": "the list of public suffixes is built in",
+    "tika-mimetypes.xml": "types of documents are built in",
+    "tika-config.xml": "there is no Tika",
+    "schema.xml": "it is for Solr, which keeps it",
+    "solrindex-mapping.xml": "fields are renamed in the file of --index_writers",
+    "log4j.properties": "--log_level and --log_format set what is logged",
+    "log4j2.xml": "--log_level and --log_format set what is logged",
+    "agents.txt": "a crawler has one name",
+}
+
+
+def import_files(
+    folder: Path, properties: Mapping[str, str], plugins: frozenset[str]
+) -> list[ImportedFile]:
+    """Reads the files that Nutch would read, and returns what becomes of each.
+
+    Args:
+        folder: The folder conf.
+        properties: The properties that are set.
+        plugins: The plug-ins that are on, and ``Adaptive`` or ``MimeAdaptive`` for the schedule.
+
+    Raises:
+        ValueError: A file is missing, or cannot be read.
+    """
+    imported = []
+    for file in FILES:
+        name = properties.get(file.property_name, "").strip() or file.usual_name
+        if file.plugins and not plugins & {*file.plugins}:
+            if (folder / name).is_file():
+                text = f"its plug-in is off: {' or '.join(file.plugins)}"
+                imported.append(ImportedFile(name, "not needed", text))
+        elif (folder / name).is_file():
+            imported += _import_file(file, name, _read(folder, name), plugins)
+        elif name != file.usual_name:
+            raise ValueError(
+                f"{folder} has no file {quote_value(name)}, which {file.property_name} names"
+            )
+        elif not file.option and file.usual_name not in (
+            "regex-urlfilter.txt",
+            "regex-normalize.xml",
+        ):
+            raise ValueError(f"{folder} has no file {name}, which plug-in {file.plugins[0]} needs")
+    scoped = sorted(path.name for path in folder.glob("regex-normalize-*.xml"))
+    imported += [_copy_rule_file(name, name, _read(folder, name)) for name in scoped]
+    for name, advice in UNSUPPORTED_FILES.items():
+        if (folder / name).is_file() and has_entries(_read(folder, name)):
+            imported.append(ImportedFile(name, "not supported", advice))
+    for name, reason in NEEDLESS_FILES.items():
+        if (folder / name).is_file():
+            imported.append(ImportedFile(name, "not needed", reason))
+    return imported
+
+
+def has_entries(data: bytes) -> bool:
+    """Returns whether a file of lines has one that is no comment.
+
+    >>> has_entries(b"# a\\n\\n"), has_entries(b"<a/>")
+    (False, True)
+    """
+    return any(True for _ in entries(data.decode("utf-8", "replace")))
+
+
+def _read(folder: Path, name: str) -> bytes:
+    path = folder / name
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise ValueError(f"{name} is larger than {_LARGEST_FILE:,} bytes")
+        return path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or os.strerror(error.errno or 0)).lower()
+        raise ValueError(f"{name} must be a readable file: {reason}") from error
+
+
+def _import_file(
+    file: NutchFile, name: str, data: bytes, plugins: frozenset[str]
+) -> list[ImportedFile]:
+    if not file.option:
+        return [_copy_rule_file(name, file.usual_name, data)]
+    if file.option == "index_writers":
+        return _import_writers(name, data, plugins)
+    if file.option == "http_credentials":
+        return import_credentials(name, data)
+    if file.option == "host_intervals" and not has_entries(data):
+        return [ImportedFile(name, "not needed", "it has no lines")]
+    base = Path(name).name
+    return [ImportedFile(name, "mapped", f"--{file.option} reads it", base, file.option, data)]
+
+
+def _copy_rule_file(name: str, usual_name: str, data: bytes) -> ImportedFile:
+    text = "it is read from the folder of --url_rules_dir"
+    return ImportedFile(name, "mapped", text, f"{RULES_FOLDER}/{usual_name}", "", data)
+
+
+def _import_writers(name: str, data: bytes, plugins: frozenset[str]) -> list[ImportedFile]:
+    """Takes the writers over whose plug-ins are on: Nutch's file lists all that there are."""
+    root = read_xml(RuleFile(name, data.decode("utf-8", "replace")))
+    left_out, kept = [], []
+    for writer in root.findall("writer"):
+        kind = (writer.get("class") or "").split(".")[-2:][0]
+        ids = {f"indexer-{kind}", f"indexer-{_PLUGIN_OF_KIND.get(kind, kind)}"}
+        if kind in FOREIGN_KINDS and ids & plugins:
+            left_out.append(writer.get("id") or kind)
+        if kind in FOREIGN_KINDS or not ids & plugins:
+            root.remove(writer)
+        else:
+            kept.append(writer.get("id") or kind)
+    imported = []
+    if left_out:
+        text = f"there is no writer for {', '.join(left_out)}: write a plug-in"
+        imported.append(ImportedFile(name, "not supported", text))
+    if kept:
+        copy = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+        text = f"--index_writers reads it, with {', '.join(kept)}"
+        imported.append(
+            ImportedFile(name, "mapped", text, Path(name).name, "index_writers", copy, True)
+        )
+    return imported or [ImportedFile(name, "not needed", "none of its writers is on")]
+
+
+_PLUGIN_OF_KIND = {"elasticrest": "elastic-rest", "opensearch1x": "opensearch-1x"}
+
+
+def import_credentials(name: str, data: bytes) -> list[ImportedFile]:
+    r"""Converts Nutch's ``httpclient-auth.xml`` to lines for ``--http_credentials``.
+
+    >>> xml = b'<auth-configuration><credentials username="me" password="x y"><authscope host="a.example" '
+    >>> xml += b'port="443" scheme="BASIC"/></credentials></auth-configuration>'
+    >>> import_credentials("auth.xml", xml)[0].data
+    b'https://a.example basic me x y\n'
+    """
+    lines, faults = [], []
+    root = read_xml(RuleFile(name, data.decode("utf-8", "replace")))
+    for credentials in root.findall("credentials"):
+        user, password = credentials.get("username") or "", credentials.get("password") or ""
+        for element in credentials:
+            host, port = element.get("host") or "", element.get("port") or ""
+            scheme = (element.get("scheme") or "basic").lower()
+            if element.tag == "default" or not host:
+                faults.append("logins for all hosts: write a line for each host")
+            elif scheme not in ("basic", "digest"):
+                faults.append(f"the scheme {scheme} for {host}: only basic and digest are spoken")
+            else:
+                lines += [f"{origin} {scheme} {user} {password}" for origin in _origins(host, port)]
+    imported = [ImportedFile(name, "not supported", fault) for fault in faults]
+    if lines:
+        text = "--http_credentials reads the lines made of it"
+        content = "".join(f"{line}\n" for line in dict.fromkeys(lines)).encode()
+        imported.append(
+            ImportedFile(name, "mapped", text, "credentials.txt", "http_credentials", content, True)
+        )
+    return imported or [ImportedFile(name, "not needed", "it has no logins")]
+
+
+def _origins(host: str, port: str) -> list[str]:
+    if port == "443":
+        return [f"https://{host}"]
+    if port in ("80", ""):
+        return [f"http://{host}", *([] if port else [f"https://{host}"])]
+    return [f"http://{host}:{port}", f"https://{host}:{port}"]
+
+
+def plugins_of(value: str, excludes: str) -> frozenset[str]:
+    """Returns the plug-ins of Nutch that ``plugin.includes`` switches on.
+
+    Raises:
+        ValueError: It is no regular expression.
+
+    >>> sorted(plugins_of("urlfilter-(regex|fast)|indexer-solr", ""))
+    ['indexer-solr', 'urlfilter-fast', 'urlfilter-regex']
+    """
+    tables = read_catalogue()
+    names = [*tables["plugins"], *tables["plugins_built_in"]["names"].split(), *_OTHER_PLUGINS]
+    try:
+        included = re.compile("".join(value.split()))
+        excluded = re.compile("".join(excludes.split()) or "(?!)")
+    except re.error as error:
+        raise ValueError(f"plugin.includes must be a regular expression: {error}") from None
+    return frozenset(
+        name for name in names if included.fullmatch(name) and not excluded.fullmatch(name)
+    )
+
+
+_OTHER_PLUGINS = ("parsefilter-regex", "parsefilter-naivebayes",
+                  *(f"indexer-{kind}" for kind in FOREIGN_KINDS))  # fmt: skip

@@ -1,0 +1,267 @@
+"""Takes over Nutch's folder conf: writes ``nutbeam.toml`` and the files that it names, and a report."""
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from ...policy.indexing.index_options import read_nutch_routes
+from ...policy.indexing.index_rule_filters import read_mime_types, read_subcollections
+from ...web.base.errors import UsageError
+from ...web.base.options import default_text, parse_value, value_text
+from ...web.exchange.credentials import load_credentials
+from ...web.rule_files.rule_files import RuleFile, read_rule_file
+from ...web.rules.url_options import FILTER_FILES, NORMALIZER_FILES, UrlOptions
+from ...web.rules.url_rules import UrlRules
+from ..base.command import CommandModule, configuration
+from ..command_line.config_file import DEFAULT_FILE
+from ..command_line.nutch_properties import convert_property
+from ..command_line.property_catalogue import ConvertedProperty, read_defaults
+from .conf_files import FILES, RULES_FOLDER, ImportedFile, import_files, plugins_of
+from .conf_report import ConfigurationReport, ImportedProperty, OtherDefault
+from .conf_settings import OptionsOfCommands, Setting, config_lines, lines_of_settings
+from .hadoop_configuration import VARIABLE, Configuration, PropertyEntry, read_configuration
+
+CONFIGURATION_FILES = ("nutch-default.xml", "nutch-site.xml")
+_NEWEST = "1.22"
+# Options whose default has another form than Nutch's and the same meaning, or is of a plug-in that is off.
+_SAME_MEANING = ("min_interval", "max_interval", "rank_rounds", "detect_language", "file_parent")
+_VERSION = re.compile(r"Nutch-(\d+)\.(\d+)")
+# Read for the files, and not an option by themselves.
+_FILE_PROPERTIES = {file.property_name: file.usual_name for file in FILES if file.property_name}
+
+
+def import_configuration(
+    conf_folder: str, out_folder: str, load: Callable[[str], CommandModule]
+) -> ConfigurationReport:
+    """Converts Nutch's configuration; writes nothing unless all of it can be read.
+
+    Properties that have Nutch's default are not written.
+
+    Args:
+        conf_folder: Nutch's folder conf, with ``nutch-site.xml``.
+        out_folder: Where ``nutbeam.toml`` and copies of files are written; it must have no such file.
+        load: Function that returns the module of a command, as ``Invocation.load_module``.
+
+    Raises:
+        UsageError: A file is missing or cannot be read; the message has its place.
+    """
+    folder, out, options = Path(conf_folder), Path(out_folder), OptionsOfCommands(load)
+    if not folder.is_dir():
+        raise UsageError(
+            f"--conf must be Nutch's folder conf, got {conf_folder!r}: it is no folder"
+        )
+    if not any((folder / name).is_file() for name in CONFIGURATION_FILES):
+        raise UsageError(
+            f"--conf must be Nutch's folder conf, got {conf_folder!r}: it has no {CONFIGURATION_FILES[1]}"
+        )
+    with configuration():
+        read = read_configuration(folder, CONFIGURATION_FILES)
+        version = _version_of(read)
+        entries = _changed_entries(read, version)
+        values = {name: entry.value for name, entry in entries.items()}
+        files = import_files(folder, values, _active_parts(values, version))
+        properties = [_import_property(*entry, values, files) for entry in entries.items()]
+        properties, settings, wishes = _check_all(properties, files, options)
+    shown = Path() if out.resolve() == Path.cwd() else out.resolve()
+    lines = config_lines(settings, shown, f"Nutch {version}, {conf_folder}", options)
+    _write(out, lines, files)
+    return ConfigurationReport(
+        conf_folder, version, str(out / DEFAULT_FILE), tuple(properties), tuple(files), read.remarks + wishes,
+        tuple(_other_defaults(version, {setting.name for setting in settings}, options)),
+    )  # fmt: skip
+
+
+def _version_of(read: Configuration) -> str:
+    """Returns the version of Nutch that its default file has; the newest without such a file."""
+    entry = read.entries.get("http.agent.version")
+    match = _VERSION.search(entry.value) if entry else None
+    if match is None or entry is None or entry.file != CONFIGURATION_FILES[0]:
+        return _NEWEST
+    return f"{match[1]}.{match[2]}"
+
+
+def _number(version: str) -> tuple[int, int]:
+    major, _, minor = version.partition(".")
+    return int(major), int(minor)
+
+
+def default_of(name: str, version: str) -> str | None:
+    """Returns a property's default in a version of Nutch, or in the nearest one; None if it has none.
+
+    >>> default_of("http.content.limit", "1.15"), default_of("http.content.limit", "2.3")
+    ('65536', '65536')
+    """
+    wanted = (
+        (2, 4) if version.startswith("2.") else max((1, 9), min(_number(version), _number(_NEWEST)))
+    )
+    for versions, value in read_defaults().get(name, ()):
+        first, _, last = versions.partition("-")
+        if _number(first) <= wanted <= _number(last or first):
+            return value.replace("VERSION", version)
+    return None
+
+
+def _changed_entries(read: Configuration, version: str) -> dict[str, PropertyEntry]:
+    """Returns the properties that differ from the version's defaults, by the names that we know."""
+    changed = {}
+    for name, entry in read.entries.items():
+        if " ".join(entry.value.split()) == default_of(name, version):
+            continue
+        if entry.file == CONFIGURATION_FILES[0] and _is_default_with_variables(name, version):
+            continue
+        old = (
+            name == "db.ignore.internal.links" and default_of(f"linkdb{name[2:]}", version) is None
+        )
+        changed["linkdb.ignore.internal.links" if old else name] = entry
+    return changed
+
+
+def _is_default_with_variables(name: str, version: str) -> bool:
+    return "${" in (default_of(name, version) or "")
+
+
+def _active_parts(values: Mapping[str, str], version: str) -> frozenset[str]:
+    """Returns the plug-ins that are on, and what the schedule reads."""
+    includes = values.get("plugin.includes") or default_of("plugin.includes", version) or ""
+    schedule = values.get("db.fetch.schedule.class", "").rpartition(".")[2]
+    parts = {
+        "AdaptiveFetchSchedule": {"Adaptive"},
+        "MimeAdaptiveFetchSchedule": {"Adaptive", "MimeAdaptive"},
+    }
+    return plugins_of(includes, values.get("plugin.excludes", "")) | parts.get(schedule, set())
+
+
+def _import_property(
+    name: str, entry: PropertyEntry, values: Mapping[str, str], files: Iterable[ImportedFile]
+) -> ImportedProperty:
+    """Converts a property, under the name that it has today."""
+    if unknown := VARIABLE.search(entry.value):
+        fault = f"{unknown[0]} stands for no property: write its value"
+        return ImportedProperty(entry, ConvertedProperty(fault=fault))
+    usual_name = _FILE_PROPERTIES.get(name)
+    if usual_name is None:
+        return ImportedProperty(entry, convert_property(name, entry.value, values))
+    file_name = entry.value.strip() or usual_name
+    texts = [file.text for file in files if file.name == file_name]
+    return ImportedProperty(
+        entry, ConvertedProperty(note="; ".join(texts) or "no plug-in reads it")
+    )
+
+
+def _check_all(
+    properties: list[ImportedProperty], files: list[ImportedFile], options: OptionsOfCommands
+) -> tuple[list[ImportedProperty], list[Setting], tuple[str, ...]]:
+    """Returns the properties, the lines of the file, and what commands still want.
+
+    Values that options refuse are not supported.
+
+    Raises:
+        ValueError: A copied file is refused by its reader; the message has its name, mostly with the line.
+    """
+    properties = [options.refuse_wrong_value(each) for each in properties]
+    with tempfile.TemporaryDirectory(prefix="nutbeam-conf-") as scratch:
+        base = Path(scratch)
+        _write_copies(base, files)
+        _check_copies(base, files)
+        while True:
+            settings = list(lines_of_settings(properties, files, options))
+            refusals = options.refusals(settings, base)
+            culprits = [
+                (at, text)
+                for at, each in enumerate(properties)
+                for names, text in refusals
+                if names & {*each.converted.options}
+            ]
+            if not culprits:
+                wishes = tuple(dict.fromkeys(text for _, text in refusals))
+                return properties, settings, wishes
+            at, text = culprits[0]
+            fault = ConvertedProperty(fault=text.replace(f"{scratch}/", ""))
+            properties[at] = properties[at]._replace(converted=fault)
+
+
+def _check_copies(base: Path, files: Iterable[ImportedFile]) -> None:
+    """Reads the copies as the jobs will read them."""
+    names = {file.copy for file in files}
+    rules = {name.rpartition("/")[2] for name in names if name.startswith(f"{RULES_FOLDER}/")}
+    filters = tuple(name for name, file in FILTER_FILES.items() if file in rules) or ("regex",)
+    normalizers = tuple(name for name, file in NORMALIZER_FILES.items() if file in rules)
+    if rules:
+        options = UrlOptions(
+            url_rules_dir=str(base / RULES_FOLDER), url_filters=filters,
+            url_normalizers=tuple(dict.fromkeys(("basic", *normalizers))),
+        )  # fmt: skip
+        checked = UrlRules(options)
+        checked.link_filters
+        checked.normalizer("outlink")
+    paths = {file.option: base / file.copy for file in files if file.copy and file.option}
+    if "index_writers" in paths:
+        exchanges = paths.get("exchanges")
+        read_nutch_routes(_named(paths["index_writers"]), _named(exchanges) if exchanges else None)
+    if "subcollections_file" in paths:
+        read_subcollections(_named(paths["subcollections_file"]))
+    if "mimetype_file" in paths:
+        read_mime_types(_named(paths["mimetype_file"]))
+    if "http_credentials" in paths:
+        try:
+            load_credentials(str(paths["http_credentials"]))
+        except UsageError as error:
+            raise ValueError(str(error).replace(f"{base}/", "")) from None
+
+
+def _named(path: Path) -> RuleFile:
+    return read_rule_file(path, path.name)
+
+
+def _write_copies(base: Path, files: Iterable[ImportedFile]) -> None:
+    for file in files:
+        if file.copy:
+            path = base / file.copy
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600 if file.is_secret else 0o644)
+            path.write_bytes(file.data)
+
+
+def _write(out: Path, lines: Iterable[str], files: list[ImportedFile]) -> None:
+    """Writes the copies, then the file, so that a file that is there names only files that are there.
+
+    Raises:
+        UsageError: One of them is there already, or cannot be written.
+    """
+    for name in (DEFAULT_FILE, *(file.copy for file in files if file.copy)):
+        if (out / name).exists():
+            raise UsageError(
+                f"{str(out / name)!r} is there already: give another folder, or remove it"
+            )
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        _write_copies(out, files)
+        (out / DEFAULT_FILE).write_text("".join(lines), "utf-8")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"{str(out)!r} must be a folder that can be written: {reason}") from error
+
+
+def _other_defaults(
+    version: str, names: set[str], options: OptionsOfCommands
+) -> Iterator[OtherDefault]:
+    """Yields the options that nothing sets, and whose default differs from Nutch's."""
+    for name in read_defaults():
+        value = default_of(name, version)
+        if (
+            value is None
+            or name in _FILE_PROPERTIES
+            or name == "http.agent.version"
+            or "${" in value
+        ):
+            continue
+        for option, text in convert_property(name, value).options.items():
+            declared = options.by_name[option][0][1]
+            own, in_nutch = (
+                default_text(declared),
+                value_text(declared, parse_value(declared, text)),
+            )
+            is_known = option in names or option in _SAME_MEANING or name == "plugin.includes"
+            if not is_known and own != in_nutch:
+                yield OtherDefault(option, own, in_nutch, name)

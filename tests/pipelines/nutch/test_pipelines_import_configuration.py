@@ -1,0 +1,179 @@
+"""Takes over Nutch's folder conf: nutbeam.toml, copies of files, and a report of each property and file."""
+
+import tomllib
+
+import pytest
+from crawling import nutbeam
+
+from nutbeam.pipelines.command_line.cli import load
+from nutbeam.pipelines.command_line.property_catalogue import read_defaults
+from nutbeam.pipelines.nutch.import_configuration import default_of, import_configuration
+from nutbeam.web.base.errors import UsageError
+
+PLUGINS = ("protocol-httpclient|urlfilter-(regex|domain)|parse-(html|tika)|index-(basic|anchor|metadata)"
+           "|indexer-(solr|rabbit)|scoring-opic|urlnormalizer-(pass|regex|basic)")  # fmt: skip
+SITE = {
+    "http.agent.name": "acme",
+    "http.agent.email": "ops@acme.org",
+    "http.timeout": "20000",
+    "fetcher.server.delay": "2.0",
+    "fetcher.min.crawl.delay": "${fetcher.server.delay}",
+    "generate.min.score": "0.1",
+    "http.proxy.host": "p.example",
+    "http.proxy.port": "3128",
+    "http.proxy.password": "geheim",
+    "db.fetch.schedule.class": "org.apache.nutch.crawl.AdaptiveFetchSchedule",
+    "db.fetch.schedule.adaptive.max_interval": "99999999",
+    "db.fetch.interval.default": "2592000",
+    "http.redirect.max": "50",
+    "plugin.includes": PLUGINS,
+    "urlfilter.domain.file": "our-domains.txt",
+    "acme.home": "${env.HOME}",
+}
+FILES = {
+    "regex-urlfilter.txt": "-[?*!@=]\n+.\n",
+    "regex-normalize.xml": "<regex-normalize><regex><pattern>;x</pattern><substitution></substitution></regex></regex-normalize>",
+    "our-domains.txt": "acme.org\n",
+    "fast-urlfilter.txt": "Host bad.example\n",
+    "adaptive-host-specific-intervals.txt": "acme.org\t3600\t86400\n",
+    "httpclient-auth.xml": '<auth-configuration><credentials username="me" password="geheim">'
+    '<authscope host="a.example" port="443"/><authscope host="b.example" scheme="NTLM"/></credentials></auth-configuration>',
+    "index-writers.xml": '<writers xmlns="http://lucene.apache.org/nutch">'
+    + "".join(
+        f'<writer id="{kind}1" class="org.apache.nutch.indexwriter.{kind}.Writer"><parameters>'
+        '<param name="url" value="http://solr.example/c"/></parameters></writer>'
+        for kind in ("solr", "rabbit", "csv")
+    )
+    + "</writers>",
+    "cookies.txt": "a.example\tx=y\n",
+    "parse-plugins.xml": "<parse-plugins/>",
+}  # fmt: skip
+
+
+@pytest.fixture
+def conf(tmp_path):
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    write(folder, SITE)
+    return folder
+
+
+def write(folder, properties, name="nutch-site.xml"):
+    lines = [
+        f"<property><name>{n}</name><value>{v}</value></property>" for n, v in properties.items()
+    ]
+    (folder / name).write_text("\n".join(["<configuration>", *lines, "</configuration>"]))
+
+
+def outcomes(report):
+    return {each.entry.name: each.converted for each in report.properties}
+
+
+def test_the_new_file_has_the_changed_properties_with_their_places(conf, tmp_path, capsys):
+    import_configuration(str(conf), str(tmp_path / "out"), load)
+    text = (tmp_path / "out" / "nutbeam.toml").read_text()
+    out = (tmp_path / "out").resolve()
+    score = {"min_score": 0.1}
+
+    assert tomllib.loads(text) == {
+        "agent_name": "acme", "agent_email": "ops@acme.org", "timeout": 20.0, "server_delay": 2.0,
+        "min_crawl_delay": 2.0, "http_proxy": "http://p.example:3128", "schedule": "adaptive",
+        "url_filters": ["regex", "domain"], "url_normalizers": ["basic", "regex", "pass"],
+        "index_filters": ["basic", "anchor", "metadata"], "index_parse_md": ["description", "keywords"],
+        "url_rules_dir": f"{out}/rules", "host_intervals": f"{out}/adaptive-host-specific-intervals.txt",
+        "index_writers": f"{out}/index-writers.xml", "http_credentials": f"{out}/credentials.txt",
+        **dict.fromkeys(("crawl", "generate", "round", "next", "explain"), score),
+    }  # fmt: skip
+    assert "timeout = 20.0  # http.timeout = 20000 (nutch-site.xml, line 4)" in text
+    # Our own reader takes it, and jobs read the files.
+    assert nutbeam("config", "--changed", "--config", out / "nutbeam.toml") == 0
+    assert "geheim" not in text + capsys.readouterr().out
+    words = ("http://www.acme.org/a;x", "http://other.example/")
+    assert nutbeam("filterchecker", *words, "--config", out / "nutbeam.toml") == 0
+    assert [line[0] for line in capsys.readouterr().out.splitlines()] == ["+", "-"]
+
+
+def test_each_property_and_file_is_in_the_report(conf, tmp_path):
+    report = import_configuration(str(conf), str(tmp_path / "out"), load)
+    by_name, text = outcomes(report), "\n".join(report.lines())
+
+    assert set(by_name) == set(SITE) - {"db.fetch.interval.default"}
+    assert by_name["http.proxy.port"].outcome == "not needed"
+    assert by_name["http.redirect.max"].fault == "--redirect_max must be at most 20, got 50"
+    assert (
+        "at most --max_fetch_interval" in by_name["db.fetch.schedule.adaptive.max_interval"].fault
+    )
+    assert by_name["acme.home"].fault == "${env.HOME} stands for no property: write its value"
+    assert {(file.name, file.outcome) for file in report.files} == {
+        *((name, "mapped") for name in FILES),
+        *((name, "not supported") for name in ("cookies.txt", "httpclient-auth.xml", "index-writers.xml")),
+        *((name, "not needed") for name in ("fast-urlfilter.txt", "parse-plugins.xml")),
+    } - {(name, "mapped") for name in ("cookies.txt", "fast-urlfilter.txt", "parse-plugins.xml")}  # fmt: skip
+    assert "there is no writer for rabbit1" in text
+    assert "the scheme ntlm for b.example" in text
+    assert "scope = domain, in Nutch any (db.ignore.external.links)" in text
+    assert "http.proxy.password = ***" in text
+    assert "geheim" not in text + repr(report.record())
+
+
+def test_copies_with_secrets_are_for_their_owner(conf, tmp_path):
+    import_configuration(str(conf), str(tmp_path / "out"), load)
+    credentials = tmp_path / "out" / "credentials.txt"
+
+    assert credentials.read_text() == "https://a.example basic me geheim\n"
+    assert credentials.stat().st_mode & 0o077 == 0
+    assert 'id="rabbit1"' not in (tmp_path / "out" / "index-writers.xml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("version", "options"),
+    [("1.9", {"ignore_internal_links": "false"}), ("1.20", {}), ("2.4", {"ignore_internal_links": "false"})],
+)  # fmt: skip
+def test_properties_with_the_defaults_of_their_version_are_left_out(tmp_path, version, options):
+    defaults = {name: default_of(name, version) for name in read_defaults()}
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    write(
+        conf,
+        {n: v.replace("&", "&amp;") for n, v in defaults.items() if v is not None},
+        "nutch-default.xml",
+    )
+    write(conf, {"db.ignore.internal.links": "false"})
+    report = import_configuration(str(conf), str(tmp_path / "out"), load)
+
+    assert report.version == version
+    assert {
+        k: v for each in report.properties for k, v in each.converted.options.items()
+    } == options
+    assert report.files == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("nutch-site.xml", "<configuration>\n<property>", "nutch-site.xml, line 2, column 11: it must be XML: no element found"),
+        ("our-domains.txt", None, "has no file 'our-domains.txt', which urlfilter.domain.file names"),
+        ("regex-urlfilter.txt", "+(\n", "regex-urlfilter.txt"),
+        ("regex-normalize.xml", "<regex-normalize>", "regex-normalize.xml"),
+        ("httpclient-auth.xml", "<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>", "must be XML without a document type"),
+        ("index-writers.xml", "<writers", "index-writers.xml must be XML"),
+    ],
+)  # fmt: skip
+def test_nothing_is_written_if_a_file_cannot_be_read(conf, tmp_path, name, text, message):
+    (conf / name).unlink() if text is None else (conf / name).write_text(text)
+    with pytest.raises(UsageError, match=r"\w") as refused:
+        import_configuration(str(conf), str(tmp_path / "out"), load)
+    assert message in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_place_that_is_none_and_a_file_that_is_there_are_refused(conf, tmp_path):
+    with pytest.raises(UsageError, match="it is no folder"):
+        import_configuration(str(conf / "nutch-site.xml"), str(tmp_path / "out"), load)
+    with pytest.raises(UsageError, match=r"it has no nutch-site\.xml"):
+        import_configuration(str(tmp_path), str(tmp_path / "out"), load)
+    import_configuration(str(conf), str(tmp_path / "out"), load)
+    with pytest.raises(UsageError, match="is there already"):
+        import_configuration(str(conf), str(tmp_path / "out"), load)

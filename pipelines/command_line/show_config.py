@@ -4,10 +4,11 @@ The text of config is a toml file: values that were set are keys of it, the othe
 """
 
 import dataclasses
+import functools
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +19,7 @@ from ...web.base.visible import visible
 from ...web.base.wording import quote_value
 from ..base.command import DONE, Argument, CommandParts, Invocation
 from ..base.suggestions import suggestion
-from .arguments import command_options
-from .cli import load, option_names
+from .arguments import command_options, names_of_options
 from .commands import COMMANDS
 from .config import DeclaredOptions, SourcedValue, from_environment
 from .config_file import from_file
@@ -129,10 +129,12 @@ def _option_rows(invocation: Invocation) -> list[OptionRow]:
     if command is not None and command not in COMMANDS:
         near = suggestion(command, COMMANDS)
         raise UsageError(f"unknown command {quote_value(command)}{near}")
-    config = (invocation.typed.get("config") or [os.environ.get("NUTBEAM_CONFIG")])[-1]
+    typed = invocation.typed.get("config")
+    config = typed[-1] if typed else os.environ.get("NUTBEAM_CONFIG")
     rows: dict[tuple[str, str], OptionRow] = {}
-    for name in [command] if command else COMMANDS:
-        for row in _rows_of(name, config, os.environ):
+    names = COMMANDS if command is None else (command,)
+    for name in names:
+        for row in _rows_of(name, config, invocation):
             key = (row.option.name, f"{row.sourced!r} {row.option.default!r}")
             rows.setdefault(key, row._replace(commands=[])).commands.append(name)
     by_group: dict[str, list[OptionRow]] = {}
@@ -142,13 +144,16 @@ def _option_rows(invocation: Invocation) -> list[OptionRow]:
     return [row for group_rows in by_group.values() for row in group_rows]
 
 
-def _rows_of(command: str, config: str | None, environ: Mapping[str, str]) -> Iterator[OptionRow]:
+def _rows_of(command: str, config: str | None, invocation: Invocation) -> Iterator[OptionRow]:
+    assert invocation.load_module is not None
+    load = invocation.load_module
     try:
         module = load(command)
     except ModuleNotFoundError:  # a command that this installation does not have
         return
-    declared = DeclaredOptions(command_options(module), COMMANDS, option_names)
-    values = from_file(config, command, declared) | from_environment(environ, declared)
+    names_of = functools.partial(names_of_options, load)
+    declared = DeclaredOptions(command_options(module), COMMANDS, names_of)
+    values = from_file(config, command, declared) | from_environment(os.environ, declared)
     for group, options in options_by_group(module).items():
         for each in options:
             if each.name != "config":

@@ -12,7 +12,7 @@ from ...web.base.wording import quote_value
 from ...web.rule_files.rule_files import RuleFile, entries, read_xml
 from ..command_line.property_catalogue import read_catalogue
 
-RULES = "rules"  # the folder of --url_rules_dir
+RULES_FOLDER = "rules"  # the folder of --url_rules_dir
 _LARGEST_FILE = 256 << 20
 
 
@@ -191,7 +191,7 @@ def _import_file(
 
 def _copy_rule_file(name: str, usual_name: str, data: bytes) -> ImportedFile:
     text = "it is read from the folder of --url_rules_dir"
-    return ImportedFile(name, "mapped", text, f"{RULES}/{usual_name}", "", data)
+    return ImportedFile(name, "mapped", text, f"{RULES_FOLDER}/{usual_name}", "", data)
 
 
 def _import_writers(name: str, data: bytes, plugins: frozenset[str]) -> list[ImportedFile]:

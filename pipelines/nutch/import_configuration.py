@@ -1,63 +1,39 @@
 """Takes over Nutch's folder conf: writes ``nutbeam.toml`` and the files that it names, and a report."""
 
-import dataclasses
-import functools
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from ...policy.indexing.index_options import read_nutch_routes
 from ...policy.indexing.index_rule_filters import read_mime_types, read_subcollections
 from ...web.base.errors import UsageError
-from ...web.base.options import Option, default_text, parse_value, value_text
+from ...web.base.options import default_text, parse_value, value_text
 from ...web.exchange.credentials import load_credentials
 from ...web.rule_files.rule_files import RuleFile, read_rule_file
 from ...web.rules.url_options import FILTER_FILES, NORMALIZER_FILES, UrlOptions
 from ...web.rules.url_rules import UrlRules
-from ..base.command import configuration
-from ..command_line.arguments import command_options
-from ..command_line.cli import load
-from ..command_line.commands import COMMANDS
+from ..base.command import CommandModule, configuration
+from ..command_line.config_file import DEFAULT_FILE
 from ..command_line.nutch_properties import convert_property
-from ..command_line.property_catalogue import ConvertedProperty, read_catalogue, read_defaults
-from ..command_line.toml_text import toml_value
-from .conf_files import FILES, RULES, ImportedFile, import_files, plugins_of
+from ..command_line.property_catalogue import ConvertedProperty, read_defaults
+from .conf_files import FILES, RULES_FOLDER, ImportedFile, import_files, plugins_of
 from .conf_report import ConfigurationReport, ImportedProperty, OtherDefault
+from .conf_settings import OptionsOfCommands, Setting, config_lines, lines_of_settings
 from .hadoop_configuration import VARIABLE, Configuration, PropertyEntry, read_configuration
 
-NAMES = ("nutch-default.xml", "nutch-site.xml")
-CONFIG_FILE = "nutbeam.toml"
+CONFIGURATION_FILES = ("nutch-default.xml", "nutch-site.xml")
 _NEWEST = "1.22"
-_LONGEST_COMMENT = 60
 # Options whose default has another form than Nutch's and the same meaning, or is of a plug-in that is off.
 _SAME_MEANING = ("min_interval", "max_interval", "rank_rounds", "detect_language", "file_parent")
 _VERSION = re.compile(r"Nutch-(\d+)\.(\d+)")
-_FLAG = re.compile(r"--(\w+)")
 # Read for the files, and not an option by themselves.
 _FILE_PROPERTIES = {file.property_name: file.usual_name for file in FILES if file.property_name}
 
 
-class Setting(NamedTuple):
-    """A line of the new file.
-
-    Attributes:
-        section: The command that it is for; empty for all.
-        name: The option.
-        text: Its value, as typed.
-        comment: Where it comes from.
-        is_copy: Whether the value is the path of a copied file in the new folder.
-    """
-
-    section: str
-    name: str
-    text: str
-    comment: str
-    is_copy: bool = False
-
-
-def import_configuration(conf_folder: str, out_folder: str) -> ConfigurationReport:
+def import_configuration(
+    conf_folder: str, out_folder: str, load: Callable[[str], CommandModule]
+) -> ConfigurationReport:
     """Converts Nutch's configuration; writes nothing unless all of it can be read.
 
     Properties that have Nutch's default are not written.
@@ -65,31 +41,34 @@ def import_configuration(conf_folder: str, out_folder: str) -> ConfigurationRepo
     Args:
         conf_folder: Nutch's folder conf, with ``nutch-site.xml``.
         out_folder: Where ``nutbeam.toml`` and copies of files are written; it must have no such file.
+        load: Function that returns the module of a command, as ``Invocation.load_module``.
 
     Raises:
         UsageError: A file is missing or cannot be read; the message has its place.
     """
-    folder, out = Path(conf_folder), Path(out_folder)
+    folder, out, options = Path(conf_folder), Path(out_folder), OptionsOfCommands(load)
     if not folder.is_dir():
         raise UsageError(
             f"--conf must be Nutch's folder conf, got {conf_folder!r}: it is no folder"
         )
-    if not any((folder / name).is_file() for name in NAMES):
+    if not any((folder / name).is_file() for name in CONFIGURATION_FILES):
         raise UsageError(
-            f"--conf must be Nutch's folder conf, got {conf_folder!r}: it has no {NAMES[1]}"
+            f"--conf must be Nutch's folder conf, got {conf_folder!r}: it has no {CONFIGURATION_FILES[1]}"
         )
     with configuration():
-        read = read_configuration(folder, NAMES)
+        read = read_configuration(folder, CONFIGURATION_FILES)
         version = _version_of(read)
         entries = _changed_entries(read, version)
         values = {name: entry.value for name, entry in entries.items()}
         files = import_files(folder, values, _active_parts(values, version))
         properties = [_import_property(*entry, values, files) for entry in entries.items()]
-        properties, settings, wishes = _check_all(properties, files)
-    _write(out, settings, files, f"Nutch {version}, {conf_folder}")
+        properties, settings, wishes = _check_all(properties, files, options)
+    shown = Path() if out.resolve() == Path.cwd() else out.resolve()
+    lines = config_lines(settings, shown, f"Nutch {version}, {conf_folder}", options)
+    _write(out, lines, files)
     return ConfigurationReport(
-        conf_folder, version, str(out / CONFIG_FILE), tuple(properties), tuple(files), read.remarks + wishes,
-        tuple(_other_defaults(version, {setting.name for setting in settings})),
+        conf_folder, version, str(out / DEFAULT_FILE), tuple(properties), tuple(files), read.remarks + wishes,
+        tuple(_other_defaults(version, {setting.name for setting in settings}, options)),
     )  # fmt: skip
 
 
@@ -97,7 +76,7 @@ def _version_of(read: Configuration) -> str:
     """Returns the version of Nutch that its default file has; the newest without such a file."""
     entry = read.entries.get("http.agent.version")
     match = _VERSION.search(entry.value) if entry else None
-    if match is None or entry is None or entry.file != NAMES[0]:
+    if match is None or entry is None or entry.file != CONFIGURATION_FILES[0]:
         return _NEWEST
     return f"{match[1]}.{match[2]}"
 
@@ -129,7 +108,7 @@ def _changed_entries(read: Configuration, version: str) -> dict[str, PropertyEnt
     for name, entry in read.entries.items():
         if " ".join(entry.value.split()) == default_of(name, version):
             continue
-        if entry.file == NAMES[0] and _is_default_with_variables(name, version):
+        if entry.file == CONFIGURATION_FILES[0] and _is_default_with_variables(name, version):
             continue
         old = (
             name == "db.ignore.internal.links" and default_of(f"linkdb{name[2:]}", version) is None
@@ -171,7 +150,7 @@ def _import_property(
 
 
 def _check_all(
-    properties: list[ImportedProperty], files: list[ImportedFile]
+    properties: list[ImportedProperty], files: list[ImportedFile], options: OptionsOfCommands
 ) -> tuple[list[ImportedProperty], list[Setting], tuple[str, ...]]:
     """Returns the properties, the lines of the file, and what commands still want.
 
@@ -180,14 +159,14 @@ def _check_all(
     Raises:
         ValueError: A copied file is refused by its reader; the message has its name, mostly with the line.
     """
-    properties = [_refuse_wrong_values(each) for each in properties]
+    properties = [options.refuse_wrong_value(each) for each in properties]
     with tempfile.TemporaryDirectory(prefix="nutbeam-conf-") as scratch:
         base = Path(scratch)
         _write_copies(base, files)
         _check_copies(base, files)
         while True:
-            settings = list(_settings(properties, files))
-            refusals = _refusals(settings, base)
+            settings = list(lines_of_settings(properties, files, options))
+            refusals = options.refusals(settings, base)
             culprits = [
                 (at, text)
                 for at, each in enumerate(properties)
@@ -202,95 +181,15 @@ def _check_all(
             properties[at] = properties[at]._replace(converted=fault)
 
 
-def _refuse_wrong_values(each: ImportedProperty) -> ImportedProperty:
-    for name, text in each.converted.options.items():
-        try:
-            parse_value(_declared()[name][0][1], text)
-        except ValueError as error:
-            return each._replace(converted=ConvertedProperty(fault=str(error)))
-    return each
-
-
-@functools.cache
-def _declared() -> Mapping[str, list[tuple[str, Option]]]:
-    """Returns each option with the commands that have it."""
-    options: dict[str, list[tuple[str, Option]]] = {}
-    for command in COMMANDS:
-        try:
-            declared = command_options(load(command))
-        except ModuleNotFoundError:
-            continue
-        for name, each in declared.items():
-            options.setdefault(name, []).append((command, each))
-    return options
-
-
-def _settings(
-    properties: Iterable[ImportedProperty], files: Iterable[ImportedFile]
-) -> Iterator[Setting]:
-    """Yields the lines of the file: those of properties, then those of copied files."""
-    for each in properties:
-        value = f" = {each.shown_value}" if len(each.shown_value) <= _LONGEST_COMMENT else ""
-        comment = f"{each.entry.name}{value} ({each.entry.place})"
-        for name, text in each.converted.options.items():
-            if each.entry.name == "plugin.includes" and _is_default(name, text):
-                continue
-            for section in _sections(name, each.entry.name):
-                yield Setting(section, name, text, comment)
-    copies = [file for file in files if file.copy]
-    if any(file.copy.startswith(f"{RULES}/") for file in copies):
-        names = ", ".join(file.name for file in copies if file.copy.startswith(f"{RULES}/"))
-        yield Setting("", "url_rules_dir", RULES, names, is_copy=True)
-    for file in copies:
-        if file.option:
-            yield Setting("", file.option, file.copy, file.name, is_copy=True)
-
-
-def _is_default(option: str, text: str) -> bool:
-    return all(parse_value(each, text) == each.default for _, each in _declared()[option])
-
-
-def _sections(option: str, property_name: str) -> list[str]:
-    """Returns the commands for which the option is that of the property; an empty name is all.
-
-    A name such as ``min_score`` means something else in another command.
-    """
-    renamed = read_catalogue()["renamed"].get(property_name, property_name)
-    named = [
-        command for command, each in _declared()[option]
-        if renamed in (each.nutch or "").split(", ")
-    ]  # fmt: skip
-    return [""] if len(named) in (0, len(_declared()[option])) else named
-
-
-def _refusals(settings: Iterable[Setting], base: Path) -> list[tuple[set[str], str]]:
-    """Returns the messages of the commands that refuse the values, with the options that they name."""
-    values_by_command: dict[str, dict[str, object]] = {}
-    for setting in settings:
-        text = str(base / setting.text) if setting.is_copy else setting.text
-        for command, each in _declared()[setting.name]:
-            if setting.section in ("", command):
-                values_by_command.setdefault(command, {})[each.name] = parse_value(each, text)
-    refusals = []
-    for command, values in values_by_command.items():
-        options = load(command).Options
-        own = {field.name for field in dataclasses.fields(options)}
-        try:
-            options(**{name: value for name, value in values.items() if name in own})
-        except (ValueError, UsageError) as error:
-            refusals.append(({*_FLAG.findall(str(error))}, str(error)))
-    return refusals
-
-
 def _check_copies(base: Path, files: Iterable[ImportedFile]) -> None:
     """Reads the copies as the jobs will read them."""
     names = {file.copy for file in files}
-    rules = {name.rpartition("/")[2] for name in names if name.startswith(f"{RULES}/")}
+    rules = {name.rpartition("/")[2] for name in names if name.startswith(f"{RULES_FOLDER}/")}
     filters = tuple(name for name, file in FILTER_FILES.items() if file in rules) or ("regex",)
     normalizers = tuple(name for name, file in NORMALIZER_FILES.items() if file in rules)
     if rules:
         options = UrlOptions(
-            url_rules_dir=str(base / RULES), url_filters=filters,
+            url_rules_dir=str(base / RULES_FOLDER), url_filters=filters,
             url_normalizers=tuple(dict.fromkeys(("basic", *normalizers))),
         )  # fmt: skip
         checked = UrlRules(options)
@@ -324,48 +223,29 @@ def _write_copies(base: Path, files: Iterable[ImportedFile]) -> None:
             path.write_bytes(file.data)
 
 
-def _write(out: Path, settings: Iterable[Setting], files: list[ImportedFile], source: str) -> None:
+def _write(out: Path, lines: Iterable[str], files: list[ImportedFile]) -> None:
     """Writes the copies, then the file, so that a file that is there names only files that are there.
 
     Raises:
         UsageError: One of them is there already, or cannot be written.
     """
-    for name in (CONFIG_FILE, *(file.copy for file in files if file.copy)):
+    for name in (DEFAULT_FILE, *(file.copy for file in files if file.copy)):
         if (out / name).exists():
             raise UsageError(
                 f"{str(out / name)!r} is there already: give another folder, or remove it"
             )
-    base = out.resolve()
-    shown = Path() if base == Path.cwd() else base
     try:
         out.mkdir(parents=True, exist_ok=True)
         _write_copies(out, files)
-        (out / CONFIG_FILE).write_text("".join(_config_lines(settings, shown, source)), "utf-8")
+        (out / DEFAULT_FILE).write_text("".join(lines), "utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"{str(out)!r} must be a folder that can be written: {reason}") from error
 
 
-def _config_lines(settings: Iterable[Setting], base: Path, source: str) -> Iterator[str]:
-    by_section: dict[str, dict[str, Setting]] = {"": {}}
-    for setting in settings:
-        by_section.setdefault(setting.section, {})[setting.name] = setting
-    yield f"# From {_comment(source)}. Each line: the option, and the property or the file it comes from.\n"
-    for section, by_name in by_section.items():
-        if section:
-            yield f"\n[{section}]\n"
-        for setting in by_name.values():
-            text = str(base / setting.text) if setting.is_copy else setting.text
-            value = parse_value(_declared()[setting.name][0][1], text)
-            yield f"{setting.name} = {toml_value(value)}  # {_comment(setting.comment)}\n"
-
-
-def _comment(text: str) -> str:
-    """Returns a text for a comment: one line without control characters."""
-    return re.sub(r"[\x00-\x08\x0a-\x1f\x7f]", " ", text)
-
-
-def _other_defaults(version: str, names: set[str]) -> Iterator[OtherDefault]:
+def _other_defaults(
+    version: str, names: set[str], options: OptionsOfCommands
+) -> Iterator[OtherDefault]:
     """Yields the options that nothing sets, and whose default differs from Nutch's."""
     for name in read_defaults():
         value = default_of(name, version)
@@ -377,7 +257,7 @@ def _other_defaults(version: str, names: set[str]) -> Iterator[OtherDefault]:
         ):
             continue
         for option, text in convert_property(name, value).options.items():
-            declared = _declared()[option][0][1]
+            declared = options.by_name[option][0][1]
             own, in_nutch = (
                 default_text(declared),
                 value_text(declared, parse_value(declared, text)),

@@ -26,7 +26,7 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 # ones. "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
-        *("reference_pages", "command_line"),
+        *("reference_pages", "command_line", "as_in_nutch"),
         *(
             "",
             "sitemaps",

@@ -130,7 +130,7 @@ def test_values_get_our_unit_and_form(name, value, options):
         ("fetcher.thread.fetch", "3", "did you mean 'fetcher.threads.fetch'?"),
     ],
 )  # fmt: skip
-def test_what_cannot_mean_the_same_says_why(name, value, text):
+def test_a_property_without_the_same_meaning_says_why(name, value, text):
     assert text in convert_property(name, value).fault
 
 

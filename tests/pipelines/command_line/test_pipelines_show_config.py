@@ -53,7 +53,7 @@ def test_each_value_has_its_source(here, capsys):
     assert options["timeout"]["help"].startswith("Longest wait")
 
 
-def test_changed_shows_what_was_set_as_a_file_without_secrets(here, capsys):
+def test_changed_options_are_a_file_without_secrets(here, capsys):
     text = shown(capsys, "config", "--changed")
 
     assert tomllib.loads(text) == {

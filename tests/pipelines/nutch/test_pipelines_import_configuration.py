@@ -5,6 +5,7 @@ import tomllib
 import pytest
 from crawling import nutbeam
 
+from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.command_line.property_catalogue import read_defaults
 from nutbeam.pipelines.nutch.import_configuration import default_of, import_configuration
 from nutbeam.web.base.errors import UsageError
@@ -70,8 +71,8 @@ def outcomes(report):
     return {each.entry.name: each.converted for each in report.properties}
 
 
-def test_the_new_file_has_what_differs_from_nutch_with_its_place(conf, tmp_path, capsys):
-    import_configuration(str(conf), str(tmp_path / "out"))
+def test_the_new_file_has_the_changed_properties_with_their_places(conf, tmp_path, capsys):
+    import_configuration(str(conf), str(tmp_path / "out"), load)
     text = (tmp_path / "out" / "nutbeam.toml").read_text()
     out = (tmp_path / "out").resolve()
     score = {"min_score": 0.1}
@@ -95,7 +96,7 @@ def test_the_new_file_has_what_differs_from_nutch_with_its_place(conf, tmp_path,
 
 
 def test_each_property_and_file_is_in_the_report(conf, tmp_path):
-    report = import_configuration(str(conf), str(tmp_path / "out"))
+    report = import_configuration(str(conf), str(tmp_path / "out"), load)
     by_name, text = outcomes(report), "\n".join(report.lines())
 
     assert set(by_name) == set(SITE) - {"db.fetch.interval.default"}
@@ -118,7 +119,7 @@ def test_each_property_and_file_is_in_the_report(conf, tmp_path):
 
 
 def test_copies_with_secrets_are_for_their_owner(conf, tmp_path):
-    import_configuration(str(conf), str(tmp_path / "out"))
+    import_configuration(str(conf), str(tmp_path / "out"), load)
     credentials = tmp_path / "out" / "credentials.txt"
 
     assert credentials.read_text() == "https://a.example basic me geheim\n"
@@ -130,7 +131,7 @@ def test_copies_with_secrets_are_for_their_owner(conf, tmp_path):
     ("version", "options"),
     [("1.9", {"ignore_internal_links": "false"}), ("1.20", {}), ("2.4", {"ignore_internal_links": "false"})],
 )  # fmt: skip
-def test_only_what_differs_from_that_version_counts(tmp_path, version, options):
+def test_properties_with_the_defaults_of_their_version_are_left_out(tmp_path, version, options):
     defaults = {name: default_of(name, version) for name in read_defaults()}
     conf = tmp_path / "conf"
     conf.mkdir()
@@ -140,7 +141,7 @@ def test_only_what_differs_from_that_version_counts(tmp_path, version, options):
         "nutch-default.xml",
     )
     write(conf, {"db.ignore.internal.links": "false"})
-    report = import_configuration(str(conf), str(tmp_path / "out"))
+    report = import_configuration(str(conf), str(tmp_path / "out"), load)
 
     assert report.version == version
     assert {
@@ -163,16 +164,16 @@ def test_only_what_differs_from_that_version_counts(tmp_path, version, options):
 def test_nothing_is_written_if_a_file_cannot_be_read(conf, tmp_path, name, text, message):
     (conf / name).unlink() if text is None else (conf / name).write_text(text)
     with pytest.raises(UsageError, match=r"\w") as refused:
-        import_configuration(str(conf), str(tmp_path / "out"))
+        import_configuration(str(conf), str(tmp_path / "out"), load)
     assert message in str(refused.value)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_place_that_is_none_and_a_file_that_is_there_are_refused(conf, tmp_path):
     with pytest.raises(UsageError, match="it is no folder"):
-        import_configuration(str(conf / "nutch-site.xml"), str(tmp_path / "out"))
+        import_configuration(str(conf / "nutch-site.xml"), str(tmp_path / "out"), load)
     with pytest.raises(UsageError, match=r"it has no nutch-site\.xml"):
-        import_configuration(str(tmp_path), str(tmp_path / "out"))
-    import_configuration(str(conf), str(tmp_path / "out"))
+        import_configuration(str(tmp_path), str(tmp_path / "out"), load)
+    import_configuration(str(conf), str(tmp_path / "out"), load)
     with pytest.raises(UsageError, match="is there already"):
-        import_configuration(str(conf), str(tmp_path / "out"))
+        import_configuration(str(conf), str(tmp_path / "out"), load)

@@ -80,6 +80,7 @@ WORDS = {
     "indexchecker": None,
     "explain": ("http://a.example.com/",),
     "simweb": None,
+    "completion": None,
     "config": None,
     "showproperties": None,
 }

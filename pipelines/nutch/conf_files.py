@@ -165,6 +165,8 @@ def has_entries(data: bytes) -> bool:
 
 def _read(folder: Path, name: str) -> bytes:
     path = folder / name
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ValueError(f"only files of {folder} are read, got {quote_value(name)}")
     try:
         if path.stat().st_size > _LARGEST_FILE:
             raise ValueError(f"{name} is larger than {_LARGEST_FILE:,} bytes")

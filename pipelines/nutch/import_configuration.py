@@ -163,7 +163,10 @@ def _check_all(
     with tempfile.TemporaryDirectory(prefix="nutbeam-conf-") as scratch:
         base = Path(scratch)
         _write_copies(base, files)
-        _check_copies(base, files)
+        try:
+            _check_copies(base, files)
+        except (ValueError, UsageError) as error:
+            raise ValueError(_with_names(str(error), base, files)) from None
         while True:
             settings = list(lines_of_settings(properties, files, options))
             refusals = options.refusals(settings, base)
@@ -177,7 +180,7 @@ def _check_all(
                 wishes = tuple(dict.fromkeys(text for _, text in refusals))
                 return properties, settings, wishes
             at, text = culprits[0]
-            fault = ConvertedProperty(fault=text.replace(f"{scratch}/", ""))
+            fault = ConvertedProperty(fault=_with_names(text, base, files))
             properties[at] = properties[at]._replace(converted=fault)
 
 
@@ -204,10 +207,15 @@ def _check_copies(base: Path, files: Iterable[ImportedFile]) -> None:
     if "mimetype_file" in paths:
         read_mime_types(_named(paths["mimetype_file"]))
     if "http_credentials" in paths:
-        try:
-            load_credentials(str(paths["http_credentials"]))
-        except UsageError as error:
-            raise ValueError(str(error).replace(f"{base}/", "")) from None
+        load_credentials(str(paths["http_credentials"]))
+
+
+def _with_names(text: str, base: Path, files: Iterable[ImportedFile]) -> str:
+    """Returns a message about copies with the names of their originals."""
+    for file in files:
+        if file.copy:
+            text = text.replace(str(base / file.copy), file.name)
+    return text.replace(f"{base}/", "")
 
 
 def _named(path: Path) -> RuleFile:

@@ -158,11 +158,17 @@ def test_properties_with_the_defaults_of_their_version_are_left_out(tmp_path, ve
         ("regex-urlfilter.txt", "+(\n", "regex-urlfilter.txt"),
         ("regex-normalize.xml", "<regex-normalize>", "regex-normalize.xml"),
         ("httpclient-auth.xml", "<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>", "must be XML without a document type"),
+        ("httpclient-auth.xml", FILES["httpclient-auth.xml"].replace('"me"', '"m:e"'), "httpclient-auth.xml, line 1: a user name of basic must not have a colon"),
+        ("our-domains.txt", "b\udcff.example\n", "got 'our-domains.txt': it is not utf-8 text"),
+        ("nutch-site.xml", "<configuration><property name='urlfilter.regex.file' value='../secret.txt'/></configuration>", "only files of"),
         ("index-writers.xml", "<writers", "index-writers.xml must be XML"),
     ],
 )  # fmt: skip
 def test_nothing_is_written_if_a_file_cannot_be_read(conf, tmp_path, name, text, message):
-    (conf / name).unlink() if text is None else (conf / name).write_text(text)
+    (conf.parent / "secret.txt").write_text("+.")
+    (conf / name).unlink() if text is None else (conf / name).write_text(
+        text, errors="surrogateescape"
+    )
     with pytest.raises(UsageError, match=r"\w") as refused:
         import_configuration(str(conf), str(tmp_path / "out"), load)
     assert message in str(refused.value)

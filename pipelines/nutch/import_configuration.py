@@ -108,17 +108,14 @@ def _changed_entries(read: Configuration, version: str) -> dict[str, PropertyEnt
     for name, entry in read.entries.items():
         if " ".join(entry.value.split()) == default_of(name, version):
             continue
-        if entry.file == CONFIGURATION_FILES[0] and _is_default_with_variables(name, version):
+        is_usual = name == "http.agent.version" or "${" in (default_of(name, version) or "")
+        if entry.file == CONFIGURATION_FILES[0] and is_usual:
             continue
         old = (
             name == "db.ignore.internal.links" and default_of(f"linkdb{name[2:]}", version) is None
         )
         changed["linkdb.ignore.internal.links" if old else name] = entry
     return changed
-
-
-def _is_default_with_variables(name: str, version: str) -> bool:
-    return "${" in (default_of(name, version) or "")
 
 
 def _active_parts(values: Mapping[str, str], version: str) -> frozenset[str]:

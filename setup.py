@@ -18,6 +18,7 @@ setup(
     package_dir={"nutbeam": "package", **{f"nutbeam.{room}": room for room in ROOMS}},
     package_data={
         "nutbeam": ["py.typed"],
+        "nutbeam.pipelines.as_in_nutch": ["*.toml", "*.txt"],
         "nutbeam.pipelines.command_line": ["*.toml", "*.txt"],
         "nutbeam.pipelines.command_line.profiles": ["*.toml"],
         "nutbeam.pipelines.base": ["*.css"],

@@ -17,6 +17,8 @@ from ...web.base.options import option
 DONE = 0
 NOTHING_TO_DO = 1
 NOTHING_FETCHED = 4
+# The file in the folders that Nutch writes.
+NUTCH_FILE = "part-r-00000"
 
 
 @dataclasses.dataclass(frozen=True)

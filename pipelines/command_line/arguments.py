@@ -5,27 +5,29 @@ of an option that only Beam knows as a positional argument.
 """
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...web.base.errors import UsageError, one_line
 from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.wording import quote_value
+from ..as_in_nutch.nutch_grammar import flag_with_one_dash
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, listed_options, without_sources
 from .config_file import from_file
-from .foreign_names import answer_for, flag_hint, nutch_flags, spelling_in_nutch
+from .foreign_names import answer_for
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    from argparse import Action, ArgumentParser
 
 # Runners whose job server has options that Beam's Python parser does not have.
 PORTABLE_RUNNERS = ("flinkrunner", "portablerunner", "sparkrunner")
 _HELP: Mapping[str, Literal["usual", "all"]] = {
     "-h": "usual", "--help": "usual", "--help_all": "all", "--help-all": "all",
 }  # fmt: skip
+# Beam has it, too, but with no effect on requests.
+_NOT_THAT_OF_BEAM = "user_agent"
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
 
 
@@ -97,12 +99,13 @@ def split(
     names = {name: option.item is bool and option.type is bool for name, option in options.items()}
     names |= {argument.name: False for argument in arguments}
     shorts = {f"-{option.short}": name for name, option in options.items() if option.short}
-    in_nutch = nutch_flags(command, options.values())
-    shorts |= in_nutch
-    # As in Nutch a list goes up to the next flag, unless an argument must follow.
-    takes_lists = all(argument.nargs == "*" for argument in arguments)
-    typed_as_in_nutch: set[str] = set()
     words = list(argv)
+
+    def refuse_flag(flag: str, beams: Iterable[str] = ()) -> UsageError:
+        if in_nutch := flag_with_one_dash(command, flag, options.values()):
+            return UsageError(f"unknown option {quote_value(flag)}; type {in_nutch}, as in Nutch")
+        return unknown_option(command, flag, names, beams)
+
     while words:
         word = words.pop(0)
         flag, equals, value = word.partition("=")
@@ -115,35 +118,20 @@ def split(
         elif not word.startswith("-") or word == "-":
             typed.positionals.append(word)
         elif (flag.startswith("--") or flag in shorts) and name in names:
-            if flag in in_nutch:
-                typed_as_in_nutch.add(name)
-                value = _nutch_value(flag, words, value if equals else None, options[name], shorts)
-                if options[name].type is tuple and takes_lists:
-                    rest = itertools.takewhile(lambda each: not each.startswith("-"), tuple(words))
-                    value = ",".join([value, *(words.pop(0) for _ in rest)])
-            elif not equals:
+            if not equals:
                 value = _value_of(flag, words, boolean=names[name])
             typed.values.setdefault(name, []).append(value)
-            if name in typed_as_in_nutch:
-                _check_repeated(flag, options[name], typed.values[name])
         elif typed.help or any(each in _HELP for each in words):
             continue
-        elif with_one_dash := spelling_in_nutch(flag, in_nutch):
-            own = options[in_nutch[with_one_dash]].flag
-            raise UsageError(
-                f"unknown option {quote_value(flag)}; type {with_one_dash}, as in Nutch, or {own}"
-            )
-        elif hint := flag_hint(command, [word, *words], options.values()):
-            raise UsageError(f"unknown option {quote_value(flag)}; {hint}")
-        elif beam_parser is None:
-            raise _unknown_option(command, flag, names, ())
+        elif beam_parser is None or name == _NOT_THAT_OF_BEAM:
+            raise refuse_flag(flag)
         else:
-            typed.beam_args += _beam_words(command, word, words, beam_parser(), names, argv)
+            typed.beam_args += _beam_words(word, words, beam_parser(), refuse_flag, argv)
     return typed
 
 
-def _unknown_option(
-    command: str, flag: str, ours: Iterable[str], beams: Iterable[str]
+def unknown_option(
+    command: str, flag: str, ours: Iterable[str], beams: Iterable[str] = ()
 ) -> UsageError:
     """Returns the error for an unknown flag: which commands have it, or a similar option."""
     name, names = flag.lstrip("-").replace("-", "_"), list(ours)
@@ -169,27 +157,6 @@ def _value_of(flag: str, words: list[str], boolean: bool) -> str:
     return words.pop(0)
 
 
-def _nutch_value(
-    flag: str, words: list[str], value: str | None, option: Option, shorts: Collection[str]
-) -> str:
-    """Returns the value of a flag of Nutch, where no word after a switch is its value."""
-    if value is not None:
-        return value
-    if option.item is bool:
-        return "true"
-    if words and words[0] in shorts:
-        raise UsageError(f"{flag} needs a value, got {quote_value(words[0])}")
-    return _value_of(flag, words, boolean=False)
-
-
-def _check_repeated(flag: str, option: Option, values: Sequence[str]) -> None:
-    """Refuses a flag of Nutch with two values where one counts: Nutch's commands differ in which."""
-    different = list(dict.fromkeys(values))
-    if option.type is not tuple and len(different) > 1:
-        two_values = " and ".join(map(quote_value, different))
-        raise UsageError(f"{flag} is there twice, with {two_values}: give one")
-
-
 def _no_value(flag: str, words: Sequence[str]) -> str:
     """Returns what stands in the place of a value, and how to write it if it is one."""
     if not words:
@@ -199,23 +166,27 @@ def _no_value(flag: str, words: Sequence[str]) -> str:
     return f"{quote_value(words[0])}{hint}"
 
 
+def beam_flag(flag: str, parser: "ArgumentParser") -> tuple[str, "Action | None"]:
+    """Returns a flag as Beam spells it, and what Beam's parser knows of it."""
+    beams = parser._option_string_actions
+    flag = flag if flag in beams else f"--{flag.removeprefix('--').replace('-', '_')}"
+    return flag, beams.get(flag)
+
+
 def _beam_words(
-    command: str,
     word: str,
     words: list[str],
     parser: "ArgumentParser",
-    ours: Iterable[str],
+    refuse_flag: Callable[[str, Iterable[str]], UsageError],
     argv: Sequence[str],
 ) -> list[str]:
     """Returns a flag of Beam with its value, and removes the value from ``words``."""
     flag, equals, value = word.partition("=")
-    beams = parser._option_string_actions
-    flag = flag if flag in beams else f"--{flag.removeprefix('--').replace('-', '_')}"
+    flag, action = beam_flag(flag, parser)
     taken = [f"{flag}={value}" if equals else flag]
-    action = beams.get(flag)
     if action is None:
         if _runner(argv) not in PORTABLE_RUNNERS or not word.startswith("--"):
-            raise _unknown_option(command, word.partition("=")[0], ours, beams)
+            raise refuse_flag(word.partition("=")[0], parser._option_string_actions)
         wants_value = bool(words) and not words[0].startswith("-")
         taken = [word]
     elif action.nargs == "?":

@@ -13,11 +13,10 @@ import importlib
 import itertools
 import logging
 import os
-import select
 import sys
-import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from ...io.storage.processes import all_in_scratch, full_by
@@ -26,22 +25,29 @@ from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.imports import safe_environment
 from ...web.base.memory import collect_seldom, keep_modules, share_heaps
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
-from ...web.base.visible import check_utf8, visible
+from ...web.base.visible import check_utf8
 from ...web.base.wording import quote_value
-from ..base.command import NOTHING_TO_DO, CommandModule, configuration, is_page
+from ..as_in_nutch.nutch_grammar import answer_to, find_command, may_be_nutch_line, own_command
+from ..base.command import CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
-from .arguments import command_options, names_of_options, read_invocation, split
+from .arguments import (
+    beam_flag,
+    command_options,
+    names_of_options,
+    read_invocation,
+    split,
+    unknown_option,
+)
 from .commands import COMMANDS, overview
-from .config import DeclaredOptions
-from .foreign_names import command_hint
+from .config import DeclaredOptions, listed_options
+from .foreign_names import command_hint, unsupported_commands
+from .messages import print_line, print_notice, print_traceback, printed_into, reader_left
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 _READERS = ("readdb", "pages", "export")  # read-only commands with Beam options
-# Severities of the last line in logs, by exit code; those of other codes are errors.
-_LEVELS = {NOTHING_TO_DO: logging.INFO, INTERRUPTED: logging.WARNING}
 _GO_ON = "the table is whole, and what was fetched is kept: run the same command again to go on"
 
 
@@ -71,7 +77,7 @@ def script() -> NoReturn:
 def _ended_by_force(command: str, message: str) -> None:
     """Prints why this process is ended in the middle of its work."""
     close_views()  # it would leave the cursor hidden
-    _print_line(command, message, INTERRUPTED)
+    print_line(command, message, INTERRUPTED)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -116,26 +122,26 @@ def _asks_for_json(words: Sequence[str]) -> bool:
 def _report_interrupt(command: str, *words: str) -> int:
     """Prints that a command was interrupted, and how to continue."""
     job = command in COMMANDS and COMMANDS[command].beam and command not in _READERS
-    return _print_line(command, "; ".join(["interrupted", *(words or [_GO_ON] * job)]), INTERRUPTED)
+    return print_line(command, "; ".join(["interrupted", *(words or [_GO_ON] * job)]), INTERRUPTED)
 
 
 def _report_failure(command: str, error: Exception) -> int:
     """Prints why a command failed; returns its exit code."""
     if isinstance(error, UserError):
-        _traceback()
-        return _print_line(command, str(error), error.exit_code)
-    if isinstance(error, BrokenPipeError) and _reader_left():
+        print_traceback()
+        return print_line(command, str(error), error.exit_code)
+    if isinstance(error, BrokenPipeError) and reader_left():
         return 0
     if isinstance(error, OSError):
-        _traceback()
+        print_traceback()
         where = f": {error.filename!r}" if error.filename is not None else ""
         reason = f"{(error.strerror or str(error)).lower()}{where}"
-        return _print_line(command, full_by(error) or reason, 3)
+        return print_line(command, full_by(error) or reason, 3)
     if isinstance(error, MemoryError):
-        _traceback()
-        return _print_line(command, f"there is not enough memory: {one_line(error, 200)}", 3)
-    _print_line(command, f"internal error: {type(error).__name__}: {error}", 3)
-    if not _traceback():
+        print_traceback()
+        return print_line(command, f"there is not enough memory: {one_line(error, 200)}", 3)
+    print_line(command, f"internal error: {type(error).__name__}: {error}", 3)
+    if not print_traceback():
         print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)
     return 3
 
@@ -161,11 +167,69 @@ def _run(command: str, words: list[str]) -> int:
     if not command:
         return _without_command(words)
     quiet(logging.WARNING)
+    if may_be_nutch_line(command, words[1:], is_ours=True):
+        return _run_as_in_nutch(command, words[1:])
+    return _run_own(command, words[1:])
+
+
+def _do_nothing() -> None: ...
+
+
+def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
+    """Runs a line that may be one of Nutch; shows what it is in nutbeam, if it is another one."""
+    from ..as_in_nutch.nutch_lines import OwnLine, Translation, translate_line
+    from ..as_in_nutch.nutch_words import OwnCommand
+    from .nutch_properties import convert_property
+
+    name = find_command(typed_name) or typed_name
+    command = own_command(name)
+    module = load(command)
+    options = command_options(module)
+    names = [*options, *(argument.name for argument in module.ARGUMENTS)]
+    own = OwnCommand(
+        options, module.ARGUMENTS, takes_value if COMMANDS[command].beam else lambda _: False,
+        lambda flag: str(unknown_option(command, flag, names)),
+        lambda option: listed_options().get(option, frozenset()), convert_property,
+    )  # fmt: skip
+    translation = translate_line(name, words, own)
+    if translation is None and typed_name == command:
+        return _run_own(command, words)
+    translation = translation or Translation((OwnLine((command, *words)),))
+    notes = "".join(f"{note}; " for note in translation.notes)
+
+    def announce() -> None:
+        print_notice(command, f"as in Nutch; {notes}here it is: {translation}")
+        if translation.folder:
+            Path(translation.folder).mkdir(parents=True, exist_ok=True)
+
+    for number, line in enumerate(translation.lines):
+        code = _run_own(
+            line.words[0], line.words[1:], _do_nothing if number else announce, line.output
+        )
+        if code:
+            return code
+    return 0
+
+
+def _run_own(
+    command: str,
+    words: Sequence[str],
+    before_run: Callable[[], None] = _do_nothing,
+    output: str = "",
+) -> int:
+    """Runs a command line of nutbeam.
+
+    Args:
+        command: The command.
+        words: The words after it.
+        before_run: Is called when the line is checked.
+        output: File for what is printed; empty for standard output.
+    """
     module = load(command)
     keep_modules()
     options = command_options(module)
     parser = beam_parser if COMMANDS[command].beam else None
-    typed = split(words[1:], options, module.ARGUMENTS, parser, command)
+    typed = split(words, options, module.ARGUMENTS, parser, command)
     if typed.help:
         from .usage import command_help, command_help_all
 
@@ -199,16 +263,26 @@ def _run(command: str, words: list[str]) -> int:
     if invocation.beam_args:
         # Checks the types of values; unknown options are for a job server.
         beam_parser().parse_known_args(invocation.beam_args)
-    with all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext():
+    before_run()
+    scratch = all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext()
+    with scratch, printed_into(output):
         return module.run(invocation)
 
 
 def _without_command(words: list[str]) -> int:
     first = words[0] if words else ""
+    if first.lower() in ("nutch", "bin/nutch") and words[1:]:
+        return _run(words[1] if words[1] in COMMANDS else "", words[1:])
+    if first == "nutch" or words[:2] == ["help", "nutch"]:
+        from ..as_in_nutch.nutch_pages import nutch_text
+
+        print(nutch_text(unsupported_commands()), end="")
+        return 0
     if first == "help" and words[1:]:
-        if words[1] not in COMMANDS:
+        command = words[1] if words[1] in COMMANDS else find_command(words[1])
+        if command is None:
             raise _unknown_command(words[1])
-        return _run(words[1], [words[1], "--help", *words[2:]])
+        return _run_own(own_command(command), ["--help", *words[2:]])
     if first in ("-h", "--help", "--help_all", "help"):
         print(overview(COMMANDS), end="")
         return 0
@@ -217,6 +291,9 @@ def _without_command(words: list[str]) -> int:
 
         print(f"nutbeam {version('nutbeam')}")
         return 0
+    if first and find_command(first):
+        quiet(logging.WARNING)
+        return _run_as_in_nutch(first, words[1:])
     if not words:
         raise UsageError(
             "a command is missing; nutbeam --help lists them; to crawl a site, use nutbeam crawl"
@@ -227,7 +304,7 @@ def _without_command(words: list[str]) -> int:
 def _unknown_command(name: str) -> UsageError:
     if is_page(name):
         advice = f"; to crawl a site: nutbeam crawl TABLE {name}"
-    elif hint := command_hint(name):
+    elif hint := command_hint(name) or answer_to(name):
         advice = f", a command of Nutch; {hint}"
     else:
         advice = suggestion(name, COMMANDS) or "; nutbeam --help lists the commands"
@@ -251,6 +328,12 @@ def beam_parser() -> "ArgumentParser":
     return parser
 
 
+def takes_value(flag: str) -> bool:
+    """Returns whether a flag of Beam takes a value; one that Beam does not know may."""
+    action = beam_flag(flag, beam_parser())[1]
+    return action is None or action.nargs != 0
+
+
 def quiet(level: int) -> None:
     """Sets the level of nutbeam's logs; shows those of other packages only at the level debug."""
     handler = logging.StreamHandler(sys.stderr)
@@ -271,37 +354,3 @@ def _log_level(name: str | None, log_format: str) -> int:
     """Returns the level of logs: what was typed, else info for JSON, warning for text."""
     level = name or ("info" if log_format == "json" else "warning")
     return int(getattr(logging, level.upper()))
-
-
-def _reader_left() -> bool:
-    """Returns whether the reader has closed standard output; then discards further output."""
-    with contextlib.suppress(OSError, ValueError):
-        poll = select.poll()
-        poll.register(sys.stdout.fileno(), 0)
-        if any(event & select.POLLERR for _, event in poll.poll(0)):
-            # Python would flush at exit, and fail.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return True
-    return False
-
-
-def _print_line(command: str, message: str, code: int) -> int:
-    """Prints one line on standard error, and returns the code."""
-    name = f"nutbeam {command}".rstrip()
-    line = visible(one_line(message))
-    with contextlib.suppress(OSError):
-        if json_logs.is_installed():
-            fields = json_logs.with_fields(event="end", command=command, exit_code=code)
-            level = _LEVELS.get(code, logging.ERROR)
-            logging.getLogger("nutbeam").log(level, "%s: %s", name, line, extra=fields)
-        else:
-            print(f"{name}: {line}", file=sys.stderr)
-    return code
-
-
-def _traceback() -> bool:
-    """Prints the traceback if the user wants it; returns whether it did."""
-    if os.environ.get("NUTBEAM_DEBUG", "") in ("", "0"):
-        return False
-    traceback.print_exc()
-    return True

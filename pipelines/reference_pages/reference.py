@@ -28,19 +28,18 @@ from ...policy.components.vocabulary import (
 )
 from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
+from ..as_in_nutch.nutch_pages import nutch_tables
 from ..base.command import Argument, CommandModule
 from ..checkers.reasons import advice_of
 from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
-from ..command_line.config import FILE, option_lines
-from ..command_line.property_catalogue import PROPERTIES_FILE, option_properties
+from ..command_line.foreign_names import unsupported_commands
 from ..command_line.usage import COMMON_GROUP, options_by_group
+from .option_files import write_option_files
 from .property_tables import SECTIONS, property_rows
 
 _BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
-_NAMES = f"pipelines/command_line/{FILE}"
-_PROPERTIES = f"pipelines/command_line/{PROPERTIES_FILE}"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
 _STATUSES = {
     Status.DB_UNFETCHED: "Not fetched yet, or a retry is due.",
@@ -70,15 +69,13 @@ def main(argv: Sequence[str]) -> None:
     """Rewrites the generated files below a folder."""
     quiet(logging.WARNING)
     root = Path(argv[0])
+    write_option_files(root, modules())
     pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables(),
-             "reasons": reason_tables(), "nutch-properties": nutch_property_tables()}  # fmt: skip
+             "reasons": reason_tables(), "nutch-commands": nutch_tables(unsupported_commands()),
+             "nutch-properties": nutch_property_tables()}  # fmt: skip
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
-    names = {command: list(command_options(module)) for command, module in modules().items()}
-    (root / _NAMES).write_text(option_lines(names), "utf-8")
-    options = [each for module in modules().values() for each in command_options(module).values()]
-    (root / _PROPERTIES).write_text(option_properties(options), "utf-8")
     for command in TEMPLATES:
         text = json.dumps(template(command), indent=2) + "\n"
         (root / "templates" / f"{command}.json").write_text(text, "utf-8")

@@ -8,6 +8,7 @@
 import dataclasses
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -51,7 +52,7 @@ from ...web.base.options import option
 from ...web.base.visible import visible_lines
 from ...web.base.wording import format_count, in_words
 from ...web.urls.row_keys import from_key, shown_url
-from ..base.command import TABLE, Argument, Invocation, configuration
+from ..base.command import NUTCH_FILE, TABLE, Argument, Invocation, configuration
 from ..checkers.checking import row_key
 from ..launch.earlier_jobs import warn_of_clocks
 from ..launch.launch import LaunchOptions
@@ -66,6 +67,7 @@ _COLUMNS = shown_columns(KINDS["state"])
 _PARSED = DOCUMENTS_COLUMNS.pick("parse_status", "parse_minor", "parse_message", "part_of")
 _OF_ROWS = frozenset(field.name for field in dataclasses.fields(RowOptions))
 _PIECES = 16  # whose statistics are kept apart until they are merged
+_ENDINGS = ("jsonl", "csv", "parquet", "txt")
 STATUS_CODES = {name: code for code, name in STATUS_NAMES.items()}
 
 
@@ -86,8 +88,15 @@ class Options(RowOptions, LaunchOptions):
     )  # fmt: skip
     dump: str = option(
         "", "Write records to a file that ends in .jsonl, .csv, .parquet, or .txt for Nutch's text; "
-        "- is standard output, as JSON lines.", nutch="readdb -dump, readdb -format",
+        "- is standard output, as JSON lines.", nutch="readdb -dump",
     )  # fmt: skip
+    dump_format: str = option(
+        "",
+        "Form of the records of --dump; without it the ending of the file decides, and the file "
+        f"{NUTCH_FILE} gets Nutch's text.",
+        choices=("", *_ENDINGS),
+        nutch="readdb -format",
+    )
     top: int = option(
         0, "Show this many URLs with the highest scores.", minimum=0, nutch="readdb -topN"
     )
@@ -97,7 +106,10 @@ class Options(RowOptions, LaunchOptions):
         chosen = [n for n in ("stats", "dump", "top") if getattr(self, n)]
         if len(chosen) > 1:
             raise ValueError(f"--{chosen[0]} and --{chosen[1]} contradict each other: give one")
-        check_dump(self.dump, self.regex, ".jsonl", ".csv", ".parquet", ".txt")
+        if self.dump_format and not self.dump:
+            raise ValueError(f"--dump_format {self.dump_format} is only for --dump FILE")
+        file = "" if self.dump_format else self.dump
+        check_dump(file, self.regex, *(f".{ending}" for ending in _ENDINGS))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,7 +291,9 @@ def _parse_results(path: Place, key: str) -> dict[str, Any]:
 
 
 def _dump(address: str, options: Options, beam_args: Any) -> int:
-    output, now = output_of(options.dump, "--dump"), now_ms()
+    is_nutch_file = Path(options.dump).name == NUTCH_FILE
+    form = options.dump_format or ("txt" if is_nutch_file else "")
+    output, now = output_of(options.dump, "--dump", f".{form}" if form else ""), now_ms()
 
     def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
         items | "Dump" >> beam.Map(_write_dump, options, output, now)

@@ -33,6 +33,7 @@ from ...policy.components.columns import Column
 from ...policy.components.schema import conform
 from ...policy.components.vocabulary import record_of, shown_frame, shown_schema
 from ...web.base.errors import UsageError
+from ..base.command import NUTCH_FILE
 from ..launch.launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from ..launch.runner import make_pipeline, run_pipeline
 
@@ -240,9 +241,9 @@ def check_dump(dump: str, regex: str, *endings: str) -> None:
     """Checks ``--dump`` and ``--regex`` of a command that writes records.
 
     Raises:
-        ValueError: The file has another ending, or the expression is wrong.
+        ValueError: The file has another ending, and is not that of Nutch; or the expression is wrong.
     """
-    if dump not in ("", "-") and Path(dump).suffix not in endings:
+    if dump not in ("", "-") and Path(dump).suffix not in endings and Path(dump).name != NUTCH_FILE:
         raise ValueError(f"--dump must end in {' or '.join(endings)}, got {dump!r}")
     try:
         re.compile(regex)

@@ -136,7 +136,10 @@ def test_without_its_library_the_command_names_the_extra_to_install(
     ("words", "expected"),
     [
         (["-outputDir", "out"], "expected batches, as TABLE/batches/ID, or a table"),
-        (["-outputDir", "out", "-segment", "{table}", "-warcSize", "9"], "unknown option '-warcS"),
+        (
+            ["-outputDir", "out", "-segment", "{table}", "-warcSize", "9"],
+            "-warcSize: it writes CBOR only",
+        ),
         (["-outputDir", "out", "-segment", "{table}", "-extension", "../x"], "--extension must "),
         (["-outputDir", "out", "-segment", "{table}", "-linkdb", "none"], "no web table at 'none'"),
     ],

@@ -134,7 +134,7 @@ def test_the_parts_of_one_url(segments, web, capsys):
         (["{segment}", "out"], "give --dump_batch BATCH FOLDER, "),
         (["-dump", "-list", "{segment}"], "--dump_batch and --list_batches contradict"),
         (["-dump", "{segment}", "out", *(f"-{s}" for s in HEADINGS)], "all parts are left out"),
-        (["-NOCONTENT", "{segment}"], "unknown option '-NOCONTENT'; Nutch's -NOCONTENT is --no_c"),
+        (["-noContents", "{segment}"], "unknown option '-noContents'; did you mean '-nocontent'?"),
     ],
 )
 def test_bad_words_for_readseg_get_one_line(

@@ -41,12 +41,18 @@ from_source = pytest.mark.skipif(
 @from_source
 @pytest.mark.parametrize(
     ("folder", "files"),
-    [("docs/reference", "*.*"), ("templates", "*.*"), ("pipelines/command_line", "option_*.txt")],
+    [
+        ("docs/reference", "*.*"),
+        ("templates", "*.*"),
+        ("pipelines/command_line", "option_*.txt"),
+        ("pipelines/as_in_nutch", "option_*.txt"),
+    ],
 )
 def test_generated_files_are_up_to_date(folder, files, tmp_path):
     for name in ("docs/reference", "templates"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    (tmp_path / "pipelines" / "command_line").mkdir(parents=True)
+    for name in ("command_line", "as_in_nutch"):
+        (tmp_path / "pipelines" / name).mkdir(parents=True)
     main([str(tmp_path)])
     made = {path.name: path.read_text() for path in (tmp_path / folder).glob(files)}
     committed = {path.name: path.read_text() for path in (ROOT / folder).glob(files)}

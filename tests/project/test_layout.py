@@ -26,7 +26,7 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 # ones. "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
-        *("reference_pages", "nutch", "command_line", "as_in_nutch"),
+        *("reference_pages", "command_line", "as_in_nutch", "nutch_conf"),
         *("", "sitemaps", "hosting", "graph", "indexing", "archives", "fetching", "figures"),
         *("upkeep", "batch_tools"),
         *("querying", "views", "updating", "generating", "checkers", "launch", "base"),

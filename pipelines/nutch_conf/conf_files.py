@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from ...policy.indexing.index_options import FOREIGN_KINDS
 from ...web.base.wording import quote_value
 from ...web.rule_files.rule_files import RuleFile, entries, read_xml
-from ..command_line.property_catalogue import read_catalogue
+from .property_catalogue import read_catalogue
 
 RULES_FOLDER = "rules"  # the folder of --url_rules_dir
 _LARGEST_FILE = 256 << 20

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ...policy.indexing.index_options import read_nutch_routes
@@ -13,14 +13,13 @@ from ...web.exchange.credentials import load_credentials
 from ...web.rule_files.rule_files import RuleFile, read_rule_file
 from ...web.rules.url_options import FILTER_FILES, NORMALIZER_FILES, UrlOptions
 from ...web.rules.url_rules import UrlRules
-from ..base.command import CommandModule, configuration
-from ..command_line.config_file import DEFAULT_FILE
-from ..command_line.nutch_properties import convert_property
-from ..command_line.property_catalogue import ConvertedProperty, read_defaults
+from ..base.command import DEFAULT_CONFIG, CommandModule, configuration
 from .conf_files import FILES, RULES_FOLDER, ImportedFile, import_files, plugins_of
 from .conf_report import ConfigurationReport, ImportedProperty, OtherDefault
 from .conf_settings import OptionsOfCommands, Setting, config_lines, lines_of_settings
 from .hadoop_configuration import VARIABLE, Configuration, PropertyEntry, read_configuration
+from .nutch_properties import convert_property
+from .property_catalogue import ConvertedProperty, read_defaults
 
 CONFIGURATION_FILES = ("nutch-default.xml", "nutch-site.xml")
 _NEWEST = "1.22"
@@ -32,7 +31,7 @@ _FILE_PROPERTIES = {file.property_name: file.usual_name for file in FILES if fil
 
 
 def import_configuration(
-    conf_folder: str, out_folder: str, load: Callable[[str], CommandModule]
+    conf_folder: str, out_folder: str, modules: Mapping[str, CommandModule]
 ) -> ConfigurationReport:
     """Converts Nutch's configuration; writes nothing unless all of it can be read.
 
@@ -41,12 +40,12 @@ def import_configuration(
     Args:
         conf_folder: Nutch's folder conf, with ``nutch-site.xml``.
         out_folder: Where ``nutbeam.toml`` and copies of files are written; it must have no such file.
-        load: Function that returns the module of a command, as ``Invocation.load_module``.
+        modules: The modules of all commands, as in ``Invocation.modules``.
 
     Raises:
         UsageError: A file is missing or cannot be read; the message has its place.
     """
-    folder, out, options = Path(conf_folder), Path(out_folder), OptionsOfCommands(load)
+    folder, out, options = Path(conf_folder), Path(out_folder), OptionsOfCommands(modules)
     if not folder.is_dir():
         raise UsageError(
             f"--conf must be Nutch's folder conf, got {conf_folder!r}: it is no folder"
@@ -67,7 +66,7 @@ def import_configuration(
     lines = config_lines(settings, shown, f"Nutch {version}, {conf_folder}", options)
     _write(out, lines, files)
     return ConfigurationReport(
-        conf_folder, version, str(out / DEFAULT_FILE), tuple(properties), tuple(files), read.remarks + wishes,
+        conf_folder, version, str(out / DEFAULT_CONFIG), tuple(properties), tuple(files), read.remarks + wishes,
         tuple(_other_defaults(version, {setting.name for setting in settings}, options)),
     )  # fmt: skip
 
@@ -234,7 +233,7 @@ def _write(out: Path, lines: Iterable[str], files: list[ImportedFile]) -> None:
     Raises:
         UsageError: One of them is there already, or cannot be written.
     """
-    for name in (DEFAULT_FILE, *(file.copy for file in files if file.copy)):
+    for name in (DEFAULT_CONFIG, *(file.copy for file in files if file.copy)):
         if (out / name).exists():
             raise UsageError(
                 f"{str(out / name)!r} is there already: give another folder, or remove it"
@@ -242,7 +241,7 @@ def _write(out: Path, lines: Iterable[str], files: list[ImportedFile]) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         _write_copies(out, files)
-        (out / DEFAULT_FILE).write_text("".join(lines), "utf-8")
+        (out / DEFAULT_CONFIG).write_text("".join(lines), "utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"{str(out)!r} must be a folder that can be written: {reason}") from error

@@ -20,6 +20,7 @@ setup(
         "nutbeam": ["py.typed"],
         "nutbeam.pipelines.as_in_nutch": ["*.toml", "*.txt"],
         "nutbeam.pipelines.command_line": ["*.toml", "*.txt"],
+        "nutbeam.pipelines.nutch_conf": ["*.toml", "*.txt"],
         "nutbeam.pipelines.command_line.profiles": ["*.toml"],
         "nutbeam.pipelines.base": ["*.css"],
         "nutbeam.pipelines.launch": ["*.toml"],

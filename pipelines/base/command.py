@@ -17,6 +17,7 @@ from ...web.base.options import option
 DONE = 0
 NOTHING_TO_DO = 1
 NOTHING_FETCHED = 4
+DEFAULT_CONFIG = "nutbeam.toml"
 # The file in the folders that Nutch writes.
 NUTCH_FILE = "part-r-00000"
 
@@ -85,7 +86,7 @@ class Invocation:
         given_names: Names of the options that have a value from the command line, the environment or a
             file.
         typed: Values of the options on the command line, by name, as they were typed.
-        load_module: Function that returns the module of a command, for commands about all commands.
+        modules: The modules of all commands, for commands about them; each is imported when it is asked for.
     """
 
     command: str
@@ -97,7 +98,7 @@ class Invocation:
     progress: bool | None = None
     given_names: frozenset[str] = frozenset()
     typed: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
-    load_module: "Callable[[str], CommandModule] | None" = None
+    modules: Mapping[str, "CommandModule"] = dataclasses.field(default_factory=dict)
 
 
 class CommandModule(Protocol):

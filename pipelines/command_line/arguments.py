@@ -64,15 +64,15 @@ def command_options(module: CommandModule) -> dict[str, Option]:
     return options
 
 
-def names_of_options(load: Callable[[str], CommandModule], command: str) -> set[str]:
+def names_of_options(modules: Mapping[str, CommandModule], command: str) -> set[str]:
     """Returns the names of the options of a command; none if it is not installed.
 
     Args:
-        load: Function that imports the module of a command.
+        modules: The modules of all commands.
         command: The command.
     """
     try:
-        return set(command_options(load(command)))
+        return set(command_options(modules[command]))
     except ModuleNotFoundError:
         return set()
 

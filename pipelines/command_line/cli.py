@@ -15,7 +15,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -155,9 +155,22 @@ def load(command: str) -> CommandModule:
     return cast(CommandModule, getattr(module, parts) if parts else module)
 
 
+class AllModules(Mapping[str, CommandModule]):
+    """The modules of all commands; each is imported when it is asked for."""
+
+    def __getitem__(self, command: str) -> CommandModule:
+        return load(command)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
 def option_names(command: str) -> set[str]:
     """Returns the names of the options of a command; none if it is not installed."""
-    return names_of_options(load, command)
+    return names_of_options(AllModules(), command)
 
 
 def _run(command: str, words: list[str]) -> int:
@@ -179,7 +192,7 @@ def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
     """Runs a line that may be one of Nutch; shows what it is in nutbeam, if it is another one."""
     from ..as_in_nutch.nutch_lines import OwnLine, Translation, translate_line
     from ..as_in_nutch.nutch_words import OwnCommand
-    from .nutch_properties import convert_property
+    from ..nutch_conf.nutch_properties import convert_property
 
     name = find_command(typed_name) or typed_name
     command = own_command(name)
@@ -238,7 +251,7 @@ def _run_own(
         return 0
     declared = DeclaredOptions(options, COMMANDS, option_names)
     invocation, common = read_invocation(command, module, typed, os.environ, declared)
-    invocation = dataclasses.replace(invocation, load_module=load)
+    invocation = dataclasses.replace(invocation, modules=AllModules())
     log_format = getattr(invocation.options, "log_format", "text")
     quiet(_log_level(common.log_level, log_format))
     if log_format == "json":

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...web.base.errors import UsageError, one_line
+from ..base.command import DEFAULT_CONFIG
 from ..base.suggestions import suggestion
 from .config import DeclaredOptions, SourcedValue, read_value
 
-DEFAULT_FILE = "nutbeam.toml"
 COMMON = "common"
 _HEADER = re.compile(r"\s*\[\s*(?P<name>[^\[\]]+?)\s*\]\s*(?:#.*)?")
 _KEY = re.compile(r"\s*(?P<key>\"[^\"]*\"|'[^']*'|[\w-]+)\s*(?:\.|=)")
@@ -50,9 +50,9 @@ def from_file(path: str | None, command: str, declared: DeclaredOptions) -> dict
             the line of each.
     """
     # os.path, not pathlib: pathlib raises an error in a folder without permission.
-    if path is None and not os.path.isfile(DEFAULT_FILE):  # noqa: PTH113
+    if path is None and not os.path.isfile(DEFAULT_CONFIG):  # noqa: PTH113
         return {}
-    name = path or DEFAULT_FILE
+    name = path or DEFAULT_CONFIG
     text = _read_text(name)
     content = _parse(name, text)
     lines = text.splitlines()

@@ -19,12 +19,12 @@ from ...web.base.visible import visible
 from ...web.base.wording import quote_value
 from ..base.command import DONE, Argument, CommandParts, Invocation
 from ..base.suggestions import suggestion
+from ..base.toml_text import toml_value
+from ..nutch_conf.property_catalogue import properties_of_options
 from .arguments import command_options, names_of_options
 from .commands import COMMANDS
 from .config import DeclaredOptions, SourcedValue, from_environment
 from .config_file import from_file
-from .property_catalogue import properties_of_options
-from .toml_text import toml_value
 from .usage import options_by_group
 
 _COMMAND = Argument(
@@ -145,13 +145,11 @@ def _option_rows(invocation: Invocation) -> list[OptionRow]:
 
 
 def _rows_of(command: str, config: str | None, invocation: Invocation) -> Iterator[OptionRow]:
-    assert invocation.load_module is not None
-    load = invocation.load_module
     try:
-        module = load(command)
+        module = invocation.modules[command]
     except ModuleNotFoundError:  # a command that this installation does not have
         return
-    names_of = functools.partial(names_of_options, load)
+    names_of = functools.partial(names_of_options, invocation.modules)
     declared = DeclaredOptions(command_options(module), COMMANDS, names_of)
     values = from_file(config, command, declared) | from_environment(os.environ, declared)
     for group, options in options_by_group(module).items():

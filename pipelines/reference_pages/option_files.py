@@ -10,8 +10,8 @@ from ..command_line.arguments import command_options
 from ..command_line.commands import COMMANDS
 from ..command_line.completion import VALUES_FILE, option_values
 from ..command_line.config import FILE, option_lines
-from ..command_line.property_catalogue import PROPERTIES_FILE, option_properties
 from ..command_line.usage import usual_options
+from ..nutch_conf.property_catalogue import PROPERTIES_FILE, option_properties
 
 _FOLDER = "pipelines/command_line"
 
@@ -35,7 +35,7 @@ def write_option_files(root: Path, command_modules: Mapping[str, CommandModule])
     properties = option_properties([each for options in options_of.values() for each in options])
     texts = {
         f"{_FOLDER}/{FILE}": option_lines(names),
-        f"{_FOLDER}/{PROPERTIES_FILE}": properties,
+        f"pipelines/nutch_conf/{PROPERTIES_FILE}": properties,
         f"{_FOLDER}/{VALUES_FILE}": option_values(with_own_formats),
         f"pipelines/as_in_nutch/{FLAGS_FILE}": flag_lines(options_of),
     }

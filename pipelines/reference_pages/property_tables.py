@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ..command_line.nutch_properties import convert_property, known_properties
-from ..command_line.property_catalogue import (
+from ..nutch_conf.nutch_properties import convert_property, known_properties
+from ..nutch_conf.property_catalogue import (
     properties_of_options,
     read_catalogue,
     read_defaults,

@@ -26,7 +26,7 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 # ones. "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
-        *("reference_pages", "command_line", "as_in_nutch"),
+        *("reference_pages", "command_line", "as_in_nutch", "nutch"),
         *(
             "",
             "sitemaps",
@@ -39,7 +39,16 @@ FOLDERS = {
             "figures",
         ),
         *("upkeep", "batch_tools"),
-        *("querying", "views", "updating", "generating", "checkers", "launch", "base"),
+        *(
+            "querying",
+            "views",
+            "updating",
+            "generating",
+            "checkers",
+            "launch",
+            "nutch_conf",
+            "base",
+        ),
     ),
     "io": (
         *("upkeep", "nutch", "archives", "graph", "indexing", "reading", "updating", "batches"),

@@ -23,7 +23,7 @@ from nutbeam.pipelines.command_line.cli import load, main, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.pipelines.command_line.config import listed_options
 from nutbeam.pipelines.command_line.foreign_names import unsupported_commands
-from nutbeam.pipelines.command_line.nutch_properties import convert_property
+from nutbeam.pipelines.nutch_conf.nutch_properties import convert_property
 from nutbeam.web.base.errors import UsageError
 
 NAMES = tomllib.loads(Path(__file__).with_name("nutch_names.toml").read_text())

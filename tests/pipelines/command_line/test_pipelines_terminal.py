@@ -11,9 +11,9 @@ from plugins import install
 from terminals import EVIL, WORD, obeyed, process, typed
 from web_servers import connect_to, reply, serve
 
+from nutbeam.pipelines.base.toml_text import toml_value
 from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.command_line.commands import COMMANDS
-from nutbeam.pipelines.command_line.toml_text import toml_value
 
 SITE = "http://site.example.com"
 PAGE = f"""<html lang="en{EVIL}"><head><title>Title [red]{EVIL}[/red] :cat:</title>

@@ -46,12 +46,13 @@ from_source = pytest.mark.skipif(
         ("templates", "*.*"),
         ("pipelines/command_line", "option_*.txt"),
         ("pipelines/as_in_nutch", "option_*.txt"),
+        ("pipelines/nutch_conf", "option_*.txt"),
     ],
 )
 def test_generated_files_are_up_to_date(folder, files, tmp_path):
     for name in ("docs/reference", "templates"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    for name in ("command_line", "as_in_nutch"):
+    for name in ("command_line", "as_in_nutch", "nutch_conf"):
         (tmp_path / "pipelines" / name).mkdir(parents=True)
     main([str(tmp_path)])
     made = {path.name: path.read_text() for path in (tmp_path / folder).glob(files)}

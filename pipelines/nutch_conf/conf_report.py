@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ...web.base.json_logs import without_login
-from ..command_line.property_catalogue import ConvertedProperty
 from .conf_files import ImportedFile
 from .hadoop_configuration import PropertyEntry
+from .property_catalogue import ConvertedProperty
 
 _SECRET = re.compile(
     r"(?i)pass(?:word|wd)?$|keypass|storepass|licensekey|auth\.users$|token|secret"

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from ...policy.indexing.index_options import FOREIGN_KINDS
 from ...web.base.wording import quote_value
 from ...web.rule_files.rule_files import RuleFile, entries, read_xml
-from ..command_line.property_catalogue import read_catalogue
+from .property_catalogue import read_catalogue
 
 RULES_FOLDER = "rules"  # the folder of --url_rules_dir
 _LARGEST_FILE = 256 << 20
@@ -165,6 +165,8 @@ def has_entries(data: bytes) -> bool:
 
 def _read(folder: Path, name: str) -> bytes:
     path = folder / name
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ValueError(f"only files of {folder} are read, got {quote_value(name)}")
     try:
         if path.stat().st_size > _LARGEST_FILE:
             raise ValueError(f"{name} is larger than {_LARGEST_FILE:,} bytes")

@@ -3,19 +3,17 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...web.base.errors import UsageError
-from ...web.base.options import Option, parse_value
+from ...web.base.options import Option, options_of, parse_value
 from ..base.command import CommandModule
-from ..command_line.arguments import command_options
-from ..command_line.commands import COMMANDS
-from ..command_line.property_catalogue import ConvertedProperty, read_catalogue
-from ..command_line.toml_text import toml_value
+from ..base.toml_text import toml_value
 from .conf_files import RULES_FOLDER, ImportedFile
 from .conf_report import ImportedProperty
+from .property_catalogue import ConvertedProperty, read_catalogue
 
 _LONGEST_COMMENT = 60
 _FLAG = re.compile(r"--(\w+)")
@@ -48,22 +46,22 @@ class OptionsOfCommands:
     """The options of all commands.
 
     Attributes:
-        load: Function that returns the module of a command. It imports it, which takes long.
+        modules: The modules of all commands; each is imported when it is asked for, which takes long.
     """
 
-    load: Callable[[str], CommandModule]
+    modules: Mapping[str, CommandModule]
 
     @functools.cached_property
     def by_name(self) -> Mapping[str, list[tuple[str, Option]]]:
         """The declarations of each option, with their commands."""
         options: dict[str, list[tuple[str, Option]]] = {}
-        for command in COMMANDS:
+        for command in self.modules:
             try:
-                declared = command_options(self.load(command))
+                declared = options_of(self.modules[command].Options)
             except ModuleNotFoundError:  # this installation does not have it
                 continue
-            for name, each in declared.items():
-                options.setdefault(name, []).append((command, each))
+            for each in declared:
+                options.setdefault(each.name, []).append((command, each))
         return options
 
     def parse(self, name: str, text: str) -> Any:
@@ -115,7 +113,7 @@ class OptionsOfCommands:
                     values_by_command.setdefault(command, {})[each.name] = value
         refusals = []
         for command, values in values_by_command.items():
-            options = self.load(command).Options
+            options = self.modules[command].Options
             own = {field.name for field in dataclasses.fields(options)}
             try:
                 options(**{name: value for name, value in values.items() if name in own})

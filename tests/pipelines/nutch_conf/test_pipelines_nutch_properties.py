@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from nutbeam.pipelines.command_line import nutch_properties
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.command_line.commands import COMMANDS
-from nutbeam.pipelines.command_line.joint_properties import JOINT_PROPERTIES
-from nutbeam.pipelines.command_line.nutch_properties import convert_property, known_properties
-from nutbeam.pipelines.command_line.property_catalogue import (
+from nutbeam.pipelines.nutch_conf import nutch_properties
+from nutbeam.pipelines.nutch_conf.joint_properties import JOINT_PROPERTIES
+from nutbeam.pipelines.nutch_conf.nutch_properties import convert_property, known_properties
+from nutbeam.pipelines.nutch_conf.property_catalogue import (
     option_properties,
     properties_of_options,
     read_catalogue,

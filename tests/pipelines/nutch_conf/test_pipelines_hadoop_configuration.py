@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from nutbeam.pipelines.nutch.hadoop_configuration import read_configuration
+from nutbeam.pipelines.nutch_conf.hadoop_configuration import read_configuration
 
 NAMES = ("nutch-default.xml", "nutch-site.xml")
 INCLUDE = '<xi:include href="{}" xmlns:xi="http://www.w3.org/2001/XInclude"/>'

@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ...policy.indexing.index_options import read_nutch_routes
@@ -13,14 +13,13 @@ from ...web.exchange.credentials import load_credentials
 from ...web.rule_files.rule_files import RuleFile, read_rule_file
 from ...web.rules.url_options import FILTER_FILES, NORMALIZER_FILES, UrlOptions
 from ...web.rules.url_rules import UrlRules
-from ..base.command import CommandModule, configuration
-from ..command_line.config_file import DEFAULT_FILE
-from ..command_line.nutch_properties import convert_property
-from ..command_line.property_catalogue import ConvertedProperty, read_defaults
+from ..base.command import DEFAULT_CONFIG, CommandModule, configuration
 from .conf_files import FILES, RULES_FOLDER, ImportedFile, import_files, plugins_of
 from .conf_report import ConfigurationReport, ImportedProperty, OtherDefault
 from .conf_settings import OptionsOfCommands, Setting, config_lines, lines_of_settings
 from .hadoop_configuration import VARIABLE, Configuration, PropertyEntry, read_configuration
+from .nutch_properties import convert_property
+from .property_catalogue import ConvertedProperty, read_defaults
 
 CONFIGURATION_FILES = ("nutch-default.xml", "nutch-site.xml")
 _NEWEST = "1.22"
@@ -32,7 +31,7 @@ _FILE_PROPERTIES = {file.property_name: file.usual_name for file in FILES if fil
 
 
 def import_configuration(
-    conf_folder: str, out_folder: str, load: Callable[[str], CommandModule]
+    conf_folder: str, out_folder: str, modules: Mapping[str, CommandModule]
 ) -> ConfigurationReport:
     """Converts Nutch's configuration; writes nothing unless all of it can be read.
 
@@ -41,12 +40,12 @@ def import_configuration(
     Args:
         conf_folder: Nutch's folder conf, with ``nutch-site.xml``.
         out_folder: Where ``nutbeam.toml`` and copies of files are written; it must have no such file.
-        load: Function that returns the module of a command, as ``Invocation.load_module``.
+        modules: The modules of all commands, as in ``Invocation.modules``.
 
     Raises:
         UsageError: A file is missing or cannot be read; the message has its place.
     """
-    folder, out, options = Path(conf_folder), Path(out_folder), OptionsOfCommands(load)
+    folder, out, options = Path(conf_folder), Path(out_folder), OptionsOfCommands(modules)
     if not folder.is_dir():
         raise UsageError(
             f"--conf must be Nutch's folder conf, got {conf_folder!r}: it is no folder"
@@ -67,7 +66,7 @@ def import_configuration(
     lines = config_lines(settings, shown, f"Nutch {version}, {conf_folder}", options)
     _write(out, lines, files)
     return ConfigurationReport(
-        conf_folder, version, str(out / DEFAULT_FILE), tuple(properties), tuple(files), read.remarks + wishes,
+        conf_folder, version, str(out / DEFAULT_CONFIG), tuple(properties), tuple(files), read.remarks + wishes,
         tuple(_other_defaults(version, {setting.name for setting in settings}, options)),
     )  # fmt: skip
 
@@ -108,17 +107,14 @@ def _changed_entries(read: Configuration, version: str) -> dict[str, PropertyEnt
     for name, entry in read.entries.items():
         if " ".join(entry.value.split()) == default_of(name, version):
             continue
-        if entry.file == CONFIGURATION_FILES[0] and _is_default_with_variables(name, version):
+        is_usual = name == "http.agent.version" or "${" in (default_of(name, version) or "")
+        if entry.file == CONFIGURATION_FILES[0] and is_usual:
             continue
         old = (
             name == "db.ignore.internal.links" and default_of(f"linkdb{name[2:]}", version) is None
         )
         changed["linkdb.ignore.internal.links" if old else name] = entry
     return changed
-
-
-def _is_default_with_variables(name: str, version: str) -> bool:
-    return "${" in (default_of(name, version) or "")
 
 
 def _active_parts(values: Mapping[str, str], version: str) -> frozenset[str]:
@@ -163,7 +159,10 @@ def _check_all(
     with tempfile.TemporaryDirectory(prefix="nutbeam-conf-") as scratch:
         base = Path(scratch)
         _write_copies(base, files)
-        _check_copies(base, files)
+        try:
+            _check_copies(base, files)
+        except (ValueError, UsageError) as error:
+            raise ValueError(_with_names(str(error), base, files)) from None
         while True:
             settings = list(lines_of_settings(properties, files, options))
             refusals = options.refusals(settings, base)
@@ -177,7 +176,7 @@ def _check_all(
                 wishes = tuple(dict.fromkeys(text for _, text in refusals))
                 return properties, settings, wishes
             at, text = culprits[0]
-            fault = ConvertedProperty(fault=text.replace(f"{scratch}/", ""))
+            fault = ConvertedProperty(fault=_with_names(text, base, files))
             properties[at] = properties[at]._replace(converted=fault)
 
 
@@ -204,10 +203,15 @@ def _check_copies(base: Path, files: Iterable[ImportedFile]) -> None:
     if "mimetype_file" in paths:
         read_mime_types(_named(paths["mimetype_file"]))
     if "http_credentials" in paths:
-        try:
-            load_credentials(str(paths["http_credentials"]))
-        except UsageError as error:
-            raise ValueError(str(error).replace(f"{base}/", "")) from None
+        load_credentials(str(paths["http_credentials"]))
+
+
+def _with_names(text: str, base: Path, files: Iterable[ImportedFile]) -> str:
+    """Returns a message about copies with the names of their originals."""
+    for file in files:
+        if file.copy:
+            text = text.replace(str(base / file.copy), file.name)
+    return text.replace(f"{base}/", "")
 
 
 def _named(path: Path) -> RuleFile:
@@ -229,7 +233,7 @@ def _write(out: Path, lines: Iterable[str], files: list[ImportedFile]) -> None:
     Raises:
         UsageError: One of them is there already, or cannot be written.
     """
-    for name in (DEFAULT_FILE, *(file.copy for file in files if file.copy)):
+    for name in (DEFAULT_CONFIG, *(file.copy for file in files if file.copy)):
         if (out / name).exists():
             raise UsageError(
                 f"{str(out / name)!r} is there already: give another folder, or remove it"
@@ -237,7 +241,7 @@ def _write(out: Path, lines: Iterable[str], files: list[ImportedFile]) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         _write_copies(out, files)
-        (out / DEFAULT_FILE).write_text("".join(lines), "utf-8")
+        (out / DEFAULT_CONFIG).write_text("".join(lines), "utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"{str(out)!r} must be a folder that can be written: {reason}") from error

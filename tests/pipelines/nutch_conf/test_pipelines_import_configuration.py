@@ -5,11 +5,12 @@ import tomllib
 import pytest
 from crawling import nutbeam
 
-from nutbeam.pipelines.command_line.cli import load
-from nutbeam.pipelines.command_line.property_catalogue import read_defaults
-from nutbeam.pipelines.nutch.import_configuration import default_of, import_configuration
+from nutbeam.pipelines.command_line.cli import AllModules
+from nutbeam.pipelines.nutch_conf.import_configuration import default_of, import_configuration
+from nutbeam.pipelines.nutch_conf.property_catalogue import read_defaults
 from nutbeam.web.base.errors import UsageError
 
+MODULES = AllModules()
 PLUGINS = ("protocol-httpclient|urlfilter-(regex|domain)|parse-(html|tika)|index-(basic|anchor|metadata)"
            "|indexer-(solr|rabbit)|scoring-opic|urlnormalizer-(pass|regex|basic)")  # fmt: skip
 SITE = {
@@ -72,7 +73,7 @@ def outcomes(report):
 
 
 def test_the_new_file_has_the_changed_properties_with_their_places(conf, tmp_path, capsys):
-    import_configuration(str(conf), str(tmp_path / "out"), load)
+    import_configuration(str(conf), str(tmp_path / "out"), MODULES)
     text = (tmp_path / "out" / "nutbeam.toml").read_text()
     out = (tmp_path / "out").resolve()
     score = {"min_score": 0.1}
@@ -96,7 +97,7 @@ def test_the_new_file_has_the_changed_properties_with_their_places(conf, tmp_pat
 
 
 def test_each_property_and_file_is_in_the_report(conf, tmp_path):
-    report = import_configuration(str(conf), str(tmp_path / "out"), load)
+    report = import_configuration(str(conf), str(tmp_path / "out"), MODULES)
     by_name, text = outcomes(report), "\n".join(report.lines())
 
     assert set(by_name) == set(SITE) - {"db.fetch.interval.default"}
@@ -119,7 +120,7 @@ def test_each_property_and_file_is_in_the_report(conf, tmp_path):
 
 
 def test_copies_with_secrets_are_for_their_owner(conf, tmp_path):
-    import_configuration(str(conf), str(tmp_path / "out"), load)
+    import_configuration(str(conf), str(tmp_path / "out"), MODULES)
     credentials = tmp_path / "out" / "credentials.txt"
 
     assert credentials.read_text() == "https://a.example basic me geheim\n"
@@ -141,7 +142,7 @@ def test_properties_with_the_defaults_of_their_version_are_left_out(tmp_path, ve
         "nutch-default.xml",
     )
     write(conf, {"db.ignore.internal.links": "false"})
-    report = import_configuration(str(conf), str(tmp_path / "out"), load)
+    report = import_configuration(str(conf), str(tmp_path / "out"), MODULES)
 
     assert report.version == version
     assert {
@@ -158,22 +159,28 @@ def test_properties_with_the_defaults_of_their_version_are_left_out(tmp_path, ve
         ("regex-urlfilter.txt", "+(\n", "regex-urlfilter.txt"),
         ("regex-normalize.xml", "<regex-normalize>", "regex-normalize.xml"),
         ("httpclient-auth.xml", "<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>", "must be XML without a document type"),
+        ("httpclient-auth.xml", FILES["httpclient-auth.xml"].replace('"me"', '"m:e"'), "httpclient-auth.xml, line 1: a user name of basic must not have a colon"),
+        ("our-domains.txt", "b\udcff.example\n", "got 'our-domains.txt': it is not utf-8 text"),
+        ("nutch-site.xml", "<configuration><property name='urlfilter.regex.file' value='../secret.txt'/></configuration>", "only files of"),
         ("index-writers.xml", "<writers", "index-writers.xml must be XML"),
     ],
 )  # fmt: skip
 def test_nothing_is_written_if_a_file_cannot_be_read(conf, tmp_path, name, text, message):
-    (conf / name).unlink() if text is None else (conf / name).write_text(text)
+    (conf.parent / "secret.txt").write_text("+.")
+    (conf / name).unlink() if text is None else (conf / name).write_text(
+        text, errors="surrogateescape"
+    )
     with pytest.raises(UsageError, match=r"\w") as refused:
-        import_configuration(str(conf), str(tmp_path / "out"), load)
+        import_configuration(str(conf), str(tmp_path / "out"), MODULES)
     assert message in str(refused.value)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_place_that_is_none_and_a_file_that_is_there_are_refused(conf, tmp_path):
     with pytest.raises(UsageError, match="it is no folder"):
-        import_configuration(str(conf / "nutch-site.xml"), str(tmp_path / "out"), load)
+        import_configuration(str(conf / "nutch-site.xml"), str(tmp_path / "out"), MODULES)
     with pytest.raises(UsageError, match=r"it has no nutch-site\.xml"):
-        import_configuration(str(tmp_path), str(tmp_path / "out"), load)
-    import_configuration(str(conf), str(tmp_path / "out"), load)
+        import_configuration(str(tmp_path), str(tmp_path / "out"), MODULES)
+    import_configuration(str(conf), str(tmp_path / "out"), MODULES)
     with pytest.raises(UsageError, match="is there already"):
-        import_configuration(str(conf), str(tmp_path / "out"), load)
+        import_configuration(str(conf), str(tmp_path / "out"), MODULES)

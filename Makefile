@@ -58,11 +58,12 @@ demo: $(INSTALLED)
 	@$(BIN)/python -m nutbeam.pipelines.command_line.demo
 
 # With Go, a server of Cloud Storage is built and the URL cases of web-platform-tests are fetched; with
-# Java and Maven, jwarc. Without them, the tests that need them are skipped, and say so.
+# Java and Maven, jwarc and Nutch. Without them, the tests that need them are skipped, and say so.
 test: $(READY)
 	@./.ci/tools fake-gcs-server || echo "no fake-gcs-server: tests of gs:// are skipped"
 	@./.ci/tools urltestdata.json || echo "no urltestdata.json: the cases of web-platform-tests are skipped"
 	@./.ci/tools jwarc.jar || echo "no jwarc.jar: archives are not checked by jwarc"
+	@./.ci/tools nutch || echo "no nutch: its classes do not read what is exported for it"
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 --durations-min 8 $(ARGS)
 
 # Tests that need programs which are built here. A program that cannot be built is named, and its tests
@@ -149,7 +150,7 @@ test-clusters: $(VENV)/gcp
 
 # The long tests that need nothing of the kind. What some of them read is fetched, or they are skipped.
 test-here: $(VENV)/gcp build/beam-oldest/ready
-	@for tool in webgraph fake-gcs-server jwarc.jar; do ./.ci/tools $$tool || [ $$? = 3 ] || exit 1; done
+	@for tool in webgraph fake-gcs-server jwarc.jar nutch; do ./.ci/tools $$tool || [ $$? = 3 ] || exit 1; done
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 \
 	  -m "long and not (airflow or $(subst |, or ,$(ON_CLUSTERS)))" $(ARGS)
 

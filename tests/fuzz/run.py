@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent.parent / "build" / "fuzz"
-MODULES = ("urls", "rule_files", "documents", "expressions")
+MODULES = ("urls", "rule_files", "documents", "expressions", "hadoop")
 # Longer than any check allows itself, in s: for what never returns.
 STALL = 120
 MEMORY_MB = 4096

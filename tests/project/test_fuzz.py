@@ -42,6 +42,8 @@ def test_each_reader_has_a_target_with_seeds():
         "xml",
         "sitemap",
         "expressions",
+        "sequence_files",
+        "nutch_values",
     } <= TARGETS.keys()
     for target in TARGETS.values():
         assert len(set(target.seeds())) > 4

@@ -1,14 +1,18 @@
 """SequenceFiles in memory, for tests: rows of a CrawlDb, and bytes that are damaged."""
 
 import io
+import json
 import random
+import tarfile
 
 import polars as pl
+from here import TESTS
 
 from nutbeam.web.hadoop.crawl_datums import CRAWL_DATUMS, read_crawl_datums
 from nutbeam.web.hadoop.datum_writing import CRAWL_DATUM_CLASS, encode_crawl_datums
 from nutbeam.web.hadoop.sequence_files import read_blocks, read_header
 from nutbeam.web.hadoop.sequence_writers import SequenceFileWriter
+from nutbeam.web.hadoop.typed_values import format_float
 from nutbeam.web.hadoop.writable_encoding import encode_vint
 
 SYNC = bytes(range(100, 116))
@@ -67,3 +71,32 @@ def datums(data, start=0, end=None):
         for block in read_blocks(stream, start=start, end=end, on_fault=faults.append)
     ]
     return pl.concat([pl.DataFrame(schema=CRAWL_DATUMS), *frames]), faults
+
+
+def java_datums(rows):
+    """Returns rows of CrawlDatum as tests/hadoop_java/Dump.java prints them."""
+    return [
+        {
+            "key": row.pop("url"),
+            **row,
+            "score": float(format_float(row["score"])),
+            "signature": row["signature"].hex() if row["signature"] is not None else None,
+            "metadata": sorted(list(entry.values()) for entry in row["metadata"]),
+        }
+        for row in rows.to_dicts()
+    ]
+
+
+def java_records(lines):
+    """Returns the lines of tests/hadoop_java/Dump.java as records."""
+    records = [json.loads(line) for line in lines.splitlines()]
+    for record in records:
+        if "metadata" in record:
+            record["metadata"].sort()
+    return records
+
+
+def unpack_nutch_crawl(folder):
+    """Unpacks the crawl that Nutch made; tests/fixtures/nutch_crawl/README.md says how."""
+    with tarfile.open(TESTS / "fixtures" / "nutch_crawl" / "crawl.tar.xz") as archive:
+        archive.extractall(folder, filter="data")

@@ -14,25 +14,34 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+_MOST = 1 << 40
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
-def copy_spans(buffer: bytes | Bytes, starts: Numbers, lengths: Numbers) -> pa.LargeBinaryArray:
+def copy_spans(
+    buffer: bytes | Bytes, starts: Numbers, lengths: Numbers, empty_is_null: bool = False
+) -> pa.LargeBinaryArray:
     """Returns spans, which ascend and do not overlap, as an array of bytes.
 
     >>> copy_spans(b"..abc.de", np.array([2, 6]), np.array([3, 2])).to_pylist()
     [b'abc', b'de']
+
+    Raises:
+        ValueError: Spans overlap, or lie outside the buffer: Arrow would read any memory.
     """
     # The spans and the gaps between them are one array; every second value is a span.
     ends = np.empty(2 * len(starts) + 1, np.int64)
     ends[0] = 0
     ends[1::2] = starts
     ends[2::2] = starts + lengths
+    if (np.diff(ends) < 0).any() or ends[-1] > len(buffer):
+        raise ValueError(f"spans must ascend within {len(buffer)} bytes")
     pieces = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), 2 * len(starts), [None, pa.py_buffer(ends), pa.py_buffer(buffer)]
     )
-    return pieces.take(pa.array(np.arange(1, 2 * len(starts), 2)))
+    chosen = np.arange(1, 2 * len(starts), 2)
+    return pieces.take(pa.array(chosen, mask=lengths == 0 if empty_is_null else None))
 
 
 def read_texts(buffer: bytes | Bytes, starts: Numbers, lengths: Numbers) -> pl.Series:
@@ -55,6 +64,7 @@ def read_vints(buffer: Bytes, starts: Numbers) -> tuple[Numbers, Numbers]:
 
     One byte from -112 to 127 is the number. Else it says how many bytes follow, up to eight, big-endian,
     and whether the number is negative (WritableUtils.readVLong). What would lie after the buffer is 0.
+    Numbers are cut to 40 bits, so that sums of them are exact.
 
     >>> numbers, widths = read_vints(np.frombuffer(b"\\x05\\x8f\\xc8\\x87\\x00", np.uint8), np.array([0, 1, 3]))
     >>> numbers.tolist(), widths.tolist()
@@ -72,7 +82,7 @@ def read_vints(buffer: Bytes, starts: Numbers) -> tuple[Numbers, Numbers]:
     for index in range(1, int(following.max()) + 1):
         byte = _bytes_at(buffer, starts[longer] + index).astype(np.uint64)
         value = np.where(index <= following, value << np.uint64(8) | byte, value)
-    signed = value.astype(np.int64)
+    signed = np.minimum(value, np.uint64(_MOST)).astype(np.int64)
     numbers[longer] = np.where(negative, ~signed, signed)
     return numbers, widths
 

@@ -80,7 +80,9 @@ def read_crawl_datums(
     check_value_class(header, "CrawlDatum")
     urls, block = read_record_keys(block, header, on_fault)
     rows = read_datum_values(block, on_fault)
-    return rows.with_columns(url=urls.gather(rows.get_column("row"))).select(CRAWL_DATUMS.names())
+    # Not with_columns: polars plans a query for it, which takes longer than the work.
+    indexes, *columns = rows.get_columns()
+    return pl.DataFrame([urls.gather(indexes).alias("url"), *columns])
 
 
 def read_datum_values(block: RecordBlock, on_fault: OnFault) -> pl.DataFrame:
@@ -101,8 +103,9 @@ def read_datum_values(block: RecordBlock, on_fault: OnFault) -> pl.DataFrame:
         "row": pl.Int64,
         **{name: CRAWL_DATUMS[name] for name in CRAWL_DATUMS if name != "url"},
     }
-    rows = pl.concat([pl.DataFrame(schema=schema), *frames])
-    return rows if len(frames) < 2 else rows.sort("row")
+    if len(frames) == 1:
+        return frames[0]
+    return pl.concat([pl.DataFrame(schema=schema), *frames]).sort("row")
 
 
 def _read_version(
@@ -132,13 +135,9 @@ def _read_version(
     for index in bad.tolist():
         detail = "the map of a CrawlDatum; its other fields are read"
         on_fault(HadoopFault("bad_metadata", int(block.positions[rows[index]]), detail))
-    signatures = _signatures(block.values, cursor, signature_bytes[fits])
+    spans = copy_spans(block.values, cursor, signature_bytes[fits], empty_is_null=True)
+    signatures = pl.Series(pl.from_arrow(spans), dtype=pl.Binary)
     return _frame(rows, fields, version, signatures, metadata), fits
-
-
-def _signatures(buffer: Bytes, starts: Numbers, lengths: Numbers) -> pl.Series:
-    signatures = pl.Series(pl.from_arrow(copy_spans(buffer, starts, lengths)), dtype=pl.Binary)
-    return pl.select(pl.when(pl.lit(pl.Series(lengths > 0))).then(pl.lit(signatures))).to_series()
 
 
 def _frame(

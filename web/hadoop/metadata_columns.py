@@ -37,6 +37,8 @@ _KINDS = {
     _TEXT: "Text", _INT: "IntWritable", _LONG: "LongWritable", _FLOAT: "FloatWritable",
     _BOOLEAN: "BooleanWritable", _NULL: "NullWritable", _STATUS_ID: "ProtocolStatus",
 }  # fmt: skip
+_KIND_NUMBERS = np.zeros(256, np.int64)
+_KIND_NUMBERS[np.array(list(_KINDS)) & 0xFF] = range(len(_KINDS))
 _INT32, _INT64 = np.dtype([("n", ">i4")]), np.dtype([("n", ">i8")])
 _STATUS_BYTES = 14  # version, code, time, number of arguments
 
@@ -87,9 +89,10 @@ def read_maps(
     if len(unusual):
         one_by_one, bad = _read_unusual(padded, starts, lengths, unusual, read_one)
         frame = pl.concat([frame, one_by_one]).sort("row", maintain_order=True)
-    counts = np.bincount(frame.get_column("row").to_numpy(), minlength=len(starts))
+    rows, *fields = frame.get_columns()
+    counts = np.bincount(rows.to_numpy(), minlength=len(starts))
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    structs = frame.select("key", "kind", "value").to_struct("entry").to_arrow()
+    structs = pl.DataFrame(fields).to_struct("entry").to_arrow()
     lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), structs)
     return pl.Series(pl.from_arrow(lists), dtype=METADATA), np.array(bad, np.int64)
 
@@ -219,8 +222,9 @@ def _entry_frame(buffer: Bytes, entries: _Entries) -> pl.DataFrame:
         places.append(chosen)
     values = pl.Series("value", [], dtype=pl.String)
     if texts:
-        values = pl.concat(texts)[np.argsort(np.concatenate(places))]
-    kinds = pl.Series(entries.kinds).replace_strict(_KINDS, return_dtype=pl.String)
+        values = pl.concat(texts).gather(np.argsort(np.concatenate(places)))
+    names = pl.Series(list(_KINDS.values()))
+    kinds = names.gather(_KIND_NUMBERS[entries.kinds & 0xFF])
     keys = read_texts(buffer, entries.key_starts, entries.key_lengths)
     columns = [pl.Series("row", entries.rows), keys.alias("key"), kinds.alias("kind")]
     return pl.DataFrame([*columns, values.alias("value")])
@@ -232,7 +236,8 @@ def _value_texts(buffer: Bytes, kind: int, starts: Numbers, lengths: Numbers) ->
     if kind in (_INT, _LONG):
         numbers = read_rows(buffer, starts, _INT32 if kind == _INT else _INT64)["n"]
         return pl.Series(numbers.astype(np.int64)).cast(pl.String)
-    spans = pl.Series(pl.from_arrow(copy_spans(buffer, starts, lengths)))
-    distinct = spans.unique()
-    shown = [read_value(WritableReader(span), _KINDS[kind]) for span in distinct]
-    return spans.replace_strict(distinct, pl.Series(shown, dtype=pl.String), return_dtype=pl.String)
+    spans = copy_spans(buffer, starts, lengths).dictionary_encode()
+    shown = [
+        read_value(WritableReader(span), _KINDS[kind]) for span in spans.dictionary.to_pylist()
+    ]
+    return pl.Series(shown, dtype=pl.String).gather(spans.indices.to_numpy())

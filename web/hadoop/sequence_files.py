@@ -164,7 +164,8 @@ def read_blocks(
         HadoopFileError: The header is damaged, or the codec is unknown.
     """
     header = header or read_header(stream)
-    codec = find_codec(header.codec_class) if header.codec_class else None
+    is_compressed = header.compression is not Compression.NONE
+    codec = find_codec(header.codec_class) if is_compressed else None
     window = FileWindow(stream)
     limit = window.size if end is None else end
     mark = MARK_BYTES + header.sync
@@ -194,7 +195,10 @@ def _read_records(
         scan = scan_records(window, position, limit, mark)
         if scan.starts:
             block = _plain_block(scan.data, position, scan.starts, scan.key_lengths, scan.lengths)
-            yield block if codec is None else _decompress_values(block, codec, on_fault)
+            if codec is not None:
+                block = _decompress_values(block, codec, on_fault)
+            if block.rows:
+                yield block
         if scan.fault is not None:
             on_fault(scan.fault)
             position = find_mark(window, scan.fault.position + 1, mark)
@@ -256,7 +260,8 @@ def _read_compressed(
             on_fault(block)
             position = find_mark(window, position + 1, mark)
             continue
-        parts.append(block)
+        if block.rows:
+            parts.append(block)
         position = block.end
         if (
             sum(part.rows for part in parts) >= _BLOCK_ROWS

@@ -12,6 +12,7 @@ from nutbeam.web.hadoop.hadoop_faults import HadoopFileError
 from nutbeam.web.hadoop.sequence_files import Compression, read_blocks, read_header
 
 ROWS = crawl_rows(3000)
+MANY_ROWS = crawl_rows(20_000)
 CODECS = ("DefaultCodec", "GzipCodec", "BZip2Codec", "ZStandardCodec", "SnappyCodec", "Lz4Codec")
 MARK = b"\xff\xff\xff\xff" + SYNC
 FILES = {compression: written(ROWS, compression=compression) for compression in Compression}
@@ -41,10 +42,10 @@ def test_rows_are_read_with_each_compression(compression):
 
 @each_compression
 def test_ranges_that_follow_one_another_have_each_record_once(compression):
-    data = written(crawl_rows(20_000), compression=compression)
+    data = written(MANY_ROWS, compression=compression)
     cuts = [0, 7, 100, 5000, 5001, len(data) // 3, len(data) // 2, len(data) - 3, len(data)]
     parts = [datums(data, start, end)[0] for start, end in itertools.pairwise(cuts)]
-    assert pl.concat(parts).equals(crawl_rows(20_000))
+    assert pl.concat(parts).equals(MANY_ROWS)
     assert sum(part.height > 0 for part in parts) > 2
 
 
@@ -88,7 +89,7 @@ def test_a_sync_mark_of_another_file_is_a_fault():
 
 
 def test_a_damaged_block_costs_its_records():
-    rows = crawl_rows(30_000)
+    rows = MANY_ROWS
     data = bytearray(written(rows))
     marks = [at for at in range(len(data)) if data.startswith(MARK, at)]
     data[marks[1] + 5000] ^= 255

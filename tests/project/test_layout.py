@@ -27,17 +27,7 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 FOLDERS = {
     "pipelines": (
         *("reference_pages", "command_line", "nutch"),
-        *(
-            "",
-            "sitemaps",
-            "hosting",
-            "graph",
-            "indexing",
-            "nutch",
-            "archives",
-            "fetching",
-            "figures",
-        ),
+        *("", "sitemaps", "hosting", "graph", "indexing", "archives", "fetching", "figures"),
         *("upkeep", "batch_tools"),
         *("querying", "views", "updating", "generating", "checkers", "launch", "base"),
     ),

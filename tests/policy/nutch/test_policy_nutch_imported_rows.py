@@ -23,7 +23,9 @@ A, B = "com.a:http/", "com.b:http/"
 
 
 def state(*rows):
-    return conform_frame(pl.DataFrame(list(rows)), STATE) if rows else empty(STATE)
+    types = {"metadata": pl.Map(pl.String, pl.String)}
+    frame = pl.DataFrame(list(rows), schema_overrides=types)
+    return conform_frame(frame, STATE) if rows else empty(STATE)
 
 
 def changes(*rows):

@@ -68,7 +68,9 @@ def state_of_records(records: DatumRows, how: NutchRules) -> tuple[StateRows, Co
         last_fetch_time=last_fetch_time(),
         modified_time=pl.when(pl.col("modified_time") > 0).then("modified_time"),
     )
-    types = {name: dtype for name, dtype in empty(STATE).schema.items() if name in rows.columns}
+    types = pl.Schema(
+        {name: dtype for name, dtype in empty(STATE).schema.items() if name in rows.columns}
+    )
     return rows.select(list(types)).cast(types), +counts
 
 

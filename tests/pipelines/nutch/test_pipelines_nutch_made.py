@@ -33,7 +33,7 @@ def records(nutch, name):
     return [json.loads(line) for line in (nutch / name).read_text().splitlines()]
 
 
-def test_each_row_is_what_nutchs_reader_says(nutch, table):
+def test_each_row_equals_that_of_nutchs_reader(nutch, table):
     state = {row["url"]: row for row in state_of(table).iter_rows(named=True)}
     given = records(nutch, "crawldb.json")
     assert len(state) == len(given) == 48
@@ -47,7 +47,7 @@ def test_each_row_is_what_nutchs_reader_says(nutch, table):
         assert (row["signature"] or b"").hex() == (record["signature"] or "")
 
 
-def test_each_link_is_what_nutchs_reader_says(nutch, table):
+def test_each_link_equals_that_of_nutchs_reader(nutch, table):
     rows = rows_of(table, "links").select("target", "source", "anchor")
     links = {
         (from_key(target), from_key(source)): anchor for target, source, anchor in rows.iter_rows()
@@ -65,7 +65,7 @@ def test_each_link_is_what_nutchs_reader_says(nutch, table):
     ("name", "words"),
     [("all", ()), ("top_12", ("--top_n", "12")), ("in_40_days", ("--add_days", "40"))],
 )
-def test_generate_chooses_what_nutchs_generate_would(nutch, table, monkeypatch, name, words):
+def test_generate_chooses_the_same_as_nutchs_generate(nutch, table, monkeypatch, name, words):
     chosen = json.loads((nutch / "next.json").read_text())
     with clock_off(monkeypatch, round(chosen["now"] / 1000 - time.time())):
         assert nutbeam("generate", table, "--max_count", str(chosen["max_per_host"]), *words) == 0

@@ -116,7 +116,7 @@ def test_rows_that_meet_no_other_are_merged_as_all_rows_are(monkeypatch):
     assert merged[0].height == pl.concat([own, arrived])["key"].n_unique()
 
 
-def test_a_content_without_a_record_of_its_fetch_is_a_page_by_what_it_notes(rules_of_nutch):
+def test_a_content_without_a_record_of_its_fetch_is_a_page_by_its_own_notes(rules_of_nutch):
     contents = pl.DataFrame(
         [("http://a.com/", "", "", b"x", "text/html", [{"key": "_fst_", "value": "35"}])],
         schema=CONTENTS, orient="row",

@@ -46,7 +46,7 @@ def test_csv_with_doubled_quotes_is_read_too_and_line_breaks_in_metadata_stay():
 
 
 @pytest.mark.parametrize("broken", [csv_line().replace(DATE, "x"), csv_line().replace("3.15", "x")])
-def test_a_csv_record_that_cannot_be_read_is_told_by_its_line(broken):
+def test_a_csv_record_that_cannot_be_read_is_named_by_its_line(broken):
     records = parse_csv_dump(lines(f"{CSV_HEADING}\n{csv_line()}\n{broken}\n{csv_line()}"))
     assert (records.rows.height, records.bad_lines) == (2, [2])
 

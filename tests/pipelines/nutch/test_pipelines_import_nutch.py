@@ -104,6 +104,7 @@ def test_a_whole_crawl_comes_over_and_applied_segments_are_not_applied_again(
     assert record["counts"]["segments"] == 2
     batches = manifest_of(out).batches
     first, second = sorted(batches)
+    assert record["segments"] == {"20261022000000": first, "20261101000000": second}
     assert [(batches[name].segment, batches[name].phase) for name in (first, second)] == [
         ("20261022000000", "updated"),
         ("20261101000000", "generated"),

@@ -3,7 +3,7 @@
 import contextlib
 import io
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol, cast
 
 import polars as pl
 
@@ -31,7 +31,7 @@ def crawldb_writer(folder: Place) -> Iterator[RecordsWriter]:
     """Opens the writer of a CrawlDb; its files appear when the block ends without an error."""
     part = folder / "crawldb" / "current" / _PART
     with creating(part / "data") as data, creating(part / "index") as index:
-        writer = MapFileWriter(data, index, CRAWL_DATUM_CLASS)
+        writer = MapFileWriter(cast(BinaryIO, data), cast(BinaryIO, index), CRAWL_DATUM_CLASS)
         yield _CrawlDb(writer)
         writer.close()
 
@@ -80,6 +80,6 @@ def text_part(folder: Place) -> Iterator[io.TextIOWrapper]:
     """Opens the text file of a folder of output, named as Hadoop names it."""
     with (
         creating(folder / _PART) as file,
-        io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text,  # type: ignore[arg-type]
+        io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text,
     ):
         yield text

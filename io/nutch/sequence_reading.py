@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import IO
+from typing import BinaryIO, cast
 
 import polars as pl
 
@@ -23,7 +23,7 @@ from ..storage.place_addresses import place_of
 
 
 @contextlib.contextmanager
-def open_sequence(address: str) -> Iterator[IO[bytes]]:
+def open_sequence(address: str) -> Iterator[BinaryIO]:
     """Opens a file that can seek.
 
     Raises:
@@ -34,7 +34,7 @@ def open_sequence(address: str) -> Iterator[IO[bytes]]:
         errors_as(f"cannot read {address}"),
         place.open_parts(place.size_and_version()[0]) as file,
     ):
-        yield file
+        yield cast(BinaryIO, file)
 
 
 def read_part(

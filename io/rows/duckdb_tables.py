@@ -63,7 +63,12 @@ _NEVER_CHANGED = datetime.datetime(2025, 1, 1)
 def batches_frame(manifest: Manifest) -> pl.DataFrame:
     """Returns the batches of a snapshot, one row per batch, with ``BATCHES_COLUMNS`` as stored."""
     rows = [
-        {"batch_id": name, **vars(batch), "deduped": DEDUP in batch.taken_in}
+        {
+            "batch_id": name,
+            **vars(batch),
+            "deduped": DEDUP in batch.taken_in,
+            "segment": batch.segment or None,
+        }
         for name, batch in sorted(manifest.batches.items())
     ]
     return to_frame(pa.Table.from_pylist(rows, schema=BATCHES_COLUMNS.schema))

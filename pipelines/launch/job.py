@@ -219,7 +219,18 @@ def job_record(manifest: Manifest, address: str) -> dict[str, Any]:
     if manifest.batch in manifest.batches:
         record["batch"] = manifest.batch
         record["phase"] = manifest.batches[str(manifest.batch)].phase
+    if segments := batches_of_segments(manifest):
+        record["segments"] = segments
     return {**record, "counts": dict(manifest.counts), "changed": _has_changed(manifest, address)}
+
+
+def batches_of_segments(manifest: Manifest) -> dict[str, str]:
+    """Returns the batch of each segment of Nutch that a snapshot's operation has imported."""
+    return {
+        batch.segment: name
+        for name, batch in sorted(manifest.batches.items())
+        if batch.segment and name.startswith(str(manifest.batch))
+    }
 
 
 def _has_changed(manifest: Manifest, address: str) -> bool:

@@ -11,6 +11,7 @@
 
 import dataclasses
 import functools
+import json
 import logging
 from collections import Counter
 from typing import Any
@@ -45,10 +46,11 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.nutch_text.java_dates import check_zone
 from ..archives.import_warc import Options as ImportWarcOptions
-from ..base.command import TABLE, Argument, Invocation
+from ..base.command import DONE, TABLE, Argument, Invocation
 from ..invertlinks import link_resolver
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, workers_elsewhere
+from ..nutch_conf.import_configuration import import_configuration
 from .import_parts import NUTCH_PARTS, import_items, import_work
 from .imported_segments import batch_of, commit_import, segment_lines, segment_place
 
@@ -58,7 +60,7 @@ ARGUMENTS = (
         "paths",
         "Folders or files of Nutch: a crawl, its crawldb, linkdb, hostdb or segments, or dumps of them; "
         "local, or gs://, s3://, hdfs://.",
-        nargs="+",
+        nargs="*",
     ),
 )
 _LOG = logging.getLogger("nutbeam.import_nutch")
@@ -75,6 +77,12 @@ class Options(ListRuleOptions, JobOptions):
         "Time zone of the machine that made dumps, such as Europe/Berlin; without it, as their dates "
         "say. SequenceFiles need none.",
     )
+    conf: str = option(
+        "",
+        "Nutch's folder conf: what nutch-site.xml sets becomes nutbeam.toml in the folder --conf_to, with "
+        "the files that it names, and what became of each property is shown.",
+    )
+    conf_to: str = option(".", "Folder of the new nutbeam.toml.")
     part_size: int = shared_option(ImportWarcOptions, "part_size")
     max_anchor_length: int = shared_option(InvertOptions, "max_anchor_length")
     generate_mark_ttl: int = shared_option(GenerateOptions, "generate_mark_ttl")
@@ -87,6 +95,20 @@ class Options(ListRuleOptions, JobOptions):
 
 
 def run(invocation: Invocation) -> int:
+    options, words = invocation.options, invocation.arguments["paths"]
+    if not words and not options.conf:
+        raise UsageError("missing argument PATHS: folders of Nutch, or --conf with its folder conf")
+    if options.conf:
+        report = import_configuration(options.conf, options.conf_to, invocation.modules)
+        print(
+            json.dumps(report.record())
+            if invocation.format == "json"
+            else "\n".join(report.lines())
+        )
+    return _import_data(invocation) if words else DONE
+
+
+def _import_data(invocation: Invocation) -> int:
     options, words = invocation.options, invocation.arguments["paths"]
     preflight(str(invocation.table), options, invocation.beam_args)
     elsewhere = workers_elsewhere(invocation.beam_args) and not options.shared_path

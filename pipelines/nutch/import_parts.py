@@ -18,11 +18,11 @@ from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.operations import Operation
 from ...io.tablets.written import Written
 from ...policy.batch_tools.merged_rows import hosts_of_seed_rows
-from ...policy.components.schema import HOSTS, STATE
+from ...policy.components.schema import HOSTS
 from ...policy.inlinks.edges import LINK_CHANGES, InvertOptions
 from ...policy.nutch.crawldb_rows import NutchRules, state_of_records
 from ...policy.nutch.linkdb_rows import hosts_of_hostdb, links_of_linkdb
-from ...transforms.elements.chunks import named_chunks
+from ...transforms.elements.chunks import MAX_ROWS, named_chunks
 from ...transforms.for_each import REPORTS
 from ...transforms.invert_links import LINKS_COMPONENT
 from ...web.base.progress import PROGRESS
@@ -71,7 +71,7 @@ def _database_work(
         match item.file.kind:
             case "crawldb":
                 state_rows, counts = state_of_records(rows, how)
-                yield from named_chunks("state", state_rows, STATE)
+                yield from named_chunks("state", state_rows)
                 yield from named_chunks("hosts", hosts_of_seed_rows(state_rows), HOSTS)
             case "linkdb":
                 seen = item.file.changed or item.operation.now
@@ -88,9 +88,22 @@ def _records(item: ImportItem, options: Any, faults: RecordFaults) -> Iterator[p
     """Yields the records of a part of a database."""
     file = item.file
     if file.form == SEQUENCE:
-        yield from read_part(file.kind, file.address, item.part, faults.note)
+        yield from _together(read_part(file.kind, file.address, item.part, faults.note))
         return
     for first, records in read_dump(file.address, TEXT_FORMS[file.form], options.time_zone):
         for line in records.bad_lines:
             faults.add("bad_record", f"line {first + line + 1}")
         yield records.rows
+
+
+def _together(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yields frames of about ``MAX_ROWS`` rows: each costs milliseconds, however few rows it has."""
+    waiting, rows = list[pl.DataFrame](), 0
+    for frame in frames:
+        waiting.append(frame)
+        rows += len(frame)
+        if rows >= MAX_ROWS // 2:
+            yield pl.concat(waiting)
+            waiting, rows = [], 0
+    if waiting:
+        yield pl.concat(waiting)

@@ -10,6 +10,7 @@ from ...io.tablets.written import Written, sum_counts
 from ...policy.nutch.imported_rows import applied_count, waiting_count
 from ...transforms.invert_links import LINKS_COMPONENT
 from ...web.base.wording import format_count
+from ..launch.job import batches_of_segments
 
 _READS = frozenset({"state", "hosts", LINKS_COMPONENT, "blocklist", "batches"})
 _OF_SEGMENTS = "segments/"
@@ -90,7 +91,7 @@ def _belongs(part: Written, records: Mapping[str, Batch]) -> bool:
 
 def segment_lines(manifest: Manifest) -> Iterator[str]:
     """Yields a line for each segment that an import has made a batch of."""
-    for name, batch in sorted(manifest.batches.items()):
-        if batch.segment and name.startswith(str(manifest.batch)):
-            urls = format_count(batch.urls, "URLs")
-            yield f"segment {batch.segment} is batch {name}: {batch.phase}, {urls}"
+    for segment, name in batches_of_segments(manifest).items():
+        batch = manifest.batches[name]
+        urls = format_count(batch.urls, "URLs")
+        yield f"segment {segment} is batch {name}: {batch.phase}, {urls}"

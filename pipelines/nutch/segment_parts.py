@@ -158,7 +158,7 @@ def _pieces(item: ImportItem, faults: RecordFaults) -> Iterator[pl.DataFrame]:
     for contents in read_part("content", item.file.address, item.part, faults.note):
         if len(contents):
             waiting.append(contents)
-            size += contents.estimated_size()
+            size += int(contents.estimated_size())
         if size > FLUSH_BYTES:
             yield pl.concat(waiting)
             waiting, size = [], 0

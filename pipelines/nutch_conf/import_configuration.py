@@ -230,18 +230,22 @@ def _write_copies(base: Path, files: Iterable[ImportedFile]) -> None:
 def _write(out: Path, lines: Iterable[str], files: list[ImportedFile]) -> None:
     """Writes the copies, then the file, so that a file that is there names only files that are there.
 
+    What is there already, byte for byte, stays: the same import may run again.
+
     Raises:
-        UsageError: One of them is there already, or cannot be written.
+        UsageError: One of them is there already with another content, or cannot be written.
     """
-    for name in (DEFAULT_CONFIG, *(file.copy for file in files if file.copy)):
-        if (out / name).exists():
-            raise UsageError(
-                f"{str(out / name)!r} is there already: give another folder, or remove it"
-            )
+    text = "".join(lines).encode()
+    contents = {file.copy: file.data for file in files if file.copy} | {DEFAULT_CONFIG: text}
     try:
+        for name, content in contents.items():
+            if (out / name).exists() and (out / name).read_bytes() != content:
+                raise UsageError(
+                    f"{str(out / name)!r} is there already: give another folder, or remove it"
+                )
         out.mkdir(parents=True, exist_ok=True)
         _write_copies(out, files)
-        (out / DEFAULT_CONFIG).write_text("".join(lines), "utf-8")
+        (out / DEFAULT_CONFIG).write_bytes(text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"{str(out)!r} must be a folder that can be written: {reason}") from error

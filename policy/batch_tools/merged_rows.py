@@ -81,6 +81,13 @@ def merge_state_rows(state_rows: StateRows, arrived: StateRows) -> tuple[StateRo
     Returns:
         (STATE rows in key order, counts).
     """
+    keys = arrived.get_column("key")
+    hashes = keys.hash()  # two keys with one hash only take the longer way
+    is_alone = hashes.is_unique() & ~hashes.is_in(state_rows.get_column("key").hash().implode())
+    if is_alone.all():
+        rows = pl.concat([state_rows, arrived]).sort("key")
+        return rows, {"added": len(arrived)} if len(arrived) else {}
+    alone, arrived = arrived.filter(is_alone), arrived.filter(~is_alone)
     met = pl.col("key").is_in(arrived.get_column("key").implode())
     resident = state_rows.filter(met)
     together = pl.concat(
@@ -102,8 +109,8 @@ def merge_state_rows(state_rows: StateRows, arrived: StateRows) -> tuple[StateRo
         .otherwise(body.last()),
         maps=pl.col("metadata").drop_nulls(),
     )
-    added = len(united) - len(resident)
-    replaced = len(united) - added - int(united.get_column("own").sum())
+    added = len(united) - len(resident) + len(alone)
+    replaced = len(resident) - int(united.get_column("own").sum())
     merged = overlay_all_maps(united).select(state_rows.columns)
-    rows = pl.concat([state_rows.filter(~met), merged]).sort("key")
+    rows = pl.concat([state_rows.filter(~met), merged, alone]).sort("key")
     return rows, {name: n for name, n in (("added", added), ("replaced", replaced)) if n}

@@ -44,6 +44,7 @@ BATCHES_COLUMNS = Columns(
         Column("urls", pa.int64(), "Number of URLs to fetch."),
         time_column("blocks_until", "Until when no other batch takes its URLs."),
         Column("deduped", pa.bool_(), "Whether its pages were compared with all others."),
+        Column("segment", TEXT, "Name of the segment of Nutch that it was imported from."),
     )
 )
 

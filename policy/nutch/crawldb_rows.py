@@ -8,7 +8,7 @@ import polars as pl
 from ...web.rules.url_rules import UrlRules
 from ..components.blocklist import Blocklist, drop_blocked
 from ..components.rule_counts import count_reasons
-from ..components.schema import STATE, STATUS_NAMES, StateRows, Status, conform_frame
+from ..components.schema import STATE, STATUS_NAMES, StateRows, Status, empty
 from ..schedules.schedule import DAY_MS
 from .datum_fields import add_fields, with_delay
 
@@ -51,7 +51,7 @@ def admit_urls(
 
 
 def state_of_records(records: DatumRows, how: NutchRules) -> tuple[StateRows, Counter[str]]:
-    """Returns STATE rows of records of a CrawlDb, and counts.
+    """Returns rows of records of a CrawlDb, with those columns of STATE that have values; and counts.
 
     A CrawlDb does not say when a URL was last requested. It was an interval before it is due; if it
     has failed, a day before, for Nutch tries again after a day. A URL that is unfetched and has not
@@ -68,7 +68,10 @@ def state_of_records(records: DatumRows, how: NutchRules) -> tuple[StateRows, Co
         last_fetch_time=last_fetch_time(),
         modified_time=pl.when(pl.col("modified_time") > 0).then("modified_time"),
     )
-    return conform_frame(rows, STATE), +counts
+    types = pl.Schema(
+        {name: dtype for name, dtype in empty(STATE).schema.items() if name in rows.columns}
+    )
+    return rows.select(list(types)).cast(types), +counts
 
 
 def last_fetch_time() -> pl.Expr:

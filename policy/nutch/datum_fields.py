@@ -99,6 +99,8 @@ def _fields() -> dict[str, MetadataField]:
 def add_fields(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
     """Adds columns that metadata gives, and leaves the other names in ``metadata``.
 
+    Rows without metadata, as most of a CrawlDb are, come last.
+
     Args:
         rows: ``metadata`` with Nutch's names.
         columns: Names of ``_fields``.
@@ -107,15 +109,36 @@ def add_fields(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
     >>> add_fields(rows, "distance").rows()
     [({'a': 'b'}, 0), (None, None)]
     """
+    has_metadata = rows.get_column("metadata").is_not_null()
+    with_metadata = _add_values(rows.filter(has_metadata), *columns)
+    return pl.concat([with_metadata, rows.filter(~has_metadata)], how="diagonal")
+
+
+def _add_values(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
     maps = rows.get_column("metadata").cast(METADATA_MAP)
     fields = {column: _fields()[column] for column in columns}
     names = {field.name for field in fields.values()}
-    if maps.null_count() == len(maps):
-        values = rows.with_columns(pl.lit(None, pl.String).alias(name) for name in names)
-    else:
-        values = rows.with_columns(maps.map.get(name).alias(name) for name in names)
-    values = values.with_columns(field.value.alias(column) for column, field in fields.items())
-    return values.drop(names).with_columns(_other_entries(maps))
+    texts = pl.DataFrame({name: maps.map.get(name) for name in names})
+    there = {name for name in names if texts.get_column(name).null_count() < len(texts)}
+    # Of most names there are few values, if any.
+    values = [
+        _values_of(texts.select(field.name), field.value, column)
+        if field.name in there
+        else texts.select(field.value.alias(column)).clear(len(texts)).to_series()
+        for column, field in fields.items()
+    ]
+    return rows.with_columns(*values, _other_entries(maps))
+
+
+def _values_of(texts: pl.DataFrame, value: pl.Expr, column: str) -> pl.Series:
+    """Returns the values of texts, of which each distinct one is read once."""
+    (name,) = texts.columns
+    distinct = texts.unique().with_columns(value.alias(column))
+    if 4 * len(distinct) > len(texts):
+        return texts.select(value.alias(column)).to_series()
+    return texts.join(distinct, on=name, how="left", maintain_order="left", nulls_equal=True)[
+        column
+    ]
 
 
 def _other_entries(maps: pl.Series) -> pl.Series:

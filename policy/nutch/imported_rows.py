@@ -60,7 +60,7 @@ def merge_imported(
         (STATE rows in key order, OUTCOME rows of pages that had been applied by their segments, counts).
     """
     is_page = pl.col("segment").is_not_null()
-    records = conform_frame(changes.filter(~is_page), STATE)
+    records = changes.filter(~is_page).select(STATE.names)
     rows, counts = merge_state_rows(state_rows, records) if len(records) else (state_rows, {})
     pages = changes.filter(is_page)
     if not finds_applied or pages.is_empty():

@@ -36,7 +36,7 @@ from .datum_fields import add_fields
 from .imported_rows import NutchStateRows
 
 # ``url``, ``content``, ``content_type``, ``metadata``: CONTENTS of web/hadoop/segment_values.py.
-ContentRows: TypeAlias = pl.DataFrame
+SegmentBodyRows: TypeAlias = pl.DataFrame
 _REDIRECTED = (FETCH_REDIR_TEMP, FETCH_REDIR_PERM)
 # Where a record does not say what the protocol answered.
 _PROTOCOL_OF = {
@@ -76,7 +76,7 @@ def listed_rows(
 
 
 def pages_of_segment(
-    fetched: DatumRows, contents: ContentRows, how: NutchRules
+    fetched: DatumRows, contents: SegmentBodyRows, how: NutchRules
 ) -> tuple[PageRows, Counter[str]]:
     """Returns PAGES rows of records of ``crawl_fetch``, with their contents; and counts.
 

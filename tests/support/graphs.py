@@ -12,6 +12,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pipeline import AppliedPTransform
 
+from nutbeam.io.nutch.nutch_sources import NutchSources
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.views.reading_job import Reading
@@ -34,10 +35,11 @@ GIVEN: dict[str, dict[str, Any]] = {
     "mergedb": {"readings": (_OTHER,)},
     "freegen": {"words": ()},
     "import_warc": {"plans": ()},
+    "import_nutch": {"sources": NutchSources([], {}, [])},
     "hostinject": {"values": {}},
     "sitemap": {"hosts": ("seeds",)},
 }
-JOBS = ("inject", "sitemap", "generate", "freegen", "import_warc", "fetch", "parse", "updatedb", "invertlinks", "dedup",
+JOBS = ("inject", "sitemap", "generate", "freegen", "import_warc", "import_nutch", "fetch", "parse", "updatedb", "invertlinks", "dedup",
         "filterdb", "compact", "purge", "copy", "mergelinkdb", "mergedb", "updatehostdb", "hostinject",
         "webgraph", "linkrank", "scoreupdater", "index", "round")  # fmt: skip
 # The usual form of a job that changes rows, and the two that differ most from it.

@@ -8,30 +8,30 @@ import polars as pl
 # A record of a CrawlDb, whichever form it was read from. The URL is as Nutch has it.
 DATUM = pl.Schema(
     {
-        "url": pl.String,
-        "status": pl.Int16,  # Nutch's code
-        "fetch_time": pl.Int64,  # ms: when it is due
-        "modified_time": pl.Int64,  # ms; 0: unknown
-        "retries": pl.Int32,
-        "fetch_interval": pl.Int32,  # s
-        "score": pl.Float32,
-        "signature": pl.Binary,
+        "url": pl.String(),
+        "status": pl.Int16(),  # Nutch's code
+        "fetch_time": pl.Int64(),  # ms: when it is due
+        "modified_time": pl.Int64(),  # ms; 0: unknown
+        "retries": pl.Int32(),
+        "fetch_interval": pl.Int32(),  # s
+        "score": pl.Float32(),
+        "signature": pl.Binary(),
         "metadata": pl.Map(pl.String, pl.String),
     }
 )
 # A link of a LinkDb.
-LINKDB_LINK = pl.Schema({"url": pl.String, "source": pl.String, "anchor": pl.String})
+LINKDB_LINK = pl.Schema({"url": pl.String(), "source": pl.String(), "anchor": pl.String()})
 # A host of a HostDb.
 HOSTDB_HOST = pl.Schema(
     {
-        "host": pl.String,
+        "host": pl.String(),
         **dict.fromkeys(
-            ("unfetched", "fetched", "gone", "redir_temp", "redir_perm", "notmodified"), pl.Int64
+            ("unfetched", "fetched", "gone", "redir_temp", "redir_perm", "notmodified"), pl.Int64()
         ),
-        **dict.fromkeys(("dns_failures", "connection_failures"), pl.Int64),
-        "score": pl.Float32,
-        "last_check": pl.Int64,  # ms; 0: never
-        "homepage": pl.String,
+        **dict.fromkeys(("dns_failures", "connection_failures"), pl.Int64()),
+        "score": pl.Float32(),
+        "last_check": pl.Int64(),  # ms; 0: never
+        "homepage": pl.String(),
         "metadata": pl.Map(pl.String, pl.String),
     }
 )

@@ -193,6 +193,15 @@ def uses(folder, web, port):
             (folder / "imported", folder / f"{EVIL}.warc.gz"),
             (folder / "imported", folder / "seeds.txt", *info),
         ],
+        "import_nutch": [
+            (folder / "imported", folder / f"nutch{EVIL}"),
+            (folder / "imported", folder / "seeds.txt", "--time_zone", EVIL),
+            (folder / "imported", folder / "seeds.txt"),
+        ],
+        "export_nutch": [
+            (table, folder / f"nutch{EVIL}"), (table, folder), (evil, folder / "nutch"),
+            (table, folder / "nutch", "--parts", EVIL),
+        ],
         "replay": [(folder / f"no{EVIL}",), (damaged,), (folder / f"{EVIL}.warc.gz",)],
         "files": [
             (evil, "state"),

@@ -22,7 +22,7 @@ LOOKS_AT_ALL = {
     "inject": ("seeds",), "sitemap": ("seeds", "reach"), "dedup": (), "updatehostdb": (),
     "hostinject": ("hosts.txt",), "filterdb": (), "webgraph": (), "compact": (), "copy": ("copy",),
     "mergelinkdb": ("other",), "mergedb": ("other",), "freegen": ("seeds.txt",),
-    "import_warc": ("a.warc",),
+    "import_warc": ("a.warc",), "import_nutch": ("nutch",),
     "purge": ("--url", "http://gone.example.com/"),
     "clean": (), "solrclean": ("--writer", "tantivy"),
     "solrdedup": ("--writer", "tantivy"),
@@ -47,6 +47,7 @@ def table(web, tmp_path_factory):
     assert nutbeam("copy", folder, folder.parent / "other") == 0
     (folder.parent / "seeds.txt").write_text("\n".join(web.seeds))
     (folder.parent / "a.warc").write_bytes(ONE_PAGE)
+    assert nutbeam("export_nutch", folder, folder.parent / "nutch") == 0
     (folder.parent / "hosts.txt").write_text("h0.example.com\tnutch.fetch.delay=1\n")
     return folder
 
@@ -56,6 +57,7 @@ def words_of(job, words, table, web):
     other = {
         "reach": reach(web), "seeds": web.seeds, "copy": [table.parent / "copy"],
         "other": [table.parent / "other"], "hosts.txt": [table.parent / "hosts.txt"],
+        "nutch": [table.parent / "nutch"],
     }  # fmt: skip
     if job == "import_warc":  # so that its batch waits for parse elsewhere
         return [job, table.parent / "other", table.parent / "a.warc"]

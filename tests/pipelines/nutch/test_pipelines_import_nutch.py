@@ -56,7 +56,7 @@ def fill(crawl):
     return crawl.folder
 
 
-def test_each_status_and_each_value_is_what_it_was(crawl, out, capsys):
+def test_each_status_and_each_value_stays(crawl, out, capsys):
     rows = [
         datum(
             f"http://s{code}.com/", code, NOW + code, retries=code % 3, interval=1000 * code,
@@ -104,6 +104,7 @@ def test_a_whole_crawl_comes_over_and_applied_segments_are_not_applied_again(
     assert record["counts"]["segments"] == 2
     batches = manifest_of(out).batches
     first, second = sorted(batches)
+    assert record["segments"] == {"20261022000000": first, "20261101000000": second}
     assert [(batches[name].segment, batches[name].phase) for name in (first, second)] == [
         ("20261022000000", "updated"),
         ("20261101000000", "generated"),
@@ -126,7 +127,7 @@ def test_a_whole_crawl_comes_over_and_applied_segments_are_not_applied_again(
     assert nutbeam("fsck", out) == 0
 
 
-def test_what_was_imported_is_parsed_inverted_and_indexed(crawl, out, tmp_path, capsys):
+def test_imported_bodies_are_parsed_inverted_and_indexed(crawl, out, tmp_path, capsys):
     assert nutbeam("import_nutch", out, fill(crawl)) == 0
     first = min(manifest_of(out).batches)
     assert nutbeam("parse", out, "--reparse", "--batch", first, "--signature", "md5") == 0
@@ -161,7 +162,7 @@ def test_a_segment_that_was_not_applied_waits_for_updatedb(crawl, out):
     assert state["last_fetch_time"].to_list() == [FETCHED, None]
 
 
-def test_hosts_get_what_only_a_hostdb_knows(crawl, out):
+def test_hosts_get_scores_and_lookups_of_a_hostdb(crawl, out):
     assert nutbeam("import_nutch", out, fill(crawl)) == 0
     host = rows_of(out, "hosts").filter(key="com.a").row(0, named=True)
     assert (host["score"], host["dns_failures"], host["dns_time"]) == (2.0, 1, NOW)
@@ -197,7 +198,7 @@ def test_urls_that_a_table_cannot_have_are_counted_and_spellings_of_one_key_beco
     assert state_of(out).select("url", "score").rows() == [("http://a.com/x", 2.0)]
 
 
-def test_generate_after_an_import_chooses_what_nutch_would_have(crawl, out, tmp_path):
+def test_generate_after_an_import_chooses_the_urls_of_nutchs_rules(crawl, out, tmp_path):
     most_s = 7_776_000
     import random
 

@@ -49,7 +49,7 @@ def test_an_empty_folder_and_no_folder_are_one_line(tmp_path, table, refuse):
     assert "no such file or folder" in refuse("import_nutch", table, tmp_path / "none")
 
 
-def test_files_of_other_classes_and_what_jobs_left_are_named_and_the_rest_is_imported(
+def test_files_of_other_classes_and_left_files_are_named_and_the_rest_is_imported(
     crawl, table, caplog, capsys
 ):
     folder = crawl.crawldb(datum(HOME))
@@ -103,7 +103,7 @@ def test_dumps_with_bad_lines_name_them_and_go_on(tmp_path, table, caplog, capsy
     assert warnings(caplog)[0].endswith("part-00000.gz, line 3: bad record")
 
 
-def test_an_unclear_time_zone_is_one_line_and_an_option_says_what_it_means(tmp_path, table, refuse):
+def test_an_unclear_time_zone_is_one_line_and_an_option_names_it(tmp_path, table, refuse):
     record = (
         "http://a.com/\tVersion: 7\nStatus: 1 (db_unfetched)\nFetch time: Sun Nov 01 05:30:00 IST 2026\n"
         "Modified time: Thu Jan 01 05:30:00 IST 1970\nRetries since fetch: 0\n"

@@ -67,7 +67,16 @@ def test_every_job_that_changes_the_table_has_a_template():
     words = {"solrindex", "solrclean"}
     # hostinject, freegen and import_warc read files of the machine where they are typed. mergedb makes one table
     # of others, as a copy does.
-    alone = {"crawl", "next", "copy", "hostinject", "freegen", "import_warc", "mergedb"}
+    alone = {
+        "crawl",
+        "next",
+        "copy",
+        "hostinject",
+        "freegen",
+        "import_warc",
+        "import_nutch",
+        "mergedb",
+    }
     assert set(TEMPLATES) == jobs - alone - words
 
 

@@ -24,6 +24,7 @@ WORDS = {
     "generate": (),
     "freegen": None,  # its list comes first
     "import_warc": None,  # it reads its files first
+    "import_nutch": None,  # it reads its files first
     "fetch": AGENT,
     "parse": (),
     "updatedb": (),
@@ -51,6 +52,7 @@ WORDS = {
     "graphfiles": ("-o", "TO"),
     "pages": (),
     "export": (),
+    "export_nutch": ("TO",),
     "readseg": ("--list_batches",),
     "dump": ("--output_dir", "TO"),
     "commoncrawldump": ("--output_dir", "TO"),

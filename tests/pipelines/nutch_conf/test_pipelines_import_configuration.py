@@ -182,5 +182,19 @@ def test_a_place_that_is_none_and_a_file_that_is_there_are_refused(conf, tmp_pat
     with pytest.raises(UsageError, match=r"it has no nutch-site\.xml"):
         import_configuration(str(tmp_path), str(tmp_path / "out"), MODULES)
     import_configuration(str(conf), str(tmp_path / "out"), MODULES)
+    import_configuration(str(conf), str(tmp_path / "out"), MODULES)  # the same again
+    with (tmp_path / "out" / "nutbeam.toml").open("a") as file:
+        file.write("rounds = 7\n")
     with pytest.raises(UsageError, match="is there already"):
         import_configuration(str(conf), str(tmp_path / "out"), MODULES)
+    assert "rounds = 7" in (tmp_path / "out" / "nutbeam.toml").read_text()
+
+
+def test_import_nutch_takes_over_the_folder_conf_alone(conf, tmp_path, capsys):
+    words = ("import_nutch", tmp_path / "table", "--conf", conf, "--conf_to", tmp_path / "out")
+    assert nutbeam(*words) == 0
+    assert "http.redirect.max = 50: --redirect_max must be at most 20" in capsys.readouterr().out
+    assert "agent_name" in (tmp_path / "out" / "nutbeam.toml").read_text()
+    assert not (tmp_path / "table").exists()
+    assert nutbeam("import_nutch", tmp_path / "table") == 2
+    assert "folders of Nutch, or --conf" in capsys.readouterr().err

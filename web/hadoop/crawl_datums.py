@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from .byte_spans import Bytes, Numbers, copy_spans, read_rows
+from .byte_spans import Numbers, copy_spans, read_rows
 from .hadoop_faults import HadoopFault, OnFault, raise_fault
 from .metadata_columns import METADATA, read_maps, read_whole_map
 from .record_keys import check_value_class, read_record_keys, report_rows

@@ -7,7 +7,6 @@ chunks with the length of their compressed bytes, both as four bytes, big-endian
 
 import bz2
 import functools
-import importlib
 import struct
 import zlib
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ..base.zlib_choice import fastest_zlib
 from .hadoop_faults import HadoopFileError
 
 # Longest record, and longest part of a compressed block, in bytes.
@@ -72,17 +72,8 @@ def codec_class(name: str) -> str:
     return _PACKAGE + name
 
 
-@functools.cache
-def _zlib() -> Any:
-    """Returns isal's form of zlib, which decodes twice as fast, if it is installed, or Python's."""
-    try:
-        return importlib.import_module("isal.isal_zlib")
-    except ImportError:
-        return zlib
-
-
 def _inflate(data: bytes) -> bytes:
-    library = _zlib()
+    library = fastest_zlib()
     try:
         if len(data) <= _SMALL_BYTES:
             raw: bytes = library.decompress(data)
@@ -98,7 +89,7 @@ def _gunzip(data: bytes) -> bytes:
 
 def _inflate_members(data: bytes, window_bits: int) -> bytes:
     """Decodes streams that follow one another, as Hadoop's decompressors do."""
-    library = _zlib()
+    library = fastest_zlib()
     pieces = []
     room = MAX_RECORD_BYTES
     while data:

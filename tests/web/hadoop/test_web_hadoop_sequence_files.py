@@ -2,11 +2,13 @@
 
 import io
 import itertools
+import zlib
 
 import polars as pl
 import pytest
 from hadoop_files import SYNC, crawl_rows, datums, written
 
+from nutbeam.web.hadoop import hadoop_codecs
 from nutbeam.web.hadoop.hadoop_codecs import MAX_RECORD_BYTES, codec_class, find_codec
 from nutbeam.web.hadoop.hadoop_faults import HadoopFileError
 from nutbeam.web.hadoop.sequence_files import Compression, read_blocks, read_header
@@ -31,6 +33,15 @@ def test_a_header_says_classes_compression_and_codec():
 @pytest.mark.parametrize("codec", CODECS)
 def test_rows_are_read_with_each_codec(codec):
     assert datums(written(ROWS, codec=codec))[0].equals(ROWS)
+
+
+@pytest.mark.parametrize("codec", ["DefaultCodec", "GzipCodec"])
+def test_python_s_own_zlib_reads_the_same(codec, monkeypatch):
+    monkeypatch.setattr(hadoop_codecs, "fastest_zlib", lambda: zlib)
+    data = written(ROWS, compression=Compression.RECORD, codec=codec)
+    assert datums(data)[0].equals(ROWS)
+    _, (fault,) = datums(data.replace(b"x\x9c", b"y\x9c", 1).replace(b"\x1f\x8b", b"\0\x8b", 1))
+    assert fault.reason == "broken_compression"
 
 
 @each_compression

@@ -40,7 +40,8 @@ def test_python_s_own_zlib_reads_the_same(codec, monkeypatch):
     monkeypatch.setattr(hadoop_codecs, "fastest_zlib", lambda: zlib)
     data = written(ROWS, compression=Compression.RECORD, codec=codec)
     assert datums(data)[0].equals(ROWS)
-    _, (fault,) = datums(data.replace(b"x\x9c", b"y\x9c", 1).replace(b"\x1f\x8b", b"\0\x8b", 1))
+    magic = b"x\x9c" if codec == "DefaultCodec" else b"\x1f\x8b"
+    _, (fault,) = datums(data.replace(magic, b"??", 1))
     assert fault.reason == "broken_compression"
 
 

@@ -28,14 +28,14 @@ from .writables import BadWritable, WritableReader
 CrawlDatumRows: TypeAlias = pl.DataFrame
 CRAWL_DATUMS = pl.Schema(
     {
-        "url": pl.String,
-        "status": pl.UInt8,  # as in version 7, see DATUM_STATUS_NAMES
-        "fetch_time": pl.Int64,  # ms since 1970; in a CrawlDb that of the next fetch
-        "retries": pl.Int8,
-        "interval": pl.Int32,  # s
-        "score": pl.Float32,
-        "modified_time": pl.Int64,  # ms since 1970, or 0
-        "signature": pl.Binary,
+        "url": pl.String(),
+        "status": pl.UInt8(),  # as in version 7, see DATUM_STATUS_NAMES
+        "fetch_time": pl.Int64(),  # ms since 1970; in a CrawlDb that of the next fetch
+        "retries": pl.Int8(),
+        "interval": pl.Int32(),  # s
+        "score": pl.Float32(),
+        "modified_time": pl.Int64(),  # ms since 1970, or 0
+        "signature": pl.Binary(),
         "metadata": METADATA,
     }
 )
@@ -100,7 +100,7 @@ def read_datum_values(block: RecordBlock, on_fault: OnFault) -> pl.DataFrame:
             readable[np.nonzero(chosen)[0][fits]] = True
     report_rows(block, ~readable, "bad_value", "a CrawlDatum of version 1 to 7", on_fault)
     schema = {
-        "row": pl.Int64,
+        "row": pl.Int64(),
         **{name: CRAWL_DATUMS[name] for name in CRAWL_DATUMS if name != "url"},
     }
     if len(frames) == 1:

@@ -19,11 +19,11 @@ _COUNTS = (
 )
 HOST_DATUMS = pl.Schema(
     {
-        "host": pl.String,
-        "score": pl.Float32,
-        "last_check": pl.Int64,  # ms since 1970, or 0
-        "homepage_url": pl.String,
-        **dict.fromkeys(_COUNTS, pl.Int64),
+        "host": pl.String(),
+        "score": pl.Float32(),
+        "last_check": pl.Int64(),  # ms since 1970, or 0
+        "homepage_url": pl.String(),
+        **dict.fromkeys(_COUNTS, pl.Int64()),
         "metadata": METADATA,
     }
 )

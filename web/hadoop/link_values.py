@@ -25,9 +25,9 @@ from .writables import BadWritable, WritableReader
 InlinkRows: TypeAlias = pl.DataFrame
 INLINKS = pl.Schema(
     {
-        "url": pl.String,  # the target
-        "from_url": pl.String,
-        "anchor": pl.String,
+        "url": pl.String(),  # the target
+        "from_url": pl.String(),
+        "anchor": pl.String(),
         "metadata": METADATA,
     }
 )
@@ -150,7 +150,8 @@ def _end_of_map(data: bytes, at: int) -> int:
 def _link_rows(block: RecordBlock, urls: pl.Series, spans: _LinkSpans) -> InlinkRows:
     starts, lengths = (np.array(each, np.int64) for each in spans.texts)
     texts = read_texts(block.values, starts, lengths)
-    maps, _ = read_maps(block.values, *(np.array(each, np.int64) for each in spans.maps))
+    starts, lengths = (np.array(each, np.int64) for each in spans.maps)
+    maps, _ = read_maps(block.values, starts, lengths)
     columns = {
         "url": urls.gather(spans.rows),
         "from_url": texts.gather_every(2),

@@ -23,7 +23,7 @@ from .typed_values import TypedEntry, read_map, read_value
 from .writables import BadWritable, WritableReader
 
 ENTRY = pl.Struct({"key": pl.String, "kind": pl.String, "value": pl.String})
-METADATA = pl.List(ENTRY)
+METADATA: pl.DataType = pl.List(ENTRY)
 MapReader: TypeAlias = Callable[[bytes], list[TypedEntry]]
 
 _STATUS = b"org.apache.nutch.protocol.ProtocolStatus"

@@ -6,7 +6,7 @@ is its class and its text, the same as in the dumps of Nutch's readers.
 
 import struct
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def format_float(value: float, double: bool = False) -> str:
     >>> format_float(0.1), format_float(1e-5), format_float(12345678.0), format_float(float("nan"))
     ('0.1', '1.0E-5', '1.2345678E7', 'NaN')
     """
-    number = np.float64(value) if double else np.float32(value)
+    number: Any = np.float64(value) if double else np.float32(value)
     if not np.isfinite(number):
         return "NaN" if np.isnan(number) else "Infinity" if number > 0 else "-Infinity"
     if number == 0 or 1e-3 <= abs(number) < 1e7:

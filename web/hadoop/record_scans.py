@@ -104,7 +104,7 @@ def _scan(data: bytes, base: int, limit: int, mark: bytes, is_last: bool) -> Rec
     while at + 8 <= size:
         length, key_length = unpack(data, at)
         after = at + 8 + length
-        if 0 <= key_length <= length and after <= size:
+        if 0 < key_length <= length and after <= size:
             if length > _SEARCHED_BYTES and data.find(mark, at, after) >= 0:
                 fault = _bad_length(base + at, length, key_length)
                 break
@@ -123,7 +123,8 @@ def _scan(data: bytes, base: int, limit: int, mark: bytes, is_last: bool) -> Rec
                 break
             at += len(mark)
         else:
-            if not 0 <= key_length <= length <= MAX_RECORD_BYTES:
+            # No text takes no byte: a file with a hole of zeros is no row of empty records.
+            if not 0 < key_length <= length <= MAX_RECORD_BYTES:
                 fault = _bad_length(base + at, length, key_length)
             break
     if is_last and at < size and not ended and fault is None:

@@ -21,7 +21,9 @@ from .hadoop_faults import HadoopFileError
 MAX_RECORD_BYTES = 256 << 20
 _LENGTH = struct.Struct(">I")
 _PACKAGE = "org.apache.hadoop.io.compress."
-_SMALL_BYTES = 1 << 16  # deflate makes at most 1032 bytes of one: decoded without a limit
+# Decoded by Python's zlib, which needs half of the time of others for small values, and without a limit:
+# deflate makes at most 1032 bytes of one.
+_SMALL_BYTES = 1 << 12
 _CHUNK_BYTES = (
     1 << 16
 )  # raw bytes of a chunk that we write; Hadoop's readers have buffers of 256 KiB
@@ -73,14 +75,12 @@ def codec_class(name: str) -> str:
 
 
 def _inflate(data: bytes) -> bytes:
-    library = fastest_zlib()
+    if len(data) > _SMALL_BYTES:
+        return _inflate_members(data, 15)
     try:
-        if len(data) <= _SMALL_BYTES:
-            raw: bytes = library.decompress(data)
-            return raw
-    except library.error as error:
+        return zlib.decompress(data)
+    except zlib.error as error:
         raise BrokenCompression(str(error)) from error
-    return _inflate_members(data, 15)
 
 
 def _gunzip(data: bytes) -> bytes:

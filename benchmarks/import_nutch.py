@@ -5,8 +5,8 @@ one entry of metadata; 30 % are fetched, with a signature and four entries.
 
 - CrawlDb: all rows in columns, uncompressed and in both compressions; CPU. Budget: 150,000 rows a second
   and core. Baseline: the file read, and each compressed part inflated by zlib, without a look at it.
-- Segment: pages with their contents, in block compression; CPU. Budget: the 2,000 pages a second and core
-  at which ``import_warc`` runs.
+- Segment: pages with their contents, in block compression; CPU. Budget: 1,400 pages a second and core, as
+  ``import_warc`` has with all that it writes.
 - LinkDb: links; rows written: a CrawlDb encoded as Nutch reads it. No budget.
 """
 

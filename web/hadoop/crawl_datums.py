@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from .byte_spans import Numbers, copy_spans, read_rows
+from .byte_spans import Integers, copy_spans, read_rows
 from .hadoop_faults import HadoopFault, OnFault, raise_fault
-from .metadata_columns import METADATA, read_maps, read_whole_map
+from .metadata_columns import METADATA_LIST, read_maps, read_whole_map
 from .record_keys import check_value_class, read_record_keys, report_rows
 from .sequence_files import RecordBlock, SequenceFileHeader
 from .typed_values import TypedEntry, read_map, read_nutch_map
@@ -36,7 +36,7 @@ CRAWL_DATUMS = pl.Schema(
         "score": pl.Float32(),
         "modified_time": pl.Int64(),  # ms since 1970, or 0
         "signature": pl.Binary(),
-        "metadata": METADATA,
+        "metadata": METADATA_LIST,
     }
 )
 DATUM_STATUS_NAMES = {
@@ -141,7 +141,7 @@ def _read_version(
 
 
 def _frame(
-    rows: Numbers,
+    rows: Integers,
     fields: npt.NDArray[np.void],
     version: int,
     signatures: pl.Series,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..exchange.status import PROTOCOL_STATUS_NAMES
 from .writables import BadWritable, WritableReader
 
 _MAX_DEPTH = 8  # of maps in maps
@@ -27,11 +28,6 @@ NUTCH_IDS = {
     -123: "FetcherOutput", -122: "Content", -121: "ParseText", -120: "ParseData",
     -119: "NutchMapWritable", -118: "BytesWritable", -117: "FloatWritable", -116: "IntWritable",
     -115: "ObjectWritable", -114: "ProtocolStatus",
-}  # fmt: skip
-PROTOCOL_STATUS_NAMES = {
-    1: "success", 2: "failed", 10: "proto_not_found", 11: "gone", 12: "moved", 13: "temp_moved",
-    14: "notfound", 15: "retry", 16: "exception", 17: "access_denied", 18: "robots_denied",
-    19: "redir_exceeded", 20: "notfetching", 21: "notmodified", 22: "wouldblock", 23: "blocked",
 }  # fmt: skip
 _PARSE_STATUS_NAMES = ("notparsed", "success", "failed")
 

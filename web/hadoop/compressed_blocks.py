@@ -101,12 +101,16 @@ def _read_vint(window: FileWindow, position: int) -> tuple[int, int]:
 def _read_part(window: FileWindow, position: int, length: int, mark: bytes) -> bytes:
     if not 0 <= length <= MAX_RECORD_BYTES:
         raise _BadBlock("bad_record_length", f"a part of {length} bytes")
+    cut_off = _BadBlock("truncated_file", f"a part of {length} bytes is cut off")
     if position + length > window.size:
-        raise _BadBlock("truncated_file", f"a part of {length} bytes is cut off")
+        raise cut_off
     # No part has a sync mark within; a wrong length must not bring the whole file into memory.
     if length > _LARGE_BYTES and mark in window.read(position, _LARGE_BYTES):
         raise _BadBlock("bad_record_length", f"a part of {length} bytes with a sync mark within")
-    return window.read(position, length)
+    part = window.read(position, length)
+    if len(part) < length:
+        raise cut_off
+    return part
 
 
 def _lengths_of(data: bytes, rows: int, total_bytes: int) -> Integers:

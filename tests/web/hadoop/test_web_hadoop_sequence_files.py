@@ -227,3 +227,18 @@ class SparseStream(io.BytesIO):
     def read(self, size=-1):
         self.longest_read = max(self.longest_read, size)
         return super().read(size).ljust(size, b"\0")
+
+
+@each_compression
+def test_a_file_that_becomes_shorter_while_it_is_read_is_truncated(compression):
+    stream = ShrunkStream(FILES[compression][:5000])
+    faults = []
+    list(read_blocks(stream, on_fault=faults.append))
+    assert [fault.reason for fault in faults] == ["truncated_file"]
+
+
+class ShrunkStream(io.BytesIO):
+    """A stream that claims to be longer than it is."""
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        return 9000 if whence == io.SEEK_END else super().seek(offset, whence)

@@ -58,7 +58,7 @@ ARGUMENTS = (
     TABLE,
     Argument(
         "paths",
-        "Folders or files of Nutch: a crawl, its crawldb, linkdb, hostdb or segments, or dumps of them; "
+        "Folders or files that Nutch wrote: a crawl, its crawldb, linkdb, hostdb or segments, or dumps of them; "
         "local, or gs://, s3://, hdfs://.",
         nargs="*",
     ),

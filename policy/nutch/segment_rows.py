@@ -89,9 +89,10 @@ def pages_of_segment(
     """
     results = fetched.filter(pl.col("status").is_in(list(FETCH_STATUS_NAMES)))
     results = add_fields(results, *_FIELDS).drop("metadata", "signature")
-    bodies = contents.select("url", "content", "content_type", headers="metadata")
+    # Bodies are large: they are taken once, by their numbers.
+    numbered = contents.select("url", "content_type", headers="metadata").with_row_index("content")
     rows = results.unique("url", keep="first", maintain_order=True).join(
-        bodies.unique("url", keep="first"),
+        numbered.unique("url", keep="first"),
         on="url",
         how="full",
         coalesce=True,
@@ -122,9 +123,11 @@ def pages_of_segment(
     )
     rows = rows.with_columns(
         redirect=pl.when(redirected).then("protocol_message"),
-        body=pl.when(redirected | success).then("content"),
+        content=pl.when(redirected | success).then("content"),
         headers=_header_list(),
     )
+    bodies = contents.get_column("content").gather(rows.get_column("content"))
+    rows = rows.with_columns(bodies.alias("body"))
     counts["pages"] = len(rows)
     missing = int(rows.select((success & pl.col("body").is_null()).sum()).item())
     counts["pages_without_body"] = missing

@@ -46,7 +46,7 @@ def test_a_worker_without_the_plugin_says_so(tmp_path, monkeypatch):
     with pytest.raises(
         UsageError, match=r"on the workers: no scoring 'elsewhere' is installed.*--plugin"
     ):
-        check_worker(Ticket(str(tmp_path), "one"), 0, ((SCORINGS, ("elsewhere",)),))
+        check_worker(Ticket(str(tmp_path), "one"), 0, ScoringOptions(scoring=("elsewhere",)))
 
 
 def test_a_plugin_with_the_name_of_a_built_in_one_is_no_secret(tmp_path, monkeypatch, caplog):

@@ -38,7 +38,7 @@ class ImportedFile(NamedTuple):
     is_secret: bool = False
 
 
-class NutchFile(NamedTuple):
+class ConfFileKind(NamedTuple):
     """A file that Nutch reads.
 
     Attributes:
@@ -55,10 +55,10 @@ class NutchFile(NamedTuple):
 
 
 FILES = (
-    NutchFile("regex-urlfilter.txt", "urlfilter.regex.file", ("urlfilter-regex",), ""),
-    NutchFile("regex-normalize.xml", "urlnormalizer.regex.file", ("urlnormalizer-regex",), ""),
+    ConfFileKind("regex-urlfilter.txt", "urlfilter.regex.file", ("urlfilter-regex",), ""),
+    ConfFileKind("regex-normalize.xml", "urlnormalizer.regex.file", ("urlnormalizer-regex",), ""),
     *(
-        NutchFile(usual_name, name, plugins, "")
+        ConfFileKind(usual_name, name, plugins, "")
         for name, usual_name, plugins in (
             ("urlfilter.automaton.file", "automaton-urlfilter.txt", ("urlfilter-automaton",)),
             ("urlfilter.prefix.file", "prefix-urlfilter.txt", ("urlfilter-prefix",)),
@@ -80,15 +80,15 @@ FILES = (
             ("urlnormalizer.slashes.file", "slashes.txt", ("urlnormalizer-slash",)),
         )
     ),
-    NutchFile("adaptive-mimetypes.txt", "db.fetch.schedule.mime.file", ("MimeAdaptive",), "mime_rates"),
-    NutchFile("adaptive-host-specific-intervals.txt", "", ("Adaptive",), "host_intervals"),
-    NutchFile("index-writers.xml", "indexer.indexwriters.file", (), "index_writers"),
-    NutchFile("exchanges.xml", "exchanges.exchanges.file", ("exchange-jexl",), "exchanges"),
-    NutchFile("httpclient-auth.xml", "http.auth.file", ("protocol-httpclient",), "http_credentials"),
-    NutchFile("subcollections.xml", "subcollections.config", ("subcollection",), "subcollections_file"),
-    NutchFile("mimetype-filter.txt", "mimetype.filter.file", ("mimetype-filter",), "mimetype_file"),
-    NutchFile("goldstandard.txt", "cosine.goldstandard.file", ("scoring-similarity",), "goldstandard_file"),
-    NutchFile("stopwords.txt", "scoring.similarity.stopword.file", ("scoring-similarity",), "stopword_file"),
+    ConfFileKind("adaptive-mimetypes.txt", "db.fetch.schedule.mime.file", ("MimeAdaptive",), "mime_rates"),
+    ConfFileKind("adaptive-host-specific-intervals.txt", "", ("Adaptive",), "host_intervals"),
+    ConfFileKind("index-writers.xml", "indexer.indexwriters.file", (), "index_writers"),
+    ConfFileKind("exchanges.xml", "exchanges.exchanges.file", ("exchange-jexl",), "exchanges"),
+    ConfFileKind("httpclient-auth.xml", "http.auth.file", ("protocol-httpclient",), "http_credentials"),
+    ConfFileKind("subcollections.xml", "subcollections.config", ("subcollection",), "subcollections_file"),
+    ConfFileKind("mimetype-filter.txt", "mimetype.filter.file", ("mimetype-filter",), "mimetype_file"),
+    ConfFileKind("goldstandard.txt", "cosine.goldstandard.file", ("scoring-similarity",), "goldstandard_file"),
+    ConfFileKind("stopwords.txt", "scoring.similarity.stopword.file", ("scoring-similarity",), "stopword_file"),
 )  # fmt: skip
 # Files with rules that have no counterpart, and what to do.
 UNSUPPORTED_FILES = {
@@ -177,7 +177,7 @@ def _read(folder: Path, name: str) -> bytes:
 
 
 def _import_file(
-    file: NutchFile, name: str, data: bytes, plugins: frozenset[str]
+    file: ConfFileKind, name: str, data: bytes, plugins: frozenset[str]
 ) -> list[ImportedFile]:
     if not file.option:
         return [_copy_rule_file(name, file.usual_name, data)]

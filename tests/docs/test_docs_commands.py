@@ -101,7 +101,7 @@ def nutbeam_lines(path):
     unrun = [text for text, reason in blocks(path, "bash") if reason and "run by" not in reason]
     texts = [text.replace("\\\n", "") for text in unrun]
     lines = [line for text in texts for line in text.splitlines() if NUTBEAM.match(line)]
-    return [shlex.split(line)[1:] for line in lines]
+    return [shlex.split(line.partition(" > ")[0])[1:] for line in lines]
 
 
 NOT_RUN_LINES = [(path, words) for path in DOCS if path.exists() for words in nutbeam_lines(path)]

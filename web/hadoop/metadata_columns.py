@@ -19,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 
 from .byte_spans import Bytes, Integers, copy_spans, read_rows, read_texts, read_vints
-from .typed_values import TypedEntry, read_map, read_value
+from .typed_values import TypedEntry, parse_typed_value, read_map
 from .writables import BadWritable, WritableReader
 
 ENTRY = pl.Struct({"key": pl.String, "kind": pl.String, "value": pl.String})
@@ -238,6 +238,7 @@ def _value_texts(buffer: Bytes, kind: int, starts: Integers, lengths: Integers) 
         return pl.Series(numbers.astype(np.int64)).cast(pl.String)
     spans = copy_spans(buffer, starts, lengths).dictionary_encode()
     shown = [
-        read_value(WritableReader(span), _KINDS[kind]) for span in spans.dictionary.to_pylist()
+        parse_typed_value(WritableReader(span), _KINDS[kind])
+        for span in spans.dictionary.to_pylist()
     ]
     return pl.Series(shown, dtype=pl.String).gather(spans.indices.to_numpy())

@@ -178,15 +178,15 @@ def _read_entries(
         key_id = reader.read_byte()
         if both_ids_first:
             value_id = reader.read_byte()
-            key = read_value(reader, classes.get(key_id, str(key_id)), depth)
+            key = parse_typed_value(reader, classes.get(key_id, str(key_id)), depth)
         else:
-            key = read_value(reader, classes.get(key_id, str(key_id)), depth)
+            key = parse_typed_value(reader, classes.get(key_id, str(key_id)), depth)
             value_id = reader.read_byte()
         kind = classes.get(value_id, str(value_id))
-        yield TypedEntry(key, kind, read_value(reader, kind, depth))
+        yield TypedEntry(key, kind, parse_typed_value(reader, kind, depth))
 
 
-def read_value(reader: WritableReader, kind: str, depth: int = 0) -> str:
+def parse_typed_value(reader: WritableReader, kind: str, depth: int = 0) -> str:
     """Reads a value of a class as text.
 
     Args:

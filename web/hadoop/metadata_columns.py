@@ -20,22 +20,21 @@ import pyarrow as pa
 
 from .byte_spans import Bytes, Integers, copy_spans, read_rows, read_texts, read_vints
 from .typed_values import TypedEntry, parse_typed_value, read_map
+from .writable_encoding import STATUS_HEADER, STATUS_ID
 from .writables import BadWritable, WritableReader
 
 ENTRY = pl.Struct({"key": pl.String, "kind": pl.String, "value": pl.String})
 METADATA_LIST: pl.DataType = pl.List(ENTRY)
 MapReader: TypeAlias = Callable[[bytes], list[TypedEntry]]
 
-_STATUS = b"org.apache.nutch.protocol.ProtocolStatus"
-_STATUS_HEADER = np.frombuffer(b"\x01\x01" + len(_STATUS).to_bytes(2, "big") + _STATUS, np.uint8)
+_STATUS_HEADER = np.frombuffer(STATUS_HEADER, np.uint8)
 _MAX_STEPS = 16  # entries of a map; those with more are decoded one at a time
 _PADDING = 64  # so that no read is outside the buffer
 _TEXT, _INT, _LONG, _FLOAT, _BOOLEAN, _NULL = -116, -123, -122, -124, -126, -119
-_STATUS_ID = 1  # where the header has the class
 _SIZES = {_INT: 4, _LONG: 8, _FLOAT: 4, _BOOLEAN: 1, _NULL: 0}
 _KINDS = {
     _TEXT: "Text", _INT: "IntWritable", _LONG: "LongWritable", _FLOAT: "FloatWritable",
-    _BOOLEAN: "BooleanWritable", _NULL: "NullWritable", _STATUS_ID: "ProtocolStatus",
+    _BOOLEAN: "BooleanWritable", _NULL: "NullWritable", STATUS_ID: "ProtocolStatus",
 }  # fmt: skip
 _KIND_NUMBERS = np.zeros(256, np.int64)
 _KIND_NUMBERS[np.array(list(_KINDS)) & 0xFF] = range(len(_KINDS))
@@ -176,7 +175,7 @@ def _read_step(
     value_lengths[is_text] = text_lengths
     for kind, size in _SIZES.items():
         value_lengths[kinds == kind] = size
-    is_status = (kinds == _STATUS_ID) & has_status
+    is_status = (kinds == STATUS_ID) & has_status
     value_lengths[is_status] = _status_lengths(buffer, value_starts[is_status])
     after = value_starts + value_lengths
     fits &= (value_lengths >= 0) & (after <= ends) & (after <= last)

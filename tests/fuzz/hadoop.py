@@ -9,7 +9,7 @@ from nutbeam.web.hadoop.crawl_datums import CRAWL_DATUMS, read_crawl_datums
 from nutbeam.web.hadoop.datum_writing import encode_crawl_datums
 from nutbeam.web.hadoop.hadoop_faults import HADOOP_REASONS, HadoopFileError
 from nutbeam.web.hadoop.host_datums import HOST_DATUMS, read_host_datums
-from nutbeam.web.hadoop.link_values import INLINKS, read_inlinks
+from nutbeam.web.hadoop.link_values import LINK_DB, read_inlinks
 from nutbeam.web.hadoop.segment_values import (
     CONTENTS,
     PARSE_DATA,
@@ -33,7 +33,7 @@ from .target import Clock, Target
 
 KINDS = {
     "CrawlDatum": (read_crawl_datums, CRAWL_DATUMS),
-    "Inlinks": (read_inlinks, INLINKS),
+    "Inlinks": (read_inlinks, LINK_DB),
     "HostDatum": (read_host_datums, HOST_DATUMS),
     "Content": (read_contents, CONTENTS),
     "ParseData": (read_parse_data, PARSE_DATA),

@@ -5,13 +5,11 @@ bounded, so that a small member cannot fill the memory.
 """
 
 import abc
-import functools
-import importlib
 import threading
 import zlib
 from collections.abc import Callable
-from typing import Any
 
+from ..base.zlib_choice import fastest_zlib
 from .warc_options import ZSTD
 
 GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
@@ -86,7 +84,7 @@ class GzipDecoder(MemberDecoder):
     """Decodes a gzip member (RFC 1952), and checks its checksum and length."""
 
     def __init__(self) -> None:
-        self._zlib = _fastest_zlib()
+        self._zlib = fastest_zlib()
         self._decoder = self._zlib.decompressobj(31)
         self._tail = b""
 
@@ -188,15 +186,6 @@ def dictionary_in(frame: bytes) -> bytes:
             break
     decoder.finish()
     return b"".join(pieces)
-
-
-@functools.cache
-def _fastest_zlib() -> Any:
-    """Returns isal's form of zlib, which decodes twice as fast, if it is installed, or Python's."""
-    try:
-        return importlib.import_module("isal.isal_zlib")
-    except ImportError:
-        return zlib
 
 
 def record_encoder(compression: str) -> Callable[[bytes], bytes]:

@@ -16,11 +16,11 @@ import pyarrow as pa
 
 _MOST = 1 << 40
 Bytes: TypeAlias = npt.NDArray[np.uint8]
-Numbers: TypeAlias = npt.NDArray[np.int64]
+Integers: TypeAlias = npt.NDArray[np.int64]
 
 
 def copy_spans(
-    buffer: bytes | Bytes, starts: Numbers, lengths: Numbers, empty_is_null: bool = False
+    buffer: bytes | Bytes, starts: Integers, lengths: Integers, empty_is_null: bool = False
 ) -> pa.LargeBinaryArray:
     """Returns spans, which ascend and do not overlap, as an array of bytes.
 
@@ -44,7 +44,7 @@ def copy_spans(
     return pieces.take(pa.array(chosen, mask=lengths == 0 if empty_is_null else None))
 
 
-def read_texts(buffer: bytes | Bytes, starts: Numbers, lengths: Numbers) -> pl.Series:
+def read_texts(buffer: bytes | Bytes, starts: Integers, lengths: Integers) -> pl.Series:
     """Returns spans as texts; bytes that are not UTF-8 become U+FFFD, as in Java.
 
     >>> read_texts(b"..abc.d\\xff", np.array([2, 6]), np.array([3, 2])).to_list()
@@ -59,7 +59,7 @@ def read_texts(buffer: bytes | Bytes, starts: Numbers, lengths: Numbers) -> pl.S
         )
 
 
-def read_vints(buffer: Bytes, starts: Numbers) -> tuple[Numbers, Numbers]:
+def read_vints(buffer: Bytes, starts: Integers) -> tuple[Integers, Integers]:
     """Returns (numbers, how many bytes each takes) of Hadoop's variable-length numbers.
 
     One byte from -112 to 127 is the number. Else it says how many bytes follow, up to eight, big-endian,
@@ -87,7 +87,7 @@ def read_vints(buffer: Bytes, starts: Numbers) -> tuple[Numbers, Numbers]:
     return numbers, widths
 
 
-def _bytes_at(buffer: Bytes, places: Numbers) -> Bytes:
+def _bytes_at(buffer: Bytes, places: Integers) -> Bytes:
     """Returns the bytes at places; 0 for places outside the buffer."""
     inside = (places >= 0) & (places < len(buffer))
     if inside.all():
@@ -97,7 +97,7 @@ def _bytes_at(buffer: Bytes, places: Numbers) -> Bytes:
     return result
 
 
-def read_rows(buffer: Bytes, starts: Numbers, fields: np.dtype) -> npt.NDArray[np.void]:
+def read_rows(buffer: Bytes, starts: Integers, fields: np.dtype) -> npt.NDArray[np.void]:
     """Returns structs of fixed size that start at places of the buffer.
 
     All must lie in the buffer.

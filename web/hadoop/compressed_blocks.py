@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .byte_spans import Bytes, Numbers, read_vints
+from .byte_spans import Bytes, Integers, read_vints
 from .hadoop_codecs import MAX_RECORD_BYTES, BrokenCompression, HadoopCodec
 from .hadoop_faults import HadoopFault
 from .record_scans import FileWindow
@@ -29,9 +29,9 @@ class BlockParts(NamedTuple):
     position: int
     end: int
     keys: bytes
-    key_lengths: Numbers
+    key_lengths: Integers
     values: bytes
-    value_lengths: Numbers
+    value_lengths: Integers
 
     @property
     def rows(self) -> int:
@@ -101,15 +101,19 @@ def _read_vint(window: FileWindow, position: int) -> tuple[int, int]:
 def _read_part(window: FileWindow, position: int, length: int, mark: bytes) -> bytes:
     if not 0 <= length <= MAX_RECORD_BYTES:
         raise _BadBlock("bad_record_length", f"a part of {length} bytes")
+    cut_off = _BadBlock("truncated_file", f"a part of {length} bytes is cut off")
     if position + length > window.size:
-        raise _BadBlock("truncated_file", f"a part of {length} bytes is cut off")
+        raise cut_off
     # No part has a sync mark within; a wrong length must not bring the whole file into memory.
     if length > _LARGE_BYTES and mark in window.read(position, _LARGE_BYTES):
         raise _BadBlock("bad_record_length", f"a part of {length} bytes with a sync mark within")
-    return window.read(position, length)
+    part = window.read(position, length)
+    if len(part) < length:
+        raise cut_off
+    return part
 
 
-def _lengths_of(data: bytes, rows: int, total_bytes: int) -> Numbers:
+def _lengths_of(data: bytes, rows: int, total_bytes: int) -> Integers:
     """Decodes the lengths of keys or values."""
     if rows > len(data):
         raise _BadBlock("bad_record_length", f"lengths of {len(data)} bytes for {rows} records")
@@ -123,7 +127,7 @@ def _lengths_of(data: bytes, rows: int, total_bytes: int) -> Numbers:
     return lengths
 
 
-def _vint_starts(buffer: Bytes, rows: int) -> Numbers:
+def _vint_starts(buffer: Bytes, rows: int) -> Integers:
     """Returns where the numbers start that lie one after another."""
     first = buffer.astype(np.int8).astype(np.int64)
     widths = np.where(first >= -112, 1, np.where(first < -120, -119, -111) - first).tolist()

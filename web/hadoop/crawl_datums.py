@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from .byte_spans import Bytes, Numbers, copy_spans, read_rows
+from .byte_spans import Integers, copy_spans, read_rows
 from .hadoop_faults import HadoopFault, OnFault, raise_fault
-from .metadata_columns import METADATA, read_maps, read_whole_map
+from .metadata_columns import METADATA_LIST, read_maps, read_whole_map
 from .record_keys import check_value_class, read_record_keys, report_rows
 from .sequence_files import RecordBlock, SequenceFileHeader
 from .typed_values import TypedEntry, read_map, read_nutch_map
@@ -28,15 +28,15 @@ from .writables import BadWritable, WritableReader
 CrawlDatumRows: TypeAlias = pl.DataFrame
 CRAWL_DATUMS = pl.Schema(
     {
-        "url": pl.String,
-        "status": pl.UInt8,  # as in version 7, see DATUM_STATUS_NAMES
-        "fetch_time": pl.Int64,  # ms since 1970; in a CrawlDb that of the next fetch
-        "retries": pl.Int8,
-        "interval": pl.Int32,  # s
-        "score": pl.Float32,
-        "modified_time": pl.Int64,  # ms since 1970, or 0
-        "signature": pl.Binary,
-        "metadata": METADATA,
+        "url": pl.String(),
+        "status": pl.UInt8(),  # as in version 7, see DATUM_STATUS_NAMES
+        "fetch_time": pl.Int64(),  # ms since 1970; in a CrawlDb that of the next fetch
+        "retries": pl.Int8(),
+        "interval": pl.Int32(),  # s
+        "score": pl.Float32(),
+        "modified_time": pl.Int64(),  # ms since 1970, or 0
+        "signature": pl.Binary(),
+        "metadata": METADATA_LIST,
     }
 )
 DATUM_STATUS_NAMES = {
@@ -100,7 +100,7 @@ def read_datum_values(block: RecordBlock, on_fault: OnFault) -> pl.DataFrame:
             readable[np.nonzero(chosen)[0][fits]] = True
     report_rows(block, ~readable, "bad_value", "a CrawlDatum of version 1 to 7", on_fault)
     schema = {
-        "row": pl.Int64,
+        "row": pl.Int64(),
         **{name: CRAWL_DATUMS[name] for name in CRAWL_DATUMS if name != "url"},
     }
     if len(frames) == 1:
@@ -141,7 +141,7 @@ def _read_version(
 
 
 def _frame(
-    rows: Numbers,
+    rows: Integers,
     fields: npt.NDArray[np.void],
     version: int,
     signatures: pl.Series,

@@ -1,9 +1,12 @@
 """Encodes rows as CrawlDatum of version 7, so that Nutch opens a CrawlDb that is exported."""
 
+import itertools
 import struct
 from collections.abc import Iterator
 
-from .crawl_datums import CRAWL_DATUMS, CrawlDatumRows
+import polars as pl
+
+from .crawl_datums import CrawlDatumRows
 from .typed_values import TypedEntry
 from .writable_encoding import encode_map
 
@@ -19,34 +22,26 @@ def encode_crawl_datums(rows: CrawlDatumRows) -> Iterator[tuple[bytes, bytes]]:
     Raises:
         ValueError: A signature is longer than Nutch can read.
     """
-    names = [name for name in CRAWL_DATUMS if name not in ("signature", "metadata")]
-    encoded_maps: dict[tuple[TypedEntry, ...], bytes] = {}
-    columns = rows.select(*names, "signature", "metadata")
-    for (
-        url,
-        status,
-        fetch_time,
-        retries,
-        interval,
-        score,
-        modified,
-        signature,
-        metadata,
-    ) in columns.iter_rows():
+    fixed_names = ("url", "status", "fetch_time", "retries", "interval", "score", "modified_time")
+    for (url, status, *times_and_score, modified), signature, entries in zip(
+        rows.select(fixed_names).iter_rows(),
+        rows.get_column("signature").to_list(),
+        _entry_lists(rows.get_column("metadata")),
+        strict=True,
+    ):
         signature = signature or b""
         if len(signature) > _MAX_SIGNATURE_BYTES:
             raise ValueError(f"a signature must have at most 127 bytes, got {len(signature)}")
-        fixed = _FIXED.pack(
-            _VERSION, status, fetch_time, retries, interval, score, modified, len(signature)
-        )
-        map_bytes = b"\x00"
-        if metadata:
-            entries = tuple(
-                TypedEntry(each["key"], each["kind"], each["value"]) for each in metadata
-            )
-            if entries not in encoded_maps:
-                if len(encoded_maps) > 10_000:
-                    encoded_maps.clear()
-                encoded_maps[entries] = b"\x01" + encode_map(entries)
-            map_bytes = encoded_maps[entries]
+        fixed = _FIXED.pack(_VERSION, status, *times_and_score, modified, len(signature))
+        map_bytes = b"\x01" + encode_map(entries) if entries else b"\x00"
         yield url.encode("utf-8", "replace"), fixed + signature + map_bytes
+
+
+def _entry_lists(metadata: pl.Series) -> Iterator[list[TypedEntry]]:
+    """Yields the entries of each row: polars makes dictionaries of structs, which takes much longer."""
+    counts = metadata.list.len().fill_null(0).to_list()
+    structs = metadata.filter(metadata.list.len() > 0).explode().struct
+    columns = (structs.field(name).to_list() for name in TypedEntry._fields)
+    entries = map(TypedEntry, *columns)
+    for count in counts:
+        yield list(itertools.islice(entries, count))

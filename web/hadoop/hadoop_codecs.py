@@ -7,7 +7,6 @@ chunks with the length of their compressed bytes, both as four bytes, big-endian
 
 import bz2
 import functools
-import importlib
 import struct
 import zlib
 from collections.abc import Callable
@@ -15,13 +14,16 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ..base.zlib_choice import fastest_zlib
 from .hadoop_faults import HadoopFileError
 
 # Longest record, and longest part of a compressed block, in bytes.
 MAX_RECORD_BYTES = 256 << 20
 _LENGTH = struct.Struct(">I")
 _PACKAGE = "org.apache.hadoop.io.compress."
-_SMALL_BYTES = 1 << 16  # deflate makes at most 1032 bytes of one: decoded without a limit
+# Decoded by Python's zlib, which needs half of the time of others for small values, and without a limit:
+# deflate makes at most 1032 bytes of one.
+_SMALL_BYTES = 1 << 12
 _CHUNK_BYTES = (
     1 << 16
 )  # raw bytes of a chunk that we write; Hadoop's readers have buffers of 256 KiB
@@ -72,24 +74,13 @@ def codec_class(name: str) -> str:
     return _PACKAGE + name
 
 
-@functools.cache
-def _zlib() -> Any:
-    """Returns isal's form of zlib, which decodes twice as fast, if it is installed, or Python's."""
-    try:
-        return importlib.import_module("isal.isal_zlib")
-    except ImportError:
-        return zlib
-
-
 def _inflate(data: bytes) -> bytes:
-    library = _zlib()
+    if len(data) > _SMALL_BYTES:
+        return _inflate_members(data, 15)
     try:
-        if len(data) <= _SMALL_BYTES:
-            raw: bytes = library.decompress(data)
-            return raw
-    except library.error as error:
+        return zlib.decompress(data)
+    except zlib.error as error:
         raise BrokenCompression(str(error)) from error
-    return _inflate_members(data, 15)
 
 
 def _gunzip(data: bytes) -> bytes:
@@ -98,7 +89,7 @@ def _gunzip(data: bytes) -> bytes:
 
 def _inflate_members(data: bytes, window_bits: int) -> bytes:
     """Decodes streams that follow one another, as Hadoop's decompressors do."""
-    library = _zlib()
+    library = fastest_zlib()
     pieces = []
     room = MAX_RECORD_BYTES
     while data:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 import polars as pl
 
 from .hadoop_faults import OnFault, raise_fault
-from .metadata_columns import METADATA
+from .metadata_columns import METADATA_LIST
 from .record_keys import check_value_class, read_record_keys
 from .sequence_files import RecordBlock, SequenceFileHeader
 from .single_values import read_single_values
@@ -19,12 +19,12 @@ _COUNTS = (
 )
 HOST_DATUMS = pl.Schema(
     {
-        "host": pl.String,
-        "score": pl.Float32,
-        "last_check": pl.Int64,  # ms since 1970, or 0
-        "homepage_url": pl.String,
-        **dict.fromkeys(_COUNTS, pl.Int64),
-        "metadata": METADATA,
+        "host": pl.String(),
+        "score": pl.Float32(),
+        "last_check": pl.Int64(),  # ms since 1970, or 0
+        "homepage_url": pl.String(),
+        **dict.fromkeys(_COUNTS, pl.Int64()),
+        "metadata": METADATA_LIST,
     }
 )
 

@@ -16,19 +16,19 @@ import polars as pl
 
 from .byte_spans import bytes_of, read_texts
 from .hadoop_faults import HadoopFault, OnFault, raise_fault
-from .metadata_columns import METADATA, read_maps
+from .metadata_columns import METADATA_LIST, read_maps
 from .record_keys import check_value_class, read_record_keys
 from .sequence_files import RecordBlock, SequenceFileHeader
 from .typed_values import read_map
 from .writables import BadWritable, WritableReader
 
-InlinkRows: TypeAlias = pl.DataFrame
-INLINKS = pl.Schema(
+LinkDbRows: TypeAlias = pl.DataFrame
+LINK_DB = pl.Schema(
     {
-        "url": pl.String,  # the target
-        "from_url": pl.String,
-        "anchor": pl.String,
-        "metadata": METADATA,
+        "url": pl.String(),  # the target
+        "from_url": pl.String(),
+        "anchor": pl.String(),
+        "metadata": METADATA_LIST,
     }
 )
 _COUNT = struct.Struct(">i")
@@ -59,8 +59,8 @@ class _LinkSpans:
 
 def read_inlinks(
     block: RecordBlock, header: SequenceFileHeader, on_fault: OnFault = raise_fault
-) -> InlinkRows:
-    """Returns the links of a block as rows of ``INLINKS``.
+) -> LinkDbRows:
+    """Returns the links of a block as rows of ``LINK_DB``.
 
     Args:
         on_fault: Called for each record that is left out.
@@ -147,14 +147,15 @@ def _end_of_map(data: bytes, at: int) -> int:
     return reader.position
 
 
-def _link_rows(block: RecordBlock, urls: pl.Series, spans: _LinkSpans) -> InlinkRows:
+def _link_rows(block: RecordBlock, urls: pl.Series, spans: _LinkSpans) -> LinkDbRows:
     starts, lengths = (np.array(each, np.int64) for each in spans.texts)
     texts = read_texts(block.values, starts, lengths)
-    maps, _ = read_maps(block.values, *(np.array(each, np.int64) for each in spans.maps))
+    starts, lengths = (np.array(each, np.int64) for each in spans.maps)
+    maps, _ = read_maps(block.values, starts, lengths)
     columns = {
         "url": urls.gather(spans.rows),
         "from_url": texts.gather_every(2),
         "anchor": texts.gather_every(2, 1),
         "metadata": maps,
     }
-    return pl.DataFrame(columns, schema=INLINKS)
+    return pl.DataFrame(columns, schema=LINK_DB)

@@ -18,24 +18,23 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from .byte_spans import Bytes, Numbers, copy_spans, read_rows, read_texts, read_vints
+from .byte_spans import Bytes, Integers, copy_spans, read_rows, read_texts, read_vints
 from .typed_values import TypedEntry, read_map, read_value
+from .writable_encoding import STATUS_HEADER, STATUS_ID
 from .writables import BadWritable, WritableReader
 
 ENTRY = pl.Struct({"key": pl.String, "kind": pl.String, "value": pl.String})
-METADATA = pl.List(ENTRY)
+METADATA_LIST: pl.DataType = pl.List(ENTRY)
 MapReader: TypeAlias = Callable[[bytes], list[TypedEntry]]
 
-_STATUS = b"org.apache.nutch.protocol.ProtocolStatus"
-_STATUS_HEADER = np.frombuffer(b"\x01\x01" + len(_STATUS).to_bytes(2, "big") + _STATUS, np.uint8)
+_STATUS_HEADER = np.frombuffer(STATUS_HEADER, np.uint8)
 _MAX_STEPS = 16  # entries of a map; those with more are decoded one at a time
 _PADDING = 64  # so that no read is outside the buffer
 _TEXT, _INT, _LONG, _FLOAT, _BOOLEAN, _NULL = -116, -123, -122, -124, -126, -119
-_STATUS_ID = 1  # where the header has the class
 _SIZES = {_INT: 4, _LONG: 8, _FLOAT: 4, _BOOLEAN: 1, _NULL: 0}
 _KINDS = {
     _TEXT: "Text", _INT: "IntWritable", _LONG: "LongWritable", _FLOAT: "FloatWritable",
-    _BOOLEAN: "BooleanWritable", _NULL: "NullWritable", _STATUS_ID: "ProtocolStatus",
+    _BOOLEAN: "BooleanWritable", _NULL: "NullWritable", STATUS_ID: "ProtocolStatus",
 }  # fmt: skip
 _KIND_NUMBERS = np.zeros(256, np.int64)
 _KIND_NUMBERS[np.array(list(_KINDS)) & 0xFF] = range(len(_KINDS))
@@ -47,12 +46,12 @@ _STATUS_BYTES = 14  # version, code, time, number of arguments
 class _Entries:
     """Spans of keys and values, one item each for an entry of a map."""
 
-    rows: Numbers
-    key_starts: Numbers
-    key_lengths: Numbers
-    kinds: Numbers
-    value_starts: Numbers
-    value_lengths: Numbers
+    rows: Integers
+    key_starts: Integers
+    key_lengths: Integers
+    kinds: Integers
+    value_starts: Integers
+    value_lengths: Integers
 
 
 def read_whole_map(data: bytes) -> list[TypedEntry]:
@@ -68,8 +67,8 @@ def read_whole_map(data: bytes) -> list[TypedEntry]:
 
 
 def read_maps(
-    buffer: Bytes, starts: Numbers, lengths: Numbers, read_one: MapReader = read_whole_map
-) -> tuple[pl.Series, Numbers]:
+    buffer: Bytes, starts: Integers, lengths: Integers, read_one: MapReader = read_whole_map
+) -> tuple[pl.Series, Integers]:
     """Returns maps as lists of entries, and the indexes of those that cannot be decoded.
 
     Args:
@@ -94,11 +93,11 @@ def read_maps(
     offsets = np.concatenate([[0], np.cumsum(counts)])
     structs = pl.DataFrame(fields).to_struct("entry").to_arrow()
     lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), structs)
-    return pl.Series(pl.from_arrow(lists), dtype=METADATA), np.array(bad, np.int64)
+    return pl.Series(pl.from_arrow(lists), dtype=METADATA_LIST), np.array(bad, np.int64)
 
 
 def _read_unusual(
-    buffer: Bytes, starts: Numbers, lengths: Numbers, rows: Numbers, read_one: MapReader
+    buffer: Bytes, starts: Integers, lengths: Integers, rows: Integers, read_one: MapReader
 ) -> tuple[pl.DataFrame, list[int]]:
     """Decodes maps one at a time; equal ones once."""
     decoded: dict[bytes, list[TypedEntry] | None] = {}
@@ -120,7 +119,7 @@ def _read_unusual(
     return pl.DataFrame(flat, schema=schema, orient="row"), bad
 
 
-def _step_through(buffer: Bytes, starts: Numbers, ends: Numbers) -> tuple[_Entries, Numbers]:
+def _step_through(buffer: Bytes, starts: Integers, ends: Integers) -> tuple[_Entries, Integers]:
     """Returns the entries of maps of usual form, by rows, and the rows of the others."""
     (rows,) = np.nonzero(ends > starts)
     is_usual = np.zeros(len(starts), bool)
@@ -145,7 +144,7 @@ def _step_through(buffer: Bytes, starts: Numbers, ends: Numbers) -> tuple[_Entri
     return _by_rows(steps, is_usual), rows[~is_usual[rows]]
 
 
-def _skip_headers(buffer: Bytes, starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
+def _skip_headers(buffer: Bytes, starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
     """Returns where the numbers of entries are, or 0, and whether a header names ProtocolStatus."""
     cursor = np.where(buffer[starts] == 0, starts + 1, 0)
     has_status = np.zeros(len(starts), bool)
@@ -159,8 +158,8 @@ def _skip_headers(buffer: Bytes, starts: Numbers, ends: Numbers) -> tuple[Number
 
 
 def _read_step(
-    buffer: Bytes, rows: Numbers, cursor: Numbers, ends: Numbers, has_status: Numbers
-) -> tuple[_Entries, Numbers, Numbers]:
+    buffer: Bytes, rows: Integers, cursor: Integers, ends: Integers, has_status: Integers
+) -> tuple[_Entries, Integers, Integers]:
     """Reads an entry of each map; returns them, where they end, and which are of usual form."""
     last = len(buffer) - _PADDING
     key_lengths, widths = read_vints(buffer, cursor + 1)
@@ -176,7 +175,7 @@ def _read_step(
     value_lengths[is_text] = text_lengths
     for kind, size in _SIZES.items():
         value_lengths[kinds == kind] = size
-    is_status = (kinds == _STATUS_ID) & has_status
+    is_status = (kinds == STATUS_ID) & has_status
     value_lengths[is_status] = _status_lengths(buffer, value_starts[is_status])
     after = value_starts + value_lengths
     fits &= (value_lengths >= 0) & (after <= ends) & (after <= last)
@@ -184,7 +183,7 @@ def _read_step(
     return _chosen(entries, fits), after, fits
 
 
-def _status_lengths(buffer: Bytes, starts: Numbers) -> Numbers:
+def _status_lengths(buffer: Bytes, starts: Integers) -> Integers:
     """Returns the bytes of statuses with at most one argument; -1 for others."""
     arguments = read_rows(buffer, starts + _STATUS_BYTES - 4, _INT32)["n"]
     lengths = np.where((arguments == -1) | (arguments == 0), _STATUS_BYTES, -1).astype(np.int64)
@@ -195,12 +194,12 @@ def _status_lengths(buffer: Bytes, starts: Numbers) -> Numbers:
     return np.where(buffer[starts] == 2, lengths, -1)
 
 
-def _chosen(entries: _Entries, chosen: Numbers) -> _Entries:
+def _chosen(entries: _Entries, chosen: Integers) -> _Entries:
     fields = (getattr(entries, field.name) for field in dataclasses.fields(entries))
     return _Entries(*(values[chosen] for values in fields))
 
 
-def _by_rows(steps: list[_Entries], is_usual: Numbers) -> _Entries:
+def _by_rows(steps: list[_Entries], is_usual: Integers) -> _Entries:
     """Joins steps; leaves out maps that turned out to be unusual."""
     if not steps:
         return _Entries(*(np.empty(0, np.int64) for _ in dataclasses.fields(_Entries)))
@@ -230,7 +229,7 @@ def _entry_frame(buffer: Bytes, entries: _Entries) -> pl.DataFrame:
     return pl.DataFrame([*columns, values.alias("value")])
 
 
-def _value_texts(buffer: Bytes, kind: int, starts: Numbers, lengths: Numbers) -> pl.Series:
+def _value_texts(buffer: Bytes, kind: int, starts: Integers, lengths: Integers) -> pl.Series:
     if kind == _TEXT:
         return read_texts(buffer, starts, lengths)
     if kind in (_INT, _LONG):

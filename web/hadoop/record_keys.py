@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from .byte_spans import Numbers, read_rows, read_texts, read_vints
+from .byte_spans import Integers, read_rows, read_texts, read_vints
 from .hadoop_faults import HadoopFault, HadoopFileError, OnFault
 from .sequence_files import RecordBlock, SequenceFileHeader
 
@@ -55,7 +55,7 @@ def read_record_keys(
     return read_texts(block.keys, starts, lengths), block
 
 
-def _utf8_spans(block: RecordBlock) -> tuple[Numbers, Numbers]:
+def _utf8_spans(block: RecordBlock) -> tuple[Integers, Integers]:
     lengths = np.full(block.rows, -1)
     long_enough = block.key_lengths >= _SHORT.itemsize
     rows = read_rows(block.keys, block.key_starts[long_enough], _SHORT)

@@ -30,15 +30,28 @@ class FileWindow:
 
     def read(self, position: int, length: int) -> bytes:
         """Returns the bytes from a position on; fewer at the end of the file."""
-        if self._base <= position and position + length <= self._base + len(self._data):
-            at = position - self._base
-            return self._data[at : at + length]
-        self._stream.seek(position)
-        self._data, self._base = b"", 0
-        data = self._stream.read(max(0, min(length, self.size - position)))
-        if length <= _WINDOW_BYTES:
-            self._data, self._base = data, position
+        at = position - self._base
+        if at < 0 or at + length > len(self._data):
+            self._data = b""
+            self._data, self._base = self._load(position, max(length, _WINDOW_BYTES)), position
+            at = 0
+        data = self._data[at : at + length]
+        if len(self._data) > _WINDOW_BYTES:  # a long record is not kept
+            self._data = b""
         return data
+
+    def _load(self, position: int, length: int) -> bytes:
+        """Reads bytes of the stream; some streams return fewer at a time."""
+        self._stream.seek(position)
+        pieces = []
+        wanted = max(0, min(length, self.size - position))
+        while wanted > 0:
+            piece = self._stream.read(wanted)
+            if not piece:
+                break
+            pieces.append(piece)
+            wanted -= len(piece)
+        return b"".join(pieces)
 
 
 def find_mark(window: FileWindow, position: int, mark: bytes) -> int | None:
@@ -48,7 +61,9 @@ def find_mark(window: FileWindow, position: int, mark: bytes) -> int | None:
         at = data.find(mark)
         if at >= 0:
             return position + at
-        position += max(1, len(data) - len(mark) + 1)
+        if len(data) < len(mark):  # the file has become shorter
+            return None
+        position += len(data) - len(mark) + 1
     return None
 
 
@@ -85,7 +100,8 @@ def scan_records(window: FileWindow, position: int, limit: int, mark: bytes) -> 
     length = _WINDOW_BYTES
     while True:
         data = window.read(position, length)
-        scan = _scan(data, position, limit, mark, is_last=position + len(data) >= window.size)
+        is_last = len(data) < length or position + length >= window.size
+        scan = _scan(data, position, limit, mark, is_last)
         if scan.scanned or scan.ended or scan.fault is not None:
             return scan
         # The first record is longer than the window.
@@ -104,7 +120,7 @@ def _scan(data: bytes, base: int, limit: int, mark: bytes, is_last: bool) -> Rec
     while at + 8 <= size:
         length, key_length = unpack(data, at)
         after = at + 8 + length
-        if 0 <= key_length <= length and after <= size:
+        if 0 < key_length <= length and after <= size:
             if length > _SEARCHED_BYTES and data.find(mark, at, after) >= 0:
                 fault = _bad_length(base + at, length, key_length)
                 break
@@ -123,7 +139,8 @@ def _scan(data: bytes, base: int, limit: int, mark: bytes, is_last: bool) -> Rec
                 break
             at += len(mark)
         else:
-            if not 0 <= key_length <= length <= MAX_RECORD_BYTES:
+            # No text takes no byte: a file with a hole of zeros is no row of empty records.
+            if not 0 < key_length <= length <= MAX_RECORD_BYTES:
                 fault = _bad_length(base + at, length, key_length)
             break
     if is_last and at < size and not ended and fault is None:

@@ -23,30 +23,30 @@ _Pairs: TypeAlias = list[dict[str, str]]
 _TextReader: TypeAlias = Callable[[WritableReader], str]
 
 # A name with several values has a struct for each.
-TEXT_PAIRS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
+TEXT_PAIRS: pl.DataType = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 CONTENTS = pl.Schema(
     {
-        "url": pl.String,  # the key
-        "content_url": pl.String,
-        "base_url": pl.String,
-        "content": pl.Binary,
-        "content_type": pl.String,
+        "url": pl.String(),  # the key
+        "content_url": pl.String(),
+        "base_url": pl.String(),
+        "content": pl.Binary(),
+        "content_type": pl.String(),
         "metadata": TEXT_PAIRS,
     }
 )
 PARSE_DATA = pl.Schema(
     {
-        "url": pl.String,
-        "status": pl.Int8,  # 0: not parsed, 1: success, 2: failed
-        "minor_status": pl.Int16,
-        "status_text": pl.String,  # as Nutch shows it
-        "title": pl.String,
+        "url": pl.String(),
+        "status": pl.Int8(),  # 0: not parsed, 1: success, 2: failed
+        "minor_status": pl.Int16(),
+        "status_text": pl.String(),  # as Nutch shows it
+        "title": pl.String(),
         "outlinks": pl.List(pl.Struct({"url": pl.String, "anchor": pl.String})),
         "content_metadata": TEXT_PAIRS,
         "parse_metadata": TEXT_PAIRS,
     }
 )
-PARSE_TEXTS = pl.Schema({"url": pl.String, "text": pl.String})
+PARSE_TEXTS = pl.Schema({"url": pl.String(), "text": pl.String()})
 
 _SUCCESS = ParseStatusValue(1, 0, None)
 

@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from .byte_spans import Bytes, Numbers, bytes_of
+from .byte_spans import Bytes, Integers, bytes_of
 from .compressed_blocks import BlockParts, read_block
 from .hadoop_codecs import BrokenCompression, HadoopCodec, codec_class, find_codec
 from .hadoop_faults import HadoopFault, HadoopFileError, OnFault, raise_fault
@@ -78,12 +78,12 @@ class RecordBlock(NamedTuple):
     """
 
     keys: Bytes
-    key_starts: Numbers
-    key_lengths: Numbers
+    key_starts: Integers
+    key_lengths: Integers
     values: Bytes
-    value_starts: Numbers
-    value_lengths: Numbers
-    positions: Numbers
+    value_starts: Integers
+    value_lengths: Integers
+    positions: Integers
 
     @property
     def position(self) -> int:
@@ -286,6 +286,6 @@ def _join_parts(parts: list[BlockParts]) -> RecordBlock:
     )  # fmt: skip
 
 
-def _starts_of(lengths: Numbers) -> Numbers:
+def _starts_of(lengths: Integers) -> Integers:
     """Returns where spans of these lengths start that lie one after another."""
     return np.cumsum(lengths) - lengths

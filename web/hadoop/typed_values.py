@@ -6,10 +6,11 @@ is its class and its text, the same as in the dumps of Nutch's readers.
 
 import struct
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..exchange.status import PROTOCOL_STATUS_NAMES
 from .writables import BadWritable, WritableReader
 
 _MAX_DEPTH = 8  # of maps in maps
@@ -27,11 +28,6 @@ NUTCH_IDS = {
     -123: "FetcherOutput", -122: "Content", -121: "ParseText", -120: "ParseData",
     -119: "NutchMapWritable", -118: "BytesWritable", -117: "FloatWritable", -116: "IntWritable",
     -115: "ObjectWritable", -114: "ProtocolStatus",
-}  # fmt: skip
-PROTOCOL_STATUS_NAMES = {
-    1: "success", 2: "failed", 10: "proto_not_found", 11: "gone", 12: "moved", 13: "temp_moved",
-    14: "notfound", 15: "retry", 16: "exception", 17: "access_denied", 18: "robots_denied",
-    19: "redir_exceeded", 20: "notfetching", 21: "notmodified", 22: "wouldblock", 23: "blocked",
 }  # fmt: skip
 _PARSE_STATUS_NAMES = ("notparsed", "success", "failed")
 
@@ -135,7 +131,7 @@ def format_float(value: float, double: bool = False) -> str:
     >>> format_float(0.1), format_float(1e-5), format_float(12345678.0), format_float(float("nan"))
     ('0.1', '1.0E-5', '1.2345678E7', 'NaN')
     """
-    number = np.float64(value) if double else np.float32(value)
+    number: Any = np.float64(value) if double else np.float32(value)
     if not np.isfinite(number):
         return "NaN" if np.isnan(number) else "Infinity" if number > 0 else "-Infinity"
     if number == 0 or 1e-3 <= abs(number) < 1e7:

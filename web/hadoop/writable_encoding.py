@@ -1,12 +1,17 @@
 """Encodes values as Hadoop's and Nutch's classes write them: texts, numbers, maps of metadata."""
 
+import contextlib
+import functools
 import re
 import struct
 from collections.abc import Callable, Sequence
 
 from .typed_values import HADOOP_IDS, ProtocolStatusValue, TypedEntry
 
-_STATUS_CLASS = "org.apache.nutch.protocol.ProtocolStatus"
+_STATUS_CLASS = b"org.apache.nutch.protocol.ProtocolStatus"
+STATUS_ID = 1  # in maps whose header names the class
+# The header of maps that have a ProtocolStatus, and nothing else that Hadoop does not know.
+STATUS_HEADER = b"\x01\x01" + len(_STATUS_CLASS).to_bytes(2, "big") + _STATUS_CLASS
 _STATUS_TEXT = re.compile(r"\w+\((-?\d+)\), lastModified=(-?\d+)(.*)", re.DOTALL)
 _ARGUMENT = re.compile(r", args\[\d+\]=")
 _IDS = {name: number for number, name in HADOOP_IDS.items()}
@@ -41,27 +46,23 @@ def encode_map(entries: Sequence[TypedEntry]) -> bytes:
 
     A value of a class that is not written here becomes a Text.
     """
-    items = [_encode_entry(entry) for entry in entries]
-    pieces = [b"\x00"]
-    if any(number == 1 for _, number, _ in items):
-        name = _STATUS_CLASS.encode()
-        pieces = [b"\x01\x01", len(name).to_bytes(2, "big"), name]
-    pieces.append(_INT.pack(len(items)))
-    for key, number, value in items:
-        pieces += (_id_byte(_IDS["Text"]), key, _id_byte(number), value)
-    return b"".join(pieces)
+    items = [_encode_entry(*entry) for entry in entries]
+    has_status = any(is_status for is_status, _ in items)
+    header = STATUS_HEADER if has_status else b"\x00"
+    return b"".join([header, _INT.pack(len(items)), *(encoded for _, encoded in items)])
 
 
-def _encode_entry(entry: TypedEntry) -> tuple[bytes, int, bytes]:
-    """Returns an entry's key, the id of its class, and its value."""
-    key, kind, text = entry
+@functools.lru_cache(1 << 16)
+def _encode_entry(key: str, kind: str, text: str) -> tuple[bool, bytes]:
+    """Returns whether the value is a ProtocolStatus, and the entry: two ids of classes, each with a value."""
+    number, value = _IDS["Text"], encode_text(text)
     if kind in _ENCODERS:
-        try:
-            number = 1 if kind == "ProtocolStatus" else _IDS[kind]
-            return encode_text(key), number, _ENCODERS[kind](text)
-        except (ValueError, struct.error, OverflowError):
-            pass  # the text is none of this class: it stays a text
-    return encode_text(key), _IDS["Text"], encode_text(text)
+        # A text that is no value of its class stays a text.
+        with contextlib.suppress(ValueError, struct.error, OverflowError):
+            value = _ENCODERS[kind](text)
+            number = STATUS_ID if kind == "ProtocolStatus" else _IDS[kind]
+    encoded = _id_byte(_IDS["Text"]) + encode_text(key) + _id_byte(number) + value
+    return number == STATUS_ID, encoded
 
 
 def _id_byte(number: int) -> bytes:

@@ -24,7 +24,7 @@ def rows_of(path, read):
         return pl.concat(read(block, header) for block in read_blocks(stream))
 
 
-def test_the_crawl_db_is_what_nutch_reads(crawl):
+def test_the_crawl_db_is_read_as_nutch_reads_it(crawl):
     rows = rows_of(crawl / "crawldb/current/part-r-00000/data", read_crawl_datums)
     expected = java_records((crawl / "crawldb.json").read_text())
     assert java_datums(rows) == expected

@@ -2,14 +2,18 @@
 
 import io
 import itertools
+import zlib
 
 import polars as pl
 import pytest
 from hadoop_files import SYNC, crawl_rows, datums, written
 
+from nutbeam.web.hadoop import hadoop_codecs
+from nutbeam.web.hadoop.datum_writing import CRAWL_DATUM_CLASS, encode_crawl_datums
 from nutbeam.web.hadoop.hadoop_codecs import MAX_RECORD_BYTES, codec_class, find_codec
 from nutbeam.web.hadoop.hadoop_faults import HadoopFileError
 from nutbeam.web.hadoop.sequence_files import Compression, read_blocks, read_header
+from nutbeam.web.hadoop.sequence_writers import SequenceFileWriter
 
 ROWS = crawl_rows(3000)
 MANY_ROWS = crawl_rows(20_000)
@@ -28,9 +32,45 @@ def test_a_header_says_classes_compression_and_codec():
     assert header.sync == SYNC
 
 
+@each_compression
+@pytest.mark.parametrize("version", [4, 5])
+def test_headers_of_older_versions_are_read(version, compression):
+    """Version 5 has no metadata, version 4 no codec."""
+    data = FILES[compression]
+    codec = b"\x2aorg.apache.hadoop.io.compress.DefaultCodec"
+    head, _, records = data.partition(bytes(4) + SYNC)
+    if version == 4:
+        head = head.removesuffix(codec)
+    assert datums(b"SEQ" + bytes([version]) + head[4:] + SYNC + records)[0].equals(ROWS)
+
+
+def test_keys_of_the_class_utf8_are_read():
+    """Nutch 0.8 had them: two bytes of length, and the text."""
+    stream = io.BytesIO()
+    writer = SequenceFileWriter(stream, CRAWL_DATUM_CLASS, key_class="org.apache.hadoop.io.UTF8")
+    for key, value in encode_crawl_datums(ROWS):
+        writer.append(len(key).to_bytes(2, "big") + key, value)
+    writer.append(b"\0\5four", b"")
+    writer.append(b"\0", b"")
+    writer.close()
+    rows, faults = datums(stream.getvalue())
+    assert rows.equals(ROWS)
+    assert [fault.reason for fault in faults] == ["bad_key", "bad_key"]
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_rows_are_read_with_each_codec(codec):
     assert datums(written(ROWS, codec=codec))[0].equals(ROWS)
+
+
+@pytest.mark.parametrize("codec", ["DefaultCodec", "GzipCodec"])
+def test_python_s_own_zlib_reads_the_same(codec, monkeypatch):
+    monkeypatch.setattr(hadoop_codecs, "fastest_zlib", lambda: zlib)
+    data = written(ROWS, compression=Compression.RECORD, codec=codec)
+    assert datums(data)[0].equals(ROWS)
+    magic = b"x\x9c" if codec == "DefaultCodec" else b"\x1f\x8b"
+    _, (fault,) = datums(data.replace(magic, b"??", 1))
+    assert fault.reason == "broken_compression"
 
 
 @each_compression
@@ -79,13 +119,14 @@ def test_a_length_beyond_the_next_sync_mark_costs_only_records_up_to_it():
     assert rows.height > ROWS.height - 200
 
 
-def test_a_sync_mark_of_another_file_is_a_fault():
-    data = bytearray(FILES[Compression.NONE])
-    at = data.index(MARK)
+@each_compression
+def test_a_sync_mark_of_another_file_is_a_fault(compression):
+    data = bytearray(written(MANY_ROWS, compression=compression))
+    at = data.index(MARK, 3000)
     data[at + 4] ^= 1
     rows, (fault,) = datums(bytes(data))
     assert (fault.reason, fault.position) == ("bad_sync_mark", at)
-    assert 0 < rows.height < ROWS.height
+    assert 0 < rows.height < MANY_ROWS.height
 
 
 def test_a_damaged_block_costs_its_records():
@@ -154,3 +195,50 @@ def test_a_block_has_where_its_records_begin():
         for row in (0, block.rows - 1):
             length = int.from_bytes(data[block.positions[row] :][:4], "big")
             assert length == block.key_lengths[row] + block.value_lengths[row] < MAX_RECORD_BYTES
+
+
+def test_a_wrong_length_and_a_hole_are_not_read_into_memory():
+    """A file of 300 MB, whose first record claims 200 MB, with a sync mark after 1 MB, and then a hole."""
+    data = FILES[Compression.NONE]
+    header_bytes = read_header(io.BytesIO(data)).header_bytes
+    claimed = (200 << 20).to_bytes(4, "big") + (9).to_bytes(4, "big")
+    stream = SparseStream(data[:header_bytes] + claimed + bytes(1 << 20) + MARK, 300 << 20)
+    faults = []
+    assert list(read_blocks(stream, on_fault=faults.append)) == []
+    assert [fault.reason for fault in faults] == ["bad_record_length"] * 2
+    assert stream.longest_read <= 8 << 20
+
+
+class SparseStream(io.BytesIO):
+    """A stream that claims to be longer than its bytes.
+
+    Attributes:
+        longest_read: Most bytes that a call has asked for.
+    """
+
+    def __init__(self, data, size):
+        super().__init__(data)
+        self._size = size
+        self.longest_read = 0
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        return self._size if whence == io.SEEK_END else super().seek(offset, whence)
+
+    def read(self, size=-1):
+        self.longest_read = max(self.longest_read, size)
+        return super().read(size).ljust(size, b"\0")
+
+
+@each_compression
+def test_a_file_that_becomes_shorter_while_it_is_read_is_truncated(compression):
+    stream = ShrunkStream(FILES[compression][:5000])
+    faults = []
+    list(read_blocks(stream, on_fault=faults.append))
+    assert [fault.reason for fault in faults] == ["truncated_file"]
+
+
+class ShrunkStream(io.BytesIO):
+    """A stream that claims to be longer than it is."""
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        return 9000 if whence == io.SEEK_END else super().seek(offset, whence)

@@ -259,7 +259,11 @@ def _text_of(head: bytes) -> str:
 
 
 def merge_sources_of(places: Sequence[Place]) -> NutchSources:
-    """Returns what several paths hold, each file once."""
+    """Returns what several paths hold, each file once.
+
+    Raises:
+        UsageError: Two segments have one name; or see ``find_nutch_files``.
+    """
     files = dict[str, NutchFile]()
     segments = dict[str, set[str]]()
     notes = dict[tuple[str, str], None]()
@@ -268,6 +272,14 @@ def merge_sources_of(places: Sequence[Place]) -> NutchSources:
         for name, parts in sources.segments.items():
             segments.setdefault(name, set()).update(parts)
         notes |= dict.fromkeys(sources.notes)
+    folders = dict[str, str]()
+    for file in files.values():
+        folder = file.address.removesuffix(f"/{file.kind}/{file.part}")
+        if file.segment and folders.setdefault(file.segment, folder) != folder:
+            raise UsageError(
+                f"two segments have the name {file.segment!r}: import {folders[file.segment]} and "
+                f"{folder} one after the other"
+            )
     return NutchSources(list(files.values()), dict(sorted(segments.items())), list(notes))
 
 

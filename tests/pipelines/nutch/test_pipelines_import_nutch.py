@@ -23,6 +23,11 @@ def crawl(tmp_path):
     return NutchCrawl(tmp_path / "nutch")
 
 
+@pytest.fixture
+def table(tmp_path):
+    return tmp_path / "table"
+
+
 def fill(crawl):
     """Writes a crawl with one segment that was applied, and one whose URLs are not fetched yet."""
     crawl.crawldb(
@@ -56,7 +61,7 @@ def fill(crawl):
     return crawl.folder
 
 
-def test_each_status_and_each_value_stays(crawl, out, capsys):
+def test_each_status_and_each_value_stays(crawl, table, capsys):
     rows = [
         datum(
             f"http://s{code}.com/", code, NOW + code, retries=code % 3, interval=1000 * code,
@@ -66,8 +71,8 @@ def test_each_status_and_each_value_stays(crawl, out, capsys):
         for code in STATUS_NAMES
     ]  # fmt: skip
     folder = crawl.crawldb(*rows)
-    assert nutbeam("import_nutch", out, folder) == 0
-    state = state_of(out).sort("status")
+    assert nutbeam("import_nutch", table, folder) == 0
+    state = state_of(table).sort("status")
     assert state["status"].to_list() == list(STATUS_NAMES)
     for row, given in zip(state.to_dicts(), rows, strict=True):
         for name in ("url", "fetch_time", "retries", "score", "modified_time", "signature"):
@@ -77,17 +82,17 @@ def test_each_status_and_each_value_stays(crawl, out, capsys):
         tried = given["status"] > 1 or given["retries"]
         wait = given["interval"] * 1000 if given["status"] > 1 else DAY_MS
         assert row["last_fetch_time"] == (given["fetch_time"] - wait if tried else None)
-    assert nutbeam("fsck", out) == 0
+    assert nutbeam("fsck", table) == 0
 
 
-def test_metadata_with_a_column_here_gets_there(crawl, out):
+def test_metadata_with_a_column_here_gets_there(crawl, table):
     metadata = {
         "_pst_": "moved(12), lastModified=0: http://b.com/", "_repr_": "http://r.com/", "_rs_": 7,
         "nutch.protocol.code": "301", "Content-Type": "text/html; charset=x", "fixedInterval": "600.0",
         "_depth_": 3, "_maxdepth_": 9, "_orphan_": 86_400 * 20_000 + 5, "_ngt_": NOW, "mine": "x=y",
     }  # fmt: skip
-    assert nutbeam("import_nutch", out, crawl.crawldb(datum(HOME, 5, metadata=metadata))) == 0
-    row = state_of(out).row(0, named=True)
+    assert nutbeam("import_nutch", table, crawl.crawldb(datum(HOME, 5, metadata=metadata))) == 0
+    row = state_of(table).row(0, named=True)
     expected = {
         "protocol_status": 12, "protocol_message": "http://b.com/", "repr_url": "http://r.com/",
         "response_ms": 7, "http_code": 301, "content_type": "text/html; charset=x",
@@ -127,22 +132,22 @@ def test_a_whole_crawl_comes_over_and_applied_segments_are_not_applied_again(
     assert nutbeam("fsck", out) == 0
 
 
-def test_imported_bodies_are_parsed_inverted_and_indexed(crawl, out, tmp_path, capsys):
-    assert nutbeam("import_nutch", out, fill(crawl)) == 0
-    first = min(manifest_of(out).batches)
-    assert nutbeam("parse", out, "--reparse", "--batch", first, "--signature", "md5") == 0
-    assert nutbeam("invertlinks", out) == 0
+def test_imported_bodies_are_parsed_inverted_and_indexed(crawl, table, tmp_path, capsys):
+    assert nutbeam("import_nutch", table, fill(crawl)) == 0
+    first = min(manifest_of(table).batches)
+    assert nutbeam("parse", table, "--reparse", "--batch", first, "--signature", "md5") == 0
+    assert nutbeam("invertlinks", table) == 0
     assert " fromUrl: http://a.com/ anchor: to c\n" in printed(
-        capsys, "readlinkdb", out, f"{HOME}c"
+        capsys, "readlinkdb", table, f"{HOME}c"
     )
-    assert " fromUrl: http://x.org/ anchor: B!\n" in printed(capsys, "readlinkdb", out, LINKED)
-    record = nutbeam_read(out, "pages").select("url", "title", "text").row(0)
+    assert " fromUrl: http://x.org/ anchor: B!\n" in printed(capsys, "readlinkdb", table, LINKED)
+    record = nutbeam_read(table, "pages").select("url", "title", "text").row(0)
     assert record == (HOME, "A", "A some text to c")
-    assert nutbeam("index", out, "--writer", "tantivy") == 0
-    assert HOME in printed(capsys, "search", out, "some text")
+    assert nutbeam("index", table, "--writer", "tantivy") == 0
+    assert HOME in printed(capsys, "search", table, "some text")
 
 
-def test_a_segment_that_was_not_applied_waits_for_updatedb(crawl, out):
+def test_a_segment_that_was_not_applied_waits_for_updatedb(crawl, table):
     crawl.crawldb(datum(HOME, 1, FETCHED - 1000))
     crawl.segment(
         "20261022000000",
@@ -150,21 +155,21 @@ def test_a_segment_that_was_not_applied_waits_for_updatedb(crawl, out):
         contents={HOME: page(b"<a href=/b>b</a>")},
         parsed=True,
     )
-    assert nutbeam("import_nutch", out, crawl.folder) == 0
-    (batch,) = manifest_of(out).batches.values()
+    assert nutbeam("import_nutch", table, crawl.folder) == 0
+    (batch,) = manifest_of(table).batches.values()
     assert batch.phase == "fetched"
-    assert state_of(out)["page"].to_list() == [None]
-    assert nutbeam("parse", out) == 0
-    assert nutbeam("updatedb", out, "--scope", "any") == 0
-    state = state_of(out)
+    assert state_of(table)["page"].to_list() == [None]
+    assert nutbeam("parse", table) == 0
+    assert nutbeam("updatedb", table, "--scope", "any") == 0
+    state = state_of(table)
     assert state["url"].to_list() == [HOME, LINKED]
     assert state["status"].to_list() == [2, 1]
     assert state["last_fetch_time"].to_list() == [FETCHED, None]
 
 
-def test_hosts_get_scores_and_lookups_of_a_hostdb(crawl, out):
-    assert nutbeam("import_nutch", out, fill(crawl)) == 0
-    host = rows_of(out, "hosts").filter(key="com.a").row(0, named=True)
+def test_hosts_get_scores_and_lookups_of_a_hostdb(crawl, table):
+    assert nutbeam("import_nutch", table, fill(crawl)) == 0
+    host = rows_of(table, "hosts").filter(key="com.a").row(0, named=True)
     assert (host["score"], host["dns_failures"], host["dns_time"]) == (2.0, 1, NOW)
     assert host["homepage"] == "com.a:http/"
 
@@ -186,19 +191,19 @@ def test_the_newer_row_wins_over_one_of_the_table_and_the_same_import_twice_chan
 
 
 def test_urls_that_a_table_cannot_have_are_counted_and_spellings_of_one_key_become_one(
-    crawl, out, capsys
+    crawl, table, capsys
 ):
     folder = crawl.crawldb(
         datum("http://A.com/x", 1, NOW, score=1.0), datum("http://a.com/x", 2, DUE, score=2.0),
         datum("gopher://a.com/", 1), datum("no url", 1), datum("http://l.com/", 67),
     )  # fmt: skip
-    line = printed(capsys, "import_nutch", out, folder)
+    line = printed(capsys, "import_nutch", table, folder)
     for count in ("dropped/scheme_not_allowed 1", "dropped/malformed 1", "dropped/bad_status 1"):
         assert count in line
-    assert state_of(out).select("url", "score").rows() == [("http://a.com/x", 2.0)]
+    assert state_of(table).select("url", "score").rows() == [("http://a.com/x", 2.0)]
 
 
-def test_generate_after_an_import_chooses_the_urls_of_nutchs_rules(crawl, out, tmp_path):
+def test_generate_after_an_import_chooses_the_urls_of_nutchs_rules(crawl, table, tmp_path):
     most_s = 7_776_000
     import random
 
@@ -216,8 +221,8 @@ def test_generate_after_an_import_chooses_the_urls_of_nutchs_rules(crawl, out, t
                 score=round(chance.random() * 4 - 0.3, 3), retries=number % 2,
             )
         )  # fmt: skip
-    assert nutbeam("import_nutch", out, crawl.crawldb(*rows)) == 0
-    assert nutbeam("generate", out, "--top_n", "40", "--max_count", "9") == 0
+    assert nutbeam("import_nutch", table, crawl.crawldb(*rows)) == 0
+    assert nutbeam("generate", table, "--top_n", "40", "--max_count", "9") == 0
     # Nutch: due, or due later than the longest interval allows; no negative score; the best first.
     eligible = [
         row
@@ -231,8 +236,8 @@ def test_generate_after_an_import_chooses_the_urls_of_nutchs_rules(crawl, out, t
         by_host[host] = by_host.get(host, 0) + 1
         if by_host[host] <= 9 and len(chosen) < 40:
             chosen.append((row["url"], row["score"]))
-    (batch,) = manifest_of(out).batches
-    listed = rows_of(out, batch_component(batch, "fetchlist")).sort("score", descending=True)
+    (batch,) = manifest_of(table).batches
+    listed = rows_of(table, batch_component(batch, "fetchlist")).sort("score", descending=True)
     from nutbeam.web.urls.row_keys import from_key
 
     found = [
@@ -242,7 +247,7 @@ def test_generate_after_an_import_chooses_the_urls_of_nutchs_rules(crawl, out, t
     assert [score for _, score in found] == [score for _, score in chosen]
 
 
-def test_parts_that_workers_share_have_each_record_once(crawl, out, capsys):
+def test_parts_that_workers_share_have_each_record_once(crawl, table, capsys):
     count = 3_000
     crawl.crawldb(*(datum(f"http://h.com/{number:05d}") for number in range(count)))
     urls = [f"http://h.com/{number:05d}" for number in range(400)]
@@ -253,13 +258,13 @@ def test_parts_that_workers_share_have_each_record_once(crawl, out, capsys):
         ],
         contents={url: page(url.encode() * 50) for n, url in enumerate(urls) if n % 3},
     )
-    line = printed(capsys, "import_nutch", out, crawl.folder, "--part_size", "65536")
+    line = printed(capsys, "import_nutch", table, crawl.folder, "--part_size", "65536")
     assert f"crawldb/records {count:,}" in line
-    assert state_of(out).height == count
-    (batch,) = manifest_of(out).batches
-    pages = rows_of(out, batch_component(batch, "pages"))
+    assert state_of(table).height == count
+    (batch,) = manifest_of(table).batches
+    pages = rows_of(table, batch_component(batch, "pages"))
     assert pages["key"].n_unique() == pages.height == 400
     assert pages.filter(pl.col("body").is_not_null()).height == len(
         [n for n in range(400) if n % 3]
     )
-    assert nutbeam("fsck", out) == 0
+    assert nutbeam("fsck", table) == 0

@@ -119,3 +119,13 @@ def test_an_unclear_time_zone_is_one_line_and_an_option_names_it(tmp_path, table
     assert nutbeam(*words, "Asia/Kolkata") == 0
     assert state_of(table)["fetch_time"].to_list() == [NOW]
     assert manifest_of(table).job == "import_nutch"
+
+
+def test_two_segments_of_one_name_are_refused(tmp_path, table, refuse):
+    paths = []
+    for name in ("one", "two"):
+        other = NutchCrawl(tmp_path / name)
+        paths.append(other.segment("20261022000000", listed=[datum(HOME)]))
+    error = refuse("import_nutch", table, *paths)
+    assert "two segments have the name '20261022000000': import" in error
+    assert not table.exists()

@@ -32,6 +32,7 @@ NUTBEAM = re.compile(r"(\S*/)?nutbeam ")
 OTHERS = re.compile(
     r"(?:\b(?:airflow|apache_beam\.yaml\.main|chromium|docker|gcloud|http\.server)|\$WEBGRAPH\.\w+) (?:[^\n]*\\\n)*.*"
     r"|`crawl --[a-z-]+`|`--ignore-certificate-errors`"
+    r"|`--(?:hostdb[a-z]+|[a-z]+-[a-z-]+|http\.agent\.name)[^`]*`"  # of Nutch's crawl script
 )
 FILE = re.compile(
     r"(?<![\w/.-])((?:benchmarks|tests|docs|templates|io|pipelines|policy|transforms|web)/"

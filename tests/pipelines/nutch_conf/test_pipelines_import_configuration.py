@@ -22,6 +22,7 @@ SITE = {
     "generate.min.score": "0.1",
     "http.proxy.host": "p.example",
     "http.proxy.port": "3128",
+    "http.proxy.username": "pia",
     "http.proxy.password": "geheim",
     "db.fetch.schedule.class": "org.apache.nutch.crawl.AdaptiveFetchSchedule",
     "db.fetch.schedule.adaptive.max_interval": "99999999",
@@ -102,6 +103,7 @@ def test_each_property_and_file_is_in_the_report(conf, tmp_path):
 
     assert set(by_name) == set(SITE) - {"db.fetch.interval.default"}
     assert by_name["http.proxy.port"].outcome == "not needed"
+    assert by_name["http.proxy.password"].note == "it is in the file of --http_credentials"
     assert by_name["http.redirect.max"].fault == "--redirect_max must be at most 20, got 50"
     assert (
         "at most --max_fetch_interval" in by_name["db.fetch.schedule.adaptive.max_interval"].fault
@@ -123,7 +125,9 @@ def test_copies_with_secrets_are_for_their_owner(conf, tmp_path):
     import_configuration(str(conf), str(tmp_path / "out"), MODULES)
     credentials = tmp_path / "out" / "credentials.txt"
 
-    assert credentials.read_text() == "https://a.example basic me geheim\n"
+    assert credentials.read_text() == (
+        "https://a.example basic me geheim\nhttp://p.example:3128 basic pia geheim\n"
+    )
     assert credentials.stat().st_mode & 0o077 == 0
     assert 'id="rabbit1"' not in (tmp_path / "out" / "index-writers.xml").read_text()
 

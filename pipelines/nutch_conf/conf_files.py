@@ -147,13 +147,10 @@ def import_files(
     scoped = sorted(path.name for path in folder.glob("regex-normalize-*.xml"))
     imported += [_copy_rule_file(name, name, _read(folder, name)) for name in scoped]
     imported = _with_proxy_login(imported, properties)
-    if not any(file.option == "index_writers" for file in imported):
-        imported = [
-            ImportedFile(file.name, "not needed", "none of its writers is on")
-            if file.option == "exchanges"
-            else file
-            for file in imported
-        ]
+    writers = b"".join(file.data for file in imported if file.option == "index_writers")
+    imported = [
+        _keep_routes(file, writers) if file.option == "exchanges" else file for file in imported
+    ]
     for name, advice in UNSUPPORTED_FILES.items():
         if (folder / name).is_file() and has_entries(_read(folder, name)):
             imported.append(ImportedFile(name, "not supported", advice))
@@ -259,6 +256,28 @@ def _import_writers(name: str, data: bytes, plugins: frozenset[str]) -> list[Imp
 
 
 _PLUGIN_OF_KIND = {"elasticrest": "elastic-rest", "opensearch1x": "opensearch-1x"}
+
+
+def _keep_routes(file: ImportedFile, writers: bytes) -> ImportedFile:
+    """Returns exchanges.xml with the writers that are taken over; Nutch ignores others, too.
+
+    Args:
+        file: The file.
+        writers: The file of the writers; empty without any.
+    """
+    text = writers.decode() or "<writers/>"
+    ids = {each.get("id") for each in read_xml(RuleFile("", text)).findall("writer")}
+    root = read_xml(RuleFile(file.name, file.data.decode("utf-8", "replace")))
+    for exchange in root.findall("exchange"):
+        for route in exchange.findall("writers"):
+            for writer in route.findall("writer"):
+                if writer.get("id") not in ids:
+                    route.remove(writer)
+        if not exchange.findall("writers/writer"):
+            root.remove(exchange)
+    if not root.findall("exchange"):
+        return ImportedFile(file.name, "not needed", "none of its writers is on")
+    return file._replace(data=ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
 def import_credentials(name: str, data: bytes) -> list[ImportedFile]:

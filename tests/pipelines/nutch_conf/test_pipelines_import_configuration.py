@@ -121,6 +121,27 @@ def test_each_property_and_file_is_in_the_report(conf, tmp_path):
     assert "geheim" not in text + repr(report.record())
 
 
+def test_routes_to_writers_that_are_off_are_left_out(conf, tmp_path):
+    exchanges = "".join(
+        f'<exchange id="{name}" class="org.apache.nutch.exchange.jexl.JexlExchange"><writers>'
+        + "".join(f'<writer id="{writer}"/>' for writer in writers)
+        + "</writers><params><param name=\"expr\" value=\"doc.getFieldValue('host')=='a'\"/></params></exchange>"
+        for name, writers in {"a": ("solr1", "csv1"), "b": ("rabbit1",)}.items()
+    )
+    (conf / "exchanges.xml").write_text(f"<exchanges>{exchanges}</exchanges>")
+    write(conf, SITE | {"plugin.includes": f"{PLUGINS}|exchange-jexl"})
+    import_configuration(str(conf), str(tmp_path / "out"), MODULES)
+    text = (tmp_path / "out" / "exchanges.xml").read_text()
+
+    assert 'id="solr1"' in text
+    assert "csv1" not in text
+    assert "rabbit1" not in text
+    assert (
+        f'exchanges = "{(tmp_path / "out").resolve()}/exchanges.xml"'
+        in (tmp_path / "out" / "nutbeam.toml").read_text()
+    )
+
+
 def test_copies_with_secrets_are_for_their_owner(conf, tmp_path):
     import_configuration(str(conf), str(tmp_path / "out"), MODULES)
     credentials = tmp_path / "out" / "credentials.txt"

@@ -32,6 +32,7 @@ _LOOKS = {
 _PATH = re.compile(
     r"(?!https?:|file:)(?:.*/)?(?:crawldb|linkdb|hostdb|webgraphdb|segments)(?:/+[^/]*)?/*|.+(?<!batches)/\d{14}/*"
 )
+_BATCH = re.compile(r"(?:.*/)?segments/+[^/]+/*|.+(?<!batches)/\d{14}/*")
 _FLAG = re.compile(r"-(?:D.*|[A-Za-z][A-Za-z]+(?:=.*)?)|--[a-z]\w*\.[\w.]+(?:=.*)?", re.DOTALL)
 _SCRIPT_FLAG = re.compile(
     r"-[isw]|--(?:hostdb\w+|num-(?:slaves|tasks|threads|fetchers)|size-fetchlist|time-limit-fetch"
@@ -57,9 +58,9 @@ class Role(NamedTuple):
     def fits(self, word: str) -> bool:
         """Returns whether a word may have the role."""
         look = _LOOKS.get(self.name)
-        if (self.is_path and not is_nutch_path(word)) or (
-            self.name in TABLE_ROLES and is_page(word)
-        ):
+        if self.is_path and not (_BATCH if self.name == "segment" else _PATH).fullmatch(word):
+            return False
+        if self.name in TABLE_ROLES and (is_page(word) or Path(word).is_file()):
             return False
         return look is None or look.fullmatch(word) is not None
 

@@ -241,6 +241,9 @@ class NutchWords:
             return False
         if self.has_id and any(role.name in (*TABLE_ROLES, "segment") for role in form):
             return False
+        begins_with_seeds = len(form) > 1 and form[0].name == "seeds"
+        if begins_with_seeds and words and is_table(words[0]):
+            return False  # a line of ours, where the table comes first
         roles = [*form, *[form[-1]] * (len(words) - len(form))] if form else []
         return all(role.fits(word) for role, word in zip(roles, words, strict=False))
 

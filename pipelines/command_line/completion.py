@@ -163,9 +163,9 @@ def _fish() -> str:
         "# Completion of nutbeam for fish. To install it:",
         "#   nutbeam completion fish > ~/.config/fish/completions/nutbeam.fish",
     ]
-    for name, command in COMMANDS.items():
+    for name, declared in COMMANDS.items():
         lines.append(
-            f"complete -c nutbeam -n __fish_use_subcommand -f -a {name} -d {shlex.quote(command.help)}"
+            f"complete -c nutbeam -n __fish_use_subcommand -f -a {name} -d {shlex.quote(declared.help)}"
         )
     lines.append(
         "complete -c nutbeam -n __fish_use_subcommand -f -a help -d 'Show the help of a command.'"

@@ -86,6 +86,8 @@ def test_paths_below_a_crawl_folder_are_its_table(line, ours):
         "readdb bigtable://project/instance/crawldb --stats",
         "inject mine http://a.example.org/segments/1",
         "crawl mine --include /segments/1 http://a.example.org/",
+        "warc mine archive/segments",
+        "crawl mine http://a.example.org/ 3",
         "crawl mine http://a.example.org/ --rounds 3 --index other",
         "mergesegs new crawl/batches/1 --slice 5",
     ],
@@ -140,7 +142,7 @@ def test_flags_and_properties_become_options(line, ours):
     assert str(translated(line)) == f"nutbeam {ours}"
 
 
-def test_a_property_that_other_commands_read_is_left_out_and_said():
+def test_a_property_of_other_commands_is_left_out_with_a_note():
     translation = translated("generate -D fetcher.server.delay=1.0 mine")
     assert str(translation) == "nutbeam generate mine"
     (note,) = translation.notes
@@ -182,7 +184,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_what_cannot_mean_the_same_is_refused_with_all_faults_in_one_line(line):
+def test_a_line_that_cannot_mean_the_same_is_refused_with_all_faults(line):
     with pytest.raises(UsageError) as refused:
         translated(line)
     assert str(refused.value) == REFUSED[line]
@@ -219,12 +221,13 @@ def test_a_database_of_nutch_is_no_table(tmp_path, made, line, ours):
     assert f"is a database of Nutch: nutbeam import_nutch {ours}" in str(refused.value)
 
 
-def test_a_table_with_the_name_of_a_database_stays_what_it_is(tmp_path):
+def test_a_table_of_ours_may_have_the_name_of_a_database(tmp_path):
     (tmp_path / "urls").write_text("http://a.example.org/\n")
     assert main(["inject", "crawl/table", "urls", "--progress", "false"]) == 0
     (tmp_path / "crawl" / "table").rename(tmp_path / "crawl" / "crawldb")
     assert translated("readdb crawl/crawldb --stats") is None
     assert str(translated("readdb crawl/crawldb -stats")) == "nutbeam readdb crawl/crawldb --stats"
+    assert translated("crawl crawl/crawldb urls 3") is None  # not the seeds crawl/crawldb
 
 
 def test_lines_of_ours_do_not_read_the_tables_of_nutch():

@@ -66,7 +66,7 @@ def complete(shell, script, words):
 
 
 @pytest.mark.parametrize("words", LINES)
-def test_a_shell_offers_what_fits(shell, script, words):
+def test_a_shell_completes_a_word(shell, script, words):
     assert complete(shell, script, words) == LINES[words]
 
 

@@ -260,6 +260,7 @@ def uses(folder, web, port):
         ],
         "simweb": [("--list",), ("--port", EVIL)],
         "config": [("crawl", "--config", folder / "words.toml", "--changed"), (EVIL,)],
+        "completion": [("bash",), (EVIL,)],
         "showproperties": [("crawl", "--config", folder / "words.toml"), (EVIL,)],
     }  # fmt: skip
 

@@ -79,6 +79,7 @@ WORDS = {
     "indexchecker": None,
     "explain": ("http://a.example.com/",),
     "simweb": None,
+    "completion": None,
     "config": None,
     "showproperties": None,
 }

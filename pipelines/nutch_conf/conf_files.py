@@ -13,6 +13,7 @@ from ...web.rule_files.rule_files import RuleFile, entries, read_xml
 from .property_catalogue import read_catalogue
 
 RULES_FOLDER = "rules"  # the folder of --url_rules_dir
+CREDENTIALS = "credentials.txt"
 _LARGEST_FILE = 256 << 20
 
 
@@ -145,6 +146,11 @@ def import_files(
             raise ValueError(f"{folder} has no file {name}, which plug-in {file.plugins[0]} needs")
     scoped = sorted(path.name for path in folder.glob("regex-normalize-*.xml"))
     imported += [_copy_rule_file(name, name, _read(folder, name)) for name in scoped]
+    imported = _with_proxy_login(imported, properties)
+    writers = b"".join(file.data for file in imported if file.option == "index_writers")
+    imported = [
+        _keep_routes(file, writers) if file.option == "exchanges" else file for file in imported
+    ]
     for name, advice in UNSUPPORTED_FILES.items():
         if (folder / name).is_file() and has_entries(_read(folder, name)):
             imported.append(ImportedFile(name, "not supported", advice))
@@ -152,6 +158,33 @@ def import_files(
         if (folder / name).is_file():
             imported.append(ImportedFile(name, "not needed", reason))
     return imported
+
+
+def has_proxy_login(properties: Mapping[str, str]) -> bool:
+    """Returns whether the properties have a proxy, and a user name and a password for it."""
+    names = ("http.proxy.host", "http.proxy.username", "http.proxy.password")
+    return all(properties.get(name, "").strip() for name in names)
+
+
+def _with_proxy_login(
+    imported: list[ImportedFile], properties: Mapping[str, str]
+) -> list[ImportedFile]:
+    """Returns the files; the login for the proxy is a line of the logins."""
+    if not has_proxy_login(properties):
+        return imported
+    host, port, user, password = (
+        properties.get(f"http.proxy.{name}", "").strip()
+        for name in ("host", "port", "username", "password")
+    )
+    line = f"http://{host}:{port or 8080} basic {user} {password}\n".encode()
+    others = [file for file in imported if file.option != "http_credentials"]
+    logins = [file for file in imported if file.option == "http_credentials"] or [
+        ImportedFile(
+            "http.proxy.password", "mapped", "--http_credentials reads the login for the proxy",
+            CREDENTIALS, "http_credentials", b"", True,
+        )
+    ]  # fmt: skip
+    return [*others, *(file._replace(data=file.data + line) for file in logins)]
 
 
 def has_entries(data: bytes) -> bool:
@@ -225,6 +258,28 @@ def _import_writers(name: str, data: bytes, plugins: frozenset[str]) -> list[Imp
 _PLUGIN_OF_KIND = {"elasticrest": "elastic-rest", "opensearch1x": "opensearch-1x"}
 
 
+def _keep_routes(file: ImportedFile, writers: bytes) -> ImportedFile:
+    """Returns exchanges.xml with the writers that are taken over; Nutch ignores others, too.
+
+    Args:
+        file: The file.
+        writers: The file of the writers; empty without any.
+    """
+    text = writers.decode() or "<writers/>"
+    ids = {each.get("id") for each in read_xml(RuleFile("", text)).findall("writer")}
+    root = read_xml(RuleFile(file.name, file.data.decode("utf-8", "replace")))
+    for exchange in root.findall("exchange"):
+        for route in exchange.findall("writers"):
+            for writer in route.findall("writer"):
+                if writer.get("id") not in ids:
+                    route.remove(writer)
+        if not exchange.findall("writers/writer"):
+            root.remove(exchange)
+    if not root.findall("exchange"):
+        return ImportedFile(file.name, "not needed", "none of its writers is on")
+    return file._replace(data=ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
 def import_credentials(name: str, data: bytes) -> list[ImportedFile]:
     r"""Converts Nutch's ``httpclient-auth.xml`` to lines for ``--http_credentials``.
 
@@ -251,7 +306,7 @@ def import_credentials(name: str, data: bytes) -> list[ImportedFile]:
         text = "--http_credentials reads the lines made of it"
         content = "".join(f"{line}\n" for line in dict.fromkeys(lines)).encode()
         imported.append(
-            ImportedFile(name, "mapped", text, "credentials.txt", "http_credentials", content, True)
+            ImportedFile(name, "mapped", text, CREDENTIALS, "http_credentials", content, True)
         )
     return imported or [ImportedFile(name, "not needed", "it has no logins")]
 

@@ -14,7 +14,7 @@ from ...web.rule_files.rule_files import RuleFile, read_rule_file
 from ...web.rules.url_options import FILTER_FILES, NORMALIZER_FILES, UrlOptions
 from ...web.rules.url_rules import UrlRules
 from ..base.command import DEFAULT_CONFIG, CommandModule, configuration
-from .conf_files import FILES, RULES_FOLDER, ImportedFile, import_files, plugins_of
+from .conf_files import FILES, RULES_FOLDER, ImportedFile, has_proxy_login, import_files, plugins_of
 from .conf_report import ConfigurationReport, ImportedProperty, OtherDefault
 from .conf_settings import OptionsOfCommands, Setting, config_lines, lines_of_settings
 from .hadoop_configuration import VARIABLE, Configuration, PropertyEntry, read_configuration
@@ -135,6 +135,9 @@ def _import_property(
     if unknown := VARIABLE.search(entry.value):
         fault = f"{unknown[0]} stands for no property: write its value"
         return ImportedProperty(entry, ConvertedProperty(fault=fault))
+    if name in ("http.proxy.username", "http.proxy.password") and has_proxy_login(values):
+        note = "it is in the file of --http_credentials"
+        return ImportedProperty(entry, ConvertedProperty(note=note))
     usual_name = _FILE_PROPERTIES.get(name)
     if usual_name is None:
         return ImportedProperty(entry, convert_property(name, entry.value, values))
@@ -173,6 +176,10 @@ def _check_all(
                 if names & {*each.converted.options}
             ]
             if not culprits:
+                copies = {setting.name for setting in settings if setting.is_copy}
+                for names, text in refusals:
+                    if names & copies:
+                        raise ValueError(_with_names(text, base, files))
                 wishes = tuple(dict.fromkeys(text for _, text in refusals))
                 return properties, settings, wishes
             at, text = culprits[0]

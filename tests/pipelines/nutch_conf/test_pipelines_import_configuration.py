@@ -22,6 +22,7 @@ SITE = {
     "generate.min.score": "0.1",
     "http.proxy.host": "p.example",
     "http.proxy.port": "3128",
+    "http.proxy.username": "pia",
     "http.proxy.password": "geheim",
     "db.fetch.schedule.class": "org.apache.nutch.crawl.AdaptiveFetchSchedule",
     "db.fetch.schedule.adaptive.max_interval": "99999999",
@@ -102,6 +103,7 @@ def test_each_property_and_file_is_in_the_report(conf, tmp_path):
 
     assert set(by_name) == set(SITE) - {"db.fetch.interval.default"}
     assert by_name["http.proxy.port"].outcome == "not needed"
+    assert by_name["http.proxy.password"].note == "it is in the file of --http_credentials"
     assert by_name["http.redirect.max"].fault == "--redirect_max must be at most 20, got 50"
     assert (
         "at most --max_fetch_interval" in by_name["db.fetch.schedule.adaptive.max_interval"].fault
@@ -119,11 +121,34 @@ def test_each_property_and_file_is_in_the_report(conf, tmp_path):
     assert "geheim" not in text + repr(report.record())
 
 
+def test_routes_to_writers_that_are_off_are_left_out(conf, tmp_path):
+    exchanges = "".join(
+        f'<exchange id="{name}" class="org.apache.nutch.exchange.jexl.JexlExchange"><writers>'
+        + "".join(f'<writer id="{writer}"/>' for writer in writers)
+        + "</writers><params><param name=\"expr\" value=\"doc.getFieldValue('host')=='a'\"/></params></exchange>"
+        for name, writers in {"a": ("solr1", "csv1"), "b": ("rabbit1",)}.items()
+    )
+    (conf / "exchanges.xml").write_text(f"<exchanges>{exchanges}</exchanges>")
+    write(conf, SITE | {"plugin.includes": f"{PLUGINS}|exchange-jexl"})
+    import_configuration(str(conf), str(tmp_path / "out"), MODULES)
+    text = (tmp_path / "out" / "exchanges.xml").read_text()
+
+    assert 'id="solr1"' in text
+    assert "csv1" not in text
+    assert "rabbit1" not in text
+    assert (
+        f'exchanges = "{(tmp_path / "out").resolve()}/exchanges.xml"'
+        in (tmp_path / "out" / "nutbeam.toml").read_text()
+    )
+
+
 def test_copies_with_secrets_are_for_their_owner(conf, tmp_path):
     import_configuration(str(conf), str(tmp_path / "out"), MODULES)
     credentials = tmp_path / "out" / "credentials.txt"
 
-    assert credentials.read_text() == "https://a.example basic me geheim\n"
+    assert credentials.read_text() == (
+        "https://a.example basic me geheim\nhttp://p.example:3128 basic pia geheim\n"
+    )
     assert credentials.stat().st_mode & 0o077 == 0
     assert 'id="rabbit1"' not in (tmp_path / "out" / "index-writers.xml").read_text()
 

@@ -18,14 +18,13 @@ from ...policy.parsing.parse_filters import FilteredPage, apply_filters
 from ...transforms.wiring.plugin_groups import PLUGIN_GROUPS
 from ...web.base.agent import require_agent
 from ...web.base.errors import UsageError
-from ...web.base.options import option, shared_option
+from ...web.base.options import shared_option
 from ...web.base.wording import format_count, quote_value
 from ...web.clients.http_client import Client
 from ...web.clients.protocol_plugins import PluginClient
 from ...web.content.content_type import sniff, type_of_name
 from ...web.engine.pace import FetchOptions
 from ...web.exchange.http_options import HttpOptions
-from ...web.normalizers.normalizer_step import SCOPES
 from ...web.pages.metadata import metadata_of
 from ...web.pages.page import NoParser, Page, ParseFailed, Source
 from ...web.pages.parse_options import ParseOptions
@@ -40,6 +39,7 @@ from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation, configurat
 from .checking import say, say_columns, urls_of
 from .parsechecker import Options as ParseCheckOptions
 from .parsechecker import request_page
+from .rule_checkers import NormalizerCheckOptions
 
 ARGUMENTS = (
     Argument("action", "try, to run a plug-in; without it, all plug-ins are listed.", nargs="?"),
@@ -66,9 +66,7 @@ class Options(FetchOptions, HttpOptions, ParseOptions):
 
     GROUP = "checkers"
 
-    url_scope: str = option(
-        "default", "Where the URLs come from, for URL normalizers.", choices=SCOPES
-    )
+    url_scope: str = shared_option(NormalizerCheckOptions, "url_scope")
     force_as: str = shared_option(ParseCheckOptions, "force_as")
     follow_redirects: bool = shared_option(ParseCheckOptions, "follow_redirects")
     all_normalizers: bool = shared_option(ParseCheckOptions, "all_normalizers")

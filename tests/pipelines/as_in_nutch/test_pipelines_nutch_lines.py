@@ -161,7 +161,7 @@ REFUSED = {
     "fetch mine -unknown": "unknown option '-unknown'",
     "fetch -all": "the table is missing: nutbeam fetch TABLE",
     f"fetch crawl/segments/{SEGMENT} -threads 5 --batch 7": "--batch 7 and "
-    f"'{SEGMENT}' are two batches: give one",
+    f"'crawl/segments/{SEGMENT}' are two batches: give one",
     "mergesegs out -slice 5 -slice 6": "--slice is there twice, with '5' and '6': give one",
     "mergesegs out -slice 5 --slice 6": "--slice is there twice, with '5' and '6': give one",
     "dump -outputDir -segment a": "-outputDir needs a value, got '-segment'",

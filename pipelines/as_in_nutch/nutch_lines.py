@@ -154,7 +154,7 @@ def _property_words(line: NutchWords) -> dict[str, list[str]]:
                 words[option] = words_of_option(f"--{option}", text)
             else:
                 owners = ", ".join(sorted(line.own.commands_with(option))[:3])
-                line.notes.append(f"{name} is --{option} of {owners}")
+                line.notes.append(f"{name} is not needed here: it is --{option} of {owners}")
     return words
 
 

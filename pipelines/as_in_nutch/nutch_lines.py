@@ -154,7 +154,7 @@ def _property_words(line: NutchWords) -> dict[str, list[str]]:
                 words[option] = words_of_option(f"--{option}", text)
             else:
                 owners = ", ".join(sorted(line.own.commands_with(option))[:3])
-                line.notes.append(f"{name} is --{option} of {owners}")
+                line.notes.append(f"{name} is not needed here: it is --{option} of {owners}")
     return words
 
 
@@ -178,7 +178,8 @@ def _batch_words(line: NutchWords, table: str) -> list[list[OwnWords]]:
     batches, how = list(dict.fromkeys(line.batches)), line.command.batches
     own_batch = next((words for name, words in line.options if name == "batch"), None)
     if batches and own_batch:
-        shown = f"{' '.join(own_batch)} and {quote_value(batches[0])}"
+        words = (word for word, path in line.tables.items() if path.batch == batches[0])
+        shown = f"{' '.join(own_batch)} and {quote_value(next(words, batches[0]))}"
         line.faults.append(f"{shown} are two batches: give one")
     if line.wants_all and not batches and how == "join" and not own_batch:
         batches = _waiting_batches(table)

@@ -143,7 +143,7 @@ def test_a_list_without_a_url_makes_no_table(refuse, tmp_path, monkeypatch, word
         (["urls.txt"], "missing argument TARGET: "),
         (["urls.txt", "urls.txt"], "the table must be a folder, got the file 'urls.txt'"),
         (["urls.txt", "t/batches/1-a"], "expected a table, or TABLE/batches, got 't/batches/1-a'"),
-        (["urls.txt", "t", "-force"], "unknown option '-force'; not needed: there is no lock"),
+        (["urls.txt", "t", "-force"], "unknown option '-force'"),
         (["urls.txt", "t", "-topN", "4"], "unknown option '-topN'"),
     ],
 )

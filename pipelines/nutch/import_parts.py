@@ -30,6 +30,8 @@ from .record_faults import RecordFaults
 from .segment_parts import ImportItem, segment_work
 
 NUTCH_PARTS = "Parts"
+# How much larger the parts of contents are than those of other files.
+_TIMES_OF_CONTENT = 4
 
 
 def import_items(operation: Operation, sources: NutchSources, options: Any) -> Iterator[ImportItem]:
@@ -43,6 +45,8 @@ def import_items(operation: Operation, sources: NutchSources, options: Any) -> I
         if file.kind == "crawl_fetch" and (file.segment, "content", file.part) in by_part:
             continue  # read with its contents
         size = file.size if file.kind in ("crawl_generate", "crawl_fetch") else options.part_size
+        if file.kind == "content":  # each part reads the whole file of crawl_fetch
+            size *= _TIMES_OF_CONTENT
         for part in parts_of_file(file, size):
             yield ImportItem(
                 operation, number, file, part, segments.get(file.segment),

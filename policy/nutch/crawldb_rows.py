@@ -44,7 +44,10 @@ def admit_urls(
     """
     admitted = how.rules.admit(rows.get_column(column), "crawldb", filters=how.filters)
     counts = count_reasons(admitted)
-    keyed = rows.with_columns(admitted.get_column("key").alias(name)).drop_nulls(name)
+    keys = admitted.get_column("key")
+    keyed = rows.with_columns(keys.alias(name))
+    if keys.null_count():
+        keyed = keyed.drop_nulls(name)
     keyed, blocked = drop_blocked(keyed.rename({name: "key"}), how.blocklist)
     counts.update(blocked)
     return keyed.rename({"key": name}), +counts

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..web.base.columns import reason_if
 from ..web.base.options import option
-from ..web.rules.url_plugins import PLUGIN_FAULTS
+from ..web.rules.url_options import PLUGIN_FAULTS
 from .base.key_columns import host_keys
 from .components.blocklist import REASON as PURGED
 from .components.blocklist import Blocklist

@@ -22,8 +22,8 @@ _CODE = re.compile(r"http_(\d)\d\d")
 # What a count may have before the name of a reason: targets of redirects, parts of pages.
 _PREFIXES = {"update": "redirect_", "parse": "part_"}
 # What the reasons begin with that plug-ins have when they fail; then their name follows.
-_NOT_OF_PLUGINS = ("parser_error", "parser_failed", "protocol_error", "filter_timeout")
 _OF_PLUGINS = ("filter_", "parser_", "protocol_", "url_filter_", "url_normalizer_")
+_NOT_OF_PLUGINS = ("parser_error", "parser_failed", "protocol_error", "filter_timeout")
 # Families that count them, and what the kind of each is called by ``nutbeam plugin try``.
 _FAULT = re.compile(
     r"(?:dropped|failed|kept|known_dropped|left_out|not_fetched|not_read)/(?:part_|redirect_)?"

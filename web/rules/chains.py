@@ -30,7 +30,6 @@ from .url_options import (
     URL_NORMALIZERS,
     UrlOptions,
 )
-from .url_plugins import PluginFilter, PluginNormalizer
 
 EXEMPTION = "ignoreexempt"
 
@@ -137,6 +136,8 @@ def filter_chain(options: UrlOptions, files: Mapping[str, RuleFile]) -> FilterCh
     functions = dict(plugins)
     for name in dict.fromkeys(names):
         if name in functions:
+            from .url_plugins import PluginFilter  # most crawls have none
+
             filters.append(PluginFilter(name, functions[name]))
         elif name != EXEMPTION:
             file = files.get(FILTER_FILES[name], RuleFile(""))
@@ -204,6 +205,8 @@ def normalizer(
             steps.append(Basic(is_normal))
             continue
         if name in functions:
+            from .url_plugins import PluginNormalizer
+
             steps.append(PluginNormalizer(name, functions[name], scope))
             continue
         file = files.get(NORMALIZER_FILES[name], RuleFile(""))

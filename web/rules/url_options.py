@@ -35,6 +35,8 @@ NORMALIZER_FILES = {
 }
 NORMALIZERS = tuple(NORMALIZER_FILES)
 SCOPED = rf"(?:{'|'.join(SCOPES)})=[^=+]+(?:\+[^=+]+)*"
+# A pattern of the reasons of URLs for which a plug-in fails.
+PLUGIN_FAULTS = "^url_(?:filter|normalizer)_"
 URL_FILTERS = PluginGroup("nutbeam.url_filters", "url filter", FILTERS, "url_filters")
 URL_NORMALIZERS = PluginGroup(
     "nutbeam.url_normalizers",

@@ -28,8 +28,6 @@ _LOG = logging.getLogger("nutbeam.plugins")
 _WORD = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 _IS_WORD = re.compile(_WORD)
 _REFUSED = "normalizer_refused"
-# A pattern of the reasons of URLs for which a plug-in fails.
-PLUGIN_FAULTS = "^url_(?:filter|normalizer)_"
 _NO_WORD = pl.Series([""], dtype=pl.String)
 _logged: set[str] = set()
 

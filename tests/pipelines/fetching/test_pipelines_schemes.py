@@ -216,7 +216,10 @@ def test_schemes_are_off_by_default(tree, tmp_path, capsys):
     ("words", "message"),
     [
         (("--schemes", "file"), "file_roots must name the folders that may be read"),
-        (("--schemes", "http,gopher"), "must be one of http, https, file, ftp, got 'gopher'"),
+        (
+            ("--schemes", "http,gopher"),
+            "got 'gopher': a plug-in for it is --protocols gopher:=NAME",
+        ),
         (("--schemes", ""), "schemes must be some of http, https, file, ftp, got none"),
         (("--schemes", "file", "--file_roots", "x"), "file_roots must be absolute, got 'x'"),
     ],

@@ -6,6 +6,7 @@ chunks with the length of their compressed bytes, both as four bytes, big-endian
 """
 
 import bz2
+import contextlib
 import functools
 import struct
 import zlib
@@ -166,7 +167,8 @@ def _read_chunks(name: str, data: bytes) -> bytes:
                 chunk = data[at + 4 : at + 4 + chunk_bytes]
                 if len(chunk) != chunk_bytes:
                     raise BrokenCompression("a chunk is cut off")
-                pieces.append(_raw_chunk(codec, name, chunk, raw_bytes))
+                likely_bytes = len(pieces[-1]) if pieces else raw_bytes
+                pieces.append(_raw_chunk(codec, name, chunk, raw_bytes, likely_bytes))
                 raw_bytes -= len(pieces[-1])
                 at += 4 + chunk_bytes
     except (struct.error, OSError, pa.ArrowException) as error:
@@ -174,7 +176,7 @@ def _read_chunks(name: str, data: bytes) -> bytes:
     return b"".join(pieces)
 
 
-def _raw_chunk(codec: Any, name: str, chunk: bytes, most_bytes: int) -> bytes:
+def _raw_chunk(codec: Any, name: str, chunk: bytes, most_bytes: int, likely_bytes: int) -> bytes:
     """Returns the raw bytes of a chunk; at least one and at most ``most_bytes``."""
     raw_bytes = _snappy_length(chunk) if name == "snappy" else most_bytes
     if not 0 < raw_bytes <= most_bytes:
@@ -183,7 +185,7 @@ def _raw_chunk(codec: Any, name: str, chunk: bytes, most_bytes: int) -> bytes:
     if name == "snappy":
         raw = codec.decompress(chunk, raw_bytes, asbytes=True)
     else:
-        raw = _lz4_chunk(codec, chunk, most_bytes)
+        raw = _lz4_chunk(codec, chunk, most_bytes, likely_bytes)
     if not raw or len(raw) > most_bytes:
         raise BrokenCompression("a chunk does not fit its block")
     return raw
@@ -199,18 +201,20 @@ def _snappy_length(chunk: bytes) -> int:
     return -1
 
 
-def _lz4_chunk(codec: Any, chunk: bytes, most_bytes: int) -> bytes:
+def _lz4_chunk(codec: Any, chunk: bytes, most_bytes: int, likely_bytes: int) -> bytes:
     """Returns the raw bytes of an LZ4 chunk, which does not say how many it has.
 
-    A chunk is nearly always the rest of its block. It is, if it fits into that many bytes and not into
-    one less.
+    A chunk is the rest of its block, or as long as the one before it. It is, if it fits into that many
+    bytes and not into one less. Arrow fills what a chunk does not need with any bytes.
     """
-    raw: bytes = codec.decompress(chunk, most_bytes, asbytes=True)
-    try:
-        codec.decompress(chunk, most_bytes - 1)
-    except OSError:
-        return raw
-    return raw[: _lz4_length(chunk)]
+    for size in (most_bytes, min(likely_bytes, most_bytes)):
+        with contextlib.suppress(OSError):
+            raw: bytes = codec.decompress(chunk, size, asbytes=True)
+            try:
+                codec.decompress(chunk, size - 1)
+            except OSError:
+                return raw
+    return codec.decompress(chunk, most_bytes, asbytes=True)[: _lz4_length(chunk)]
 
 
 def _lz4_length(chunk: bytes) -> int:

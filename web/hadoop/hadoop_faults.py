@@ -27,7 +27,7 @@ class HadoopFault(NamedTuple):
 OnFault = Callable[[HadoopFault], None]
 HADOOP_REASONS = {
     "truncated_file": "The file ends within a record.",
-    "bad_record_length": "A length is negative, or more than a record may have.",
+    "bad_record_length": "A length is negative, more than 256 MB, or leads beyond a sync mark; or a key has no bytes.",
     "bad_sync_mark": "A sync mark is missing, or is that of another file.",
     "broken_compression": "Compressed bytes cannot be decompressed.",
     "bad_key": "A key is no text.",

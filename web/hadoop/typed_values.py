@@ -4,7 +4,6 @@ Metadata of Nutch are maps whose values have classes: texts, numbers, statuses o
 is its class and its text, the same as in the dumps of Nutch's readers.
 """
 
-import struct
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -208,11 +207,6 @@ def _read_hex(reader: WritableReader) -> str:
     return reader.read_bytes(reader.read_int()).hex(" ")
 
 
-def _read_double(reader: WritableReader) -> str:
-    (value,) = struct.unpack(">d", reader.read_bytes(8))
-    return format_float(value, double=True)
-
-
 _READERS: dict[str, Callable[[WritableReader], str]] = {
     "Text": WritableReader.read_text,
     "UTF8": WritableReader.read_utf8,
@@ -225,7 +219,7 @@ _READERS: dict[str, Callable[[WritableReader], str]] = {
     "VIntWritable": lambda reader: str(reader.read_vint()),
     "VLongWritable": lambda reader: str(reader.read_vint()),
     "FloatWritable": lambda reader: format_float(reader.read_float()),
-    "DoubleWritable": _read_double,
+    "DoubleWritable": lambda reader: format_float(reader.read_double(), double=True),
     "BytesWritable": _read_hex,
     "MD5Hash": lambda reader: reader.read_bytes(16).hex(),
     "ProtocolStatus": lambda reader: format_protocol_status(read_protocol_status(reader)),

@@ -6,7 +6,6 @@ small tables, and for values of unusual form.
 
 import struct
 from collections.abc import Callable
-from typing import NamedTuple
 
 from .hadoop_codecs import BrokenCompression, find_codec
 
@@ -16,18 +15,6 @@ _FLOAT, _DOUBLE = struct.Struct(">f"), struct.Struct(">d")
 
 class BadWritable(Exception):
     """Bytes are no value of the class; the message says what was expected."""
-
-
-class TypedText(NamedTuple):
-    """A value of any class as text, in Java's form.
-
-    Attributes:
-        kind: Its class, without the package.
-        text: The value.
-    """
-
-    kind: str
-    text: str
 
 
 class WritableReader:
@@ -80,6 +67,10 @@ class WritableReader:
     def read_float(self) -> float:
         """Reads a number of four bytes."""
         return self._unpack(_FLOAT)
+
+    def read_double(self) -> float:
+        """Reads a number of eight bytes."""
+        return self._unpack(_DOUBLE)
 
     def _unpack(self, form: struct.Struct):  # type: ignore[no-untyped-def]
         position = self.position

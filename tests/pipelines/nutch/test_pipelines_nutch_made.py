@@ -8,6 +8,7 @@ import pytest
 from clocks import clock_off
 from crawling import manifest_of, nutbeam, rows_of, state_of
 from here import ROOT
+from nutch_java import NEEDS_NUTCH, read_with_nutch
 
 from nutbeam.io.batches.batches import batch_component
 from nutbeam.web.urls.row_keys import from_key
@@ -102,3 +103,14 @@ def test_a_crawldb_that_goes_back_has_the_rows_that_came(nutch, table, tmp_path)
     assert nutbeam("import_nutch", tmp_path / "again", tmp_path / "out") == 0
     without = ["page", "document", "batch_id", "etag", "last_modified", "parse_status"]
     assert state_of(tmp_path / "again").drop(without).equals(state_of(table).drop(without))
+
+
+@NEEDS_NUTCH
+def test_nutch_reads_the_crawldb_that_goes_back(nutch, tmp_path):
+    assert nutbeam("import_nutch", tmp_path / "table", nutch / "crawldb") == 0
+    assert nutbeam("export_nutch", tmp_path / "table", tmp_path / "out") == 0
+    read = read_with_nutch([tmp_path / "out/crawldb/current/part-r-00000"])
+    came = records(nutch, "crawldb.json")
+    for record in came:
+        record["metadata"].sort()
+    assert read == came

@@ -1,23 +1,16 @@
 """Nutch's classes read a CrawlDb that is written here, and find each URL by its index."""
 
-import shutil
-import subprocess
-
 import polars as pl
 import pytest
-from hadoop_files import crawl_rows, java_datums, java_records
-from running import TOOLS
+from hadoop_files import crawl_rows, java_datums
+from nutch_java import NEEDS_NUTCH, read_with_nutch
 
 from nutbeam.web.hadoop.crawl_datums import CRAWL_DATUMS
 from nutbeam.web.hadoop.datum_writing import CRAWL_DATUM_CLASS, encode_crawl_datums
 from nutbeam.web.hadoop.sequence_files import Compression
 from nutbeam.web.hadoop.sequence_writers import MapFileWriter
 
-NUTCH = TOOLS / "nutch"
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("java") and (NUTCH / "classes" / "Dump.class").exists()),
-    reason=f"no Java, or no Nutch at {NUTCH}: .ci/tools nutch fetches it",
-)
+pytestmark = NEEDS_NUTCH
 TYPED = [
     ("text", "Text", "t\u00fc\u4e16 " * 100),
     ("int", "IntWritable", "-5"),
@@ -68,19 +61,10 @@ def test_nutch_reads_a_crawl_db_of_each_compression(tmp_path):
     for folder, options in zip(folders, forms, strict=True):
         write_map_file(folder, rows, **options)
     expected = java_datums(rows)
-    read = dump(folders)
+    read = read_with_nutch(folders)
     assert len(read) == len(expected) * len(forms)
     for start in range(0, len(read), len(expected)):
         assert read[start : start + len(expected)] == expected
-
-
-def dump(folders):
-    """Returns what Java reads in map files; it looks each key up in the index."""
-    classes = f"{NUTCH}/classes:{NUTCH}/nutch-1.22.jar:{NUTCH}/lib/*"
-    command = ["java", "-Xmx300m", "-XX:+UseSerialGC", "-cp", classes, "Dump", *map(str, folders)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    return java_records(ran.stdout)
 
 
 def test_keys_of_a_map_file_must_ascend(tmp_path):

@@ -8,6 +8,8 @@ one entry of metadata; 30 % are fetched, with a signature and four entries.
 - Segment: pages with their contents, in block compression; CPU. Budget: 1,400 pages a second and core, as
   ``import_warc`` has with all that it writes.
 - LinkDb: links; rows written: a CrawlDb encoded as Nutch reads it. No budget.
+- Import: ``nutbeam import_nutch`` of a CrawlDb in block compression into an empty table, all that it does.
+  Budget: 150,000 rows a second and core beside the CPU of the same import of 100 rows.
 """
 
 import functools
@@ -180,6 +182,26 @@ def encode(rows: int) -> int:
     return rows
 
 
+def import_whole(folder: pathlib.Path, rows: int, repeats: int) -> None:
+    """Prints what the command takes for a CrawlDb of some rows, and for one of 100."""
+    from nutbeam.web.hadoop.datum_writing import CRAWL_DATUM_CLASS, encode_crawl_datums
+
+    for name, number in (("rows", rows), ("tiny", 100)):
+        path = folder / name / "crawldb" / "current" / "part-r-00000" / "data"
+        path.parent.mkdir(parents=True)
+        write_file(path, encode_crawl_datums(crawl_rows(number)), CRAWL_DATUM_CLASS, "block")
+    found: dict[str, list[measure.Figures]] = {"rows": [], "tiny": []}
+    for repeat in range(repeats):
+        for name, figures in found.items():
+            words = (folder / name / f"table-{repeat}", folder / name / "crawldb")
+            figures.append(measure.command("import_nutch", *words, "--progress=false"))
+    took, start = (measure.median(figures, "cpu") for figures in found.values())
+    seconds = measure.median(found["rows"], "process")
+    table = [(rows, seconds, took, start, f"{rows / (took - start):,.0f}")]
+    head = ("rows", "time, s", "CPU, s", "of that start, s", "rows / s and core")
+    measure.table(f"import_nutch of a CrawlDb; budget: {BUDGET:,} beside the start", head, table)
+
+
 def main() -> None:
     """Prints the tables."""
     from nutbeam.web.hadoop.datum_writing import CRAWL_DATUM_CLASS, encode_crawl_datums
@@ -229,6 +251,7 @@ def main() -> None:
             for cpu in [measure.median(each, "cpu")]
         ]
         measure.table("other values, in blocks", ("what", "number", "CPU, s", "a second"), table)
+        import_whole(folder, rows if small else 10 * rows, repeats)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from ...io.snapshots.manifest import Batch, Manifest, Snapshot, newest_manifest
 from ...io.storage.place_addresses import one_spelling
@@ -81,6 +82,7 @@ def named_batches(words: Sequence[str]) -> list[NamedBatch]:
             open_table(address).check_place()
             manifests[address] = newest_manifest(address)
         manifest = manifests[address]
+        batch = batch and id_of_batch(manifest, batch)
         if batch and batch not in manifest.batches:
             raise UsageError(
                 f"no batch {batch!r} in table {address!r}; {_newest_batches(manifest)}"
@@ -121,10 +123,21 @@ def target_table(invocation: Invocation) -> Invocation:
     return dataclasses.replace(invocation, table=address)
 
 
+def id_of_batch(manifest: Manifest, name: str) -> str:
+    """Returns the id of a batch that a name means: its id, or the segment that it was imported from.
+
+    If several were imported from it, the newest; if none was, the name.
+    """
+    if name in manifest.batches:
+        return name
+    imported = [each for each, record in manifest.batches.items() if record.segment == name]
+    return max(imported, default=name)
+
+
 def batch_as_segment(invocation: Invocation) -> Invocation:
     """Returns an invocation whose table may have been typed as TABLE/batches/ID, as Nutch's segments.
 
-    A table in a folder with such a name stays what it is.
+    A table in a folder with such a name stays what it is. Names of imported segments become ids.
 
     Raises:
         UsageError: The option ``batch`` names another batch.
@@ -132,11 +145,25 @@ def batch_as_segment(invocation: Invocation) -> Invocation:
     word, options = str(invocation.table), invocation.options
     address, batch = split_address(word)
     if address == word or not open_table(address).latest_snapshot():
-        return invocation
+        address, batch = word, None
     if batch and options.batch not in ("", batch):
         raise UsageError(f"--batch {options.batch} and {word!r} are two batches: give one")
-    options = dataclasses.replace(options, batch=batch or options.batch)
+    batch = _ids_of(address, batch or options.batch)
+    options = dataclasses.replace(options, batch=batch)
     return dataclasses.replace(invocation, table=address, options=options)
+
+
+def _ids_of(address: str, names: Any) -> Any:
+    """Returns the ids of one batch, of several with commas between, or of a tuple of them.
+
+    The table is read only if a name cannot be an id, which has a dash.
+    """
+    texts = names if isinstance(names, tuple) else [name.strip() for name in names.split(",")]
+    if all("-" in name or not name for name in texts) or not open_table(address).latest_snapshot():
+        return names
+    manifest = newest_manifest(address)
+    ids = tuple(id_of_batch(manifest, name) for name in texts)
+    return ids if isinstance(names, tuple) else ",".join(ids)
 
 
 def one_batch(word: str) -> NamedBatch:

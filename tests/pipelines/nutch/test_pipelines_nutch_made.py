@@ -105,6 +105,20 @@ def test_a_crawldb_that_goes_back_has_the_rows_that_came(nutch, table, tmp_path)
     assert state_of(tmp_path / "again").drop(without).equals(state_of(table).drop(without))
 
 
+def test_the_name_of_a_segment_means_its_batch(nutch, table, capsys):
+    segment = "1795951140000"
+    (batch,) = (
+        name for name, each in manifest_of(table).batches.items() if each.segment == segment
+    )
+    capsys.readouterr()
+    assert nutbeam("readseg", "-list", f"{table}/segments/{segment}") == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith(f"{batch}\t19\t")
+    assert nutbeam("parse", f"{table}/segments/{segment}", "--reparse") == 0
+    assert f"parse batch {batch}: " in capsys.readouterr().out
+    assert nutbeam("updatedb", f"{table}/crawldb", f"{table}/segments/{segment}") == 0
+    assert f"batch {batch}: done before" in capsys.readouterr().out
+
+
 @NEEDS_NUTCH
 def test_nutch_reads_the_crawldb_that_goes_back(nutch, tmp_path):
     assert nutbeam("import_nutch", tmp_path / "table", nutch / "crawldb") == 0

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -290,9 +291,9 @@ class NutchWords:
         self.is_changed |= is_nutch_path(word) and path.table != word.rstrip("/")
         database = None if is_table(path.table) else find_database(word)
         if database is not None:
-            target = "TABLE" if path.table == word else path.table
             self.faults.append(
-                f"{quote_value(word)} is a database of Nutch: nutbeam import_nutch {target} {database}"
+                f"{quote_value(word)} is a database of Nutch: nutbeam import_nutch TABLE "
+                f"{shlex.quote(database)}"
             )
         return path
 

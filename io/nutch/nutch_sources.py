@@ -215,9 +215,10 @@ def _recognise(file: Place, kind: str, sources: NutchSources) -> tuple[str, str]
         if header is None:
             return None
         value = header.value_class
-        expected = _CLASSES_OF_PARTS.get(kind, value)
-        if value == expected and value in (*_KINDS, *_CLASSES_OF_PARTS.values()):
-            return kind or _KINDS.get(value, ""), SEQUENCE
+        if kind and value == _CLASSES_OF_PARTS.get(kind):
+            return kind, SEQUENCE
+        if not kind and value in _KINDS:
+            return _KINDS[value], SEQUENCE
         _note(sources, "other_class", f"{file}: holds {value}, left out")
         return None
     if kind:

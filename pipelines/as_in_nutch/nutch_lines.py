@@ -93,16 +93,16 @@ def _translation_of(line: NutchWords) -> Translation:
     typed_names = {name for name, _ in line.options}
     from_properties = _property_words(line).items()
     options = [*(each for each in from_properties if each[0] not in typed_names), *line.options]
+    reason = section.get("refuse", "")
     if not table and "{table}" in command.gives:
-        example = _own_line(line, command.ours, ["TABLE", *arguments], [*options, *batches[0]])
-        line.faults.append(f"the table is missing: {example}")
+        arguments, reason = ["TABLE", *arguments], reason or "the table is missing"
     lines = [_own_line(line, command.ours, arguments, [*options, *batch]) for batch in batches]
     if "sitemaps" in values and command.ours == "crawl":
         lines = [
             *_lines_before_crawl(line, table, values, options),
             _own_line(line, "crawl", [table], options),
         ]
-    if reason := section.get("refuse"):
+    if reason:
         line.faults.append(f"{reason}: {lines[0]}")
     return Translation(tuple(lines), line.folder, tuple(dict.fromkeys(line.notes)))
 

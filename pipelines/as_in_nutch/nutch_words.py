@@ -291,8 +291,10 @@ class NutchWords:
         self.is_changed |= is_nutch_path(word) and path.table != word.rstrip("/")
         database = None if is_table(path.table) else find_database(word)
         if database is not None:
-            how = f"nutbeam import_nutch TABLE {shlex.quote(database)}"
-            self.faults.append(f"{quote_value(word)} is a database of Nutch: {how}")
+            self.faults.append(
+                f"{quote_value(word)} is a database of Nutch: nutbeam import_nutch TABLE "
+                f"{shlex.quote(database)}"
+            )
         return path
 
     def _note_folder(self, word: str) -> None:

@@ -30,6 +30,7 @@ from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach, ForEachDocument, TabletItem, tablet_items
 from ...transforms.graph.graph_layout import BLOCKS, LIMIT
 from ...transforms.graph.write_blocks import LINKS_IN, WriteBlocks, tidy_graph
+from ...transforms.invert_links import LINKS_COMPONENT
 from ...transforms.operations import Begin, Commit, Ticket
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -77,6 +78,13 @@ def run(invocation: Invocation) -> int:
 
 
 def _advise(address: str, manifest: Manifest, options: Options) -> None:
+    waiting = manifest.waiting_for(LINKS_COMPONENT)
+    if waiting and _component_of(options.links_from, manifest) == LINKS_COMPONENT:
+        _LOG.warning(
+            "the links of %d of %d batches are not in the link table, and so not in the graph: "
+            "nutbeam invertlinks %s adds them",
+            *(len(waiting), len(manifest.batches), address),
+        )
     if line := advice(manifest.counts):
         _LOG.warning("%s", line)
 
@@ -128,11 +136,17 @@ class _Divide:
     links_from: str
 
     def __call__(self, operation: Operation) -> list[TabletItem]:
-        component = {"documents": "state", "links": "links"}.get(self.links_from)
-        if component is None:
-            links_component = operation.manifest().components.get("links")
-            component = "links" if links_component is not None and links_component.rows else "state"
+        component = _component_of(self.links_from, operation.manifest())
         return tablet_items(operation, component, phase="webgraph")
+
+
+def _component_of(links_from: str, manifest: Manifest) -> str:
+    """Returns the component whose rows have the links, or lead to their documents."""
+    if links_from == "documents":
+        return "state"
+    links = manifest.components.get(LINKS_COMPONENT)
+    has_links = links is not None and links.rows
+    return LINKS_COMPONENT if has_links or links_from == "links" else "state"
 
 
 def _links(item: TabletItem) -> Iterator[Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import UsageError, one_line
+from ..base.visible import visible
 
 # The name of a plug-in: of an installed one, or of one in a file.
 PLUGIN_NAME = r"[A-Za-z0-9_.-]+|[^,]+\.py:[A-Za-z_][A-Za-z0-9_]*"
@@ -118,13 +119,13 @@ def fault_line(error: BaseException, function: object) -> str:
 
 
 def fault_text(error: BaseException, function: object) -> str:
-    """Returns what a plug-in raised, and where, as one line."""
+    """Returns what a plug-in raised, and where, as one line without control characters."""
     place = fault_line(error, function)
     try:
         text = one_line(f"{type(error).__name__}: {error}", 200)
     except Exception:  # noqa: BLE001 - its text is the plug-in's own code
         text = type(error).__name__
-    return f"{text} ({place})" if place else text
+    return visible(f"{text} ({place})" if place else text)
 
 
 def _paths(names: Iterable[str]) -> list[str]:

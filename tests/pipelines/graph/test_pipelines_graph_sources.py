@@ -57,3 +57,19 @@ def test_links_are_those_of_all_pages_that_are_alive(table, source):
     }
     key = "com.example.a:http"
     assert found == {(key + s, key + t) for s, some in LINKS.items() for t in some if s != t}
+
+
+def test_batches_that_are_not_in_the_link_table_are_said(tmp_path, caplog):
+    table = tmp_path / "table"
+    with serve(pages) as server:
+        words = ["--connect_to", f"{HOST}:80:127.0.0.1:{server.port}", "--server_delay", "0"]
+        crawl = ["crawl", table, f"http://{HOST}/", *words, "--rounds", "1"]
+        assert nutbeam(*crawl, "--links") == 0
+        assert nutbeam(*crawl) in (0, 4)
+    line = f"the links of 1 of 2 batches are not in the link table, and so not in the graph: nutbeam invertlinks {table}"
+    assert nutbeam("webgraph", table, *NO_LIMITS) == 0
+    assert line in caplog.text
+    caplog.clear()
+    assert nutbeam("invertlinks", table) == 0
+    assert nutbeam("webgraph", table, *NO_LIMITS) == 0
+    assert "not in the link table" not in caplog.text

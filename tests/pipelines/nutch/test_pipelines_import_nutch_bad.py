@@ -62,12 +62,14 @@ def test_files_of_other_classes_and_left_files_are_named_and_the_rest_is_importe
     (folder / "current/part-r-00001").mkdir()
     (folder / "current/part-r-00001/data").touch()
     crawl._map("nodes/part-r-00000", "org.apache.nutch.scoring.webgraph.Node", [(b"a", b"b")])
+    crawl._map("bodies/part-r-00000", "org.apache.nutch.protocol.Content", [(b"a", b"b")])
     line = printed(capsys, "import_nutch", table, crawl.folder)
     assert state_of(table)["url"].to_list() == [HOME]
-    for count in ("left_out/other_class 1", "left_out/unfinished_job 1", "left_out/empty_file 1"):
+    for count in ("left_out/other_class 2", "left_out/unfinished_job 1", "left_out/empty_file 1"):
         assert count in line
     text = "\n".join(warnings(caplog))
     assert "holds org.apache.nutch.scoring.webgraph.Node, left out" in text
+    assert "bodies/part-r-00000/data: holds org.apache.nutch.protocol.Content, left out" in text
     assert "output of a job that did not end, left out" in text
     assert "its index is missing, which is not needed here" in text
     assert "had locked the database" in text

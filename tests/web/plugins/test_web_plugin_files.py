@@ -7,7 +7,12 @@ import polars as pl
 import pytest
 
 from nutbeam.web.base.errors import UsageError
-from nutbeam.web.plugins.plugin_files import load_plugin_file, plugin_label, read_plugin_files
+from nutbeam.web.plugins.plugin_files import (
+    fault_text,
+    load_plugin_file,
+    plugin_label,
+    read_plugin_files,
+)
 from nutbeam.web.plugins.plugin_options import plugin_names
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 
@@ -66,3 +71,8 @@ def test_names_are_those_of_all_options():
     names = plugin_names(options)
     assert {"./a.py:f", "./b.py:g", "./c.py:h", "mine"} <= set(names)
     assert [plugin_label(name) for name in names if ".py" in name] == ["c.h", "a.f", "b.g"]
+
+
+def test_a_fault_cannot_write_control_characters_to_a_terminal():
+    fault = fault_text(ValueError("two\nlines\x1b[31m"), len)
+    assert fault == "ValueError: two lines\\x1b[31m"

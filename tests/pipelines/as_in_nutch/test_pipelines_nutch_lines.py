@@ -146,7 +146,9 @@ def test_a_property_of_other_commands_is_left_out_with_a_note():
     translation = translated("generate -D fetcher.server.delay=1.0 mine")
     assert str(translation) == "nutbeam generate mine"
     (note,) = translation.notes
-    assert note.startswith("fetcher.server.delay is --server_delay of crawl, fetch, ")
+    assert note.startswith(
+        "fetcher.server.delay is not needed here: it is --server_delay of crawl, fetch, "
+    )
 
 
 REFUSED = {
@@ -161,7 +163,7 @@ REFUSED = {
     "fetch mine -unknown": "unknown option '-unknown'",
     "fetch -all": "the table is missing: nutbeam fetch TABLE",
     f"fetch crawl/segments/{SEGMENT} -threads 5 --batch 7": "--batch 7 and "
-    f"'{SEGMENT}' are two batches: give one",
+    f"'crawl/segments/{SEGMENT}' are two batches: give one",
     "mergesegs out -slice 5 -slice 6": "--slice is there twice, with '5' and '6': give one",
     "mergesegs out -slice 5 --slice 6": "--slice is there twice, with '5' and '6': give one",
     "dump -outputDir -segment a": "-outputDir needs a value, got '-segment'",

@@ -39,7 +39,7 @@ class SegmentFiles:
             return FilesBeside()
         part = _part_of(file)
         contents, fetched = (self._parts(file.segment, k) for k in ("content", "crawl_fetch"))
-        files = {}
+        files = dict[str, tuple[NutchFile, ...]]()
         if file.kind == "content" and part in fetched:
             files["crawl_fetch"] = (fetched[part],)
         if not was_parsed(self._segments[file.segment]):

@@ -10,6 +10,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -35,6 +36,7 @@ from ...policy.nutch.segment_documents import (
     ParsedRows,
     documents_of_segment,
     parsed_rows,
+    split_by_bodies,
     with_parsed_headers,
     with_signatures,
 )
@@ -98,7 +100,8 @@ def segment_work(item: ImportItem, how: NutchRules, faults: RecordFaults) -> Ite
     if item.file.kind == "crawl_generate":
         yield from _list_work(item, how, faults)
         return
-    for sequence, (fetched, contents, parsed) in enumerate(_results(item, faults)):
+    sequence = itertools.count()
+    for fetched, contents, parsed in _results(item, faults):
         contents = with_parsed_headers(contents, parsed, fetched)
         pages, counts = pages_of_segment(fetched, contents, how)
         documents, of_documents = documents_of_segment(pages, parsed, how)
@@ -108,17 +111,22 @@ def segment_work(item: ImportItem, how: NutchRules, faults: RecordFaults) -> Ite
         counts[urls_count(item.number_of_segment)] = len(pages)
         PROGRESS.add(len(pages))
         yield beam.pvalue.TaggedOutput(REPORTS, Written(counts=dict(counts)))
-        if len(pages):
-            order = page_order(item.operation.now + item.number, sequence)
-            file = _write(item, "pages", pages, order)
-            texts = _write(item, "documents", documents, order)
-            paths = file.path, texts.path
-            changes = page_changes(pages, documents, item.number_of_segment, paths)
-            batch_id = pl.lit(item.batch)
-            yield from named_chunks("state", changes.with_columns(batch_id=batch_id), NUTCH_STATE)
-            for kind, written in (("pages", file), ("documents", texts)):
-                component = batch_component(item.batch, kind)
-                yield beam.pvalue.TaggedOutput(REPORTS, Written(component, (written,)))
+        for of_file in split_by_bodies(pages, documents):
+            yield from _write_pages(item, next(sequence), *of_file)
+
+
+def _write_pages(
+    item: ImportItem, sequence: int, pages: pl.DataFrame, documents: pl.DataFrame
+) -> Iterator[Any]:
+    order = page_order(item.operation.now + item.number, sequence)
+    files = _write(item, "pages", pages, order), _write(item, "documents", documents, order)
+    paths = files[0].path, files[1].path
+    changes = page_changes(pages, documents, item.number_of_segment, paths)
+    changes = changes.with_columns(batch_id=pl.lit(item.batch))
+    yield from named_chunks("state", changes, NUTCH_STATE)
+    for kind, file in zip(("pages", "documents"), files, strict=True):
+        component = batch_component(item.batch, kind)
+        yield beam.pvalue.TaggedOutput(REPORTS, Written(component, (file,)))
 
 
 def _list_work(item: ImportItem, how: NutchRules, faults: RecordFaults) -> Iterator[Any]:

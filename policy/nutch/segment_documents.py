@@ -1,6 +1,7 @@
 """Documents of a batch from what Nutch's parser wrote into a segment."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import polars as pl
@@ -116,6 +117,23 @@ def documents_of_segment(
     for added in (links, _metadata(documents)):
         documents = documents.join(added, on="key", how="left", maintain_order="left")
     return conform_frame(documents, DOCUMENTS), +counts
+
+
+def split_by_bodies(
+    pages: PageRows, documents: DocumentRows
+) -> Iterator[tuple[PageRows, DocumentRows]]:
+    """Yields pages and their documents for a file each: those that have a text, but no body, come last.
+
+    ``parse --reparse`` makes the documents of a file again, and leaves those of a file without bodies.
+    """
+    has_text = pl.col("key").is_in(documents.get_column("key").implode())
+    is_text_only = has_text & pl.col("body").is_null()
+    for rows in (pages.filter(~is_text_only), pages.filter(is_text_only)):
+        if len(rows):
+            of_rows = documents.join(
+                rows.select("key"), on="key", how="semi", maintain_order="left"
+            )
+            yield rows, of_rows
 
 
 def _links(rows: ParsedRows, how: NutchRules) -> tuple[pl.DataFrame, Counter[str]]:

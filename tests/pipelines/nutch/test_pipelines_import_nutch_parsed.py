@@ -6,6 +6,7 @@ from command_output import printed
 from crawling import manifest_of, nutbeam, rows_of, state_of
 from nutch_crawls import DAY_MS, NOW, NutchCrawl, datum, page, parse
 
+from nutbeam import read as nutbeam_read
 from nutbeam.io.batches.batches import batch_component
 from nutbeam.io.nutch import ordered_records
 
@@ -101,6 +102,22 @@ def test_pages_and_texts_meet_whatever_parts_their_files_have(
     assert parsed["text"].str.slice(0, 25).to_list() == [f"text of {url}"[:25] for url in texts]
     unparsed = documents.filter(pl.col("parse_status") == 0)
     assert len(unparsed) == (len([u for u in urls[::2] if u not in texts]) if has_contents else 0)
+
+
+def test_parsing_again_replaces_the_texts_of_bodies_and_leaves_those_without(crawl, table):
+    crawl.segment(
+        "20261022000000",
+        fetched=[datum(url, 33, FETCHED) for url in (HOME, LINKED)],
+        contents={HOME: page(b"<title>Own</title>")},
+        parsed={url: parse("text", "Title") for url in (HOME, LINKED)},
+    )
+    assert nutbeam("import_nutch", table, crawl.folder) == 0
+    assert documents_of(table)["title"].to_list() == ["Title", "Title"]
+    assert nutbeam("updatedb", table) == 0
+    assert nutbeam("parse", table, "--reparse") == 0
+    assert documents_of(table)["title"].to_list() == ["Own", "Title"]
+    assert nutbeam_read(table, "pages").sort("url")["title"].to_list() == ["Own", "Title"]
+    assert nutbeam("fsck", table) == 0
 
 
 def test_a_segment_whose_parser_did_not_end_waits_for_parse(crawl, table):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .nutch_sources import PARSE_PARTS, NutchFile, NutchSources
 
 
-class FilesBeside(NamedTuple):
+class JoinedFiles(NamedTuple):
     """Files that are read beside one of contents, or of ``crawl_fetch`` where there are no contents.
 
     Attributes:
@@ -33,24 +33,24 @@ class SegmentFiles:
         has_contents = _part_of(file) in self._parts(file.segment, "content")
         return file.kind in PARSE_PARTS or (file.kind == "crawl_fetch" and has_contents)
 
-    def beside(self, file: NutchFile) -> FilesBeside:
+    def beside(self, file: NutchFile) -> JoinedFiles:
         """Returns what is read beside a file; of the parser nothing if it had not ended."""
         if file.kind not in ("content", "crawl_fetch"):
-            return FilesBeside()
+            return JoinedFiles()
         part = _part_of(file)
         contents, fetched = (self._parts(file.segment, k) for k in ("content", "crawl_fetch"))
         files = dict[str, tuple[NutchFile, ...]]()
         if file.kind == "content" and part in fetched:
             files["crawl_fetch"] = (fetched[part],)
         if not was_parsed(self._segments[file.segment]):
-            return FilesBeside(files)
+            return JoinedFiles(files)
         of_pages = contents.keys() | fetched.keys()
         are_shared = self._parts(file.segment, "parse_data").keys() != of_pages
         for kind in PARSE_PARTS:
             parsed = self._parts(file.segment, kind)
             own = [parsed[part]] if part in parsed else []
             files[kind] = tuple(parsed.values() if are_shared else own)
-        return FilesBeside(files, are_shared)
+        return JoinedFiles(files, are_shared)
 
     def _parts(self, segment: str, kind: str) -> dict[str, NutchFile]:
         return self._files.get((segment, kind), {})

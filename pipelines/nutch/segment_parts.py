@@ -23,7 +23,7 @@ from ...io.batches.batches import batch_component, page_order, write_file
 from ...io.batches.page_writer import FLUSH_BYTES
 from ...io.nutch.nutch_sources import NutchFile
 from ...io.nutch.ordered_records import OrderedRecords
-from ...io.nutch.segment_files import FilesBeside
+from ...io.nutch.segment_files import JoinedFiles
 from ...io.nutch.sequence_reading import first_url_after, read_part
 from ...io.snapshots.operations import Operation
 from ...io.tablets.file_lists import DataFile
@@ -80,7 +80,7 @@ class ImportItem:
     file: NutchFile
     part: tuple[int, int | None]
     segment: int | None = None
-    beside: FilesBeside = dataclasses.field(default_factory=FilesBeside)
+    beside: JoinedFiles = dataclasses.field(default_factory=JoinedFiles)
     was_fetched: bool = False
 
     @property

@@ -147,6 +147,10 @@ def test_segments_without_contents_have_the_texts_and_links_that_nutch_parsed(
     assert nutbeam("index", table, "--writer", "tantivy") == 0
     url = next(url for url, text in pages.select("url", "text").rows() if text != "the same text")
     assert url in printed(capsys, "search", table, url.partition("//")[2])
+    before = state_of(table)
+    assert nutbeam("parse", table, "--reparse") == 0  # there is nothing to parse
+    assert state_of(table).equals(before)
+    assert nutbeam_read(table, "pages")["text"].str.contains("text").all()
 
 
 def test_segments_that_nutch_had_not_applied_are_applied_with_its_signatures(nutch, tmp_path):

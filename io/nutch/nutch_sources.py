@@ -33,8 +33,8 @@ SEGMENT_PARTS = (
     "parse_data",
     "parse_text",
 )
-# What is read of a segment: parse makes the texts of bodies again.
-READ_PARTS = ("crawl_generate", "crawl_fetch", "content")
+# What the parser wrote; it is read beside the pages.
+PARSE_PARTS = ("crawl_parse", "parse_data", "parse_text")
 _DATUM = "org.apache.nutch.crawl.CrawlDatum"
 # Kinds of databases by the class of the values in their files.
 _KINDS = {
@@ -46,6 +46,9 @@ _CLASSES_OF_PARTS = {
     "crawl_generate": _DATUM,
     "crawl_fetch": _DATUM,
     "content": "org.apache.nutch.protocol.Content",
+    "crawl_parse": _DATUM,
+    "parse_data": "org.apache.nutch.parse.ParseData",
+    "parse_text": "org.apache.nutch.parse.ParseText",
 }
 _HEAD_BYTES = 1 << 16
 _GZIP = b"\x1f\x8b"
@@ -63,12 +66,12 @@ class NutchFile(NamedTuple):
 
     Attributes:
         address: Its address.
-        kind: ``crawldb``, ``linkdb``, ``hostdb``, or one of ``READ_PARTS``.
+        kind: ``crawldb``, ``linkdb``, ``hostdb``, or one of ``SEGMENT_PARTS``.
         form: ``SEQUENCE``, or one of ``TEXT_FORMS``.
         size: Its size, bytes.
         changed: When it was written, ms.
         segment: Name of its segment; empty for a database.
-        part: Its path in the folder of its kind, the same for ``crawl_fetch`` and ``content``.
+        part: Its path in the folder of its kind, the same for files with records of the same URLs.
     """
 
     address: str
@@ -111,8 +114,6 @@ def find_nutch_files(place: Place) -> NutchSources:
         segment, kind, part = _place_in_segment(path, place)
         if segment:
             sources.segments.setdefault(segment, set()).add(kind)
-            if kind not in READ_PARTS:
-                continue
         if not size:
             _note(sources, "empty_file", f"{file}: empty, left out")
             continue
@@ -122,7 +123,7 @@ def find_nutch_files(place: Place) -> NutchSources:
         if recognised is not None:
             kind, form = recognised
             sources.files.append(NutchFile(str(file), kind, form, size, changed, segment, part))
-    if not sources.files:
+    if all(file.kind in PARSE_PARTS for file in sources.files):
         raise UsageError(_nothing_line(place, sources))
     return sources
 

@@ -10,7 +10,7 @@ from ...web.hadoop.crawl_datums import read_crawl_datums
 from ...web.hadoop.hadoop_faults import OnFault
 from ...web.hadoop.host_datums import read_host_datums
 from ...web.hadoop.link_values import read_inlinks
-from ...web.hadoop.segment_values import read_contents
+from ...web.hadoop.segment_values import read_contents, read_parse_data, read_parse_texts
 from ...web.hadoop.sequence_files import (
     RecordBlock,
     SequenceFileHeader,
@@ -49,8 +49,8 @@ def read_part(
         on_fault: Called for each damaged part of the file.
 
     Yields:
-        ``DATUM``; of a linkdb ``LINKDB_LINK``, of a hostdb ``HOSTDB_HOST``, of ``content`` CONTENTS of
-        ``web/hadoop/segment_values.py``.
+        ``DATUM``; of a linkdb ``LINKDB_LINK``, of a hostdb ``HOSTDB_HOST``, of ``content``, ``parse_data``
+        and ``parse_text`` CONTENTS, PARSE_DATA and PARSE_TEXTS of ``web/hadoop/segment_values.py``.
     """
     read = _READERS.get(kind, _datums)
     start, end = part
@@ -60,9 +60,9 @@ def read_part(
             yield read(block, header, on_fault)
 
 
-def first_url_after(address: str, start: int) -> str | None:
-    """Returns the URL of the first record of a part of a file of contents; None if there is none."""
-    parts = read_part("content", address, (start, None), lambda _: None)
+def first_url_after(kind: str, address: str, start: int) -> str | None:
+    """Returns the URL of the first record of a part of a file; None if there is none."""
+    parts = read_part(kind, address, (start, None), lambda _: None)
     with contextlib.closing(parts):  # type: ignore[type-var]
         return next((rows.item(0, "url") for rows in parts if len(rows)), None)
 
@@ -95,4 +95,6 @@ _READERS: dict[str, Callable[[RecordBlock, SequenceFileHeader, OnFault], pl.Data
     "linkdb": _links,
     "hostdb": _hosts,
     "content": read_contents,
+    "parse_data": read_parse_data,
+    "parse_text": read_parse_texts,
 }

@@ -16,7 +16,7 @@ from ...io.batches.batches import batch_component
 from ...io.batches.documents import parse_file
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
-from ...io.storage.parquet_files import collect, scan
+from ...io.storage.parquet_files import collect, columns_with_values, scan
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.resolve import Resolver, resolving
 from ...policy.batch_tools.reparsed_rows import (
@@ -109,6 +109,10 @@ def _files(operation: Operation) -> Iterator[ParsedFile]:
 
 def _parse(item: ParsedFile, options: ParsePagesOptions) -> Iterator[Any]:
     operation, earlier_file = item.operation, item.documents
+    path = operation.table / item.pages.path
+    if earlier_file is not None and not columns_with_values(path, {"body"}):
+        PROGRESS.add(item.pages.rows)  # the texts came without bodies
+        return
     parser = parser_of(operation, options, lambda done: PROGRESS.add(done.rows))
     written = parse_file(operation.table.files, str(operation.batch), item.pages, parser)
     (file,) = written.files

@@ -152,11 +152,11 @@ def build(
         functools.partial(import_items, sources=sources, options=options), import_work, (options,),
         tuple[str, Chunk], outputs=(REPORTS,), step=NUTCH_PARTS, reports=REPORTS, at_once=True,
     )  # fmt: skip
-    segments = tuple(sources.segments)
     kinds = {file.kind for file in sources.files}
     resolver = functools.partial(_resolver, finds_applied="crawldb" in kinds)
     places = {
-        segment_place(n): f"batches/{batch_of('{batch}', n)}/outcome" for n in range(len(segments))
+        segment_place(n): f"batches/{batch_of('{batch}', n)}/outcome"
+        for n in range(len(sources.segments))
     }
     targets = {
         "state": Target(NUTCH_STATE, resolver, {**COUNT_PLACES, **places}),
@@ -167,12 +167,7 @@ def build(
     notes = Counter(f"left_out/{reason}" for reason, _ in sources.notes if reason)
     report = beam.Map(lambda _: Written(counts=dict(notes))).with_output_types(Written)
     counted = operations | "Notes" >> report
-    commit = functools.partial(
-        commit_import,
-        segments=segments,
-        parts=dict(sources.segments),
-        ttl=options.generate_mark_ttl,
-    )
+    commit = functools.partial(commit_import, sources=sources, ttl=options.generate_mark_ttl)
     return (operations, written, read[REPORTS], counted) | Finish(
         commit, whole=(NUTCH_PARTS, RESOLVE)
     )

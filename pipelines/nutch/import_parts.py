@@ -10,10 +10,10 @@ from ...io.nutch.dump_reading import read_dump
 from ...io.nutch.nutch_sources import (
     SEQUENCE,
     TEXT_FORMS,
-    NutchFile,
     NutchSources,
     parts_of_file,
 )
+from ...io.nutch.segment_files import SegmentFiles
 from ...io.nutch.sequence_reading import read_part
 from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.operations import Operation
@@ -31,37 +31,24 @@ from .record_faults import RecordFaults
 from .segment_parts import ImportItem, segment_work
 
 NUTCH_PARTS = "Parts"
-# Each part of contents reads the whole file of crawl_fetch. So a file has a few parts, as long as these
-# are not larger than other parts by this factor.
-_CONTENT_PARTS, _LARGER = 8, 4
 
 
 def import_items(operation: Operation, sources: NutchSources, options: Any) -> Iterator[ImportItem]:
     """Yields the parts of all files."""
     segments = {name: number for number, name in enumerate(sources.segments)}
-    by_part = {(file.segment, file.kind, file.part): file for file in sources.files}
+    files = SegmentFiles(sources)
     PROGRESS.start("import_nutch", unit="records")
     number = 0
     for file in sources.files:
-        fetched = by_part.get((file.segment, "crawl_fetch", file.part))
-        if file.kind == "crawl_fetch" and (file.segment, "content", file.part) in by_part:
-            continue  # read with its contents
-        for part in parts_of_file(file, _part_size(file, options.part_size)):
+        if files.is_beside(file):
+            continue
+        size = file.size if file.kind in ("crawl_generate", "crawl_fetch") else options.part_size
+        for part in parts_of_file(file, size):
             yield ImportItem(
-                operation, number, file, part, segments.get(file.segment),
-                fetched if file.kind == "content" else None,
+                operation, number, file, part, segments.get(file.segment), files.beside(file),
                 "crawl_fetch" in sources.segments.get(file.segment, ()),
             )  # fmt: skip
             number += 1
-
-
-def _part_size(file: NutchFile, usual: int) -> int:
-    """Returns the size of the parts of a file that workers share, bytes."""
-    if file.kind in ("crawl_generate", "crawl_fetch"):
-        return file.size
-    if file.kind == "content":
-        return min(max(usual, file.size // _CONTENT_PARTS), _LARGER * usual)
-    return usual
 
 
 def import_work(item: ImportItem, options: Any) -> Iterator[Any]:

@@ -1,12 +1,21 @@
 """The batches that an import makes of segments: their ids, their phases, the commit, what is reported."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...io.nutch.nutch_sources import NutchSources
+from ...io.nutch.segment_files import was_parsed
 from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Batch, Manifest
 from ...io.snapshots.operations import Operation
 from ...io.tablets.written import Written, sum_counts
+from ...policy.components.vocabulary import (
+    FETCHED_PHASE,
+    GENERATED_PHASE,
+    PARSED_PHASE,
+    PHASES,
+    UPDATED_PHASE,
+)
 from ...policy.nutch.imported_rows import applied_count, waiting_count
 from ...transforms.invert_links import LINKS_COMPONENT
 from ...web.base.wording import format_count
@@ -40,8 +49,7 @@ def commit_import(
     written: list[Written],
     _: list[Any],
     *,
-    segments: Sequence[str],
-    parts: Mapping[str, set[str]],
+    sources: NutchSources,
     ttl: int,
 ) -> Manifest:
     """Commits an import, with a batch for each segment that has URLs.
@@ -49,23 +57,26 @@ def commit_import(
     Args:
         operation: The import.
         written: Reports of its workers.
-        segments: Names of the segments, in order.
-        parts: The parts that each has.
+        sources: What was read.
         ttl: Time for which the URLs of batches that are not updated are in no other batch, s.
     """
     counts = sum_counts(part.counts for part in written)
     records = dict[str, Batch]()
-    for number, name in enumerate(segments):
+    has_texts = {file.segment for file in sources.files if file.kind == "parse_data"}
+    for number, (name, parts) in enumerate(sources.segments.items()):
         urls = counts.get(urls_count(number), 0)
         applied = counts.get(applied_count(number), 0)
         if not urls:
             continue
-        phase = "fetched" if "crawl_fetch" in parts[name] else "generated"
-        if "crawl_parse" in parts[name] and applied > counts.get(waiting_count(number), 0):
-            phase = "updated"
+        phase = FETCHED_PHASE if "crawl_fetch" in parts else GENERATED_PHASE
+        if was_parsed(parts):
+            if applied > counts.get(waiting_count(number), 0):
+                phase = UPDATED_PHASE
+            elif phase == FETCHED_PHASE and name in has_texts:
+                phase = PARSED_PHASE
         records[batch_of(str(operation.batch), number)] = Batch(
             phase, operation.now, 1, urls, operation.now + ttl * 1000,
-            updated=operation.snapshot if phase == "updated" else 0, segment=name,
+            updated=operation.snapshot if phase == UPDATED_PHASE else 0, segment=name,
         )  # fmt: skip
     counts = {name: n for name, n in counts.items() if not name.startswith(_OF_SEGMENTS)}
     if records:
@@ -79,14 +90,13 @@ def commit_import(
 
 
 def _belongs(part: Written, records: Mapping[str, Batch]) -> bool:
-    """Returns whether files are committed: only a batch that was applied has documents, and an outcome."""
+    """Returns whether files are committed: documents and the outcome of a batch as its phase says."""
     folder, _, rest = part.component.partition("/")
     if folder != "batches":
         return bool(part.component)
     batch, _, kind = rest.partition("/")
-    return batch in records and (
-        kind not in ("documents", "outcome") or records[batch].phase == "updated"
-    )
+    first = {"documents": PARSED_PHASE, "outcome": UPDATED_PHASE}.get(kind, GENERATED_PHASE)
+    return batch in records and PHASES.index(records[batch].phase) >= PHASES.index(first)
 
 
 def segment_lines(manifest: Manifest) -> Iterator[str]:

@@ -2,12 +2,16 @@
 
 ::
 
-    content ─ bodies ────┐
-    crawl_fetch ─ results┴ by URL ─▶ batches/ID/pages, documents that are not parsed yet
-    crawl_generate ─────────────────▶ batches/ID/fetchlist
+    content ─ bodies ─────────────────┐
+    crawl_fetch ─ results ────────────┼ by URL ─▶ batches/ID/pages, documents
+    parse_data, parse_text, crawl_parse┘
+    crawl_generate ─────────────────────────────▶ batches/ID/fetchlist
 """
 
 import dataclasses
+import functools
+import itertools
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +22,8 @@ from ...io.batches.batch_writer import page_groups
 from ...io.batches.batches import batch_component, page_order, write_file
 from ...io.batches.page_writer import FLUSH_BYTES
 from ...io.nutch.nutch_sources import NutchFile
+from ...io.nutch.ordered_records import OrderedRecords
+from ...io.nutch.segment_files import JoinedFiles
 from ...io.nutch.sequence_reading import first_url_after, read_part
 from ...io.snapshots.operations import Operation
 from ...io.tablets.file_lists import DataFile
@@ -26,21 +32,33 @@ from ...policy.components.kinds import KINDS
 from ...policy.components.schema import conform
 from ...policy.nutch.crawldb_rows import NutchRules
 from ...policy.nutch.imported_rows import NUTCH_STATE
+from ...policy.nutch.segment_documents import (
+    ParsedRows,
+    documents_of_segment,
+    parsed_rows,
+    split_by_bodies,
+    with_parsed_headers,
+    with_signatures,
+)
 from ...policy.nutch.segment_rows import (
     LIST_PLACE,
     listed_rows,
     page_changes,
     pages_of_segment,
-    unparsed_documents,
 )
-from ...transforms.elements.chunks import named_chunks
+from ...transforms.elements.chunks import MAX_ROWS, named_chunks
 from ...transforms.for_each import REPORTS
 from ...transforms.partition import SLOTS, hash_buckets
 from ...web.base.progress import PROGRESS
-from ...web.hadoop.segment_values import CONTENTS
+from ...web.hadoop.segment_values import CONTENTS, PARSE_DATA, PARSE_TEXTS
 from ...web.nutch_text.text_records import DATUM
 from .imported_segments import batch_of, urls_count
 from .record_faults import RecordFaults
+
+_SCHEMAS = {"crawl_fetch": DATUM, "parse_data": PARSE_DATA, "parse_text": PARSE_TEXTS}
+_NO_CONTENTS = pl.DataFrame(schema=CONTENTS)
+# Pages without contents in one file: their texts may have tens of kilobytes each.
+_ROWS = 4096
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +71,7 @@ class ImportItem:
         file: The file.
         part: Its first byte, and the byte after it; None: it ends with the file.
         segment: Number of the segment of the file; None: it is in none.
-        fetched: Of contents: the file of ``crawl_fetch`` with records of the same URLs, if there is one.
+        beside: Files with records of the same URLs.
         was_fetched: Whether its segment has files of ``crawl_fetch``.
     """
 
@@ -62,7 +80,7 @@ class ImportItem:
     file: NutchFile
     part: tuple[int, int | None]
     segment: int | None = None
-    fetched: NutchFile | None = None
+    beside: JoinedFiles = dataclasses.field(default_factory=JoinedFiles)
     was_fetched: bool = False
 
     @property
@@ -82,22 +100,33 @@ def segment_work(item: ImportItem, how: NutchRules, faults: RecordFaults) -> Ite
     if item.file.kind == "crawl_generate":
         yield from _list_work(item, how, faults)
         return
-    for sequence, (fetched, contents) in enumerate(_results(item, faults)):
+    sequence = itertools.count()
+    for fetched, contents, parsed in _results(item, faults):
+        contents = with_parsed_headers(contents, parsed, fetched)
         pages, counts = pages_of_segment(fetched, contents, how)
+        documents, of_documents = documents_of_segment(pages, parsed, how)
+        counts.update(of_documents)
+        if item.beside.are_shared:
+            del counts["dropped/no_fetch"]  # other files may have their records
         counts[urls_count(item.number_of_segment)] = len(pages)
         PROGRESS.add(len(pages))
         yield beam.pvalue.TaggedOutput(REPORTS, Written(counts=dict(counts)))
-        if len(pages):
-            order = page_order(item.operation.now + item.number, sequence)
-            file = _write(item, "pages", pages, order)
-            documents = unparsed_documents(pages)
-            texts = _write(item, "documents", documents, order)
-            changes = page_changes(pages, item.number_of_segment, (file.path, texts.path))
-            batch_id = pl.lit(item.batch)
-            yield from named_chunks("state", changes.with_columns(batch_id=batch_id), NUTCH_STATE)
-            for kind, written in (("pages", file), ("documents", texts)):
-                component = batch_component(item.batch, kind)
-                yield beam.pvalue.TaggedOutput(REPORTS, Written(component, (written,)))
+        for of_file in split_by_bodies(pages, documents):
+            yield from _write_pages(item, next(sequence), *of_file)
+
+
+def _write_pages(
+    item: ImportItem, sequence: int, pages: pl.DataFrame, documents: pl.DataFrame
+) -> Iterator[Any]:
+    order = page_order(item.operation.now + item.number, sequence)
+    files = _write(item, "pages", pages, order), _write(item, "documents", documents, order)
+    paths = files[0].path, files[1].path
+    changes = page_changes(pages, documents, item.number_of_segment, paths)
+    changes = changes.with_columns(batch_id=pl.lit(item.batch))
+    yield from named_chunks("state", changes, NUTCH_STATE)
+    for kind, file in zip(("pages", "documents"), files, strict=True):
+        component = batch_component(item.batch, kind)
+        yield beam.pvalue.TaggedOutput(REPORTS, Written(component, (file,)))
 
 
 def _list_work(item: ImportItem, how: NutchRules, faults: RecordFaults) -> Iterator[Any]:
@@ -114,51 +143,84 @@ def _list_work(item: ImportItem, how: NutchRules, faults: RecordFaults) -> Itera
         yield beam.pvalue.TaggedOutput(REPORTS, Written(component, (file,)))
 
 
-def _results(item: ImportItem, faults: RecordFaults) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yields records of ``crawl_fetch`` and their contents, some megabytes at a time.
+class _Beside:
+    """The records of files that are read beside those of an item, from its first URL on."""
 
-    Both files have their URLs in order. So a part of the contents has the records from its first URL
-    to that of the next part; those without contents come last.
+    def __init__(self, item: ImportItem, first: str | None) -> None:
+        self._files = item.beside.files
+        self._faults = list[RecordFaults]()
+        self._records = {
+            kind: [self._ordered(file, schema, first) for file in self._files.get(kind, ())]
+            for kind, schema in _SCHEMAS.items()
+        }
+
+    def _ordered(self, file: NutchFile, schema: pl.Schema, first: str | None) -> OrderedRecords:
+        return OrderedRecords(file, schema, first, self._faults_of(file).note)
+
+    def _faults_of(self, file: NutchFile) -> RecordFaults:
+        self._faults.append(RecordFaults(file.address))
+        return self._faults[-1]
+
+    @property
+    def faults(self) -> Counter[str]:
+        """Counts of damaged records so far."""
+        return sum((faults.counts for faults in self._faults), Counter[str]())
+
+    def take_before(self, kind: str, end: str | None) -> pl.DataFrame:
+        """Returns the next records of a kind, before a URL."""
+        rows = [records.take_before(end) for records in self._records[kind]]
+        return pl.concat([pl.DataFrame(schema=_SCHEMAS[kind]), *rows])
+
+    def parsed_before(self, end: str | None) -> ParsedRows:
+        """Returns what the parser wrote of the next URLs."""
+        rows = parsed_rows(self.take_before("parse_data", end), self.take_before("parse_text", end))
+        if rows.get_column("signature").null_count():  # Nutch's own parser notes all
+            rows = with_signatures(rows, self._signed)
+        return rows
+
+    @functools.cached_property
+    def _signed(self) -> pl.DataFrame:
+        """The records of ``crawl_parse``, which are not in the order of their URLs, with signatures."""
+        frames = [pl.DataFrame(schema=DATUM)]
+        for file in self._files.get("crawl_parse", ()):
+            records = read_part(file.kind, file.address, (0, None), self._faults_of(file).note)
+            frames += (rows.filter(pl.col("signature").is_not_null()) for rows in records)
+        return pl.concat(frames)
+
+
+def _results(
+    item: ImportItem, faults: RecordFaults
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame, ParsedRows]]:
+    """Yields records of ``crawl_fetch``, their contents, and what was parsed, some megabytes at a time.
+
+    All files have their URLs in order. So a part of one has the records of the others from its first URL
+    to that of the next part.
     """
-    no_contents = pl.DataFrame(schema=CONTENTS)
-    if item.file.kind == "crawl_fetch":
-        for rows in read_part(item.file.kind, item.file.address, item.part, faults.note):
-            yield rows, no_contents
-        return
+    is_content = item.file.kind == "content"
     start, end = item.part
-    fetched = _fetched_rows(item, faults)
-    if end is not None and (after := first_url_after(item.file.address, end)) is not None:
-        fetched = fetched.filter(pl.col("url") < after)
-    first: str | None = None
-    for contents in _pieces(item, faults):
-        if first is None:
-            first = str(contents.item(0, "url"))
-            fetched = fetched if not start else fetched.filter(pl.col("url") >= first)
-        of_contents = pl.col("url").is_in(contents.get_column("url").implode())
-        yield fetched.filter(of_contents), contents
-        fetched = fetched.filter(~of_contents)
-    if len(fetched) and (first is not None or not start):
-        yield fetched, no_contents
-
-
-def _fetched_rows(item: ImportItem, faults: RecordFaults) -> pl.DataFrame:
-    """Returns the records of the file of ``crawl_fetch`` that belongs to contents."""
-    frames = [pl.DataFrame(schema=DATUM)]
-    if item.fetched is not None:
-        of_fetched = RecordFaults(item.fetched.address)
-        frames += read_part("crawl_fetch", item.fetched.address, (0, None), of_fetched.note)
-        if not item.part[0]:  # all parts of the contents read it
-            faults.counts.update(of_fetched.counts)
-    return pl.concat(frames)
+    beside = None if start else _Beside(item, None)
+    for rows in _pieces(item, faults):
+        beside = beside or _Beside(item, str(rows.item(0, "url")))
+        after = f"{rows.item(-1, 'url')}\0"  # the next text in order
+        fetched, contents = rows, _NO_CONTENTS
+        if is_content:
+            fetched, contents = beside.take_before("crawl_fetch", after), rows
+        yield fetched, contents, beside.parsed_before(after)
+    if beside is not None:
+        last = None if end is None else first_url_after(item.file.kind, item.file.address, end)
+        yield beside.take_before("crawl_fetch", last), _NO_CONTENTS, beside.parsed_before(last)
+        faults.counts.update(beside.faults)
 
 
 def _pieces(item: ImportItem, faults: RecordFaults) -> Iterator[pl.DataFrame]:
-    """Yields contents, about as many as a file of pages has."""
+    """Yields records of the file of an item, about as many as a file of pages has."""
     waiting, size = list[pl.DataFrame](), 0
-    for contents in read_part("content", item.file.address, item.part, faults.note):
-        if len(contents):
-            waiting.append(contents)
-            size += int(contents.estimated_size())
+    for rows in read_part(item.file.kind, item.file.address, item.part, faults.note):
+        if item.file.kind == "crawl_fetch":
+            yield from rows.iter_slices(_ROWS if item.beside.files else MAX_ROWS)
+        elif len(rows):
+            waiting.append(rows)
+            size += int(rows.estimated_size())
         if size > FLUSH_BYTES:
             yield pl.concat(waiting)
             waiting, size = [], 0

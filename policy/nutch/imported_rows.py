@@ -18,7 +18,6 @@ from ..components.schema import (
     PAGES,
     STATE,
     OutcomeRows,
-    ParseStatus,
     StateRows,
     conform_frame,
 )
@@ -32,8 +31,9 @@ NUTCH_STATE = pa.schema(
     ]
 )
 NutchStateRows: TypeAlias = pl.DataFrame  # columns of NUTCH_STATE
-# Columns of a row that come from the page of its newest body.
-_OF_BODY = ("page", "document", "batch_id", "content_type", "etag", "last_modified")
+# Columns of a row that come from the page of its newest body, or its newest text.
+_OF_BODY = ("page", "document", "batch_id", "content_type", "etag", "last_modified", "parse_status",
+            "usage")  # fmt: skip
 
 
 def applied_count(segment: int) -> str:
@@ -86,7 +86,8 @@ def merge_imported(
 def _with_bodies(rows: StateRows, state_rows: StateRows, applied: NutchStateRows) -> StateRows:
     """Gives rows the newest bodies of pages, unless the table had newer ones."""
     bodies = applied.filter(
-        (pl.col("fetch_status") == FETCH_SUCCESS) & pl.col("page").is_not_null()
+        (pl.col("fetch_status") == FETCH_SUCCESS)
+        & (pl.col("page").is_not_null() | pl.col("document").is_not_null())
     )
     if bodies.is_empty():
         return rows
@@ -108,6 +109,4 @@ def _with_bodies(rows: StateRows, state_rows: StateRows, applied: NutchStateRows
             pl.when(gets_body).then(f"{name}_of_page").otherwise(name).alias(name)
             for name in _OF_BODY
         ),
-        parse_status=pl.when(gets_body).then(int(ParseStatus.NOTPARSED)).otherwise("parse_status"),
-        usage=pl.when(~gets_body).then("usage"),
     ).select(rows.columns)

@@ -21,13 +21,11 @@ from ...web.exchange.status import (
     TEMP_MOVED,
 )
 from ..components.schema import (
-    DOCUMENTS,
     FETCHLIST,
     PAGES,
     DocumentRows,
     FetchListRows,
     PageRows,
-    ParseStatus,
     conform_frame,
 )
 from ..generating.selection import queue_names
@@ -134,29 +132,25 @@ def pages_of_segment(
     return conform_frame(rows, PAGES), +counts
 
 
-def unparsed_documents(pages: PageRows) -> DocumentRows:
-    """Returns DOCUMENTS rows of pages with bodies, without texts: ``parse --reparse`` makes these.
-
-    Rows of the state and the outcome of a batch that was applied name the file of these rows.
-    """
-    success = (pl.col("fetch_status") == FETCH_SUCCESS) & pl.col("body").is_not_null()
-    rows = pages.filter(success).select("key", "score", "distance", "fetch_time", "content_type")
-    return conform_frame(rows.with_columns(parse_status=int(ParseStatus.NOTPARSED)), DOCUMENTS)
-
-
-def page_changes(pages: PageRows, segment: int, paths: tuple[str, str]) -> NutchStateRows:
-    """Returns NUTCH_STATE rows of pages: where their bodies are.
+def page_changes(
+    pages: PageRows, documents: DocumentRows, segment: int, paths: tuple[str, str]
+) -> NutchStateRows:
+    """Returns NUTCH_STATE rows of pages: where their bodies and their texts are.
 
     Args:
         pages: The pages.
+        documents: Their documents.
         segment: Number of their segment.
-        paths: Their file, and that of their documents.
+        paths: The file of the pages, and that of the documents.
     """
+    page, document = map(pl.lit, paths)
     has_body = (pl.col("fetch_status") == FETCH_SUCCESS) & pl.col("body").is_not_null()
-    page, document = (pl.when(has_body).then(pl.lit(path)) for path in paths)
-    return pages.select(
-        "key", "fetch_status", "content_type", "etag", "last_modified",
-        last_fetch_time="fetch_time", segment=pl.lit(segment, pl.Int32), page=page, document=document,
+    of_documents = documents.select("key", "parse_status", "usage", document=document)
+    return pages.drop("usage").join(of_documents, on="key", how="left", maintain_order="left").select(
+        *("key", "fetch_status", "content_type", "etag", "last_modified"),
+        *("parse_status", "usage", "document"),
+        last_fetch_time="fetch_time", segment=pl.lit(segment, pl.Int32),
+        page=pl.when(has_body).then(page),
     )  # fmt: skip
 
 

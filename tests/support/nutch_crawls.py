@@ -75,17 +75,37 @@ class NutchCrawl:
     def segment(
         self, name, listed=(), fetched=(), contents=None, parsed=False, part="part-r-00000"
     ):
-        """Writes a segment; ``contents`` are those of ``page`` by URL."""
+        """Writes a segment.
+
+        Args:
+            name: Its name.
+            listed: Rows of its fetch list.
+            fetched: Rows of what was fetched.
+            contents: Those of ``page`` by URL; None: the fetcher stores none.
+            parsed: Whether it was parsed; or what the parser wrote, ``parse`` by URL.
+            part: Name of the part of each folder.
+        """
         folder = f"segments/{name}"
         if listed:
             self._sequence(f"{folder}/crawl_generate/{part}", _encoded(listed))
         if fetched:
             self._map(f"{folder}/crawl_fetch/{part}", CRAWL_DATUM_CLASS, _encoded(fetched))
+        if contents is not None:
             pairs = [(url.encode(), _content(url, *each)) for url, each in sorted(contents.items())]
             self._map(f"{folder}/content/{part}", "org.apache.nutch.protocol.Content", pairs)
+        if isinstance(parsed, dict):
+            self.parses(folder, parsed, part)
         if parsed:
             self._sequence(f"{folder}/crawl_parse/{part}", [])
         return self.folder / folder
+
+    def parses(self, folder, parses, part="part-r-00000"):
+        """Writes what the parser wrote of URLs, those of ``parse``, as one part of a segment."""
+        for name, value_class, place in (("data", "ParseData", 0), ("text", "ParseText", 1)):
+            pairs = [(url.encode(), each[place]) for url, each in sorted(parses.items())]
+            self._map(
+                f"{folder}/parse_{name}/{part}", f"org.apache.nutch.parse.{value_class}", pairs
+            )
 
     def _map(self, path, value_class, pairs):
         part = self.folder / path
@@ -126,6 +146,30 @@ def _content(url, body, metadata, content_type):
         _int(-1), encode_text(url), encode_text(url), _int(len(body)), body, encode_text(content_type),
         _int(len(pairs)), *pairs,
     ])  # fmt: skip
+
+
+def parse(text, title="", links=(), status=(1, 0), noted=None, headers=None):
+    """Returns a ParseData and a ParseText, as Nutch writes them.
+
+    Args:
+        text: The text.
+        title: The title.
+        links: (URL, anchor) pairs.
+        status: Major and minor code, then arguments.
+        noted: Metadata of the parser.
+        headers: Metadata of the content.
+    """
+    major, minor, *arguments = status
+    state = struct.pack(">bbhi", 2, major, minor, len(arguments))
+    arguments = b"".join(_int(len(word)) + word.encode() for word in arguments)
+    outlinks = [encode_text(url) + encode_text(anchor) + b"\0" for url, anchor in links]
+    pairs = [
+        _int(len(each))
+        + b"".join(encode_text(k) + _int(1) + encode_text(v) for k, v in each.items())
+        for each in (headers or {}, noted or {})
+    ]
+    data = [b"\5", state, arguments, encode_text(title), _int(len(outlinks)), *outlinks, *pairs]
+    return b"".join(data), b"\2" + encode_text(text)
 
 
 def _host(values):

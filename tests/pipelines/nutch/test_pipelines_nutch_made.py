@@ -1,15 +1,19 @@
 """A crawl that Nutch's own jobs have made goes on here: the fixture tests/fixtures/nutch_crawl."""
 
 import json
+import shutil
 import tarfile
 import time
 
+import polars as pl
 import pytest
 from clocks import clock_off
+from command_output import printed
 from crawling import manifest_of, nutbeam, rows_of, state_of
 from here import ROOT
 from nutch_java import NEEDS_NUTCH, read_with_nutch
 
+from nutbeam import read as nutbeam_read
 from nutbeam.io.batches.batches import batch_component
 from nutbeam.web.urls.row_keys import from_key
 
@@ -48,18 +52,24 @@ def test_each_row_equals_that_of_nutchs_reader(nutch, table):
         assert (row["signature"] or b"").hex() == (record["signature"] or "")
 
 
-def test_each_link_equals_that_of_nutchs_reader(nutch, table):
+def links_of(table):
     rows = rows_of(table, "links").select("target", "source", "anchor")
-    links = {
+    return {
         (from_key(target), from_key(source)): anchor for target, source, anchor in rows.iter_rows()
     }
-    given = {
+
+
+def links_of_nutch(nutch):
+    return {
         (record["key"], source): anchor
         for record in records(nutch, "linkdb.json")
         for source, anchor in record["inlinks"]
         if source != record["key"]
     }
-    assert links == given
+
+
+def test_each_link_equals_that_of_nutchs_reader(nutch, table):
+    assert links_of(table) == links_of_nutch(nutch)
 
 
 @pytest.mark.parametrize(
@@ -128,3 +138,62 @@ def test_nutch_reads_the_crawldb_that_goes_back(nutch, tmp_path):
     for record in came:
         record["metadata"].sort()
     assert read == came
+
+
+def copy_of(nutch, folder, *parts):
+    """Copies parts of the crawl: of segments only these."""
+    for part in parts:
+        for path in nutch.glob(part):
+            shutil.copytree(path, folder / path.relative_to(nutch))
+    return folder
+
+
+def test_segments_without_contents_have_the_texts_and_links_that_nutch_parsed(
+    nutch, tmp_path, capsys
+):
+    """As with ``fetcher.store.content=false``."""
+    table = tmp_path / "table"
+    parts = ("crawl_generate", "crawl_fetch", "crawl_parse", "parse_data", "parse_text")
+    copy_of(nutch, tmp_path / "nutch", "crawldb", *(f"segments/*/{part}" for part in parts))
+    assert nutbeam("import_nutch", table, tmp_path / "nutch") == 0
+    assert {batch.phase for batch in manifest_of(table).batches.values()} == {"updated"}
+    fetched = [row for row in records(nutch, "crawldb.json") if row["signature"]]
+    pages = nutbeam_read(table, "pages").select("url", "title", "text")
+    assert len(pages) == len([row for row in fetched if row["status"] != 7]) > 10  # no duplicates
+    for url, title, text in pages.iter_rows():
+        assert (title, text) in [(f"Title of {url}", f"text of {url}"), (title, "the same text")]
+    given = {row["key"]: row["signature"] for row in fetched}
+    state = state_of(table).filter(pl.col("document").is_not_null())
+    assert {
+        url: signature.hex() for url, signature in state.select("url", "signature").rows()
+    } == given
+    assert state.select("parse_status", "page").unique().rows() == [(1, None)]
+    assert nutbeam("invertlinks", table) == 0
+    assert links_of(table) == links_of_nutch(nutch)
+    assert nutbeam("index", table, "--writer", "tantivy") == 0
+    url = next(url for url, text in pages.select("url", "text").rows() if text != "the same text")
+    assert url in printed(capsys, "search", table, url.partition("//")[2])
+    before = state_of(table)
+    assert nutbeam("parse", table, "--reparse") == 0  # there is nothing to parse
+    assert state_of(table).equals(before)
+    assert nutbeam_read(table, "pages")["text"].str.contains("text").all()
+
+
+def test_segments_that_nutch_had_not_applied_are_applied_with_its_signatures(nutch, tmp_path):
+    table = tmp_path / "table"
+    assert nutbeam("inject", table, nutch / "seeds" / "seeds.txt") == 0
+    assert nutbeam("import_nutch", table, nutch / "segments") == 0
+    assert {batch.phase for batch in manifest_of(table).batches.values()} == {"parsed"}
+    assert nutbeam("updatedb", table, "--scope", "any") == 0
+    assert nutbeam("updatedb", table, "--scope", "any") == 0
+    state = {row["url"]: row for row in state_of(table).iter_rows(named=True)}
+    given = records(nutch, "crawldb.json")
+    # Crawl.java writes no records of targets of redirects, as Nutch's fetcher would.
+    assert {url for url in state if "?" not in url} == {record["key"] for record in given}
+    for record in given:
+        row = state[record["key"]]
+        status = 2 if record["status"] == 7 else record["status"]  # dedup ran in Nutch
+        assert row["status"] == status, record
+        assert (row["signature"] or b"").hex() == (record["signature"] or ""), record
+    assert nutbeam("parse", table, "--reparse", "--signature", "md5") == 0
+    assert nutbeam_read(table, "pages")["title"].str.starts_with("http://").all()

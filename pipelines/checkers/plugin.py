@@ -95,8 +95,9 @@ def run(invocation: Invocation) -> int:
         return _list_plugins(invocation)
     words = [invocation.arguments[name] for name in ("kind", "plugin", "target")]
     if action != "try" or None in words:
+        java = "" if action == "try" else "nutbeam runs no Java class: "
         raise UsageError(
-            "expected nutbeam plugin, or nutbeam plugin try KIND NAME URL|FILE, got "
+            f"{java}expected nutbeam plugin, or nutbeam plugin try KIND NAME URL|FILE, got "
             f"{quote_value(' '.join(filter(None, [action, *words])))}"
         )
     kind, name, target = words

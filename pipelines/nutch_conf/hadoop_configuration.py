@@ -75,8 +75,13 @@ def read_configuration(folder: Path, names: Iterable[str]) -> Configuration:
             continue
         in_file: dict[str, PropertyEntry] = {}
         for entry in _read_entries(folder, name, ()):
-            if entry.name in in_file:
-                earlier = in_file[entry.name]
+            earlier = in_file.get(entry.name)
+            if earlier and earlier.is_final:
+                remarks.append(
+                    f"{entry.name} is there twice: {earlier.place} is final and counts, not {entry.place}"
+                )
+                continue
+            if earlier:
                 remarks.append(
                     f"{entry.name} is there twice: {entry.place} counts, not {earlier.place}"
                 )

@@ -20,7 +20,8 @@ from .property_catalogue import (
     split_list,
 )
 
-_NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[fFdDlL]?")
+# With the letters that Java's numbers may end with.
+_NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)([fFdDlL]?)")
 _FACTORS = {"ms": 0.001, "minutes": 60.0}
 
 
@@ -160,7 +161,8 @@ def _converted_text(name: str, value: str, option: PropertyOption) -> str | None
 def _converted_number(name: str, value: str, option: PropertyOption) -> str:
     tables = read_catalogue()
     match = _NUMBER.fullmatch(value)
-    if match is None:
+    # In a time, 30d is meant as 30 days.
+    if match is None or (match[2] in ("d", "D") and option.unit in DURATIONS):
         unit = {"ms": " of milliseconds", "minutes": " of minutes"}
         what = unit.get(tables["units"].get(name), "")
         raise ValueError(f"it must be a number{what}, got {quote_value(value)}")

@@ -374,7 +374,8 @@ def _scale(option: Option, suffix: str) -> float | None:
 def _check_item(option: Option, value: Any) -> Any:
     value = _convert_value(option, value)
     if option.choices and value not in option.choices and not option.plugins:
-        raise _option_error(option, f"one of {', '.join(map(str, option.choices))}", value)
+        choices = ", ".join(str(choice) for choice in option.choices if choice != "")
+        raise _option_error(option, f"one of {choices}", value)
     if option.pattern and not re.fullmatch(option.pattern, value):
         raise _option_error(option, f"a text that matches {option.pattern}", value)
     unit = f" {option.unit}" if option.unit else ""

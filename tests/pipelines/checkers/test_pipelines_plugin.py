@@ -113,7 +113,10 @@ def test_a_protocol_is_tried_on_a_url(tried):
     ("words", "said"),
     [
         (("try", "url_filter"), "expected nutbeam plugin, or nutbeam plugin try KIND NAME URL|FILE"),
-        (("urlfilter-regex", "org.apache.nutch.X"), "expected nutbeam plugin, or nutbeam plugin try"),
+        (
+            ("urlfilter-regex", "org.apache.nutch.X"),
+            "nutbeam runs no Java class: expected nutbeam plugin, or nutbeam plugin try",
+        ),
         (("try", "filter", "x", "y"), "there is no kind 'filter' of plug-ins: there are url_filter, "),
         (("try", "url_filter", "x", "http://a.com/"), "no url filter 'x' is installed: there are regex"),
         (("try", "url_filter", "regex", "http://a.com/"), "'regex' is built in"),

@@ -60,6 +60,16 @@ def test_a_final_property_stays_and_the_last_of_two_counts(read):
     )
 
 
+def test_a_final_property_stays_in_its_own_file_too(read):
+    final = "<property><name>a</name><value>1</value><final>true</final></property>"
+    configuration = read(wrap(final, "a=2"))
+
+    assert values(configuration) == {"a": "1"}
+    assert configuration.remarks == (
+        "a is there twice: nutch-site.xml, line 3 is final and counts, not nutch-site.xml, line 4",
+    )
+
+
 def test_files_of_the_folder_are_included(read):
     assert values(read(wrap(INCLUDE.format("more.xml"), "b=2"), more=wrap("a=1"))) == {
         "a": "1",

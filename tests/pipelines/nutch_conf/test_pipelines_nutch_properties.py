@@ -118,6 +118,7 @@ def test_values_get_our_unit_and_form(name, value, options):
     ("name", "value", "text"),
     [
         ("http.timeout", "10s", "must be a number of milliseconds, got '10s'"),
+        ("db.fetch.interval.default", "30d", "must be a number, got '30d'"),
         ("fetcher.parse", "yes", "must be true or false, got 'yes'"),
         ("fetcher.threads.fetch", "2.5", "must be a whole number, got '2.5'"),
         ("db.fetch.schedule.class", "com.acme.Mine", "'com.acme.Mine' has no counterpart"),

@@ -30,7 +30,7 @@ class HttpOptions:
 
 @dataclasses.dataclass(frozen=True)
 class ScopeOptions:
-    scope: str = declare("domain", "where to go", choices=("domain", "host", "any"), short="s")
+    scope: str = declare("domain", "where to go", choices=("", "domain", "host", "any"), short="s")
     allow: tuple[str, ...] = declare((), "extra hosts", pattern=r"[a-z.,]*")
     ports: tuple[int, ...] = declare((80,), "ports", maximum=65535)
     seed: int | None = declare(None, "of randomness")

@@ -71,10 +71,11 @@ class _Child:
         theirs.close()
         self.job: int | None = None
         self.row: int | None = None
+        self.plugin = ""  # at work: what its fault is called
         self.deadline = 0.0
 
     def start(self, number: int, job: Job) -> None:
-        self.job, self.row = number, None
+        self.job, self.row, self.plugin = number, None, ""
         self.deadline = time.monotonic() + _GRACE_S
         self.connection.send_bytes(pickle.dumps((working_folder(), job)))
 
@@ -316,6 +317,8 @@ class ParsePool:
         assert number is not None
         job = self._running.pop(number)
         why = self._replace(child)
+        if child.plugin:
+            why = f"{child.plugin} {why.replace(' ', ': ', 1)}"
         retry = _retry(job, child.row, why)
         if retry is not None:
             self._waiting.appendleft((number, retry))
@@ -333,7 +336,7 @@ class ParsePool:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _hear(self, child: _Child) -> None:
-        """Receives all messages of a child: the numbers of rows that it begins, and results."""
+        """Receives all messages of a child: rows that it begins, plug-ins at work, and results."""
         while child.job is not None and child.connection.poll():
             message = child.connection.recv()
             number, job = child.job, self._running[child.job]
@@ -344,6 +347,9 @@ class ParsePool:
                 # After the last row comes the work on all rows of a slice together.
                 limit = job.task.page_timeout if message < job.slices[0][1] else _GRACE_S
                 child.row, child.deadline = message, time.monotonic() + limit
+                child.plugin = ""
+            elif isinstance(message, str):
+                child.plugin = message
             elif isinstance(message, UserError):
                 child.job = None
                 self._end(number, job, message)

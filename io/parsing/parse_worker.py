@@ -7,6 +7,7 @@ ends, because the pipe closes then. ``io/parsing/parse_pool.py`` reads its messa
 import contextlib
 import dataclasses
 import errno
+import functools
 import os
 import pickle
 import resource
@@ -22,6 +23,7 @@ import pyarrow as pa
 
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, keep_modules
+from ...web.plugins.plugin_calls import report_calls
 from ...web.plugins.plugins import PARSE_FILTERS, load_plugins
 from ..rows.small_components import read_seeds_hosts
 from ..storage.files import new_name
@@ -173,6 +175,7 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
     arguments = (parent, Path(folder).parents[1])
     threading.Thread(target=_end_with, args=arguments, name="parent", daemon=True).start()
     connection = Connection(descriptor)
+    report_calls(functools.partial(_send_call, connection))
     broken = None
     try:
         _serve(connection, Path(folder))
@@ -184,6 +187,12 @@ def main(descriptor: int, memory: int, folder: str, parent: int) -> None:
         remove_left_folder(Path(folder).parents[1])
     # End at once: further work of the filter could fail and print errors.
     os._exit(PIPE_CLOSED)
+
+
+def _send_call(connection: Connection, reason: str) -> None:
+    """Sends which plug-in works; a pipe that is broken shows itself at the next row."""
+    with contextlib.suppress(OSError):
+        connection.send(reason)
 
 
 def _end_with(parent: int, scratch: Path) -> None:

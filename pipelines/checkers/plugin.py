@@ -1,45 +1,42 @@
 """plugin: lists the plug-ins that are installed, and runs one of them alone."""
 
-import contextlib
 import dataclasses
 import functools
-import signal
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
 from ...io.indexing.writer_kinds import INDEX_WRITERS
-from ...policy.parsing.parse_filters import FilteredPage, apply_filters
+from ...transforms.parse_pages import PoolOptions
 from ...transforms.wiring.plugin_groups import PLUGIN_GROUPS
 from ...web.base.agent import require_agent
 from ...web.base.errors import UsageError
 from ...web.base.options import shared_option
-from ...web.base.wording import format_count, quote_value
+from ...web.base.wording import quote_value
 from ...web.clients.http_client import Client
 from ...web.clients.protocol_plugins import PluginClient
 from ...web.content.content_type import sniff, type_of_name
 from ...web.engine.pace import FetchOptions
 from ...web.exchange.http_options import HttpOptions
-from ...web.pages.metadata import metadata_of
-from ...web.pages.page import NoParser, Page, ParseFailed, Source
+from ...web.pages.page import Source
 from ...web.pages.parse_options import ParseOptions
-from ...web.parsers.dispatch import parse_document, parsed_types
-from ...web.parsers.parser_plugins import parse_by_plugin
-from ...web.plugins.plugin_files import fault_text, read_plugin_files
+from ...web.parsers.dispatch import parsed_types
+from ...web.plugins.plugin_files import read_plugin_files
 from ...web.plugins.plugins import PluginGroup, installed_plugins, load_plugin
 from ...web.rules.url_plugins import PluginFilter, PluginNormalizer
 from ...web.rules.url_rules import UrlOptions, UrlRules
 from ...web.urls.schemes import scheme_of
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration, is_page
 from .checking import say, say_columns, urls_of
+from .page_trials import Trial, try_on_page
 from .parsechecker import Options as ParseCheckOptions
 from .parsechecker import request_page
 from .rule_checkers import NormalizerCheckOptions
+from .time_limit import limited
 
 ARGUMENTS = (
     Argument("action", "try, to run a plug-in; without it, all plug-ins are listed.", nargs="?"),
@@ -49,7 +46,6 @@ ARGUMENTS = (
              nargs="?"),
 )  # fmt: skip
 _SHOWN_TEXT = 300
-_SHOWN_LINKS = 10
 _CALLS, _QUICK_S = 3, 0.5
 # What tries the plug-ins that need rows of a table, or documents.
 _OTHERS = {
@@ -69,23 +65,8 @@ class Options(FetchOptions, HttpOptions, ParseOptions):
     url_scope: str = shared_option(NormalizerCheckOptions, "url_scope")
     force_as: str = shared_option(ParseCheckOptions, "force_as")
     follow_redirects: bool = shared_option(ParseCheckOptions, "follow_redirects")
+    parser_memory: int = shared_option(PoolOptions, "parser_memory")
     all_normalizers: bool = shared_option(ParseCheckOptions, "all_normalizers")
-
-
-class Trial(NamedTuple):
-    """What came out of one call of a plug-in.
-
-    Attributes:
-        record: What it was given, and its result.
-        lines: The result for people.
-        fault: What it raised, and where in its code; empty if it did not fail.
-        seconds: How long it took.
-    """
-
-    record: dict[str, Any]
-    lines: list[str]
-    fault: str
-    seconds: float
 
 
 def run(invocation: Invocation) -> int:
@@ -147,32 +128,12 @@ def _list_plugins(invocation: Invocation) -> int:
     return DONE
 
 
-class TookTooLong(Exception):
-    """A plug-in took longer than the limit; its traceback has the line at which it was."""
-
-
-@contextlib.contextmanager
-def _limited(seconds: float) -> Iterator[None]:
-    """Raises ``TookTooLong`` in the block after a time."""
-
-    def end(_: int, __: FrameType | None) -> None:
-        raise TookTooLong(f"it took longer than {seconds:g} s (--parser_timeout)")
-
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def _timed(call: Callable[[], Any], limit: float) -> tuple[Any, float]:
     """Returns the result of a call and its time; a quick one is repeated: the first takes longer."""
     times: list[float] = []
     while not times or (len(times) < _CALLS and sum(times) < _QUICK_S):
         start = time.perf_counter()
-        with _limited(limit):
+        with limited(limit):
             result = call()
         times.append(time.perf_counter() - start)
     return result, min(times)
@@ -185,7 +146,7 @@ def _try_url_filter(
     for url in urls_of([target]):
         decide = functools.partial(url_filter.decide, url)
         verdict, seconds = _timed(decide, options.parser_timeout)
-        with _limited(options.parser_timeout):
+        with limited(options.parser_timeout):
             fault = url_filter.rule(0, url) if verdict.slow else ""
         word = url_filter.rule(verdict.line) if verdict.line else ""
         shown = f"{'+' if verdict.accept else '-'}{url}" + (f"\t{word}" if word else "")
@@ -203,7 +164,7 @@ def _try_url_normalizer(
         column, seconds = _timed(normalize, options.parser_timeout)
         normalized = column.urls[0]
         if normalized is None:
-            with _limited(options.parser_timeout):
+            with limited(options.parser_timeout):
                 fault = normalizer.fault_of(url)
         shown = normalized if normalized is not None else "" if fault else "refused"
         yield Trial({"url": url, "normalized": normalized}, [shown], fault, seconds)
@@ -262,71 +223,15 @@ def _source_of(target: str, options: Options) -> Source:
     return Source(f"http://localhost/{path.name}", body, kind)
 
 
-def _try_parser(group: PluginGroup, name: str, target: str, options: Options) -> Iterator[Trial]:
+def _try_on_page(group: PluginGroup, name: str, target: str, options: Options) -> Iterator[Trial]:
     load_plugin(group, name)
-    source, fault, page = _source_of(target, options), "", Page()
-    start = time.perf_counter()
-    try:
-        with _limited(options.parser_timeout):
-            page = parse_by_plugin(name, source, options)
-    except NoParser:
-        fault = "it cannot read the document: its result is None"
-    except ParseFailed as error:
-        fault = fault_text(error.__cause__ or error, load_plugin(group, name))
-    seconds = time.perf_counter() - start
-    links = [
-        {"url": link, "anchor": anchor}
-        for link, anchor in zip(page.hrefs, page.anchors, strict=True)
-    ]
-    record = {
-        "url": source.url, "content_type": source.content_type, "title": page.title,
-        "text": page.text, "language": page.language, "metadata": page.metas, "links": links,
-    }  # fmt: skip
-    yield Trial(record, [] if fault else _document_lines(record), fault, seconds)
-
-
-def _document_lines(record: dict[str, Any]) -> list[str]:
-    lines = [f"{name}: {record[name]}" for name in ("title", "language") if record[name]]
-    lines += [f"meta {name}: {text}" for name, text in record["metadata"].items()]
-    links = record["links"]
-    lines.append(f"links: {len(links)}")
-    lines += [f"  {link['url']} {link['anchor']}".rstrip() for link in links[:_SHOWN_LINKS]]
-    if len(links) > _SHOWN_LINKS:
-        lines.append(f"  and {format_count(len(links) - _SHOWN_LINKS, 'more links')}")
-    text = record["text"]
-    return [*lines, f"text: {len(text):,} characters", text[:_SHOWN_TEXT]]
-
-
-def _try_parse_filter(
-    group: PluginGroup, name: str, target: str, options: Options
-) -> Iterator[Trial]:
-    function, source, fault = load_plugin(group, name), _source_of(target, options), ""
-    try:
-        parsed = parse_document(source, options)
-    except ParseFailed as error:
-        raise UsageError(f"nutbeam cannot parse {target!r}: {error.reason}") from error
-    page = FilteredPage(source.url, source.content_type, parsed, metadata_of(parsed))
-    start = time.perf_counter()
-    try:
-        with _limited(options.parser_timeout):
-            apply_filters(page, [(name, function)])
-    except ParseFailed as error:
-        fault = fault_text(error.__cause__ or error, function)
-    seconds = time.perf_counter() - start
-    links = [{"url": link.url, "anchor": link.anchor} for link in ([] if fault else page.links)]
-    record = {
-        "url": source.url, "content_type": source.content_type, "dropped": page.dropped,
-        "title": page.title, "text": page.text, "language": page.language,
-        "metadata": page.metadata, "links": links, "parts": [url for url, _ in parsed.parts],
-    }  # fmt: skip
-    lines = [f"dropped: {page.dropped}"] if page.dropped else _document_lines(record)
-    yield Trial(record, [] if fault else lines, fault, seconds)
+    yield try_on_page(_kind_of(group), name, _source_of(target, options), options)
 
 
 _TRIALS: dict[str, Callable[[PluginGroup, str, str, Options], Iterator[Trial]]] = {
     "url_filter": _try_url_filter,
     "url_normalizer": _try_url_normalizer,
     "protocol": _try_protocol,
-    "parser": _try_parser,
-    "parse_filter": _try_parse_filter,
+    "parser": _try_on_page,
+    "parse_filter": _try_on_page,
 }

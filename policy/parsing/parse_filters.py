@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...web.pages.page import Page, ParseFailed
+from ...web.plugins.plugin_calls import report_call
 from ...web.plugins.plugin_files import plugin_label
 from ...web.urls.userinfo import parse_target
 
@@ -146,8 +147,8 @@ class Filter(Protocol):
     """What a parse filter is: a function of a parsed page.
 
     It runs in the child processes that parse, after the parser of a page and the filters before it:
-    it is ended after ``--parser_timeout``, and when it needs more memory than ``--parser_memory``;
-    a crash costs only the page.
+    it is ended after ``--parser_timeout``, and when it needs more memory than ``--parser_memory``.
+    That and a crash cost only the page, counted as ``failed/filter_NAME``.
     """
 
     def __call__(self, page: FilteredPage, /) -> Any:
@@ -170,13 +171,17 @@ def apply_filters(page: FilteredPage, filters: Sequence[tuple[str, Filter]]) -> 
         ParseFailed: A filter failed: ``filter_NAME``, with its exception as the cause.
     """
     for name, function in filters:
+        reason = f"filter_{plugin_label(name)}"
+        report_call(reason)
         try:
             function(page)
-            if page.dropped is not None:
-                return
-            page.take_over()
+            if page.dropped is None:
+                page.take_over()
         except MemoryError:
             raise
         # BaseException: SystemExit in a filter is a mistake, and a page must not end the process.
         except BaseException as error:
-            raise ParseFailed(f"filter_{plugin_label(name)}") from error
+            raise ParseFailed(reason) from error
+        report_call("")
+        if page.dropped is not None:
+            return

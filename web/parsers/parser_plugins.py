@@ -17,6 +17,7 @@ from ..pages.page import (
     collapse_long,
 )
 from ..pages.parse_options import PARSERS, ParseOptions
+from ..plugins.plugin_calls import report_call
 from ..plugins.plugin_files import plugin_label
 from ..plugins.plugins import callable_plugin, load_plugin
 
@@ -44,8 +45,8 @@ class ParserPlugin(Protocol):
     """What a parser is: a function of a document, or a class whose objects are such functions.
 
     It runs in the child processes that parse, as the parsers of nutbeam do: it is ended after
-    ``--parser_timeout``, and when it needs more memory than ``--parser_memory``; a crash costs only
-    the page. Directives in headers of the page, and the limits and rules for links, hold for its
+    ``--parser_timeout``, and when it needs more memory than ``--parser_memory``. That and a crash
+    cost only the page, counted as ``failed/parser_NAME``. Directives in headers of the page, and the limits and rules for links, hold for its
     documents, too. Parse filters come after it.
     """
 
@@ -69,6 +70,8 @@ def parse_by_plugin(name: str, source: Source, options: ParseOptions) -> Page:
         ParseFailed: ``parser_NAME``: the plug-in raises, or its result is no document.
         UsageError: The plug-in is unknown, or cannot be imported.
     """
+    reason = f"parser_{plugin_label(name)}"
+    report_call(reason)
     function = _callable(load_plugin(PARSERS, name), f"parser {name!r}")
     try:
         document = function(source)
@@ -77,7 +80,8 @@ def parse_by_plugin(name: str, source: Source, options: ParseOptions) -> Page:
         raise
     # BaseException: SystemExit in a plug-in is a mistake, and a page must not end the process.
     except BaseException as error:
-        raise ParseFailed(f"parser_{plugin_label(name)}") from error
+        raise ParseFailed(reason) from error
+    report_call("")
     if page is None:
         raise NoParser
     return page

@@ -175,10 +175,10 @@ def test_a_filter_that_fails_costs_one_page(pool, tmp_path, capfd):
         "exit": "filter_picky: SystemExit(1)", "interrupt": "filter_picky: KeyboardInterrupt()",
         "base": "filter_picky: BaseException('none of mine')", "mute": "filter_picky: Mute",
         "half": "filter_picky: ValueError('\\ud800')",
-        "slow": "timeout", "close": "crashed: its pipe was closed", "hungry": "out_of_memory",
+        "slow": "filter_picky: timeout", "hungry": "filter_picky: out_of_memory",
+        "close": "filter_picky: crashed: its pipe was closed",
     }  # fmt: skip
-    reasons = ("failed/filter_picky", "failed/timeout", "failed/crashed", "failed/out_of_memory")
-    assert [counts[name] for name in (*reasons, "parsed")] == [8, 1, 1, 1, 2]
+    assert (counts["failed/filter_picky"], counts["parsed"]) == (11, 2)
     assert capfd.readouterr().err == ""
 
 

@@ -55,11 +55,15 @@ def test_a_plug_in_that_loops_crashes_or_eats_memory_costs_its_page_alone(pool, 
     words = ("a", "loop", "b", "memory", "crash", "raise", "c")
     documents, dead, counts = parsed(pool, tmp_path / "p.py", words)
     assert documents["title"].to_list() == ["A", "B", "C"]
-    reasons = dict(zip(dead["url"].str.slice(13), dead["reason"], strict=True))
-    assert reasons == {
-        "loop": "timeout", "memory": "out_of_memory", "crash": "crashed", "raise": "parser_p.parse",
-    }  # fmt: skip
-    assert counts["failed/parser_p.parse"] == 1
+    messages = dict(zip(dead["url"].str.slice(13), dead["message"], strict=True))
+    assert messages == {
+        "loop": "parser_p.parse: timeout",
+        "memory": "parser_p.parse: out_of_memory",
+        "crash": "parser_p.parse: crashed: SIGABRT",
+        "raise": "parser_p.parse: ValueError('odd')",
+    }
+    assert set(dead["reason"]) == {"parser_p.parse"}
+    assert counts["failed/parser_p.parse"] == 4
     (process,) = {dict(row)["process"] for row in documents["metadata"].to_list()[:1]}
     assert int(process) != os.getpid()
 

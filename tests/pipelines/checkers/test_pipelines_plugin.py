@@ -27,6 +27,17 @@ def links(source):
     from nutbeam.web.parsers.parser_plugins import ParsedDocument
     return ParsedDocument("T", source.body.decode(), ["/a"]) if source.body != b"none" else None
 
+def hard(source):
+    import os
+    if source.body == b"exit":
+        os._exit(7)
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass
+
 def answer(request):
     from nutbeam.web.clients.protocol_plugins import ProtocolAnswer
     return ProtocolAnswer(body=b"hello", headers=[("X-Of", request.host)])
@@ -95,6 +106,15 @@ def test_a_parser_and_a_parse_filter_are_tried_on_a_file(tried, tmp_path):
     code, (record,) = tried("parse_filter", "title", "b.html")
     assert code == 1
     assert "ZeroDivisionError" in record["fault"]
+
+
+def test_a_parser_that_ends_its_process_or_catches_its_end_is_a_fault_in_one_line(tried, tmp_path):
+    (tmp_path / "exit.txt").write_text("exit")
+    (tmp_path / "loop.txt").write_text("loop")
+    code, (record,) = tried("parser", "hard", "exit.txt")
+    assert (code, record["fault"]) == (1, "it ended its process: exit code 7")
+    code, (record,) = tried("parser", "hard", "loop.txt", "--parser_timeout", "0.1")
+    assert (code, record["fault"]) == (1, "it took longer than 0.1 s (--parser_timeout)")
 
 
 def test_a_protocol_is_tried_on_a_url(tried):

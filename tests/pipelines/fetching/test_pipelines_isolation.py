@@ -49,10 +49,10 @@ def titled(title):
 EITHER = "timeout or crashed"
 # Content type, body, and what is said of the page: "" where it is parsed.
 PAGES = {
-    "filter-for-ever": (HTML, titled("for ever"), "timeout"),
-    "filter-memory": (HTML, titled("memory"), "out_of_memory"),
-    "filter-exit": (HTML, titled("exit"), "crashed: exit code 3"),
-    "filter-fault": (HTML, titled("fault"), "crashed: SIGSEGV"),
+    "filter-for-ever": (HTML, titled("for ever"), "filter_evil: timeout"),
+    "filter-memory": (HTML, titled("memory"), "filter_evil: out_of_memory"),
+    "filter-exit": (HTML, titled("exit"), "filter_evil: crashed: exit code 3"),
+    "filter-fault": (HTML, titled("fault"), "filter_evil: crashed: SIGSEGV"),
     "url-filter-regex": (HTML, titled("slow") + SLOW_LINKS.encode(), ""),
     "html-quadratic": (HTML, hostile.SLOW_HTML, "timeout"),
     "html-nested": (HTML, hostile.NESTED_HTML, ""),

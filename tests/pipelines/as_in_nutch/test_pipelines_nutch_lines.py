@@ -226,6 +226,37 @@ def test_a_database_of_nutch_is_no_table(tmp_path, made, line, database):
     assert f"is a database of Nutch: nutbeam import_nutch TABLE {database}" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("readdb good", "crawl"),
+        ("readdb good -stats", "crawl"),
+        ("fetch 'good/segments/*'", "database"),
+        (f"fetch good/segments/{SEGMENT}/crawl_generate", "database"),
+    ],
+)
+def test_a_crawl_of_nutch_is_no_table(tmp_path, capsys, line, kind):
+    file = tmp_path / "good/segments" / SEGMENT / "crawl_generate/part-r-00000"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"SEQ\x06")
+    assert main(shlex.split(line)) == 2
+    said = capsys.readouterr().err
+    assert said.endswith(f" is a {kind} of Nutch: nutbeam import_nutch TABLE good\n")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "reader"), [("inject", "inject"), ("readdb", "inject"), ("crawl", "crawl")]
+)
+def test_seeds_in_the_place_of_the_table_are_named(tmp_path, capsys, command, reader):
+    (tmp_path / "urls").mkdir()
+    (tmp_path / "urls" / "seed.txt").write_text("# ours\nhttp://a.example/\tnutch.score=2\n")
+    assert main([command, "urls"]) == 2
+    assert capsys.readouterr().err == (
+        f"nutbeam {command}: the table is missing: 'urls' is a folder of seeds; nutbeam {reader} TABLE urls\n"
+    )
+
+
 def test_a_table_of_ours_may_have_the_name_of_a_database(tmp_path):
     (tmp_path / "urls").write_text("http://a.example.org/\n")
     assert main(["inject", "crawl/table", "urls", "--progress", "false"]) == 0

@@ -271,6 +271,10 @@ class NutchWords:
         else:
             self.is_changed |= name in ("solr", "mode", "rounds", "cluster")
             renamed = value_words().get(name, {}).get(word.lower(), word)
+            verb, _, reason = renamed.partition(" ")
+            if verb == "refuse" and renamed != word:
+                self.faults.append(f"{word}: {reason}")
+                return False
             convert = _CONVERT.get(name)
             values.setdefault(name, []).extend(convert(word) if convert else [renamed])
         return True
@@ -294,7 +298,7 @@ class NutchWords:
 
     def _note_folder(self, word: str) -> None:
         self.folder = word.rstrip("/") or word
-        if "://" in word:
+        if "://" in word or word == "-":
             self.faults.append(f"{quote_value(word)} must be a folder of this machine")
         elif Path(word).is_file():
             self.faults.append(f"{quote_value(word)} must be a folder, and is a file")

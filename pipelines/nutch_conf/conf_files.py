@@ -148,8 +148,8 @@ def import_files(
     writers = b"".join(file.data for file in imported if file.option == "index_writers")
     routes = [file for file in imported if file.option == "exchanges"]
     imported = [file for file in imported if file.option != "exchanges"]
-    for file in routes:
-        add(functools.partial(_keep_routes, file, writers))
+    for route_file in routes:
+        add(functools.partial(_keep_routes, route_file, writers))
     for name, advice in UNSUPPORTED_FILES.items():
         add(functools.partial(_refuse_entries, folder, name, advice))
     for name, reason in NEEDLESS_FILES.items():

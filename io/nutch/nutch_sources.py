@@ -117,7 +117,7 @@ def find_nutch_files(place: Place) -> NutchSources:
         if not size:
             _note(sources, "empty_file", f"{file}: empty, left out")
             continue
-        if path.name == "data" and path.with_name("index") not in paths:
+        if file != place and path.name == "data" and path.with_name("index") not in paths:
             _note(sources, "", f"{file}: its index is missing, which is not needed here")
         recognised = _recognise(file, kind, sources)
         if recognised is not None:

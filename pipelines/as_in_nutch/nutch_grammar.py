@@ -152,7 +152,7 @@ def read_sections() -> Mapping[str, Mapping[str, Any]]:
 
 
 def value_words() -> Mapping[str, Mapping[str, str]]:
-    """Returns the values of Nutch that have other names here, by role."""
+    """Returns the values of Nutch that have other names here, by role; or ``refuse REASON``."""
     return read_sections()[_VALUES]
 
 

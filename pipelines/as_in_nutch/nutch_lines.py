@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.place_addresses import one_spelling
-from ...web.base.errors import UsageError
+from ...web.base.errors import UsageError, one_line
+from ...web.base.options import parse_value
 from ...web.base.wording import quote_value
 from .nutch_grammar import command_sections, grammar_of
 from .nutch_paths import is_table
@@ -73,13 +74,18 @@ def translate_line(name: str, words: Sequence[str], own: OwnCommand) -> Translat
     arguments = [argument.name for argument in own.arguments]
     line = NutchWords(grammar_of(name, own.options.values(), arguments), own)
     line.read(words)
-    translation = None if line.faults else _translation_of(line)
+    is_read = not line.faults
+    properties = _property_words(line)
+    if is_read:
+        translation = _translation_of(line, properties)
+    else:
+        line.faults += _value_faults(line)
     if line.faults:
         raise UsageError("; ".join(dict.fromkeys(line.faults)))
     return translation if line.is_changed else None
 
 
-def _translation_of(line: NutchWords) -> Translation:
+def _translation_of(line: NutchWords, properties: Mapping[str, list[str]]) -> Translation:
     """Returns the lines of ours; adds the faults of the line as a whole."""
     command, table = line.command, _table_of(line)
     section = command_sections().get(command.name, {})
@@ -89,10 +95,10 @@ def _translation_of(line: NutchWords) -> Translation:
             line.add_words(text, values)
     arguments = line.add_words(command.gives, values)
     _check_repeated(line)
+    line.faults += _value_faults(line)
     batches = _batch_words(line, table)
     typed_names = {name for name, _ in line.options}
-    from_properties = _property_words(line).items()
-    options = [*(each for each in from_properties if each[0] not in typed_names), *line.options]
+    options = [*(each for each in properties.items() if each[0] not in typed_names), *line.options]
     reason = section.get("refuse", "")
     if not table and "{table}" in command.gives:
         arguments, reason = ["TABLE", *arguments], reason or "the table is missing"
@@ -145,6 +151,7 @@ def _table_of(line: NutchWords) -> str:
 def _property_words(line: NutchWords) -> dict[str, list[str]]:
     """Converts the properties; what only other commands read is left out, with a note."""
     words = {}
+    typed_names = {name for name, _ in line.options}
     for name, value in line.properties.items():
         converted = line.own.convert_property(name, value, line.properties)
         line.faults += [f"{name}: {converted.fault}"] * bool(converted.fault)
@@ -152,10 +159,38 @@ def _property_words(line: NutchWords) -> dict[str, list[str]]:
         for option, text in converted.options.items():
             if option in line.own.options:
                 words[option] = words_of_option(f"--{option}", text)
+                fault = "" if option in typed_names else _value_fault(line, option, text)
+                line.faults += [f"{name}: {fault}"] * bool(fault)
             else:
                 owners = ", ".join(sorted(line.own.commands_with(option))[:3])
                 line.notes.append(f"{name} is not needed here: it is --{option} of {owners}")
     return words
+
+
+def _value_faults(line: NutchWords) -> list[str]:
+    """Returns why options refuse the values that were typed for them."""
+    faults = [
+        _value_fault(line, name, text)
+        for name, words in line.options
+        if (text := _text_of(words)) is not None
+    ]
+    return list(filter(None, faults))
+
+
+def _value_fault(line: NutchWords, name: str, text: str) -> str:
+    """Returns why an option refuses a value; an empty text if it does not."""
+    try:
+        if name in line.own.options:
+            parse_value(line.own.options[name], text)
+    except ValueError as error:
+        return one_line(error)
+    return ""
+
+
+def _text_of(words: Sequence[str]) -> str | None:
+    """Returns the value in the words of an option; None if there is none."""
+    _, equals, text = words[0].partition("=")
+    return text if equals else words[1] if words[1:] else None
 
 
 def _check_repeated(line: NutchWords) -> None:
@@ -164,7 +199,7 @@ def _check_repeated(line: NutchWords) -> None:
     for name, words in line.options:
         option = line.own.options.get(name)
         if option is not None and option.type is not tuple:
-            value = words[0].partition("=")[2] or " ".join(words[1:]) or "true"
+            value = _text_of(words) or "true"
             texts.setdefault(name, []).append(value)
     for name, values in texts.items():
         different = list(dict.fromkeys(values))

@@ -9,12 +9,17 @@ One table has what Nutch keeps in several databases. So the paths below one craw
 
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
+from ...io.nutch.nutch_sources import SEGMENT_PARTS
 from ...io.storage.file_errors import NoTable
 from ...io.table.opening import open_table
 from ...web.base.errors import UserError
+from ...web.base.wording import quote_value
+from ...web.rule_files.rule_files import entries
+from ..base.command import is_page
 from ..batch_tools.batch_addresses import split_address
 
 # The table of the databases that are in no folder.
@@ -28,6 +33,7 @@ _PATH = re.compile(
 _SEGMENT = re.compile(r"(?P<folder>.+?)(?<!batches)/+(?P<batch>\d{14})/*")
 _AUTHORITY = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/*|/+|(\./+)*")
 _ALL = "*"
+_HEAD = 1 << 14  # of a file of seeds, characters
 
 
 class NutchPath(NamedTuple):
@@ -94,16 +100,63 @@ def is_table(address: str) -> bool:
         return False
 
 
-def find_database(word: str) -> str | None:
-    """Returns the folder of Nutch's own database or segments at a path on this machine, or None.
+def explain_folder(word: str) -> str:
+    """Returns what a folder of Nutch on this machine is, and what imports it; empty for another folder.
 
-    It is the crawl folder, if the database is in one: that has all there is to import.
+    Args:
+        word: A path: a crawl, a database or segments, or one below them.
     """
-    path = Path(word)
-    database = path.parent if path.name == "current" else path
-    is_database = any((database / "current").glob("part-*/data"))
-    is_segment = any((path / part).is_dir() for part in ("crawl_generate", "crawl_fetch"))
-    has_segments = any(path.glob("*/crawl_generate")) or any(path.glob("*/crawl_fetch"))
-    if not (is_database or is_segment or has_segments):
-        return None
-    return os.path.normpath(database.parent.parent if is_segment else database.parent)
+    path = Path(word.rstrip("*"))
+    if path.name in ("current", *SEGMENT_PARTS):
+        path = path.parent
+    kind, folder = "database", path.parent  # the crawl folder has all there is to import
+    if _is_database(path / "crawldb") or _has_segments(path / "segments"):
+        kind, folder = "crawl", path
+    elif _is_segment(path):
+        folder = path.parent.parent
+    elif not (_is_database(path) or _has_segments(path)):
+        return ""
+    crawl = shlex.quote(os.path.normpath(folder))
+    return f"{quote_value(word)} is a {kind} of Nutch: nutbeam import_nutch TABLE {crawl}"
+
+
+def _is_database(path: Path) -> bool:
+    return any((path / "current").glob("part-*/data"))
+
+
+def _is_segment(path: Path) -> bool:
+    return any((path / part).is_dir() for part in ("crawl_generate", "crawl_fetch"))
+
+
+def _has_segments(path: Path) -> bool:
+    return any(map(_is_segment, path.glob("*")))
+
+
+def explain_seeds(word: str, command: str) -> str:
+    """Returns that the table is missing if a folder on this machine has seeds; else an empty text.
+
+    Args:
+        word: What stands in the place of the table.
+        command: Our command.
+    """
+    folder = Path(word)
+    files = sorted(file for file in folder.glob("*") if not file.name.startswith("."))
+    if not files or not all(map(_begins_with_seed, files)):
+        return ""
+    reader = command if command == "crawl" else "inject"
+    return (
+        f"the table is missing: {quote_value(word)} is a folder of seeds; nutbeam {reader} TABLE "
+        f"{shlex.quote(word)}"
+    )
+
+
+def _begins_with_seed(file: Path) -> bool:
+    """Returns whether the first line of a file that is no comment is a URL."""
+    if not file.is_file():
+        return False
+    try:
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            first = next(entries(lines.read(_HEAD)), (0, ""))
+    except OSError:
+        return False
+    return is_page(first[1])

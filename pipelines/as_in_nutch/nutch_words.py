@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +19,7 @@ from .nutch_grammar import (
     is_nutch_path,
     value_words,
 )
-from .nutch_paths import NutchPath, find_database, is_table, read_table_path
+from .nutch_paths import NutchPath, explain_folder, is_table, read_table_path
 
 _NUMBER = re.compile(r"-\.?\d.*")
 _PROPERTY_FLAG = re.compile(r"--[A-Za-z]\w*\.[\w.-]+")
@@ -272,6 +271,10 @@ class NutchWords:
         else:
             self.is_changed |= name in ("solr", "mode", "rounds", "cluster")
             renamed = value_words().get(name, {}).get(word.lower(), word)
+            verb, _, reason = renamed.partition(" ")
+            if verb == "refuse" and renamed != word:
+                self.faults.append(f"{word}: {reason}")
+                return False
             convert = _CONVERT.get(name)
             values.setdefault(name, []).extend(convert(word) if convert else [renamed])
         return True
@@ -289,17 +292,13 @@ class NutchWords:
     def _path_of(self, word: str) -> NutchPath:
         path = read_table_path(word)
         self.is_changed |= is_nutch_path(word) and path.table != word.rstrip("/")
-        database = None if is_table(path.table) else find_database(word)
-        if database is not None:
-            self.faults.append(
-                f"{quote_value(word)} is a database of Nutch: nutbeam import_nutch TABLE "
-                f"{shlex.quote(database)}"
-            )
+        fault = "" if is_table(path.table) else explain_folder(word)
+        self.faults += [fault] * bool(fault)
         return path
 
     def _note_folder(self, word: str) -> None:
         self.folder = word.rstrip("/") or word
-        if "://" in word:
+        if "://" in word or word == "-":
             self.faults.append(f"{quote_value(word)} must be a folder of this machine")
         elif Path(word).is_file():
             self.faults.append(f"{quote_value(word)} must be a folder, and is a file")

@@ -272,7 +272,10 @@ def _run_own(
             from ..batch_tools.batch_addresses import batch_as_segment
 
             invocation = batch_as_segment(invocation)
-        open_table(str(invocation.table)).check_place()
+        try:
+            open_table(str(invocation.table)).check_place()
+        except UsageError as error:
+            raise _with_advice(error, command, str(invocation.table)) from None
     if invocation.beam_args:
         # Checks the types of values; unknown options are for a job server.
         beam_parser().parse_known_args(invocation.beam_args)
@@ -280,6 +283,13 @@ def _run_own(
     scratch = all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext()
     with scratch, printed_into(output):
         return module.run(invocation)
+
+
+def _with_advice(error: UsageError, command: str, address: str) -> UsageError:
+    """Returns the error for a folder without a table; what to do if Nutch's folders are there."""
+    from ..as_in_nutch.nutch_paths import explain_folder, explain_seeds
+
+    return UsageError(explain_folder(address) or explain_seeds(address, command) or str(error))
 
 
 def _without_command(words: list[str]) -> int:

@@ -1,15 +1,18 @@
 """What becomes of the files in Nutch's folder conf: most are read as they are, under an option."""
 
+import functools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
 from ...policy.indexing.index_options import FOREIGN_KINDS
+from ...web.base.errors import UsageError
 from ...web.base.wording import quote_value
 from ...web.rule_files.rule_files import RuleFile, entries, read_xml
+from .hadoop_configuration import PropertyEntry
 from .property_catalogue import read_catalogue
 
 RULES_FOLDER = "rules"  # the folder of --url_rules_dir
@@ -114,50 +117,79 @@ NEEDLESS_FILES = {
 
 
 def import_files(
-    folder: Path, properties: Mapping[str, str], plugins: frozenset[str]
-) -> list[ImportedFile]:
-    """Reads the files that Nutch would read, and returns what becomes of each.
+    folder: Path, entries: Mapping[str, PropertyEntry], plugins: frozenset[str]
+) -> tuple[list[ImportedFile], list[str]]:
+    """Reads the files that Nutch would read, and returns what becomes of each; and all faults.
+
+    A fault is that a file is missing, or cannot be read.
 
     Args:
         folder: The folder conf.
-        properties: The properties that are set.
+        entries: The properties that are set.
         plugins: The plug-ins that are on, and ``Adaptive`` or ``MimeAdaptive`` for the schedule.
-
-    Raises:
-        ValueError: A file is missing, or cannot be read.
     """
-    imported = []
+    imported: list[ImportedFile] = []
+    faults: list[str] = []
+
+    def add(read: Callable[[], Iterable[ImportedFile]], before: str = "") -> None:
+        try:
+            imported.extend(read())
+        except (ValueError, UsageError) as error:
+            faults.append(f"{before}{error}")
+
     for file in FILES:
-        name = properties.get(file.property_name, "").strip() or file.usual_name
-        if file.plugins and not plugins & {*file.plugins}:
-            if (folder / name).is_file():
-                text = f"its plug-in is off: {' or '.join(file.plugins)}"
-                imported.append(ImportedFile(name, "not needed", text))
-        elif (folder / name).is_file():
-            imported += _import_file(file, name, _read(folder, name), plugins)
-        elif name != file.usual_name:
-            raise ValueError(
-                f"{folder} has no file {quote_value(name)}, which {file.property_name} names"
-            )
-        elif not file.option and file.usual_name not in (
-            "regex-urlfilter.txt",
-            "regex-normalize.xml",
-        ):
-            raise ValueError(f"{folder} has no file {name}, which plug-in {file.plugins[0]} needs")
-    scoped = sorted(path.name for path in folder.glob("regex-normalize-*.xml"))
-    imported += [_copy_rule_file(name, name, _read(folder, name)) for name in scoped]
-    imported = _with_proxy_login(imported, properties)
+        entry = entries.get(file.property_name)
+        named = entry is not None and entry.value.strip() not in ("", file.usual_name)
+        before = f"{entry.place}: {entry.name}: " if entry and named else ""
+        add(functools.partial(_import_named, file, folder, entry, plugins), before)
+    for path in sorted(folder.glob("regex-normalize-*.xml")):
+        add(functools.partial(_import_scoped, folder, path.name))
+    imported = _with_proxy_login(imported, {name: entry.value for name, entry in entries.items()})
     writers = b"".join(file.data for file in imported if file.option == "index_writers")
-    imported = [
-        _keep_routes(file, writers) if file.option == "exchanges" else file for file in imported
-    ]
+    routes = [file for file in imported if file.option == "exchanges"]
+    imported = [file for file in imported if file.option != "exchanges"]
+    for route_file in routes:
+        add(functools.partial(_keep_routes, route_file, writers))
     for name, advice in UNSUPPORTED_FILES.items():
-        if (folder / name).is_file() and has_entries(_read(folder, name)):
-            imported.append(ImportedFile(name, "not supported", advice))
+        add(functools.partial(_refuse_entries, folder, name, advice))
     for name, reason in NEEDLESS_FILES.items():
         if (folder / name).is_file():
             imported.append(ImportedFile(name, "not needed", reason))
-    return imported
+    return imported, faults
+
+
+def _import_named(
+    file: ConfFileKind, folder: Path, entry: PropertyEntry | None, plugins: frozenset[str]
+) -> list[ImportedFile]:
+    """Imports a file, which a property may name.
+
+    Raises:
+        ValueError: It is missing, or cannot be read.
+    """
+    name = (entry.value.strip() if entry else "") or file.usual_name
+    if file.plugins and not plugins & {*file.plugins}:
+        text = f"its plug-in is off: {' or '.join(file.plugins)}"
+        is_there = (folder / name).is_file()
+        return [ImportedFile(name, "not needed", text)] if is_there else []
+    if (folder / name).is_file():
+        return _import_file(file, name, _read(folder, name), plugins)
+    if name != file.usual_name:
+        raise ValueError(
+            f"{folder} has no file {quote_value(name)}, which {file.property_name} names"
+        )
+    if not file.option and name not in ("regex-urlfilter.txt", "regex-normalize.xml"):
+        raise ValueError(f"{folder} has no file {name}, which plug-in {file.plugins[0]} needs")
+    return []
+
+
+def _import_scoped(folder: Path, name: str) -> list[ImportedFile]:
+    return [_copy_rule_file(name, name, _read(folder, name))]
+
+
+def _refuse_entries(folder: Path, name: str, advice: str) -> list[ImportedFile]:
+    if (folder / name).is_file() and has_entries(_read(folder, name)):
+        return [ImportedFile(name, "not supported", advice)]
+    return []
 
 
 def has_proxy_login(properties: Mapping[str, str]) -> bool:
@@ -258,7 +290,7 @@ def _import_writers(name: str, data: bytes, plugins: frozenset[str]) -> list[Imp
 _PLUGIN_OF_KIND = {"elasticrest": "elastic-rest", "opensearch1x": "opensearch-1x"}
 
 
-def _keep_routes(file: ImportedFile, writers: bytes) -> ImportedFile:
+def _keep_routes(file: ImportedFile, writers: bytes) -> list[ImportedFile]:
     """Returns exchanges.xml with the writers that are taken over; Nutch ignores others, too.
 
     Args:
@@ -276,8 +308,8 @@ def _keep_routes(file: ImportedFile, writers: bytes) -> ImportedFile:
         if not exchange.findall("writers/writer"):
             root.remove(exchange)
     if not root.findall("exchange"):
-        return ImportedFile(file.name, "not needed", "none of its writers is on")
-    return file._replace(data=ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
+        return [ImportedFile(file.name, "not needed", "none of its writers is on")]
+    return [file._replace(data=ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))]
 
 
 def import_credentials(name: str, data: bytes) -> list[ImportedFile]:

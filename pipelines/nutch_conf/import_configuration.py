@@ -1,8 +1,9 @@
 """Takes over Nutch's folder conf: writes ``nutbeam.toml`` and the files that it names, and a report."""
 
+import functools
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ...policy.indexing.index_options import read_nutch_routes
@@ -23,6 +24,7 @@ from .property_catalogue import ConvertedProperty, read_defaults
 
 CONFIGURATION_FILES = ("nutch-default.xml", "nutch-site.xml")
 _NEWEST = "1.22"
+_NORMALIZE = NORMALIZER_FILES["regex"]
 # Options whose default has another form than Nutch's and the same meaning, or is of a plug-in that is off.
 _SAME_MEANING = ("min_interval", "max_interval", "rank_rounds", "detect_language", "file_parent")
 _VERSION = re.compile(r"Nutch-(\d+)\.(\d+)")
@@ -59,9 +61,9 @@ def import_configuration(
         version = _version_of(read)
         entries = _changed_entries(read, version)
         values = {name: entry.value for name, entry in entries.items()}
-        files = import_files(folder, values, _active_parts(values, version))
+        files, faults = import_files(folder, entries, _active_parts(values, version))
         properties = [_import_property(*entry, values, files) for entry in entries.items()]
-        properties, settings, wishes = _check_all(properties, files, options)
+        properties, settings, wishes = _check_all(properties, files, options, faults)
     shown = Path() if out.resolve() == Path.cwd() else out.resolve()
     lines = config_lines(settings, shown, f"Nutch {version}, {conf_folder}", options)
     _write(out, lines, files)
@@ -149,23 +151,26 @@ def _import_property(
 
 
 def _check_all(
-    properties: list[ImportedProperty], files: list[ImportedFile], options: OptionsOfCommands
+    properties: list[ImportedProperty],
+    files: list[ImportedFile],
+    options: OptionsOfCommands,
+    faults: Iterable[str] = (),
 ) -> tuple[list[ImportedProperty], list[Setting], tuple[str, ...]]:
     """Returns the properties, the lines of the file, and what commands still want.
 
     Values that options refuse are not supported.
 
     Raises:
-        ValueError: A copied file is refused by its reader; the message has its name, mostly with the line.
+        ValueError: There were faults before, or copied files are refused by their readers; the message
+            has all, with the names of the files, mostly with the line.
     """
     properties = [options.refuse_wrong_value(each) for each in properties]
     with tempfile.TemporaryDirectory(prefix="nutbeam-conf-") as scratch:
         base = Path(scratch)
         _write_copies(base, files)
-        try:
-            _check_copies(base, files)
-        except (ValueError, UsageError) as error:
-            raise ValueError(_with_names(str(error), base, files)) from None
+        texts = [*faults, *_faults_of_copies(base, files)]
+        if texts:
+            raise ValueError("; ".join(_with_names(text, base, files) for text in texts))
         while True:
             settings = list(lines_of_settings(properties, files, options))
             refusals = options.refusals(settings, base)
@@ -177,9 +182,11 @@ def _check_all(
             ]
             if not culprits:
                 copies = {setting.name for setting in settings if setting.is_copy}
-                for names, text in refusals:
-                    if names & copies:
-                        raise ValueError(_with_names(text, base, files))
+                texts = [
+                    _with_names(text, base, files) for names, text in refusals if names & copies
+                ]
+                if texts:
+                    raise ValueError("; ".join(dict.fromkeys(texts)))
                 wishes = tuple(dict.fromkeys(text for _, text in refusals))
                 return properties, settings, wishes
             at, text = culprits[0]
@@ -187,30 +194,50 @@ def _check_all(
             properties[at] = properties[at]._replace(converted=fault)
 
 
-def _check_copies(base: Path, files: Iterable[ImportedFile]) -> None:
-    """Reads the copies as the jobs will read them."""
-    names = {file.copy for file in files}
-    rules = {name.rpartition("/")[2] for name in names if name.startswith(f"{RULES_FOLDER}/")}
-    filters = tuple(name for name, file in FILTER_FILES.items() if file in rules) or ("regex",)
-    normalizers = tuple(name for name, file in NORMALIZER_FILES.items() if file in rules)
-    if rules:
-        options = UrlOptions(
-            url_rules_dir=str(base / RULES_FOLDER), url_filters=filters,
-            url_normalizers=tuple(dict.fromkeys(("basic", *normalizers))),
-        )  # fmt: skip
-        checked = UrlRules(options)
-        checked.link_filters
-        checked.normalizer("outlink")
-    paths = {file.option: base / file.copy for file in files if file.copy and file.option}
-    if "index_writers" in paths:
-        exchanges = paths.get("exchanges")
-        read_nutch_routes(_named(paths["index_writers"]), _named(exchanges) if exchanges else None)
-    if "subcollections_file" in paths:
-        read_subcollections(_named(paths["subcollections_file"]))
-    if "mimetype_file" in paths:
-        read_mime_types(_named(paths["mimetype_file"]))
-    if "http_credentials" in paths:
-        load_credentials(str(paths["http_credentials"]))
+def _faults_of_copies(base: Path, files: Iterable[ImportedFile]) -> Iterator[str]:
+    """Reads each copy as the jobs will read it; yields why it is refused."""
+    copies = {file.option: file for file in files if file.copy and file.option}
+    readers = [
+        functools.partial(_check_rules, base, file)
+        for file in files
+        if file.copy.startswith(f"{RULES_FOLDER}/")
+    ]
+    readers += [
+        functools.partial(check, base, copies[option], copies)
+        for option, check in _CHECKS.items()
+        if option in copies
+    ]
+    for reader in readers:
+        try:
+            reader()
+        except (ValueError, UsageError) as error:
+            yield str(error)
+
+
+def _check_rules(base: Path, file: ImportedFile) -> None:
+    """Compiles the rules of one file, alone."""
+    name = file.copy.rpartition("/")[2]
+    usual = _NORMALIZE if name.startswith("regex-normalize-") else name
+    filters = [kind for kind, other in FILTER_FILES.items() if other == usual]
+    normalizers = [kind for kind, other in NORMALIZER_FILES.items() if other == usual]
+    options = UrlOptions(
+        url_filters=tuple(filters or ["validator"]), url_normalizers=("basic", *normalizers)
+    )
+    UrlRules(options, ((usual, _named(base, file, xml=usual == _NORMALIZE)),))
+
+
+def _check_routes(base: Path, file: ImportedFile, copies: Mapping[str, ImportedFile]) -> None:
+    exchanges = copies.get("exchanges")
+    read_nutch_routes(_named(base, file), _named(base, exchanges) if exchanges else None)
+
+
+# How the copy of an option is read: with its folder, and the copies of all options.
+_CHECKS: Mapping[str, Callable[[Path, ImportedFile, Mapping[str, ImportedFile]], object]] = {
+    "index_writers": _check_routes,
+    "subcollections_file": lambda base, file, _: read_subcollections(_named(base, file)),
+    "mimetype_file": lambda base, file, _: read_mime_types(_named(base, file)),
+    "http_credentials": lambda base, file, _: load_credentials(str(base / file.copy)),
+}
 
 
 def _with_names(text: str, base: Path, files: Iterable[ImportedFile]) -> str:
@@ -221,8 +248,9 @@ def _with_names(text: str, base: Path, files: Iterable[ImportedFile]) -> str:
     return text.replace(f"{base}/", "")
 
 
-def _named(path: Path) -> RuleFile:
-    return read_rule_file(path, path.name)
+def _named(base: Path, file: ImportedFile, xml: bool = False) -> RuleFile:
+    """Returns a copy, under the name of its original."""
+    return read_rule_file(base / file.copy, file.name, xml=xml)
 
 
 def _write_copies(base: Path, files: Iterable[ImportedFile]) -> None:

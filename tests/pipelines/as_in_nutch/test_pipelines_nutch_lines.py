@@ -17,6 +17,7 @@ from nutbeam.pipelines.as_in_nutch.nutch_grammar import (
     read_sections,
 )
 from nutbeam.pipelines.as_in_nutch.nutch_lines import translate_line
+from nutbeam.pipelines.as_in_nutch.nutch_pages import command_entries
 from nutbeam.pipelines.as_in_nutch.nutch_words import OwnCommand
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import load, main, option_names
@@ -99,7 +100,7 @@ def test_lines_of_ours_are_left_as_they_are(line):
 @pytest.mark.parametrize(
     ("line", "ours"),
     [
-        ("generate mine -topN=5 -ADDDAYS -1.5", "generate mine --top_n 5 --add_days -1.5"),
+        ("generate mine -topN=5 -ADDDAYS 1.5 -maxCount -1", "generate mine --top_n 5 --add_days 1.5 --max_count -1"),
         ("generate -topN 5 mine --min_score 0.5", "generate mine --top_n 5 --min_score 0.5"),
         ("generate mine -topN 5 --runner DirectRunner",
          "generate mine --top_n 5 --runner DirectRunner"),
@@ -226,6 +227,37 @@ def test_a_database_of_nutch_is_no_table(tmp_path, made, line, database):
     assert f"is a database of Nutch: nutbeam import_nutch TABLE {database}" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("readdb good", "crawl"),
+        ("readdb good -stats", "crawl"),
+        ("fetch 'good/segments/*'", "database"),
+        (f"fetch good/segments/{SEGMENT}/crawl_generate", "database"),
+    ],
+)
+def test_a_crawl_of_nutch_is_no_table(tmp_path, capsys, line, kind):
+    file = tmp_path / "good/segments" / SEGMENT / "crawl_generate/part-r-00000"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"SEQ\x06")
+    assert main(shlex.split(line)) == 2
+    said = capsys.readouterr().err
+    assert said.endswith(f" is a {kind} of Nutch: nutbeam import_nutch TABLE good\n")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "reader"), [("inject", "inject"), ("readdb", "inject"), ("crawl", "crawl")]
+)
+def test_seeds_in_the_place_of_the_table_are_named(tmp_path, capsys, command, reader):
+    (tmp_path / "urls").mkdir()
+    (tmp_path / "urls" / "seed.txt").write_text("# ours\nhttp://a.example/\tnutch.score=2\n")
+    assert main([command, "urls"]) == 2
+    assert capsys.readouterr().err == (
+        f"nutbeam {command}: the table is missing: 'urls' is a folder of seeds; nutbeam {reader} TABLE urls\n"
+    )
+
+
 def test_a_table_of_ours_may_have_the_name_of_a_database(tmp_path):
     (tmp_path / "urls").write_text("http://a.example.org/\n")
     assert main(["inject", "crawl/table", "urls", "--progress", "false"]) == 0
@@ -287,6 +319,54 @@ def test_help_of_a_class_is_that_of_its_command(capsys):
 
 
 @pytest.mark.parametrize(
+    ("line", "faults"),
+    [
+        (
+            "readdb crawl/crawldb -dump o -format xml -status foo -retry x",
+            ["--dump_format must be one of", "--status must be one of", "--retry must be a whole"],
+        ),
+        (
+            "fetch crawl/crawldb -Dfetcher.threads.per.queue=0 -Dhttp.timout=1 -threads y",
+            ["fetcher.threads.per.queue: --threads_per_host must be at least 1, got 0",
+             "Nutch has no property 'http.timout'", "--threads must be a whole number, got 'y'"],
+        ),
+        (
+            "generate crawl/crawldb -topN x -foo -Dhttp.timout=1",
+            ["-foo", "Nutch has no property 'http.timout'", "--top_n must be a whole number, got 'x'"],
+        ),
+    ],
+)  # fmt: skip
+def test_all_faults_of_values_are_named_at_once(line, faults):
+    with pytest.raises(UsageError) as refused:
+        translated(line)
+    said = str(refused.value).split("; ")
+    for fault in faults:
+        assert sum(fault in each for each in said) == 1, said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "readdb crawl -dump o -format crawldb",
+            "crawldb: nutbeam export_nutch TABLE FOLDER writes a CrawlDb that Nutch opens",
+        ),
+        ("readdb crawl/crawldb -dump -", "'-' must be a folder of this machine"),
+    ],
+)
+def test_dumps_without_a_counterpart_are_refused(tmp_path, line, said):
+    with pytest.raises(UsageError) as refused:
+        translated(line)
+    assert str(refused.value) == said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_property_that_an_option_overrides_may_have_any_value():
+    line = "fetch crawl/crawldb -Dfetcher.threads.fetch=0 -threads 3"
+    assert str(translated(line)) == "nutbeam fetch crawl --threads 3"
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (["mergesegs", "out", "--dir", "a"], "unknown option '--dir'; type -dir, as in Nutch"),
@@ -310,6 +390,12 @@ def test_each_flag_of_nutch_is_declared(command):
     for option in command_options(load(command)).values():
         declared |= {flag.name for flag in declared_flags(command, option)}
     assert set(NAMES["flags"][command].split()) <= declared
+
+
+def test_the_page_has_the_names_that_run_a_class():
+    """Row "plugin, junit" of the specification: one is a command of ours with another meaning."""
+    usages = {entry.usage.split()[0] for entry in command_entries(unsupported_commands())}
+    assert usages >= {"plugin", "junit"}
 
 
 def test_commands_and_options_that_the_page_names_exist():

@@ -75,6 +75,13 @@ def test_files_of_other_classes_and_left_files_are_named_and_the_rest_is_importe
     assert "had locked the database" in text
 
 
+def test_a_data_file_that_is_named_alone_lacks_no_index(crawl, table, caplog, capsys):
+    data = crawl.crawldb(datum(HOME)) / "current/part-r-00000/data"
+    printed(capsys, "import_nutch", table, data)
+    assert state_of(table)["url"].to_list() == [HOME]
+    assert warnings(caplog) == []
+
+
 def test_damaged_blocks_are_named_and_counted_and_the_rest_is_imported(
     crawl, table, caplog, capsys
 ):

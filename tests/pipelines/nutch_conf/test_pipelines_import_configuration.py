@@ -201,6 +201,35 @@ def test_nothing_is_written_if_a_file_cannot_be_read(conf, tmp_path, name, text,
     assert not (tmp_path / "out").exists()
 
 
+def test_the_faults_of_all_files_are_named_at_once(conf, tmp_path):
+    plugins = PLUGINS.replace("(regex|domain)", "(regex|domain|prefix|fast)")
+    files = {"urlfilter.regex.file": "sub/ours.txt", "urlfilter.domain.file": "../secret.txt",
+             "urlfilter.prefix.file": "none.txt"}  # fmt: skip
+    write(conf, SITE | files | {"plugin.includes": plugins})
+    (conf.parent / "secret.txt").write_text("+.")
+    (conf / "sub").mkdir()
+    (conf / "sub" / "ours.txt").write_text("+.\n+(\n")
+    (conf / "regex-normalize-inject.xml").write_text("<regex-normalize>")
+    (conf / "regex-normalize-fetcher.xml").write_text("<regex-normalize")
+    (conf / "index-writers.xml").write_text("<writers")
+    with pytest.raises(UsageError) as refused:
+        import_configuration(str(conf), str(tmp_path / "out"), MODULES)
+    said = str(refused.value)
+    for fault in (
+        "sub/ours.txt:2: ",
+        "nutch-site.xml, line 17: urlfilter.domain.file: only files of",
+        "nutch-site.xml, line 20: urlfilter.prefix.file: ",
+        "regex-normalize-inject.xml",
+        "regex-normalize-fetcher.xml",
+        "index-writers.xml must be XML",
+    ):
+        assert said.count(fault) == 1, said
+    assert "regex-urlfilter.txt" not in said
+    assert "nutbeam-conf-" not in said
+    assert "\n" not in said
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_place_that_is_none_and_a_file_that_is_there_are_refused(conf, tmp_path):
     with pytest.raises(UsageError, match="it is no folder"):
         import_configuration(str(conf / "nutch-site.xml"), str(tmp_path / "out"), MODULES)

@@ -325,7 +325,10 @@ def test_missing_folders_and_unused_proxies_are_reported_at_the_start(caplog, tm
         ({"schemes": ("file",)}, r"file_roots must name .* add --file_roots DIR"),
         ({"schemes": ("http",), "file_roots": ("a",)}, "must be absolute, got 'a': give '/"),
         ({"schemes": ()}, "schemes must be some of http, https, file, ftp, got none"),
-        ({"schemes": ("gopher",)}, "schemes must be some of http, https, file, ftp, or those of --protocols, got 'gopher'"),
+        (
+            {"schemes": ("gopher",)},
+            "schemes must be some of http, https, file, ftp, or those of --protocols, got 'gopher'",
+        ),
     ],
 )
 def test_bad_options_are_one_clear_line(options, message):

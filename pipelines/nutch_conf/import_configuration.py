@@ -197,7 +197,7 @@ def _check_all(
 def _faults_of_copies(base: Path, files: Iterable[ImportedFile]) -> Iterator[str]:
     """Reads each copy as the jobs will read it; yields why it is refused."""
     copies = {file.option: file for file in files if file.copy and file.option}
-    readers = [
+    readers: list[Callable[[], object]] = [
         functools.partial(_check_rules, base, file)
         for file in files
         if file.copy.startswith(f"{RULES_FOLDER}/")

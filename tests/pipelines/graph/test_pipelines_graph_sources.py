@@ -59,7 +59,7 @@ def test_links_are_those_of_all_pages_that_are_alive(table, source):
     assert found == {(key + s, key + t) for s, some in LINKS.items() for t in some if s != t}
 
 
-def test_batches_that_are_not_in_the_link_table_are_said(tmp_path, caplog):
+def test_a_warning_counts_the_batches_without_links_in_the_link_table(tmp_path, caplog):
     table = tmp_path / "table"
     with serve(pages) as server:
         words = ["--connect_to", f"{HOST}:80:127.0.0.1:{server.port}", "--server_delay", "0"]

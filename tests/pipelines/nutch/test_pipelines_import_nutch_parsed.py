@@ -29,7 +29,7 @@ def documents_of(table):
     return rows_of(table, batch_component(batch, "documents")).sort("key")
 
 
-def test_documents_have_what_the_parser_found_and_the_headers_that_it_kept(crawl, table, capsys):
+def test_documents_have_the_texts_and_headers_of_nutchs_parser(crawl, table, capsys):
     digest = "0f" * 16
     headers = {"Content-Type": "text/plain", "ETag": '"e"', "Content-Usage": "train-ai=n",
                "nutch.content.digest": digest}  # fmt: skip

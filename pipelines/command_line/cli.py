@@ -275,7 +275,9 @@ def _run_own(
         try:
             open_table(str(invocation.table)).check_place()
         except UsageError as error:
-            raise _with_advice(error, command, str(invocation.table)) from None
+            if advice := _advice_for_folder(str(invocation.table), command):
+                raise UsageError(advice) from error
+            raise
     if invocation.beam_args:
         # Checks the types of values; unknown options are for a job server.
         beam_parser().parse_known_args(invocation.beam_args)
@@ -285,11 +287,11 @@ def _run_own(
         return module.run(invocation)
 
 
-def _with_advice(error: UsageError, command: str, address: str) -> UsageError:
-    """Returns the error for a folder without a table; what to do if Nutch's folders are there."""
+def _advice_for_folder(address: str, command: str) -> str:
+    """Returns what to do with a folder that has Nutch's folders or seeds; empty for another one."""
     from ..as_in_nutch.nutch_paths import explain_folder, explain_seeds
 
-    return UsageError(explain_folder(address) or explain_seeds(address, command) or str(error))
+    return explain_folder(address) or explain_seeds(address, command)
 
 
 def _without_command(words: list[str]) -> int:

@@ -11,7 +11,7 @@ from ..nutch_conf.property_catalogue import (
 
 SECTIONS = {
     "Options": "These properties are options; their values are converted.",
-    "Not needed": "These properties change nothing here; they are accepted, and the reason is told.",
+    "Not needed": "These properties change nothing here. They are accepted; a note says why they are not needed.",
     "One value only": "For these properties one value is what nutbeam always does. Another value is refused.",
     "Not supported": "These properties are refused, with what to do instead.",
 }

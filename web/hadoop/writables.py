@@ -37,7 +37,7 @@ class WritableReader:
         return len(self._data) - self.position
 
     def read_bytes(self, length: int) -> bytes:
-        """Reads so many bytes."""
+        """Returns the next bytes, as many as ``length``."""
         start, end = self.position, self.position + length
         if length < 0 or end > len(self._data):
             raise BadWritable(f"{length} bytes, of which {self.remaining} are there")

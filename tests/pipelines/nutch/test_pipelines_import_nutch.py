@@ -3,10 +3,9 @@
 import json
 
 import polars as pl
-import pytest
 from command_output import printed
 from crawling import manifest_of, nutbeam, rows_of, state_of
-from nutch_crawls import DAY_MS, NOW, NutchCrawl, datum, page
+from nutch_crawls import DAY_MS, NOW, datum, page
 
 from nutbeam import read as nutbeam_read
 from nutbeam.io.batches.batches import batch_component
@@ -16,16 +15,6 @@ FETCHED = NOW - 10 * DAY_MS
 DUE = FETCHED + 30 * DAY_MS
 HOME, LINKED, GONE, MOVED = "http://a.com/", "http://a.com/b", "http://c.org/gone", "http://a.com/r"
 SUCCESS = {"_pst_": "success(1), lastModified=0", "nutch.protocol.code": 200, "_rs_": 120}
-
-
-@pytest.fixture
-def crawl(tmp_path):
-    return NutchCrawl(tmp_path / "nutch")
-
-
-@pytest.fixture
-def table(tmp_path):
-    return tmp_path / "table"
 
 
 def fill(crawl):

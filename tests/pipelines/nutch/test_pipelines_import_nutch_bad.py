@@ -13,16 +13,6 @@ from nutbeam.web.nutch_text.datum_text import CSV_HEADING
 HOME = "http://a.com/"
 
 
-@pytest.fixture
-def crawl(tmp_path):
-    return NutchCrawl(tmp_path / "nutch")
-
-
-@pytest.fixture
-def table(tmp_path):
-    return tmp_path / "table"
-
-
 def warnings(caplog):
     return [r.getMessage() for r in caplog.records if r.name == "nutbeam.import_nutch"]
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from command_output import printed
 from crawling import manifest_of, nutbeam, rows_of, state_of
-from nutch_crawls import DAY_MS, NOW, NutchCrawl, datum, page, parse
+from nutch_crawls import DAY_MS, NOW, datum, page, parse
 
 from nutbeam import read as nutbeam_read
 from nutbeam.io.batches.batches import batch_component
@@ -12,16 +12,6 @@ from nutbeam.io.nutch import ordered_records
 
 FETCHED = NOW - 10 * DAY_MS
 HOME, LINKED = "http://a.com/", "http://a.com/b"
-
-
-@pytest.fixture
-def crawl(tmp_path):
-    return NutchCrawl(tmp_path / "nutch")
-
-
-@pytest.fixture
-def table(tmp_path):
-    return tmp_path / "table"
 
 
 def documents_of(table):

@@ -69,6 +69,7 @@ def run(invocation: Invocation) -> int:
     """Updates the table from a batch, or from several, one after the other."""
     batches = [name.strip() for name in invocation.options.batch.split(",")]
     address = str(invocation.table)
+    _check_names(batches, invocation.options.batch)
     for name in filter(None, batches):
         check_done_alike(address, name, UPDATED_PHASE, invocation.options, UpdateTableOptions)
     if len(batches) == 1:
@@ -76,24 +77,24 @@ def run(invocation: Invocation) -> int:
     if only_submits(invocation.beam_args):
         given = invocation.options.batch
         raise UsageError(f"--batch must be one id for a job that is only submitted, got {given!r}")
-    _check(address, batches, invocation.options.batch)
+    manifest = newest_manifest(address)
+    # All batches are checked before the first is applied.
+    for name in batches:
+        phase_of(manifest, name, "fetched", "update")
     return run_each_batch(invocation, batches, build, "update")
 
 
-def _check(address: str, batches: list[str], given: str) -> None:
-    """Checks all batches before the first is applied.
+def _check_names(batches: list[str], given: str) -> None:
+    """Checks the names of batches as they were given.
 
     Raises:
-        UserError: A batch is missing, named twice, or not fetched yet.
+        UsageError: A name is empty beside others, or is there twice.
     """
-    if not all(batches):
+    if len(batches) > 1 and not all(batches):
         raise UsageError(f"--batch must have an id between commas, got {given!r}")
     twice = [name for name in batches if batches.count(name) > 1]
     if twice:
         raise UsageError(f"--batch may name a batch once, got {twice[0]!r} twice")
-    manifest = newest_manifest(address)
-    for name in batches:
-        phase_of(manifest, name, "fetched", "update")
 
 
 def build(

@@ -128,7 +128,7 @@ def id_of_batch(manifest: Manifest, name: str) -> str:
 
     If several were imported from it, the newest; if none was, the name.
     """
-    if name in manifest.batches:
+    if not name or name in manifest.batches:
         return name
     imported = [each for each, record in manifest.batches.items() if record.segment == name]
     return max(imported, default=name)

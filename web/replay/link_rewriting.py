@@ -105,21 +105,21 @@ class LinkRewriter:
     def _start_tag(self, text: str, tag: re.Match[str]) -> tuple[str, int]:
         """Returns a start tag with other links, up to its ``>``, and the position after that."""
         name, at = tag[1].lower(), tag.end()
-        attributes: list[tuple[re.Match[str], str]] = []
-        while (match := _ATTRIBUTE.match(text, at)) is not None:
-            attributes.append((match, match["name"].lower()))
-            at = match.end()
-        values = {lower: _value(match) for match, lower in attributes}
+        # Only what these say together counts; a tag may have 100,000 attributes.
+        values = _values(text, at) if name in ("base", "meta") else {}
         if name == "base" and "href" in values and not self._based:
             self._base, self._based = _join(self._base, html.unescape(values["href"])), True
-        pieces = [self._attribute(name, match, lower, values) for match, lower in attributes]
-        return tag[0] + "".join(pieces), at
+        pieces = [tag[0]]
+        while (match := _ATTRIBUTE.match(text, at)) is not None:
+            pieces.append(self._attribute(name, match, values))
+            at = match.end()
+        return "".join(pieces), at
 
-    def _attribute(self, tag: str, match: re.Match[str], name: str, values: dict[str, str]) -> str:
+    def _attribute(self, tag: str, match: re.Match[str], values: dict[str, str]) -> str:
         if match["equals"] is None:
             return match[0]
-        value = _value(match)
-        if name in _UNWANTED or _is_unwanted(tag, name, values):
+        name, value = match["name"].lower(), _value(match)
+        if name in _UNWANTED or _is_unwanted(tag, name, value):
             return f"{match['space']}{_OTHER}{match[0][len(match['space']) :]}"
         if name in _URLS:
             changed = self._link(value)
@@ -193,13 +193,23 @@ def _value(match: re.Match[str]) -> str:
     return next((v for v in match.group("double", "single", "bare") if v is not None), "")
 
 
-def _is_unwanted(tag: str, name: str, values: dict[str, str]) -> bool:
+def _values(text: str, at: int) -> dict[str, str]:
+    """Returns the values of the attributes that begin at a position, by their names."""
+    values = {}
+    while (match := _ATTRIBUTE.match(text, at)) is not None:
+        values[match["name"].lower()] = _value(match)
+        at = match.end()
+    return values
+
+
+def _is_unwanted(tag: str, name: str, value: str) -> bool:
+    value = value.strip().lower()
     if name == "target":
-        return values[name].lower() not in ("", "_self") and values[name].startswith("_")
+        return value.startswith("_") and value != "_self"
     if tag != "meta":
         return False
-    is_policy = name == "http-equiv" and values[name].strip().lower() in _POLICIES
-    return is_policy or (name == "name" and values[name].strip().lower() == "referrer")
+    is_policy = name == "http-equiv" and value in _POLICIES
+    return is_policy or (name == "name" and value == "referrer")
 
 
 def _join(base: str, link: str) -> str:

@@ -27,6 +27,7 @@ from ..storage.places import Folder, Place
 from ..tablets.file_lists import DataFile, below, close_file, load_files
 from ..tablets.written import Written
 
+_PLAIN = ("body", "wire")  # columns whose values rarely repeat
 _FILES_OF_ATTEMPT = 100_000
 _AT = "_row"
 _REMOVED = "removed"
@@ -60,7 +61,7 @@ def write_file(
     """
     path = root / batch_component(batch, kind) / (name or new_name())
     bounds: list[str] = []
-    with ParquetWriter(path, KINDS[kind].schema) as writer:
+    with ParquetWriter(path, KINDS[kind].schema, _PLAIN) as writer:
         for table in tables:
             writer.write(table)
             bounds.extend(key for key in key_range(table) if key is not None)
@@ -309,7 +310,7 @@ def _write_rest(path: Place, keys: list[str]) -> Place:
         "-".join((partition, started, secrets.token_hex(4), sequence)) + path.suffix
     )
     wanted = pa.array(keys, pa.string())
-    with ParquetWriter(rest, KINDS["pages"].schema) as writer:
+    with ParquetWriter(rest, KINDS["pages"].schema, _PLAIN) as writer:
         for group in row_groups(path, KINDS["pages"].schema):
             rows = group.filter(pc.is_in(group["key"], wanted))
             if len(rows):

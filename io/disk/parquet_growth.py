@@ -196,8 +196,9 @@ def _chunks_of_texts(end: dict[int, Any]) -> Iterator[_Chunk]:
             facts = column[3]
             if facts[1] == _BYTE_ARRAY:
                 name = b".".join(facts[3]).decode()
-                start = min(offset for offset in (facts.get(11), facts[9]) if offset)
-                yield _Chunk(number, name, facts[2], facts[4], facts[5], facts[6], start)
+                starts = [offset for offset in (facts.get(11), facts[9]) if offset]
+                if starts:  # else it has no page, because the group has no rows
+                    yield _Chunk(number, name, facts[2], facts[4], facts[5], facts[6], min(starts))
 
 
 def _longest_text(file: IO[bytes], chunk: _Chunk) -> int:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ...io.archives.archive_reading import RECORD_WINDOW_BYTES, open_archive, window_of
 from ...io.batches.batches import page_order, write_file
-from ...io.batches.page_writer import FLUSH_BYTES, PAGE_ROW_BYTES, page_counts, page_row
+from ...io.batches.page_writer import FLUSH_BYTES, PAGE_ROW_BYTES, page_counts, page_row, page_table
 from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.operations import Operation
 from ...io.storage.place_addresses import place_of
@@ -24,7 +24,6 @@ from ...policy.archives.imported_captures import (
     capture_name,
 )
 from ...policy.components.blocklist import drop_blocked
-from ...policy.components.schema import PAGES
 from ...web.archive_reading.archived_answers import (
     READ_KINDS,
     BadAnswer,
@@ -36,6 +35,7 @@ from ...web.archive_reading.archived_answers import (
 from ...web.archive_reading.archived_records import ArchivedRecord, decode_digest, parse_date
 from ...web.archive_reading.warc_reading import RecordReader
 from ...web.archives.warc_records import REQUEST, REVISIT
+from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
 from ...web.engine.tasks import Result, Task
 from ...web.exchange.status import Response, classify
@@ -130,9 +130,10 @@ def import_part(
     """
     writer = PagesWriter(part.operation, part.number, rules)
     reader = _PartReader(part, rules)
-    for capture in reader.captures():
-        yield from writer.add(capture, part.archive)
-    yield from writer.end(part.archive)
+    with keep_free_blocks():  # each body is copied several times
+        for capture in reader.captures():
+            yield from writer.add(capture, part.archive)
+        yield from writer.end(part.archive)
     yield None, _no_rows(), reader.counts
 
 
@@ -338,10 +339,10 @@ def _groups(rows: Sequence[dict[str, Any]]) -> Iterator[pa.Table]:
         group.append(row)
         size += len(row["body"] or b"") + len(row.get("wire") or b"") + PAGE_ROW_BYTES
         if size > _GROUP_BYTES:
-            yield pa.Table.from_pylist(group, schema=PAGES)
+            yield page_table(group)
             group, size = [], 0
     if group:
-        yield pa.Table.from_pylist(group, schema=PAGES)
+        yield page_table(group)
 
 
 def _result(key: str, response: Response) -> Result:

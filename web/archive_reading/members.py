@@ -135,6 +135,8 @@ class MemberReader:
         """Returns the position after zeros, and after frames that decoders of zstd skip, at a position."""
         at = max(at, self._lead)
         while not self.is_plain:
+            if self._window.take(at, 4).startswith(self._codec.magics):
+                return at
             data = self._window.take(at, _PADDING_BYTES)
             zeros = len(data) - len(data.lstrip(b"\0"))
             if zeros:

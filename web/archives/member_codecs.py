@@ -21,7 +21,7 @@ _GZIP_LEVEL = 6
 _ZSTD_LEVEL = 3  # the default of zstd
 _THREAD = threading.local()
 _PIECE_BYTES = 1 << 20
-_INPUT_BYTES = 1 << 16
+_INPUT_BYTES = 1 << 15  # most records need no more; what follows one is copied
 # zstd's decoder has no limit of its output; a block of 128 KiB may have 4 bytes.
 _ZSTD_INPUT_BYTES = 1 << 9
 _MAX_DICTIONARY_BYTES = 64 << 20

@@ -73,6 +73,7 @@ class BodyDecoder:
     """
 
     def __init__(self, fields: Iterable[tuple[str, str]], limit: int) -> None:
+        self._first: bytes | None = None  # a body that comes in one part is not copied
         self._data = io.BytesIO()  # unlike a list of parts, it becomes bytes without a copy
         self._inflaters = [_inflater_of(coding) for coding in codings_of(fields)]
         self._limit = limit
@@ -81,7 +82,7 @@ class BodyDecoder:
     @property
     def data(self) -> bytes:
         """The decoded bytes so far."""
-        return self._data.getvalue()
+        return self._data.getvalue() if self._first is None else self._first
 
     def take(self, piece: bytes) -> str | None:
         """Decodes a piece; returns ``length`` or ``ratio`` if reading must stop, else None.
@@ -93,13 +94,22 @@ class BodyDecoder:
         self._received += len(piece)
         for part in _inflate(inflaters, piece):
             room = len(part) if limit < 0 else limit - self._taken
-            self._data.write(part[:room])
+            self._keep(part[:room])
             self._taken += len(part)
             if len(part) > room:
                 return "length"
             if inflaters and self._taken > max(_RATIO_FREE_BYTES, _MAX_RATIO * self._received):
                 return "ratio"
         return None
+
+    def _keep(self, part: bytes) -> None:
+        if not self._taken:
+            self._first = bytes(part)
+            return
+        if self._first is not None:
+            self._data.write(self._first)
+            self._first = None
+        self._data.write(part)
 
     def end(self) -> str | None:
         """Ends the body; returns ``encoding`` if its last part is missing, or ``checksum``, or None."""

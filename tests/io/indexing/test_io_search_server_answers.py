@@ -222,9 +222,28 @@ def test_parameters_of_nutch_are_known(server):
     assert server.heads[-1][1].startswith("/nutch/_bulk")
 
 
-def test_a_server_that_is_down_or_another_is_named_at_the_start(server):
-    with pytest.raises(Unavailable, match=r"127.0.0.1:1 does not answer: .*refused"):
-        writer(server, url="http://127.0.0.1:1").prepare()
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("http://127.0.0.1:1", "connection refused"), ("http://no.invalid:1", "host name not known")],
+)
+def test_a_server_that_is_down_is_named_at_once_once_and_in_words(server, caplog, url, why):
+    with pytest.raises(Unavailable) as raised:
+        writer(server, url=url, patience="8").prepare()
+    assert str(raised.value) == f"{url} does not answer: {why}"
+    said = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert said == [f"{url} does not answer: {why}; trying again for up to 8 s"]
+
+
+def test_a_server_that_goes_away_in_the_middle_is_named_before_the_patience_ends(server, caplog):
+    server.script = [lambda handler: handler.hang_up()] * 2
+    assert writer(server).write(documents("a"), NONE).counts == {"added": 1}
+    said = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert said == [
+        f"{server.url} does not answer: it closed the connection; trying again for up to 20 s"
+    ]
+
+
+def test_another_server_is_named_at_the_start(server):
     with pytest.raises(UserError, match="is opensearch: choose that writer, got 'elasticsearch'"):
         writer(server, kind="elasticsearch").prepare()
     server.root = {"hello": 1}

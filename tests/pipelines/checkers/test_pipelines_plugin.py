@@ -43,6 +43,18 @@ def answer(request):
     return ProtocolAnswer(body=b"hello", headers=[("X-Of", request.host)])
 
 answer.connects = False
+
+def ends(urls, scope=""):
+    import os
+    if urls[0].endswith("/end"):
+        os._exit(7)
+    return urls if scope else [True for url in urls]
+
+def dies(request):
+    import os
+    os.abort()
+
+dies.connects = False
 """
 ME = ("--agent_name", "me", "--agent_email", "me@example.com")
 
@@ -117,6 +129,20 @@ def test_a_parser_that_ends_its_process_or_catches_its_end_is_a_fault_in_one_lin
     assert (code, record["fault"]) == (1, "it took longer than 0.1 s (--parser_timeout)")
 
 
+@pytest.mark.parametrize("kind", ["url_filter", "url_normalizer"])
+def test_a_plug_in_that_ends_its_process_at_one_url_is_named_for_it(tried, tmp_path, kind):
+    (tmp_path / "urls.txt").write_text("http://a.com/1\nhttp://a.com/end\nhttp://a.com/2\n")
+    code, records = tried(kind, "ends", "urls.txt")
+    assert (code, [record["url"][-2:] for record in records]) == (1, ["/1", "nd", "/2"])
+    faults = [record["fault"] for record in records]
+    assert faults == [None, "it ended its process: exit code 7", None]
+
+
+def test_a_protocol_that_ends_its_process_is_named_for_it(tried):
+    code, (record,) = tried("protocol", "dies", "memo://a.example/x", *ME)
+    assert (code, record["fault"]) == (1, "it ended its process: SIGABRT")
+
+
 def test_a_protocol_is_tried_on_a_url(tried):
     code, (record,) = tried("protocol", "answer", "memo://A.example/x", *ME)
     assert (code, record["status"], record["bytes"], record["url"]) == (
@@ -143,7 +169,7 @@ def test_a_protocol_is_tried_on_a_url(tried):
         (("try", "schedule", "x", "y"), "a plug-in of kind schedule is tried by: nutbeam updatedb "),
         (("try", "url_filter", "no.py:x", "http://a.com/"), "'no.py' cannot be read: no such file"),
         (("try", "parser", "./rules.py:links", "no.html"), "expected a URL or a file, got 'no.html'"),
-        (("try", "parser", "./rules.py:nope", "a"), "'./rules.py' defines no 'nope'"),
+        (("try", "parser", "./rules.py:nope", "rules.py"), "'./rules.py' defines no 'nope'"),
         (("try", "protocol", "./rules.py:answer", "no url", *ME), "'no url' is no URL that can be"),
     ],
 )  # fmt: skip

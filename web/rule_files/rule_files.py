@@ -13,7 +13,7 @@ import polars as pl
 from ..base.columns import zeros
 from ..urls.row_keys import BadUrl, host
 
-Entry = TypeVar("Entry")
+_Entry = TypeVar("_Entry")
 # Not splitlines(): it also splits at characters that a pattern may contain.
 _END = re.compile(r"\r\n|\r|\n")
 # Names in normal form. A last label that begins with a digit may belong to an IP address.
@@ -229,9 +229,9 @@ def read_xml(file: RuleFile) -> ElementTree.Element:
 def read_elements(
     file: RuleFile,
     tag: str,
-    read: Callable[[RuleFile, ElementTree.Element], Entry],
+    read: Callable[[RuleFile, ElementTree.Element], _Entry],
     faults: list[str],
-) -> tuple[Entry, ...]:
+) -> tuple[_Entry, ...]:
     """Returns what the elements of a file mean that have a tag.
 
     Args:

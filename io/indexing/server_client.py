@@ -150,9 +150,12 @@ class ServerClient:
             else:
                 if not answer.is_odd and answer.status not in BUSY:
                     return answer
-                seconds = (down if answer.is_odd else busy).wait(answer.retry_after)
+                plan = down if answer.is_odd else busy
+                seconds = plan.wait(answer.retry_after)
                 if seconds is None:
                     return self._in_json(answer)
+                how = "not in JSON" if answer.is_odd else f"with status {answer.status}"
+                warn_of_first_wait(plan, f"{self.address} answers {how}")
             time.sleep(seconds)
 
     def find_documents(
@@ -272,7 +275,7 @@ def _authorization(address: str, path: str) -> str:
 
 
 def warn_of_first_wait(plan: RetryPlan, why: str) -> None:
-    """Logs that a server does not answer, and that it is tried again: once until it answers."""
+    """Logs why a server is tried again, before the first wait of a plan."""
     if plan.attempt == 1:
         _LOG.warning("%s; trying again for up to %g s", why, plan.patience)
 

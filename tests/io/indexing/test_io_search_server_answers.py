@@ -277,10 +277,12 @@ def test_short_requests_wait_while_the_server_is_busy(indexes, busy, full):
     assert {part for _, part, _ in indexes.before} <= ({"/_aliases", "/_mapping"} - {full})
 
 
-def test_a_server_that_stays_busy_is_named(indexes):
+def test_a_server_that_stays_busy_is_named(indexes, caplog):
     indexes.before = [("GET", "/_alias/", (503, b"down"))] * 1_000
     with pytest.raises(UserError, match=r"does not show alias 'main': status 503, down"):
         writer(indexes).write(documents("a"), NONE)
+    (waits,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert waits == f"{indexes.url} answers with status 503; trying again for up to 20 s"
     assert indexes.indexes == {}
     indexes.before = [("GET", "/", (200, b"<html>Log in</html>"))] * 1_000
     with pytest.raises(UserError, match=r"does not answer in JSON, but with '<html>Log in"):

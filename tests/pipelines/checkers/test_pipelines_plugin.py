@@ -55,6 +55,23 @@ def dies(request):
     os.abort()
 
 dies.connects = False
+
+import polars as pl
+from nutbeam.policy.scoring.scoring import Scoring
+
+class Halves(Scoring):
+    name = "halves"
+
+    def injected(self, rows):
+        return rows.with_columns(score=pl.col("score") / 2)
+
+    def share(self, pages):
+        return pages.with_columns(share=pl.col("score") / (2 * pl.col("links")))
+
+    def arrived(self, rows, now):
+        if rows["key"].str.ends_with("/odd").any():
+            raise ZeroDivisionError("odd")
+        return rows.with_columns(score=pl.col("score") + pl.col("inlink_score"))
 """
 ME = ("--agent_name", "me", "--agent_email", "me@example.com")
 
@@ -136,6 +153,17 @@ def test_a_plug_in_that_ends_its_process_at_one_url_is_named_for_it(tried, tmp_p
     assert (code, [record["url"][-2:] for record in records]) == (1, ["/1", "nd", "/2"])
     faults = [record["fault"] for record in records]
     assert faults == [None, "it ended its process: exit code 7", None]
+
+
+def test_a_scoring_is_tried_on_a_seed_and_on_the_target_of_a_link(tried, tmp_path):
+    (tmp_path / "urls.txt").write_text("http://a.com/1\nhttp://a.com/odd\n")
+    code, (record, odd) = tried("scoring", "Halves", "urls.txt")
+    assert code == 1
+    assert record["score_as_a_seed"] == 0.5
+    assert record["score_as_the_target_of_a_link"] == pytest.approx(0.05)
+    assert odd["fault"].startswith("scoring 'halves' of module nutbeam_plugin_rules_")
+    assert "arrived: ZeroDivisionError: odd" in odd["fault"]
+    assert "(rules.py:" in odd["fault"]
 
 
 def test_a_protocol_that_ends_its_process_is_named_for_it(tried):

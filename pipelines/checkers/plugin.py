@@ -31,12 +31,11 @@ ARGUMENTS = (
     Argument("action", "try, to run a plug-in; without it, all plug-ins are listed.", nargs="?"),
     Argument("kind", "Its kind, such as url_filter; the list shows the kinds.", nargs="?"),
     Argument("plugin", "Its name, or PATH.py:NAME for one in a file.", nargs="?"),
-    Argument("target", "A URL, or a file: a page, or for URL filters, normalizers and scorings a list of URLs.",
+    Argument("target", "A URL, or a file: for parsers and parse filters a page, for the others a list of URLs.",
              nargs="?"),
 )  # fmt: skip
-# What tries the plug-ins that need rows of a table, or documents.
+# What tries the plug-ins that need documents.
 _OTHERS = {
-    "schedule": "nutbeam updatedb TABLE --schedule {name} on a copy of a table",
     "index_filter": "nutbeam indexchecker URL --index_filters basic,{name}",
     "index_writer": "nutbeam indexchecker URL --do_index --writer {name}",
 }
@@ -149,7 +148,7 @@ def _targets_of(kind: str, target: str, options: Options) -> list[Any]:
     Raises:
         UsageError: The file cannot be read, or the URL cannot be fetched.
     """
-    if kind in ("url_filter", "url_normalizer", "scoring"):
+    if kind in ("url_filter", "url_normalizer", "schedule", "scoring"):
         return list(urls_of([target]))
     if kind == "protocol":
         return [_checked_url(target, options)]

@@ -21,7 +21,7 @@ from ...web.exchange.http_options import HttpOptions
 from ...web.pages.page import Source
 from ...web.pages.parse_options import ParseOptions
 from .page_trials import try_parse_filter, try_parser
-from .row_trials import try_scoring
+from .row_trials import try_schedule, try_scoring
 from .rule_checkers import NormalizerCheckOptions
 from .time_limit import Trial
 from .url_trials import try_protocol, try_url_filter, try_url_normalizer
@@ -44,6 +44,7 @@ _TRIALS: Mapping[str, Callable[[str, Any, TrialOptions], Trial]] = {
     "protocol": try_protocol,
     "parser": try_parser,
     "parse_filter": try_parse_filter,
+    "schedule": try_schedule,
     "scoring": try_scoring,
 }
 TRIED_KINDS = tuple(_TRIALS)

@@ -59,6 +59,14 @@ dies.connects = False
 import polars as pl
 from nutbeam.policy.scoring.scoring import Scoring
 
+def weekly(visits, context):
+    days = pl.when("modified").then(1).otherwise(7)
+    due = pl.col("event.fetch_time") + days.cast(pl.Int64) * 86_400_000
+    return visits.with_columns(fetch_interval=days * 86_400, fetch_time=due)
+
+def never(visits, context):
+    return visits.with_columns(fetch_time=pl.lit(None, pl.Int64))
+
 class Halves(Scoring):
     name = "halves"
 
@@ -166,6 +174,15 @@ def test_a_scoring_is_tried_on_a_seed_and_on_the_target_of_a_link(tried, tmp_pat
     assert "(rules.py:" in odd["fault"]
 
 
+def test_a_schedule_is_tried_on_three_visits_of_a_page(tried):
+    code, (record,) = tried("schedule", "weekly", "http://a.com/")
+    days = {name: value for name, value in record.items() if name.startswith("days_")}
+    assert (code, list(days.values())) == (0, [7, 1, 7])
+    code, (record,) = tried("schedule", "never", "http://a.com/")
+    assert code == 1
+    assert "schedule './rules.py:never' of module nutbeam_plugin_rules_" in record["fault"]
+
+
 def test_a_protocol_that_ends_its_process_is_named_for_it(tried):
     code, (record,) = tried("protocol", "dies", "memo://a.example/x", *ME)
     assert (code, record["fault"]) == (1, "it ended its process: SIGABRT")
@@ -194,7 +211,7 @@ def test_a_protocol_is_tried_on_a_url(tried):
         (("try", "filter", "x", "y"), "there is no kind 'filter' of plug-ins: there are url_filter, "),
         (("try", "url_filter", "x", "http://a.com/"), "no url filter 'x' is installed: there are regex"),
         (("try", "url_filter", "regex", "http://a.com/"), "'regex' is built in"),
-        (("try", "schedule", "x", "y"), "a plug-in of kind schedule is tried by: nutbeam updatedb "),
+        (("try", "index_filter", "x", "y"), "a plug-in of kind index_filter is tried by: nutbeam indexchecker "),
         (("try", "url_filter", "no.py:x", "http://a.com/"), "'no.py' cannot be read: no such file"),
         (("try", "parser", "./rules.py:links", "no.html"), "expected a URL or a file, got 'no.html'"),
         (("try", "parser", "./rules.py:nope", "rules.py"), "'./rules.py' defines no 'nope'"),

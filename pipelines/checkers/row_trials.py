@@ -16,8 +16,9 @@ from ...policy.scoring.scoring import BoostOptions, ScoringOptions
 from ...policy.scoring.scorings import Scorings, chosen_scorings
 from ...transforms.wiring.plugin_groups import SCHEDULES, SCORINGS
 from ...web.base.clock import now_ms
+from ...web.base.visible import visible
 from ...web.exchange.status import FETCH_SUCCESS
-from ...web.plugins.plugin_files import fault_text
+from ...web.plugins.plugin_files import fault_line
 from ...web.plugins.plugins import load_plugin
 from ...web.urls.row_keys import to_key
 from .time_limit import Trial, limited
@@ -68,7 +69,8 @@ def _trial_of(find: Callable[[], Values], url: str, plugin: object, limit: float
         with limited(limit):
             values = find()
     except ValueError as error:  # it names the plug-in and its step
-        fault = f"{error}: {fault_text(error.__cause__ or error, plugin)}"
+        place = fault_line(error.__cause__ or error, plugin)
+        fault = visible(f"{error} ({place})" if place else str(error))
     lines = [f"{what}: {value}" for what, value in values.items()]
     record = {what.replace(" ", "_"): value for what, value in values.items()}
     return Trial({"url": url, **record}, lines, fault, time.perf_counter() - start)

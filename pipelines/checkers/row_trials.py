@@ -23,7 +23,7 @@ from ...web.plugins.plugins import load_plugin
 from ...web.urls.row_keys import to_key
 from .time_limit import Trial, limited
 
-Values = dict[str, float | None]
+_Values = dict[str, float | None]
 _PAGE, _LINKS = "org.example:http/", 10
 _INTERVAL_S = 2_592_000
 _VISITS = ("after the first visit", "after a change", "if it is not modified")
@@ -36,7 +36,7 @@ def try_scoring(name: str, url: str, options: Any) -> Trial:
     """
     make = load_plugin(SCORINGS, name)
 
-    def find_scores() -> Values:
+    def find_scores() -> _Values:
         scorings = chosen_scorings(ScoringOptions(scoring=(name,)), {name: make})
         return _scores_of(scorings, to_key(url))
 
@@ -51,7 +51,7 @@ def try_schedule(name: str, url: str, options: Any) -> Trial:
     schedule = load_plugin(SCHEDULES, name)
     context = ScheduleContext(RescheduleOptions(schedule=name))
 
-    def find_due_times() -> Values:
+    def find_due_times() -> _Values:
         visits = _visits_of(to_key(url))
         rows = reschedule(visits, schedule, context)
         days = (rows["fetch_time"] - visits["event.fetch_time"]) / DAY_MS
@@ -62,9 +62,9 @@ def try_schedule(name: str, url: str, options: Any) -> Trial:
     return _trial_of(find_due_times, url, schedule, options.parser_timeout)
 
 
-def _trial_of(find: Callable[[], Values], url: str, plugin: object, limit: float) -> Trial:
+def _trial_of(find: Callable[[], _Values], url: str, plugin: object, limit: float) -> Trial:
     fault, start = "", time.perf_counter()
-    values: Values = {}
+    values: _Values = {}
     try:
         with limited(limit):
             values = find()
@@ -106,7 +106,7 @@ def _visits_of(key: str) -> VisitRows:
     )  # fmt: skip
 
 
-def _scores_of(scorings: Scorings, key: str) -> Values:
+def _scores_of(scorings: Scorings, key: str) -> _Values:
     seed = scorings.injected(_rows(key, Status.DB_UNFETCHED, distance=0))
     targets = [{"key": key}, *({"key": f"{_PAGE}{n}"} for n in range(1, _LINKS))]
     document = {"key": _PAGE, "score": 1.0, "distance": 0, "outlinks": targets}

@@ -47,7 +47,6 @@ _TRIALS: Mapping[str, Callable[[str, Any, TrialOptions], Trial]] = {
     "schedule": try_schedule,
     "scoring": try_scoring,
 }
-TRIED_KINDS = tuple(_TRIALS)
 
 
 class _Trials(NamedTuple):
@@ -63,7 +62,7 @@ def run_trials(
     """Yields what a plug-in makes of each URL, or of a page.
 
     Args:
-        kind: One of ``TRIED_KINDS``.
+        kind: Its kind, as in ``nutbeam plugin``; not one of documents.
         name: Its name.
         targets: The URLs, or the page.
         options: Those of the command.

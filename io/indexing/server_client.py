@@ -1,7 +1,9 @@
 """A client of one search server: requests over a kept connection, with credentials and TLS."""
 
 import gzip
+import http.client
 import json
+import logging
 import os
 import ssl
 import threading
@@ -19,17 +21,27 @@ from ...web.base.wording import quote_value
 from ...web.exchange.credentials import Credential, is_token, load_credentials
 from ...web.indexing.server_answers import BUSY, RetryPlan, ServerAnswer
 from ...web.network.dialer import split_url
+from ...web.network.failures import reason_of
 from ...web.urls.userinfo import mask_users
 
 USER, PASSWORD = "NUTBEAM_INDEX_USER", "NUTBEAM_INDEX_PASSWORD"
 # Kind of the credential in each of these variables.
 TOKENS = {"NUTBEAM_INDEX_API_KEY": "apikey", "NUTBEAM_INDEX_TOKEN": "bearer"}
+_LOG = logging.getLogger(__name__)
 _CONNECT_SECONDS = 10.0
 _GZIP_LEVEL = 1  # on a local network the CPU is dearer than the bytes
 _SMALL = 1_024  # bytes that are not worth packing
 _LONGEST_ANSWER = 256 << 20  # bytes; the answers that are read have some MB
 # A server that is down when a command begins is named soon.
 _LONGEST_DOWN = 30.0  # s
+# Why there is no answer, by the reason of the error.
+_NO_ANSWER = {
+    "refused": "connection refused",
+    "dns": "host name not known",
+    "timeout": "timed out",
+    "reset": "it closed the connection",
+    "incomplete": "its answer broke off",
+}
 
 
 class NoAnswer(Unavailable):
@@ -107,7 +119,7 @@ class ServerClient:
         except requests.exceptions.SSLError as error:
             raise UserError(f"{self.address}: TLS failed: {_reason(error)}") from None
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise NoAnswer(f"{self.address} does not answer: {_reason(error)}") from None
+            raise NoAnswer(f"{self.address} does not answer: {_why_no_answer(error)}") from None
 
     def ask(
         self,
@@ -129,17 +141,21 @@ class ServerClient:
             begun = time.monotonic()
             try:
                 answer = self.send(method, path, body, params=params)
-            except NoAnswer:
+            except NoAnswer as error:
                 down.add_lost_time(time.monotonic() - begun)
                 seconds = down.wait()
                 if seconds is None:
                     raise
+                warn_of_first_wait(down, str(error))
             else:
                 if not answer.is_odd and answer.status not in BUSY:
                     return answer
-                seconds = (down if answer.is_odd else busy).wait(answer.retry_after)
+                plan = down if answer.is_odd else busy
+                seconds = plan.wait(answer.retry_after)
                 if seconds is None:
                     return self._in_json(answer)
+                how = "not in JSON" if answer.is_odd else f"with status {answer.status}"
+                warn_of_first_wait(plan, f"{self.address} answers {how}")
             time.sleep(seconds)
 
     def find_documents(
@@ -258,7 +274,25 @@ def _authorization(address: str, path: str) -> str:
     return Credential("basic", user, password).header() if user else ""
 
 
-def _reason(error: Exception) -> str:
+def warn_of_first_wait(plan: RetryPlan, why: str) -> None:
+    """Logs why a server is tried again, before the first wait of a plan."""
+    if plan.attempt == 1:
+        _LOG.warning("%s; trying again for up to %g s", why, plan.patience)
+
+
+def _why_no_answer(error: BaseException) -> str:
+    """Returns in words why there was no answer, from the outermost error that says so."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if why := _NO_ANSWER.get(reason_of(inner)) or getattr(inner, "strerror", None):
+            return str(why).lower()
+        if isinstance(inner, http.client.HTTPException):
+            return "its answer is not HTTP"
+        inner = inner.__cause__ or inner.__context__
+    return _reason(error)
+
+
+def _reason(error: BaseException) -> str:
     """Returns the innermost reason of an error of requests, in one line."""
     inner: Any = error
     while inner.args and isinstance(getattr(inner.args[0], "reason", inner.args[0]), Exception):

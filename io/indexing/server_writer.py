@@ -14,7 +14,7 @@ from ...web.base.wording import quote_value
 from ...web.indexing.server_answers import Blocked, BulkVerdict, RetryPlan
 from ...web.indexing.server_bulks import Action, action_bulks, dead_letter_text
 from .index_writer import REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
-from .server_client import NoAnswer, ServerClient
+from .server_client import NoAnswer, ServerClient, warn_of_first_wait
 
 _LOG = logging.getLogger(__name__)
 _SPLIT_AFTER = 2  # attempts: a request that is too large for the server's memory never passes
@@ -207,7 +207,7 @@ class Delivery:
             return self._send(bulk)
         except NoAnswer as error:
             plan.add_lost_time(time.monotonic() - begun)
-            return BulkVerdict(again=bulk, why=str(error))
+            return BulkVerdict(again=bulk, why=str(error), unanswered=True)
         except Blocked as error:
             raise Blocked(f"{self._name} cannot be written: {error}") from None
 
@@ -224,6 +224,8 @@ class Delivery:
                 f"would be after the patience of {plan.patience:g} s: {verdict.why}; "
                 "the same command continues when it answers"
             )
+        if verdict.unanswered:
+            warn_of_first_wait(plan, verdict.why)
         _LOG.info("%s: %s; again in %.1f s", self._name, verdict.why, seconds)
         time.sleep(seconds)
 

@@ -7,7 +7,6 @@ One table has what Nutch keeps in several databases. So the paths below one craw
 * Without a folder before them, they mean the table ``crawldb``.
 """
 
-import os
 import re
 import shlex
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import NamedTuple
 
 from ...io.nutch.nutch_sources import SEGMENT_PARTS
 from ...io.storage.file_errors import NoTable
+from ...io.storage.place_addresses import place_of
+from ...io.storage.places import Place
 from ...io.table.opening import open_table
 from ...web.base.errors import UserError
 from ...web.base.wording import quote_value
@@ -33,6 +34,7 @@ _PATH = re.compile(
 _SEGMENT = re.compile(r"(?P<folder>.+?)(?<!batches)/+(?P<batch>\d{14})/*")
 _AUTHORITY = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/*|/+|(\./+)*")
 _ALL = "*"
+_LOOKED_INTO = 20  # folders, of many that may be segments
 _HEAD = 1 << 14  # of a file of seeds, characters
 
 
@@ -101,35 +103,53 @@ def is_table(address: str) -> bool:
 
 
 def explain_folder(word: str) -> str:
-    """Returns what a folder of Nutch on this machine is, and what imports it; empty for another folder.
+    """Returns what a folder of Nutch is, and what imports it; empty for another folder.
+
+    In a store it sends a few requests: call it when there is no table.
 
     Args:
-        word: A path: a crawl, a database or segments, or one below them.
+        word: An address, here or in a store: a crawl, a database or segments, or one below them.
     """
-    path = Path(word.rstrip("*"))
-    if path.name in ("current", *SEGMENT_PARTS):
-        path = path.parent
-    kind, folder = "database", path.parent  # the crawl folder has all there is to import
-    if _is_database(path / "crawldb") or _has_segments(path / "segments"):
-        kind, folder = "crawl", path
-    elif _is_segment(path):
-        folder = path.parent.parent
-    elif not (_is_database(path) or _has_segments(path)):
+    try:
+        kind, folder = _kind_and_crawl(place_of(word.rstrip("*")))
+    except (UserError, OSError):  # the command itself says why it cannot be read
         return ""
-    crawl = shlex.quote(os.path.normpath(folder))
-    return f"{quote_value(word)} is a {kind} of Nutch: nutbeam import_nutch TABLE {crawl}"
+    crawl = shlex.quote(str(folder))
+    return f"{quote_value(word)} is a {kind} of Nutch: nutbeam import_nutch TABLE {crawl}" * bool(
+        kind
+    )
 
 
-def _is_database(path: Path) -> bool:
-    return any((path / "current").glob("part-*/data"))
+def _kind_and_crawl(place: Place) -> tuple[str, Place]:
+    """Returns what a place is, and the crawl folder that has all there is to import; or an empty text."""
+    if place.name in ("current", *SEGMENT_PARTS):
+        place = place.parent
+    if _is_database(place / "crawldb") or _has_segments(place / "segments"):
+        return "crawl", place
+    if _is_segment(place):
+        return "database", place.parent.parent
+    return "database" * (_is_database(place) or _has_segments(place)), place.parent
 
 
-def _is_segment(path: Path) -> bool:
-    return any((path / part).is_dir() for part in ("crawl_generate", "crawl_fetch"))
+def _is_database(place: Place) -> bool:
+    current = place / "current"
+    return any("data" in _names_in(current / name) for name in _names_in(current, "part-"))
 
 
-def _has_segments(path: Path) -> bool:
-    return any(map(_is_segment, path.glob("*")))
+def _is_segment(place: Place) -> bool:
+    return not {"crawl_generate", "crawl_fetch"}.isdisjoint(_names_in(place))
+
+
+def _has_segments(place: Place) -> bool:
+    return any(_is_segment(place / name) for name in _names_in(place)[:_LOOKED_INTO])
+
+
+def _names_in(place: Place, begin: str = "") -> list[str]:
+    """Returns the names in a folder that have a prefix; none for a file."""
+    try:
+        return [name for name in place.names_and_versions() if name.startswith(begin)]
+    except NotADirectoryError:
+        return []
 
 
 def explain_seeds(word: str, command: str) -> str:

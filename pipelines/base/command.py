@@ -112,11 +112,15 @@ class CommandModule(Protocol):
 
 
 class CommandParts(NamedTuple):
-    """One of several commands of a module: what the module of another command has at its top."""
+    """One of several commands of a module: what the module of another command has at its top.
+
+    ``SHOWS_CONFIG``: it reads the toml file for all commands, and names the faults itself.
+    """
 
     Options: type
     run: Callable[[Invocation], int]
     ARGUMENTS: tuple[Argument, ...] = (TABLE,)
+    SHOWS_CONFIG: bool = False
 
 
 @contextlib.contextmanager

@@ -1,20 +1,8 @@
-"""Runs a parser or a parse filter of a plug-in on one page, in a process with limits.
+"""Runs a parser or a parse filter of a plug-in on one page."""
 
-A plug-in that loops, ends its process or needs all memory costs that process, as in a crawl.
-"""
-
-import contextlib
-import functools
-import json
-import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-import pyarrow as pa
-
-from ...io.parsing.parse_pool import ParsePool
-from ...io.parsing.parse_worker import Job, ParseTask
 from ...policy.parsing.parse_filters import FilteredPage, apply_filters
 from ...web.base.errors import UsageError
 from ...web.base.wording import format_count
@@ -25,100 +13,14 @@ from ...web.parsers.dispatch import parse_document
 from ...web.parsers.parser_plugins import parse_by_plugin
 from ...web.plugins.plugin_files import fault_text
 from ...web.plugins.plugins import PARSE_FILTERS, load_plugin
-from .time_limit import limited
+from .time_limit import Trial, limited
 
 _SHOWN_TEXT = 300
 _SHOWN_LINKS = 10
-# The process is ended this long after the limit: first it may say at which line it is.
-_LATE_S = 2.0
 
 
-class Trial(NamedTuple):
-    """What came out of one call of a plug-in.
-
-    Attributes:
-        record: What it was given, and its result.
-        lines: The result for people.
-        fault: What it raised, and where in its code; empty if it did not fail.
-        seconds: How long it took.
-    """
-
-    record: dict[str, Any]
-    lines: list[str]
-    fault: str
-    seconds: float
-
-
-class _PageTrial(NamedTuple):
-    kind: str
-    name: str
-    source: Source
-    options: ParseOptions
-
-
-def try_on_page(kind: str, name: str, source: Source, options: Any) -> Trial:
-    """Returns what a plug-in makes of a page.
-
-    Args:
-        kind: ``parser`` or ``parse_filter``.
-        name: Its name.
-        source: The page.
-        options: ParseOptions, and ``parser_memory``.
-
-    Raises:
-        UserError: The plug-in cannot be imported, or nutbeam cannot parse the page for a filter.
-    """
-    rules = functools.partial(_rules, _PageTrial(kind, name, source, options))
-    task = ParseTask(_trial_table, rules, (), (), options.parser_timeout + _LATE_S)
-    pool = ParsePool(1, options.parser_memory, __name__)
-    try:
-        job = Job("", f"the page {source.url}", (), (), task)
-        result = pool.result(pool.submit(job, pa.table({"row": [0]})))
-    finally:
-        pool.close()
-    return Trial(*json.loads(result.documents.column("trial")[0].as_py()))
-
-
-def _rules(trial: _PageTrial, seeds: object, filters: object) -> _PageTrial:
-    return trial
-
-
-def _trial_table(
-    pages: pa.Table, trial: _PageTrial, skip: Mapping[int, str], at_row: Callable[[int], None]
-) -> tuple[pa.Table, dict[str, int]]:
-    """Returns the trial as JSON; ``ParseTask.parse`` has the arguments."""
-    if why := skip.get(0):
-        done = Trial({"url": trial.source.url}, [], _end_text(why, trial.options), 0.0)
-    else:
-        at_row(0)
-        with contextlib.redirect_stdout(sys.stderr):  # the output of the process is thrown away
-            done = _TRIALS[trial.kind](trial)
-    at_row(len(pages))
-    return pa.table({"trial": [json.dumps(done)]}), {}
-
-
-def _end_text(why: str, options: ParseOptions) -> str:
-    """Returns why a plug-in's process was ended.
-
-    >>> _end_text("parser_tea crashed: exit code 7", ParseOptions())
-    'it ended its process: exit code 7'
-    >>> _end_text("parser_tea timeout", ParseOptions())
-    'it took longer than 30 s (--parser_timeout)'
-    >>> _end_text("filter_tea out_of_memory", ParseOptions())
-    'it needed more memory than --parser_memory'
-    """
-    if why.startswith(("parser_", "filter_")):
-        why = why.partition(" ")[2]
-    reason, _, detail = why.partition(": ")
-    texts = {
-        "timeout": f"it took longer than {options.parser_timeout:g} s (--parser_timeout)",
-        "out_of_memory": "it needed more memory than --parser_memory",
-    }
-    return texts.get(reason, f"it ended its process: {detail or reason}")
-
-
-def _try_parser(trial: _PageTrial) -> Trial:
-    _, name, source, options = trial
+def try_parser(name: str, source: Source, options: ParseOptions) -> Trial:
+    """Returns what a parser makes of a document."""
     fault, page, function = "", Page(), load_plugin(PARSERS, name)
     start = time.perf_counter()
     try:
@@ -152,8 +54,12 @@ def _document_lines(record: dict[str, Any]) -> list[str]:
     return [*lines, f"text: {len(text):,} characters", text[:_SHOWN_TEXT]]
 
 
-def _try_parse_filter(trial: _PageTrial) -> Trial:
-    _, name, source, options = trial
+def try_parse_filter(name: str, source: Source, options: ParseOptions) -> Trial:
+    """Returns what a parse filter makes of a page.
+
+    Raises:
+        UsageError: nutbeam cannot parse the page.
+    """
     function, fault = load_plugin(PARSE_FILTERS, name), ""
     try:
         parsed = parse_document(source, options)
@@ -175,6 +81,3 @@ def _try_parse_filter(trial: _PageTrial) -> Trial:
     }  # fmt: skip
     lines = [f"dropped: {page.dropped}"] if page.dropped else _document_lines(record)
     return Trial(record, [] if fault else lines, fault, seconds)
-
-
-_TRIALS = {"parser": _try_parser, "parse_filter": _try_parse_filter}

@@ -1,9 +1,6 @@
 """plugin: lists the plug-ins that are installed, and runs one of them alone."""
 
 import dataclasses
-import functools
-import time
-from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,52 +14,39 @@ from ...web.base.agent import require_agent
 from ...web.base.errors import UsageError
 from ...web.base.options import shared_option
 from ...web.base.wording import quote_value
-from ...web.clients.http_client import Client
-from ...web.clients.protocol_plugins import PluginClient
 from ...web.content.content_type import sniff, type_of_name
-from ...web.engine.pace import FetchOptions
-from ...web.exchange.http_options import HttpOptions
 from ...web.pages.page import Source
-from ...web.pages.parse_options import ParseOptions
 from ...web.parsers.dispatch import parsed_types
 from ...web.plugins.plugin_files import read_plugin_files
-from ...web.plugins.plugins import PluginGroup, installed_plugins, load_plugin
-from ...web.rules.url_plugins import PluginFilter, PluginNormalizer
+from ...web.plugins.plugins import PluginGroup, check_plugins, installed_plugins
 from ...web.rules.url_rules import UrlOptions, UrlRules
 from ...web.urls.schemes import scheme_of
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation, configuration, is_page
 from .checking import say, say_columns, urls_of
-from .page_trials import Trial, try_on_page
 from .parsechecker import Options as ParseCheckOptions
 from .parsechecker import request_page
-from .rule_checkers import NormalizerCheckOptions
-from .time_limit import limited
+from .trial_process import TrialOptions, run_trials
 
 ARGUMENTS = (
     Argument("action", "try, to run a plug-in; without it, all plug-ins are listed.", nargs="?"),
     Argument("kind", "Its kind, such as url_filter; the list shows the kinds.", nargs="?"),
     Argument("plugin", "Its name, or PATH.py:NAME for one in a file.", nargs="?"),
-    Argument("target", "A URL, or a file: a page, or for URL filters and normalizers a list of URLs.",
+    Argument("target", "A URL, or a file: for parsers and parse filters a page, for the others a list of URLs.",
              nargs="?"),
 )  # fmt: skip
-_SHOWN_TEXT = 300
-_CALLS, _QUICK_S = 3, 0.5
-# What tries the plug-ins that need rows of a table, or documents.
+# What tries the plug-ins that need documents.
 _OTHERS = {
-    "schedule": "nutbeam updatedb TABLE --schedule {name} on a copy of a table",
-    "scoring": "nutbeam updatedb TABLE --scoring {name} on a copy of a table",
     "index_filter": "nutbeam indexchecker URL --index_filters basic,{name}",
     "index_writer": "nutbeam indexchecker URL --do_index --writer {name}",
 }
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(FetchOptions, HttpOptions, ParseOptions):
+class Options(TrialOptions):
     """Options of plugin: those of requests, and of parsers."""
 
     GROUP = "checkers"
 
-    url_scope: str = shared_option(NormalizerCheckOptions, "url_scope")
     force_as: str = shared_option(ParseCheckOptions, "force_as")
     follow_redirects: bool = shared_option(ParseCheckOptions, "follow_redirects")
     parser_memory: int = shared_option(PoolOptions, "parser_memory")
@@ -91,8 +75,10 @@ def run(invocation: Invocation) -> int:
             "parsechecker try such ones"
         )
     read_plugin_files([name])
+    check_plugins(group, (name,), installed_plugins(group))
     code = DONE
-    for trial in _TRIALS[kind](group, name, target, invocation.options):
+    targets = _targets_of(kind, target, invocation.options)
+    for trial in run_trials(kind, name, targets, invocation.options):
         code = NOTHING_TO_DO if trial.fault else code
         timing = {"fault": trial.fault or None, "ms": round(trial.seconds * 1000, 3)}
         lines = [*trial.lines, *([f"fault: {trial.fault}"] if trial.fault else [])]
@@ -128,73 +114,6 @@ def _list_plugins(invocation: Invocation) -> int:
     return DONE
 
 
-def _timed(call: Callable[[], Any], limit: float) -> tuple[Any, float]:
-    """Returns the result of a call and its time; a quick one is repeated: the first takes longer."""
-    times: list[float] = []
-    while not times or (len(times) < _CALLS and sum(times) < _QUICK_S):
-        start = time.perf_counter()
-        with limited(limit):
-            result = call()
-        times.append(time.perf_counter() - start)
-    return result, min(times)
-
-
-def _try_url_filter(
-    group: PluginGroup, name: str, target: str, options: Options
-) -> Iterator[Trial]:
-    url_filter = PluginFilter(name, load_plugin(group, name))
-    for url in urls_of([target]):
-        decide = functools.partial(url_filter.decide, url)
-        verdict, seconds = _timed(decide, options.parser_timeout)
-        with limited(options.parser_timeout):
-            fault = url_filter.rule(0, url) if verdict.slow else ""
-        word = url_filter.rule(verdict.line) if verdict.line else ""
-        shown = f"{'+' if verdict.accept else '-'}{url}" + (f"\t{word}" if word else "")
-        record = {"url": url, "accepted": None if fault else verdict.accept, "reason": word or None}
-        yield Trial(record, [f"!{url}" if fault else shown], fault, seconds)
-
-
-def _try_url_normalizer(
-    group: PluginGroup, name: str, target: str, options: Options
-) -> Iterator[Trial]:
-    normalizer = PluginNormalizer(name, load_plugin(group, name), options.url_scope)
-    for url in urls_of([target]):
-        fault = ""
-        normalize = functools.partial(normalizer.apply_column, pl.Series([url]))
-        column, seconds = _timed(normalize, options.parser_timeout)
-        normalized = column.urls[0]
-        if normalized is None:
-            with limited(options.parser_timeout):
-                fault = normalizer.fault_of(url)
-        shown = normalized if normalized is not None else "" if fault else "refused"
-        yield Trial({"url": url, "normalized": normalized}, [shown], fault, seconds)
-
-
-def _try_protocol(group: PluginGroup, name: str, target: str, options: Options) -> Iterator[Trial]:
-    with configuration():
-        require_agent(options)
-    scheme = scheme_of(target)
-    options = dataclasses.replace(options, schemes=(scheme,), protocols=())
-    rules = UrlRules(UrlOptions(schemes=options.schemes, no_filter=True, no_normalize=True))
-    url, _, reason = rules.admit(pl.Series([target]), "fetcher", filters=False).row(0)
-    if url is None:
-        raise UsageError(f"{target!r} is no URL that can be fetched: {reason}")
-    client = PluginClient(name, load_plugin(group, name), options, Client(options).dialer)
-    start = time.perf_counter()
-    response = client.get(url, content_limit=options.content_limit)
-    seconds = time.perf_counter() - start
-    record = {
-        "url": url, "status": response.status, "error": response.error, "ip": response.ip or None,
-        "headers": response.headers, "bytes": len(response.body), "truncated": response.truncated,
-    }  # fmt: skip
-    lines = [f"url: {url}", f"status: {response.status}"]
-    lines += [f"error: {response.error}"] if response.error else []
-    lines += [f"{name}: {value}" for name, value in response.headers]
-    lines.append(f"body: {len(response.body):,} bytes")
-    lines += response.body[:_SHOWN_TEXT].decode("utf-8", "replace").splitlines()
-    yield Trial(record, lines, client.fault, seconds)
-
-
 def _source_of(target: str, options: Options) -> Source:
     """Returns the page of a URL, or in a file.
 
@@ -223,15 +142,24 @@ def _source_of(target: str, options: Options) -> Source:
     return Source(f"http://localhost/{path.name}", body, kind)
 
 
-def _try_on_page(group: PluginGroup, name: str, target: str, options: Options) -> Iterator[Trial]:
-    load_plugin(group, name)
-    yield try_on_page(_kind_of(group), name, _source_of(target, options), options)
+def _targets_of(kind: str, target: str, options: Options) -> list[Any]:
+    """Returns the URLs, or the page, on which a plug-in is tried.
+
+    Raises:
+        UsageError: The file cannot be read, or the URL cannot be fetched.
+    """
+    if kind in ("url_filter", "url_normalizer", "schedule", "scoring"):
+        return list(urls_of([target]))
+    if kind == "protocol":
+        return [_checked_url(target, options)]
+    return [_source_of(target, options)]
 
 
-_TRIALS: dict[str, Callable[[PluginGroup, str, str, Options], Iterator[Trial]]] = {
-    "url_filter": _try_url_filter,
-    "url_normalizer": _try_url_normalizer,
-    "protocol": _try_protocol,
-    "parser": _try_on_page,
-    "parse_filter": _try_on_page,
-}
+def _checked_url(target: str, options: Options) -> str:
+    with configuration():
+        require_agent(options)
+    rules = UrlRules(UrlOptions(schemes=(scheme_of(target),), no_filter=True, no_normalize=True))
+    url, _, reason = rules.admit(pl.Series([target]), "fetcher", filters=False).row(0)
+    if url is None:
+        raise UsageError(f"{target!r} is no URL that can be fetched: {reason}")
+    return str(url)

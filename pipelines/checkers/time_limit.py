@@ -1,9 +1,26 @@
-"""Ends the call of a plug-in after a time, with the line at which it is."""
+"""The call of a plug-in: what comes out, and its end after a time, with the line at which it is."""
 
 import contextlib
 import signal
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any, NamedTuple
+
+
+class Trial(NamedTuple):
+    """What came out of one call of a plug-in.
+
+    Attributes:
+        record: What it was given, and its result.
+        lines: The result for people.
+        fault: What it raised, and where in its code; empty if it did not fail.
+        seconds: How long it took.
+    """
+
+    record: dict[str, Any]
+    lines: list[str]
+    fault: str
+    seconds: float
 
 
 class TookTooLong(Exception):

@@ -17,7 +17,7 @@ from ..as_in_nutch.nutch_grammar import flag_with_one_dash
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, listed_options, without_sources
-from .config_file import from_file
+from .config_file import ConfigErrors, from_file
 from .foreign_names import answer_for
 
 if TYPE_CHECKING:
@@ -233,7 +233,12 @@ def read_invocation(
     arguments = _arguments(module.ARGUMENTS, typed, declared.options)
     values = without_sources(from_environment(environ, declared))
     config = typed_values.get("config") or environ.get("NUTBEAM_CONFIG")
-    file_values = without_sources(from_file(config, command, declared))
+    try:
+        file_values = without_sources(from_file(config, command, declared))
+    except ConfigErrors:
+        if not getattr(module, "SHOWS_CONFIG", False):
+            raise
+        file_values = {}
     if not config:
         _refuse_plugin_files(file_values, declared.options)
     values = file_values | values | typed_values

@@ -28,7 +28,7 @@ from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_record
 from ...web.base.visible import check_utf8
 from ...web.base.wording import quote_value
 from ..as_in_nutch.nutch_grammar import answer_to, find_command, may_be_nutch_line, own_command
-from ..base.command import CommandModule, configuration, is_page
+from ..base.command import CommandModule, Invocation, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
 from .arguments import (
@@ -284,7 +284,20 @@ def _run_own(
     before_run()
     scratch = all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext()
     with scratch, printed_into(output):
+        return _run_module(module, invocation, command)
+
+
+def _run_module(module: CommandModule, invocation: Invocation, command: str) -> int:
+    try:
         return module.run(invocation)
+    except UsageError as error:
+        from ...io.storage.file_errors import NoTable
+
+        # In a store only a request tells: there is none where there is a table.
+        is_missing = isinstance(error, NoTable) and invocation.table is not None
+        if is_missing and (advice := _advice_for_folder(str(invocation.table), command)):
+            raise UsageError(advice) from error
+        raise
 
 
 def _advice_for_folder(address: str, command: str) -> str:

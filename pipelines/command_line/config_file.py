@@ -34,6 +34,19 @@ class ConfigEntry(NamedTuple):
     line: int
 
 
+class ConfigErrors(UsageError):
+    """A file has unknown names or wrong values.
+
+    Args:
+        name: The file.
+        errors: The line of each, or 0, and its text.
+    """
+
+    def __init__(self, name: str, errors: list[tuple[int, str]]) -> None:
+        super().__init__(_all_errors(name, errors))
+        self.name, self.errors = name, errors
+
+
 def from_file(path: str | None, command: str, declared: DeclaredOptions) -> dict[str, SourcedValue]:
     """Returns the values of a toml file for this command.
 
@@ -46,8 +59,8 @@ def from_file(path: str | None, command: str, declared: DeclaredOptions) -> dict
         declared: The allowed keys and sections.
 
     Raises:
-        UsageError: The file cannot be read, or has unknown names or wrong values; the message has
-            the line of each.
+        UsageError: The file cannot be read.
+        ConfigErrors: It has unknown names or wrong values; the message has the line of each.
     """
     # os.path, not pathlib: pathlib raises an error in a folder without permission.
     if path is None and not os.path.isfile(DEFAULT_CONFIG):  # noqa: PTH113
@@ -71,7 +84,7 @@ def from_file(path: str | None, command: str, declared: DeclaredOptions) -> dict
                 own = "" if section == COMMON else section
                 values[entry.key] = SourcedValue(value, place, name, entry.line, own)
     if errors:
-        raise UsageError(_all_errors(name, errors))
+        raise ConfigErrors(name, errors)
     return values
 
 
@@ -135,6 +148,9 @@ def _key_lines(lines: list[str]) -> Iterator[tuple[tuple[str, str], int]]:
         if header:
             section = header["name"].strip("\"'")
             yield (section, ""), number
+            outer, dot, inner = section.partition(".")
+            if dot:  # a table in a section is a key of it
+                yield (outer, inner.partition(".")[0]), number
         elif key:
             yield (section, key["key"].strip("\"'")), number
 

@@ -24,7 +24,7 @@ from ..nutch_conf.property_catalogue import properties_of_options
 from .arguments import command_options, names_of_options
 from .commands import COMMANDS
 from .config import DeclaredOptions, SourcedValue, from_environment
-from .config_file import from_file
+from .config_file import ConfigErrors, from_file
 from .usage import options_by_group
 
 _COMMAND = Argument(
@@ -124,6 +124,7 @@ def _option_rows(invocation: Invocation) -> list[OptionRow]:
 
     Raises:
         UsageError: There is no such command.
+        ConfigErrors: The file has faults: those that each of the commands finds.
     """
     command = invocation.arguments["command"]
     if command is not None and command not in COMMANDS:
@@ -133,10 +134,17 @@ def _option_rows(invocation: Invocation) -> list[OptionRow]:
     config = typed[-1] if typed else os.environ.get("NUTBEAM_CONFIG")
     rows: dict[tuple[str, str], OptionRow] = {}
     names = COMMANDS if command is None else (command,)
+    faults: list[ConfigErrors] = []
     for name in names:
-        for row in _rows_of(name, config, invocation):
-            key = (row.option.name, f"{row.sourced!r} {row.option.default!r}")
-            rows.setdefault(key, row._replace(commands=[])).commands.append(name)
+        try:
+            for row in _rows_of(name, config, invocation):
+                key = (row.option.name, f"{row.sourced!r} {row.option.default!r}")
+                rows.setdefault(key, row._replace(commands=[])).commands.append(name)
+        except ConfigErrors as error:
+            faults.append(error)
+    if faults:
+        errors = dict.fromkeys(error for fault in faults for error in fault.errors)
+        raise ConfigErrors(faults[0].name, list(errors))
     by_group: dict[str, list[OptionRow]] = {}
     for row in rows.values():
         if row.sourced.source or not invocation.options.changed:
@@ -227,5 +235,5 @@ def _hidden(value: Any) -> Any:
     return _SECRET.sub(rf"\1{_HIDDEN}", without_login(value)) if isinstance(value, str) else value
 
 
-CONFIG = CommandParts(ProfileOptions, show_config, (_COMMAND,))
-SHOW_PROPERTIES = CommandParts(ConfigOptions, show_properties, (_COMMAND,))
+CONFIG = CommandParts(ProfileOptions, show_config, (_COMMAND,), SHOWS_CONFIG=True)
+SHOW_PROPERTIES = CommandParts(ConfigOptions, show_properties, (_COMMAND,), SHOWS_CONFIG=True)

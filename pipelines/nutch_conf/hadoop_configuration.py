@@ -51,30 +51,31 @@ class Configuration(NamedTuple):
     Attributes:
         entries: The entry that counts of each property; variables are replaced by what they stand for.
         remarks: What a reader of the files should know: entries that do not count, and why.
+        faults: Why files, or parts of them, cannot be read, with file, line and column.
     """
 
     entries: Mapping[str, PropertyEntry]
     remarks: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 def read_configuration(folder: Path, names: Iterable[str]) -> Configuration:
     """Reads files of a folder; those that do not exist are left out.
 
+    What cannot be read is a fault, and the rest is read.
+
     Args:
         folder: The folder.
         names: Names of the files; later ones override earlier ones.
-
-    Raises:
-        ValueError: A file cannot be read, or is no configuration of Hadoop; the message has file, line
-            and column.
     """
     entries: dict[str, PropertyEntry] = {}
-    remarks = []
+    remarks: list[str] = []
+    faults: list[str] = []
     for name in names:
         if not (folder / name).is_file():
             continue
         in_file: dict[str, PropertyEntry] = {}
-        for entry in _read_entries(folder, name, ()):
+        for entry in _read_entries(folder, name, (), faults):
             earlier = in_file.get(entry.name)
             if earlier and earlier.is_final:
                 remarks.append(
@@ -94,10 +95,13 @@ def read_configuration(folder: Path, names: Iterable[str]) -> Configuration:
                 )
             else:
                 entries[entry.name] = entry
-    return Configuration(_replace_variables(entries), tuple(remarks))
+    replaced = _replace_variables(entries, faults)
+    return Configuration(replaced, tuple(remarks), tuple(faults))
 
 
-def _replace_variables(entries: Mapping[str, PropertyEntry]) -> dict[str, PropertyEntry]:
+def _replace_variables(
+    entries: Mapping[str, PropertyEntry], faults: list[str]
+) -> dict[str, PropertyEntry]:
     """Returns the entries with variables replaced; those that stand for no property stay."""
     replaced = {}
     for name, entry in entries.items():
@@ -107,10 +111,11 @@ def _replace_variables(entries: Mapping[str, PropertyEntry]) -> dict[str, Proper
             if not variables:
                 break
             if len(value) + sum(len(entries[each].value) for each in variables) > _LONGEST_VALUE:
-                raise ValueError(
+                faults.append(
                     f"{entry.place}: the value of {name} is longer than {_LONGEST_VALUE:,} characters "
                     "with its variables"
                 )
+                break
             value = VARIABLE.sub(
                 lambda match: entries[match[1]].value if match[1] in entries else match[0], value
             )
@@ -118,18 +123,27 @@ def _replace_variables(entries: Mapping[str, PropertyEntry]) -> dict[str, Proper
     return replaced
 
 
-def _read_entries(folder: Path, name: str, parents: tuple[str, ...]) -> list[PropertyEntry]:
+def _read_entries(
+    folder: Path, name: str, parents: tuple[str, ...], faults: list[str]
+) -> list[PropertyEntry]:
     if name in parents or len(parents) > _MOST_INCLUDES:
-        raise ValueError(f"{parents[-1]}: it includes {quote_value(name)}, which includes it")
+        faults.append(f"{parents[-1]}: it includes {quote_value(name)}, which includes it")
+        return []
     path = folder / name
     try:
         if path.stat().st_size > _LARGEST_FILE:
-            raise ValueError(f"{name} is larger than {_LARGEST_FILE:,} bytes")
+            faults.append(f"{name} is larger than {_LARGEST_FILE:,} bytes")
+            return []
         data = path.read_bytes()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ValueError(f"{name} must be a readable file: {reason}") from error
-    return _ConfigurationReader(folder, name, parents).read(data)
+        faults.append(f"{name} must be a readable file: {reason}")
+        return []
+    return _ConfigurationReader(folder, name, parents, faults).read(data)
+
+
+class _Unreadable(Exception):
+    """The rest of a file cannot be read; the fault is noted."""
 
 
 @dataclasses.dataclass
@@ -139,12 +153,14 @@ class _ConfigurationReader:
     folder: Path
     name: str
     parents: tuple[str, ...]
+    faults: list[str]
     entries: list[PropertyEntry] = dataclasses.field(default_factory=list)
     _path: list[str] = dataclasses.field(default_factory=list)
     _fields: dict[str, str] = dataclasses.field(default_factory=dict)
     _line: int = 0
 
     def read(self, data: bytes) -> list[PropertyEntry]:
+        """Returns the entries, up to where the file is no configuration any more."""
         parser = expat.ParserCreate()
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
         parser.buffer_text = True
@@ -160,24 +176,28 @@ class _ConfigurationReader:
         except expat.ExpatError as error:
             text = expat.ErrorString(error.code)
             place = f"line {error.lineno}, column {error.offset + 1}"
-            raise ValueError(f"{self.name}, {place}: it must be XML: {text}") from None
+            self.faults.append(f"{self.name}, {place}: it must be XML: {text}")
         except LookupError as error:
-            raise ValueError(f"{self.name}: it must be XML: {error}") from None
+            self.faults.append(f"{self.name}: it must be XML: {error}")
+        except _Unreadable:
+            pass  # it is noted
         return self.entries
 
-    def _fail(self, text: str) -> ValueError:
+    def _note(self, text: str) -> None:
         place = (
             f"line {self._parser.CurrentLineNumber}, column {self._parser.CurrentColumnNumber + 1}"
         )
-        return ValueError(f"{self.name}, {place}: {text}")
+        self.faults.append(f"{self.name}, {place}: {text}")
 
     def _refuse_entity(self, *_: object) -> int:
-        raise self._fail("entities are refused")
+        self._note("entities are refused")
+        raise _Unreadable
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         local = tag.rpartition(":")[2]
         if not self._path and local != "configuration":
-            raise self._fail(f"it must be a configuration of Hadoop, got <{tag}>")
+            self._note(f"it must be a configuration of Hadoop, got <{tag}>")
+            raise _Unreadable
         self._path.append(local)
         if local == "property":
             self._line = self._parser.CurrentLineNumber
@@ -187,16 +207,16 @@ class _ConfigurationReader:
 
     def _include(self, attributes: Mapping[str, str]) -> None:
         href = attributes.get("href", "")
+        target, folder = (self.folder / href).resolve(), self.folder.resolve()
         if attributes.get("parse", "xml") != "xml" or "xpointer" in attributes or not href:
-            raise self._fail("only whole XML files can be included")
-        target = (self.folder / href).resolve()
-        folder = self.folder.resolve()
-        if ":" in href or not target.is_relative_to(folder):
-            raise self._fail(f"only files of the folder can be included, got {quote_value(href)}")
-        if not target.is_file():
-            raise self._fail(f"there is no file {quote_value(href)} to include")
-        name = str(target.relative_to(folder))
-        self.entries += _read_entries(self.folder, name, (*self.parents, self.name))
+            self._note("only whole XML files can be included")
+        elif ":" in href or not target.is_relative_to(folder):
+            self._note(f"only files of the folder can be included, got {quote_value(href)}")
+        elif not target.is_file():
+            self._note(f"there is no file {quote_value(href)} to include")
+        else:
+            name, parents = str(target.relative_to(folder)), (*self.parents, self.name)
+            self.entries += _read_entries(self.folder, name, parents, self.faults)
 
     def _add_text(self, text: str) -> None:
         if len(self._path) > 1 and self._path[-2] == "property" and self._path[-1] in _FIELDS:
@@ -207,7 +227,8 @@ class _ConfigurationReader:
             return
         name = self._fields.get("name", "").strip()
         if not name:
-            raise ValueError(f"{self.name}, line {self._line}: a property has no name")
+            self.faults.append(f"{self.name}, line {self._line}: a property has no name")
+            return
         is_final = self._fields.get("final", "").strip().lower() == "true"
         value = self._fields.get("value", "")
         self.entries.append(PropertyEntry(name, value, self.name, self._line, is_final))

@@ -1,30 +1,23 @@
 """Takes over Nutch's folder conf: writes ``nutbeam.toml`` and the files that it names, and a report."""
 
-import functools
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ...policy.indexing.index_options import read_nutch_routes
-from ...policy.indexing.index_rule_filters import read_mime_types, read_subcollections
 from ...web.base.errors import UsageError
 from ...web.base.options import default_text, parse_value, value_text
-from ...web.exchange.credentials import load_credentials
-from ...web.rule_files.rule_files import RuleFile, read_rule_file
-from ...web.rules.url_options import FILTER_FILES, NORMALIZER_FILES, UrlOptions
-from ...web.rules.url_rules import UrlRules
 from ..base.command import DEFAULT_CONFIG, CommandModule, configuration
-from .conf_files import FILES, RULES_FOLDER, ImportedFile, has_proxy_login, import_files, plugins_of
+from .conf_files import FILES, ImportedFile, has_proxy_login, import_files, plugins_of
 from .conf_report import ConfigurationReport, ImportedProperty, OtherDefault
 from .conf_settings import OptionsOfCommands, Setting, config_lines, lines_of_settings
+from .copy_checks import faults_of_copies
 from .hadoop_configuration import VARIABLE, Configuration, PropertyEntry, read_configuration
 from .nutch_properties import convert_property
 from .property_catalogue import ConvertedProperty, read_defaults
 
 CONFIGURATION_FILES = ("nutch-default.xml", "nutch-site.xml")
 _NEWEST = "1.22"
-_NORMALIZE = NORMALIZER_FILES["regex"]
 # Options whose default has another form than Nutch's and the same meaning, or is of a plug-in that is off.
 _SAME_MEANING = ("min_interval", "max_interval", "rank_rounds", "detect_language", "file_parent")
 _VERSION = re.compile(r"Nutch-(\d+)\.(\d+)")
@@ -45,7 +38,7 @@ def import_configuration(
         modules: The modules of all commands, as in ``Invocation.modules``.
 
     Raises:
-        UsageError: A file is missing or cannot be read; the message has its place.
+        UsageError: Files are missing or cannot be read; the message has all faults, with their places.
     """
     folder, out, options = Path(conf_folder), Path(out_folder), OptionsOfCommands(modules)
     if not folder.is_dir():
@@ -56,12 +49,14 @@ def import_configuration(
         raise UsageError(
             f"--conf must be Nutch's folder conf, got {conf_folder!r}: it has no {CONFIGURATION_FILES[1]}"
         )
+    read = read_configuration(folder, CONFIGURATION_FILES)
     with configuration():
-        read = read_configuration(folder, CONFIGURATION_FILES)
         version = _version_of(read)
         entries = _changed_entries(read, version)
         values = {name: entry.value for name, entry in entries.items()}
-        files, faults = import_files(folder, entries, _active_parts(values, version))
+        parts, faults = _active_parts(values, version)
+        files, file_faults = import_files(folder, entries, parts)
+        faults = [*read.faults, *faults, *file_faults]
         properties = [_import_property(*entry, values, files) for entry in entries.items()]
         properties, settings, wishes = _check_all(properties, files, options, faults)
     shown = Path() if out.resolve() == Path.cwd() else out.resolve()
@@ -119,15 +114,21 @@ def _changed_entries(read: Configuration, version: str) -> dict[str, PropertyEnt
     return changed
 
 
-def _active_parts(values: Mapping[str, str], version: str) -> frozenset[str]:
-    """Returns the plug-ins that are on, and what the schedule reads."""
+def _active_parts(values: Mapping[str, str], version: str) -> tuple[frozenset[str], list[str]]:
+    """Returns the plug-ins that are on, and what the schedule reads; and faults."""
     includes = values.get("plugin.includes") or default_of("plugin.includes", version) or ""
     schedule = values.get("db.fetch.schedule.class", "").rpartition(".")[2]
     parts = {
         "AdaptiveFetchSchedule": {"Adaptive"},
         "MimeAdaptiveFetchSchedule": {"Adaptive", "MimeAdaptive"},
     }
-    return plugins_of(includes, values.get("plugin.excludes", "")) | parts.get(schedule, set())
+    faults = []
+    try:
+        plugins = plugins_of(includes, values.get("plugin.excludes", ""))
+    except ValueError as error:
+        faults = [str(error)]
+        plugins = plugins_of(default_of("plugin.includes", version) or "", "")
+    return plugins | parts.get(schedule, set()), faults
 
 
 def _import_property(
@@ -162,13 +163,13 @@ def _check_all(
 
     Raises:
         ValueError: There were faults before, or copied files are refused by their readers; the message
-            has all, with the names of the files, mostly with the line.
+            has all, with the names of the files, and mostly with the lines.
     """
     properties = [options.refuse_wrong_value(each) for each in properties]
     with tempfile.TemporaryDirectory(prefix="nutbeam-conf-") as scratch:
         base = Path(scratch)
         _write_copies(base, files)
-        texts = [*faults, *_faults_of_copies(base, files)]
+        texts = [*faults, *faults_of_copies(base, files)]
         if texts:
             raise ValueError("; ".join(_with_names(text, base, files) for text in texts))
         while True:
@@ -194,63 +195,12 @@ def _check_all(
             properties[at] = properties[at]._replace(converted=fault)
 
 
-def _faults_of_copies(base: Path, files: Iterable[ImportedFile]) -> Iterator[str]:
-    """Reads each copy as the jobs will read it; yields why it is refused."""
-    copies = {file.option: file for file in files if file.copy and file.option}
-    readers: list[Callable[[], object]] = [
-        functools.partial(_check_rules, base, file)
-        for file in files
-        if file.copy.startswith(f"{RULES_FOLDER}/")
-    ]
-    readers += [
-        functools.partial(check, base, copies[option], copies)
-        for option, check in _CHECKS.items()
-        if option in copies
-    ]
-    for reader in readers:
-        try:
-            reader()
-        except (ValueError, UsageError) as error:
-            yield str(error)
-
-
-def _check_rules(base: Path, file: ImportedFile) -> None:
-    """Compiles the rules of one file, alone."""
-    name = file.copy.rpartition("/")[2]
-    usual = _NORMALIZE if name.startswith("regex-normalize-") else name
-    filters = [kind for kind, other in FILTER_FILES.items() if other == usual]
-    normalizers = [kind for kind, other in NORMALIZER_FILES.items() if other == usual]
-    options = UrlOptions(
-        url_filters=tuple(filters or ["validator"]), url_normalizers=("basic", *normalizers)
-    )
-    UrlRules(options, ((usual, _named(base, file, xml=usual == _NORMALIZE)),))
-
-
-def _check_routes(base: Path, file: ImportedFile, copies: Mapping[str, ImportedFile]) -> None:
-    exchanges = copies.get("exchanges")
-    read_nutch_routes(_named(base, file), _named(base, exchanges) if exchanges else None)
-
-
-# How the copy of an option is read: with its folder, and the copies of all options.
-_CHECKS: Mapping[str, Callable[[Path, ImportedFile, Mapping[str, ImportedFile]], object]] = {
-    "index_writers": _check_routes,
-    "subcollections_file": lambda base, file, _: read_subcollections(_named(base, file)),
-    "mimetype_file": lambda base, file, _: read_mime_types(_named(base, file)),
-    "http_credentials": lambda base, file, _: load_credentials(str(base / file.copy)),
-}
-
-
 def _with_names(text: str, base: Path, files: Iterable[ImportedFile]) -> str:
     """Returns a message about copies with the names of their originals."""
     for file in files:
         if file.copy:
             text = text.replace(str(base / file.copy), file.name)
     return text.replace(f"{base}/", "")
-
-
-def _named(base: Path, file: ImportedFile, xml: bool = False) -> RuleFile:
-    """Returns a copy, under the name of its original."""
-    return read_rule_file(base / file.copy, file.name, xml=xml)
 
 
 def _write_copies(base: Path, files: Iterable[ImportedFile]) -> None:

@@ -1,8 +1,10 @@
 """Reports how a crawl ended: its exit code, the reason in one line, and the pages left out."""
 
 import dataclasses
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...io.snapshots.manifest import Manifest
@@ -12,6 +14,8 @@ from ...policy.generating.selection import DUE, LEFT_OUT
 from ...policy.indexing.writer_documents import refusals
 from ...transforms.wiring.metrics import drops_of_tasks
 from ...web.base.wording import format_count
+from ...web.plugins.plugin_files import plugin_label
+from ...web.plugins.plugin_options import plugin_names
 from ..base.command import DONE, NOTHING_FETCHED, NOTHING_TO_DO
 from ..checkers.reasons import (
     NOT_CHOSEN,
@@ -277,7 +281,11 @@ def _retry_hints(waiting: NextUrl | None, name: str = "") -> list[str]:
 
 
 def crawl_warnings(
-    work: Work, counts: Mapping[str, int], options: Any, odd_delay: tuple[str, str] = ("", "")
+    work: Work,
+    counts: Mapping[str, int],
+    options: Any,
+    odd_delay: tuple[str, str] = ("", ""),
+    fault_pages: Mapping[str, str] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """Returns what a crawl has left out because of limits, and what it could not read or index.
 
@@ -288,6 +296,7 @@ def crawl_warnings(
         counts: Counts of all its jobs.
         options: Its options.
         odd_delay: An origin whose crawl delay is no time, and its value.
+        fault_pages: A page for which a plug-in failed, by the reason that is counted.
     """
     warnings = [
         _warning(name, counts[name], things, options, option, what)
@@ -308,7 +317,7 @@ def crawl_warnings(
         {
             "count": fault.number,
             "reason": f"{fault.kind}_{fault.name}",
-            "message": _fault_line(fault),
+            "message": _fault_line(fault, options, fault_pages),
         }
         for fault in plugin_faults(counts)
     ]
@@ -319,11 +328,14 @@ def crawl_warnings(
     return warnings
 
 
-def _fault_line(fault: PluginFault) -> str:
-    kind, name, number = fault
+def _fault_line(fault: PluginFault, options: Any, fault_pages: Mapping[str, str]) -> str:
+    typed_names = (name for name in plugin_names(options) if plugin_label(name) == fault.name)
+    name, url = next(typed_names, fault.name), fault_pages.get(fault.reason, "")
+    words = ("nutbeam", "plugin", "try", fault.kind, name, url or "URL")
     return (
-        f"the plug-in {name} ({kind.replace('_', ' ')}) failed {format_count(number, 'times')}: "
-        f"nutbeam plugin try {kind} NAME URL shows why"
+        f"the plug-in {fault.name} ({fault.kind.replace('_', ' ')}) failed "
+        f"{format_count(fault.number, 'times')}, counted as {fault.reason}: {shlex.join(words)} "
+        "shows why" + "; the log of the job names a URL" * (not url)
     )
 
 

@@ -18,6 +18,7 @@ from ...io.storage.file_errors import MissingFile
 from ...io.storage.parquet_files import collect, scan
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
+from ...policy.components.reasons import plugin_faults
 from ...policy.components.rule_counts import cap_rule_counts, is_of_rule
 from ...policy.components.vocabulary import iso
 from ...policy.hosting.slow_hosts import all_together, slow_hosts, slow_record
@@ -77,7 +78,9 @@ def summary_of(
         "exit_code": ending.code,
         "ending": ending.reason,
         "message": ending.text or unfetched_of(unfetched, work, options, waiting),
-        "warnings": crawl_warnings(work, counts, options, odd_delay),
+        "warnings": crawl_warnings(
+            work, counts, options, odd_delay, _fault_pages(address, manifests, counts)
+        ),
         "next": _next_record(waiting),
         "rounds": work.rounds,
         "requests": work.requests,
@@ -140,12 +143,16 @@ def _odd_delay(address: str, manifests: Sequence[Manifest], options: Any) -> tup
 
 
 def _read_batches(
-    address: str, manifests: Sequence[Manifest], name: str, columns: Sequence[str]
+    address: str,
+    manifests: Sequence[Manifest],
+    name: str,
+    columns: Sequence[str],
+    jobs: Sequence[str] = ("fetch",),
 ) -> Iterator[pl.DataFrame]:
-    """Yields rows of a component of each batch that was fetched, of a limited number of files."""
+    """Yields rows of a component of each batch, of a limited number of files that jobs wrote."""
     table, files = open_table(address), 0
     for manifest in manifests:
-        if manifest.job == "fetch" and manifest.batch and files < _MOST_FILES:
+        if manifest.job in jobs and manifest.batch and files < _MOST_FILES:
             # A purge beside the crawl deletes files that it has written again.
             with contextlib.suppress(MissingFile):
                 read_files = batch_files(table, manifest, manifest.batch, name)
@@ -167,6 +174,25 @@ def _examples(address: str, manifests: Sequence[Manifest]) -> dict[str, str]:
                 reason = "crawl_delay"
             examples.setdefault(reason, from_key(row["key"]))
     return examples
+
+
+def _fault_pages(
+    address: str, manifests: Sequence[Manifest], counts: Mapping[str, int]
+) -> dict[str, str]:
+    """Returns a page for each plug-in that failed for pages, by the reason that is counted."""
+    faults = plugin_faults(counts)
+    reasons = {fault.reason for fault in faults if not fault.kind.startswith("url_")}
+    fault_pages = dict[str, str]()
+    for name, column, jobs in (
+        ("documents", "parse_message", ("fetch", "parse")),
+        ("pages", "protocol_message", ("fetch",)),
+    ):
+        if missing := reasons - fault_pages.keys():
+            reason = pl.col(column).str.split(":").list.first()
+            for rows in _read_batches(address, manifests, name, ("key", column), jobs):
+                named = rows.select(reason, "key").filter(pl.col(column).is_in(missing))
+                fault_pages |= {word: from_key(key) for word, key in named.iter_rows()}
+    return fault_pages
 
 
 def print_summary(invocation: Invocation, record: dict[str, Any]) -> None:

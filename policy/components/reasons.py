@@ -105,6 +105,11 @@ class PluginFault(NamedTuple):
     name: str
     number: int
 
+    @property
+    def reason(self) -> str:
+        """The reason that is counted for one URL or page, such as ``filter_price``."""
+        return f"{self.kind.removeprefix('parse_')}_{self.name}"
+
 
 def plugin_faults(counts: Mapping[str, int]) -> list[PluginFault]:
     """Returns the faults of plug-ins among counts, the most frequent first.

@@ -22,7 +22,7 @@ from ...web.base.options import option
 from ...web.base.wording import quote_value
 from ...web.plugins.plugin_files import PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
-from ...web.rule_files.rule_files import RuleFile, read_rule_file, read_xml
+from ...web.rule_files.rule_files import RuleFile, read_elements, read_rule_file
 from ..components.index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
 from ..components.index_schema import DEFAULT_INDEX
 from ..inlinks.edges import BestOptions
@@ -211,13 +211,13 @@ def read_nutch_routes(writers: RuleFile, exchanges: RuleFile | None = None) -> I
     With routes, writers that none of them names are left out.
 
     Raises:
-        ValueError: A file is not XML, or lacks a name; the message names the file.
+        ValueError: A file is not XML, or lacks names; the message has all faults, with the files.
     """
-    rules = tuple(_nutch_writer(writers, element) for element in read_xml(writers).iter("writer"))
-    routes: tuple[IndexRoute, ...] = ()
-    if exchanges is not None:
-        elements = read_xml(exchanges).iter("exchange")
-        routes = tuple(_nutch_route(exchanges, element) for element in elements)
+    faults: list[str] = []
+    rules = read_elements(writers, "writer", _nutch_writer, faults)
+    routes = read_elements(exchanges, "exchange", _nutch_route, faults) if exchanges else ()
+    if faults:
+        raise ValueError("; ".join(faults))
     try:
         index_routes = IndexRoutes(rules, routes)
     except ValueError as error:

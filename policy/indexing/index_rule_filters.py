@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 import polars as pl
 
 from ...web.base.wording import quote_value
-from ...web.rule_files.rule_files import RuleFile, entries, read_rule_file, read_xml
+from ...web.rule_files.rule_files import RuleFile, entries, read_elements, read_rule_file
 from ..components.index_schema import INDEX_PAGES_COLUMNS
 from ..conditions import fields_of, fields_of_frame
 from ..expressions.compiler import DOCUMENT, condition
@@ -295,10 +295,13 @@ def read_subcollections(file: RuleFile) -> tuple[Subcollection, ...]:
     """Returns the subcollections of a file.
 
     Raises:
-        ValueError: It is not XML, or a subcollection has no name.
+        ValueError: It is not XML, or subcollections have no name; the message has all faults.
     """
-    root = read_xml(file)
-    return tuple(_subcollection(file, element) for element in root.iter("subcollection"))
+    faults: list[str] = []
+    subcollections = read_elements(file, "subcollection", _subcollection, faults)
+    if faults:
+        raise ValueError("; ".join(faults))
+    return subcollections
 
 
 def _subcollection(file: RuleFile, element: Element) -> Subcollection:

@@ -77,6 +77,7 @@ class BulkVerdict:
         at_once: Whether these can be sent without waiting.
         why: Why they must be sent again.
         retry_after: When, as the server says in seconds or a date; may be empty.
+        unanswered: Whether there was no answer.
     """
 
     counts: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -86,6 +87,7 @@ class BulkVerdict:
     at_once: bool = False
     why: str = ""
     retry_after: str = ""
+    unanswered: bool = False
 
 
 def judge_bulk(bulk: Sequence[Action], answer: ServerAnswer) -> BulkVerdict:

@@ -146,14 +146,19 @@ class _Element:
 
 
 def _read_rules(text: str | bytes, name: str) -> list[Substitution]:
-    rules = []
+    """Returns the rules of a file.
+
+    Raises:
+        ValueError: The file, or a rule, cannot be read; the message has all faults of rules.
+    """
+    rules, faults = [], []
     for number, element in enumerate(_read_elements(text, name), start=1):
-        where = f"{name}:{element.line}: rule {number}"
-        if not element.pattern:
-            raise ValueError(f"{where} must have a pattern, got {element.pattern!r}")
-        if element.substitution is None:
-            raise ValueError(f"{where} must have a substitution, which may be empty, got none")
-        rules.append(_read_rule(element.pattern, element.substitution, element.line, where))
+        try:
+            rules.append(_read_rule(element, f"{name}:{element.line}: rule {number}"))
+        except ValueError as error:
+            faults.append(str(error))
+    if faults:
+        raise ValueError("; ".join(faults))
     return rules
 
 
@@ -205,12 +210,17 @@ def _describe_odd_tag(inside: Sequence[str], tag: str) -> str:
     )
 
 
-def _read_rule(pattern: str, template: str, line: int, where: str) -> Substitution:
+def _read_rule(element: _Element, where: str) -> Substitution:
+    pattern, template = element.pattern, element.substitution
+    if not pattern:
+        raise ValueError(f"{where} must have a pattern, got {pattern!r}")
+    if template is None:
+        raise ValueError(f"{where} must have a substitution, which may be empty, got none")
     compile = functools.partial(compile_pattern, to_replace=True)
     compiled = pattern_of(f"{where} must be a regular expression", pattern, compile)
     try:
         python, column = _templates(template, compiled)
-        return Substitution(compiled, python, line, column)
+        return Substitution(compiled, python, element.line, column)
     except ValueError as error:
         raise value_error(f"{where} must substitute {error}", template) from error
 

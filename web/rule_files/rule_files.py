@@ -4,8 +4,8 @@ import functools
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
 from xml.etree import ElementTree
 
 import polars as pl
@@ -13,6 +13,7 @@ import polars as pl
 from ..base.columns import zeros
 from ..urls.row_keys import BadUrl, host
 
+_Entry = TypeVar("_Entry")
 # Not splitlines(): it also splits at characters that a pattern may contain.
 _END = re.compile(r"\r\n|\r|\n")
 # Names in normal form. A last label that begins with a digit may belong to an IP address.
@@ -223,3 +224,31 @@ def read_xml(file: RuleFile) -> ElementTree.Element:
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     return root
+
+
+def read_elements(
+    file: RuleFile,
+    tag: str,
+    read: Callable[[RuleFile, ElementTree.Element], _Entry],
+    faults: list[str],
+) -> tuple[_Entry, ...]:
+    """Returns what the elements of a file mean that have a tag.
+
+    Args:
+        file: The file, in XML.
+        tag: Their tag.
+        read: Returns what one means; it raises ``ValueError``.
+        faults: Gets what is wrong with the file, or with elements.
+    """
+    read_entries = []
+    try:
+        elements = list(read_xml(file).iter(tag))
+    except ValueError as error:
+        faults.append(str(error))
+        elements = []
+    for number, element in enumerate(elements, 1):
+        try:
+            read_entries.append(read(file, element))
+        except ValueError as error:
+            faults.append(f"{error} ({tag} {number})")
+    return tuple(read_entries)

@@ -1,8 +1,8 @@
 """URL filters and URL normalizers of plug-ins: columns in, columns out.
 
-A fault of a plug-in costs the URL that causes it, and no other: a batch that fails is halved until
-the URL is alone. The URL is counted as ``url_filter_NAME`` or ``url_normalizer_NAME``, and the first
-fault in each process is logged with the line of the plug-in's code.
+A fault of a plug-in costs the URL that causes it, and no other: a batch that fails, or takes too long,
+is halved until the URL is alone. The URL is counted as ``url_filter_NAME`` or ``url_normalizer_NAME``,
+and the first fault in each process is logged with the URL and the line of the plug-in's code.
 """
 
 import logging
@@ -17,6 +17,7 @@ from ..base.columns import falses, nulls, put, repeat_value, zeros
 from ..base.wording import quote_value
 from ..filters.verdicts import UrlFilter, Verdicts
 from ..normalizers.normalizer_step import NormalizedColumn, Step
+from ..plugins.call_limits import CallTookTooLong, call_within
 from ..plugins.plugin_files import fault_text, plugin_label
 from ..plugins.plugins import callable_plugin
 from ..urls.row_keys import BadUrl
@@ -28,6 +29,8 @@ _LOG = logging.getLogger("nutbeam.plugins")
 _WORD = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 _IS_WORD = re.compile(_WORD)
 _REFUSED = "normalizer_refused"
+# Longest time of a call. Of a batch that took longer each part gets its share, but at least some.
+_LONGEST_S, _LEAST_S = 60.0, 5.0
 _NO_WORD = pl.Series([""], dtype=pl.String)
 _logged: set[str] = set()
 
@@ -38,7 +41,7 @@ class UrlFilterPlugin(Protocol):
     It is called with the URLs of a batch: absolute, normalized, without nulls, each once. It runs
     wherever URLs are judged (inject, parse, updatedb, generate, filterdb and others), in several
     processes, and in several threads of each. It must not keep a state, and must give the same
-    answer for the same URL: a URL is judged many times. It has no limit of time.
+    answer for the same URL: a URL is judged many times. A call may take 60 s.
     """
 
     def __call__(self, urls: pl.Series, /) -> "pl.Series | pa.Array | Sequence[bool | str | None]":
@@ -54,7 +57,7 @@ class UrlNormalizerPlugin(Protocol):
     """What a URL normalizer is: a function of a column, or a class whose objects are such functions.
 
     It runs where URLs are judged, as a URL filter does. The chain of normalizers is repeated until
-    nothing changes, so it must leave its own results as they are. It has no limit of time.
+    nothing changes, so it must leave its own results as they are. A call may take 60 s.
     """
 
     def __call__(
@@ -190,33 +193,52 @@ class PluginNormalizer(Step):
 
 
 def _run_by_halves(
-    call: Callable[[pl.Series], pl.Series], urls: pl.Series, of: PluginFilter | PluginNormalizer
+    call: Callable[[pl.Series], pl.Series],
+    urls: pl.Series,
+    of: PluginFilter | PluginNormalizer,
+    seconds: float = 0.0,
 ) -> _Run:
     """Calls a plug-in; if it fails, calls it with halves, until the URLs that fail are alone."""
+    seconds = seconds or _LONGEST_S
     try:
         if not len(urls):
             return _Run(nulls(0), falses(0))
-        return _Run(call(urls), falses(len(urls)))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plug-in may raise anything
+        values = call_within(
+            lambda: call(urls), seconds, lambda: f"{_kind_of(of)} at {_some(urls)}"
+        )
+        return _Run(values, falses(len(urls)))
+    except (Exception, SystemExit, CallTookTooLong) as error:  # noqa: BLE001 - it may raise anything
         fault = fault_text(error, of.function)
+        is_late = isinstance(error, CallTookTooLong)
+    if len(urls) == 1:
         _log_once(of, urls, fault)
-        if len(urls) == 1:
-            return _Run(nulls(1), ~falses(1), fault)
+        return _Run(nulls(1), ~falses(1), fault)
     middle = len(urls) // 2
-    runs = [_run_by_halves(call, part, of) for part in (urls[:middle], urls[middle:])]
+    share = max(seconds / 2, _LEAST_S) if is_late else seconds
+    parts = (urls[:middle], urls[middle:])
+    runs = [_run_by_halves(call, part, of, share) for part in parts]
     values, failed = (pl.concat(columns) for columns in list(zip(*runs, strict=True))[:2])
+    if not failed.any():
+        _log_once(of, urls, fault)
     return _Run(values, failed, fault)
 
 
 def _log_once(of: PluginFilter | PluginNormalizer, urls: pl.Series, fault: str) -> None:
     if of.fault not in _logged:
         _logged.add(of.fault)
-        what = quote_value(urls[0]) if len(urls) == 1 else f"{len(urls)} URLs"
-        kind = of.fault.rpartition(of.name)[0].strip("_").replace("_", " ")
         _LOG.warning(
-            "%s %r failed for %s: %s; the URLs that fail are counted as %s",
-            *(kind, of.name, what, fault, of.fault),
+            "%s failed for %s: %s; the URLs that fail are counted as %s",
+            *(_kind_of(of), _some(urls), fault, of.fault),
         )
+
+
+def _kind_of(of: PluginFilter | PluginNormalizer) -> str:
+    return f"{of.fault.rpartition(of.name)[0].strip('_').replace('_', ' ')} {of.name!r}"
+
+
+def _some(urls: pl.Series) -> str:
+    first = quote_value(urls[0])
+    return first if len(urls) == 1 else f"{len(urls):,} URLs from {first} on"
 
 
 def _column(result: Any, number: int) -> pl.Series:

@@ -222,9 +222,28 @@ def test_parameters_of_nutch_are_known(server):
     assert server.heads[-1][1].startswith("/nutch/_bulk")
 
 
-def test_a_server_that_is_down_or_another_is_named_at_the_start(server):
-    with pytest.raises(Unavailable, match=r"127.0.0.1:1 does not answer: .*refused"):
-        writer(server, url="http://127.0.0.1:1").prepare()
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("http://127.0.0.1:1", "connection refused"), ("http://no.invalid:1", "host name not known")],
+)
+def test_a_server_that_is_down_is_named_at_once_once_and_in_words(server, caplog, url, why):
+    with pytest.raises(Unavailable) as raised:
+        writer(server, url=url, patience="8").prepare()
+    assert str(raised.value) == f"{url} does not answer: {why}"
+    said = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert said == [f"{url} does not answer: {why}; trying again for up to 8 s"]
+
+
+def test_a_server_that_goes_away_in_the_middle_is_named_before_the_patience_ends(server, caplog):
+    server.script = [lambda handler: handler.hang_up()] * 2
+    assert writer(server).write(documents("a"), NONE).counts == {"added": 1}
+    said = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert said == [
+        f"{server.url} does not answer: it closed the connection; trying again for up to 20 s"
+    ]
+
+
+def test_another_server_is_named_at_the_start(server):
     with pytest.raises(UserError, match="is opensearch: choose that writer, got 'elasticsearch'"):
         writer(server, kind="elasticsearch").prepare()
     server.root = {"hello": 1}
@@ -258,10 +277,12 @@ def test_short_requests_wait_while_the_server_is_busy(indexes, busy, full):
     assert {part for _, part, _ in indexes.before} <= ({"/_aliases", "/_mapping"} - {full})
 
 
-def test_a_server_that_stays_busy_is_named(indexes):
+def test_a_server_that_stays_busy_is_named(indexes, caplog):
     indexes.before = [("GET", "/_alias/", (503, b"down"))] * 1_000
     with pytest.raises(UserError, match=r"does not show alias 'main': status 503, down"):
         writer(indexes).write(documents("a"), NONE)
+    (waits,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert waits == f"{indexes.url} answers with status 503; trying again for up to 20 s"
     assert indexes.indexes == {}
     indexes.before = [("GET", "/", (200, b"<html>Log in</html>"))] * 1_000
     with pytest.raises(UserError, match=r"does not answer in JSON, but with '<html>Log in"):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nutbeam.io.storage.files import write_bytes
+from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.pipelines.as_in_nutch.nutch_grammar import (
     answers,
     command_sections,
@@ -244,6 +246,18 @@ def test_a_crawl_of_nutch_is_no_table(tmp_path, capsys, line, kind):
     said = capsys.readouterr().err
     assert said.endswith(f" is a {kind} of Nutch: nutbeam import_nutch TABLE good\n")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("address", ["s3", "hdfs"], indirect=True)
+@pytest.mark.parametrize("below", ["", "/crawldb"])
+def test_a_crawl_of_nutch_in_a_store_is_no_table(address, capsys, below):
+    write_bytes(place_of(address) / "crawldb/current/part-r-00000/data", b"SEQ\x06")
+    write_bytes(place_of(address) / "crawldb/current/part-r-00000/index", b"SEQ\x06")
+    assert main(["readdb", f"{address}{below}", "--stats"]) == 2
+    kind = "database" if below else "crawl"
+    assert capsys.readouterr().err == (
+        f"nutbeam readdb: '{address}{below}' is a {kind} of Nutch: nutbeam import_nutch TABLE {address}\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,43 @@ def answer(request):
     return ProtocolAnswer(body=b"hello", headers=[("X-Of", request.host)])
 
 answer.connects = False
+
+def ends(urls, scope=""):
+    import os
+    if urls[0].endswith("/end"):
+        os._exit(7)
+    return urls if scope else [True for url in urls]
+
+def dies(request):
+    import os
+    os.abort()
+
+dies.connects = False
+
+import polars as pl
+from nutbeam.policy.scoring.scoring import Scoring
+
+def weekly(visits, context):
+    days = pl.when("modified").then(1).otherwise(7)
+    due = pl.col("event.fetch_time") + days.cast(pl.Int64) * 86_400_000
+    return visits.with_columns(fetch_interval=days * 86_400, fetch_time=due)
+
+def never(visits, context):
+    return visits.with_columns(fetch_time=pl.lit(None, pl.Int64))
+
+class Halves(Scoring):
+    name = "halves"
+
+    def injected(self, rows):
+        return rows.with_columns(score=pl.col("score") / 2)
+
+    def share(self, pages):
+        return pages.with_columns(share=pl.col("score") / (2 * pl.col("links")))
+
+    def arrived(self, rows, now):
+        if rows["key"].str.ends_with("/odd").any():
+            raise ZeroDivisionError("odd")
+        return rows.with_columns(score=pl.col("score") + pl.col("inlink_score"))
 """
 ME = ("--agent_name", "me", "--agent_email", "me@example.com")
 
@@ -117,6 +154,40 @@ def test_a_parser_that_ends_its_process_or_catches_its_end_is_a_fault_in_one_lin
     assert (code, record["fault"]) == (1, "it took longer than 0.1 s (--parser_timeout)")
 
 
+@pytest.mark.parametrize("kind", ["url_filter", "url_normalizer"])
+def test_a_plug_in_that_ends_its_process_at_one_url_is_named_for_it(tried, tmp_path, kind):
+    (tmp_path / "urls.txt").write_text("http://a.com/1\nhttp://a.com/end\nhttp://a.com/2\n")
+    code, records = tried(kind, "ends", "urls.txt")
+    assert (code, [record["url"][-2:] for record in records]) == (1, ["/1", "nd", "/2"])
+    faults = [record["fault"] for record in records]
+    assert faults == [None, "it ended its process: exit code 7", None]
+
+
+def test_a_scoring_is_tried_on_a_seed_and_on_the_target_of_a_link(tried, tmp_path):
+    (tmp_path / "urls.txt").write_text("http://a.com/1\nhttp://a.com/odd\n")
+    code, (record, odd) = tried("scoring", "Halves", "urls.txt")
+    assert code == 1
+    assert record["score_as_a_seed"] == 0.5
+    assert record["score_as_the_target_of_a_link"] == pytest.approx(0.05)
+    assert odd["fault"].startswith("scoring 'halves' of module nutbeam_plugin_rules_")
+    assert "arrived: ZeroDivisionError: odd" in odd["fault"]
+    assert "(rules.py:" in odd["fault"]
+
+
+def test_a_schedule_is_tried_on_three_visits_of_a_page(tried):
+    code, (record,) = tried("schedule", "weekly", "http://a.com/")
+    days = {name: value for name, value in record.items() if name.startswith("days_")}
+    assert (code, list(days.values())) == (0, [7, 1, 7])
+    code, (record,) = tried("schedule", "never", "http://a.com/")
+    assert code == 1
+    assert "schedule './rules.py:never' of module nutbeam_plugin_rules_" in record["fault"]
+
+
+def test_a_protocol_that_ends_its_process_is_named_for_it(tried):
+    code, (record,) = tried("protocol", "dies", "memo://a.example/x", *ME)
+    assert (code, record["fault"]) == (1, "it ended its process: SIGABRT")
+
+
 def test_a_protocol_is_tried_on_a_url(tried):
     code, (record,) = tried("protocol", "answer", "memo://A.example/x", *ME)
     assert (code, record["status"], record["bytes"], record["url"]) == (
@@ -140,10 +211,10 @@ def test_a_protocol_is_tried_on_a_url(tried):
         (("try", "filter", "x", "y"), "there is no kind 'filter' of plug-ins: there are url_filter, "),
         (("try", "url_filter", "x", "http://a.com/"), "no url filter 'x' is installed: there are regex"),
         (("try", "url_filter", "regex", "http://a.com/"), "'regex' is built in"),
-        (("try", "schedule", "x", "y"), "a plug-in of kind schedule is tried by: nutbeam updatedb "),
+        (("try", "index_filter", "x", "y"), "a plug-in of kind index_filter is tried by: nutbeam indexchecker "),
         (("try", "url_filter", "no.py:x", "http://a.com/"), "'no.py' cannot be read: no such file"),
         (("try", "parser", "./rules.py:links", "no.html"), "expected a URL or a file, got 'no.html'"),
-        (("try", "parser", "./rules.py:nope", "a"), "'./rules.py' defines no 'nope'"),
+        (("try", "parser", "./rules.py:nope", "rules.py"), "'./rules.py' defines no 'nope'"),
         (("try", "protocol", "./rules.py:answer", "no url", *ME), "'no url' is no URL that can be"),
     ],
 )  # fmt: skip

@@ -89,6 +89,25 @@ def test_a_bad_file_and_an_unknown_command_are_one_line(here, capsys, tmp_path):
     assert "(from [fetch] of nutbeam.toml, line 2)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["config", "showproperties"])
+def test_the_faults_that_all_commands_find_in_a_file_are_named_at_once(
+    here, capsys, tmp_path, command
+):
+    (tmp_path / "nutbeam.toml").write_text(
+        "timeout = 'soon'\n[fetch]\nthreads = 'many'\n[fetch.sub]\na = 1\n[generate]\ntop_n = 'y'\n"
+    )
+    assert main([command]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"nutbeam {command}: 4 errors in nutbeam.toml: (1) --timeout must be ")
+    for place in (
+        "(from nutbeam.toml, line 1) (2)",
+        "(from [fetch] of nutbeam.toml, line 3) (3)",
+        "unknown option 'sub' in [fetch] of nutbeam.toml, line 4 (4)",
+        "(from [generate] of nutbeam.toml, line 7)\n",
+    ):
+        assert said.count(place) == 1, said
+
+
 @pytest.mark.parametrize("name", PROFILES)
 def test_each_line_of_a_profile_says_why(name, capsys):
     text = shown(capsys, "config", "--profile", name)

@@ -1,7 +1,5 @@
 """Reads configuration files as Hadoop does, and refuses what reads other files or fills the memory."""
 
-import re
-
 import pytest
 
 from nutbeam.pipelines.nutch_conf.hadoop_configuration import read_configuration
@@ -97,16 +95,16 @@ def test_files_of_the_folder_are_included(read):
 )  # fmt: skip
 def test_bad_files_are_refused_with_their_place(read, tmp_path, site, text):
     (tmp_path.parent / "secret.xml").write_text(wrap("a=1"))
-    with pytest.raises(ValueError, match=re.escape(text)):
-        read(site)
+    (fault,) = read(site).faults
+    assert text in fault
 
 
 def test_a_link_out_of_the_folder_is_not_included(read, tmp_path_factory, tmp_path):
     outside = tmp_path_factory.mktemp("outside") / "secret.xml"
     outside.write_text(wrap("a=1"))
     (tmp_path / "link.xml").symlink_to(outside)
-    with pytest.raises(ValueError, match="only files of the folder can be included"):
-        read(wrap(INCLUDE.format("link.xml")))
+    (fault,) = read(wrap(INCLUDE.format("link.xml"))).faults
+    assert "only files of the folder can be included" in fault
 
 
 def test_a_variable_of_nothing_stays(read):

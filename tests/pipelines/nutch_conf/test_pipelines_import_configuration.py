@@ -230,6 +230,44 @@ def test_the_faults_of_all_files_are_named_at_once(conf, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_all_faults_of_each_file_are_named_with_their_places(conf, tmp_path):
+    plugins = PLUGINS.replace("(regex|domain)", "(regex|domain|fast)")
+    write(conf, SITE | {"plugin.includes": plugins})
+    site = (conf / "nutch-site.xml").read_text().replace("</configuration>", (
+        '<property><value>1</value></property>\n<xi:include href="gone.xml"/>\n</configuration'
+    ))  # fmt: skip
+    (conf / "nutch-site.xml").write_text(site)
+    (conf / "nutch-default.xml").write_text("<configuration>\n<property/></configuration>")
+    (conf / "regex-urlfilter.txt").write_text("+(\n-[?*!@=]\n+[\nno rule\n")
+    (conf / "fast-urlfilter.txt").write_text("Host /\nDenyPath /a\nDenyPath (\nHost ok.example\n")
+    (conf / "our-domains.txt").write_text("a b\nacme.org\nc/d\n")
+    (conf / "adaptive-host-specific-intervals.txt").write_text("acme.org\t9\t3\nb\tx\ty\n")
+    (conf / "regex-normalize.xml").write_text(
+        "<regex-normalize>\n<regex><pattern>(</pattern><substitution/></regex>\n"
+        "<regex><pattern>a</pattern></regex></regex-normalize>"
+    )
+    (conf / "index-writers.xml").write_text(
+        '<writers><writer class="a.solr.B"/><writer id="ok" class="a.solr.B"/><writer class="a.solr.B"/></writers>'
+    )
+    with pytest.raises(UsageError) as refused:
+        import_configuration(str(conf), str(tmp_path / "out"), MODULES)
+    said = str(refused.value)
+    for fault in (
+        "nutch-default.xml, line 2: a property has no name",
+        "nutch-site.xml, line 19: a property has no name",
+        "nutch-site.xml, line 20, column 1: there is no file 'gone.xml' to include",
+        "nutch-site.xml, line 21, column 1: it must be XML",
+        *(f"regex-urlfilter.txt:{line}: " for line in (1, 3, 4)),
+        *(f"fast-urlfilter.txt:{line}: " for line in (1, 3)),
+        *(f"our-domains.txt:{line}: " for line in (1, 3)),
+        *(f"adaptive-host-specific-intervals.txt:{line}: " for line in (1, 2)),
+        *(f"regex-normalize.xml:{line}: rule {line - 1} " for line in (2, 3)),
+        *(f"index-writers.xml: a writer has no id (writer {number})" for number in (1, 3)),
+    ):
+        assert said.count(fault) == 1, (fault, said)
+    assert said.count("; ") == 16, said
+
+
 def test_a_place_that_is_none_and_a_file_that_is_there_are_refused(conf, tmp_path):
     with pytest.raises(UsageError, match="it is no folder"):
         import_configuration(str(conf / "nutch-site.xml"), str(tmp_path / "out"), MODULES)

@@ -1,5 +1,8 @@
+import contextlib
+import functools
 import logging
 import sys
+import time
 
 import polars as pl
 import pyarrow as pa
@@ -8,6 +11,7 @@ import pytest
 from nutbeam.policy.components.blocklist import Blocklist
 from nutbeam.policy.filtering import JUDGED, RowRules, filter_rows
 from nutbeam.web.base.errors import UsageError
+from nutbeam.web.plugins import call_limits
 from nutbeam.web.rules import url_plugins
 from nutbeam.web.rules.url_plugins import PluginFilter, PluginNormalizer
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
@@ -70,12 +74,63 @@ def test_a_filter_may_return_any_column_of_booleans_or_words(result):
 def test_a_fault_of_a_filter_costs_the_url_that_causes_it(result, caplog):
     assert judged(result) == [True] * 5 + ["failed"] + [True] * 3
     (record,) = caplog.records  # only the first fault of a process
-    assert "url filter 'mine' failed for 9 URLs: " in record.getMessage()
+    assert f"url filter 'mine' failed for '{BAD}': " in record.getMessage()
 
 
 def test_a_filter_that_only_fails_on_many_urls_at_once_costs_none_and_is_logged(caplog):
     assert judged(lambda urls: urls.is_not_null() if len(urls) < 3 else None) == [True] * 9
-    assert "failed for 9 URLs: TypeError: expected a column" in caplog.text
+    assert " URLs from 'http://a.com/0' on: TypeError: expected a column" in caplog.text
+
+
+def loop(urls):
+    while BAD in urls:
+        with contextlib.suppress(Exception):  # does not keep it alive
+            sum(range(100))
+    return urls.is_not_null()
+
+
+@pytest.fixture
+def short_limits(monkeypatch):
+    monkeypatch.setattr(url_plugins, "_LONGEST_S", 0.5)
+    monkeypatch.setattr(url_plugins, "_LEAST_S", 0.3)
+    monkeypatch.setattr(call_limits, "_LOOK_S", 0.01)
+
+
+@pytest.mark.usefixtures("short_limits")
+def test_a_filter_that_never_ends_costs_the_url_that_causes_it_and_is_named_meanwhile(caplog):
+    assert judged(loop) == [True] * 5 + ["failed"] + [True] * 3
+    first, *_, last = [record.getMessage() for record in caplog.records]
+    assert first == (
+        "url filter 'mine' at 9 URLs from 'http://a.com/0' on has not ended after 0.5 s"
+    )
+    assert last.startswith(
+        f"url filter 'mine' failed for '{BAD}': CallTookTooLong: it took longer "
+    )
+    assert "(test_web_url_plugins.py:" in last
+
+
+@pytest.mark.usefixtures("short_limits")
+def test_a_normalizer_that_never_ends_costs_the_url_that_causes_it():
+    step = PluginNormalizer("mine", lambda urls, scope: urls.filter(loop(urls)), "inject")
+    reasons = step.apply_column(URLS).reasons.to_list()
+    assert reasons == [None] * 5 + ["url_normalizer_mine"] + [None] * 3
+
+
+@pytest.mark.usefixtures("short_limits")
+def test_the_exception_that_ends_a_late_call_meets_no_other_code():
+    def work(seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pass
+
+    late = 0
+    for step in range(60):  # calls that end about when they are late
+        try:
+            call_limits.call_within(functools.partial(work, 0.001 * step), 0.02, lambda: "it")
+        except call_limits.CallTookTooLong:
+            late += 1
+        work(0.002)
+    assert 0 < late < 60
 
 
 def test_an_interrupt_is_no_fault():

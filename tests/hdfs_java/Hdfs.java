@@ -30,6 +30,8 @@ public class Hdfs {
     for (String port : new String[] {"address", "http.address", "ipc.address"})
       settings.set("dfs.datanode." + port, "127.0.0.1:0");
     settings.setInt("dfs.replication", 1);
+    // How long a writer waits if the name node does not know yet that a block is stored; else 400 ms.
+    settings.setInt("dfs.client.block.write.locateFollowingBlock.initial.delay.ms", 10);
     NameNode.format(settings);
     NameNode names = NameNode.createNameNode(new String[0], settings);
     settings.set("fs.defaultFS", "hdfs://127.0.0.1:" + names.getNameNodeAddress().getPort());

@@ -17,6 +17,7 @@ from typing import Any, Self
 from ...web.base.errors import UsageError, UserError, one_line
 from .address_kinds import STORES
 from .file_errors import first_line
+from .web_hdfs import PORT_ADVICE, open_hdfs_client
 
 _NO_CREDENTIALS = {
     "gs": "no Google Cloud credentials were found: gcloud auth application-default login, "
@@ -32,7 +33,7 @@ _CONNECTION_ERRORS = {"ClientConnectorError", "ClientOSError", "ConnectionError"
                       "TimeoutError", "FSTimeoutError"}  # fmt: skip
 CONNECT_S, READ_S = 20, 60
 RETRIES = 6
-HDFS_PORT = 9870
+_HDFS_USER = "HADOOP_USER_NAME"
 _LOCAL = threading.local()
 _MAKING = threading.Lock()
 # Environment variables with the address of an emulator, or of a store with the same protocol.
@@ -136,19 +137,28 @@ def _store_error(error: Exception, place: StoreName) -> StoreError:
     if kinds & _CREDENTIAL_ERRORS:
         return StoreError(_NO_CREDENTIALS.get(place.scheme, text))
     if code in (401, 403) or "PermissionError" in kinds:
-        return StoreError(f"permission denied: {text}")
+        denial = text.removeprefix("Permission denied: ")
+        return StoreError(f"permission denied: {denial}{_user_advice(place, code)}")
     if code == 429 or (code is not None and code >= 500):
         return StoreUnreachable(
             f"the store answers {code}, again and again: try it again later ({text})"
         )
+    if "HdfsNotReady" in kinds:
+        return StoreUnreachable(text)
     if kinds & _CONNECTION_ERRORS:
         if place.scheme == "hdfs":
             return StoreUnreachable(
-                f"HDFS at {place.netloc!r} cannot be reached ({_network_error(error)}): "
-                "name the host and the HTTP port of its name node (9870, unless it was set)"
+                f"HDFS at {place.netloc!r} cannot be reached ({_network_error(error)}): {PORT_ADVICE}"
             )
         return StoreUnreachable(f"{STORES[place.scheme][0]} cannot be reached: {text}")
     return StoreError(text)
+
+
+def _user_advice(place: StoreName, code: int | None) -> str:
+    if place.scheme != "hdfs":
+        return ""
+    unset = "" if os.environ.get(_HDFS_USER) else f": set {_HDFS_USER} to the user who may"
+    return f"{unset} (Kerberos is not supported)" if code == 401 else unset
 
 
 def _network_error(error: Exception) -> str:
@@ -251,39 +261,8 @@ def _s3(endpoint: str | None) -> Any:
 
 def _hdfs(netloc: str) -> Any:
     module = _import("fsspec.implementations.webhdfs", "hdfs")
-    host, _, port = netloc.rpartition(":") if ":" in netloc else (netloc, "", HDFS_PORT)
-    client = module.WebHDFS(
-        host,
-        int(port),
-        user=os.environ.get("HADOOP_USER_NAME") or None,
-        use_listings_cache=False,
-        skip_instance_cache=True,
-    )
-    _be_patient(client)
-    return client
-
-
-def _be_patient(client: Any) -> None:
-    """Adds retries, time limits, and errors of data nodes to fsspec's client of HDFS."""
-    from requests.adapters import HTTPAdapter  # late: it is rarely needed
-    from urllib3.util import Retry
-
-    # All requests may be repeated, except POST, which appends.
-    policy = Retry(
-        total=RETRIES, connect=3, backoff_factor=0.5, status_forcelist=(429, 502, 503, 504),
-        allowed_methods=("GET", "PUT", "DELETE"), raise_on_status=False,
-    )  # fmt: skip
-    session = client.session
-    for prefix in ("http://", "https://"):
-        session.mount(prefix, HTTPAdapter(max_retries=policy))
-    session.request = functools.partial(session.request, timeout=(CONNECT_S, READ_S))
-    session.hooks["response"].append(functools.partial(_refuse_pages, client.url))
-
-
-def _refuse_pages(namenode: str, response: Any, **_: Any) -> None:
-    """Raises errors of data nodes; fsspec's client would return the error page as the file."""
-    if not response.url.startswith(namenode):
-        response.raise_for_status()
+    user = os.environ.get(_HDFS_USER) or None
+    return open_hdfs_client(module, netloc, user, tries=RETRIES, timeout=(CONNECT_S, READ_S))
 
 
 def _import(module: str, scheme: str) -> Any:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any, cast
 
 from .store_clients import StoreError, StoreName, client_errors, code_of, path_in, store_client_of
+from .web_hdfs import write_hdfs_file
 
 # Size of a piece of an upload or a download; an open file for writing uses this much memory.
 BLOCK_BYTES = 8 << 20
@@ -43,7 +44,11 @@ def read_object(place: StoreName, start: int | None = None, end: int | None = No
 def overwrite(place: StoreName, data: bytes) -> None:
     """Replaces a small object; on HDFS readers may see an incomplete file."""
     with client_errors(place):
-        store_client_of(place).pipe_file(path_in(place), data)
+        client = store_client_of(place)
+        if place.scheme == "hdfs":
+            write_hdfs_file(client, path_in(place), data)
+        else:
+            client.pipe_file(path_in(place), data)
 
 
 def create(place: StoreName, data: bytes) -> bool:

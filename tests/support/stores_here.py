@@ -1,7 +1,8 @@
 """Stores of the tests' own, and tables' addresses in each: what holds on disk must hold there.
 
 Cloud Storage is fake-gcs-server, S3 is moto's server, HDFS a small server that
-keeps to the WebHDFS protocol. Each starts when it is first asked for.
+keeps to the WebHDFS protocol, and Hadoop's own HDFS in the long tests. Each starts
+when it is first asked for.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ from importlib.util import find_spec
 import pytest
 from free_ports import free_port
 from gcs_server import PROGRAM, GcsServer
+from hdfs_cluster import HdfsCluster, why_no_hdfs
 from here import TESTS
 from short_form import first
 from waiting import wait_until
@@ -23,12 +25,13 @@ from webhdfs_server import WebHdfs
 
 KINDS = ("local", "gs", "s3", "hdfs")
 STORES = KINDS[1:]
+HADOOP = pytest.param("hadoop", marks=pytest.mark.long)
 BUCKET = "tables"
 # For tests that must hold wherever a table is, and for those of stores alone.
-everywhere = pytest.mark.parametrize("address", KINDS, indirect=True)
+everywhere = pytest.mark.parametrize("address", [*KINDS, HADOOP], indirect=True)
 # For tests with a proxy before the server of a store; see the fixture ``proxied``.
 PROXIED = pytest.mark.parametrize("kind", ["gs", "s3"])
-in_stores = pytest.mark.parametrize("address", STORES, indirect=True)
+in_stores = pytest.mark.parametrize("address", [*STORES, HADOOP], indirect=True)
 # For tests that take long, and do nothing that others do not do in each store.
 here_and_in_a_store = pytest.mark.parametrize("address", first(2, KINDS), indirect=True)
 # No account of the user who runs the tests.
@@ -54,16 +57,16 @@ class Stores:
         if missing:
             pytest.skip(missing)
         if kind not in self._known:
-            made = {"gs": GcsServer, "s3": MotoServer, "hdfs": WebHdfs}[kind]()
+            made = _SERVERS[kind]()
             self._known[kind] = self._running.enter_context(made)
-            if kind != "hdfs":
+            if kind in ("gs", "s3"):
                 self._known[kind].make_bucket(BUCKET)
         return self._known[kind]
 
     def address(self, kind):
         """Returns an address that nobody has used."""
         server, name = self.server(kind), f"test-{next(self._numbers)}/table"
-        return f"{server.address}/{name}" if kind == "hdfs" else f"{kind}://{BUCKET}/{name}"
+        return f"{kind}://{BUCKET}/{name}" if kind in ("gs", "s3") else f"{server.address}/{name}"
 
     def environ(self, kind, url=None):
         """Returns the variables that lead clients to a server, or to a proxy before it."""
@@ -77,7 +80,9 @@ def why_not(kind):
     """Returns why there is no server of a kind here, or an empty text."""
     if kind == "gs" and not PROGRAM.exists():
         return f"no fake-gcs-server at {PROGRAM}: make test builds it where Go is"
-    needs = {"gs": ("gcsfs",), "s3": ("s3fs", "moto"), "hdfs": ("fsspec",)}[kind]
+    if kind == "hadoop" and (missing := why_no_hdfs()):
+        return missing
+    needs = {"gs": ("gcsfs",), "s3": ("s3fs", "moto")}.get(kind, ("fsspec",))
     gone = [name for name in needs if find_spec(name) is None]
     return f"{' and '.join(gone)} are not installed" if gone else ""
 
@@ -110,6 +115,9 @@ class MotoServer:
         with contextlib.suppress(OSError):
             urllib.request.urlopen(f"{self.url}/moto-api/", timeout=10).close()
             return True
+
+
+_SERVERS = {"gs": GcsServer, "s3": MotoServer, "hdfs": WebHdfs, "hadoop": HdfsCluster}
 
 
 def serve_moto(port):

@@ -1,9 +1,13 @@
 """What files promise holds on disk, on Cloud Storage, on S3 and on HDFS alike."""
 
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 from frames import frame_of
 from free_ports import free_port
-from stores_here import PROXIED, everywhere
+from stores_here import HADOOP, PROXIED, everywhere
 
 from nutbeam.io.batches.batches import put_aside, remove_aside, take_up
 from nutbeam.io.batches.seeds import sources
@@ -20,6 +24,7 @@ from nutbeam.io.storage.files import (
     store_time,
     write_bytes,
 )
+from nutbeam.io.storage.store_clients import store_client_of
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import below as name_below
 from nutbeam.policy.components.schema import OUTCOME
@@ -152,7 +157,8 @@ def test_a_name_node_that_does_not_answer():
         open_table(table).check_place()
     assert str(caught.value) == (
         f"cannot read table {table!r}: HDFS at '127.0.0.1:{port}' cannot be reached (connection "
-        "refused): name the host and the HTTP port of its name node (9870, unless it was set)"
+        "refused): name the host and the HTTP port of its name node (9870, unless it was "
+        "set; not 8020)"
     )
     with pytest.raises(Unavailable, match=rf"^cannot read seeds '{table}': HDFS at .* refused"):
         sources([table])
@@ -161,3 +167,69 @@ def test_a_name_node_that_does_not_answer():
 def test_an_unknown_name_node_is_reported():
     with pytest.raises(Unavailable, match=r"HDFS at 'no.such.host.invalid' cannot be reached \("):
         open_table("hdfs://no.such.host.invalid/table").check_place()
+
+
+@pytest.mark.parametrize("address", ["hdfs", HADOOP], indirect=True)
+def test_a_small_file_of_hdfs_is_written_without_an_append(root):
+    client = store_client_of(root)
+    sent = []
+    client.session.hooks["response"].append(lambda response, **_: sent.append(response.request))
+    try:
+        overwrite_bytes(root / "name", b"first")
+        overwrite_bytes(root / "name", b"")
+    finally:
+        client.session.hooks["response"].pop()
+    assert [request.method for request in sent] == ["PUT"] * 4
+    assert read_bytes(root / "name") == b""
+
+
+class _Answering(BaseHTTPRequestHandler):
+    """Answers each request as its server says: code, class of Hadoop's exception, message."""
+
+    def do_any(self):
+        code, kind, message = self.server.answer
+        remote = {"RemoteException": {"exception": kind, "message": message}}
+        body = json.dumps(remote).encode() if kind else message.encode()
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_PUT = do_any
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def name_node():
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Answering) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "line"),
+    [
+        ((404, "", "a Hadoop IPC port"), UsageError, r"no WebHDFS answers at '127.*; not 8020\)$"),
+        ((403, "AccessControlException", "Permission denied: user=dr.who, access=WRITE"), UsageError,
+         r": permission denied: user=dr.who, access=WRITE: set HADOOP_USER_NAME to the user who may$"),
+        ((401, "", "Negotiate"), UsageError, r"permission denied: 401 .* \(Kerberos is not supported\)$"),
+        ((403, "StandbyException", "Operation category READ is not supported in state standby"),
+         Unavailable, r": HDFS at '127.* is not ready: Operation .* standby$"),
+        ((403, "DSQuotaExceededException", "The DiskSpace quota of /x is exceeded"), UsageError,
+         r": DSQuotaExceededException: The DiskSpace quota of /x is exceeded$"),
+    ],
+    ids=["rpc_port", "denied", "kerberos", "standby", "quota"],
+)  # fmt: skip
+def test_refusals_of_a_name_node_are_one_line_with_the_reason(
+    name_node, monkeypatch, answer, kind, line
+):
+    monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
+    name_node.answer = answer
+    table = f"hdfs://127.0.0.1:{name_node.server_port}/table"
+    with pytest.raises(UserError, match=line) as caught:
+        open_table(table).check_place()
+    assert type(caught.value) is kind
+    assert "\n" not in str(caught.value)

@@ -51,16 +51,20 @@ def test_files_of_other_classes_and_left_files_are_named_and_the_rest_is_importe
     (folder / "current/part-r-00000/index").unlink()
     (folder / "current/part-r-00001").mkdir()
     (folder / "current/part-r-00001/data").touch()
+    crawl.crawldb(datum("http://copying.com/"), part="part-r-00002")
+    copied = folder / "current/part-r-00002/data"
+    copied.rename(f"{copied}._COPYING_")
     crawl._map("nodes/part-r-00000", "org.apache.nutch.scoring.webgraph.Node", [(b"a", b"b")])
     crawl._map("bodies/part-r-00000", "org.apache.nutch.protocol.Content", [(b"a", b"b")])
     line = printed(capsys, "import_nutch", table, crawl.folder)
     assert state_of(table)["url"].to_list() == [HOME]
-    for count in ("left_out/other_class 2", "left_out/unfinished_job 1", "left_out/empty_file 1"):
-        assert count in line
+    for count in ("other_class 2", "unfinished_job 1", "unfinished_copy 1", "empty_file 1"):
+        assert f"left_out/{count}" in line
     text = "\n".join(warnings(caplog))
     assert "holds org.apache.nutch.scoring.webgraph.Node, left out" in text
     assert "bodies/part-r-00000/data: holds org.apache.nutch.protocol.Content, left out" in text
     assert "output of a job that did not end, left out" in text
+    assert "part-r-00002/data._COPYING_: its copy has not ended, left out" in text
     assert "its index is missing, which is not needed here" in text
     assert "had locked the database" in text
 

@@ -164,6 +164,7 @@ def die(*_):
     raise KeyboardInterrupt
 
 
+@pytest.mark.long
 def test_compact_deletes_snapshots_and_files_that_are_not_needed(table, web):
     assert crawl(table, web, *web.seeds) == 0
     state, pages = state_of(table), pages_of(table)

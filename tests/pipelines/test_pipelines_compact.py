@@ -259,6 +259,7 @@ def test_superseded_bodies_go_by_age(crawled, tmp_path, capsys):
     compact(table)
 
 
+@pytest.mark.long
 def test_retention_keeps_the_snapshots_that_readers_need(crawled, tmp_path):
     table = tmp_path / "table"
     shutil.copytree(crawled, table)

@@ -332,6 +332,7 @@ def interleave(backend, examples, steps, done=0):
 
 
 @pytest.mark.folder_first
+@pytest.mark.long
 def test_interleavings(backend):
     counts = interleave(backend, 3, 40, done=10)
     assert counts["interleavings"] >= 3

@@ -252,7 +252,7 @@ LOST = [
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("job", "owner", "name", "at"), LOST)
 def test_a_runner_that_loses_work_makes_no_commit(
     web, stages, tmp_path, monkeypatch, capsys, job, owner, name, at

@@ -129,6 +129,7 @@ def test_filterdb_gives_the_same_rows_as_in_memory_and_a_dry_run_predicts_its_co
     assert again == {"rows": len(right)}
 
 
+@pytest.mark.few(1)
 def test_a_rollback_restores_dropped_rows(table, backend):
     was, snapshot = rows_of(table, "state"), newest(table)
     assert nutbeam("filterdb", table, "--exclude", "h0") == 0

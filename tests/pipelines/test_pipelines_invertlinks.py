@@ -91,6 +91,7 @@ def test_a_304_keeps_links_and_says_when_they_were_seen(tmp_path, web):
     assert stored_links(table) == true_links(table)
 
 
+@pytest.mark.long
 def test_a_page_that_redirects_takes_its_links_along(tmp_path, web):
     web.links[1] = [(2, "one", ""), (3, "", "")]
     table = start(tmp_path / "table", web)

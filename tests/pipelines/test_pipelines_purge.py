@@ -339,7 +339,7 @@ def test_names_are_normalized_as_those_of_urls(backend):
     backend.remove(table)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

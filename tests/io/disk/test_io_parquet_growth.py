@@ -42,6 +42,7 @@ def test_texts_as_tables_have_them_pass(tmp_path, texts, rows):
     check(tmp_path / "a")
 
 
+@pytest.mark.long
 def test_an_encoding_that_repeats_the_text_before_is_refused(tmp_path):
     table = pa.table({"key": [f"{'x' * 50_000}{number}" for number in range(400)] * 250})
     how = {"use_dictionary": False, "column_encoding": {"key": "DELTA_BYTE_ARRAY"}}

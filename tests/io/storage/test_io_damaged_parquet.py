@@ -58,6 +58,7 @@ CAUSES = dict.fromkeys(READERS, UnicodeDecodeError) | {"frame": pl.exceptions.Sc
 
 
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.few(2)
 def test_a_damaged_end_is_an_error_of_a_data_file(tmp_path, reader):
     """Among the damage: names that are no UTF-8, other types, statistics that pyarrow dies of."""
     path = tmp_path / "state.parquet"

@@ -14,6 +14,7 @@ from nutbeam.web.exchange.status import FETCH_NOTMODIFIED
 web = served_web(hosts=3, pages=6, scope="module")
 
 
+@pytest.mark.few(1)
 def test_a_crawl_written_to_warc_and_imported_parses_to_the_same(web, tmp_path, out, capsys):
     crawled, archive = tmp_path / "crawled", tmp_path / "archive"
     assert crawl(crawled, web, *web.seeds, "--links") == 0

@@ -140,6 +140,7 @@ def test_a_crawl_becomes_files_that_warcio_accepts(table, site, tmp_path, capsys
 
 
 @pytest.mark.parametrize("revisits", ["true", "false"])
+@pytest.mark.few(1)
 def test_a_second_run_adds_new_batches_and_a_304_names_the_response_before(
     table, site, tmp_path, capsys, revisits
 ):

@@ -21,6 +21,7 @@ def local(web, tmp_path_factory):
 
 
 @in_stores
+@pytest.mark.long
 def test_batches_in_a_store_are_those_of_the_folder(address, local, tmp_path, capsys):
     batches = sorted(manifest_of(local).batches)
     printed(capsys, "batches", "copy", address, f"{local}/batches")

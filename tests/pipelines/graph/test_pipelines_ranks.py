@@ -167,7 +167,7 @@ def test_all_ranks_of_a_table_are_those_in_memory(table, edges, capsys):
     assert found["linkrank"].mean() == pytest.approx(1)
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("writes", [1, 12, 31, 57])
 def test_a_kill_in_any_round_changes_no_rank(table, monkeypatch, in_ranges, capsys, writes):
     assert nutbeam("webgraph", table, *SMALL) == 0
@@ -262,6 +262,7 @@ def test_scores_are_ranks_and_others_are_cleared(table, capsys):
     assert "no hub of pages: run nutbeam linkrank" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_nodes_are_shown_best_first(table, edges, capsys):
     assert nutbeam("webgraph", table, *SMALL) == nutbeam("linkrank", table) == 0
     ranks = ranks_in(table).sort("linkrank", "key", descending=[True, False])

@@ -67,6 +67,7 @@ def assert_counted(reading):
     ) <= sum(statuses)  # fmt: skip
 
 
+@pytest.mark.few(1)
 def test_numbers_are_right_in_each_snapshot(table):
     snapshots = [manifest.snapshot for manifest in manifests_of(table)]
     kept = snapshots[-3:] if table.startswith("bigtable") else snapshots

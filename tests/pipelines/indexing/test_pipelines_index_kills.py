@@ -118,6 +118,7 @@ def after_kills(folder, nursery, seed, number):
     return history.moments
 
 
+@pytest.mark.long
 def test_an_index_survives_kills(tmp_path, nursery):
     after_kills(tmp_path, nursery, 1, 2)
 

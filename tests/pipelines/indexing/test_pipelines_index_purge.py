@@ -86,6 +86,7 @@ def test_a_purged_url_is_in_no_file_and_no_view_when_retention_is_over(table, tm
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 def test_with_now_a_purged_url_is_gone_at_once(table, tmp_path):
     assert holders(table, (KEY, WORD), TERMS)
     assert nutbeam("purge", table, "--url", URL, "--now") == 0

@@ -63,6 +63,7 @@ def test_a_batch_that_was_parsed_while_it_was_fetched_remembers_the_options_too(
     assert "with --scope host, --exclude /p1, now without" in said
 
 
+@pytest.mark.long
 def test_schemes_are_no_rule_for_links(table, web, capsys, caplog):
     batch = ("--batch", fetched_batch(table, web))
     assert nutbeam("parse", table, *batch, *RULES[:4], "--schemes", "http") == 0
@@ -77,6 +78,7 @@ def test_schemes_are_no_rule_for_links(table, web, capsys, caplog):
     "words",
     [("crawl",), ("round",), ("next",), ("parse",), ("updatedb",), ("generate", "--filter")],
 )
+@pytest.mark.few(1)
 def test_a_job_that_has_nothing_to_do_does_not_warn_of_missing_rules(words, table, web, caplog):
     assert nutbeam("crawl", table, *RULES, "--rounds", "-1", *reach(web)) in (0, 1)
     caplog.clear()
@@ -104,6 +106,7 @@ def test_the_warning_says_how_to_drop_a_rule_and_names_no_module(table, web, tmp
 
 
 @pytest.mark.parametrize("command", ["crawl", "round", "next", "updatedb", "filterdb", "sitemap"])
+@pytest.mark.few(1)
 def test_a_job_that_lacks_rules_of_the_job_before_names_them(command, table, web, caplog):
     words = [command, table]
     if command in ("crawl", "round", "next"):

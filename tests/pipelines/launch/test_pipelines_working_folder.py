@@ -53,6 +53,7 @@ def crawl(folder, program, *words, python_path=""):
         (SCRIPT, WORKERS, "/nowhere::./"),
     ],
 )
+@pytest.mark.few(2)
 def test_files_of_the_working_folder_are_not_imported(trapped, program, words, python_path):
     done = crawl(trapped, program, *words, python_path=python_path)
     assert (done.returncode, (trapped / "trace").exists()) == (0, False), done.stderr

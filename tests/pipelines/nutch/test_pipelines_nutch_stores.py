@@ -13,6 +13,7 @@ pytestmark = pytest.mark.usefixtures("all_stores")
 
 
 @in_stores
+@pytest.mark.few(1)
 def test_a_crawl_in_a_store_is_imported_and_exported_there(address, tmp_path, capsys):
     crawl = NutchCrawl(tmp_path / "nutch")
     urls = [f"http://a.com/{number:04d}" for number in range(300)]

@@ -24,6 +24,7 @@ QUERIES = [
 
 
 @pytest.mark.bigtable
+@pytest.mark.long
 def test_queries_agree_with_those_of_a_copy_in_a_folder(bigtable, tmp_path, capsys):
     table, copy = bigtable.make(tmp_path / "files"), tmp_path / "copy"
     with SimWeb(hosts=2, pages=5) as web:

@@ -286,6 +286,7 @@ def test_settings_of_a_host_change_the_next_date(site, table, tmp_path):
     assert (row["fetch_interval"], row["fetch_time"] - row["last_fetch_time"]) == (DAY_S, DAY_MS)
 
 
+@pytest.mark.long
 def test_an_orphan_is_made_and_revived_and_dropped(site, table, tmp_path):
     orphan = ("--scoring", "opic,orphan")
     site.links = {"/": ["/leaf", "/other"], "/leaf": [], "/other": []}

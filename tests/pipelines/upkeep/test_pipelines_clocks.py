@@ -166,6 +166,7 @@ def test_fsck_finds_times_of_the_future_and_repairs_them(table, web, capsys, cap
 FUTURE = "the table has times in the future, up to 20"
 
 
+@pytest.mark.long
 def test_commands_say_in_one_line_that_the_table_has_times_of_the_future(table, web, caplog):
     (seed,) = web.seeds
     for words in (

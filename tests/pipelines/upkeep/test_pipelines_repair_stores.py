@@ -103,6 +103,7 @@ def test_a_lost_list_is_rebuilt_and_a_lost_file_left_out(table, capsys):
 
 
 @IN_STORES
+@pytest.mark.long
 def test_a_purge_leaves_no_object_that_names_the_host(table, capsys):
     root = place_of(table)
     write_bytes(root / "seeds" / new_name(".txt"), f"http://{HOST}/\n".encode())

@@ -36,6 +36,7 @@ NUMBERS = {"score", "cash"}  # sums in another order differ in the last digit
 
 @pytest.mark.parametrize("seed", first(1, range(4)))
 @pytest.mark.parametrize("name", first(2, CHAINS))
+@pytest.mark.few(1)
 def test_two_years_of_fetches_agree(name, seed, tmp_path):
     chain, seen = CHAINS[name], Counter()
     for step in history(seed, chain, tmp_path):

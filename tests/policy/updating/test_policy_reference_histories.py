@@ -72,6 +72,7 @@ def test_two_years_agree_with_each_schedule(name, seed, folder):
 
 
 @pytest.mark.parametrize("seed", first(1, range(3)))
+@pytest.mark.long
 def test_two_years_with_parts_of_pages_agree(seed):
     history_of_table = list(history(seed, PARTS))
     check(history_of_table)

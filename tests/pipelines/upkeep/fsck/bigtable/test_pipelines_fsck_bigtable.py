@@ -60,6 +60,7 @@ def test_a_whole_table(original, fsck, capsys):
 # Rows.
 
 
+@pytest.mark.long
 def test_each_damaged_cell_is_named_and_comes_back_or_goes(table, web, fsck, capsys):
     snapshot = newest(table)
     state, hosts = rows_of(table, "state"), rows_of(table, "hosts")

@@ -128,6 +128,12 @@ def fault_text(error: BaseException, function: object) -> str:
     return visible(f"{text} ({place})" if place else text)
 
 
+def place_of_code(plugin: object) -> str:
+    """Returns the module of a plug-in, or its file, as messages name them."""
+    name = str(getattr(plugin, "__module__", "") or type(plugin).__module__)
+    return f"file {sys.modules[name].__file__}" if name.startswith(_MODULE) else f"module {name}"
+
+
 def _paths(names: Iterable[str]) -> list[str]:
     matches = (_FILE_NAME.fullmatch(name) for name in names)
     return list(dict.fromkeys(match[1] for match in matches if match))

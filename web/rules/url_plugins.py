@@ -264,7 +264,10 @@ def _refusal(value: Any) -> str | None:
 
 
 def _no_word(value: str) -> str:
-    return f"a reason must be one word of letters, digits, _.-, got {quote_value(value)}"
+    return (
+        "expected True, False, None, or a word of letters, digits, _.- that says why a URL is refused, "
+        f"got {quote_value(value)}"
+    )
 
 
 def _texts(result: Any, number: int) -> pl.Series:

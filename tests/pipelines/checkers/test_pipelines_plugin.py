@@ -23,6 +23,9 @@ def title(page):
         page.drop("unwanted")
     page.metadata["n"] = str(1 // len(page.links))
 
+def misspelt(page):
+    page.titel = "T"
+
 def links(source):
     from nutbeam.web.parsers.parser_plugins import ParsedDocument
     return ParsedDocument("T", source.body.decode(), ["/a"]) if source.body != b"none" else None
@@ -106,6 +109,15 @@ def test_a_parser_and_a_parse_filter_are_tried_on_a_file(tried, tmp_path):
     code, (record,) = tried("parse_filter", "title", "b.html")
     assert code == 1
     assert "ZeroDivisionError" in record["fault"]
+
+
+def test_a_misspelt_attribute_of_a_page_is_a_fault(tried, tmp_path):
+    (tmp_path / "a.html").write_text("<title>t</title>")
+    code, (record,) = tried("parse_filter", "misspelt", "a.html")
+    assert (code, record["fault"].partition(" (")[0]) == (
+        1,
+        "AttributeError: 'FilteredPage' object has no attribute 'titel'",
+    )
 
 
 def test_a_parser_that_ends_its_process_or_catches_its_end_is_a_fault_in_one_line(tried, tmp_path):

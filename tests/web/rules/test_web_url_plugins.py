@@ -78,6 +78,11 @@ def test_a_filter_that_only_fails_on_many_urls_at_once_costs_none_and_is_logged(
     assert "failed for 9 URLs: TypeError: expected a column" in caplog.text
 
 
+def test_a_filter_that_returns_the_urls_as_one_of_nutch_does_is_told_what_to_return(caplog):
+    assert judged(lambda urls: urls) == ["failed"] * 9
+    assert "expected True, False, None, or a word of letters" in caplog.text
+
+
 def test_an_interrupt_is_no_fault():
     def interrupted(urls):
         raise KeyboardInterrupt

@@ -121,7 +121,8 @@ def _list_plugins(invocation: Invocation) -> int:
         rows = [(name, "nutbeam", own, "built in") for name in built_in]
         for name, point in installed_plugins(group).items():
             package, number = (point.dist.name, point.dist.version) if point.dist else ("?", "?")
-            rows.append((name, package, number, point.value))
+            unused = " (not used: nutbeam has one of this name)" * (name in group.built_in)
+            rows.append((name, package, number, point.value + unused))
         for name, package, number, place in rows:
             values = {"name": name, "package": package, "version": number, "object": place}
             say_columns({"kind": kind} | values, [kind, *values.values()], invocation.format)

@@ -20,6 +20,7 @@ from ..base.errors import UsageError, one_line
 from ..base.visible import visible
 
 # The name of a plug-in: of an installed one, or of one in a file.
+PLUGIN_FORM = "a name, or PATH.py:NAME for a plug-in in a file"
 PLUGIN_NAME = r"[A-Za-z0-9_.-]+|[^,]+\.py:[A-Za-z_][A-Za-z0-9_]*"
 _FILE_NAME = re.compile(r"(.+\.py):([A-Za-z_][A-Za-z0-9_]*)", re.DOTALL)
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")

@@ -2,6 +2,9 @@ import json
 
 import pytest
 from crawling import nutbeam
+from plugins import install
+
+from nutbeam.web.plugins.plugins import forget_plugins
 
 RULES = """
 def no(urls):
@@ -165,6 +168,31 @@ def test_bad_usage_is_one_line(words, said, tmp_path, monkeypatch, capsys):
     assert nutbeam("plugin", *words) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
+
+
+def test_packages_with_the_same_name_for_a_plug_in_are_named(tmp_path, monkeypatch, capsys):
+    module = {"same_name.py": "def f(urls): return urls.is_not_null()\n"}
+    for package in ("one", "two"):
+        points = {"mine": "same_name:f", "regex": "same_name:f"}
+        install(tmp_path, package, module, points, group="nutbeam.url_filters")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    forget_plugins()
+    assert nutbeam("filterchecker", "http://a.com/", "--url_filters", "mine") == 2
+    said = "url filter 'mine' is in the packages one and two: uninstall one"
+    assert said in capsys.readouterr().err
+    assert nutbeam("plugin") == 0
+    assert "same_name:f (not used: nutbeam has one of this name)\n" in capsys.readouterr().out
+
+
+def test_files_whose_plug_ins_would_be_counted_as_one_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.py").write_text(RULES)
+    filters = "./a/x.py:no,./b/x.py:no"
+    assert nutbeam("filterchecker", "http://a.com/", "--url_filters", filters) == 2
+    said = "'./a/x.py:no' and './b/x.py:no' would both be counted as x.no: rename one"
+    assert said in capsys.readouterr().err
 
 
 def test_a_toml_file_that_is_only_found_names_no_file_with_code(tmp_path, monkeypatch, capsys):

@@ -46,6 +46,7 @@ ARGUMENTS = (
              nargs="?"),
 )  # fmt: skip
 _SHOWN_TEXT = 300
+_ANOTHER_URL = "http://localhost/"
 _CALLS, _QUICK_S = 3, 0.5
 # What tries the plug-ins that need rows of a table, or documents.
 _OTHERS = {
@@ -144,7 +145,8 @@ def _try_url_filter(
     group: PluginGroup, name: str, target: str, options: Options
 ) -> Iterator[Trial]:
     url_filter = PluginFilter(name, load_plugin(group, name))
-    for url in urls_of([target]):
+    urls, faults = list(urls_of([target])), 0
+    for url in urls:
         decide = functools.partial(url_filter.decide, url)
         verdict, seconds = _timed(decide, options.parser_timeout)
         with limited(options.parser_timeout):
@@ -152,14 +154,31 @@ def _try_url_filter(
         word = url_filter.rule(verdict.line) if verdict.line else ""
         shown = f"{'+' if verdict.accept else '-'}{url}" + (f"\t{word}" if word else "")
         record = {"url": url, "accepted": None if fault else verdict.accept, "reason": word or None}
+        faults += bool(fault)
         yield Trial(record, [f"!{url}" if fault else shown], fault, seconds)
+    if not faults:
+        yield from _try_at_once(url_filter, urls, options)
+
+
+def _try_at_once(
+    step: PluginFilter | PluginNormalizer, urls: list[str], options: Options
+) -> Iterator[Trial]:
+    """Yields the fault that a plug-in has only with several URLs in a column, as in a crawl."""
+    column = pl.Series([*urls, _ANOTHER_URL]).unique(maintain_order=True)
+    start = time.perf_counter()
+    with limited(options.parser_timeout):
+        fault = step.fault_at_once(column)
+    if fault:
+        at_once = f"with {len(column)} URLs at once: {fault}"
+        yield Trial({"url": None}, [], at_once, time.perf_counter() - start)
 
 
 def _try_url_normalizer(
     group: PluginGroup, name: str, target: str, options: Options
 ) -> Iterator[Trial]:
     normalizer = PluginNormalizer(name, load_plugin(group, name), options.url_scope)
-    for url in urls_of([target]):
+    urls, faults = list(urls_of([target])), 0
+    for url in urls:
         fault = ""
         normalize = functools.partial(normalizer.apply_column, pl.Series([url]))
         column, seconds = _timed(normalize, options.parser_timeout)
@@ -167,8 +186,15 @@ def _try_url_normalizer(
         if normalized is None:
             with limited(options.parser_timeout):
                 fault = normalizer.fault_of(url)
+        elif (again := normalizer.apply_column(pl.Series([normalized])).urls[0]) != normalized:
+            fault = (
+                f"it must leave its own results as they are, and makes {again!r} of {normalized!r}"
+            )
+        faults += bool(fault)
         shown = normalized if normalized is not None else "" if fault else "refused"
         yield Trial({"url": url, "normalized": normalized}, [shown], fault, seconds)
+    if not faults:
+        yield from _try_at_once(normalizer, urls, options)
 
 
 def _try_protocol(group: PluginGroup, name: str, target: str, options: Options) -> Iterator[Trial]:

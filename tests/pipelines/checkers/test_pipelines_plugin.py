@@ -10,6 +10,12 @@ RULES = """
 def no(urls):
     return ~urls.str.contains("/no")
 
+def one(urls):
+    return ["a" not in urls[0]]
+
+def longer(urls, scope):
+    return urls + "x"
+
 def odd(urls):
     return [len(url) / (len(url) - 12) > 0 for url in urls]
 
@@ -80,8 +86,21 @@ def test_a_fault_has_the_line_of_the_code(tried):
     assert (code, record["accepted"]) == (1, None)
     assert record["fault"].startswith("ZeroDivisionError: ")
     assert record["fault"].endswith(
-        "(rules.py:6: return [len(url) / (len(url) - 12) > 0 for url in urls])"
+        "(rules.py:12: return [len(url) / (len(url) - 12) > 0 for url in urls])"
     )
+
+
+def test_a_url_filter_that_works_for_one_url_at_a_time_only_is_named(tried):
+    code, (alone, at_once) = tried("url_filter", "one", "http://b.com/")
+    assert (code, alone["accepted"], alone["fault"]) == (1, True, None)
+    said = "with 2 URLs at once: ValueError: expected a value for each of 2 URLs, got 1"
+    assert (at_once["url"], at_once["fault"]) == (None, said)
+
+
+def test_a_url_normalizer_that_changes_its_own_results_is_named(tried):
+    code, (record,) = tried("url_normalizer", "longer", "http://b.com/")
+    assert code == 1
+    assert "makes 'http://b.com/xx' of 'http://b.com/x'" in record["fault"]
 
 
 def test_a_plug_in_that_never_ends_is_stopped_and_named_with_its_line(tried):

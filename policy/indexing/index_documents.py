@@ -143,7 +143,7 @@ def _apply_filter(step: IndexFilter, documents: pl.DataFrame, pages: pl.DataFram
         raise ValueError(f"{what}: {fault_text(error, type(step))}") from error
     if mistake := _mistake(filtered):
         raise ValueError(f"{what}: {mistake}")
-    return filtered  # type: ignore[no-any-return]
+    return filtered
 
 
 def _mistake(filtered: Any) -> str:

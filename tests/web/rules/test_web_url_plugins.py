@@ -78,7 +78,7 @@ def test_a_filter_that_only_fails_on_many_urls_at_once_costs_none_and_is_logged(
     assert "failed for 9 URLs: TypeError: expected a column" in caplog.text
 
 
-def test_a_filter_that_returns_the_urls_as_one_of_nutch_does_is_told_what_to_return(caplog):
+def test_the_fault_of_a_filter_that_returns_urls_as_in_nutch_names_the_results_it_may_have(caplog):
     assert judged(lambda urls: urls) == ["failed"] * 9
     assert "expected True, False, None, or a word of letters" in caplog.text
 

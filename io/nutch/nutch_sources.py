@@ -5,7 +5,7 @@ Files are recognised by their content. Only the folders of a segment are known b
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -55,6 +55,8 @@ _GZIP = b"\x1f\x8b"
 _UNFINISHED = "_temporary"
 _COPYING = "._COPYING_"  # Hadoop's copies end with it until they are complete
 _LOCK = ".locked"
+# Files that rsync, hdfs dfs -put and distcp have not copied to the end.
+_COPYING = re.compile(r"\..+\.[A-Za-z0-9]{6}|.+\._COPYING_|\.distcp\.tmp\..+")
 _SEED = re.compile(r"(?:https?|ftp|file):", re.IGNORECASE)
 EXPECTED = (
     "a crawldb, linkdb, hostdb or segments of Nutch, or files that its readdb -dump, readlinkdb -dump "
@@ -111,6 +113,13 @@ def find_nutch_files(place: Place) -> NutchSources:
     paths = {path for _, path, _, _ in found}
     for file, path, size, changed in found:
         if _is_superseded(path, paths) or _is_left_out(file, path, sources):
+            continue
+        if _is_beside_data(path):
+            if path.with_name("data") not in paths:
+                _note(
+                    sources, "half_copied",
+                    f"{file}: the file data beside it is missing: copy this folder again",
+                )  # fmt: skip
             continue
         segment, kind, part = _place_in_segment(path, place)
         if segment:
@@ -193,8 +202,14 @@ def _is_left_out(file: Place, path: PurePosixPath, sources: NutchSources) -> boo
             f"{file}: a job of Nutch had locked the database and may still change it; it is read all "
             "the same",
         )  # fmt: skip
-    if path.name.startswith((".", "_")) or path.suffix == ".crc":
+    if _COPYING.fullmatch(path.name):
+        _note(sources, "half_copied", f"{file}: a copy that has not ended, left out")
         return True
+    return path.name.startswith((".", "_")) or path.suffix == ".crc"
+
+
+def _is_beside_data(path: PurePosixPath) -> bool:
+    """Returns whether a file is part of a map file, and not its data."""
     return path.name in ("index", "bloom") and path.parent.name.startswith("part-")
 
 
@@ -289,7 +304,18 @@ def merge_sources_of(places: Sequence[Place]) -> NutchSources:
                 f"two segments have the name {file.segment!r}: import {folders[file.segment]} and "
                 f"{folder} one after the other"
             )
+    notes |= dict.fromkeys(("", line) for line in _lines_on_missing_parts(segments))
     return NutchSources(list(files.values()), dict(sorted(segments.items())), list(notes))
+
+
+def _lines_on_missing_parts(segments: Mapping[str, set[str]]) -> Iterator[str]:
+    """Yields a line for each segment without a folder that Nutch writes together with others."""
+    for name, parts in segments.items():
+        if "content" in parts and "crawl_fetch" not in parts:
+            yield f"segment {name} has content, but no crawl_fetch: it counts as not fetched"
+        missing = [part for part in PARSE_PARTS if part not in parts]
+        if 0 < len(missing) < len(PARSE_PARTS):
+            yield f"segment {name} was parsed, but has no {' and no '.join(missing)}"
 
 
 def parts_of_file(file: NutchFile, size: int) -> Iterator[tuple[int, int | None]]:

@@ -245,7 +245,10 @@ class NutchWords:
         if begins_with_seeds and words and is_table(words[0]):
             return False  # a line of ours, where the table comes first
         roles = [*form, *[form[-1]] * (len(words) - len(form))] if form else []
-        return all(role.fits(word) for role, word in zip(roles, words, strict=False))
+        return all(
+            role.fits(word) and role.name not in self.values  # a flag has given it
+            for role, word in zip(roles, words, strict=False)
+        )
 
     def _bind(self, role: Role, word: str, values: dict[str, list[str]]) -> bool:
         """Notes the value of a role; returns whether it has an effect."""

@@ -34,6 +34,7 @@ ARGUMENTS = (
     Argument("target", "A URL, or a file: for parsers and parse filters a page, for the others a list of URLs.",
              nargs="?"),
 )  # fmt: skip
+_ANOTHER_URL = "http://localhost/"
 # What tries the plug-ins that need documents.
 _OTHERS = {
     "index_filter": "nutbeam indexchecker URL --index_filters basic,{name}",
@@ -79,6 +80,8 @@ def run(invocation: Invocation) -> int:
     code = DONE
     targets = _targets_of(kind, target, invocation.options)
     for trial in run_trials(kind, name, targets, invocation.options):
+        if trial.record["url"] is None and (code != DONE or not trial.fault):
+            continue  # several URLs at once, which only matters if each alone was no fault
         code = NOTHING_TO_DO if trial.fault else code
         timing = {"fault": trial.fault or None, "ms": round(trial.seconds * 1000, 3)}
         lines = [*trial.lines, *([f"fault: {trial.fault}"] if trial.fault else [])]
@@ -107,7 +110,8 @@ def _list_plugins(invocation: Invocation) -> int:
         rows = [(name, "nutbeam", own, "built in") for name in built_in]
         for name, point in installed_plugins(group).items():
             package, number = (point.dist.name, point.dist.version) if point.dist else ("?", "?")
-            rows.append((name, package, number, point.value))
+            unused = " (not used: nutbeam has one of this name)" * (name in group.built_in)
+            rows.append((name, package, number, point.value + unused))
         for name, package, number, place in rows:
             values = {"name": name, "package": package, "version": number, "object": place}
             say_columns({"kind": kind} | values, [kind, *values.values()], invocation.format)
@@ -148,8 +152,11 @@ def _targets_of(kind: str, target: str, options: Options) -> list[Any]:
     Raises:
         UsageError: The file cannot be read, or the URL cannot be fetched.
     """
-    if kind in ("url_filter", "url_normalizer", "schedule", "scoring"):
+    if kind in ("schedule", "scoring"):
         return list(urls_of([target]))
+    if kind in ("url_filter", "url_normalizer"):
+        urls = list(urls_of([target]))
+        return [*urls, tuple(dict.fromkeys([*urls, _ANOTHER_URL]))]
     if kind == "protocol":
         return [_checked_url(target, options)]
     return [_source_of(target, options)]

@@ -18,7 +18,6 @@ from ...transforms.wiring.plugin_groups import SCHEDULES, SCORINGS
 from ...web.base.clock import now_ms
 from ...web.base.visible import visible
 from ...web.exchange.status import FETCH_SUCCESS
-from ...web.plugins.plugin_files import fault_line
 from ...web.plugins.plugins import load_plugin
 from ...web.urls.row_keys import to_key
 from .time_limit import Trial, limited
@@ -40,7 +39,7 @@ def try_scoring(name: str, url: str, options: Any) -> Trial:
         scorings = chosen_scorings(ScoringOptions(scoring=(name,)), {name: make})
         return _scores_of(scorings, to_key(url))
 
-    return _trial_of(find_scores, url, make, options.parser_timeout)
+    return _trial_of(find_scores, url, options.parser_timeout)
 
 
 def try_schedule(name: str, url: str, options: Any) -> Trial:
@@ -59,18 +58,17 @@ def try_schedule(name: str, url: str, options: Any) -> Trial:
             f"days until it is due {when}": day for when, day in zip(_VISITS, days, strict=True)
         }
 
-    return _trial_of(find_due_times, url, schedule, options.parser_timeout)
+    return _trial_of(find_due_times, url, options.parser_timeout)
 
 
-def _trial_of(find: Callable[[], _Values], url: str, plugin: object, limit: float) -> Trial:
+def _trial_of(find: Callable[[], _Values], url: str, limit: float) -> Trial:
     fault, start = "", time.perf_counter()
     values: _Values = {}
     try:
         with limited(limit):
             values = find()
-    except ValueError as error:  # it names the plug-in and its step
-        place = fault_line(error.__cause__ or error, plugin)
-        fault = visible(f"{error} ({place})" if place else str(error))
+    except ValueError as error:  # it names the plug-in, its step and the line of its code
+        fault = visible(str(error))
     lines = [f"{what}: {value}" for what, value in values.items()]
     record = {what.replace(" ", "_"): value for what, value in values.items()}
     return Trial({"url": url, **record}, lines, fault, time.perf_counter() - start)

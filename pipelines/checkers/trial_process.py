@@ -24,7 +24,7 @@ from .page_trials import try_parse_filter, try_parser
 from .row_trials import try_schedule, try_scoring
 from .rule_checkers import NormalizerCheckOptions
 from .time_limit import Trial
-from .url_trials import try_protocol, try_url_filter, try_url_normalizer
+from .url_trials import try_at_once, try_protocol, try_url_filter, try_url_normalizer
 
 # The process is ended this long after the limit: first it may say at which line it is.
 _LATE_S = 2.0
@@ -38,6 +38,8 @@ class TrialOptions(FetchOptions, HttpOptions, ParseOptions):
     url_scope: str = shared_option(NormalizerCheckOptions, "url_scope")
 
 
+# A URL, several at once, or a page.
+TrialTarget = str | tuple[str, ...] | Source
 _TRIALS: Mapping[str, Callable[[str, Any, TrialOptions], Trial]] = {
     "url_filter": try_url_filter,
     "url_normalizer": try_url_normalizer,
@@ -52,12 +54,12 @@ _TRIALS: Mapping[str, Callable[[str, Any, TrialOptions], Trial]] = {
 class _Trials(NamedTuple):
     kind: str
     name: str
-    targets: Sequence[str | Source]
+    targets: Sequence[TrialTarget]
     options: TrialOptions
 
 
 def run_trials(
-    kind: str, name: str, targets: Sequence[str | Source], options: Any
+    kind: str, name: str, targets: Sequence[TrialTarget], options: Any
 ) -> Iterator[Trial]:
     """Yields what a plug-in makes of each URL, or of a page.
 
@@ -96,13 +98,16 @@ def _trial_table(
     texts = []
     for at, row in enumerate(rows.column("row").to_pylist()):
         target = targets[row]
-        url = target if isinstance(target, str) else target.url
+        url = target.url if isinstance(target, Source) else target
+        url = url if isinstance(url, str) else None
         if at in skip:
             trial = Trial({"url": url}, [f"!{url}"], _end_text(skip[at], options), 0.0)
         else:
             at_row(at)
             with contextlib.redirect_stdout(sys.stderr):  # the output of the process is thrown away
-                trial = _TRIALS[kind](name, target, options)
+                at_once = isinstance(target, tuple)
+                call = functools.partial(try_at_once, kind) if at_once else _TRIALS[kind]
+                trial = call(name, target, options)
         texts.append(json.dumps(trial))
     at_row(len(rows))
     return pa.table({"trial": texts}), {}

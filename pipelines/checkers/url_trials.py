@@ -1,9 +1,9 @@
-"""Runs a URL filter, a URL normalizer or a protocol of a plug-in on one URL."""
+"""Runs a URL filter, a URL normalizer or a protocol of a plug-in on URLs."""
 
 import dataclasses
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -58,6 +58,8 @@ def try_url_normalizer(name: str, url: str, options: Any) -> Trial:
     if normalized is None:
         with limited(options.parser_timeout):
             fault = normalizer.fault_of(url)
+    elif (again := normalizer.apply_column(pl.Series([normalized])).urls[0]) != normalized:
+        fault = f"it must leave its own results as they are, and makes {again!r} of {normalized!r}"
     shown = normalized if normalized is not None else "" if fault else "refused"
     return Trial({"url": url, "normalized": normalized}, [shown], fault, seconds)
 
@@ -65,6 +67,17 @@ def try_url_normalizer(name: str, url: str, options: Any) -> Trial:
 @functools.cache
 def _normalizer_of(name: str, scope: str) -> PluginNormalizer:
     return PluginNormalizer(name, load_plugin(URL_NORMALIZERS, name), scope)
+
+
+def try_at_once(kind: str, name: str, urls: Sequence[str], options: Any) -> Trial:
+    """Returns the fault that a URL filter or normalizer has only with several URLs in a column."""
+    is_filter = kind == "url_filter"
+    step = _filter_of(name) if is_filter else _normalizer_of(name, options.url_scope)
+    start = time.perf_counter()
+    with limited(options.parser_timeout):
+        fault = step.fault_at_once(pl.Series(urls))
+    text = f"with {len(urls)} URLs at once: {fault}" if fault else ""
+    return Trial({"url": None}, [], text, time.perf_counter() - start)
 
 
 def try_protocol(name: str, url: str, options: Any) -> Trial:

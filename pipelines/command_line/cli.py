@@ -13,6 +13,7 @@ import importlib
 import itertools
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,6 +48,7 @@ from .messages import print_line, print_notice, print_traceback, printed_into, r
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
+_NUTCH_HOME = re.compile(r".*/(?=bin/(?:nutch|crawl)$)")  # scripts of Nutch, by their paths
 _READERS = ("readdb", "pages", "export")  # read-only commands with Beam options
 _GO_ON = "the table is whole, and what was fetched is kept: run the same command again to go on"
 
@@ -308,7 +310,7 @@ def _advice_for_folder(address: str, command: str) -> str:
 
 
 def _without_command(words: list[str]) -> int:
-    first = words[0] if words else ""
+    first = _NUTCH_HOME.sub("", words[0]) if words else ""
     if first.lower() in ("nutch", "bin/nutch") and words[1:]:
         return _run(words[1] if words[1] in COMMANDS else "", words[1:])
     if first == "nutch" or words[:2] == ["help", "nutch"]:

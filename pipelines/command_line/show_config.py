@@ -110,7 +110,7 @@ def show_properties(invocation: Invocation) -> int:
             else:
                 unit = (
                     f" {row.option.unit}"
-                    if row.option.unit and row.sourced.value is not None
+                    if row.option.unit and row.sourced.value not in (None, "")
                     else ""
                 )
                 value = f"{_shown_text(row.option, row.sourced.value)}{unit}"

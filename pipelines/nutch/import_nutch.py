@@ -14,15 +14,17 @@ import functools
 import json
 import logging
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
 
 from ...io.nutch.dump_reading import read_dump
 from ...io.nutch.nutch_sources import TEXT_FORMS, NutchSources, merge_sources_of
-from ...io.snapshots.manifest import Manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import Operation
 from ...io.storage.place_addresses import place_of
+from ...io.table.opening import open_table
 from ...io.tablets.resolve import Resolved, Resolver
 from ...io.tablets.written import Written
 from ...policy.batch_tools.url_lists import ListRuleOptions
@@ -47,6 +49,7 @@ from ...web.base.options import option, shared_option
 from ...web.nutch_text.java_dates import check_zone
 from ..archives.import_warc import Options as ImportWarcOptions
 from ..base.command import DONE, TABLE, Argument, Invocation
+from ..batch_tools.batch_addresses import id_of_batch
 from ..invertlinks import link_resolver
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, workers_elsewhere
@@ -98,6 +101,7 @@ def run(invocation: Invocation) -> int:
     options, words = invocation.options, invocation.arguments["paths"]
     if not words and not options.conf:
         raise UsageError("missing argument PATHS: folders of Nutch, or --conf with its folder conf")
+    sources = _sources_of(invocation) if words else None
     if options.conf:
         report = import_configuration(options.conf, options.conf_to, invocation.modules)
         print(
@@ -105,10 +109,20 @@ def run(invocation: Invocation) -> int:
             if invocation.format == "json"
             else "\n".join(report.lines())
         )
-    return _import_data(invocation) if words else DONE
+    if sources is None:
+        return DONE
+    for _, line in sources.notes:
+        _LOG.warning("%s", line)
+    make = functools.partial(build, sources=sources)
+    return run_job(invocation, make, "import_nutch", after=functools.partial(_report, invocation))
 
 
-def _import_data(invocation: Invocation) -> int:
+def _sources_of(invocation: Invocation) -> NutchSources:
+    """Returns what the paths hold, with a note for each segment that the table has already.
+
+    Raises:
+        UsageError: A path has nothing of Nutch, or a dump's time zone is not clear.
+    """
     options, words = invocation.options, invocation.arguments["paths"]
     preflight(str(invocation.table), options, invocation.beam_args)
     elsewhere = workers_elsewhere(invocation.beam_args) and not options.shared_path
@@ -125,10 +139,23 @@ def _import_data(invocation: Invocation) -> int:
     }.items():
         # A time zone that is not clear ends it before anything is written.
         next(read_dump(file.address, TEXT_FORMS[form], options.time_zone), None)
-    for _, line in sources.notes:
-        _LOG.warning("%s", line)
-    make = functools.partial(build, sources=sources)
-    return run_job(invocation, make, "import_nutch", after=functools.partial(_report, invocation))
+    if not options.operation:  # else the same import again changes nothing
+        sources.notes.extend(("", line) for line in _lines_on_known_segments(invocation, sources))
+    return sources
+
+
+def _lines_on_known_segments(invocation: Invocation, sources: NutchSources) -> Iterator[str]:
+    """Yields a line for each segment with the name of one that was imported into the table before."""
+    address = str(invocation.table)
+    if not open_table(address).latest_snapshot():
+        return
+    manifest = newest_manifest(address)
+    for name in sources.segments:
+        if (batch := id_of_batch(manifest, name)) != name:
+            yield (
+                f"segment {name} is imported again, as one more batch: it is batch {batch} already; "
+                "name only the databases and the new segments to import no segment twice"
+            )
 
 
 def _report(invocation: Invocation, address: str, manifest: Manifest, _: Options) -> None:

@@ -128,9 +128,9 @@ class ConfigurationReport(NamedTuple):
 
 def _answer(each: ImportedProperty) -> str:
     converted = each.converted
-    if converted.fault:
-        return converted.fault
     options = ", ".join(
-        f"{name} = {without_login(text)}" for name, text in converted.options.items()
+        f"{name} = {without_login(text) or 'empty'}" for name, text in converted.options.items()
     )
+    if converted.fault:
+        return converted.fault + (f"; the rest is {options}" if options else "")
     return "; ".join(filter(None, (options, converted.note)))

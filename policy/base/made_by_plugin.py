@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ...web.base.errors import UserError, one_line
+from ...web.plugins.plugin_files import fault_text, place_of_code
 
 _Made = TypeVar("_Made")
 
@@ -19,15 +20,15 @@ def made_by_plugin(what: str, make: Callable[[Any], Any], options: Any, base: ty
 
     Raises:
         ValueError: It cannot be made, or has another class; the message names the plug-in and its
-            module.
+            module or file.
     """
-    what = f"{what} of module {getattr(make, '__module__', '?')}"
+    what = f"{what} of {place_of_code(make)}"
     try:
         plugin = make(options)
     except (UserError, ValueError) as error:
         raise ValueError(one_line(f"{what}: {error}")) from error
     except Exception as error:
-        raise ValueError(one_line(f"{what}: {type(error).__name__}: {error}")) from error
+        raise ValueError(f"{what}: {fault_text(error, make)}") from error
     if isinstance(plugin, base):
         return plugin
     raise ValueError(f"{what} must be a class derived from {base.__name__}, got {make!r}")

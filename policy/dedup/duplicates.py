@@ -339,11 +339,13 @@ def apply_verdicts(
     revived = pl.col("judged") & ~lost & (pl.col("status") == _DUPLICATE)
     fresh = lost & (pl.col("status") != _DUPLICATE)
     near = pl.col("near").fill_null(value=False)
+    moved = lost & ~fresh & pl.col("duplicate_of").ne_missing(pl.col("winner"))
     counts = judged_rows.select(
         duplicates=fresh.sum(),
         near_duplicates=(fresh & near).sum(),
         near_clusters=(~lost & near).sum(),
         revived=revived.sum(),
+        other_representative=moved.sum(),
     ).row(0, named=True)
     status = pl.when(lost).then(_DUPLICATE).when(revived).then(int(Status.DB_FETCHED))
     marked = judged_rows.with_columns(

@@ -2,9 +2,13 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import polars as pl
 
+from ...web.base.errors import UserError
+from ...web.base.wording import quote_value
+from ...web.plugins.plugin_files import fault_text, place_of_code
 from ..base.key_columns import from_keys
 from ..base.made_by_plugin import made_by_plugin
 from ..components.index_schema import DROPPED, CandidateRows, IndexPageFacts
@@ -101,7 +105,7 @@ def documents_of_pages(pages: pl.DataFrame, rules: DocumentRules) -> pl.DataFram
         name of the filter that left it out, or null. A document has no fields that are null.
 
     Raises:
-        ValueError: A filter has not returned one row per page; the message has its name.
+        ValueError: A filter fails, or has not returned one row per page; the message has its name.
     """
     boosted = rules.scorings.index_boost(pages.select("key", "score"), rules.options)
     rank = pages.get_column("rank").cast(pl.Float64)
@@ -116,10 +120,42 @@ def documents_of_pages(pages: pl.DataFrame, rules: DocumentRules) -> pl.DataFram
     ).with_columns(pl.lit(None, pl.String).alias(DROPPED))
     ids = documents.get_column("id")
     for step in rules.filters:
-        documents = step.apply(documents, pages)
+        documents = _apply_filter(step, documents, pages)
         if not documents.get_column("id").equals(ids):
-            raise ValueError(f"index filter {step.name!r} must keep the rows and their order")
+            raise ValueError(f"index filter {_name_of(step)!r} must keep the rows and their order")
     return documents
+
+
+def _apply_filter(step: IndexFilter, documents: pl.DataFrame, pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns the documents that a filter makes of documents.
+
+    Raises:
+        ValueError: One of users fails, or returns no frame of documents; the message has its name.
+    """
+    if type(step) in BUILT_IN.values():
+        return step.apply(documents, pages)
+    what = f"index filter {_name_of(step)!r} of {place_of_code(type(step))}"
+    try:
+        filtered: Any = step.apply(documents, pages)
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{what}: {fault_text(error, type(step))}") from error
+    if mistake := _mistake(filtered):
+        raise ValueError(f"{what}: {mistake}")
+    return filtered
+
+
+def _mistake(filtered: Any) -> str:
+    """Returns the mistake in the result of a filter; empty if there is none."""
+    if not isinstance(filtered, pl.DataFrame):
+        return f"it must return a frame, got {quote_value(filtered)}"
+    lost = [name for name in ("id", DROPPED) if name not in filtered.columns]
+    return f"it must keep all columns, and has dropped {', '.join(lost)}" if lost else ""
+
+
+def _name_of(step: IndexFilter) -> str:
+    return step.name or type(step).__name__
 
 
 def decide_documents(

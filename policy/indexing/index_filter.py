@@ -11,7 +11,7 @@ import polars as pl
 
 from ...web.base.options import option
 from ...web.pages.metadata import TYPE_FOUND
-from ...web.plugins.plugin_files import PLUGIN_NAME
+from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
 from ..base.key_columns import from_keys
 from ..components.index_schema import DROPPED
@@ -35,6 +35,7 @@ class IndexFilterOptions(BoostOptions, PluginOptions):
         "Index filters that each page goes through, in this order.",
         nutch="indexingfilter.order",
         pattern=PLUGIN_NAME,
+        form=PLUGIN_FORM,
         plugins=True,
     )
     max_title_length: int = option(

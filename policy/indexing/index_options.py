@@ -20,7 +20,7 @@ from xml.etree.ElementTree import Element
 
 from ...web.base.options import option
 from ...web.base.wording import quote_value
-from ...web.plugins.plugin_files import PLUGIN_NAME
+from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
 from ...web.rule_files.rule_files import RuleFile, read_elements, read_rule_file
 from ..components.index_routes import FieldMapping, IndexRoute, IndexRoutes, WriterRule
@@ -47,6 +47,7 @@ class IndexWriterOptions(PluginOptions):
         "Kind of the writer: tantivy, jsonl, csv, parquet, opensearch, elasticsearch, solr, dummy, "
         "or that of a plug-in.",
         pattern=PLUGIN_NAME,
+        form=PLUGIN_FORM,
         plugins=True,
     )
     writer_parameters: tuple[str, ...] = option(

@@ -23,7 +23,7 @@ from ...web.pages.metadata import metadata_of
 from ...web.pages.page import NoParser, Page, ParseFailed, Source
 from ...web.pages.parse_options import PARSERS, ParseOptions
 from ...web.parsers.dispatch import parse_document
-from ...web.plugins.plugin_files import PLUGIN_NAME
+from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import names_in
 from ...web.plugins.plugins import load_plugins
 from ...web.urls.row_keys import from_key
@@ -115,6 +115,7 @@ class DocumentOptions(ParseOptions, SignatureOptions, TargetOptions):
         "Parse filters of plug-ins that each page goes through, in this order.",
         nutch="htmlparsefilter.order",
         pattern=PLUGIN_NAME,
+        form=PLUGIN_FORM,
         plugins=True,
         group="parse",
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)
 class Link:
     """A link of a page.
 
@@ -38,6 +38,8 @@ class Link:
 class FilteredPage:
     """The view of a page for parse filters; their changes are stored.
 
+    Other attributes cannot be set: a misspelt one is a fault.
+
     Attributes:
         url: Absolute URL of the page; changing it has no effect.
         content_type: The ``Content-Type`` of the response; changing it has no effect.
@@ -48,6 +50,11 @@ class FilteredPage:
             similar metadata, and ``canonical``.
         dropped: The reason, after ``drop`` was called.
     """
+
+    __slots__ = (
+        *("url", "content_type", "title", "text", "language", "metadata", "dropped"),
+        *("_links", "_page"),
+    )
 
     def __init__(
         self, url: str, content_type: str | None, page: Page, metadata: dict[str, str]

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from ...web.base.columns import gather
-from ...web.base.errors import one_line
 from ...web.base.option_checks import Launch
 from ...web.base.wording import quote_value
+from ...web.plugins.plugin_files import fault_text, place_of_code
 from ...web.rule_files.rule_files import RuleFile, read_rule_file
 from ..base.row_status import Status
 from .adaptive_schedule import (
@@ -161,15 +161,15 @@ def _visit(visits: VisitRows, schedule: Schedule, context: ScheduleContext) -> V
         status=pl.col("old_status").fill_null(int(Status.DB_UNFETCHED)),
         retries=pl.col("old_retries"),
     )
-    module = getattr(schedule, "__module__", None) or type(schedule).__module__
-    what = f"schedule {quote_value(context.options.schedule)} of module {module}"
+    name = quote_value(context.options.schedule)
+    what = f"schedule {name} of {place_of_code(schedule)}"
     try:
         after = schedule(untouched, context)
         wrong = _mistake(untouched, after, context.options.max_fetch_interval)
         if not wrong:
             return after.select(*SCHEDULED).cast(untouched.select(*SCHEDULED).schema)
     except Exception as error:
-        raise ValueError(one_line(f"{what}: {type(error).__name__}: {error}")) from error
+        raise ValueError(f"{what}: {fault_text(error, schedule)}") from error
     raise ValueError(f"{what}: {wrong}")
 
 

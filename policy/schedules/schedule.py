@@ -7,7 +7,7 @@ import polars as pl
 
 from ...web.base.clock import TOLERANCE_MS, Clock
 from ...web.base.options import option
-from ...web.plugins.plugin_files import PLUGIN_NAME
+from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
 
 DAY_S = 86_400
@@ -142,6 +142,7 @@ class RescheduleOptions(ScheduleOptions, PluginOptions):
         "an estimate of how often the page changes), or the name of a plug-in's schedule.",
         nutch="db.fetch.schedule.class",
         pattern=PLUGIN_NAME,
+        form=PLUGIN_FORM,
         plugins=True,
     )
     inc_rate: float = option(

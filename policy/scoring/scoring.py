@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...web.base.options import option
-from ...web.plugins.plugin_files import PLUGIN_NAME
+from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
 from ..components.schema import StateRows
 
@@ -68,6 +68,7 @@ class ScoringOptions(OrphanOptions, PluginOptions):
         "the same value.",
         nutch="scoring.filter.order",
         pattern=PLUGIN_NAME,
+        form=PLUGIN_FORM,
         plugins=True,
     )
     depth_max: int = option(

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...web.base.errors import one_line
 from ...web.base.wording import quote_value
+from ...web.plugins.plugin_files import fault_text, place_of_code
 from ..base.made_by_plugin import made_by_plugin
 from ..base.row_status import Status
 from ..components.schema import StateRows
@@ -129,9 +129,7 @@ class Scorings:
                     after = after.cast(dict(rows.schema))
                     wrong = _slip(rows, after, may_drop=method == "links")
             except Exception as error:
-                raise _failure(
-                    step, method, one_line(f"{type(error).__name__}: {error}")
-                ) from error
+                raise _failure(step, method, fault_text(error, type(step))) from error
             if wrong:
                 raise _failure(step, method, wrong)
             rows = after
@@ -239,8 +237,8 @@ def chosen_scorings(
 
 
 def _failure(step: Scoring, method: str, what: str) -> ValueError:
-    name, module = step.name or type(step).__name__, type(step).__module__
-    return ValueError(f"scoring {name!r} of module {module}: {method}: {what}")
+    name = step.name or type(step).__name__
+    return ValueError(f"scoring {name!r} of {place_of_code(type(step))}: {method}: {what}")
 
 
 def _mistake(rows: pl.DataFrame, after: Any, *, may_drop: bool) -> str:

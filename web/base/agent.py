@@ -18,6 +18,7 @@ class AgentOptions:
         "obeyed, in robots.txt and in pages. Letters, digits, _ and - only.",
         nutch="http.agent.name",
         pattern="[A-Za-z0-9_-]*",  # RFC 9309 2.2.1: product token; many contain digits, too
+        form="one word of letters, digits, _ and -",
     )
     agent_version: str = option(
         "", "Version of the crawler.", nutch="http.agent.version", pattern="[!-'*-:<-~]*"

@@ -50,6 +50,7 @@ class Option:
         minimum: Smallest accepted value, in ``unit``.
         maximum: Largest accepted value, in ``unit``; without it a duration is at most ``LONGEST_S``.
         pattern: Regular expression that a string must match as a whole.
+        form: What such a string is, in words, for messages.
         group: Heading under which the option is listed.
         short: Letter of the short form, such as ``o`` for ``-o``.
         item: Type of the elements of a tuple; else the same as ``type``.
@@ -68,6 +69,7 @@ class Option:
     minimum: float | None = None
     maximum: float | None = None
     pattern: str | None = None
+    form: str = ""
     group: str = ""
     short: str | None = None
     item: _Kind = str
@@ -108,6 +110,7 @@ class Facts(TypedDict, total=False):
     minimum: float | None
     maximum: float | None
     pattern: str | None
+    form: str
     group: str | None
     short: str | None
     separator: Literal[",", " "]
@@ -377,7 +380,7 @@ def _check_item(option: Option, value: Any) -> Any:
         choices = ", ".join(str(choice) for choice in option.choices if choice != "")
         raise _option_error(option, f"one of {choices}", value)
     if option.pattern and not re.fullmatch(option.pattern, value):
-        raise _option_error(option, f"a text that matches {option.pattern}", value)
+        raise _option_error(option, option.form or f"a text that matches {option.pattern}", value)
     unit = f" {option.unit}" if option.unit else ""
     if option.minimum is not None and value < option.minimum:
         raise _option_error(option, f"at least {option.minimum:g}{unit}", value)

@@ -83,6 +83,7 @@ class ParseOptions(PluginOptions):
         "Plug-ins that parse documents, as TYPE=NAME with a media type or TYPE/*, in place of the "
         "parser of nutbeam, if it has one.",
         pattern=r"[a-z0-9.+-]+/(?:[a-z0-9.+-]+|\*)=[^=+]+",
+        form="TYPE=NAME, such as text/html=NAME or image/*=NAME",
         nutch="parse-plugins.xml",
         plugins=True,
     )

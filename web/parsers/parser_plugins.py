@@ -22,7 +22,7 @@ from ..plugins.plugin_files import plugin_label
 from ..plugins.plugins import callable_plugin, load_plugin
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)
 class ParsedDocument:
     """What a parser of a plug-in makes of a document.
 

@@ -20,6 +20,7 @@ from ..base.errors import UsageError, one_line
 from ..base.visible import visible
 
 # The name of a plug-in: of an installed one, or of one in a file.
+PLUGIN_FORM = "a name, or PATH.py:NAME for a plug-in in a file"
 PLUGIN_NAME = r"[A-Za-z0-9_.-]+|[^,]+\.py:[A-Za-z_][A-Za-z0-9_]*"
 _FILE_NAME = re.compile(r"(.+\.py):([A-Za-z_][A-Za-z0-9_]*)", re.DOTALL)
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
@@ -126,6 +127,12 @@ def fault_text(error: BaseException, function: object) -> str:
     except Exception:  # noqa: BLE001 - its text is the plug-in's own code
         text = type(error).__name__
     return visible(f"{text} ({place})" if place else text)
+
+
+def place_of_code(plugin: object) -> str:
+    """Returns the module of a plug-in, or its file, as messages name them."""
+    name = str(getattr(plugin, "__module__", "") or type(plugin).__module__)
+    return f"file {sys.modules[name].__file__}" if name.startswith(_MODULE) else f"module {name}"
 
 
 def _paths(names: Iterable[str]) -> list[str]:

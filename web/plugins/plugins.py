@@ -3,6 +3,7 @@
 import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import UsageError, one_line
@@ -65,7 +66,17 @@ def check_plugins(group: PluginGroup, names: Sequence[str], installed: Iterable[
             hint = "; a plug-in in a file is PATH.py:NAME" if "/" in name or ".py" in name else ""
             raise UsageError(f"no {group.kind} {name!r} is installed: {there}{hint}")
         if labels.count(label) > 1:
-            raise UsageError(f"{group.kind} {name!r} is given twice")
+            raise UsageError(
+                _clash(group, [names[at] for at, each in enumerate(labels) if each == label])
+            )
+
+
+def _clash(group: PluginGroup, names: Sequence[str]) -> str:
+    """Returns why names with one label are refused: it is one plug-in, or counts would mix them."""
+    if len({Path(name) for name in names}) == 1:
+        return f"{group.kind} {names[0]!r} is given twice"
+    listed = " and ".join(map(repr, names))
+    return f"{group.kind}s {listed} would both be counted as {plugin_label(names[0])}: rename one"
 
 
 def load_plugins(
@@ -100,6 +111,10 @@ def _load(group: PluginGroup, name: str) -> Callable[..., Any]:
 @functools.cache
 def _load_installed(group: PluginGroup, name: str) -> Callable[..., Any]:
     point, what = installed_plugins(group)[name], f"{group.kind} {name!r}"
+    points = _entry_points(tuple(sys.path)).select(group=group.name, name=name)
+    packages = sorted({each.dist.name for each in points if each.dist})
+    if len(packages) > 1:
+        raise UsageError(f"{what} is in the packages {' and '.join(packages)}: uninstall one")
     try:
         loaded = point.load()
     except (Exception, SystemExit) as error:

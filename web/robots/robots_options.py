@@ -38,6 +38,7 @@ class RobotsOptions:
         "agent_name's.",
         nutch="http.robots.agents",
         pattern="[A-Za-z0-9_-]+",  # as agent_name
+        form="a word of letters, digits, _ and -",
     )
     robots_allowlist: tuple[str, ...] = option(
         (),

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..base.options import option
 from ..normalizers.normalizer_step import SCOPES
-from ..plugins.plugin_files import PLUGIN_NAME
+from ..plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ..plugins.plugins import PluginGroup
 from ..urls.schemes import SchemeOptions
 
@@ -109,6 +109,7 @@ class UrlOptions(SchemeOptions):
         nutch="urlfilter.order",
         choices=FILTERS,
         pattern=PLUGIN_NAME,
+        form=PLUGIN_FORM,
         plugins=True,
     )
     url_normalizers: tuple[str, ...] = option(
@@ -118,6 +119,7 @@ class UrlOptions(SchemeOptions):
         nutch="urlnormalizer.order",
         choices=NORMALIZERS,
         pattern=PLUGIN_NAME,
+        form=PLUGIN_FORM,
         plugins=True,
     )
     url_normalizers_in: tuple[str, ...] = option(

@@ -104,6 +104,11 @@ class PluginFilter(UrlFilter):
         run = self._run(pl.Series([url.encode(errors="replace").decode()]))
         return run.fault or "the plug-in decides"
 
+    def fault_at_once(self, urls: pl.Series) -> str:
+        """Returns the fault that the plug-in has only with several URLs at once; empty if it has none."""
+        run = self._run(urls)
+        return "" if run.failed.any() else run.fault
+
     def place(self, line: int) -> str:
         """Returns ``NAME:WORD``, or only the name."""
         return f"{self.name}:{self._words[line - 1]}" if line else self.name
@@ -168,6 +173,11 @@ class PluginNormalizer(Step):
     def fault_of(self, url: str) -> str:
         """Returns the plug-in's fault with a URL; empty if it does not fail."""
         return self._run(pl.Series([url.encode(errors="replace").decode()])).fault
+
+    def fault_at_once(self, urls: pl.Series) -> str:
+        """Returns the fault that the plug-in has only with several URLs at once; empty if it has none."""
+        run = self._run(urls)
+        return "" if run.failed.any() else run.fault
 
     def apply_column(self, urls: pl.Series) -> NormalizedColumn:
         """Returns the results of the plug-in."""
@@ -286,7 +296,10 @@ def _refusal(value: Any) -> str | None:
 
 
 def _no_word(value: str) -> str:
-    return f"a reason must be one word of letters, digits, _.-, got {quote_value(value)}"
+    return (
+        "expected True, False, None, or a word of letters, digits, _.- that says why a URL is refused, "
+        f"got {quote_value(value)}"
+    )
 
 
 def _texts(result: Any, number: int) -> pl.Series:

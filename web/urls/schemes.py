@@ -40,6 +40,7 @@ class SchemeOptions(PluginOptions):
         "Plug-ins that fetch URLs, as SCHEME:=NAME, which --schemes must have, too, or as "
         "HOST=NAME for all URLs of a host.",
         pattern=r"(?:[a-z][a-z0-9+.-]*:|[A-Za-z0-9._-]+)=[^=+]+",
+        form="SCHEME:=NAME or HOST=NAME",
         group="url",
         plugins=True,
     )

@@ -172,6 +172,14 @@ REFUSED = {
     "dump -outputDir -segment a": "-outputDir needs a value, got '-segment'",
     "mergedb out a -filter -filter=no": "--filter_urls is there twice, with 'true' and 'no': give one",
     "readdb mine -listen 8081": "-listen: there is no server: readdb TABLE URL answers for one URL",
+    **{
+        f"crawl {words}": "Nutch has crawl [options] <crawl_dir> <num_rounds>; 1.9, 2.x: crawl <seedDir> "
+        f"<crawlDir or crawlID> [solrURL] <rounds>; got {got}"
+        for words, got in (
+            ("-s urls crawl two", "'crawl' 'two'"),
+            ("-w 10x -s urls crawl 3", "'10x' 'crawl' '3'"),
+        )
+    },
     "domainstats crawl/crawldb out": "Nutch has domainstats <crawldb> <out> "
     "host|domain|suffix|tld [reducers]; got 'crawl/crawldb' 'out'",
     "solrdedup http://localhost:8983/solr": "the table is missing: nutbeam solrdedup TABLE "

@@ -2,10 +2,19 @@ import json
 
 import pytest
 from crawling import nutbeam
+from plugins import install
+
+from nutbeam.web.plugins.plugins import forget_plugins
 
 RULES = """
 def no(urls):
     return ~urls.str.contains("/no")
+
+def one(urls):
+    return ["a" not in urls[0]]
+
+def longer(urls, scope):
+    return urls + "x"
 
 def odd(urls):
     return [len(url) / (len(url) - 12) > 0 for url in urls]
@@ -22,6 +31,9 @@ def title(page):
     if "drop" in page.text:
         page.drop("unwanted")
     page.metadata["n"] = str(1 // len(page.links))
+
+def misspelt(page):
+    page.titel = "T"
 
 def links(source):
     from nutbeam.web.parsers.parser_plugins import ParsedDocument
@@ -111,8 +123,21 @@ def test_a_fault_has_the_line_of_the_code(tried):
     assert (code, record["accepted"]) == (1, None)
     assert record["fault"].startswith("ZeroDivisionError: ")
     assert record["fault"].endswith(
-        "(rules.py:6: return [len(url) / (len(url) - 12) > 0 for url in urls])"
+        "(rules.py:12: return [len(url) / (len(url) - 12) > 0 for url in urls])"
     )
+
+
+def test_a_url_filter_that_works_for_one_url_at_a_time_only_is_named(tried):
+    code, (alone, at_once) = tried("url_filter", "one", "http://b.com/")
+    assert (code, alone["accepted"], alone["fault"]) == (1, True, None)
+    said = "with 2 URLs at once: ValueError: expected a value for each of 2 URLs, got 1"
+    assert (at_once["url"], at_once["fault"]) == (None, said)
+
+
+def test_a_url_normalizer_that_changes_its_own_results_is_named(tried):
+    code, (record,) = tried("url_normalizer", "longer", "http://b.com/")
+    assert code == 1
+    assert "makes 'http://b.com/xx' of 'http://b.com/x'" in record["fault"]
 
 
 def test_a_plug_in_that_never_ends_is_stopped_and_named_with_its_line(tried):
@@ -145,6 +170,15 @@ def test_a_parser_and_a_parse_filter_are_tried_on_a_file(tried, tmp_path):
     assert "ZeroDivisionError" in record["fault"]
 
 
+def test_a_misspelt_attribute_of_a_page_is_a_fault(tried, tmp_path):
+    (tmp_path / "a.html").write_text("<title>t</title>")
+    code, (record,) = tried("parse_filter", "misspelt", "a.html")
+    assert (code, record["fault"].partition(" (")[0]) == (
+        1,
+        "AttributeError: 'FilteredPage' object has no attribute 'titel'",
+    )
+
+
 def test_a_parser_that_ends_its_process_or_catches_its_end_is_a_fault_in_one_line(tried, tmp_path):
     (tmp_path / "exit.txt").write_text("exit")
     (tmp_path / "loop.txt").write_text("loop")
@@ -169,7 +203,7 @@ def test_a_scoring_is_tried_on_a_seed_and_on_the_target_of_a_link(tried, tmp_pat
     assert code == 1
     assert record["score_as_a_seed"] == 0.5
     assert record["score_as_the_target_of_a_link"] == pytest.approx(0.05)
-    assert odd["fault"].startswith("scoring 'halves' of module nutbeam_plugin_rules_")
+    assert odd["fault"].startswith("scoring 'halves' of file ./rules.py: ")
     assert "arrived: ZeroDivisionError: odd" in odd["fault"]
     assert "(rules.py:" in odd["fault"]
 
@@ -180,7 +214,7 @@ def test_a_schedule_is_tried_on_three_visits_of_a_page(tried):
     assert (code, list(days.values())) == (0, [7, 1, 7])
     code, (record,) = tried("schedule", "never", "http://a.com/")
     assert code == 1
-    assert "schedule './rules.py:never' of module nutbeam_plugin_rules_" in record["fault"]
+    assert "schedule './rules.py:never' of file ./rules.py: " in record["fault"]
 
 
 def test_a_protocol_that_ends_its_process_is_named_for_it(tried):
@@ -224,6 +258,31 @@ def test_bad_usage_is_one_line(words, said, tmp_path, monkeypatch, capsys):
     assert nutbeam("plugin", *words) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
+
+
+def test_packages_with_the_same_name_for_a_plug_in_are_named(tmp_path, monkeypatch, capsys):
+    module = {"same_name.py": "def f(urls): return urls.is_not_null()\n"}
+    for package in ("one", "two"):
+        points = {"mine": "same_name:f", "regex": "same_name:f"}
+        install(tmp_path, package, module, points, group="nutbeam.url_filters")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    forget_plugins()
+    assert nutbeam("filterchecker", "http://a.com/", "--url_filters", "mine") == 2
+    said = "url filter 'mine' is in the packages one and two: uninstall one"
+    assert said in capsys.readouterr().err
+    assert nutbeam("plugin") == 0
+    assert "same_name:f (not used: nutbeam has one of this name)\n" in capsys.readouterr().out
+
+
+def test_files_whose_plug_ins_would_be_counted_as_one_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.py").write_text(RULES)
+    filters = "./a/x.py:no,./b/x.py:no"
+    assert nutbeam("filterchecker", "http://a.com/", "--url_filters", filters) == 2
+    said = "'./a/x.py:no' and './b/x.py:no' would both be counted as x.no: rename one"
+    assert said in capsys.readouterr().err
 
 
 def test_a_toml_file_that_is_only_found_names_no_file_with_code(tmp_path, monkeypatch, capsys):

@@ -77,6 +77,8 @@ def test_properties_are_sorted_by_their_names_in_nutch(here, capsys):
     assert lines == sorted(lines)
     assert "fetcher.server.delay = 2 s\t--server_delay, nutbeam.toml, line 1" in lines
     assert "http.timeout = 10 s\t--timeout, default" in lines
+    updates = shown(capsys, "showproperties", "updatedb").splitlines()
+    assert "db.fetch.schedule.mime.file = \t--mime_rates, default" in updates  # no unit of nothing
 
 
 def test_a_bad_file_and_an_unknown_command_are_one_line(here, capsys, tmp_path):

@@ -54,6 +54,36 @@ class BegunWriter(IndexWriter):
 class Broken(Length):
     def __init__(self, options):
         raise KeyError("width")
+
+
+class Nothing(Length):
+    def apply(self, documents, pages):
+        documents.with_columns(length=1)
+
+
+class Misspelt(Length):
+    def apply(self, documents, pages):
+        return documents.with_columns(pl.col("titel"))
+
+
+class Lost(Length):
+    def apply(self, documents, pages):
+        return documents.select("id")
+
+
+class Unmade(Lines):
+    def __init__(self):
+        pass
+
+
+class Silent(Lines):
+    def write(self, documents, deletes):
+        return None
+
+
+class Failing(Lines):
+    def close(self):
+        return 1 / 0
 """
 
 
@@ -62,10 +92,12 @@ def plugin(tmp_path, monkeypatch):
     """Installed packages with an index filter, and with a writer; the others have mistakes."""
     folder = tmp_path / "site"
     filters = {"length": "my_index:Length", "begun": "my_index:Begun", "odd": "builtins:repr",
-               "broken": "my_index:Broken"}  # fmt: skip
+               "broken": "my_index:Broken", "nothing": "my_index:Nothing",
+               "misspelt": "my_index:Misspelt", "lost": "my_index:Lost"}  # fmt: skip
     install(folder, "my-filter", {"my_index.py": CODE}, filters, group="nutbeam.index_filters")
     writers = {"lines": "my_index:Lines", "odd": "my_index:Path", "begun": "my_index:BegunFile",
-               "bare": "my_index:BegunWriter"}  # fmt: skip
+               "bare": "my_index:BegunWriter", "unmade": "my_index:Unmade",
+               "silent": "my_index:Silent", "failing": "my_index:Failing"}  # fmt: skip
     install(folder, "my-writer", {}, writers, group="nutbeam.index_writers")
     monkeypatch.syspath_prepend(str(folder))
     forget_plugins()
@@ -109,9 +141,27 @@ def test_a_mistake_is_one_line(plugin, table, capsys):
         (("--index_filters", "begun"), "the class 'my_index:Begun' lacks apply"),
         (("--index_filters", "odd"), "'odd' of module builtins must be a class derived from"),
         (("--index_filters", "broken"), "'broken' of module my_index: KeyError: 'width'"),
+        (("--index_filters", "nothing"), "of module my_index: it must return a frame, got None"),
+        (("--index_filters", "misspelt"), "of module my_index: ColumnNotFoundError: unable to"),
+        (("--index_filters", "lost"), "it must keep all columns, and has dropped dropped_by"),
+        (("--writer", "unmade"), "index writer 'unmade' of module my_index cannot be made: Type"),
     ):
         capsys.readouterr()
         assert nutbeam("index", table, *words) == 2
         error = capsys.readouterr().err
         assert message in error
         assert error.count("\n") == 1
+
+
+def test_a_fault_of_a_writer_fails_the_job_and_names_the_writer(plugin, table, tmp_path, capsys):
+    file = ("--writer_parameters", f"file={tmp_path / 'lines'}", "--index_filters", "length")
+    for writer, message in (
+        ("silent", "'silent' of module my_index: write must return a WriteResult, got None"),
+        (
+            "failing",
+            "'failing' of module my_index: ZeroDivisionError: division by zero (my_index.py:",
+        ),
+    ):
+        capsys.readouterr()
+        assert nutbeam("index", table, "--index", writer, "--writer", writer, *file) == 3
+        assert message in capsys.readouterr().err

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from command_output import printed
 from crawling import manifest_of, nutbeam, state_of
-from nutch_crawls import NOW, NutchCrawl, datum
+from nutch_crawls import NOW, NutchCrawl, datum, page, parse
 
 from nutbeam.web.nutch_text.datum_text import CSV_HEADING
 
@@ -67,6 +67,35 @@ def test_files_of_other_classes_and_left_files_are_named_and_the_rest_is_importe
     assert "part-r-00002/data._COPYING_: its copy has not ended, left out" in text
     assert "its index is missing, which is not needed here" in text
     assert "had locked the database" in text
+
+
+@pytest.mark.parametrize("name", ["data._COPYING_", ".data.Xy12Zq", ".distcp.tmp.attempt_1", None])
+def test_a_crawldb_that_is_half_copied_is_named_while_the_rest_is_imported(
+    crawl, table, caplog, capsys, name
+):
+    data = crawl.crawldb(datum(HOME)) / "current/part-r-00000/data"
+    crawl.crawldb(datum("http://whole.com/"), part="part-r-00001")
+    data.rename(data.with_name(name)) if name else data.unlink()
+    line = printed(capsys, "import_nutch", table, crawl.folder)
+    assert state_of(table)["url"].to_list() == ["http://whole.com/"]
+    assert f"left_out/half_copied {2 if name else 1}" in line
+    text = "\n".join(warnings(caplog))
+    assert f"{data.with_name('index')}: the file data beside it is missing" in text
+    assert name is None or f"{data.with_name(name)}: a copy that has not ended, left out" in text
+
+
+def test_segments_without_folders_that_nutch_writes_together_are_named(
+    crawl, table, caplog, capsys
+):
+    crawl.segment("1", listed=[datum(HOME)], contents={HOME: page(b"x")})
+    folder = crawl.segment("2", fetched=[datum(HOME, 33)], parsed={HOME: parse("x")})
+    shutil.rmtree(folder / "parse_text")
+    crawl.segment("3", fetched=[datum(HOME, 33)], contents={HOME: page(b"x")})
+    printed(capsys, "import_nutch", table, crawl.folder)
+    assert warnings(caplog) == [
+        "segment 1 has content, but no crawl_fetch: it counts as not fetched",
+        "segment 2 was parsed, but has no parse_text",
+    ]
 
 
 def test_a_data_file_that_is_named_alone_lacks_no_index(crawl, table, caplog, capsys):
@@ -132,3 +161,28 @@ def test_two_segments_of_one_name_are_refused(tmp_path, table, refuse):
     error = refuse("import_nutch", table, *paths)
     assert "two segments have the name '20261022000000': import" in error
     assert not table.exists()
+
+
+def test_a_segment_that_is_imported_again_is_named_unless_the_operation_is_the_same(
+    crawl, table, caplog, capsys
+):
+    crawl.segment("1", fetched=[datum(HOME, 33)], contents={HOME: page(b"x")})
+    words = ("import_nutch", table, crawl.folder)
+    for operation in (("--operation", "first"),) * 2:
+        printed(capsys, *words, *operation)
+    (batch,) = manifest_of(table).batches
+    assert warnings(caplog) == []
+    printed(capsys, *words)
+    (line,) = warnings(caplog)
+    assert line.startswith(
+        f"segment 1 is imported again, as one more batch: it is batch {batch} already"
+    )
+
+
+def test_a_configuration_is_not_written_if_a_path_beside_it_is_wrong(tmp_path, table, refuse):
+    conf, target = tmp_path / "conf", tmp_path / "settings"
+    conf.mkdir()
+    (conf / "nutch-site.xml").write_text("<configuration/>")
+    options = ("--conf", conf, "--conf_to", target)
+    assert "no such file or folder" in refuse("import_nutch", table, tmp_path / "no", *options)
+    assert not target.exists()

@@ -82,7 +82,8 @@ def test_generate_chooses_the_same_as_nutchs_generate(nutch, tmp_path, monkeypat
     with clock_off(monkeypatch, round(chosen["now"] / 1000 - time.time())):
         assert nutbeam("import_nutch", table, nutch) == 0
         assert nutbeam("generate", table, "--max_count", str(chosen["max_per_host"]), *words) == 0
-    batch = max(manifest_of(table).batches)
+    batches = manifest_of(table).batches.items()
+    (batch,) = (batch for batch, record in batches if not record.segment)
     rows = rows_of(table, batch_component(batch, "fetchlist")).select("key", "score")
     found = sorted(
         ((round(score, 5), from_key(key)) for key, score in rows.iter_rows()), reverse=True

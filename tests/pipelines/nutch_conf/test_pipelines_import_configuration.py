@@ -121,6 +121,17 @@ def test_each_property_and_file_is_in_the_report(conf, tmp_path):
     assert "geheim" not in text + repr(report.record())
 
 
+def test_plugins_that_are_known_are_named_beside_one_that_is_not(tmp_path):
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    write(folder, {"plugin.includes": "urlfilter-validator|urlnormalizer-basic|acme-filter",
+                   "http.robots.agents": "*"})  # fmt: skip
+    text = "\n".join(import_configuration(str(folder), str(tmp_path / "out"), MODULES).lines())
+    assert "no counterpart of acme-filter: leave them out, or write a plug-in; the rest is " in text
+    assert "url_filters = validator" in text
+    assert "http.robots.agents = *: robots_agents = empty (" in text
+
+
 def test_routes_to_writers_that_are_off_are_left_out(conf, tmp_path):
     exchanges = "".join(
         f'<exchange id="{name}" class="org.apache.nutch.exchange.jexl.JexlExchange"><writers>'

@@ -128,7 +128,7 @@ def test_the_scheme_counts_only_where_nothing_else_differs():
 
 
 def duplicate(url, winner, **columns):
-    return {**page(url, Status.DB_DUPLICATE, **columns), "duplicate_of": to_key(winner)}
+    return {**page(url, Status.DB_DUPLICATE, **columns), "duplicate_of": winner and to_key(winner)}
 
 
 def verdicts(**winners):
@@ -147,6 +147,15 @@ def test_losers_are_marked_and_nothing_else_changes():
     assert marked["duplicate_of"].to_list() == [None, to_key(winner), None, to_key(winner)]
     assert marked.drop("status", "duplicate_of").equals(rows.drop("status", "duplicate_of"))
     assert marked.schema == rows.schema
+
+
+def test_duplicates_whose_page_that_stays_is_another_one_are_counted():
+    """Of imported duplicates it is not known; those of the first page stay as they are."""
+    first, second = "http://a.com/first", "http://a.com/second"
+    pages = {"n0": first, "n1": second, "n2": None}
+    rows = frame_of(STATE, *(duplicate(f"http://a.com/{name}", of) for name, of in pages.items()))
+    _, counts = apply_verdicts(rows, verdicts(n0=first, n1=first, n2=first))
+    assert counts == {"other_representative": 2}
 
 
 @pytest.mark.parametrize("losers", [{}, {"other": "http://a.com/x"}])

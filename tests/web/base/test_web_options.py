@@ -98,6 +98,16 @@ def test_parse_value(name, text, value):
     assert type(parsed) is type(value)
 
 
+def test_a_value_of_another_form_is_refused_in_words_where_the_option_has_some():
+    @dataclasses.dataclass(frozen=True)
+    class NamedOptions:
+        name: str = declare("", "a name", pattern="[a-z]+", form="a word of small letters")
+
+    (name,) = options_of(NamedOptions)
+    with pytest.raises(ValueError, match=r"^--name must be a word of small letters, got 'A'$"):
+        parse_value(name, "A")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [

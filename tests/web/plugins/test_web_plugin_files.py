@@ -10,6 +10,7 @@ from nutbeam.web.base.errors import UsageError
 from nutbeam.web.plugins.plugin_files import (
     fault_text,
     load_plugin_file,
+    place_of_code,
     plugin_label,
     read_plugin_files,
 )
@@ -26,6 +27,13 @@ def test_a_file_runs_once_until_it_is_read_again(tmp_path):
     assert load_plugin_file(name, "x") is first
     read_plugin_files([name])
     assert load_plugin_file(name, "x")() == 2
+
+
+def test_messages_name_the_file_of_a_plugin_not_the_module_that_it_becomes(tmp_path):
+    path = tmp_path / "one.py"
+    path.write_text("def f(): pass\n")
+    assert place_of_code(load_plugin_file(f"{path}:f", "x")) == f"file {path}"
+    assert place_of_code(plugin_label) == f"module {plugin_label.__module__}"
 
 
 def test_a_missing_file_is_named():

@@ -133,6 +133,11 @@ def test_the_exception_that_ends_a_late_call_meets_no_other_code():
     assert 0 < late < 60
 
 
+def test_the_fault_of_a_filter_that_returns_urls_as_in_nutch_names_the_results_it_may_have(caplog):
+    assert judged(lambda urls: urls) == ["failed"] * 9
+    assert "expected True, False, None, or a word of letters" in caplog.text
+
+
 def test_an_interrupt_is_no_fault():
     def interrupted(urls):
         raise KeyboardInterrupt

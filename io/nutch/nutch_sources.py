@@ -53,7 +53,6 @@ _CLASSES_OF_PARTS = {
 _HEAD_BYTES = 1 << 16
 _GZIP = b"\x1f\x8b"
 _UNFINISHED = "_temporary"
-_COPYING = "._COPYING_"  # Hadoop's copies end with it until they are complete
 _LOCK = ".locked"
 # Files that rsync, hdfs dfs -put and distcp have not copied to the end.
 _COPYING = re.compile(r"\..+\.[A-Za-z0-9]{6}|.+\._COPYING_|\.distcp\.tmp\..+")
@@ -190,12 +189,6 @@ def _is_left_out(file: Place, path: PurePosixPath, sources: NutchSources) -> boo
             return True
         if folder.name.startswith(("_", ".")) and folder.name not in (".", ""):
             return True
-    if path.suffix == _COPYING:
-        _note(
-            sources, "unfinished_copy",
-            f"{file}: its copy has not ended, left out; import it again when it has",
-        )  # fmt: skip
-        return True
     if path.name == _LOCK:
         _note(
             sources, "",
@@ -203,7 +196,7 @@ def _is_left_out(file: Place, path: PurePosixPath, sources: NutchSources) -> boo
             "the same",
         )  # fmt: skip
     if _COPYING.fullmatch(path.name):
-        _note(sources, "half_copied", f"{file}: a copy that has not ended, left out")
+        _note(sources, "half_copied", f"{file}: its copy has not ended, left out")
         return True
     return path.name.startswith((".", "_")) or path.suffix == ".crc"
 

@@ -58,7 +58,7 @@ def test_files_of_other_classes_and_left_files_are_named_and_the_rest_is_importe
     crawl._map("bodies/part-r-00000", "org.apache.nutch.protocol.Content", [(b"a", b"b")])
     line = printed(capsys, "import_nutch", table, crawl.folder)
     assert state_of(table)["url"].to_list() == [HOME]
-    for count in ("other_class 2", "unfinished_job 1", "unfinished_copy 1", "empty_file 1"):
+    for count in ("other_class 2", "unfinished_job 1", "half_copied 2", "empty_file 1"):
         assert f"left_out/{count}" in line
     text = "\n".join(warnings(caplog))
     assert "holds org.apache.nutch.scoring.webgraph.Node, left out" in text
@@ -81,7 +81,7 @@ def test_a_crawldb_that_is_half_copied_is_named_while_the_rest_is_imported(
     assert f"left_out/half_copied {2 if name else 1}" in line
     text = "\n".join(warnings(caplog))
     assert f"{data.with_name('index')}: the file data beside it is missing" in text
-    assert name is None or f"{data.with_name(name)}: a copy that has not ended, left out" in text
+    assert name is None or f"{data.with_name(name)}: its copy has not ended, left out" in text
 
 
 def test_segments_without_folders_that_nutch_writes_together_are_named(

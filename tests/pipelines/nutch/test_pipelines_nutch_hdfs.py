@@ -108,7 +108,7 @@ def test_half_copied_files_are_named_and_the_rest_is_imported(
         hdfs.run("-mkdir", "-p", f"{parts}/{part}")
         hdfs.run("-put", str(tmp_path / "data"), f"{parts}/{part}/{name}")
     line = printed(capsys, "import_nutch", tmp_path / "table", address)
-    assert "damaged/truncated_file 1, left_out/unfinished_copy 1" in line
+    assert "damaged/truncated_file 1, left_out/half_copied 1" in line
     texts = [record.message for record in caplog.records if record.name == "nutbeam.import_nutch"]
     assert any("/part-r-00000/data, byte 4861: truncated file" in text for text in texts)
     assert 0 < state_of(tmp_path / "table").height < 48

@@ -12,7 +12,7 @@ from ...web.clients.http_client import Client
 from ...web.clients.protocol_plugins import PluginClient
 from ...web.plugins.plugins import load_plugin
 from ...web.rules.url_options import URL_FILTERS, URL_NORMALIZERS
-from ...web.rules.url_plugins import PluginFilter, PluginNormalizer
+from ...web.rules.url_plugins import PluginFilter, PluginNormalizer, fault_at_once
 from ...web.urls.schemes import PROTOCOLS, scheme_of
 from .time_limit import Trial, limited
 
@@ -75,7 +75,7 @@ def try_at_once(kind: str, name: str, urls: Sequence[str], options: Any) -> Tria
     step = _filter_of(name) if is_filter else _normalizer_of(name, options.url_scope)
     start = time.perf_counter()
     with limited(options.parser_timeout):
-        fault = step.fault_at_once(pl.Series(urls))
+        fault = fault_at_once(step, pl.Series(urls))
     text = f"with {len(urls)} URLs at once: {fault}" if fault else ""
     return Trial({"url": None}, [], text, time.perf_counter() - start)
 

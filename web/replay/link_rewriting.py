@@ -203,11 +203,12 @@ def _values(text: str, at: int) -> dict[str, str]:
 
 
 def _is_unwanted(tag: str, name: str, value: str) -> bool:
-    value = value.strip().lower()
+    value = value.lower()
     if name == "target":
         return value.startswith("_") and value != "_self"
     if tag != "meta":
         return False
+    value = value.strip()
     is_policy = name == "http-equiv" and value in _POLICIES
     return is_policy or (name == "name" and value == "referrer")
 

@@ -104,11 +104,6 @@ class PluginFilter(UrlFilter):
         run = self._run(pl.Series([url.encode(errors="replace").decode()]))
         return run.fault or "the plug-in decides"
 
-    def fault_at_once(self, urls: pl.Series) -> str:
-        """Returns the fault that the plug-in has only with several URLs at once; empty if it has none."""
-        run = self._run(urls)
-        return "" if run.failed.any() else run.fault
-
     def place(self, line: int) -> str:
         """Returns ``NAME:WORD``, or only the name."""
         return f"{self.name}:{self._words[line - 1]}" if line else self.name
@@ -174,11 +169,6 @@ class PluginNormalizer(Step):
         """Returns the plug-in's fault with a URL; empty if it does not fail."""
         return self._run(pl.Series([url.encode(errors="replace").decode()])).fault
 
-    def fault_at_once(self, urls: pl.Series) -> str:
-        """Returns the fault that the plug-in has only with several URLs at once; empty if it has none."""
-        run = self._run(urls)
-        return "" if run.failed.any() else run.fault
-
     def apply_column(self, urls: pl.Series) -> NormalizedColumn:
         """Returns the results of the plug-in."""
         values, failed, _ = self._run(urls)
@@ -200,6 +190,12 @@ class PluginNormalizer(Step):
     def _run(self, urls: pl.Series) -> _Run:
         call = self.function
         return _run_by_halves(lambda part: _texts(call(part, self._scope), len(part)), urls, self)
+
+
+def fault_at_once(plugin: PluginFilter | PluginNormalizer, urls: pl.Series) -> str:
+    """Returns the fault that a plug-in has only with several URLs at once; empty if it has none."""
+    run = plugin._run(urls)
+    return "" if run.failed.any() else run.fault
 
 
 def _run_by_halves(

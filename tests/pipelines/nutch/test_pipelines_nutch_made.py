@@ -56,7 +56,7 @@ def test_each_row_equals_that_of_nutchs_reader(nutch, table):
 def test_two_worker_processes_import_the_same_rows(nutch, table, tmp_path):
     two = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
     assert nutbeam("import_nutch", tmp_path / "other", nutch, *two) == 0
-    names = ["page", "document", "batch_id"]  # of files and batches that each import names anew
+    names = ["page", "document", "batch_id"]  # each import gives its files and batches new names
     assert state_of(tmp_path / "other").drop(names).equals(state_of(table).drop(names))
     assert links_of(tmp_path / "other") == links_of(table)
 

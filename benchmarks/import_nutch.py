@@ -8,6 +8,8 @@ one entry of metadata; 30 % are fetched, with a signature and four entries.
 - Segment: pages with their contents, in block compression; CPU. Budget: 1,400 pages a second and core, as
   ``import_warc`` has with all that it writes.
 - LinkDb: links; rows written: a CrawlDb encoded as Nutch reads it. No budget.
+- Segment as a whole: ``nutbeam import_nutch`` of 10,000 pages in block compression, in four parts, in turn
+  with ``nutbeam import_warc`` of a file with the same pages. Budget: its speed.
 - Import: ``nutbeam import_nutch`` of a CrawlDb in block compression into an empty table, all that it does.
   Budget: 150,000 rows a second and core beside the CPU of the same import of 100 rows.
 """
@@ -16,10 +18,12 @@ import functools
 import io
 import pathlib
 import random
+import shutil
 import struct
 import sys
 import tempfile
 import zlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import measure
@@ -27,7 +31,7 @@ import polars as pl
 
 ROWS, SMALL = 100_000, 20_000
 BUDGET = 150_000
-PAGES = 2_000
+PAGES, WHOLE_PAGES, PARTS = 2_000, 10_000, 4
 _LENGTHS = struct.Struct(">ii")
 
 
@@ -86,19 +90,24 @@ def write_file(path: pathlib.Path, pairs: Any, value_class: str, compression: st
         writer.close()
 
 
-def content_pairs(pages: int) -> Any:
-    """Yields pages of about 45 kB as Nutch's Content."""
-    from nutbeam.web.hadoop.writable_encoding import encode_text
-
+def made_pages(pages: int) -> Iterator[tuple[str, bytes]]:
+    """Yields URLs and bodies of about 45 kB."""
     chance = random.Random(2)
     words = [f"{chance.getrandbits(chance.randint(8, 40)):x}" for _ in range(20_000)]
+    for number in range(pages):
+        url = f"http://h{number % 500}.example.com/p{number:06}"
+        yield url, " ".join(chance.choices(words, k=chance.randint(500, 13_000))).encode()
+
+
+def content_pairs(pages: Iterable[tuple[str, bytes]]) -> Any:
+    """Yields pages as Nutch's Content."""
+    from nutbeam.web.hadoop.writable_encoding import encode_text
+
     names = ("Date", "Server", "Content-Type", "nutch.segment.name", "_fst_", "nutch.crawl.score")
     metadata = len(names).to_bytes(4, "big") + b"".join(
         encode_text(name) + b"\0\0\0\1" + encode_text("a value") for name in names
     )
-    for number in range(pages):
-        url = f"http://h{number % 500}.example.com/p{number:06}"
-        body = " ".join(chance.choices(words, k=chance.randint(500, 13_000))).encode()
+    for url, body in pages:
         head = b"\xff\xff\xff\xff" + encode_text(url) * 2 + len(body).to_bytes(4, "big")
         yield url.encode(), head + body + encode_text("text/html") + metadata
 
@@ -182,6 +191,68 @@ def encode(rows: int) -> int:
     return rows
 
 
+def write_segment(folder: pathlib.Path, pages: list[tuple[str, bytes]]) -> None:
+    """Writes a segment that was fetched and not parsed."""
+    from nutbeam.web.hadoop.crawl_datums import CRAWL_DATUMS
+    from nutbeam.web.hadoop.datum_writing import CRAWL_DATUM_CLASS, encode_crawl_datums
+
+    protocol = {"key": "_pst_", "kind": "ProtocolStatus", "value": "success(1), lastModified=0"}
+    for part in range(PARTS):
+        chosen = sorted(pages[part::PARTS])
+        rows = [
+            {"url": url, "status": 33, "fetch_time": 1_790_000_000_000, "retries": 0, "interval": 2_592_000,
+             "score": 1.0, "modified_time": 0, "signature": None, "metadata": [protocol]}
+            for url, _ in chosen
+        ]  # fmt: skip
+        fetched = encode_crawl_datums(pl.DataFrame(rows, schema=CRAWL_DATUMS))
+        for name, pairs, kind in (
+            ("crawl_fetch", fetched, CRAWL_DATUM_CLASS),
+            ("content", content_pairs(chosen), "org.apache.nutch.protocol.Content"),
+        ):
+            path = folder / name / f"part-r-{part:05}" / "data"
+            path.parent.mkdir(parents=True)
+            write_file(path, pairs, kind, "block")
+
+
+def write_archive(path: pathlib.Path, pages: list[tuple[str, bytes]]) -> None:
+    """Writes the same pages as an archive."""
+    from warcio.statusandheaders import StatusAndHeaders
+    from warcio.warcwriter import WARCWriter
+
+    with path.open("wb") as file:
+        writer = WARCWriter(file, gzip=True)
+        for url, body in pages:
+            head = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1")
+            record = writer.create_warc_record(
+                url, "response", payload=io.BytesIO(body), http_headers=head
+            )
+            writer.write_record(record)
+
+
+def import_segment(folder: pathlib.Path, number: int, repeats: int) -> None:
+    """Prints what the commands take for the same pages in a segment and in an archive."""
+    pages = list(made_pages(number))
+    segment, archive = folder / "crawl" / "segments" / "20261129000000", folder / "a.warc.gz"
+    write_segment(segment, pages)
+    write_archive(archive, pages)
+    del pages
+    sources = {"import_warc": archive, "import_nutch": segment.parent}
+    found: dict[str, list[measure.Figures]] = {name: [] for name in sources}
+    for repeat in range(repeats):
+        for name, figures in found.items():
+            table = folder / f"{name}-{repeat}"
+            figures.append(measure.command(name, table, sources[name], "--progress=false"))
+            assert f"pages {number:,}" in str(figures[-1].result), figures[-1].result
+            shutil.rmtree(table)
+    rows = [
+        (name, number, measure.median(each, "process"), measure.median(each, "cpu"))
+        for name, each in found.items()
+    ]
+    head = ("command", "pages", "time, s", "CPU, s", "speed / import_warc")
+    rows_with_speed = [(*row, rows[0][2] / row[2]) for row in rows]
+    measure.table("a segment, and an archive with the same pages; budget: 1", head, rows_with_speed)
+
+
 def import_whole(folder: pathlib.Path, rows: int, repeats: int) -> None:
     """Prints what the command takes for a CrawlDb of some rows, and for one of 100."""
     from nutbeam.web.hadoop.datum_writing import CRAWL_DATUM_CLASS, encode_crawl_datums
@@ -234,7 +305,10 @@ def main() -> None:
         )
         pages = PAGES // 20 if small else PAGES
         write_file(
-            folder / "content", content_pairs(pages), "org.apache.nutch.protocol.Content", "block"
+            folder / "content",
+            content_pairs(made_pages(pages)),
+            "org.apache.nutch.protocol.Content",
+            "block",
         )
         write_file(
             folder / "links", link_pairs(rows // 10), "org.apache.nutch.crawl.Inlinks", "block"
@@ -251,6 +325,7 @@ def main() -> None:
             for cpu in [measure.median(each, "cpu")]
         ]
         measure.table("other values, in blocks", ("what", "number", "CPU, s", "a second"), table)
+        import_segment(folder, pages if small else WHOLE_PAGES, 2 if small else 5)
         import_whole(folder, rows if small else 10 * rows, repeats)
 
 

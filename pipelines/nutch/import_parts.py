@@ -26,6 +26,7 @@ from ...policy.nutch.linkdb_rows import hosts_of_hostdb, links_of_linkdb
 from ...transforms.elements.chunks import MAX_ROWS, named_chunks
 from ...transforms.for_each import REPORTS
 from ...transforms.invert_links import LINKS_COMPONENT
+from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
 from .record_faults import RecordFaults
 from .segment_parts import ImportItem, segment_work
@@ -55,10 +56,11 @@ def import_work(item: ImportItem, options: Any) -> Iterator[Any]:
     """Yields pairs of a component and a chunk of changes; and ``Written`` with the tag ``REPORTS``."""
     faults = RecordFaults(item.file.address)
     how = NutchRules(options.rules, options.filter_urls, read_blocklist(item.operation))
-    if item.segment is not None:
-        yield from segment_work(item, how, faults)
-    else:
-        yield from _database_work(item, options, how, faults)
+    with keep_free_blocks():  # inflated blocks and bodies are copied several times
+        if item.segment is not None:
+            yield from segment_work(item, how, faults)
+        else:
+            yield from _database_work(item, options, how, faults)
     yield beam.pvalue.TaggedOutput(REPORTS, Written(counts=dict(faults.counts)))
 
 

@@ -124,12 +124,11 @@ def pages_of_segment(
         content=pl.when(redirected | success).then("content"),
         headers=_header_list(),
     )
-    bodies = contents.get_column("content").gather(rows.get_column("content"))
-    rows = rows.with_columns(bodies.alias("body"))
+    bodies = contents.get_column("content").gather(rows.get_column("content")).alias("body")
     counts["pages"] = len(rows)
-    missing = int(rows.select((success & pl.col("body").is_null()).sum()).item())
-    counts["pages_without_body"] = missing
-    return conform_frame(rows, PAGES), +counts
+    counts["pages_without_body"] = int(rows.select((success & bodies.is_null()).sum()).item())
+    # With the bodies at the end, or they would be copied.
+    return conform_frame(rows, PAGES).with_columns(bodies), +counts
 
 
 def page_changes(

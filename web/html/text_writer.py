@@ -61,9 +61,10 @@ class TextWriter:
             self._newlines = min(newlines, 1) if self.cells else newlines
 
     def open_block(self, kind: str, level: int = 0, of: str = "") -> None:
-        """Begins a block that holds others."""
+        """Begins a block that holds others; in a cell with data there are none."""
         entry: Entry = [kind, _NO_START, 0, level, of]
-        self._entries.append(entry)
+        if not self.cells:
+            self._entries.append(entry)
         self._open_blocks.append(entry)
 
     def close_block(self) -> None:

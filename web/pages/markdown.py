@@ -1,23 +1,18 @@
 """Makes Markdown of a text and its spans: CommonMark, with the tables and the deletions of GitHub."""
 
-import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ..urls.userinfo import parse_target
 from . import spans
+from .inline_markdown import InlineRenderer, escape_line_start, escape_text
 from .spans import Span
 
-# Signs that mean something anywhere in a line of Markdown. An underscore does so only beside a word.
-_SIGNS = re.compile(r"[\\`*\[\]]|~(?=~)|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
-# Signs that mean something at the start of a line.
-_LINE_START = re.compile(
-    r"#{1,6}(?=\s|$)|[-+](?=\s|$)|>|\d{1,9}(?=[.)](?:\s|$))|=+\s*$|-[-\s]*$|~(?=~~)|[|:](?=[-:|\s]+$)"
-)
 _TICKS = re.compile(r"`+")
-_FENCES = re.compile(r"^\s*(`{3,}|~{3,})", re.MULTILINE)
-_UNSAFE_IN_TARGET = re.compile(r"[\s<>()\\]")
-_WRAPS = {spans.STRONG: "**", spans.EMPHASIS: "*", spans.DELETED: "~~"}
+_CLOSING_SIGNS = re.compile(r"(?:^|(?<=\s))(?=#+$)")
+_HOLDERS = frozenset({spans.LIST, spans.ITEM, spans.QUOTE})
+_OF_TABLES = frozenset({spans.ROW, spans.CELL})
+# The second sign is for a list that directly follows another one: with the first they would be one list.
+_BULLETS, _ENDS_OF_NUMBERS = "-*", ".)"
 
 
 def markdown_of(
@@ -27,26 +22,182 @@ def markdown_of(
 
     Args:
         text: The text.
-        text_spans: Its spans; without any, its lines are those of a plain text.
+        text_spans: Its spans; without any, it is a plain text, whose lines are kept.
         url: URL of the page, to which links and images are relative.
-        with_links: Whether targets of links, and images, are in it; else only their texts.
+        with_links: Whether the targets of links, and images, are in it; else only the texts of links are.
 
     >>> markdown_of("A\\n\\nb * c", [("heading", 0, 1, 2, ""), ("paragraph", 3, 8, 1, ""), ("code", 7, 8, 0, "")])
     '## A\\n\\nb \\\\* `c`'
     """
-    return _Renderer(text, text_spans, url, with_links).render()
+    if not any(kind in spans.LEAVES for kind, *_ in text_spans):
+        return "\n".join(map(escape_line_start, escape_text(text).split("\n")))
+    base = next((of for kind, *_, of in text_spans[:1] if kind == spans.BASE), url)
+    return _BlockRenderer(text, text_spans, InlineRenderer(text, base, with_links)).render()
 
 
-class _Renderer:
-    """Writes blocks; each has the prefix of the quotes and the items around it."""
+class _Holder:
+    """A list, an item or a quote that is open.
 
-    def __init__(self, text: str, text_spans: Sequence[Span], url: str, with_links: bool) -> None:
-        base = next((of for kind, *_, of in text_spans[:1] if kind == spans.BASE), "")
-        self._text, self._spans, self._with_links = text, text_spans, with_links
-        self._base = base or url
-        self._at = 0
+    Attributes:
+        kind: What it is.
+        end: The character after it.
+        prefix: What stands before each of its lines, after those of the blocks around it.
+        first_prefix: The same of its first line, until that is written.
+        list: Of a list: whether it is tight, the number of its next item (-1: it has none), its sign, and
+            whether it has an item yet.
+        last_list: (whether it has numbers, sign) of the list that is the last block in it.
+    """
+
+    __slots__ = ("end", "first_prefix", "has_items", "is_tight", "kind", "last_list", "number", "prefix", "sign")
+
+    def __init__(self, kind: str, end: int) -> None:
+        self.kind, self.end = kind, end
+        self.prefix = self.first_prefix = self.sign = ""
+        self.is_tight = self.has_items = False
+        self.number = -1
+        self.last_list: tuple[bool, str] | None = None
+
+
+class _BlockRenderer:
+    """Writes block after block."""
+
+    def __init__(self, text: str, text_spans: Sequence[Span], inline: InlineRenderer) -> None:
+        self._text, self._spans, self._inline = text, text_spans, inline
+        self._tight = _tight_lists(text_spans)
         self._lines: list[str] = []
-        self._prefixes: list[str] = []
-        self._mark = ""  # of an item, before its first line
-        self._tight = False
-'''
+        self._open = [_Holder("", len(text) + 1)]
+        # How many of them were open when the last block was written, and still are.
+        self._common = 1
+
+    def render(self) -> str:
+        """Returns the Markdown."""
+        at, last = 0, len(self._spans)
+        while at < last:
+            span = self._spans[at]
+            kind, start, end, *_ = span
+            while start >= self._open[-1].end:
+                self._end_holder()
+            after = at + 1
+            if kind in _HOLDERS:
+                self._begin_holder(at, span)
+            elif kind == spans.TABLE or kind in spans.LEAVES:
+                within = spans.MARKS if kind != spans.TABLE else spans.MARKS | _OF_TABLES
+                while after < last and self._spans[after][0] in within:
+                    after += 1
+                self._write_block(self._block(span, self._spans[at + 1 : after]))
+            at = after
+        return "\n".join(self._lines)
+
+    def _end_holder(self) -> None:
+        holder = self._open.pop()
+        self._common = min(self._common, len(self._open))
+        if holder.kind == spans.LIST:
+            self._open[-1].last_list = (holder.number >= 0, holder.sign)
+
+    def _begin_holder(self, at: int, span: Span) -> None:
+        kind, _, end, _, of = span
+        around, holder = self._open[-1], _Holder(kind, end)
+        if kind == spans.LIST:
+            holder.is_tight = at in self._tight
+            holder.number = int(of[:9]) if of else -1
+            signs = _ENDS_OF_NUMBERS if of else _BULLETS
+            holder.sign = signs[around.last_list == (bool(of), signs[0])]
+        elif kind == spans.ITEM:
+            mark = _BULLETS[0]
+            if around.kind == spans.LIST:
+                mark = around.sign if around.number < 0 else f"{around.number}{around.sign}"
+                around.number += around.number >= 0
+            holder.first_prefix, holder.prefix = f"{mark} ", " " * (len(mark) + 1)
+        else:
+            holder.prefix = "> "
+        self._open.append(holder)
+
+    def _write_block(self, lines: list[str]) -> None:
+        if self._lines and self._needs_gap():
+            self._lines.append("".join(holder.prefix for holder in self._open[: self._common]).rstrip())
+        for line in lines:
+            prefix = "".join(holder.first_prefix or holder.prefix for holder in self._open)
+            self._lines.append((prefix + line).rstrip() if line == "" else prefix + line)
+            for holder in self._open:
+                holder.first_prefix = ""
+        for holder in self._open:
+            holder.has_items = holder.kind == spans.LIST
+        self._open[-1].last_list = None
+        self._common = len(self._open)
+
+    def _needs_gap(self) -> bool:
+        """Returns whether an empty line is before the next block: not within a tight list."""
+        for number, holder in enumerate(self._open):
+            if not holder.first_prefix:
+                continue
+            around = self._open[number - 1]
+            if around.has_items:
+                return not around.is_tight
+            outer = self._open[number - 3 : number - 1]
+            is_nested = [each.kind for each in outer] == [spans.LIST, spans.ITEM]
+            return not (around.kind == spans.LIST and is_nested and outer[0].is_tight)
+        return True
+
+    def _block(self, span: Span, within: Sequence[Span]) -> list[str]:
+        """Returns the lines of a leaf or a table."""
+        kind, start, end, level, of = span
+        if kind == spans.TABLE:
+            return self._table(within)
+        if kind == spans.RULE:
+            return ["---"]
+        if kind == spans.PREFORMATTED:
+            code = self._text[start:end]
+            fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(code)), default=0))
+            return [fence + of.replace("`", ""), *code.split("\n"), fence]
+        if kind == spans.HEADING:
+            line = _CLOSING_SIGNS.sub(r"\\", self._inline.render(start, end, within, " "))
+            return [f"{'#' * level} {line}"]
+        lines = self._inline.render(start, end, within, "\\\n").split("\n")
+        return [escape_line_start(line) for line in lines]
+
+    def _table(self, within: Sequence[Span]) -> list[str]:
+        """Returns the lines of a table; GitHub's have a line of headings, which may be empty."""
+        rows: list[list[str]] = []
+        has_headings = False
+        at, last = 0, len(within)
+        while at < last:
+            kind, start, end, level, of = within[at]
+            at += 1
+            if kind == spans.ROW:
+                rows.append([])
+            elif kind == spans.CELL:
+                marks_at = at
+                while at < last and within[at][0] in spans.MARKS:
+                    at += 1
+                cell = self._inline.render(start, end, within[marks_at:at], "<br>").replace("\n", "<br>")
+                rows[-1] += [cell.replace("|", "\\|"), *[""] * (int(of or 1) - 1)]
+                has_headings |= bool(level) and len(rows) == 1
+        columns = max(map(len, rows), default=0)
+        if not has_headings:
+            rows.insert(0, [])
+        rows.insert(1, ["---"] * columns)
+        return [f"| {' | '.join([*row, *[''] * (columns - len(row))])} |" for row in rows]
+
+
+def _tight_lists(text_spans: Sequence[Span]) -> set[int]:
+    """Returns the numbers of the lists of which each item is at most one block, beside lists."""
+    tight: set[int] = set()
+    open_blocks: list[tuple[str, int, int]] = []
+    blocks_of_item: dict[int, int] = {}
+    for number, (kind, start, end, *_) in enumerate(text_spans):
+        if kind in spans.MARKS or kind in _OF_TABLES:
+            continue
+        while open_blocks and start >= open_blocks[-1][2]:
+            open_blocks.pop()
+        if kind not in (spans.LIST, spans.ITEM, spans.SECTION, spans.DESCRIPTION):
+            items = [block for block in open_blocks[-2:] if block[0] == spans.ITEM][-1:]
+            for _, item, _ in items:
+                blocks_of_item[item] = blocks_of_item.get(item, 0) + 1
+                if blocks_of_item[item] > 1 or kind == spans.QUOTE:
+                    lists = open_blocks[-2:-1] if open_blocks[-1][0] == spans.ITEM else open_blocks[-3:-2]
+                    tight.difference_update(place for _, place, _ in lists)
+        if kind == spans.LIST:
+            tight.add(number)
+        if kind in _HOLDERS:
+            open_blocks.append((kind, number, end))
+    return tight

@@ -1,0 +1,182 @@
+"""Makes Markdown of what is within a block of text: escapes signs, and writes marks."""
+
+import re
+from collections.abc import Sequence
+
+from ..urls.userinfo import parse_target
+from . import spans
+from .spans import Span
+
+# Signs that mean something anywhere in a line. An underscore does not between letters.
+_SIGNS = re.compile(
+    r"[\\`*\[\]]|~~+|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)"
+)
+# What means something at the start of a line.
+_LINE_START = re.compile(
+    r"(?=#{1,6}(?:\s|$)|[-+](?:\s|$)|>|=+\s*$|-[-\s]*$|[|:][-:|\s]+$)|(?<=\d)(?=[.)](?:\s|$))"
+)
+_NUMBER = re.compile(r"\d{1,9}(?=[.)](?:\s|$))")
+_TICKS = re.compile(r"`+")
+_PUNCTUATION = "("
+_UNSAFE_IN_TARGET = re.compile(r"[\s<>()\\]")
+_WRAPS = {spans.STRONG: "**", spans.EMPHASIS: "*", spans.DELETED: "~~"}
+
+
+def escape_text(text: str) -> str:
+    """Returns a text in which no sign means anything within a line.
+
+    >>> escape_text("a*b <c> snake_case _d_ R&D &amp;")
+    'a\\\\*b \\\\<c> snake_case \\\\_d\\\\_ R&D \\\\&amp;'
+    """
+    return _SIGNS.sub(_escape, text)
+
+
+def _escape(sign: re.Match[str]) -> str:
+    return "".join(f"\\{char}" for char in sign[0])
+
+
+def escape_line_start(line: str) -> str:
+    """Returns a line whose start means nothing.
+
+    >>> [escape_line_start(line) for line in ("# a", "1. b", "- c", "2020", "===")]
+    ['\\\\# a', '1\\\\. b', '\\\\- c', '2020', '\\\\===']
+    """
+    if number := _NUMBER.match(line):
+        return f"{number[0]}\\{line[number.end() :]}"
+    return f"\\{line}" if _LINE_START.match(line) else line
+
+
+class _Open:
+    """A mark that is open, and what is written in it."""
+
+    __slots__ = ("end", "kind", "of", "pieces")
+
+    def __init__(self, kind: str, end: int, of: str) -> None:
+        self.kind, self.end, self.of = kind, end, of
+        self.pieces: list[str] = []
+
+
+class InlineRenderer:
+    """Writes parts of a text with their marks.
+
+    Args:
+        text: The text.
+        base: URL that targets are relative to.
+        with_links: Whether targets and images are written.
+    """
+
+    def __init__(self, text: str, base: str, with_links: bool) -> None:
+        self._text, self._base, self._with_links = text, base, with_links
+
+    def render(self, start: int, end: int, marks: Sequence[Span], line_break: str) -> str:
+        """Returns the Markdown of a part.
+
+        Args:
+            start: Its first character.
+            end: The character after it.
+            marks: The marks in it, in their order.
+            line_break: What a break becomes.
+        """
+        text = self._text
+        stack = [_Open("", end, "")]
+        at = start
+        for kind, first, after, _, of in _ordered(marks):
+            while len(stack) > 1 and first >= stack[-1].end:
+                at = self._add_text(stack, at, stack[-1].end)
+                self._close(stack, self._next_sign(stack[-1].end, first, end))
+            if any(mark.kind == spans.CODE for mark in stack):
+                continue
+            at = self._add_text(stack, at, first)
+            if kind == spans.BREAK:
+                _append(stack, line_break)
+                at = after
+            elif kind == spans.IMAGE:
+                _append(stack, self._image(of))
+            elif not any(mark.kind == kind for mark in stack):
+                stack.append(_Open(kind, min(after, stack[-1].end), of))
+        while len(stack) > 1:
+            at = self._add_text(stack, at, stack[-1].end)
+            self._close(stack, self._next_sign(stack[-1].end, end, end))
+        self._add_text(stack, at, end)
+        return "".join(stack[0].pieces)
+
+    def _next_sign(self, at: int, next_mark: int, end: int) -> str:
+        """Returns the character after a mark, or punctuation if another mark begins or ends there."""
+        if at >= end:
+            return " "
+        return _PUNCTUATION if at == next_mark else self._text[at]
+
+    def _add_text(self, stack: list[_Open], start: int, end: int) -> int:
+        if end > start:
+            piece = self._text[start:end]
+            is_code = any(mark.kind == spans.CODE for mark in stack)
+            stack[-1].pieces.append(piece if is_code else escape_text(piece))
+        return max(start, end)
+
+    def _close(self, stack: list[_Open], following: str) -> None:
+        mark = stack.pop()
+        content = "".join(mark.pieces)
+        if mark.kind == spans.CODE:
+            _append(stack, _code(content))
+        elif mark.kind == spans.LINK:
+            target = self._target(mark.of)
+            _append(stack, f"[{content}]({target})" if target else content, is_link=bool(target))
+        else:
+            _append(stack, _wrapped(content, _WRAPS[mark.kind], _last_char(stack), following))
+
+    def _target(self, target: str) -> str:
+        if not self._with_links or not target:
+            return ""
+        absolute = parse_target(target, self._base) if self._base else target
+        return _UNSAFE_IN_TARGET.sub(lambda char: f"%{ord(char[0]):02X}", absolute or "")
+
+    def _image(self, of: str) -> str:
+        source, _, instead = of.partition(" ")
+        target = self._target(source)
+        return f"![{escape_text(instead)}]({target})" if target else ""
+
+
+def _ordered(marks: Sequence[Span]) -> list[Span]:
+    """Returns marks with those around others first; a link around code that is as long, too."""
+    return sorted(marks, key=lambda mark: (mark[1], -mark[2], mark[0] != spans.LINK))
+
+
+def _append(stack: list[_Open], piece: str, is_link: bool = False) -> None:
+    pieces = stack[-1].pieces
+    if is_link and pieces and pieces[-1].endswith("!"):
+        pieces[-1] = f"{pieces[-1][:-1]}\\!"
+    pieces.append(piece)
+
+
+def _last_char(stack: list[_Open]) -> str:
+    for mark in reversed(stack):
+        if mark.kind and not mark.pieces:
+            return _PUNCTUATION  # the sign of the mark around it
+        if mark.pieces and mark.pieces[-1]:
+            return mark.pieces[-1][-1]
+    return " "
+
+
+def _code(text: str) -> str:
+    """Returns a text as code.
+
+    >>> _code("a`b"), _code("`"), _code("\\n")
+    ('``a`b``', '`` ` ``', '')
+    """
+    text = text.replace("\n", " ")
+    if not text.strip():
+        return ""
+    ticks = "`" * (1 + max(map(len, _TICKS.findall(text)), default=0))
+    pad = " " if text[0] == "`" or text[-1] == "`" or len(ticks) > 1 and text[0] == text[-1] == " " else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def _wrapped(content: str, sign: str, before: str, after: str) -> str:
+    """Returns a text within signs, or without them where they would not count.
+
+    CommonMark 6.2: at a word's letter, what the signs hold must not begin or end with punctuation there.
+    """
+    is_clear = content.strip() == content != "" and before != sign[0]
+    begins = content[:1].isalnum() or not before.isalnum()
+    ends = content[-1:].isalnum() or not after.isalnum()
+    return f"{sign}{content}{sign}" if is_clear and begins and ends else content

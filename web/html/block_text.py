@@ -74,7 +74,7 @@ def block_text(markup: str, *, with_noscript: bool = False) -> tuple[str, list[S
 
     Blocks are lines; paragraphs, headings, preformatted text, and lists, quotes and tables as a whole have
     an empty line before and after; the cells of a row are separated by tabs. A run of white space is one
-    space, except in preformatted text. What is hidden is left out.
+    space, except in preformatted text. What is hidden is left out. An image is the text that stands in for it.
 
     Args:
         markup: The element as lexbor writes it.
@@ -105,6 +105,15 @@ def _value(attributes: str, name: str) -> str:
     return unescape(found[1][:_MAX_OF_CHARS]).strip() if found else ""
 
 
+class _OpenList:
+    """A list; it begins with its first item."""
+
+    __slots__ = ("first", "has_items")
+
+    def __init__(self, first: str) -> None:
+        self.first, self.has_items = first, False
+
+
 class _Reader:
     """Goes through tags and the texts after them; the names of end tags begin with "/".
 
@@ -112,7 +121,7 @@ class _Reader:
         writer: What is written.
         at: Number of the tag that is read.
         tables: Of tables that are open, whether they hold data.
-        lists: Names of lists that are open.
+        lists: Those that are open.
         rows_cells: Number of cells of the row.
         columns: Number of columns of the cell.
         language: Language of the preformatted text that is open; None: none is.
@@ -123,7 +132,7 @@ class _Reader:
         self.writer = TextWriter()
         self.at = 0
         self.tables: list[bool] = []
-        self.lists: list[str] = []
+        self.lists: list[_OpenList] = []
         self.rows_cells, self.columns = 0, 1
         self.language: str | None = None
         self._tokens = tokens
@@ -272,19 +281,16 @@ def _end_line(reader: _Reader, name: str, attributes: str) -> None:
     reader.writer.leaf = PLAIN
 
 
-@_on("dd", "li", *_SECTIONS)
+@_on("dd", *_SECTIONS)
 def _begin_block(reader: _Reader, name: str, attributes: str) -> None:
-    writer = reader.writer
-    writer.break_line(1)
+    reader.writer.break_line(1)
     if name == "dd":
-        writer.open_block(spans.DESCRIPTION)
-    elif name == "li":
-        writer.open_block(spans.ITEM, min(len(reader.lists), _MAX_NESTING))
+        reader.writer.open_block(spans.DESCRIPTION)
     else:
-        writer.open_block(spans.SECTION, 0, name)
+        reader.writer.open_block(spans.SECTION, 0, name)
 
 
-@_on("/dd", "/li", *("/" + name for name in _SECTIONS))
+@_on("/dd", *("/" + name for name in _SECTIONS))
 def _end_block(reader: _Reader, name: str, attributes: str) -> None:
     reader.writer.break_line(1)
     reader.writer.close_block()
@@ -293,17 +299,35 @@ def _end_block(reader: _Reader, name: str, attributes: str) -> None:
 @_on(*_LISTS)
 def _begin_list(reader: _Reader, name: str, attributes: str) -> None:
     reader.writer.break_line(1 if reader.lists else 2)
-    reader.lists.append(name)
     first = (_value(attributes, "start") or "1") if name == "ol" else ""
-    level = min(len(reader.lists), _MAX_NESTING)
-    reader.writer.open_block(spans.LIST, level, first if first.isdecimal() else "1" if first else "")
+    reader.lists.append(_OpenList(first if first.isdecimal() else first and "1"))
 
 
 @_on(*("/" + name for name in _LISTS))
 def _end_list(reader: _Reader, name: str, attributes: str) -> None:
-    reader.lists.pop()
+    ended = reader.lists.pop()
     reader.writer.break_line(1 if reader.lists else 2)
-    reader.writer.close_block()
+    if ended.has_items:
+        reader.writer.close_block()
+
+
+@_on("li")
+def _begin_item(reader: _Reader, name: str, attributes: str) -> None:
+    reader.writer.break_line(1)
+    if not reader.lists:
+        return
+    level, around = min(len(reader.lists), _MAX_NESTING), reader.lists[-1]
+    if not around.has_items:
+        around.has_items = True
+        reader.writer.open_block(spans.LIST, level, around.first)
+    reader.writer.open_block(spans.ITEM, level)
+
+
+@_on("/li")
+def _end_item(reader: _Reader, name: str, attributes: str) -> None:
+    reader.writer.break_line(1)
+    if reader.lists:
+        reader.writer.close_block()
 
 
 @_on("blockquote")
@@ -351,17 +375,19 @@ def _end_table(reader: _Reader, name: str, attributes: str) -> None:
 
 @_on("tr")
 def _begin_row(reader: _Reader, name: str, attributes: str) -> None:
-    reader.writer.break_line(1)
     reader.rows_cells = 0
     if reader.tables and reader.tables[-1]:
-        reader.writer.open_block(spans.ROW)
+        reader.writer.open_row()
+    else:
+        reader.writer.break_line(1)
 
 
 @_on("/tr")
 def _end_row(reader: _Reader, name: str, attributes: str) -> None:
-    reader.writer.end_row()
     if reader.tables and reader.tables[-1]:
-        reader.writer.close_block()
+        reader.writer.close_row()
+    else:
+        reader.writer.break_line(1)
 
 
 @_on("td", "th")
@@ -407,10 +433,11 @@ def _end_mark(reader: _Reader, name: str, attributes: str) -> None:
 
 @_on("img")
 def _add_image(reader: _Reader, name: str, attributes: str) -> None:
-    instead = " ".join(_value(attributes, "alt").split())
-    source = _value(attributes, "src").replace(" ", "%20")
+    instead = _value(attributes, "alt")
     if instead and reader.language is None:
-        reader.writer.add_image(f"{'' if source[:5].lower() == 'data:' else source} {instead}")
+        source = _value(attributes, "src")
+        is_data = source[:5].lower() == "data:"
+        reader.writer.add_image(instead.replace("&", "&amp;"), "" if is_data else source)
 
 
 @_on("br")

@@ -48,6 +48,7 @@ class TextWriter:
         self._length = 0
         self._newlines = self._tabs = 0
         self._starts_cell = False
+        self._row_at = 0  # number of the first entry in the row
         self._entries: list[Entry] = []
         self._open_blocks: list[Entry] = []
         self._run_marks: list[Entry] = []
@@ -69,10 +70,13 @@ class TextWriter:
 
     def close_block(self) -> None:
         """Ends the block that began last."""
-        entry = self._open_blocks.pop()
-        entry[2] = self._length
-        if entry[0] == spans.CELL and entry[1] == _NO_START:
-            entry[1] = self._length
+        self._open_blocks.pop()[2] = self._length
+
+    def open_row(self) -> None:
+        """Begins a row of a table with data."""
+        self.break_line(1)
+        self.open_block(spans.ROW)
+        self._row_at = len(self._entries)
 
     def open_cell(self, level: int, columns: int, is_first: bool) -> None:
         """Begins a cell of a table with data."""
@@ -91,10 +95,18 @@ class TextWriter:
         if self._length:
             self._newlines = 0
 
-    def end_row(self) -> None:
-        """Ends a row: empty cells at its end take no place."""
+    def close_row(self) -> None:
+        """Ends a row of a table with data; its empty cells have a place, unless all are empty."""
         self.break_line(1)
         self._tabs = 0
+        row = self._open_blocks[-1]
+        self.close_block()
+        if row[1] != _NO_START:
+            at = row[1]
+            for cell in self._entries[self._row_at :]:
+                if cell[0] == spans.CELL and cell[1] == _NO_START:
+                    cell[1] = cell[2] = at
+                at = max(at, cell[2])
 
     def open_mark(self, kind: str, of: str = "") -> None:
         """Begins a mark; one without a kind only waits for its end."""
@@ -108,9 +120,9 @@ class TextWriter:
         if self._open_marks and self._open_marks.pop()[0]:
             self.run.append(CLOSE)
 
-    def add_image(self, of: str) -> None:
-        """Adds an image."""
-        self.run += (OPEN, CLOSE)
+    def add_image(self, instead: str, of: str) -> None:
+        """Adds the text that stands in for an image, escaped."""
+        self.run += (OPEN, instead, CLOSE)
         self._run_marks.append([spans.IMAGE, _NO_START, 0, 0, of])
 
     def add_rule(self) -> None:
@@ -122,8 +134,11 @@ class TextWriter:
     def add_break(self) -> None:
         """Breaks the line; a second break ends the block."""
         run = self.run
-        if run and run[-1] == BREAK:
-            run.pop()
+        last = len(run) - 1
+        while last >= 0 and run[last] in (OPEN, CLOSE):
+            last -= 1
+        if last >= 0 and run[last] == BREAK:
+            del run[last]
             self.break_line(2)
         else:
             run.append(BREAK)
@@ -191,7 +206,7 @@ class TextWriter:
         """Writes a text with signs in it."""
         is_tidy = not any(signs in text for signs in _UNTIDY)
         plain, entries = (place_tidy_marks if is_tidy else place_marks)(text, self._run_marks)
-        if not plain and not entries:
+        if not plain:
             return
         self._write(plain)
         start = self._length - len(plain)
@@ -266,8 +281,6 @@ def place_marks(text: str, marks: list[Entry]) -> tuple[str, list[Entry]]:
             entry[2] = length
             if waiting and waiting[-1] is entry:
                 waiting.pop()
-                if entry[0] == spans.IMAGE:
-                    entry[1] = entry[2] = length + (space and length > 0)
         elif length:
             space = False
             pieces.append("\n")
@@ -286,4 +299,4 @@ def _fit(entry: Entry, length: int) -> bool:
     if entry[2] > length:
         entry[2] = length
         entry[1] = min(entry[1], length)
-    return bool(entry[2] > entry[1]) or entry[0] == spans.IMAGE
+    return bool(entry[2] > entry[1])

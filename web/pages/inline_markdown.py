@@ -17,9 +17,11 @@ _LINE_START = re.compile(
 )
 _NUMBER = re.compile(r"\d{1,9}(?=[.)](?:\s|$))")
 _TICKS = re.compile(r"`+")
+_WRAPS = {spans.STRONG: "**", spans.EMPHASIS: "*", spans.DELETED: "~~"}
+# Between two of these nothing in Markdown says where one ends.
+_MERGED = frozenset({spans.CODE, *_WRAPS})
 _PUNCTUATION = "("
 _UNSAFE_IN_TARGET = re.compile(r"[\s<>()\\]")
-_WRAPS = {spans.STRONG: "**", spans.EMPHASIS: "*", spans.DELETED: "~~"}
 
 
 def escape_text(text: str) -> str:
@@ -90,8 +92,6 @@ class InlineRenderer:
             if kind == spans.BREAK:
                 _append(stack, line_break)
                 at = after
-            elif kind == spans.IMAGE:
-                _append(stack, self._image(of))
             elif not any(mark.kind == kind for mark in stack):
                 stack.append(_Open(kind, min(after, stack[-1].end), of))
         while len(stack) > 1:
@@ -118,6 +118,8 @@ class InlineRenderer:
         content = "".join(mark.pieces)
         if mark.kind == spans.CODE:
             _append(stack, _code(content))
+        elif mark.kind == spans.IMAGE:
+            _append(stack, f"![{content}]({self._target(mark.of)})" if self._with_links else content)
         elif mark.kind == spans.LINK:
             target = self._target(mark.of)
             _append(stack, f"[{content}]({target})" if target else content, is_link=bool(target))
@@ -130,15 +132,17 @@ class InlineRenderer:
         absolute = parse_target(target, self._base) if self._base else target
         return _UNSAFE_IN_TARGET.sub(lambda char: f"%{ord(char[0]):02X}", absolute or "")
 
-    def _image(self, of: str) -> str:
-        source, _, instead = of.partition(" ")
-        target = self._target(source)
-        return f"![{escape_text(instead)}]({target})" if target else ""
-
 
 def _ordered(marks: Sequence[Span]) -> list[Span]:
-    """Returns marks with those around others first; a link around code that is as long, too."""
-    return sorted(marks, key=lambda mark: (mark[1], -mark[2], mark[0] != spans.LINK))
+    """Returns marks, those around others first; a link around code as long as it; like neighbours as one."""
+    ordered: list[Span] = []
+    for mark in sorted(marks, key=lambda mark: (mark[1], -mark[2], mark[0] != spans.LINK)):
+        if mark[0] in _MERGED and ordered and ordered[-1][0] == mark[0] and ordered[-1][2] == mark[1]:
+            kind, start, _, level, of = ordered[-1]
+            ordered[-1] = (kind, start, mark[2], level, of)
+        else:
+            ordered.append(mark)
+    return ordered
 
 
 def _append(stack: list[_Open], piece: str, is_link: bool = False) -> None:

@@ -43,18 +43,21 @@ class _Holder:
         end: The character after it.
         prefix: What stands before each of its lines, after those of the blocks around it.
         first_prefix: The same of its first line, until that is written.
-        list: Of a list: whether it is tight, the number of its next item (-1: it has none), its sign, and
-            whether it has an item yet.
+        is_tight: Whether there are no empty lines between the items of a list.
+        has_items: Whether a list has an item yet.
+        number: Of the next item of a list; -1: they have none.
+        sign: What marks the items of a list, or ends their numbers.
+        width: Of the mark of the last item of a list.
         last_list: (whether it has numbers, sign) of the list that is the last block in it.
     """
 
-    __slots__ = ("end", "first_prefix", "has_items", "is_tight", "kind", "last_list", "number", "prefix", "sign")
+    __slots__ = ("end", "first_prefix", "has_items", "is_tight", "kind", "last_list", "number", "prefix", "sign", "width")
 
     def __init__(self, kind: str, end: int) -> None:
         self.kind, self.end = kind, end
         self.prefix = self.first_prefix = self.sign = ""
         self.is_tight = self.has_items = False
-        self.number = -1
+        self.number, self.width = -1, 0
         self.last_list: tuple[bool, str] | None = None
 
 
@@ -81,12 +84,21 @@ class _BlockRenderer:
             if kind in _HOLDERS:
                 self._begin_holder(at, span)
             elif kind == spans.TABLE or kind in spans.LEAVES:
-                within = spans.MARKS if kind != spans.TABLE else spans.MARKS | _OF_TABLES
-                while after < last and self._spans[after][0] in within:
+                while after < last and self._belongs(self._spans[after], kind, end):
                     after += 1
-                self._write_block(self._block(span, self._spans[at + 1 : after]))
+                within = self._spans[at + 1 : after]
+                if kind == spans.TABLE:
+                    self._write_table(within)
+                else:
+                    self._write_block(self._leaf(span, within))
             at = after
         return "\n".join(self._lines)
+
+    def _belongs(self, span: Span, kind: str, end: int) -> bool:
+        """Returns whether a span is within the leaf or the table before it."""
+        return span[0] in spans.MARKS or (
+            kind == spans.TABLE and (span[1] < end or (span[0] in _OF_TABLES and span[1] == end))
+        )
 
     def _end_holder(self) -> None:
         holder = self._open.pop()
@@ -101,12 +113,14 @@ class _BlockRenderer:
             holder.is_tight = at in self._tight
             holder.number = int(of[:9]) if of else -1
             signs = _ENDS_OF_NUMBERS if of else _BULLETS
+            holder.prefix = " " * around.width  # of the item before it, if it is in none itself
             holder.sign = signs[around.last_list == (bool(of), signs[0])]
         elif kind == spans.ITEM:
             mark = _BULLETS[0]
             if around.kind == spans.LIST:
                 mark = around.sign if around.number < 0 else f"{around.number}{around.sign}"
                 around.number += around.number >= 0
+                around.width = len(mark) + 1
             holder.first_prefix, holder.prefix = f"{mark} ", " " * (len(mark) + 1)
         else:
             holder.prefix = "> "
@@ -138,11 +152,9 @@ class _BlockRenderer:
             return not (around.kind == spans.LIST and is_nested and outer[0].is_tight)
         return True
 
-    def _block(self, span: Span, within: Sequence[Span]) -> list[str]:
-        """Returns the lines of a leaf or a table."""
+    def _leaf(self, span: Span, within: Sequence[Span]) -> list[str]:
+        """Returns the lines of a block of text."""
         kind, start, end, level, of = span
-        if kind == spans.TABLE:
-            return self._table(within)
         if kind == spans.RULE:
             return ["---"]
         if kind == spans.PREFORMATTED:
@@ -155,28 +167,33 @@ class _BlockRenderer:
         lines = self._inline.render(start, end, within, "\\\n").split("\n")
         return [escape_line_start(line) for line in lines]
 
-    def _table(self, within: Sequence[Span]) -> list[str]:
-        """Returns the lines of a table; GitHub's have a line of headings, which may be empty."""
+    def _write_table(self, within: Sequence[Span]) -> None:
+        """Writes a table; GitHub's have a line of headings, which may be empty. Its caption comes first."""
         rows: list[list[str]] = []
         has_headings = False
         at, last = 0, len(within)
         while at < last:
-            kind, start, end, level, of = within[at]
+            span = within[at]
             at += 1
-            if kind == spans.ROW:
+            marks_at = at
+            while at < last and within[at][0] in spans.MARKS:
+                at += 1
+            if span[0] == spans.ROW:
                 rows.append([])
-            elif kind == spans.CELL:
-                marks_at = at
-                while at < last and within[at][0] in spans.MARKS:
-                    at += 1
+            elif span[0] == spans.CELL:
+                _, start, end, level, of = span
                 cell = self._inline.render(start, end, within[marks_at:at], "<br>").replace("\n", "<br>")
                 rows[-1] += [cell.replace("|", "\\|"), *[""] * (int(of or 1) - 1)]
                 has_headings |= bool(level) and len(rows) == 1
+            else:
+                self._write_block(self._leaf(span, within[marks_at:at]))
         columns = max(map(len, rows), default=0)
+        if not columns:
+            return
         if not has_headings:
             rows.insert(0, [])
         rows.insert(1, ["---"] * columns)
-        return [f"| {' | '.join([*row, *[''] * (columns - len(row))])} |" for row in rows]
+        self._write_block([f"| {' | '.join([*row, *[''] * (columns - len(row))])} |" for row in rows])
 
 
 def _tight_lists(text_spans: Sequence[Span]) -> set[int]:

@@ -24,7 +24,7 @@ CELL = "cell"  # level: 1 for a heading; of: number of columns if it has several
 SECTION = "section"  # of: name of the element, such as nav
 # What is marked within a block.
 LINK = "link"  # of: its target as it stands there
-IMAGE = "image"  # an empty span; of: its source, a space, and the text that stands in for it
+IMAGE = "image"  # the text that stands in for it; of: its source as it stands there
 CODE = "code"
 STRONG = "strong"
 EMPHASIS = "emphasis"

@@ -135,7 +135,7 @@ class TextWriter:
         """Breaks the line; a second break ends the block."""
         run = self.run
         last = len(run) - 1
-        while last >= 0 and run[last] in (OPEN, CLOSE):
+        while last >= 0 and (run[last] in (OPEN, CLOSE) or run[last].isspace()):
             last -= 1
         if last >= 0 and run[last] == BREAK:
             del run[last]

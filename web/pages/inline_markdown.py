@@ -85,7 +85,8 @@ class InlineRenderer:
         for kind, first, after, _, of in _ordered(marks):
             while len(stack) > 1 and first >= stack[-1].end:
                 at = self._add_text(stack, at, stack[-1].end)
-                self._close(stack, self._next_sign(stack[-1].end, first, end))
+                is_sign = stack[-1].end == first and _WRAPS.get(kind, "")[:1] != "*"
+                self._close(stack, _PUNCTUATION if is_sign else self._char(stack[-1].end, end))
             if any(mark.kind == spans.CODE for mark in stack):
                 continue
             at = self._add_text(stack, at, first)
@@ -96,15 +97,13 @@ class InlineRenderer:
                 stack.append(_Open(kind, min(after, stack[-1].end), of))
         while len(stack) > 1:
             at = self._add_text(stack, at, stack[-1].end)
-            self._close(stack, self._next_sign(stack[-1].end, end, end))
+            self._close(stack, self._char(stack[-1].end, end))
         self._add_text(stack, at, end)
         return "".join(stack[0].pieces)
 
-    def _next_sign(self, at: int, next_mark: int, end: int) -> str:
-        """Returns the character after a mark, or punctuation if another mark begins or ends there."""
-        if at >= end:
-            return " "
-        return _PUNCTUATION if at == next_mark else self._text[at]
+    def _char(self, at: int, end: int) -> str:
+        """Returns the character at a place, or a space after the end."""
+        return self._text[at] if at < end else " "
 
     def _add_text(self, stack: list[_Open], start: int, end: int) -> int:
         if end > start:

@@ -310,6 +310,35 @@ LINK_FIELDS = Columns(
 LINKS = pa.large_list(pa.struct(list(LINK_FIELDS.schema)))
 PAGE_LINKS = pa.large_list(pa.struct([("url", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
 
+SPAN_FIELDS = Columns(
+    (
+        Column(
+            "kind",
+            TEXT,
+            "What it is: a block (`paragraph`, `heading`, `term`, `caption`, `preformatted`, `rule`), what holds "
+            "blocks (`list`, `item`, `description`, `quote`, `table`, `row`, `cell`, `section`), or a mark "
+            "(`link`, `image`, `code`, `strong`, `emphasis`, `deleted`, `break`); `base`: see `of`.",
+        ),
+        Column("start", pa.int32(), "Number of its first character in the text, from 0."),
+        Column("end", pa.int32(), "Number of the character after it."),
+        Column(
+            "level",
+            pa.int16(),
+            "Of a heading 1 to 6; of a list and an item how deep they nest; 1 for the heading of a column or "
+            "row, and for a paragraph that is an element of its own.",
+        ),
+        Column(
+            "of",
+            TEXT,
+            "Target of a link and source of an image, as they stand in the page; language of preformatted "
+            "text; first number of a list; columns of a cell; name of a section; URL that targets are "
+            "relative to.",
+            purged=Purged.KEPT,
+        ),
+    )
+)
+SPANS = pa.large_list(pa.struct(list(SPAN_FIELDS.schema)))
+
 # The link table: one row per pair of a target and a page that links to it.
 INLINKS_COLUMNS = Columns(
     (
@@ -345,7 +374,12 @@ DOCUMENTS_COLUMNS = join_columns(
         code_column("parse_status", PARSE_STATUS_NAMES, "Result of parsing."),
         Column("parse_message", TEXT, "The reason, if parsing failed."),
         Column("title", TEXT, "Title of the page.", purged=Purged.KEPT),
-        Column("text", TEXT, "Text of the page.", purged=Purged.KEPT),
+        Column(
+            "text",
+            TEXT,
+            "Text of the page, a line for each block; paragraphs have an empty line between them.",
+            purged=Purged.KEPT,
+        ),
         Column(
             "outlinks",
             LINKS,
@@ -371,6 +405,13 @@ DOCUMENTS_COLUMNS = join_columns(
             items=LINK_FIELDS,
         ),
         Column("refresh_seconds", pa.int32(), "Time after which a meta refresh takes place, s."),
+        Column(
+            "blocks",
+            SPANS,
+            "Blocks of the text and marks in it, those around others first; none if it is not known.",
+            items=SPAN_FIELDS,
+            purged=Purged.KEPT,
+        ),
     ],
 )
 DOCUMENTS = DOCUMENTS_COLUMNS.schema

@@ -35,6 +35,7 @@ from ..scope import TargetOptions, judge
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
 from .parse_results import cut_off, failure_status, not_parsed, success_status
+from .span_lists import SpanLists
 
 
 class Parts:
@@ -193,6 +194,7 @@ class _Documents:
         self._records: list[dict[str, Any]] = []
         self._links = PageLinks(options, seeds, options.max_outlinks)
         self._unfollowed = PageLinks(options, seeds, options.max_outlinks)
+        self._blocks = SpanLists()
         self._parts = Parts()
 
     def cut(self, page: Mapping[str, Any]) -> None:
@@ -209,6 +211,7 @@ class _Documents:
         if parsed is not None:
             at = len(self._records)
             self._links.add(at, page["key"], parsed)
+            self._blocks.add(at, parsed.spans)
             self._unfollowed.add(at, page["key"], parsed.of_unfollowed())
             self._parts.add(page | {"usage": record["usage"]}, parsed)
             parsed.release()
@@ -221,14 +224,16 @@ class _Documents:
         options, records, counts = self._options, self._records, self.counts
         for record, url, part in self._parts.records(options, self._seeds, counts):
             self._links.add(len(records), record["key"], part)
+            self._blocks.add(len(records), part.spans)
             signature = signature_of(part.text.encode("utf-8", "replace"), part.text, url, options)
             records.append(record | _content(part, metadata_of(part)) | {"signature": signature})
-        links = {
+        lists = {
             "outlinks": self._links.outlinks(len(records), counts),
             # All of these are counted as dropped already.
             "nofollow_links": self._unfollowed.outlinks(len(records), Counter()),
+            "blocks": self._blocks.column(len(records)),
         }
-        return _table(records, links)
+        return _table(records, lists)
 
 
 def _document(
@@ -310,9 +315,9 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _table(records: list[dict[str, Any]], links: Mapping[str, pa.Array]) -> pa.Table:
-    fields = [field for field in DOCUMENTS if field.name not in links]
+def _table(records: list[dict[str, Any]], lists: Mapping[str, pa.Array]) -> pa.Table:
+    fields = [field for field in DOCUMENTS if field.name not in lists]
     table = pa.Table.from_pylist(records, schema=pa.schema(fields))
-    for name, column in links.items():
+    for name, column in lists.items():
         table = table.append_column(name, column)
     return conform(table, DOCUMENTS)

@@ -44,7 +44,7 @@ class FilteredPage:
         url: Absolute URL of the page; changing it has no effect.
         content_type: The ``Content-Type`` of the response; changing it has no effect.
         title: Text of the first ``title``.
-        text: Text of the title and the body, without script and style.
+        text: Text of the body, in lines. A text that a filter changes has no blocks.
         language: Code of the declared language, or None.
         metadata: Texts by name; initially description, keywords, Open Graph and
             similar metadata, and ``canonical``.
@@ -128,7 +128,9 @@ class FilteredPage:
             TypeError: A value is not a text.
         """
         page = self._page
-        page.title, page.text = _text("title", self.title), _text("text", self.text)
+        page.title, text = _text("title", self.title), _text("text", self.text)
+        if text != page.text:
+            page.text, page.spans = text, []
         page.language = None if self.language is None else _text("language", self.language)
         self.metadata = {
             _text("a name in metadata", name): _text(f"metadata {name!r}", value)

@@ -10,15 +10,11 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..content.charset import to_utf8
-from ..content.content_type import XHTML
-from ..html.html import without_subset, xhtml_as_html
-from ..html.text_lines import text_lines
 from ..network.heads import end_of_head
 from ..pages.language import three_letter_code
 from .captures import Capture, mime_of
 from .html_metadata import PAGE_TYPES, html_metadata
-from .page_records import CapturedContent
+from .page_records import CapturedContent, PageContent
 from .warc_records import (
     CONVERSION,
     FIELDS_TYPE,
@@ -119,24 +115,16 @@ def wet_records(
     language = three_letter_code(content.page.field("language") or "")
     for place in places:
         if place.record.kind == RESPONSE:
-            capture, text = content.capture, _divide_text(content.capture, content.page.text)
+            capture, text = content.capture, _wet_text(content.page)
             yield wet_record(capture.url, capture.time, place.record.id, text, language)
 
 
-def _divide_text(capture: Capture, text: str) -> str:
-    """Returns the text of a page with a line for each of its blocks.
-
-    A text that is not all of the page, such as its main part, stays as it is.
-    """
-    if not _is_html(capture):
-        return text
-    utf8, _ = to_utf8(capture.body or b"", capture.content_type, capture.url)
-    is_xhtml = mime_of(capture).lower() == XHTML
-    head, body = text_lines(xhtml_as_html(utf8) if is_xhtml else without_subset(utf8))
-    for lines in ([*head, *body], body):
-        if " ".join(lines) == text:
-            return "\n".join(lines)
-    return text
+def _wet_text(page: PageContent) -> str:
+    """Returns the title and the text of a page, with a line for each block, as Common Crawl has them."""
+    lines = (
+        " ".join(line.split()) for line in f"{page.field('title') or ''}\n{page.text}".split("\n")
+    )
+    return "\n".join(filter(None, lines))
 
 
 def wat_record(

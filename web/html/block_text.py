@@ -37,15 +37,15 @@ _LANGUAGE = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:|sourceCode|src)[-:\s]\s*([\w+#.-]+)",
     re.ASCII,
 )
-_NO_LANGUAGES = frozenset("default none text notranslate highlight linenos plaintext src".split())
+_NO_LANGUAGES = frozenset(["default", "none", "text", "notranslate", "highlight", "linenos", "plaintext", "src"])
 _LINE_NUMBERS = re.compile(r"(?:^|[\s_-])(?:linenos?|line-?numbers?|gutter)(?:$|[\s_-])")
 
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+_VOID = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"])
 # Nothing in these is text of the page: choices, what stands in for something, what only programs read.
 _SKIPPED = frozenset(
-    "template select datalist textarea rp annotation annotation-xml video audio canvas title desc".split()
+    ["template", "select", "datalist", "textarea", "rp", "annotation", "annotation-xml", "video", "audio", "canvas", "title", "desc"]
 )
-_SECTIONS = frozenset("nav header footer aside main article".split())
+_SECTIONS = frozenset(["nav", "header", "footer", "aside", "main", "article"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _MARKS = {
     **dict.fromkeys(("code", "kbd", "samp", "tt", "var"), spans.CODE),
@@ -55,9 +55,7 @@ _MARKS = {
 }
 _LISTS = ("ul", "ol", "menu", "dir")
 # Lines break around these (HTML 15.3); around the second ones there is an empty line, too.
-_APART = (
-    "address body center details dialog div fieldset form hgroup legend optgroup search section summary"
-)
+_APART = "address body center details dialog div fieldset form hgroup legend optgroup search section summary"
 _WIDE_APART = "figure dl listing"
 # Elements that make a cell one that arranges a page, if no cell of its table is a heading.
 _ARRANGED = frozenset((*_HEADINGS, "ul", "ol", "dl", "pre", "form", "blockquote", "table"))
@@ -398,7 +396,9 @@ def _begin_cell(reader: _Reader, name: str, attributes: str) -> None:
             reader.skip(name)
         return
     columns = _value(attributes, "colspan")
-    reader.columns = min(int(columns), _MAX_COLUMNS) if columns[:3].isdecimal() and columns != "0" else 1
+    reader.columns = (
+        min(int(columns), _MAX_COLUMNS) if columns[:3].isdecimal() and columns != "0" else 1
+    )
     reader.writer.open_cell(int(name == "th"), reader.columns, reader.rows_cells == 0)
     reader.rows_cells += 1
 

@@ -11,13 +11,14 @@ from selectolax.lexbor import LexborNode
 from ..base.imports import import_library
 from ..content.charset import to_utf8
 from ..content.whatwg_encodings import encode_query
-from ..pages import metadata
+from ..pages import metadata, spans
 from ..pages.directives import header_directives, obey_nofollow, robot_names, robots_directives
 from ..pages.language import declared_language
-from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_each, collapse_long
+from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_each
 from ..pages.parse_options import ParseOptions
 from ..urls.userinfo import parse_target
 from . import tree
+from .block_text import block_text
 from .tree import flatten
 
 # The attribute that holds the link, by element.
@@ -59,7 +60,7 @@ def parse_html(source: Source, options: ParseOptions) -> Page:
     >>> document = Source("http://example.com/d/", b"<title>T</title>A <a href=b>B</a>")
     >>> page = parse_html(document, ParseOptions())
     >>> page.title, page.text, page.hrefs, page.anchors, page.base
-    ('T', 'T A B', ['b'], ['B'], 'http://example.com/d/')
+    ('T', 'A B', ['b'], ['B'], 'http://example.com/d/')
     """
     return parse_markup(source, *to_utf8(source.body, source.content_type, source.url), options)
 
@@ -161,13 +162,19 @@ class _Reader:
 
     def read_content(self, text: str | None) -> None:
         """Extracts title, headings and, unless it is given, the text; this destroys the tree."""
-        page, with_title = self.page, self._options.text_with_title
+        page = self.page
         page.title = collapse(tree.title_of(self._document) or "")[:MAX_TITLE_CHARS]
-        body_text = tree.page_text(self._document, self._not_text, with_title)
-        if text is None:
-            page.text = collapse_long(body_text)
-        else:
-            page.text = f"{page.title} {text}".strip() if with_title else text
+        has_scripts = any(node.tag == "script" for node in self._not_text)
+        for node in self._not_text:
+            node.decompose()
+        body = self._document.body
+        page.text, page.spans = block_text(
+            (body and body.html) or "", with_noscript=not has_scripts
+        )
+        if text is not None:
+            page.text, page.spans = text, []
+        elif page.base != self._source.url:
+            page.spans.insert(0, (spans.BASE, 0, 0, 0, page.base))
         for tag, node in self._headings:  # now without script and style in them
             metadata.add_heading(page, tag, tree.text_of(node))
 
@@ -351,7 +358,7 @@ def parse_xhtml(source: Source, options: ParseOptions) -> Page:
     >>> body = b"<html><head><script src='x'/><title>T</title></head><body><a/>A"
     >>> page = parse_xhtml(Source("http://example.com/", body), ParseOptions())
     >>> page.title, page.hrefs, page.text
-    ('T', ['x'], 'T A')
+    ('T', ['x'], 'A')
     """
     utf8, charset = to_utf8(source.body, source.content_type, source.url)
     page = parse_markup(source, xhtml_as_html(utf8), charset, options)

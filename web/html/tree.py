@@ -132,18 +132,6 @@ def root_language(document: LexborHTMLParser) -> str | None:
     return attributes.get("lang") or attributes.get("xml:lang")
 
 
-def page_text(document: LexborHTMLParser, not_text: list[LexborNode], with_head: bool) -> str:
-    """Returns the text of the body, with that of the head (its title) before it if wanted.
-
-    Removes the elements in ``not_text`` from the tree.
-    """
-    for node in not_text:
-        node.decompose()
-    nodes = (document.head if with_head else None, document.body)
-    # Without empty text nodes there is less white space to collapse.
-    return " ".join(node.text(True, " ", False, True) for node in nodes if node)
-
-
 # Up to this number of tags any page is harmless (0.05 s at worst).
 _SAFE_TAGS = 1_000
 _SAFE_OPEN = 500

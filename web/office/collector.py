@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ..pages.directives import header_directives, obey
 from ..pages.language import declared_language
-from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_long
+from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_lines
 from ..pages.parse_options import ParseOptions
 
 MAX_CHARS = 8 << 20
@@ -89,7 +89,7 @@ class Collector:
         """
         with contextlib.suppress(TextLimitReached):
             take(*args, self)
-        obey(self.page, collapse_long("".join(self._pieces)))
+        obey(self.page, collapse_lines("".join(self._pieces)))
         return self.page
 
 

@@ -1,6 +1,5 @@
 """EPUB: the chapters of a book, in their order, each read as HTML."""
 
-import dataclasses
 import functools
 import re
 
@@ -49,8 +48,6 @@ def parse_epub(source: Source, options: ParseOptions) -> Page:
     encrypted_names = _references(archive, _ENCRYPTION, "CipherReference", "URI")
     if not set(encrypted_names).isdisjoint(chapters):  # fonts may be, as any reader can undo that
         raise ParseFailed("encrypted")
-    # The titles of chapters are no text of the book.
-    options = dataclasses.replace(options, text_with_title=False)
     archive.forgive(_CONTAINER, _ENCRYPTION)
     take = functools.partial(_read_chapters, archive, chapters, options)
     return collector.read(read_parts, archive, take)
@@ -104,4 +101,4 @@ def _read_chapters(
             if _ABSOLUTE.match(href):
                 collector.add_link(href, anchor)
         collector.set_language(chapter.language or "")
-        collector.add_text(chapter.text + " ")
+        collector.add_text(chapter.text + "\n")

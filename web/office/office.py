@@ -69,7 +69,7 @@ def read_workbook(archive: Archive, main: str, collector: Collector) -> None:
     styles = archive.events(relations.first.get("styles", _USUAL_STYLES))
     date_formats = read_date_styles(styles, is_1904)
     for name, part in dict.fromkeys(sheets):  # no sheet twice
-        collector.add_text(f" {without_escapes(name)} ")
+        collector.add_text(f"\n{without_escapes(name)}\n")
         if archive.require(part):
             around = relations_of(archive, part)
             _Cells(collector, shared, date_formats, around.outside).read(archive, part)
@@ -91,7 +91,7 @@ def _read_comments(archive: Archive, part: str | None, collector: Collector) -> 
         if value == "rPh":
             is_phonetic = kind == START
         elif kind == END and value in ("comment", "threadedComment"):
-            collector.add_text(" ")
+            collector.add_text("\n")
 
 
 def _shared_texts(archive: Archive, part: str | None) -> list[str]:
@@ -154,7 +154,7 @@ class _Cells:
             elif value == "rPh":
                 self._is_phonetic = kind == START
             elif value == "row" and kind == END:
-                self._collector.add_text(" ")
+                self._collector.add_text("\n")
             elif value == "hyperlink" and kind == START:
                 self._link(attributes)
         for target in self._outside.values():  # at no cell

@@ -15,6 +15,7 @@ _MAX_OPEN = 1_000
 # Text that is there twice, or that no reader sees; ``rt`` says how to read a word.
 _LEFT_OUT = frozenset({"Fallback", "del", "moveFrom", "rPh", "rt"})
 _GAPS = frozenset({"br", "cr", "p", "ptab", "tab", "tc"})
+_LINES = frozenset({"br", "cr", "p"})
 _NO_BREAK_HYPHEN = "noBreakHyphen"
 _FIELD = re.compile(r'\s*HYPERLINK\s+(?:"([^"]+)"|([^\s"\\]\S*))', re.IGNORECASE)
 
@@ -63,7 +64,7 @@ def read_words(archive: Archive, part: str | None, collector: Collector) -> None
     relations = relations_of(archive, part)
     _read_words(archive, part, relations.outside, collector)
     for diagram in relations.by_kind.get("diagramData", ()):  # SmartArt
-        collector.add_text(" ")
+        collector.add_text("\n")
         _read_words(archive, diagram, {}, collector)
 
 
@@ -100,7 +101,7 @@ class _Words:
         self._element = name
         self._left_out += name in _LEFT_OUT
         if name == "p":  # of a text box, it stands within the words of another paragraph
-            self._collector.add_text(" ")
+            self._collector.add_text("\n")
         elif name == _NO_BREAK_HYPHEN and not self._left_out:
             self._collector.add_text("-")
         elif name == "r":
@@ -118,7 +119,7 @@ class _Words:
         self._element = ""
         self._left_out -= name in _LEFT_OUT
         if name in _GAPS:
-            self._collector.add_text(" ")
+            self._collector.add_text("\n" if name in _LINES else " ")
         elif name in ("r", "cNvPr") and self._run_target:
             anchor = self._collector.text_since(self._run) if name == "r" else ""
             self._collector.add_link(self._run_target, anchor)

@@ -49,7 +49,7 @@ def _read_content(archive: Archive, collector: Collector) -> None:
             left_out += kind
         elif value in _PARAGRAPHS:
             paragraphs += kind
-            collector.add_text(" ")
+            collector.add_text("\n")
         elif value in _INSERTED or (value in _GAPS and paragraphs and kind == START):
             collector.add_text(" ")
         elif value == "a" and kind == START:

@@ -241,7 +241,7 @@ def _take_text(page: "PdfPage", collector: Collector) -> None:
     with contextlib.closing(page.get_textpage()) as text:
         # Text beyond the edge of its page counts, too.
         page_text = text.get_text_range(errors="replace")
-    collector.add_text(_KEPT_HYPHEN.sub("-", page_text).replace(_HYPHEN, "") + " ")
+    collector.add_text(_KEPT_HYPHEN.sub("-", page_text).replace(_HYPHEN, "") + "\n")
 
 
 def _begin_form(document: "PdfDocument") -> None:
@@ -264,7 +264,7 @@ def _take_form(document: "PdfDocument", page: "PdfPage", collector: Collector) -
         if annotation and raw.FPDFAnnot_GetFormFieldType(form, annotation) in kinds:
             is_secret = raw.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD
             if not is_secret:
-                collector.add_text(_field_value(form, annotation) + " ")
+                collector.add_text(_field_value(form, annotation) + "\n")
         raw.FPDFPage_CloseAnnot(annotation)
 
 

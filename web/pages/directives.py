@@ -132,7 +132,7 @@ def parse_moment(text: str) -> int | None:
 
 
 def obey(page: Page, text: str) -> None:
-    """Gives a page its text and leaves it its links, as far as its directives allow."""
+    """Gives a page its text, which has no spans, and leaves it its links, as far as its directives allow."""
     if "noindex" in page.directives:
         page.title = ""
     else:

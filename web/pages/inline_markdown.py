@@ -8,9 +8,7 @@ from . import spans
 from .spans import Span
 
 # Signs that mean something anywhere in a line. An underscore does not between letters.
-_SIGNS = re.compile(
-    r"[\\`*\[\]]|~~+|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)"
-)
+_SIGNS = re.compile(r"[\\`*\[\]]|~~+|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
 # What means something at the start of a line.
 _LINE_START = re.compile(
     r"(?=#{1,6}(?:\s|$)|[-+](?:\s|$)|>|=+\s*$|-[-\s]*$|[|:][-:|\s]+$)|(?<=\d)(?=[.)](?:\s|$))"
@@ -79,7 +77,6 @@ class InlineRenderer:
             marks: The marks in it, in their order.
             line_break: What a break becomes.
         """
-        text = self._text
         stack = [_Open("", end, "")]
         at = start
         for kind, first, after, _, of in _ordered(marks):
@@ -118,7 +115,9 @@ class InlineRenderer:
         if mark.kind == spans.CODE:
             _append(stack, _code(content))
         elif mark.kind == spans.IMAGE:
-            _append(stack, f"![{content}]({self._target(mark.of)})" if self._with_links else content)
+            _append(
+                stack, f"![{content}]({self._target(mark.of)})" if self._with_links else content
+            )
         elif mark.kind == spans.LINK:
             target = self._target(mark.of)
             _append(stack, f"[{content}]({target})" if target else content, is_link=bool(target))
@@ -136,7 +135,12 @@ def _ordered(marks: Sequence[Span]) -> list[Span]:
     """Returns marks, those around others first; a link around code as long as it; like neighbours as one."""
     ordered: list[Span] = []
     for mark in sorted(marks, key=lambda mark: (mark[1], -mark[2], mark[0] != spans.LINK)):
-        if mark[0] in _MERGED and ordered and ordered[-1][0] == mark[0] and ordered[-1][2] == mark[1]:
+        if (
+            mark[0] in _MERGED
+            and ordered
+            and ordered[-1][0] == mark[0]
+            and ordered[-1][2] == mark[1]
+        ):
             kind, start, _, level, of = ordered[-1]
             ordered[-1] = (kind, start, mark[2], level, of)
         else:
@@ -170,7 +174,11 @@ def _code(text: str) -> str:
     if not text.strip():
         return ""
     ticks = "`" * (1 + max(map(len, _TICKS.findall(text)), default=0))
-    pad = " " if text[0] == "`" or text[-1] == "`" or len(ticks) > 1 and text[0] == text[-1] == " " else ""
+    pad = (
+        " "
+        if text[0] == "`" or text[-1] == "`" or (len(ticks) > 1 and text[0] == text[-1] == " ")
+        else ""
+    )
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
 

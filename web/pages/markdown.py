@@ -51,7 +51,18 @@ class _Holder:
         last_list: (whether it has numbers, sign) of the list that is the last block in it.
     """
 
-    __slots__ = ("end", "first_prefix", "has_items", "is_tight", "kind", "last_list", "number", "prefix", "sign", "width")
+    __slots__ = (
+        "end",
+        "first_prefix",
+        "has_items",
+        "is_tight",
+        "kind",
+        "last_list",
+        "number",
+        "prefix",
+        "sign",
+        "width",
+    )
 
     def __init__(self, kind: str, end: int) -> None:
         self.kind, self.end = kind, end
@@ -128,7 +139,9 @@ class _BlockRenderer:
 
     def _write_block(self, lines: list[str]) -> None:
         if self._lines and self._needs_gap():
-            self._lines.append("".join(holder.prefix for holder in self._open[: self._common]).rstrip())
+            self._lines.append(
+                "".join(holder.prefix for holder in self._open[: self._common]).rstrip()
+            )
         for line in lines:
             prefix = "".join(holder.first_prefix or holder.prefix for holder in self._open)
             self._lines.append((prefix + line).rstrip() if line == "" else prefix + line)
@@ -182,7 +195,9 @@ class _BlockRenderer:
                 rows.append([])
             elif span[0] == spans.CELL:
                 _, start, end, level, of = span
-                cell = self._inline.render(start, end, within[marks_at:at], "<br>").replace("\n", "<br>")
+                cell = self._inline.render(start, end, within[marks_at:at], "<br>").replace(
+                    "\n", "<br>"
+                )
                 rows[-1] += [cell.replace("|", "\\|"), *[""] * (int(of or 1) - 1)]
                 has_headings |= bool(level) and len(rows) == 1
             else:
@@ -193,7 +208,9 @@ class _BlockRenderer:
         if not has_headings:
             rows.insert(0, [])
         rows.insert(1, ["---"] * columns)
-        self._write_block([f"| {' | '.join([*row, *[''] * (columns - len(row))])} |" for row in rows])
+        self._write_block(
+            [f"| {' | '.join([*row, *[''] * (columns - len(row))])} |" for row in rows]
+        )
 
 
 def _tight_lists(text_spans: Sequence[Span]) -> set[int]:
@@ -211,7 +228,11 @@ def _tight_lists(text_spans: Sequence[Span]) -> set[int]:
             for _, item, _ in items:
                 blocks_of_item[item] = blocks_of_item.get(item, 0) + 1
                 if blocks_of_item[item] > 1 or kind == spans.QUOTE:
-                    lists = open_blocks[-2:-1] if open_blocks[-1][0] == spans.ITEM else open_blocks[-3:-2]
+                    lists = (
+                        open_blocks[-2:-1]
+                        if open_blocks[-1][0] == spans.ITEM
+                        else open_blocks[-3:-2]
+                    )
                     tight.difference_update(place for _, place, _ in lists)
         if kind == spans.LIST:
             tight.add(number)

@@ -54,9 +54,6 @@ class ParseOptions(PluginOptions):
         choices=("body", "main"),
         nutch="tika.extractor, tika.boilerpipe",
     )
-    text_with_title: bool = option(
-        True, "Let the text of an HTML page begin with its title, as Nutch's does."
-    )
     detect_language: bool = option(
         False,
         "Guess the language of pages that declare none from their text; needs nutbeam[language].",

@@ -24,7 +24,7 @@ def parse_feed(source: Source, options: ParseOptions) -> Page:
     >>> body = b"<rss><channel><title>News</title><item><title>A</title><link>/a</link></item>"
     >>> page = parse_feed(Source("http://example.com/feed", body), ParseOptions())
     >>> page.title, page.text, page.hrefs, page.anchors
-    ('News', 'News A', ['http://example.com/a'], ['A'])
+    ('News', 'News\\n\\nA', ['http://example.com/a'], ['A'])
     """
     text, page = text_page(source, options)
     fill_from_feed(page, read_feed(text, source.url, MAX_ITEMS), options)
@@ -58,7 +58,6 @@ class _Filler:
         self._options = ParseOptions(
             outlinks_ignore_tags=options.outlinks_ignore_tags,
             form_use_action=options.form_use_action,
-            text_with_title=False,
         )
 
     def fill(self, feed: Feed) -> None:
@@ -80,7 +79,7 @@ class _Filler:
         page.parts = list(parts.items())
         if "noindex" not in page.directives:
             page.title = title[:MAX_TITLE_CHARS]
-            page.text = " ".join(filter(None, texts))
+            page.text = "\n\n".join(filter(None, texts))
 
     def _add_link(self, item: FeedItem, anchor: str) -> None:
         if item.link:

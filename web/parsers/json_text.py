@@ -127,7 +127,7 @@ def parse_json(source: Source, options: ParseOptions) -> Page:
     >>> body = b'{"name": "N", "url": "http://example.com/a", "size": 7}'
     >>> page = parse_json(Source("http://example.com/", body), ParseOptions())
     >>> page.title, page.text, page.hrefs
-    ('N', 'N http://example.com/a', ['http://example.com/a'])
+    ('N', 'N\\nhttp://example.com/a', ['http://example.com/a'])
     """
     text, page = text_page(source, options)
     try:

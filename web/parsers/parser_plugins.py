@@ -14,7 +14,7 @@ from ..pages.page import (
     ParseFailed,
     Source,
     collapse,
-    collapse_long,
+    trim_lines,
 )
 from ..pages.parse_options import PARSERS, ParseOptions
 from ..plugins.plugin_calls import report_call
@@ -104,7 +104,7 @@ def _page_of(document: Any, source: Source, options: ParseOptions) -> Page:
         href, anchor = (link, "") if isinstance(link, str) else link
         page.add_link(_text("a link", href).strip(), collapse(_text("the text of a link", anchor)))
     page.directives = header_directives(source, options)
-    obey(page, collapse_long(_text("text", document.text)))
+    obey(page, trim_lines(_text("text", document.text)))
     return page
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from ..content.charset import decode_body
 from ..content.legibility import SPACELESS_RANGES
 from ..pages.directives import header_directives, obey
-from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_long
+from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_lines, trim_lines
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, END, START, Attributes, Event, MalformedXml, text_events
 
@@ -57,7 +57,7 @@ def parse_text(source: Source, options: ParseOptions) -> Page:
     ['http://example.com/a']
     """
     text, page = text_page(source, options)
-    fill_page(page, text)
+    fill_page(page, text, tidy=trim_lines)
     return page
 
 
@@ -73,7 +73,7 @@ def parse_csv(source: Source, options: ParseOptions) -> Page:
     # Where the comma is the decimal one, the semicolon is between values.
     between = _SEMICOLONS if ";" in header and "," not in header else _COMMAS
     lines_of_values = between.sub(lambda match: match[0] if match[0][0] == '"' else "\n", text)
-    fill_page(page, text, linked=lines_of_values)
+    fill_page(page, text, linked=lines_of_values, tidy=trim_lines)
     return page
 
 
@@ -94,18 +94,21 @@ def text_page(
     return text, page
 
 
-def fill_page(page: Page, text: str, linked: str | None = None) -> None:
+def fill_page(
+    page: Page, text: str, linked: str | None = None, tidy: Callable[[str], str] = collapse_lines
+) -> None:
     """Gives a page its text and the links in it, as far as its directives allow.
 
     Args:
         page: A page with base and directives.
         text: All of its text.
         linked: Where to look for links, with a line for each value, if the text is one of values.
+        tidy: Returns the text without needless white space.
     """
     page.hrefs += urls_in(text) if linked is None else urls_in(linked, are_values=True)
     page.anchors = [""] * len(page.hrefs)
     page.rels = [""] * len(page.hrefs)
-    obey(page, collapse_long(text))
+    obey(page, tidy(text))
 
 
 def urls_in(text: str, are_values: bool = False) -> list[str]:
@@ -169,7 +172,7 @@ def parse_xml(source: Source, options: ParseOptions) -> Page:
     >>> body = b"<book><title>T</title><p>See http://example.com/a.</p></book>"
     >>> page = parse_xml(Source("http://example.com/", body), ParseOptions())
     >>> page.title, page.text, page.hrefs
-    ('T', 'T See http://example.com/a.', ['http://example.com/a'])
+    ('T', 'T\\nSee http://example.com/a.', ['http://example.com/a'])
     """
     document_text, page = text_page(source, options)
     reader = _Reader(page)

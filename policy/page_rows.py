@@ -5,17 +5,21 @@ from collections.abc import Collection
 
 import polars as pl
 
+from ..web.pages.markdown import markdown_of
+from ..web.urls.row_keys import from_key
 from .base.key_columns import from_keys
 from .components.columns import Columns
 from .components.page_facts import unique_documents
 from .components.schema import DocumentRows, StateRows
-from .components.vocabulary import LIVING, PAGE_COLUMNS, URL_COLUMN, views
+from .components.vocabulary import LIVING, MARKDOWN_COLUMN, PAGE_COLUMNS, URL_COLUMN, views
 
 # Columns of pages that come from the state, and from the files of bodies; the others come from
 # documents.
 _OF_STATE = ("status", "http_code", "content_type", "last_fetch_time", "modified_time",
              "fetch_time", "score", "repr_url", "batch_id", "key")  # fmt: skip
 _OF_BODIES = ("headers", "body")
+# Columns of documents that others are made of.
+_MADE_OF = {"links": ("outlinks",), MARKDOWN_COLUMN.name: ("text", "blocks")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +55,7 @@ class PageChoice:
         """Columns to read from documents."""
         others = (*_OF_STATE, *_OF_BODIES, URL_COLUMN.name)
         names = [column.name for column in self.columns if column.name not in others]
-        stored = ["outlinks" if name == "links" else name for name in names]
+        stored = [name for shown in names for name in _MADE_OF.get(shown, (shown,))]
         return list(dict.fromkeys(["key", "part_of", "fetch_time", *stored]))
 
     def wanted_among(self, *names: str) -> list[str]:
@@ -87,8 +91,26 @@ def page_rows(choice: PageChoice, rows: StateRows, documents: DocumentRows) -> p
     pages = pages.drop("fetch_time").join(rows, on="key", how="inner", maintain_order="left")
     if choice.wanted_among("links"):
         pages = pages.with_columns(with_urls(pages.get_column("outlinks")).alias("links"))
+    if choice.wanted_among(MARKDOWN_COLUMN.name):
+        pages = pages.with_columns(markdown_of_pages(pages))
     columns = [*choice.state_columns, *(column.name for column in choice.columns)]
     return pages.select([name for name in dict.fromkeys(columns) if name in pages.columns])
+
+
+def markdown_of_pages(pages: pl.DataFrame) -> pl.Series:
+    """Returns the Markdown of pages, named ``markdown``; null is that of no text.
+
+    Args:
+        pages: Rows with ``key``, ``text`` and ``blocks``.
+    """
+    columns = (pages.get_column(name).to_list() for name in ("key", "text", "blocks"))
+    texts = [
+        None
+        if text is None
+        else markdown_of(text, [tuple(block.values()) for block in blocks or ()], from_key(key))
+        for key, text, blocks in zip(*columns, strict=True)
+    ]
+    return pl.Series(MARKDOWN_COLUMN.name, texts, dtype=pl.String)
 
 
 def with_urls(links: pl.Series) -> pl.Series:

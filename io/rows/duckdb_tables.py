@@ -30,6 +30,7 @@ from ...policy.components.declaration import Kind
 from ...policy.components.kinds import components_of, kind_of
 from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
 from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, View, views
+from ...policy.page_rows import markdown_of_pages
 from ...web.base.errors import UserError
 from ..snapshots.manifest import DEDUP, Manifest
 from ..storage import stores
@@ -152,13 +153,14 @@ def _pages(view: View) -> str:
     """
     of_state = {column.name for column in STATE_COLUMNS} - {"distance", "metadata", "parse_status"}
     of_body = {"headers", "body"}
-    links = (
-        "[{'url': url_of(link.key), 'anchor': link.anchor, 'rel': link.rel} "
-        "FOR link IN coalesce(d.outlinks, [])] AS links"
-    )
+    made = {
+        "links": "[{'url': url_of(link.key), 'anchor': link.anchor, 'rel': link.rel} "
+        "FOR link IN coalesce(d.outlinks, [])] AS links",
+        "markdown": "markdown_of(d.key, d.text, d.blocks) AS markdown",
+    }
     columns = ", ".join(
-        links
-        if column.name == "links"
+        made[column.name]
+        if column.name in made
         else _expression(
             column,
             "s." if column.name in (*of_state, "url") else "b." if column.name in of_body else "d.",
@@ -263,6 +265,31 @@ def empty_table(kind: str) -> pa.Table:
 
 def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def register_functions(connection: Any) -> None:
+    """Makes functions of nutbeam known to a connection of DuckDB: ``markdown_of(key, text, blocks)``."""
+    from duckdb import list_type, struct_type  # late: few commands need it
+
+    def markdown_of(keys: pa.Array, texts: pa.Array, blocks: pa.Array) -> pa.Array:
+        rows = pa.table({"key": keys, "text": texts, "blocks": blocks})
+        return markdown_of_pages(to_frame(rows)).to_arrow()
+
+    types = {
+        "kind": "VARCHAR",
+        "start": "INTEGER",
+        "end": "INTEGER",
+        "level": "SMALLINT",
+        "of": "VARCHAR",
+    }
+    connection.create_function(
+        "markdown_of",
+        markdown_of,
+        ["VARCHAR", "VARCHAR", list_type(struct_type(types))],
+        "VARCHAR",
+        type="arrow",
+        null_handling="special",
+    )
 
 
 def register_files(connection: Any, sizes: Mapping[Place, int], failures: list[UserError]) -> None:

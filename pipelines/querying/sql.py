@@ -22,6 +22,7 @@ from ...io.rows.duckdb_tables import (
     empty_table,
     files_of,
     register_files,
+    register_functions,
     views_sql,
 )
 from ...io.snapshots.manifest import Manifest, newest_manifest
@@ -288,6 +289,7 @@ def connect_duckdb(
     connection = duckdb.connect(":memory:", config=config)
     for macro in MACROS:
         connection.execute(macro)
+    register_functions(connection)
     kinds = [view.kind for view in views().values() if view.kind is not None]
     files = {k.name: [] if k.name in in_rows else files_of(root, manifest, k) for k in kinds}
     for kind in kinds:

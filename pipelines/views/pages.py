@@ -45,7 +45,9 @@ class Options(LaunchOptions):
         short="o",
     )  # fmt: skip
     columns: tuple[str, ...] = option(
-        (), "Columns to write, such as url,title,text; the default is all."
+        (),
+        "Columns to write, such as url,title,text or url,markdown; the default is all but markdown, "
+        "blocks, headers, body, batch_id and key.",
     )
     status: tuple[str, ...] = option(
         ("fetched", "unfetched"),

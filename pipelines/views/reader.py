@@ -76,7 +76,7 @@ def read(
         what: ``state``, ``hosts``, ``pages`` (the newest text of each URL that is alive),
             ``outlinks``, ``batches``, or a component of batches such as ``batch_pages``.
         columns: Names of the columns to read. Only these are read from the files. None means all;
-            of pages all but the body, the headers, the batch and the key.
+            of pages all but the Markdown, the blocks, the body, the headers, the batch and the key.
         snapshot: Number of the snapshot, as in ``nutbeam history``; None means the newest.
         into: ``polars`` gives a frame, ``arrow`` a pyarrow.Table, and ``duckdb`` a relation, whose
             rows are in memory. ``batches`` gives a pyarrow.RecordBatchReader, which reads a large

@@ -66,6 +66,13 @@ PAGE_COLUMNS = join_columns(
     [Column("links", PAGE_LINKS, "Accepted links: URL of the target, anchor, rel.")],
 )
 
+# What a reader gets of a page only when it asks for it: making Markdown takes as long as parsing.
+MARKDOWN_COLUMN = Column(
+    "markdown",
+    TEXT,
+    "The text as Markdown, with links and images: CommonMark, with GitHub's tables.",
+)
+
 # A link as users see it.
 LINK_COLUMNS = Columns(
     (
@@ -151,6 +158,8 @@ def views() -> dict[str, View]:
         *((kind.shown_as, _view_of(kind)) for kind in of_rows),
         ("pages", View("a URL that is alive: fetched, and not gone, redirected or a duplicate; with its newest text", join_columns(
             PAGE_COLUMNS,
+            [MARKDOWN_COLUMN],
+            DOCUMENTS_COLUMNS.pick("blocks"),
             PAGES_COLUMNS.pick("headers", "body"),
             STATE_COLUMNS.pick("batch_id", "key"),
         ))),

@@ -37,13 +37,45 @@ _LANGUAGE = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:|sourceCode|src)[-:\s]\s*([\w+#.-]+)",
     re.ASCII,
 )
-_NO_LANGUAGES = frozenset(["default", "none", "text", "notranslate", "highlight", "linenos", "plaintext", "src"])
+_NO_LANGUAGES = frozenset(
+    ["default", "none", "text", "notranslate", "highlight", "linenos", "plaintext", "src"]
+)
 _LINE_NUMBERS = re.compile(r"(?:^|[\s_-])(?:linenos?|line-?numbers?|gutter)(?:$|[\s_-])")
 
-_VOID = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"])
+_VOID = frozenset(
+    [
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+    ]
+)
 # Nothing in these is text of the page: choices, what stands in for something, what only programs read.
 _SKIPPED = frozenset(
-    ["template", "select", "datalist", "textarea", "rp", "annotation", "annotation-xml", "video", "audio", "canvas", "title", "desc"]
+    [
+        "template",
+        "select",
+        "datalist",
+        "textarea",
+        "rp",
+        "annotation",
+        "annotation-xml",
+        "video",
+        "audio",
+        "canvas",
+        "title",
+        "desc",
+    ]
 )
 _SECTIONS = frozenset(["nav", "header", "footer", "aside", "main", "article"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}

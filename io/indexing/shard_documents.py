@@ -7,8 +7,8 @@ field                   what
 ======================  =====================================================================
 ``id``                  URL, as one term
 ``url``                 words of the URL to show
-``site``                host and the domains above it, each as one term
-``lang``, ``type``      language code; MIME type and its parts; each as one term
+``site``                host and the domains above it, each as one term; counted, too
+``lang``, ``type``      language code; MIME type and its parts; each as one term; counted, too
 ``date``                ms since 1970
 ``weight``              factor of the boost, see ``stored_weight``
 ``title_L``             title, content and texts of links, by the analyzer ``L`` of the language
@@ -16,6 +16,8 @@ field                   what
 ``anchor_L``
 ``analyzer``            the ``L`` of a document, as one term
 ``folded``              words with accents, without their accents
+``words``               words of title and content as they are, in lower case: what people may type
+``title_words``         words of the title, without accents, one after the other
 ``document``            all fields but title, content and anchor, as JSON; only stored
 ======================  =====================================================================
 """
@@ -241,10 +243,12 @@ def _is_number(value: Any) -> bool:
 
 
 # Changes with the schema or its analyzers. Shards of another version are refused: index --full.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 TEXT_FIELDS = ("title", "content", "anchor")
 _TERMS = ("id", "site", "lang", "type", "analyzer")
+_COUNTED = ("site", "lang", "type")  # how many pages of a result have each value
 _LONGEST_TERM = 255
+_LONGEST_WORD = 40  # bytes; what is longer is no word that people type
 # Scripts with marks that are no letters: the simple tokenizer would cut words at them.
 _BY_PATTERN = ("ta", OTHER)
 
@@ -261,9 +265,12 @@ def shard_schema() -> Any:
     """Returns the schema of a shard."""
     builder = tantivy.SchemaBuilder()
     for name in _TERMS:
-        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in ("url", "folded"):
+        builder.add_text_field(
+            name, fast=name in _COUNTED, tokenizer_name="raw", index_option="basic"
+        )
+    for name in ("url", "folded", "title_words"):
         builder.add_text_field(name, tokenizer_name="plain")
+    builder.add_text_field("words", tokenizer_name="words", index_option="basic")
     builder.add_integer_field("date", indexed=True, fast=True)
     builder.add_float_field("weight", fast=True)
     for analyzer in ANALYZERS:
@@ -277,11 +284,16 @@ def shard_schema() -> Any:
 
 @functools.cache
 def analyzers() -> dict[str, Any]:
-    """Returns the analyzers of texts by name: ``plain`` and one per language.
+    """Returns the analyzers of texts by name: ``plain``, ``words``, and one per language.
 
     A stemmer needs the accents of its language, so these are folded after it.
     """
-    by_name = {"plain": _analyzer(tantivy.Tokenizer.simple())}
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    words = words.filter(tantivy.Filter.remove_long(_LONGEST_WORD))
+    by_name = {
+        "plain": _analyzer(tantivy.Tokenizer.simple()),
+        "words": words.filter(tantivy.Filter.lowercase()).build(),
+    }
     for name in ANALYZERS:
         pattern = name in _BY_PATTERN
         tokenizer = (

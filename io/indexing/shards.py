@@ -269,7 +269,8 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
 def _document(document: Any, row: dict[str, Any]) -> Any:
     title, content, anchor = _field_names(row["analyzer"])
     for field, name in (("id", "id"), ("url", "url_words"), ("analyzer", "analyzer"), ("lang", "lang"),
-                        ("folded", "folded"), (title, "title"), (content, "content")):  # fmt: skip
+                        ("folded", "folded"), (title, "title"), (content, "content"),
+                        ("title_words", "title"), ("words", "title"), ("words", "content")):  # fmt: skip
         if row[name]:
             document.add_text(field, row[name])
     for field, name in (("site", "site"), ("type", "type"), (anchor, "anchor")):

@@ -42,6 +42,13 @@ def test_texts_as_tables_have_them_pass(tmp_path, texts, rows):
     check(tmp_path / "a")
 
 
+def test_a_page_whose_header_has_long_texts_passes(tmp_path):
+    # pyarrow names the least and the largest text of a page in its header.
+    texts = [f"{number:05}" * 380 for number in range(2_000)]
+    write(tmp_path / "a", [*texts, "x" * 50_000], 100_000, use_dictionary=False)
+    check(tmp_path / "a")
+
+
 @pytest.mark.long
 def test_an_encoding_that_repeats_the_text_before_is_refused(tmp_path):
     table = pa.table({"key": [f"{'x' * 50_000}{number}" for number in range(400)] * 250})

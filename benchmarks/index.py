@@ -90,7 +90,7 @@ def bare(folder: str, documents: int) -> dict[str, Any]:
     """Indexes the same documents with tantivy alone."""
     import tantivy
 
-    from nutbeam.io.indexing.shard_documents import register_analyzers, shard_schema
+    from nutbeam.io.indexing.shard_documents import analyzers, register_analyzers, shard_schema
     from nutbeam.io.indexing.shards import HEAP_BYTES
 
     records = [row for frame in frames(documents) for row in frame.to_dicts()]
@@ -99,12 +99,15 @@ def bare(folder: str, documents: int) -> dict[str, Any]:
     with measure.measured():
         index = tantivy.Index(shard_schema(), path=folder)
         register_analyzers(index)
+        index.register_tokenizer("terms", analyzers()["text_en"])  # texts as they are
         writer = index.writer(HEAP_BYTES * THREADS, THREADS)
         for row in records:
             document = tantivy.Document(
                 id=row["id"], url=row["id"], site=row["host"], lang="en", analyzer="en",
-                type=row["type"], date=row["tstamp"], weight=row["boost"], title_en=row["title"],
-                content_en=row["content"], anchor_en=row["anchor"],
+                type=row["type"], date=row["tstamp"], weight=row["boost"], title=row["title"],
+                content=row["content"], anchor=row["anchor"], title_words=row["title"],
+                words=[row["title"], row["content"]], title_text=row["title"].encode(),
+                content_text=row["content"].encode(), anchor_text=row["anchor"][0].encode(),
                 document=(row["id"] + row["digest"] + row["host"]).encode(),
             )  # fmt: skip
             writer.add_document(document)

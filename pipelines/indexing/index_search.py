@@ -24,6 +24,9 @@ from ...policy.indexing.best_passage import beginnings_of, best_passage
 from ...policy.indexing.search_query import QUESTION_WORDS, Clause
 from ...web.base.errors import UserError
 from ...web.content.searched_forms import ANALYZERS, OTHER, STEMMERS, url_words
+from ...web.pages.document_dates import document_date
+from .search_completion import Completions, complete_text
+from .search_facets import Facet, count_facets
 
 # How much a word counts in each field.
 BOOSTS = {"title": 1.0, "content": 1.0, "anchor": 1.0, "url": 0.7, "folded": 0.8}
@@ -215,6 +218,7 @@ class _CommonWords:
         return self._analyzer is not None and not self._analyzer.analyze(word)
 
 
+ORDERS = ("relevance", "date")
 Marks = tuple[tuple[int, int], ...]
 _SNIPPET_CHARS = 220
 _SEARCHED_CHARS = 200_000  # of a text
@@ -230,8 +234,10 @@ class Hit:
         title: Its title; empty if it has none.
         snippet: A part of its text.
         marks: Begin and end of each word of the query in the snippet.
-        score: Its score; the largest is first.
+        score: Its score; the largest is first. 0 if the order is that of dates.
         fields: All other fields of the document.
+        date: Its date, UTC ms; None if it has none.
+        date_kind: What that is: ``published``, ``modified`` or ``fetched``; empty if it has none.
     """
 
     url: str
@@ -240,6 +246,8 @@ class Hit:
     marks: Marks
     score: float
     fields: dict[str, Any]
+    date: int | None = None
+    date_kind: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,10 +257,12 @@ class FoundPages:
     Attributes:
         total: Number of all pages.
         hits: The best, in order.
+        facets: How many of all pages have which host, type, language and year; if wanted.
     """
 
     total: int
     hits: tuple[Hit, ...]
+    facets: tuple[Facet, ...] = ()
 
 
 class Snippets:
@@ -346,22 +356,45 @@ class ShardSearch:
             count = self._searcher.search(tantivy.Query.all_query(), 1)
         self.documents = int(count.count or 0)
 
-    def search(self, clauses: Sequence[Clause], top_n: int = 10, offset: int = 0) -> FoundPages:
-        """Returns the best pages of a query.
+    def search(
+        self,
+        clauses: Sequence[Clause],
+        top_n: int = 10,
+        offset: int = 0,
+        *,
+        order: str = ORDERS[0],
+        facets: bool = False,
+    ) -> FoundPages:
+        """Returns the best pages of a query, or the newest.
 
         Pages must have most of its words; if there is no such page, those that have any of them.
+
+        Args:
+            clauses: The query.
+            top_n: Most pages to return.
+            offset: Number of pages to leave out before.
+            order: One of ``ORDERS``.
+            facets: Whether to count values of all pages.
         """
+        by = {"order_by_field": "date"} if order == "date" else {"weight_by_field": "weight"}
         with tantivy_errors(lambda reason: UserError(f"the query failed: {reason}")):
             for any_word in (False, True):
                 query = build_query(clauses, self._present, any_word=any_word)
-                result = self._searcher.search(
-                    query, max(1, top_n), offset=offset, weight_by_field="weight"
-                )
+                result = self._searcher.search(query, max(1, top_n), offset=offset, **by)
                 if result.count:
                     break
             snippets = Snippets(self._searcher, query, clauses, self.documents)
-            hits = [self._hit(snippets, score, place) for score, place in result.hits[:top_n]]
-        return FoundPages(result.count or 0, tuple(hits))
+            hits = [
+                self._hit(snippets, score if order == ORDERS[0] else 0.0, place)
+                for score, place in result.hits[:top_n]
+            ]
+            counts = count_facets(self._searcher, query) if facets else ()
+        return FoundPages(result.count or 0, tuple(hits), counts)
+
+    def complete(self, text: str) -> Completions:
+        """Returns how a text may go on, from the words of the index and the titles of its pages."""
+        with tantivy_errors(lambda reason: UserError(f"the completion failed: {reason}")):
+            return complete_text(self._searcher, text)
 
     def _hit(self, snippets: Snippets, score: float, place: Any) -> Hit:
         document = self._searcher.doc(place)
@@ -372,4 +405,5 @@ class ShardSearch:
         snippet, marks = snippets.of(field, text) if text else ("", ())
         url = fields.get("url") or fields["id"]
         title = texts.get("title", ("", ""))[1]
-        return Hit(str(url), title, snippet, marks, round(score / 2, 4), fields)
+        date = document_date(fields) or (None, "")
+        return Hit(str(url), title, snippet, marks, round(score / 2, 4), fields, *date)

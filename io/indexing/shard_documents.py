@@ -48,6 +48,7 @@ from ...web.content.searched_forms import (
     searched_forms,
     url_words,
 )
+from ...web.pages.document_dates import document_date, document_times
 from ...web.pages.text_languages import primary_languages, text_languages
 from ...web.urls.domains import sites_of
 from ...web.urls.url_parts import host_of_url
@@ -66,7 +67,6 @@ MOST_ANCHORS = 1_000
 _READ_CHARS = 3_000  # of a text whose language is not known
 _LEAST_SPACELESS = 0.1  # share of characters of scripts without spaces
 _IN_FIELDS = ("title", "content", "anchor")
-_DATES = ("date", "lastModified", "tstamp")
 
 
 def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
@@ -81,7 +81,6 @@ def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
     """
     there = documents.columns
     stored = [name for name in there if name not in _IN_FIELDS]
-    dates = [pl.col(name).cast(pl.Int64, strict=False) for name in _DATES if name in there]
     rows = documents.select(
         "id",
         _text("title", documents).str.slice(0, MOST_TITLE).alias("title"),
@@ -91,7 +90,7 @@ def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
         pl.coalesce(_text("url", documents), pl.col("id")).alias("url"),
         _text("lang", documents).alias("lang"),
         _list("type", documents).alias("type"),
-        pl.coalesce(dates or [pl.lit(None, pl.Int64)]).alias("date"),
+        document_times(documents).alias("date"),
         _number("boost", documents).alias("boost"),
         pl.struct(stored).struct.json_encode().alias("document"),
     )
@@ -107,14 +106,14 @@ def restored_rows(stored: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     rows = []
     for one in stored:
         fields = json.loads(one["document"])
-        times = (fields.get(name) for name in _DATES)
+        date = document_date(fields)
         kind = fields.get("type")
         rows.append(
             {
                 **{name: one.get(name) for name in (*_IN_FIELDS, "document")},
                 **{name: _join_texts(fields.get(name)) for name in ("id", "host", "url", "lang")},
                 "type": kind if kind is None or isinstance(kind, list) else [str(kind)],
-                "date": next((int(time) for time in times if _is_number(time)), None),
+                "date": None if date is None else date.time,
                 "boost": float(fields["boost"]) if _is_number(fields.get("boost")) else None,
             }
         )

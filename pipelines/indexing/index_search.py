@@ -19,8 +19,13 @@ from ...policy.indexing.search_query import Clause
 from ...policy.indexing.snippet_choice import Marks
 from ...web.base.errors import UserError
 from ...web.content.searched_forms import ANALYZERS, url_words
+from ...web.pages.document_dates import document_date
 from .page_snippets import PageSnippets
 from .query_building import QueryBuilder
+from .search_completion import Completions, complete_text
+from .search_facets import Facet, count_facets
+
+ORDERS = ("relevance", "date")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +37,10 @@ class Hit:
         title: Its title; empty if it has none.
         snippet: A part of its text.
         marks: Begin and end of each word of the query in the snippet.
-        score: Its score; the largest is first.
+        score: Its score; the largest is first. 0 if the order is that of dates.
         fields: All other fields of the document.
+        date: Its date, UTC ms; None if it has none.
+        date_kind: What that is: ``published``, ``modified`` or ``fetched``; empty if it has none.
     """
 
     url: str
@@ -42,6 +49,8 @@ class Hit:
     marks: Marks
     score: float
     fields: dict[str, Any]
+    date: int | None = None
+    date_kind: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +60,7 @@ class FoundPages:
     Attributes:
         total: Number of all pages.
         hits: The best, in order.
+        facets: How many of all pages have which host, type, language and year; if wanted.
         query: The query that was searched, if it is not the typed one; else empty.
         typed: A query that searches for what was typed, where words were corrected; else empty.
         suggestion: A query that may have been meant, and was not searched; else empty.
@@ -59,6 +69,7 @@ class FoundPages:
 
     total: int
     hits: tuple[Hit, ...]
+    facets: tuple[Facet, ...] = ()
     query: str = ""
     typed: str = ""
     suggestion: str = ""
@@ -85,22 +96,45 @@ class ShardSearch:
         self.documents = int(count.count or 0)
         self._builder = QueryBuilder(self._searcher, self._present)
 
-    def search(self, clauses: Sequence[Clause], top_n: int = 10, offset: int = 0) -> FoundPages:
-        """Returns the best pages of a query.
+    def search(
+        self,
+        clauses: Sequence[Clause],
+        top_n: int = 10,
+        offset: int = 0,
+        *,
+        order: str = ORDERS[0],
+        facets: bool = False,
+    ) -> FoundPages:
+        """Returns the best pages of a query, or the newest.
 
         Pages must have most of its words; if there is no such page, those that have any of them.
+
+        Args:
+            clauses: The query.
+            top_n: Most pages to return.
+            offset: Number of pages to leave out before.
+            order: One of ``ORDERS``.
+            facets: Whether to count values of all pages.
         """
+        by = {"order_by_field": "date"} if order == "date" else {"weight_by_field": "weight"}
         with tantivy_errors(lambda reason: UserError(f"the query failed: {reason}")):
             for any_word in (False, True):
                 query = self._builder.build(clauses, any_word=any_word)
-                result = self._searcher.search(
-                    query, max(1, top_n), offset=offset, weight_by_field="weight"
-                )
+                result = self._searcher.search(query, max(1, top_n), offset=offset, **by)
                 if result.count:
                     break
             snippets = PageSnippets(self._searcher, self._builder, clauses)
-            hits = [self._hit(snippets, score, place) for score, place in result.hits[:top_n]]
-        return FoundPages(result.count or 0, tuple(hits))
+            hits = [
+                self._hit(snippets, score if order == ORDERS[0] else 0.0, place)
+                for score, place in result.hits[:top_n]
+            ]
+            counts = count_facets(self._searcher, query) if facets else ()
+        return FoundPages(result.count or 0, tuple(hits), counts)
+
+    def complete(self, text: str) -> Completions:
+        """Returns how a text may go on, from the words of the index and the titles of its pages."""
+        with tantivy_errors(lambda reason: UserError(f"the completion failed: {reason}")):
+            return complete_text(self._searcher, text)
 
     def pages_with(self, word: str) -> int:
         """Returns how many pages have a word, in any form that a search for it finds; about."""
@@ -140,7 +174,8 @@ class ShardSearch:
         analyzer = document.get_first("analyzer")
         snippet, marks = snippets.of(analyzer, content) if content else ("", ())
         url = fields.get("url") or fields["id"]
-        return Hit(str(url), title, snippet, marks, round(score / 2, 4), fields)
+        date = document_date(fields) or (None, "")
+        return Hit(str(url), title, snippet, marks, round(score / 2, 4), fields, *date)
 
 
 def _stored_text(document: Any, name: str) -> str:

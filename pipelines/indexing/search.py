@@ -4,7 +4,7 @@ import dataclasses
 import json
 import re
 import sys
-from typing import Any
+from typing import Any, Literal
 
 from ...policy.indexing.index_options import IndexWriterOptions
 from ...policy.indexing.search_query import parse_search
@@ -12,7 +12,9 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.visible import visible
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
+from ..base.loopback_server import LOOPBACK
 from .index_search import FoundPages, Hit
+from .search_address import SearchAddress
 from .searched_table import SearchedTable, snippet_spans
 
 ARGUMENTS = (
@@ -32,13 +34,37 @@ class Options:
 
     index: str = shared_option(IndexWriterOptions, "index")
     top: int = option(10, "Most pages to show.", minimum=1, maximum=1000, group="search")
+    sort: Literal["relevance", "date"] = option(
+        "relevance", "Order of pages: the best first, or the newest.", group="search"
+    )
     serve: bool = option(
         False, "Serve a search page on this machine, until it is interrupted.", group="search"
     )
     port: int = option(
-        0, "Port of the search page on loopback; 0 takes a free one.",
+        0, "Port of the search page; 0 takes a free one.",
         minimum=0, maximum=65535, group="search",
     )  # fmt: skip
+    host: str = option(
+        LOOPBACK,
+        "IP address of this machine on which the search page is served. With 0.0.0.0 and :: other "
+        "machines reach it; then name it in allowed_hosts.",
+        group="search",
+    )
+    allowed_hosts: tuple[str, ...] = option(
+        (),
+        "Names by which requests may call the search page, such as that of a reverse proxy; without "
+        "a port for any port. Requests for other names are refused.",
+        group="search",
+    )
+    base_path: str = option(
+        "/", "Path of the search page, below which all its addresses are.", group="search"
+    )
+    cors_origins: tuple[str, ...] = option(
+        (),
+        "Sites whose scripts may read search.json and complete.json, such as https://example.com; "
+        "* for all.",
+        group="search",
+    )
     cache_folder: str = option(
         "",
         "Folder on this machine where the index is unpacked; by default nutbeam in "
@@ -51,16 +77,23 @@ def run(invocation: Invocation) -> int:
     options, query = invocation.options, invocation.arguments["query"]
     searched = SearchedTable(str(invocation.table), options.index, options.cache_folder)
     if options.serve:
+        address = SearchAddress(
+            options.port,
+            options.host,
+            options.allowed_hosts,
+            options.base_path,
+            options.cors_origins,
+        )
         if query is not None:
             raise UsageError("--serve takes its queries from the search page: leave out the query")
         from .search_serving import serve_search  # late, so that a query is fast
 
-        return serve_search(searched, options.port, options.top)
+        return serve_search(searched, address, options.top)
     if query is None:
         raise UsageError("give a query, or --serve")
     with configuration():
         clauses = parse_search(query)
-    results = searched.newest().search(clauses, options.top)
+    results = searched.newest().search(clauses, options.top, order=options.sort)
     if invocation.format == "json":
         for hit in results.hits:
             print(json.dumps(vars(hit), ensure_ascii=False))

@@ -31,13 +31,19 @@ _MOST_FIELDS = 20
 _TYPES = {"js": "text/javascript", "svg": "image/svg+xml", "json": "application/schema+json"}
 
 
-def serve_search(searched: SearchedTable, address: SearchAddress, top: int) -> int:
+def serve_search(searched: SearchedTable, address: SearchAddress, top: int, name: str = "") -> int:
     """Serves until interrupted; prints the address.
+
+    Args:
+        searched: The index.
+        address: Where it is served, and who may ask.
+        top: Most pages of a page of results.
+        name: Name of the page; empty: that of the table and the index.
 
     Raises:
         UsageError: The port is taken, or there is no such index.
     """
-    with SearchServer(searched, address, top) as server:
+    with SearchServer(searched, address, top, name) as server:
         print(f"search page: http://{server.names[0]}{address.path}", flush=True)
         server.serve_until_interrupted()
     return 0
@@ -50,18 +56,20 @@ class SearchServer(LoopbackServer):
         searched: The index.
         address: Where it is served, and who may ask.
         top: Most pages of a page of results.
+        name: Name of the page; empty: that of the table and the index.
+
+    Attributes:
+        name: Name of the page.
     """
 
-    def __init__(self, searched: SearchedTable, address: SearchAddress, top: int) -> None:
+    def __init__(
+        self, searched: SearchedTable, address: SearchAddress, top: int, name: str = ""
+    ) -> None:
         self._searched, self.address, self.top = searched, address, top
+        self.name = name or f"{searched.address} ({searched.index})"
         self._lock, self._checked = threading.Lock(), 0.0
         self._search = searched.newest()
         super().__init__(address.port, _Handler, address.host)
-
-    @property
-    def name(self) -> str:
-        """The table and the index, for people."""
-        return f"{self._searched.address} ({self._searched.index})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -211,6 +219,9 @@ def _record(request: _Request, results: FoundPages | None, message: str) -> dict
         "order": request.order,
         "start": request.first,
         "total": found.total,
+        "corrected": found.query,
+        "suggestion": found.suggestion,
+        "notes": found.notes,
         "pages": [*map(vars, found.hits)],
         "facets": [
             {"name": facet.name, "values": [value._asdict() for value in facet.values]}

@@ -149,6 +149,7 @@ class _Handler(LoopbackHandler):
         request = _Request()
         try:
             request = _parse_request(text)
+            request = request._replace(query=request.query.strip())
             if request.query:
                 results, first = self.server.search(*request)
                 request = request._replace(first=first)
@@ -246,4 +247,4 @@ def _parse_request(text: str) -> _Request:
     if order not in ORDERS:
         raise ValueError(f"order must be {' or '.join(ORDERS)}, got {visible(order)!r}")
     first = min(int(start), _FARTHEST) if start.isascii() and start.isdigit() else 0
-    return _Request(fields.get("q", "").strip(), first, order)
+    return _Request(fields.get("q", ""), first, order)

@@ -25,7 +25,7 @@ from .search_page import FILES, day_of, export_page
 from .whole_index import WholeIndex, without_accents
 
 MOST_PAGES = 20_000
-_SCALE = 20  # scores are whole numbers of twentieths
+_SCALE = 100  # scores are whole numbers of hundredths
 _SHARD_BYTES = 40_000  # of the JSON text of a file of words, about
 _LONGEST_TEXT = 200_000  # characters of a page: as many as are searched for snippets
 _PER_PAGE = 10  # as in static_search.js

@@ -128,14 +128,14 @@ async function search(query) {
 
 // Reads the texts of the best pages, and orders these by what near words add to their scores.
 async function rerank(pages, clauses, results) {
-  const near = clauses.flatMap((clause, at) => results[at].parts);
-  const follow = clauses.flatMap((clause, at) => clause.follow ? [results[at].parts] : []);
+  const near = results.flatMap((one) => one.parts);
+  const phrases = results.filter((_, at) => clauses[at].follow);
   if (near.length < 2) return pages;
   const best = await Promise.all(pages.slice(0, RERANKED).map(async ([page, score]) => {
     const text = await read(`${about.data}/page-${page}.bin`);
     const places = placesOf(text, near);
-    if (!follow.every((parts) => areTogether(places, near, parts))) return null;
-    return [page, score + text.factor * nearness(places, near, text)];
+    const follow = ({ parts }) => worthOf(places, near, parts.map((part) => near.indexOf(part)), 0, text);
+    return phrases.every(follow) ? [page, score + text.factor * nearness(places, near, text)] : null;
   }));
   return [...best.filter(Boolean).sort((a, b) => b[1] - a[1] || a[0] - b[0]), ...pages.slice(RERANKED)];
 }
@@ -153,48 +153,40 @@ function placesOf(text, parts) {
   });
 }
 
-function areTogether(places, near, parts) {
-  const numbers = parts.map((part) => near.indexOf(part));
-  return places.some((part) => part[numbers[0]].some(
-    (start) => numbers.every((number, at) => part[number].includes(start + at))));
-}
-
 function nearness(places, near, text) {
   if (near.length > MOST_NEAR) return 0;
-  let sum = bestIn(places, near, near.map((_, at) => at), FAR, text);
+  let sum = worthOf(places, near, near.map((_, at) => at), FAR, text);
   if (near.length > 2) {
     for (let at = 0; at + 1 < near.length; at += 1) {
-      sum += PAIR_BOOST * bestIn(places, near, [at, at + 1], FAR_PAIR, text);
+      sum += PAIR_BOOST * worthOf(places, near, [at, at + 1], FAR_PAIR, text);
     }
   }
   return sum;
 }
 
-function bestIn(places, near, numbers, far, text) {
+// What words near one another are worth in title or text: BM25 of how often they are near.
+function worthOf(places, near, numbers, far, text) {
   const rarity = numbers.reduce((sum, number) => sum + near[number].rarity, 0);
-  return rarity * Math.max(...places.map((part, at) => {
+  return Math.max(...places.map((part, at) => {
     const times = timesNear(numbers.map((number) => part[number]), far);
-    // BM25: how often, by the length of the text.
     const norm = 1.2 * (0.25 + (0.75 * text.words[at]) / about.words[at]);
-    return times ? (2.2 * times) / (times + norm) : 0;
+    return times ? (rarity * 2.2 * times) / (times + norm) : 0;
   }));
 }
 
-// How often words come one after the other with at most `far` other words between them.
+// How often words are near one another: each at most `far` words in all from where it would follow.
 function timesNear(lists, far) {
-  let times = 0;
-  for (const start of lists[0]) {
+  return lists[0].filter((start) => {
     let at = start;
     let room = far;
     for (const list of lists.slice(1)) {
-      const next = list.find((place) => place > at);
-      if (next === undefined) return times;
-      room -= next - at - 1;
+      const distance = (place) => Math.abs(place - at - 1);
+      const next = list.reduce((best, place) => (distance(place) < distance(best) ? place : best), Infinity);
+      room -= distance(next);
       at = next;
     }
-    if (room >= 0) times += 1;
-  }
-  return times;
+    return room >= 0;
+  }).length;
 }
 
 // The part of a text with most words of the query, as [text, is a mark] pairs.

@@ -2,8 +2,10 @@
 
 import base64
 import contextlib
+import importlib.util
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import time
@@ -12,6 +14,7 @@ PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 _OWN_FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe"),
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 _KEYS = {"ArrowDown": 40, "ArrowUp": 38, "Enter": 13, "Escape": 27, "Tab": 9}
 _LONGEST_S = 30.0
@@ -140,3 +143,15 @@ class Browser:
         """Writes a picture of the page."""
         data = self.send("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
         path.write_bytes(base64.b64decode(data))
+
+    def faults(self):
+        """Returns what axe-core finds wrong with the page for people with disabilities."""
+        package = importlib.util.find_spec("axe_core_python")
+        script = pathlib.Path(package.origin).with_name("axe.min.js").read_text("utf-8")
+        self.send("Runtime.evaluate", expression=script)
+        results = self.evaluate("axe.run(document)")
+        assert results["passes"]
+        return [
+            (fault["id"], [node["html"] for node in fault["nodes"]])
+            for fault in results["violations"]
+        ]

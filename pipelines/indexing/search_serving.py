@@ -8,15 +8,16 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from ...policy.indexing.search_query import parse_search
 from ...web.base.errors import UserError
 from ...web.base.visible import check_utf8, visible
 from ..base.loopback_server import LoopbackHandler, LoopbackServer
+from .forgiving_search import ForgivingSearch
 from .index_search import ORDERS, FoundPages, ShardSearch
 from .search_address import SearchAddress
 from .search_page import (
     FILES,
     SEARCH_POLICY,
+    Notice,
     ResultsView,
     error_page,
     opensearch_description,
@@ -77,11 +78,11 @@ class SearchServer(LoopbackServer):
             ValueError: The query is wrong.
             UserError: The index cannot be read.
         """
-        index, clauses = self.newest(), parse_search(query)
-        results = index.search(clauses, self.top, first, order=order, facets=True)
+        index = ForgivingSearch(self.newest())
+        results = index.search(query, self.top, first, order=order, facets=True)
         if results.total and not results.hits and first:
             first = (min(results.total - 1, _FARTHEST) // self.top) * self.top
-            results = index.search(clauses, self.top, first, order=order, facets=True)
+            results = index.search(query, self.top, first, order=order, facets=True)
         return results, first
 
     def newest(self) -> ShardSearch:
@@ -163,7 +164,9 @@ class _Handler(LoopbackHandler):
                 server.top,
                 _FARTHEST,
             )
-            self._send(status, "text/html", search_page(server.name, view, results))
+            notes = results.notes if results is not None else ()
+            notices = [Notice(note.text, note.query, note.query) for note in notes]
+            self._send(status, "text/html", search_page(server.name, view, results, notices))
 
     def _complete(self, text: str) -> None:
         status = HTTPStatus.OK
@@ -210,6 +213,8 @@ def _record(request: _Request, results: FoundPages | None, message: str) -> dict
         "query": request.query,
         "order": request.order,
         "start": request.first,
+        "searched": found.searched or request.query,
+        "notes": [note._asdict() for note in found.notes],
         "total": found.total,
         "pages": [*map(vars, found.hits)],
         "facets": [

@@ -163,9 +163,22 @@ def stored_weight(boost: pl.Expr) -> pl.Expr:
     >>> pl.DataFrame({"b": [1.0, 100.0, 0.0, None]}).select(stored_weight(pl.col("b"))).to_series().to_list()
     [2.0, 6.0, 0.0, 2.0]
     """
+    return pl.lit(4.0).pow(_factor(boost)) - 2
+
+
+def boost_factor(boost: Any) -> float:
+    """Returns the factor by which a boost multiplies a score; 1 if it is no number.
+
+    >>> boost_factor(100.0), boost_factor(None)
+    (1.5, 1.0)
+    """
+    number = float(boost) if _is_number(boost) else None
+    return float(pl.select(_factor(pl.lit(number, pl.Float64))).item())
+
+
+def _factor(boost: pl.Expr) -> pl.Expr:
     valid_boost = pl.when(boost.is_finite() & (boost >= 0)).then(boost).otherwise(1.0)
-    factor = (1 + valid_boost.clip(1e-9).log10() / 4).clip(0.5, 2)
-    return pl.lit(4.0).pow(factor) - 2
+    return (1 + valid_boost.clip(1e-9).log10() / 4).clip(0.5, 2)
 
 
 def _analyzers(rows: pl.DataFrame) -> pl.Series:

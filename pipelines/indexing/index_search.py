@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tantivy
 
@@ -54,6 +54,18 @@ class Hit:
     date_kind: str = ""
 
 
+class SearchNote(NamedTuple):
+    """A line about a query.
+
+    Attributes:
+        text: What it says.
+        query: A query that it offers, after the text; empty: none.
+    """
+
+    text: str
+    query: str = ""
+
+
 @dataclasses.dataclass(frozen=True)
 class FoundPages:
     """The result of a query.
@@ -62,19 +74,15 @@ class FoundPages:
         total: Number of all pages.
         hits: The best, in order.
         facets: How many of all pages have which host, type, language and year; if wanted.
-        query: The query that was searched, if it is not the typed one; else empty.
-        typed: A query that searches for what was typed, where words were corrected; else empty.
-        suggestion: A query that may have been meant, and was not searched; else empty.
-        notes: What a person should know of the query and the words that no page has, a line each.
+        searched: The query that was searched, if words were corrected; else empty.
+        notes: What a person should know of the query, and of its words that no page has.
     """
 
     total: int
     hits: tuple[Hit, ...]
     facets: tuple[Facet, ...] = ()
-    query: str = ""
-    typed: str = ""
-    suggestion: str = ""
-    notes: tuple[str, ...] = ()
+    searched: str = ""
+    notes: tuple[SearchNote, ...] = ()
 
 
 class ShardSearch:
@@ -82,6 +90,7 @@ class ShardSearch:
 
     Attributes:
         documents: Number of documents.
+        present: Analyzers that they have.
     """
 
     def __init__(self, unpacked: Path) -> None:
@@ -92,10 +101,10 @@ class ShardSearch:
 
         with tantivy_errors(unreadable):
             self._searcher = open_index(unpacked).searcher()
-            self._present = [a for a in ANALYZERS if self._searcher.doc_freq("analyzer", a)]
+            self.present = [a for a in ANALYZERS if self._searcher.doc_freq("analyzer", a)]
             count = self._searcher.search(tantivy.Query.all_query(), 1)
         self.documents = int(count.count or 0)
-        self._builder = QueryBuilder(self._searcher, self._present)
+        self._builder = QueryBuilder(self._searcher, self.present)
 
     def search(
         self,
@@ -134,7 +143,7 @@ class ShardSearch:
 
     def whole(self) -> WholeIndex:
         """Returns all pages and words of the index."""
-        return WholeIndex(self._searcher, self._builder, self._present)
+        return WholeIndex(self._searcher, self._builder, self.present)
 
     def complete(self, text: str) -> Completions:
         """Returns how a text may go on, from the words of the index and the titles of its pages."""
@@ -147,7 +156,7 @@ class ShardSearch:
             self._pages_with_all("url", analyzers()["plain"].analyze(url_words(word))),
             self._pages_with_all("folded", analyzers()["plain"].analyze(word)),
         ]
-        for analyzer in self._present:
+        for analyzer in self.present:
             terms = language_terms(word, analyzer)
             counts += (self._pages_with_all(name, terms) for name in TEXT_FIELDS)
         return max(counts)

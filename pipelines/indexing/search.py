@@ -4,9 +4,11 @@ import dataclasses
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from ...io.indexing.shard_documents import boost_factor
 from ...policy.indexing.index_options import IndexWriterOptions
 from ...policy.indexing.search_query import parse_search
 from ...web.base.errors import UsageError
@@ -14,6 +16,7 @@ from ...web.base.options import option, shared_option
 from ...web.base.visible import visible
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
 from ..base.loopback_server import LOOPBACK
+from .forgiving_search import ForgivingSearch
 from .index_search import FoundPages, Hit
 from .search_address import SearchAddress
 from .searched_table import SearchedTable, snippet_spans
@@ -38,6 +41,10 @@ class Options:
     sort: Literal["relevance", "date"] = option(
         "relevance", "Order of pages: the best first, or the newest.", group="search"
     )
+    explain: bool = option(
+        False, "Show the score of each page: that of the words (BM25) times the factor of its boost.",
+        group="search",
+    )  # fmt: skip
     serve: bool = option(
         False, "Serve a search page on this machine, until it is interrupted.", group="search"
     )
@@ -107,13 +114,15 @@ def run(invocation: Invocation) -> int:
     if query is None:
         raise UsageError("give a query, or --serve, or --export")
     with configuration():
-        clauses = parse_search(query)
-    results = searched.newest().search(clauses, options.top, order=options.sort)
+        parse_search(query)  # a wrong query is refused before the index is opened
+    results = ForgivingSearch(searched.newest()).search(query, options.top, order=options.sort)
+    notes = [visible(f"{note.text} {note.query}".rstrip()) for note in results.notes]
     if invocation.format == "json":
+        print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
         for hit in results.hits:
             print(json.dumps(vars(hit), ensure_ascii=False))
     else:
-        _show(results)
+        _show(results, notes, explain=options.explain)
     return DONE if results.hits else NOTHING_TO_DO
 
 
@@ -129,18 +138,30 @@ def _export(searched: SearchedTable, options: Options) -> int:
     return DONE
 
 
-def _show(results: FoundPages) -> None:
-    """Prints pages for people: title, URL and score, snippet."""
+def _show(results: FoundPages, notes: Sequence[str], *, explain: bool) -> None:
+    """Prints what to know of the query, and pages for people: title, URL, snippet.
+
+    Args:
+        results: The pages.
+        notes: Lines about the query.
+        explain: Whether to print scores.
+    """
     from rich.text import Text
 
     from ..base.console import VisibleConsole
 
+    console = VisibleConsole(sys.stdout)
+    for note in notes:
+        console.print(Text(note, "yellow"), soft_wrap=True)
     if not results.hits:
         print("no page found")
         return
-    console = VisibleConsole(sys.stdout)
+    if notes:
+        console.print()
     for hit in results.hits:
-        title, line = visible(hit.title or hit.url), f"{visible(hit.url)}  {hit.score:.2f}"
+        title, line = visible(hit.title or hit.url), visible(hit.url)
+        if explain:
+            line += f"  {_explained(hit)}"
         console.print(Text(title, "bold"), soft_wrap=True)
         console.print(Text(line, "green"), soft_wrap=True)
         if hit.snippet:
@@ -148,6 +169,12 @@ def _show(results: FoundPages) -> None:
         console.print()
     pages = "page" if results.total == 1 else "pages"
     console.print(Text(f"{results.total:,} {pages}"))
+
+
+def _explained(hit: Hit) -> str:
+    """Returns the score of a page, and what its boost has made of it."""
+    factor = boost_factor(hit.fields.get("boost"))
+    return f"score {hit.score:.2f} = words {hit.score / factor:.2f} x boost {factor:.2f}"
 
 
 def _highlight_marks(hit: Hit) -> Any:

@@ -150,16 +150,12 @@ def export_page(name: str) -> str:
 
 def _notices(view: ResultsView, results: FoundPages) -> str:
     """Returns the lines above the results: what to know about them, and where else to go."""
-    lines = [shown(note) for note in results.notes]
-    if results.query:
-        lines.append(
-            f"Results for <strong>{shown(results.query)}</strong>. "
-            f'<a href="{view.link(results.typed)}">Search for {shown(view.query)}</a>'
-        )
-    if results.suggestion:
-        link = f'<a href="{view.link(results.suggestion)}">{shown(results.suggestion)}</a>'
-        lines.append(f"Did you mean {link}?")
-    return "".join(f'<p class="notice">{line}</p>' for line in lines)
+    return "".join(
+        f'<p class="notice">{shown(note.text)}'
+        + (f' <a href="{view.link(note.query)}">{shown(note.query)}</a>' if note.query else "")
+        + "</p>"
+        for note in results.notes
+    )
 
 
 def _results(view: ResultsView, results: FoundPages) -> str:

@@ -8,10 +8,10 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from ...policy.indexing.search_query import parse_search
 from ...web.base.errors import UserError
 from ...web.base.visible import check_utf8, visible
 from ..base.loopback_server import LoopbackHandler, LoopbackServer
+from .forgiving_search import ForgivingSearch
 from .index_search import ORDERS, FoundPages, ShardSearch
 from .search_address import SearchAddress
 from .search_page import (
@@ -85,11 +85,11 @@ class SearchServer(LoopbackServer):
             ValueError: The query is wrong.
             UserError: The index cannot be read.
         """
-        index, clauses = self.newest(), parse_search(query)
-        results = index.search(clauses, self.top, first, order=order, facets=True)
+        index = ForgivingSearch(self.newest())
+        results = index.search(query, self.top, first, order=order, facets=True)
         if results.total and not results.hits and first:
             first = (min(results.total - 1, _FARTHEST) // self.top) * self.top
-            results = index.search(clauses, self.top, first, order=order, facets=True)
+            results = index.search(query, self.top, first, order=order, facets=True)
         return results, first
 
     def newest(self) -> ShardSearch:
@@ -219,10 +219,9 @@ def _record(request: _Request, results: FoundPages | None, message: str) -> dict
         "query": request.query,
         "order": request.order,
         "start": request.first,
+        "searched": found.searched or request.query,
+        "notes": [note._asdict() for note in found.notes],
         "total": found.total,
-        "corrected": found.query,
-        "suggestion": found.suggestion,
-        "notes": found.notes,
         "pages": [*map(vars, found.hits)],
         "facets": [
             {"name": facet.name, "values": [value._asdict() for value in facet.values]}

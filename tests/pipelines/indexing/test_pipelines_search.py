@@ -50,10 +50,10 @@ def search(table, tmp_path, capsys):
 def test_a_query_prints_title_url_and_snippet(search):
     out = search("guide")
     assert out.splitlines()[0] == "River guide"
-    assert out.splitlines()[1].startswith("http://a.com/1  ")
+    assert out.splitlines()[1] == "http://a.com/1"
     assert "The river runs" in out
     assert out.splitlines()[-1] == "1 page"
-    assert search("nothing", code=1) == "no page found\n"
+    assert search("nothing", code=1) == "no page has: nothing\nno page found\n"
 
 
 def test_hostile_texts_are_shown_and_not_obeyed(search):

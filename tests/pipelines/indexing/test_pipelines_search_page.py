@@ -12,7 +12,7 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.pipelines.indexing.index_search import FoundPages, Hit
+from nutbeam.pipelines.indexing.index_search import FoundPages, Hit, SearchNote
 from nutbeam.pipelines.indexing.search_address import SearchAddress
 from nutbeam.pipelines.indexing.search_page import FILES, ResultsView, search_page
 from nutbeam.pipelines.indexing.search_serving import SearchServer
@@ -195,12 +195,12 @@ def test_no_link_leads_farther_than_results_are_shown():
     assert "Next" not in html
 
 
-def test_a_corrected_query_is_named_with_a_link_to_what_was_typed():
-    html = shown_page(1, query="pear", typed='"paer"', notes=("no page has: <i>paer</i>",))
-    texts = Texts(html)
-    assert "no page has: <i>paer</i>" in texts.text
-    assert texts.links["Search for pear"] == "/?q=%22paer%22"
-    assert Texts(shown_page(1, suggestion="pears")).links["pears"] == "/?q=pears"
+def test_lines_about_a_query_stand_above_the_results_with_their_links():
+    notes = (SearchNote("no page has: <i>paer</i>", '"paer"'), SearchNote("and a line"))
+    texts = Texts(shown_page(1, notes=notes))
+    assert texts.links['"paer"'] == "/?q=%22paer%22"
+    assert "<i>paer</i>" in texts.text
+    assert texts.text.index("and a line") < texts.text.index("1 page")
 
 
 def test_answers_for_programs_are_as_their_schema_says(get, ask):

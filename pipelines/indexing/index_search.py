@@ -24,6 +24,7 @@ from .page_snippets import PageSnippets
 from .query_building import QueryBuilder
 from .search_completion import Completions, complete_text
 from .search_facets import Facet, count_facets
+from .whole_index import WholeIndex
 
 _FEW_PAGES, _SEVERAL_WORDS = 10, 3
 ORDERS = ("relevance", "date")
@@ -143,6 +144,10 @@ class ShardSearch:
             ]
             counts = count_facets(self._searcher, query) if facets else ()
         return FoundPages(result.count or 0, tuple(hits), counts)
+
+    def whole(self) -> WholeIndex:
+        """Returns all pages and words of the index."""
+        return WholeIndex(self._searcher, self._builder, self.present)
 
     def complete(self, text: str) -> Completions:
         """Returns how a text may go on, from the words of the index and the titles of its pages."""

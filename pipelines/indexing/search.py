@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from ...io.indexing.shard_documents import boost_factor
@@ -72,6 +73,16 @@ class Options:
         "* for all.",
         group="search",
     )
+    page_name: str = option(
+        "",
+        "Name of the search page, for people; by default the address of the table, and the index.",
+        group="search",
+    )
+    export: str = option(
+        "",
+        "Write the index into this folder, as files that a browser searches without a server.",
+        group="search",
+    )
     cache_folder: str = option(
         "",
         "Folder on this machine where the index is unpacked; by default nutbeam in "
@@ -83,6 +94,10 @@ class Options:
 def run(invocation: Invocation) -> int:
     options, query = invocation.options, invocation.arguments["query"]
     searched = SearchedTable(str(invocation.table), options.index, options.cache_folder)
+    if options.export:
+        if query is not None or options.serve:
+            raise UsageError("--export takes no query and no --serve: run them one after the other")
+        return _export(searched, options)
     if options.serve:
         address = SearchAddress(
             options.port,
@@ -95,9 +110,9 @@ def run(invocation: Invocation) -> int:
             raise UsageError("--serve takes its queries from the search page: leave out the query")
         from .search_serving import serve_search  # late, so that a query is fast
 
-        return serve_search(searched, address, options.top)
+        return serve_search(searched, address, options.top, options.page_name)
     if query is None:
-        raise UsageError("give a query, or --serve")
+        raise UsageError("give a query, or --serve, or --export")
     with configuration():
         parse_search(query)  # a wrong query is refused before the index is opened
     results = ForgivingSearch(searched.newest()).search(query, options.top, order=options.sort)
@@ -109,6 +124,18 @@ def run(invocation: Invocation) -> int:
     else:
         _show(results, notes, explain=options.explain)
     return DONE if results.hits else NOTHING_TO_DO
+
+
+def _export(searched: SearchedTable, options: Options) -> int:
+    from .static_export import export_index
+
+    name = options.page_name or f"{searched.address} ({searched.index})"
+    size = export_index(searched.newest(), Path(options.export), name)
+    print(
+        f"{size.pages:,} pages in {options.export}: {size.files:,} files, {size.bytes / 1e6:,.1f} MB; "
+        f"a first search for a word loads about {size.first_bytes / 1e3:,.0f} kB"
+    )
+    return DONE
 
 
 def _show(results: FoundPages, notes: Sequence[str], *, explain: bool) -> None:

@@ -19,6 +19,8 @@ FILES = {
     name: (_HERE / file).read_text("utf-8")
     for name, file in (
         ("search.js", "search_page.js"),
+        ("combobox.js", "combobox.js"),
+        ("static_search.js", "static_search.js"),
         ("icon.svg", "search_icon.svg"),
         ("search.schema.json", "search_answer.schema.json"),
     )
@@ -63,33 +65,15 @@ class ResultsView(NamedTuple):
         return shown(f"{self.base}?{urlencode(fields)}")
 
 
-class Notice(NamedTuple):
-    """A line above the results: what to know about them, and where else to go.
-
-    Attributes:
-        text: What it says.
-        link_text: Text of its link; empty: none.
-        query: The query to which the link leads.
-    """
-
-    text: str
-    link_text: str = ""
-    query: str = ""
-
-
-def search_page(
-    name: str, view: ResultsView, results: FoundPages | None, notices: Iterable[Notice] = ()
-) -> str:
+def search_page(name: str, view: ResultsView, results: FoundPages | None) -> str:
     """Returns the page with the results of a query.
 
     Args:
-        name: Name of the table and the index.
+        name: Name of the page.
         view: Which part of the results it shows.
         results: What the query has found; None if there is no query.
-        notices: Lines above the results.
     """
-    lines = "".join(_notice(view, notice) for notice in notices)
-    content = "" if results is None else lines + _results(view, results)
+    content = "" if results is None else _notices(view, results) + _results(view, results)
     return _page(name, view.base, view.query, view.order, content)
 
 
@@ -127,7 +111,7 @@ def _page(name: str, base: str, query: str, order: str, content: str) -> str:
         f'<style>{_STYLE}</style><link rel="icon" type="image/svg+xml" href="{base}icon.svg">'
         f'<link rel="search" type="application/opensearchdescription+xml" '
         f'title="{shown(name)}" href="{base}opensearch.xml">'
-        f'<script src="{base}search.js" defer></script>'
+        f'<script type="module" src="{base}search.js"></script>'
     )
     kept = f'<input type="hidden" name="order" value="{order}">' if order != ORDERS[0] else ""
     return (
@@ -141,9 +125,37 @@ def _page(name: str, base: str, query: str, order: str, content: str) -> str:
     )
 
 
-def _notice(view: ResultsView, notice: Notice) -> str:
-    link = f' <a href="{view.link(notice.query)}">{shown(notice.link_text)}</a>'
-    return f'<p class="notice">{shown(notice.text)}{link if notice.link_text else ""}</p>'
+def export_page(name: str) -> str:
+    """Returns the page of an export, whose script searches; it is the same for all queries.
+
+    Args:
+        name: Name of the page.
+    """
+    policy = SEARCH_POLICY.rpartition("; frame-ancestors")[0]  # which a page cannot say of itself
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{shown(policy)}">'
+        f'<style>{_STYLE}</style><link rel="icon" type="image/svg+xml" href="icon.svg">'
+        '<script type="module" src="static_search.js"></script>'
+    )
+    help_text = 'Also: "a phrase", -without'
+    return (
+        f'{page_start(f"Search {name}", head)}<body><header><h1><a href="./">Search {shown(name)}'
+        '</a></h1><form action="./" method="get" role="search"><div class="field">'
+        '<input type="search" id="query" name="q" aria-label="Query" autocomplete="off" '
+        'maxlength="1000" autofocus></div><button>Search</button></form></header>'
+        "<main><noscript><p>This search needs JavaScript.</p></noscript></main>"
+        f'<footer class="soft">{shown(help_text)}</footer></body></html>\n'
+    )
+
+
+def _notices(view: ResultsView, results: FoundPages) -> str:
+    """Returns the lines above the results: what to know about them, and where else to go."""
+    return "".join(
+        f'<p class="notice">{shown(note.text)}'
+        + (f' <a href="{view.link(note.query)}">{shown(note.query)}</a>' if note.query else "")
+        + "</p>"
+        for note in results.notes
+    )
 
 
 def _results(view: ResultsView, results: FoundPages) -> str:
@@ -156,8 +168,8 @@ def _results(view: ResultsView, results: FoundPages) -> str:
         pages = f"{view.first + 1:,}–{last:,} of {pages}"  # noqa: RUF001 - a range
     items = "".join(map(_item, results.hits))
     return (
-        f'<div class="bar"><p class="soft" role="status">{pages}</p>{_orders(view)}</div>'
-        f'<div class="columns">{facets}'
+        f'<div class="columns">'
+        f'<div class="bar"><p class="soft" role="status">{pages}</p>{_orders(view)}</div>{facets}'
         f'<ol class="results" start="{view.first + 1}">{items}</ol>{_steps(view, results.total)}</div>'
     )
 
@@ -190,13 +202,21 @@ def _item(hit: Hit) -> str:
 
 
 def _date(hit: Hit) -> str:
-    if hit.date is None:
-        return ""
+    day = "" if hit.date is None else day_of(hit.date)
+    time = f'<span class="date">{hit.date_kind} <time datetime="{day}">{day}</time></span>'
+    return f" · {time}" if day else ""
+
+
+def day_of(time: int) -> str:
+    """Returns the day of a time in ms; empty if it is no time.
+
+    >>> day_of(0), day_of(10**18)
+    ('1970-01-01', '')
+    """
     try:
-        day = datetime.datetime.fromtimestamp(hit.date / 1000, datetime.UTC).date()
-    except (ValueError, OverflowError, OSError):  # a number that is no time
+        return str(datetime.datetime.fromtimestamp(time / 1000, datetime.UTC).date())
+    except (ValueError, OverflowError, OSError):
         return ""
-    return f' · {hit.date_kind} <time datetime="{day}">{day}</time>'
 
 
 def _facets(view: ResultsView, facets: Iterable[Facet]) -> str:

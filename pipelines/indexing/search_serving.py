@@ -17,7 +17,6 @@ from .search_address import SearchAddress
 from .search_page import (
     FILES,
     SEARCH_POLICY,
-    Notice,
     ResultsView,
     error_page,
     opensearch_description,
@@ -32,13 +31,19 @@ _MOST_FIELDS = 20
 _TYPES = {"js": "text/javascript", "svg": "image/svg+xml", "json": "application/schema+json"}
 
 
-def serve_search(searched: SearchedTable, address: SearchAddress, top: int) -> int:
+def serve_search(searched: SearchedTable, address: SearchAddress, top: int, name: str = "") -> int:
     """Serves until interrupted; prints the address.
+
+    Args:
+        searched: The index.
+        address: Where it is served, and who may ask.
+        top: Most pages of a page of results.
+        name: Name of the page; empty: that of the table and the index.
 
     Raises:
         UsageError: The port is taken, or there is no such index.
     """
-    with SearchServer(searched, address, top) as server:
+    with SearchServer(searched, address, top, name) as server:
         print(f"search page: http://{server.names[0]}{address.path}", flush=True)
         server.serve_until_interrupted()
     return 0
@@ -51,18 +56,20 @@ class SearchServer(LoopbackServer):
         searched: The index.
         address: Where it is served, and who may ask.
         top: Most pages of a page of results.
+        name: Name of the page; empty: that of the table and the index.
+
+    Attributes:
+        name: Name of the page.
     """
 
-    def __init__(self, searched: SearchedTable, address: SearchAddress, top: int) -> None:
+    def __init__(
+        self, searched: SearchedTable, address: SearchAddress, top: int, name: str = ""
+    ) -> None:
         self._searched, self.address, self.top = searched, address, top
+        self.name = name or f"{searched.address} ({searched.index})"
         self._lock, self._checked = threading.Lock(), 0.0
         self._search = searched.newest()
         super().__init__(address.port, _Handler, address.host)
-
-    @property
-    def name(self) -> str:
-        """The table and the index, for people."""
-        return f"{self._searched.address} ({self._searched.index})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -142,6 +149,7 @@ class _Handler(LoopbackHandler):
         request = _Request()
         try:
             request = _parse_request(text)
+            request = request._replace(query=request.query.strip())
             if request.query:
                 results, first = self.server.search(*request)
                 request = request._replace(first=first)
@@ -164,9 +172,7 @@ class _Handler(LoopbackHandler):
                 server.top,
                 _FARTHEST,
             )
-            notes = results.notes if results is not None else ()
-            notices = [Notice(note.text, note.query, note.query) for note in notes]
-            self._send(status, "text/html", search_page(server.name, view, results, notices))
+            self._send(status, "text/html", search_page(server.name, view, results))
 
     def _complete(self, text: str) -> None:
         status = HTTPStatus.OK
@@ -240,4 +246,4 @@ def _parse_request(text: str) -> _Request:
     if order not in ORDERS:
         raise ValueError(f"order must be {' or '.join(ORDERS)}, got {visible(order)!r}")
     first = min(int(start), _FARTHEST) if start.isascii() and start.isdigit() else 0
-    return _Request(fields.get("q", "").strip(), first, order)
+    return _Request(fields.get("q", ""), first, order)

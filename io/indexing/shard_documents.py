@@ -156,12 +156,13 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
 def stored_weight(boost: pl.Expr) -> pl.Expr:
     """Returns what an index stores so that search multiplies scores by a factor of a boost.
 
-    The factor of a boost b is 1 + log10(b) / 4, at least 0.5 and at most 2: LinkRank's mean of 1
-    gives 1, a page with 100 times that gives 1.5. tantivy multiplies a score by
+    The factor of a boost b is 1 + log10(b) / 4, at most 2: LinkRank's mean of 1 gives 1, a page with
+    100 times that gives 1.5. Below 1 it is 1 + log10(b) / 10, at least 0.7: there a page that only
+    lists others often has twice the score of these, and must not go before them. tantivy multiplies a score by
     log2(2 + stored value), so the stored value is 4 ** factor - 2, and all scores are doubled.
 
     >>> pl.DataFrame({"b": [1.0, 100.0, 0.0, None]}).select(stored_weight(pl.col("b"))).to_series().to_list()
-    [2.0, 6.0, 0.0, 2.0]
+    [2.0, 6.0, 0.6390158215457884, 2.0]
     """
     return pl.lit(4.0).pow(_factor(boost)) - 2
 
@@ -178,7 +179,8 @@ def boost_factor(boost: Any) -> float:
 
 def _factor(boost: pl.Expr) -> pl.Expr:
     valid_boost = pl.when(boost.is_finite() & (boost >= 0)).then(boost).otherwise(1.0)
-    return (1 + valid_boost.clip(1e-9).log10() / 4).clip(0.5, 2)
+    magnitude = valid_boost.clip(1e-9).log10()
+    return (1 + magnitude / pl.when(magnitude > 0).then(4).otherwise(10)).clip(0.7, 2)
 
 
 def _analyzers(rows: pl.DataFrame) -> pl.Series:

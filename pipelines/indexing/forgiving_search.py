@@ -144,12 +144,19 @@ class ForgivingSearch:
                 continue
             correction = correct_word(part, self._forms(part), self._index)
             if correction is None or not correction.is_sure:
-                correction = split_word(part, self._index, self._follows) or correction
+                correction = self._split(part) or correction
             if correction is None:
                 return None
             text, changed = text.replace(part, correction.text), True
             is_sure = is_sure and correction.is_sure
         return Correction(text, is_sure) if changed else None
+
+    def _split(self, word: str) -> Correction | None:
+        return split_word(word, self._index, self._follows, self._are_together)
+
+    def _are_together(self, words: str) -> bool:
+        clauses = [Clause("", word, phrase=True) for word in words.split()]  # each is required
+        return bool(self._index.search(clauses, 1).total)
 
     def _forms(self, word: str) -> list[str]:
         """Returns a word without accents, and without the letter of a plural, as stems are."""

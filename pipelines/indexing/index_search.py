@@ -26,6 +26,7 @@ from .search_completion import Completions, complete_text
 from .search_facets import Facet, count_facets
 from .whole_index import WholeIndex
 
+_FEW_PAGES, _SEVERAL_WORDS = 10, 3
 ORDERS = ("relevance", "date")
 
 
@@ -117,7 +118,8 @@ class ShardSearch:
     ) -> FoundPages:
         """Returns the best pages of a query, or the newest.
 
-        Pages must have most of its words; if there is no such page, those that have any of them.
+        Pages must have most of its words. If there is no such page, or if there are few and the query
+        has several words, they need only have any of them; those with more words have more scores.
 
         Args:
             clauses: The query.
@@ -126,12 +128,14 @@ class ShardSearch:
             order: One of ``ORDERS``.
             facets: Whether to count values of all pages.
         """
+        free = [clause for clause in clauses if not clause.is_filter and not clause.name]
+        least = _FEW_PAGES if len(free) >= _SEVERAL_WORDS else 1
         by = {"order_by_field": "date"} if order == "date" else {"weight_by_field": "weight"}
         with tantivy_errors(lambda reason: UserError(f"the query failed: {reason}")):
             for any_word in (False, True):
                 query = self._builder.build(clauses, any_word=any_word)
                 result = self._searcher.search(query, max(1, top_n), offset=offset, **by)
-                if result.count:
+                if result.count >= least:
                     break
             snippets = PageSnippets(self._searcher, self._builder, clauses)
             hits = [

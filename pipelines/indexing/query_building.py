@@ -100,17 +100,18 @@ class QueryBuilder:
         """
         if clause.name == "inurl":
             return _plain_query("url", url_words(clause.text))
-        plain = not clause.phrase and not clause.name
-        forms = {
-            analyzer: language_terms(clause.text, analyzer)
-            for analyzer in self._present
-            if not (drops and plain and is_common(clause.text, analyzer))
-        }
+        forms = {analyzer: language_terms(clause.text, analyzer) for analyzer in self._present}
+        searched = forms
+        if drops and not clause.phrase and not clause.name:
+            searched = {key: form for key, form in forms.items() if not is_common(clause.text, key)}
         spaceless = " " not in clause.text
         queries = [
-            _boosted(self._form_query(name, terms, spaceless and analyzer == OTHER), boost)
+            _boosted(
+                self._form_query(name, forms[analyzer], spaceless and analyzer == OTHER), boost
+            )
             for name in (("title",) if clause.name == "intitle" else TEXT_FIELDS)
-            for analyzer, terms, boost in self._weighed(name, forms, BOOSTS[name])
+            for analyzer, boost in self._weigh(name, forms, BOOSTS[name]).items()
+            if analyzer in searched
         ]
         common = drops and not clause.phrase and clause.text.lower() in QUESTION_WORDS
         if not clause.name and not common:
@@ -118,13 +119,11 @@ class QueryBuilder:
             queries.append(_boosted(_plain_query("url", url_words(clause.text)), BOOSTS["url"]))
         queries = [query for query in queries if query is not None]
         if not queries:
-            return None if common or not any(forms.values()) else tantivy.Query.empty_query()
+            return None if common or not any(searched.values()) else tantivy.Query.empty_query()
         return tantivy.Query.disjunction_max_query(queries, _TIE)
 
-    def _weighed(
-        self, field: str, forms: Forms, boost: float
-    ) -> Iterable[tuple[str, list[str], float]]:
-        """Yields the analyzers, terms and boosts of the forms of a text that a field has.
+    def _weigh(self, field: str, forms: Forms, boost: float) -> dict[str, float]:
+        """Returns the boosts of the forms of a text that a field has.
 
         tantivy counts the pages of each form by itself. The boost makes of that what it is for the
         pages of all forms. If forms have different numbers of terms, each counts by itself.
@@ -139,9 +138,11 @@ class QueryBuilder:
         }
         alike = len({len(pages) for pages in pages_by_analyzer.values()}) == 1
         sums = [sum(pages) for pages in zip(*pages_by_analyzer.values(), strict=False)]
-        for analyzer, pages in pages_by_analyzer.items():
-            rarity = sum(map(self.rarity, sums)) / sum(map(self.rarity, pages)) if alike else 1.0
-            yield analyzer, forms[analyzer][:_MOST_CHARACTERS], boost * rarity
+        together = sum(map(self.rarity, sums))
+        return {
+            analyzer: boost * (together / sum(map(self.rarity, pages)) if alike else 1.0)
+            for analyzer, pages in pages_by_analyzer.items()
+        }
 
     def rarity(self, pages: int) -> float:
         """Returns what BM25 makes of the number of pages that have a term."""
@@ -149,6 +150,7 @@ class QueryBuilder:
         return math.log(1 + (rest + 0.5) / (pages + 0.5))
 
     def _form_query(self, field: str, terms: Sequence[str], spaceless: bool) -> Any:
+        terms = terms[:_MOST_CHARACTERS]
         query = _terms_query(field, terms)
         if spaceless and len(terms) > _CHARACTERS:
             return tantivy.Query.disjunction_max_query([query, _pairs_query(field, terms)])
@@ -161,13 +163,9 @@ class QueryBuilder:
         query.
         """
         texts = [clause.text for clause in words if not clause.name]
+        texts = [text for text in texts if not any(is_common(text, a) for a in self._present)]
         forms = {
-            analyzer: [
-                term
-                for text in texts
-                if not is_common(text, analyzer)
-                for term in language_terms(text, analyzer)
-            ]
+            analyzer: [term for text in texts for term in language_terms(text, analyzer)]
             for analyzer in self._present
         }
         whole = {key: terms for key, terms in forms.items() if 2 <= len(terms) <= _MOST_NEAR}
@@ -188,10 +186,10 @@ class QueryBuilder:
     def _near_queries(self, forms: Forms, far: int, boost: float) -> list[Any]:
         return [
             _boosted(
-                tantivy.Query.phrase_query(shard_schema(), name, list(terms), far), weighed_boost
+                tantivy.Query.phrase_query(shard_schema(), name, list(forms[analyzer]), far), weight
             )
             for name in ("content", "title")
-            for _, terms, weighed_boost in self._weighed(name, forms, boost)
+            for analyzer, weight in self._weigh(name, forms, boost).items()
         ]
 
     def _filter_query(self, clause: Clause) -> Any:

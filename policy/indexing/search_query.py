@@ -34,6 +34,10 @@ _CLAUSE = re.compile(
 )
 # What looks like an operator, and is none.
 _UNKNOWN = re.compile(r"([A-Za-z][A-Za-z_]{1,14}):(?![:/\d])\S+")
+# Articles and the like before a vowel in French and Italian: "l'hiver", "dell'acqua".
+_ELIDED = re.compile(
+    r"(?:[ldjmtsnc]|qu|un|dell|nell|sull|dall|all)['\u2019](?=\w{3})", re.IGNORECASE
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Words that questions have, and that pages which answer them need not have.
 _QUESTION_WORDS = """
@@ -187,6 +191,9 @@ def _clause(match: re.Match[str]) -> Clause:
     text = (match["phrase"] if phrase else match["word"] or "").strip()
     if not text and typed:
         raise ValueError(f"{typed}: needs a value, as in {typed}:{_EXAMPLES.get(name, 'word')}")
+    if not name and not phrase:
+        elided = _ELIDED.match(text)
+        text = text[elided.end() :] if elided else text
     if name in _VALUES:
         text = _VALUES[name](text)
     # A phrase or a minus without words finds nothing, and excludes nothing.

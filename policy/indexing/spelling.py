@@ -98,22 +98,30 @@ def usual_spelling(word: str, index: SpellingIndex) -> str | None:
 
 
 def split_word(
-    word: str, index: SpellingIndex, follows: Callable[[str], bool]
+    word: str,
+    index: SpellingIndex,
+    follows: Callable[[str], bool],
+    together: Callable[[str], bool],
 ) -> Correction | None:
     """Returns the two words of the index that were typed as one; None if there are none.
 
     Args:
         word: A word that no page has, in lower case.
         index: The words of the index.
-        follows: Returns whether a page has two words one after the other.
+        follows: Returns whether a page has two words one after the other: then they are sure.
+        together: Returns whether a page has two words somewhere, as the parts of a compound.
     """
     if not is_correctable(word):
         return None
     pairs = [(word[:at], word[at:]) for at in range(_PART, len(word) - _PART + 1)]
-    counted = [(min(map(index.pages_with_spelling, pair)), " ".join(pair)) for pair in pairs]
-    for pages, text in sorted(counted, reverse=True):
-        if pages and follows(text):
-            return Correction(text, is_sure=True)
+    counted = [(min(map(index.pages_with_spelling, pair)), pair) for pair in pairs]
+    likely = [pair for pages, pair in sorted(counted, reverse=True) if pages]
+    for pair in likely:
+        if follows(" ".join(pair)):
+            return Correction(" ".join(pair), is_sure=True)
+    for pair in likely:
+        if min(map(len, pair)) > _PART and together(" ".join(pair)):
+            return Correction(" ".join(pair), is_sure=False)
     return None
 
 

@@ -38,7 +38,7 @@ def notes(results):
         ("vacum", "vacuum", "vacuum"), ("VACUMM Table", "vacuum Table", "vacuum"), ("vACUM", "vacuum", "vacuum"),
         ("vacums", "vacuum", "vacuum"), ("intitle:vacum", "intitle:vacuum", "vacuum"),
         ("vacum tabel site:a.com -rivers", "vacuum table site:a.com -rivers", "vacuum"),
-        ("spacedatabase", "", ""), ("createindex", "create index", "index"), ("vac uum", "vacuum", "vacuum"),
+        ("spacedatabase", "space database", "vacuum"), ("createindex", "create index", "index"), ("vac uum", "vacuum", "vacuum"),
         ("informaccion", "informacion", "es"),  ("databasse_servre", "database_server", "vacuum"),
         ("wether", "weather", "database"),
     ],

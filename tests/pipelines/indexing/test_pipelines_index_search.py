@@ -234,3 +234,24 @@ def test_a_title_with_a_word_thirty_times_does_not_win(tmp_path):
     search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
     assert urls(search, "teapot", 1) == urls(search, "teapots", 1) == ["http://a.com/guide"]
     assert "http://spam.com/1" in urls(search, '"teapot teapot"')  # its words are in their places
+
+
+def test_a_word_that_is_common_in_one_language_is_not_rare_in_another(tmp_path):
+    pages = [
+        *(page(f"http://a.com/de{n}", f"Teil {n}", "Ein Zelt für die Berge und für das Tal", lang="de") for n in range(9)),
+        page("http://a.com/tent", "Winterzelt", "Das Winterzelt steht im Schnee", lang="de"),
+        page("http://a.com/list", "Shop", "Zelte für Familien, Winterzelt für Berge, Schuhe für alle", lang="en"),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "winterzelt für", 1) == ["http://a.com/tent"]
+
+
+def test_a_query_of_several_words_that_few_pages_have_is_answered_by_pages_with_some(tmp_path):
+    pages = [
+        page("http://a.com/bridge", "Harbour bridge closed", "The harbour bridge is closed until June."),
+        page("http://a.com/list", "Topics", f"{'news of the day ' * 40} harbour bridge closed, bakery open again"),
+        *(page(f"http://a.com/{n}", f"Open doors {n}", "The museum is open again") for n in range(30)),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "when does the harbour bridge open again")[0] == "http://a.com/bridge"
+    assert len(urls(search, "harbour bridge")) == 2  # two words must both be there

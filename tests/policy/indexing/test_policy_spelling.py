@@ -74,13 +74,14 @@ def test_the_work_for_a_word_is_bounded():
     assert index.questions < 3_000
 
 
-def test_two_words_that_were_typed_as_one_are_found_where_a_page_has_them_so():
-    assert (
-        split_word("createindex", INDEX, lambda words: words == "create index").text
-        == "create index"
-    )
-    assert split_word("createindex", INDEX, lambda words: False) is None
-    assert split_word("create2", INDEX, lambda words: True) is None
+def test_two_words_that_were_typed_as_one_are_found_where_a_page_has_them():
+    def split(word, adjacent=(), together=()):
+        return split_word(word, INDEX, adjacent.__contains__, together.__contains__)
+
+    assert split("createindex", ["create index"]) == Correction("create index", True)
+    assert split("createindex", [], ["create index"]) == Correction("create index", False)
+    assert split("createindex") is None
+    assert split("create2", ["create 2"]) is None
 
 
 def test_a_rare_word_has_a_more_usual_spelling():

@@ -25,7 +25,7 @@ from ...policy.indexing.spelling import (
     split_word,
     usual_spelling,
 )
-from .index_search import ORDERS, FoundPages, SearchNote, ShardSearch
+from .index_search import RESULT_ORDERS, FoundPages, SearchNote, ShardSearch
 
 _MOST_WORDS = 8  # of a query that are corrected
 _MOST_NAMED, _LONGEST = 8, 40  # words or values that a line names, and characters of each
@@ -57,7 +57,7 @@ class ForgivingSearch:
         top_n: int = 10,
         offset: int = 0,
         *,
-        order: str = ORDERS[0],
+        order: str = RESULT_ORDERS[0],
         facets: bool = False,
     ) -> FoundPages:
         """Returns the best pages of a query, and what a person should know of it.
@@ -70,7 +70,7 @@ class ForgivingSearch:
             query: The query.
             top_n: Most pages to return.
             offset: Number of pages to leave out before.
-            order: One of ``ORDERS``.
+            order: One of ``RESULT_ORDERS``.
             facets: Whether to count values of all pages.
 
         Raises:

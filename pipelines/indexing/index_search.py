@@ -27,7 +27,7 @@ from .search_facets import Facet, count_facets
 from .whole_index import WholeIndex
 
 _FEW_PAGES, _SEVERAL_WORDS = 10, 3
-ORDERS = ("relevance", "date")
+RESULT_ORDERS = ("relevance", "date")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +113,7 @@ class ShardSearch:
         top_n: int = 10,
         offset: int = 0,
         *,
-        order: str = ORDERS[0],
+        order: str = RESULT_ORDERS[0],
         facets: bool = False,
     ) -> FoundPages:
         """Returns the best pages of a query, or the newest.
@@ -125,7 +125,7 @@ class ShardSearch:
             clauses: The query.
             top_n: Most pages to return.
             offset: Number of pages to leave out before.
-            order: One of ``ORDERS``.
+            order: One of ``RESULT_ORDERS``.
             facets: Whether to count values of all pages.
         """
         free = [clause for clause in clauses if not clause.is_filter and not clause.name]
@@ -139,7 +139,7 @@ class ShardSearch:
                     break
             snippets = PageSnippets(self._searcher, self._builder, clauses)
             hits = [
-                self._hit(snippets, score if order == ORDERS[0] else 0.0, place)
+                self._hit(snippets, score if order == RESULT_ORDERS[0] else 0.0, place)
                 for score, place in result.hits[:top_n]
             ]
             counts = count_facets(self._searcher, query) if facets else ()

@@ -8,14 +8,14 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from ..base.loopback_server import content_policy, page_start, shown
-from .index_search import ORDERS, FoundPages, Hit
+from .index_search import RESULT_ORDERS, FoundPages, Hit
 from .search_facets import Facet, chosen_value, toggled_query
 from .searched_table import snippet_spans
 
 _HERE = Path(__file__).parent
 _STYLE = (_HERE / "search_page.css").read_text("utf-8")
 # What the page loads, by the last part of its address.
-FILES = {
+PAGE_FILES = {
     name: (_HERE / file).read_text("utf-8")
     for name, file in (
         ("search.js", "search_page.js"),
@@ -33,7 +33,7 @@ _HELP = (
     "inurl:docs, intitle:guide"
 )
 _AROUND = 2  # page numbers on both sides of this page
-_ORDER_LABELS = dict(zip(ORDERS, ("Relevance", "Date"), strict=True))
+_ORDER_LABELS = dict(zip(RESULT_ORDERS, ("Relevance", "Date"), strict=True))
 
 
 class ResultsView(NamedTuple):
@@ -58,7 +58,7 @@ class ResultsView(NamedTuple):
     def link(self, query: str, order: str = "", start: int = 0) -> str:
         """Returns the address of another part, as HTML."""
         fields = {"q": query}
-        if (order or self.order) != ORDERS[0]:
+        if (order or self.order) != RESULT_ORDERS[0]:
             fields["order"] = order or self.order
         if start:
             fields["start"] = str(start)
@@ -79,7 +79,7 @@ def search_page(name: str, view: ResultsView, results: FoundPages | None) -> str
 
 def error_page(name: str, base: str, query: str, message: str) -> str:
     """Returns the page for a query that is wrong, or an index that cannot be read."""
-    return _page(name, base, query, ORDERS[0], f'<p role="alert">{shown(message)}</p>')
+    return _page(name, base, query, RESULT_ORDERS[0], f'<p role="alert">{shown(message)}</p>')
 
 
 def opensearch_description(name: str, start: str) -> str:
@@ -113,7 +113,9 @@ def _page(name: str, base: str, query: str, order: str, content: str) -> str:
         f'title="{shown(name)}" href="{base}opensearch.xml">'
         f'<script type="module" src="{base}search.js"></script>'
     )
-    kept = f'<input type="hidden" name="order" value="{order}">' if order != ORDERS[0] else ""
+    kept = (
+        f'<input type="hidden" name="order" value="{order}">' if order != RESULT_ORDERS[0] else ""
+    )
     return (
         f"{page_start(title, head)}<body>"
         f'<header><h1><a href="{base}">Search {shown(name)}</a></h1>'

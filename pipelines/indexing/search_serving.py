@@ -12,10 +12,10 @@ from ...web.base.errors import UserError
 from ...web.base.visible import check_utf8, visible
 from ..base.loopback_server import LoopbackHandler, LoopbackServer
 from .forgiving_search import ForgivingSearch
-from .index_search import ORDERS, FoundPages, ShardSearch
+from .index_search import RESULT_ORDERS, FoundPages, ShardSearch
 from .search_address import SearchAddress
 from .search_page import (
-    FILES,
+    PAGE_FILES,
     SEARCH_POLICY,
     ResultsView,
     error_page,
@@ -115,7 +115,7 @@ class _Request(NamedTuple):
 
     query: str = ""
     first: int = 0
-    order: str = ORDERS[0]
+    order: str = RESULT_ORDERS[0]
 
 
 class _Handler(LoopbackHandler):
@@ -135,8 +135,8 @@ class _Handler(LoopbackHandler):
             self._complete(url.query)
         elif page == "opensearch.xml":
             self._send(HTTPStatus.OK, "application/opensearchdescription+xml", self._description())
-        elif page in FILES:
-            self._send(HTTPStatus.OK, _TYPES[page.rpartition(".")[2]], FILES[page])
+        elif page in PAGE_FILES:
+            self._send(HTTPStatus.OK, _TYPES[page.rpartition(".")[2]], PAGE_FILES[page])
         elif f"{url.path}/" == base:
             self._send(HTTPStatus.MOVED_PERMANENTLY, "text/plain", "", [("Location", base)])
         else:
@@ -242,8 +242,8 @@ def _parse_request(text: str) -> _Request:
     fields = {name: values[-1] for name, values in parsed.items()}
     for name, value in fields.items():
         check_utf8(f"parameter {visible(name)}", value)
-    start, order = fields.get("start", "0")[:9], fields.get("order", ORDERS[0])
-    if order not in ORDERS:
-        raise ValueError(f"order must be {' or '.join(ORDERS)}, got {visible(order)!r}")
+    start, order = fields.get("start", "0")[:9], fields.get("order", RESULT_ORDERS[0])
+    if order not in RESULT_ORDERS:
+        raise ValueError(f"order must be {' or '.join(RESULT_ORDERS)}, got {visible(order)!r}")
     first = min(int(start), _FARTHEST) if start.isascii() and start.isdigit() else 0
     return _Request(fields.get("q", ""), first, order)

@@ -132,7 +132,7 @@ def test_a_query_is_completed_with_the_keyboard_alone(page_of):
     browser.wait_for("location.search === '?q=valley' && document.querySelector('ol li')")
 
 
-def test_enter_without_a_choice_searches_for_what_was_typed(page_of):
+def test_enter_without_a_choice_searches_for_the_typed_text(page_of):
     browser = page_of("")
     browser.type("riv")
     browser.wait_for(OPEN)

@@ -286,7 +286,7 @@ def test_the_exported_page_shuts_nobody_out(site, query):
 
 
 @needs_browser
-def test_a_missing_file_is_told(site):
+def test_a_missing_file_is_an_alert_in_words(site):
     site.open(f"{site.start}about.json")
     name = json.loads(site.evaluate("document.body.innerText"))["data"]
     site.send("Network.setBlockedURLs", urls=[f"*{name}*"])

@@ -28,12 +28,12 @@ class FacetValue(NamedTuple):
 
     Attributes:
         label: What it is, for people.
-        count: Number of the pages of the result that have it.
+        pages: Number of the pages of the result that have it.
         query: The operators that select these pages.
     """
 
     label: str
-    count: int
+    pages: int
     query: str
 
 

@@ -205,8 +205,8 @@ def _item(hit: Hit) -> str:
 
 def _date(hit: Hit) -> str:
     day = "" if hit.date is None else day_of(hit.date)
-    time = f'<span class="date">{hit.date_kind} <time datetime="{day}">{day}</time></span>'
-    return f" · {time}" if day else ""
+    time = f'<span class="date">· {hit.date_kind} <time datetime="{day}">{day}</time></span>'
+    return f" {time}" if day else ""
 
 
 def day_of(time: int) -> str:
@@ -238,7 +238,7 @@ def _is_useful(view: ResultsView, facet: Facet) -> bool:
 
 def _facet(view: ResultsView, facet: Facet) -> str:
     chosen = chosen_value(view.query, facet.name)
-    values = [(value.label, f"{value.count:,}", value.query) for value in facet.values]
+    values = [(value.label, f"{value.pages:,}", value.query) for value in facet.values]
     if chosen and not any(query == chosen for _, _, query in values):
         values.insert(0, (chosen, "", chosen))  # as it was typed
     remove = ' <span aria-hidden="true">×</span>'  # noqa: RUF001

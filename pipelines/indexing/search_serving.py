@@ -224,7 +224,13 @@ def _record(request: _Request, results: FoundPages | None, message: str) -> dict
         "total": found.total,
         "pages": [*map(vars, found.hits)],
         "facets": [
-            {"name": facet.name, "values": [value._asdict() for value in facet.values]}
+            {
+                "name": facet.name,
+                "values": [
+                    {"label": value.label, "count": value.pages, "query": value.query}
+                    for value in facet.values
+                ],
+            }
             for facet in found.facets
         ],
     }

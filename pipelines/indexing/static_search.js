@@ -231,7 +231,7 @@ function item(text, parts) {
     ? element("a", { href: text.url, rel: "noreferrer noopener" }, shown) : shown;
   const line = element("p", { class: "soft" }, text.url);
   if (text.day) {
-    line.append(" · ", element("span", { class: "date" }, `${text.kind} `,
+    line.append(" ", element("span", { class: "date" }, `· ${text.kind} `,
       element("time", { datetime: text.day }, text.day)));
   }
   const snippet = snippetOf(text.text, parts).filter(([span]) => span).map(

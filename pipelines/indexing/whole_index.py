@@ -64,10 +64,12 @@ class WholeIndex:
 
     def _page(self, place: Any, weight: float) -> StoredPage:
         stored = self._searcher.doc(place).to_dict()
-        texts = (bytes(stored.get(f"{name}_text", [b""])[0]).decode() for name in TEXT_FIELDS[:2])
+        title, text = (
+            bytes(stored.get(f"{name}_text", [b""])[0]).decode() for name in TEXT_FIELDS[:2]
+        )
         fields = json.loads(stored["document"][0])
         url, date = str(fields.get("url") or fields["id"]), document_date(fields)
-        return StoredPage(_name(place), url, *texts, date, math.log2(2 + weight) / 2)
+        return StoredPage(_name(place), url, title, text, date, math.log2(2 + weight) / 2)
 
     def words(self) -> Iterator[str]:
         """Yields the words of all pages; of scripts without spaces, each character that they have."""

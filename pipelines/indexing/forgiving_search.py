@@ -91,9 +91,12 @@ class ForgivingSearch:
             results = find(_changed_query(query, searched))
         if not results.total and searched:
             searched, results = [], find(query)
-        names = [*(word.text for word in missing), *self._missing_in_phrases(clauses)]
+        quoted = self._missing_in_phrases(clauses)
+        names = [*(word.text for word in missing), *quoted]
         notes = [*self._notes_of_operators(query, clauses), *_notes_of_symbols(clauses)]
         notes += _notes_of_words(query, names, searched, changes)
+        if quoted and not changes:
+            notes[-1:] = [self._note_of_phrases(query, quoted, notes[-1])]
         if not names and results.total <= _FEW and not offset:
             notes += self._notes_of_usual_words(query)
         corrected = _changed_query(query, searched) if searched else ""
@@ -118,6 +121,15 @@ class ForgivingSearch:
             for word in _LETTERS.findall(clause.text)
         )
         return [word for word in words if not self._index.pages_with(word)]
+
+    def _note_of_phrases(self, query: str, words: Sequence[str], note: SearchNote) -> SearchNote:
+        """Returns a note with the query as it may be meant, if words in quotation marks are misspelt."""
+        meant = query
+        for word in words:
+            correction = self._correction(word)
+            if correction is not None:
+                meant = re.sub(rf"\b{re.escape(word)}\b", correction.text, meant)
+        return note if meant == query else SearchNote(f"{note.text}; did you mean:", meant)
 
     def _changes(self, query: str, missing: Sequence[TypedWord]) -> list[_Changed]:
         changes, joined = list[_Changed](), set[TypedWord]()

@@ -58,7 +58,7 @@ def test_the_notes_say_what_was_searched_and_offer_what_was_typed(find):
     ]
     typed = find(results.notes[1].query)
     assert (typed.total, typed.searched) == (0, "")
-    assert notes(typed) == ["no page has: full, vacum, tabel"]
+    assert notes(typed) == ['no page has: full, vacum, tabel; did you mean: "vacuum" "table" full']
 
 
 @pytest.mark.parametrize(

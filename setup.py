@@ -24,6 +24,7 @@ setup(
         "nutbeam.pipelines.command_line.profiles": ["*.toml"],
         "nutbeam.pipelines.base": ["*.css"],
         "nutbeam.pipelines.launch": ["*.toml"],
+        "nutbeam.web.html": ["*.toml"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],
         "nutbeam.policy.components": ["*.toml"],

@@ -18,7 +18,7 @@ from ..pages.spans import Span
 from ..urls.userinfo import parse_target
 from . import tree
 from .block_text import block_text
-from .main_content import main_spans
+from .main_content import main_parts
 from .tree import flatten
 
 # The attribute that holds the link, by element.
@@ -165,7 +165,8 @@ class _Reader:
         content = block_text((body and body.html) or "", with_noscript=not has_scripts)
         is_moved = page.base != self._source.url
         base: list[Span] = [(spans.BASE, 0, 0, 0, page.base)] if is_moved else []
-        page.text, page.spans = content.text, [*base, *main_spans(content), *content.spans]
+        page.text, page.spans = content.text, [*base, *content.spans]
+        page.main = main_parts(content)
         for tag, node in self._headings:  # now without script and style in them
             metadata.add_heading(page, tag, tree.text_of(node))
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..pages import spans
-from ..pages.spans import Span
+from ..pages.main_part import Parts
 from .block_features import Blocks, block_features, blocks_of
 from .block_text import BlockText
 from .containers import ContainerMarks, Containers
@@ -50,12 +50,12 @@ def _weights() -> _Weights:
     return _Weights(pathlib.Path(__file__).with_name("main_weights.toml"))
 
 
-def main_spans(page: BlockText) -> list[Span]:
+def main_parts(page: BlockText) -> Parts:
     """Returns the parts of a text that are the main content of its page; none, if none is found.
 
     >>> from .block_text import block_text
-    >>> page = block_text("<body><nav><a href=/>Home</a></nav><p>" + "A sentence of a text. " * 9)
-    >>> [page.text[start:end][:5] for _, start, end, _, _ in main_spans(page)]
+    >>> page = block_text('<body><nav><a href="/">Home</a></nav><p>' + "A sentence. " * 9 + "</p></body>")
+    >>> [page.text[start:end][:5] for start, end in main_parts(page)]
     ['A sen']
     """
     blocks = blocks_of(page.spans, page.containers)
@@ -68,7 +68,7 @@ def main_spans(page: BlockText) -> list[Span]:
         is_main = chances > _POSSIBLE
     edges = np.flatnonzero(np.diff(np.concatenate(([False], is_main, [False])))).tolist()
     return [
-        (spans.MAIN, int(blocks.starts[first]), int(blocks.ends[after - 1]), 0, "")
+        (int(blocks.starts[first]), int(blocks.ends[after - 1]))
         for first, after in zip(edges[::2], edges[1::2], strict=True)
     ]
 

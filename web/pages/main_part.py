@@ -2,36 +2,43 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from . import spans
 from .spans import Span
 
+# The first character, and the one after it, of each part that is main content, in their order.
+Parts: TypeAlias = Sequence[tuple[int, int]]
+
 _GAP = "\n\n"
 
 
-def main_part(text: str, text_spans: Sequence[Span]) -> tuple[str, list[Span]]:
-    """Returns the main content of a text, with its spans; the whole text if none is marked in it.
+def cut_text(text: str, parts: Parts) -> str:
+    """Returns the main content of a text, with an empty line between its parts; all of it if there are none.
 
-    Args:
-        text: The text.
-        text_spans: Its spans.
-
-    >>> main_part("Home\\n\\nA text", [("main", 6, 12, 0, ""), ("paragraph", 0, 4, 0, ""), ("paragraph", 6, 12, 1, "")])
-    ('A text', [('paragraph', 0, 6, 1, '')])
+    >>> cut_text("Home\\n\\nA text\\nOne more\\nImprint", [(6, 12), (13, 21)])
+    'A text\\n\\nOne more'
     """
-    parts = [(start, end) for kind, start, end, *_ in text_spans if kind == spans.MAIN]
+    return _GAP.join(text[start:end] for start, end in parts) if parts else text
+
+
+def cut_spans(text_spans: Sequence[Span], parts: Parts) -> list[Span]:
+    """Returns the spans of what ``cut_text`` returns: those that are left are cut, too.
+
+    >>> cut_spans([("paragraph", 0, 4, 0, ""), ("paragraph", 6, 12, 1, "")], [(6, 12)])
+    [('paragraph', 0, 6, 1, '')]
+    """
     if not parts:
-        return text, list(text_spans)
+        return list(text_spans)
     starts, ends = [start for start, _ in parts], [end for _, end in parts]
     places, length = list[int](), 0
     for start, end in parts:
         places.append(length)
         length += end - start + len(_GAP)
-    rest = list[Span]()
+    left = list[Span]()
     for kind, start, end, level, of in text_spans:
         if kind == spans.BASE:
-            rest.append((kind, start, end, level, of))
-        if kind in (spans.MAIN, spans.BASE):
+            left.append((kind, start, end, level, of))
             continue
         if start == end:  # a rule, or an empty cell
             first = last = bisect_right(starts, start) - 1
@@ -43,5 +50,5 @@ def main_part(text: str, text_spans: Sequence[Span]) -> tuple[str, list[Span]]:
                 continue
         new_start = places[first] + max(start - starts[first], 0)
         new_end = places[last] + min(end, ends[last]) - starts[last]
-        rest.append((kind, new_start, new_end, level, of))
-    return _GAP.join(text[start:end] for start, end in parts), rest
+        left.append((kind, new_start, new_end, level, of))
+    return left

@@ -30,8 +30,6 @@ STRONG = "strong"
 EMPHASIS = "emphasis"
 DELETED = "deleted"
 BREAK = "break"  # of a line, which is its one character
-# Parts that are the main content of the page. They come before all others, which they may cross.
-MAIN = "main"
 # URL that targets are relative to, if it is not that of the page; an empty span at the start.
 BASE = "base"
 

@@ -25,6 +25,7 @@ setup(
         "nutbeam.pipelines.base": ["*.css"],
         "nutbeam.pipelines.indexing": ["*.css", "*.js", "*.json", "*.svg"],
         "nutbeam.pipelines.launch": ["*.toml"],
+        "nutbeam.web.html": ["*.toml"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],
         "nutbeam.policy.components": ["*.toml"],

@@ -306,6 +306,7 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
     return success_status(refresh) | {
         "title": page.title,
         "text": page.text,
+        "main": [{"start": start, "end": end} for start, end in page.main] or None,
         "refresh": refresh,
         "refresh_seconds": seconds,
         "directives": sorted(page.directives),

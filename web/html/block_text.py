@@ -6,9 +6,11 @@ double quotes, so one expression finds all tags. That takes a fifth of the time 
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ..pages import spans
 from ..pages.spans import Span
+from .containers import CONTAINER_TAGS, Containers
 from .text_writer import BREAK, CLOSE, OPEN, PLAIN, TextWriter, unescape
 
 _MAX_NESTING = 32  # of lists; deeper ones count as that deep
@@ -17,10 +19,12 @@ _MAX_OF_CHARS = 4_096
 _CONTROLS = dict.fromkeys((*range(1, 9), 11, *range(14, 32), 127))
 
 # Elements whose content is no text, which is not escaped; tags; and comments.
+_RAW = "|".join(
+    rf"{tag}\b.*?</{tag}" for tag in ("script", "style", "iframe", "noembed", "noframes")
+)
 _TAGS = re.compile(
-    r"<(?:!--.*?--"
-    r"|(?:script|style|iframe|noembed|noframes)\b.*?</(?:script|style|iframe|noembed|noframes)"
-    r"|(/?[a-z][^\s>/]*+)([^>\"]*+(?:\"[^\"]*+\"[^>\"]*+)*+))>",
+    # A name of an attribute may have quotes in it, too.
+    rf"<(?:!--.*?--|{_RAW}|(/?[a-z][^\s>/]*+)((?:\s=?[^\s=>]*+=\"[^\"]*+\")*+))>",
     re.DOTALL,
 )
 _RAW_TEXT = re.compile(r"<(xmp|plaintext)\b([^>]*+)>(.*?)</\1>", re.DOTALL)
@@ -99,8 +103,16 @@ _Action = Callable[["_Reader", str, str], None]
 _ACTIONS: dict[str, _Action] = {}
 
 
-def block_text(markup: str, *, with_noscript: bool = False) -> tuple[str, list[Span]]:
-    """Returns the text of an element and its spans.
+class BlockText(NamedTuple):
+    """A text, its spans, and the elements around its blocks."""
+
+    text: str
+    spans: list[Span]
+    containers: Containers
+
+
+def block_text(markup: str, *, with_noscript: bool = False) -> BlockText:
+    """Returns the text of an element, its spans, and its containers.
 
     Blocks are lines; paragraphs, headings, preformatted text, and lists, quotes and tables as a whole have
     an empty line before and after; the cells of a row are separated by tabs. A run of white space is one
@@ -110,7 +122,7 @@ def block_text(markup: str, *, with_noscript: bool = False) -> tuple[str, list[S
         markup: The element as lexbor writes it.
         with_noscript: Whether what stands in for scripts is text.
 
-    >>> text, found = block_text("<body><h1>A</h1><p>b <b>c</b></p><ul><li>d</li><li>e</li></ul></body>")
+    >>> text, found, _ = block_text("<body><h1>A</h1><p>b <b>c</b></p><ul><li>d</li><li>e</li></ul></body>")
     >>> text
     'A\\n\\nb c\\n\\nd\\ne'
     >>> [(kind, text[start:end]) for kind, start, end, *_ in found][:4]
@@ -122,7 +134,7 @@ def block_text(markup: str, *, with_noscript: bool = False) -> tuple[str, list[S
         markup = _RAW_TEXT.sub(_as_preformatted, markup)
     reader = _Reader(markup, with_noscript)
     reader.read()
-    return reader.writer.finish()
+    return BlockText(*reader.writer.finish(), reader.containers)
 
 
 def _as_preformatted(element: re.Match[str]) -> str:
@@ -171,6 +183,7 @@ class _Reader:
         self._may_hide = any(word in markup for word in ("hidden", "display"))
         self._data_tables = _data_tables(self._names, tokens[2::3]) if "<table" in markup else ()
         self._skip_end = -1
+        self.containers = Containers()
 
     def read(self) -> None:
         """Writes all of it."""
@@ -189,6 +202,11 @@ class _Reader:
                     action(self, name, attributes)
                 if number < self._skip_end:
                     continue
+                if (opens := CONTAINER_TAGS.get(name)) is not None:
+                    if opens:
+                        self.containers.open(name, attributes, writer.length)
+                    else:
+                        self.containers.close(writer.length)
             if text:
                 run = writer.run
                 if not text.isspace() or self.language is not None or (run and run[-1] != BREAK):

@@ -45,7 +45,7 @@ class TextWriter:
         self.leaf = PLAIN
         self.cells = 0
         self._pieces: list[str] = []
-        self._length = 0
+        self.length = 0
         self._newlines = self._tabs = 0
         self._starts_cell = False
         self._row_at = 0  # number of the first entry in the row
@@ -70,7 +70,7 @@ class TextWriter:
 
     def close_block(self) -> None:
         """Ends the block that began last."""
-        self._open_blocks.pop()[2] = self._length
+        self._open_blocks.pop()[2] = self.length
 
     def open_row(self) -> None:
         """Begins a row of a table with data."""
@@ -92,7 +92,7 @@ class TextWriter:
         self.close_block()
         self._tabs += columns - 1
         self.cells, self._starts_cell = 0, False
-        if self._length:
+        if self.length:
             self._newlines = 0
 
     def close_row(self) -> None:
@@ -128,8 +128,8 @@ class TextWriter:
     def add_rule(self) -> None:
         """Adds a line between paragraphs."""
         self.break_line(2)
-        if self._length and not self.cells:
-            self._entries.append([spans.RULE, self._length, self._length, 0, ""])
+        if self.length and not self.cells:
+            self._entries.append([spans.RULE, self.length, self.length, 0, ""])
 
     def add_break(self) -> None:
         """Breaks the line; a second break ends the block."""
@@ -184,23 +184,23 @@ class TextWriter:
 
     def _write(self, text: str) -> None:
         """Appends a text, after what separates it from the one before; blocks begin with their first text."""
-        gap = "\n" * self._newlines + "\t" * self._tabs if self._length else ""
+        gap = "\n" * self._newlines + "\t" * self._tabs if self.length else ""
         if gap:
             self._pieces.append(gap)
-            self._length += len(gap)
+            self.length += len(gap)
         self._newlines = self._tabs = 0
         self._starts_cell = False
         for entry in reversed(self._open_blocks):
             if entry[1] != _NO_START:
                 break
-            entry[1] = self._length
+            entry[1] = self.length
         self._pieces.append(text)
-        self._length += len(text)
+        self.length += len(text)
 
     def _add_leaf(self, text: str) -> None:
         if not self.cells:
             kind, level, of = self.leaf
-            self._entries.append([kind, self._length - len(text), self._length, level, of])
+            self._entries.append([kind, self.length - len(text), self.length, level, of])
 
     def _write_marked(self, text: str) -> None:
         """Writes a text with signs in it."""
@@ -209,7 +209,7 @@ class TextWriter:
         if not plain:
             return
         self._write(plain)
-        start = self._length - len(plain)
+        start = self.length - len(plain)
         self._add_leaf(plain)
         for entry in entries:
             entry[1] += start

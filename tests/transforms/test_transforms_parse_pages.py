@@ -63,10 +63,13 @@ def test_a_parsed_page_has_its_links_text_and_metadata(pool):
         ("https://other.test/", "O", ""),
     ]
     marked = {"strong": "text", "link": "B"}
-    assert marked.items() <= {
-        block["kind"]: document["text"][block["start"] : block["end"]]
-        for block in reversed(document["blocks"])
-    }.items()
+    assert (
+        marked.items()
+        <= {
+            block["kind"]: document["text"][block["start"] : block["end"]]
+            for block in reversed(document["blocks"])
+        }.items()
+    )
     others = {"links", "signature", "blocks"}
     got = {name: document[name] for name in PARSED.names if name not in others}
     assert got == {

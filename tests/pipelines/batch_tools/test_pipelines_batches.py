@@ -15,10 +15,10 @@ OF_RESULTS = ("key", "status", "http_code", "signature", "fetch_time", "last_fet
 
 
 @pytest.fixture(scope="module")
-def table(web, backend):
+def table(web, backend, kept_crawls):
     """A table with two updated batches, and one that is only generated."""
     made = str(backend.fresh())
-    assert nutbeam("crawl", made, *web.seeds, "--rounds", "2", *reach(web)) == 0
+    kept_crawls.make(web, made, "--rounds", "2")
     return made
 
 

@@ -12,9 +12,9 @@ web = served_web(hosts=3, pages=5, scope="module")
 
 
 @pytest.fixture(scope="module")
-def crawled(web, backend):
+def crawled(web, backend, kept_crawls):
     made = str(backend.fresh())
-    assert nutbeam("crawl", made, web.seeds[0], "--rounds", "2", *reach(web)) == 0
+    kept_crawls.make(web, made, "--rounds", "2")
     return made
 
 

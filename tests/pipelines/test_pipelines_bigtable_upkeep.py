@@ -90,6 +90,7 @@ def test_a_rollback_reads_and_writes_changed_rows_only(counted):
     assert {key for family, key in counter.written if family == "s"} <= keys
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_reader_of_rows_that_a_purge_erased_gets_snapshot_too_old(table, at_once):
     assert nutbeam("inject", table, "http://www.example.com/", "http://gone.example.com/") == 0

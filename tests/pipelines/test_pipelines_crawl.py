@@ -140,7 +140,7 @@ def islands():
         yield server
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("scope", "beyond"),
     [

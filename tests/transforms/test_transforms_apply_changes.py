@@ -201,6 +201,7 @@ def drop(table, changed, range_bytes=None, operation="op", trial=False):
 
 
 # Few changes make a run elsewhere, many a new base; changes in several ranges divide a tablet.
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("every", "range_bytes"), [(7, None), (2, None), (2, 500)])
 def test_a_resolver_may_delete_rows(table, every, range_bytes):
     for_runs = [key for key in KEYS[::2] if key.endswith("8")][:2]

@@ -66,6 +66,7 @@ def test_the_table_may_have_moved(table, tmp_path):
     assert again == dataclasses.replace(first, address=str(moved))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("job", "batch"), [("dedup", "b1"), ("update", "b2"), ("update", None)])
 def test_an_id_belongs_to_one_job_and_batch(table, job, batch):
     begin(table, "update", "op", batch="b1")
@@ -166,6 +167,7 @@ def test_a_component_that_two_operations_write_unread_has_the_files_of_both(tabl
     ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("reads", "theirs"),
     [
@@ -204,6 +206,7 @@ def test_an_operation_that_lost_begins_again_under_the_same_id(table):
     assert live(again) == ["a", "b", "m", "t1", "t2", "t3"]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("batch", "record", "conflict"),
     [
@@ -325,6 +328,7 @@ def test_find(table):
     assert pinned_operation(table, "unknown") is None
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"id": 1}', '{"id": "op", "new": 1}'])
 def test_a_damaged_operation(table, text):
     begin(table, "update", "op")

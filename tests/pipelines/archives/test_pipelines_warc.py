@@ -287,6 +287,7 @@ def test_a_lost_receipt_makes_a_part_again_and_no_record_twice(table, tmp_path):
     check(archive)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.long)])
 def test_kills_while_writing_leave_no_broken_and_no_double_record(tmp_path, kills):
     table, archive, dice = tmp_path / "table", tmp_path / "archive", random.Random(1)

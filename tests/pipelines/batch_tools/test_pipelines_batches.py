@@ -10,6 +10,8 @@ from simulated_web import served_web
 
 from nutbeam.web.urls.row_keys import from_key
 
+pytestmark = pytest.mark.folder_first
+
 web = served_web(hosts=3, pages=5, scope="module")
 OF_RESULTS = ("key", "status", "http_code", "signature", "fetch_time", "last_fetch_time")
 

@@ -14,6 +14,8 @@ from nutbeam.policy.batch_tools.dumped_names import md5_name, reversed_name
 from nutbeam.web.base.errors import UserError
 from nutbeam.web.urls.row_keys import from_key
 
+pytestmark = pytest.mark.folder_first
+
 web = served_web(hosts=3, pages=5, scope="module")
 
 

@@ -12,6 +12,8 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.policy.batch_tools.segment_text import SegmentRecord, url_text
 from nutbeam.web.urls.row_keys import from_key
 
+pytestmark = pytest.mark.folder_first
+
 web = served_web(hosts=3, pages=5, scope="module")
 HEADINGS = {
     "nocontent": "Content::",

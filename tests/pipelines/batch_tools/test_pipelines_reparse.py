@@ -8,6 +8,8 @@ from web_tables import Snapshot, copied_table
 
 from nutbeam.io.batches.batches import named_documents
 
+pytestmark = pytest.mark.folder_first
+
 web = served_web(hosts=3, pages=5, scope="module")
 SIMHASH = ("--signature", "simhash")
 

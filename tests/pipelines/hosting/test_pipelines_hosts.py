@@ -18,6 +18,8 @@ from nutbeam.pipelines.hosting import updatehostdb
 from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.web.urls.row_keys import host_key
 
+pytestmark = pytest.mark.folder_first
+
 
 @pytest.fixture(scope="module")
 def web():

@@ -67,6 +67,7 @@ def test_clean_deletes_and_adds_nothing(table, out):
 STATUSES = ("DB_REDIR_TEMP", "DB_REDIR_PERM", "DB_DUPLICATE", "DB_ORPHAN", "DB_GONE")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delete_gone", [True, False])
 def test_clean_deletes_redirected_duplicate_and_orphan_pages(table, out, delete_gone):
     ended = {f"com.b:http/{name}": page(name) for name in STATUSES}
@@ -89,6 +90,7 @@ def test_clean_deletes_redirected_duplicate_and_orphan_pages(table, out, delete_
         assert nutbeam("clean", table, *writer(out)) == 0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("job", [("index",), ("index", "--full"), ("clean",)], ids=" ".join)
 def test_a_page_whose_new_body_was_not_parsed_leaves_the_index(table, out, job):
     assert index(table, out) == 0

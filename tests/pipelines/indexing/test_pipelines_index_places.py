@@ -141,6 +141,7 @@ def test_an_index_of_the_user_is_never_removed(server, table, line):
     assert list(server.indexes) == ["main"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["Main", "main-0", "main-1790000000000"])
 def test_names_that_another_index_has_on_a_server_are_refused(server, table, capsys, name):
     assert nutbeam(*index_command(server, table)) == 0

@@ -77,6 +77,7 @@ def say_any(say, *words):
         return say(*words, code=1)
 
 
+@pytest.mark.long
 def test_each_job_by_hand_gives_the_table_of_a_crawl(web, table, tables, tmp_path, say):
     folder = tables(tmp_path / "table")
     before = len(asked(web))

@@ -81,6 +81,7 @@ def test_each_link_equals_that_of_nutchs_reader(nutch, table):
     assert links_of(table) == links_of_nutch(nutch)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "words"),
     [("all", ()), ("top_12", ("--top_n", "12")), ("in_40_days", ("--add_days", "40"))],

@@ -415,6 +415,7 @@ select epoch_ms(now()::timestamp) - epoch_ms(now()) as ms,
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
 def test_queries_are_in_utc_in_all_time_zones(table, zone):
     words = [sys.executable, "-m", "nutbeam", "sql", table, "--format", "json"]

@@ -79,6 +79,7 @@ def test_rows_of_another_component_are_no_internal_error_of_readdb(made, tmp_pat
 UNPACKED = ("data unpacks to gigabytes", "keys repeat a long text", "metadata repeats a long text")
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize("what", HOSTILE)
 def test_each_command_ends_with_one_line_and_reads_nothing_outside(what, made, tmp_path, capsys):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)

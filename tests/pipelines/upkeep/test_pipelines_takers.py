@@ -27,6 +27,8 @@ from nutbeam.transforms.for_each import ForEach
 from nutbeam.transforms.operations import Begin, Commit
 from nutbeam.web.base.errors import NothingToDo
 
+pytestmark = pytest.mark.folder_first
+
 DRAFTS = Kind("drafts", MARKS, owner=Owner.BATCH, kept=Kept.NO_LONGER)
 FIRST, SECOND = "1000000001-a", "1000000002-b"
 PAGES = {FIRST: "com.a:http/1", SECOND: "com.a:http/2"}

@@ -309,6 +309,7 @@ def test_explain_and_generate_agree_on_each_row(table, explained, tmp_path):
     assert free
 
 
+@pytest.mark.long
 @pytest.mark.bigtable
 @pytest.mark.parametrize("tables", ["bigtable"], indirect=True)
 def test_a_row_of_a_table_in_bigtable(tables, tmp_path, capsys):

@@ -180,7 +180,7 @@ def test_pages_refuses_in_one_line(crawled, words, message, capsys, monkeypatch,
     assert error.count("\n") == 1
 
 
-@pytest.mark.few(9)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("what", list(views()))
 def test_read_gives_the_same_rows_and_columns_as_sql(table, what, capsys):
     frame = nutbeam.read(table, what)

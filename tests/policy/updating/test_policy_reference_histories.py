@@ -59,7 +59,7 @@ TOLERANCE = 1e-4
 steps = functools.cache(lambda web, seed: list(history(seed, web)))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("web", "seed"), HISTORIES)
 def test_two_years_agree(web, seed):
     check(steps(web, seed))

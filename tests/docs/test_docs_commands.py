@@ -58,17 +58,21 @@ def shape(line):
 
 # Guides that take half a minute each, and whose jobs other tests run, too.
 LONG = (
+    "archives",
     "batches",
     "files-and-ftp",
     "hosts",
+    "indexing",
     "links",
     "parsing",
     "query",
     "ranks",
     "recrawling",
     "repair",
+    "replay",
     "scoring",
     "sitemaps",
+    "steering",
     "urls",
 )
 # Guides that need a search server; test_docs_search_servers.py runs them.

@@ -100,6 +100,7 @@ def changes_to(keys, rows):
     return [("state", table.slice(at, rows)) for at in range(0, len(table), rows)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("range_bytes", [None, 2000])
 @pytest.mark.parametrize("chunk_rows", [20, 500])
 def test_agrees_with_the_whole_table_in_memory(table, range_bytes, chunk_rows):

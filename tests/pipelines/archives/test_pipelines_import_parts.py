@@ -11,7 +11,7 @@ from written_archives import Archive, import_, pages_of
 
 from nutbeam.web.exchange.status import FETCH_NOTMODIFIED
 
-web = served_web(hosts=3, pages=6, scope="module")
+web = served_web(hosts=2, pages=4, scope="module")
 
 
 @pytest.mark.few(1)

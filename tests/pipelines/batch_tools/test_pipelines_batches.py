@@ -119,6 +119,7 @@ def test_the_newest_batch_of_a_url_wins_with_its_own_text(table, out, backend, w
     assert {key: found[key] for key in pages} == pages
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_slices_have_the_given_number_of_urls_and_lose_none(table, out, capsys, size):
     record = json.loads(

@@ -37,6 +37,7 @@ def bodies(table):
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("words", "folders"), [((), 2), (("-flatdir",), 0), (("-reverseUrlDirs",), 3)]
 )

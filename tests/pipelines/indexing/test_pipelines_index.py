@@ -287,6 +287,7 @@ def test_crawl_brings_each_round_into_the_index(tmp_path, out):
         assert {document["countryIsoCode"] for document in documents} == {"XX"}
 
 
+@pytest.mark.long
 def test_an_index_has_the_texts_of_links_as_they_are_now(tmp_path, out):
     with linked_web(0) as web:
         web.links = {page: [] for page in range(web.pages)}

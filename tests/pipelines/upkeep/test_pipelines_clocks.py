@@ -194,6 +194,7 @@ def test_a_long_interval_that_a_seed_list_sets_is_no_time_of_the_future(tmp_path
     assert FUTURE not in caplog.text
 
 
+@pytest.mark.long
 def test_a_longer_limit_of_update_is_no_time_of_the_future_but_generate_says_so(
     tmp_path, web, caplog, capsys
 ):

@@ -342,6 +342,7 @@ def test_a_stored_wire_is_written_as_it_came(site, tmp_path):
     assert {field["WARC-Truncated"] for field in fields} == {None}
 
 
+@pytest.mark.long
 def test_a_crawl_writes_its_archive_round_by_round_and_continues_it(site, tmp_path, capsys):
     table, archive = tmp_path / "table", tmp_path / "archive"
     assert crawl(table, site, rounds=1) == 0

@@ -67,7 +67,7 @@ def hubs():
     return edges.sample(fraction=1, shuffle=True, seed=1)
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("limits", [LinkLimits(), LinkLimits(limit_domain=False),
                                     LinkLimits(False, False, False, False)])  # fmt: skip
 def test_no_key_of_a_shuffle_has_all_links_of_a_hub(tmp_path, monkeypatch, limits):

@@ -161,6 +161,7 @@ def copy_of(nutch, folder, *parts):
     return folder
 
 
+@pytest.mark.long
 def test_segments_without_contents_have_the_texts_and_links_that_nutch_parsed(
     nutch, tmp_path, capsys
 ):

@@ -287,6 +287,7 @@ def test_links_seen_by_a_clock_ahead_are_seen_again(linked, web):
     assert not {name for name, _ in future_times(linked)} & {"links"}
 
 
+@pytest.mark.long
 def test_hosts_that_were_looked_up_by_a_clock_ahead_are_looked_up_again(linked):
     assert ("hosts", "dns_time") in future_times(linked)
     assert look_up(linked) == 1

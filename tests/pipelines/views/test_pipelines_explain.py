@@ -324,6 +324,7 @@ def test_a_row_of_a_table_in_bigtable(tables, tmp_path, capsys):
     assert "verdict: in the table, not chosen now: not_due" in said
 
 
+@pytest.mark.long
 def test_a_link_between_local_files_is_in_the_scope(explained, tmp_path):
     site, table = tmp_path / "site", tmp_path / "table"
     site.mkdir()

@@ -61,10 +61,12 @@ def shape(line):
 LONG = (
     "archives",
     "batches",
+    "configuration",
     "files-and-ftp",
     "hosts",
     "indexing",
     "links",
+    "operations",
     "parsing",
     "query",
     "ranks",

@@ -180,6 +180,7 @@ def test_compact_deletes_snapshots_and_files_that_are_not_needed(table, web):
     assert "http://h0.example.com/more" in statuses_of(table)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("folder", ["state", "deleted/state", "purged/state"])
 def test_compact_removes_files_of_changes_that_a_killed_job_has_not_finished(table, folder):
     assert nutbeam("inject", table, "http://h0.example.com/") == 0

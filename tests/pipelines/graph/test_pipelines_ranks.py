@@ -339,6 +339,7 @@ def test_a_purge_leaves_a_graph_that_can_be_ranked(table, capsys):
     assert "h0.d0.com" not in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_graph_follows_copy_compact_and_rollback(table, tmp_path):
     assert nutbeam("webgraph", table) == nutbeam("linkrank", table) == 0
     ranks = ranks_in(table)

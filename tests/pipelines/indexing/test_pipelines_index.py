@@ -90,7 +90,7 @@ def test_clean_deletes_redirected_duplicate_and_orphan_pages(table, out, delete_
         assert nutbeam("clean", table, *writer(out)) == 0
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("job", [("index",), ("index", "--full"), ("clean",)], ids=" ".join)
 def test_a_page_whose_new_body_was_not_parsed_leaves_the_index(table, out, job):
     assert index(table, out) == 0
@@ -101,6 +101,7 @@ def test_a_page_whose_new_body_was_not_parsed_leaves_the_index(table, out, job):
     assert manifest_of(table).counts["deleted_not_parsed"] == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "left"),
     [
@@ -221,6 +222,7 @@ def test_a_purge_that_keeps_older_snapshots_costs_one_delete(table, out):
     assert set(journal_of(table)) == {"com.a:http/1", "com.a:http/3"}
 
 
+@pytest.mark.long
 def test_after_a_rollback_the_index_is_built_again(table, out):
     assert index(table, out) == 0
     put(table, "17-2", {"com.a:http/4": page("new")})
@@ -256,6 +258,7 @@ def test_copy_fsck_and_compact_know_an_index(table, out, tmp_path, capsys):
     assert path.name in capsys.readouterr().out
 
 
+@pytest.mark.long
 @pytest.mark.bigtable
 def test_a_table_in_bigtable(bigtable, tmp_path, out):
     table = bigtable.make(tmp_path / "files")

@@ -97,6 +97,7 @@ def test_another_address_needs_a_full_run(server, table, line):
     assert "another address" in line(*index_command(server, table))
 
 
+@pytest.mark.long
 def test_another_folder_needs_a_full_run(table, tmp_path, line, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert index(table, "out") == 0
@@ -162,6 +163,7 @@ def forget(path, days=60):
             os.utime(file, (known, known))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("upkeep", ["compact", "purge"])
 def test_purge_and_compact_keep_track_of_documents_that_killed_runs_sent(
     server, table, tmp_path, monkeypatch, upkeep

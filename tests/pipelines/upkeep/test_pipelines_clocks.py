@@ -182,6 +182,7 @@ def test_commands_say_in_one_line_that_the_table_has_times_of_the_future(table, 
         assert f"nutbeam fsck {table} --repair" in said[0]
 
 
+@pytest.mark.long
 def test_a_long_interval_that_a_seed_list_sets_is_no_time_of_the_future(tmp_path, web, caplog):
     table, seconds = tmp_path / "table", 365 * DAY
     (seed,) = web.seeds

@@ -101,7 +101,7 @@ def rows_as_later(table, monkeypatch):
         return {key: text for key, text in found.items() if text is not None}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @in_files
 @pytest.mark.parametrize("marks", [{"com.a:http/02": 2}, ROWS], ids=["run", "base"])
 def test_columns_of_a_later_version_are_kept(table, tmp_path, monkeypatch, marks):
@@ -229,7 +229,7 @@ def test_export_and_sql_show_tablets(table, capsys):
     assert_seen(table, "marks", NEWEST, capsys)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "component", "view"),
     [

@@ -63,7 +63,7 @@ def check_done_alike(address: str, batch: str, phase: str, options: Any, kind: t
         raise UsageError(
             f"batch {batch!r} was {phase} with other options: "
             f"{_difference(options_then, options_now)}; "
-            f"{_advice(address, batch, phase, batch_manifest, newest)}"
+            f"{_advice(address, batch, phase)}"
         )
 
 
@@ -75,22 +75,10 @@ def _difference(options_then: Mapping[str, Any], options_now: Mapping[str, Any])
     return f"with {then or 'the defaults'}, now {now or 'without'}"
 
 
-def _advice(
-    address: str, batch: str, phase: str, batch_manifest: Manifest, newest: Manifest
-) -> str:
+def _advice(address: str, batch: str, phase: str) -> str:
     if phase == UPDATED_PHASE:
         return f"nutbeam filterdb {address} applies rules to the URLs that the table has"
-    if newest.batches[batch].phase == UPDATED_PHASE:
-        return "its pages are parsed with today's options when they are fetched again"
-    if batch_manifest == newest and newest.job == "parse" and newest.snapshot > 1:
-        return (
-            f"nutbeam rollback {address} --to {newest.snapshot - 1} returns to the time before, and "
-            "then parse can run again"
-        )
-    return (
-        f"nutbeam updatedb {address} --batch {batch} applies today's rules to the links that were "
-        "kept, and other options count when its pages are fetched again"
-    )
+    return f"nutbeam parse {address} --batch {batch} --reparse parses its bodies again with today's options"
 
 
 def missing_rules_line(invocation: Invocation) -> str:

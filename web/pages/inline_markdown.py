@@ -8,7 +8,7 @@ from . import spans
 from .spans import Span
 
 # Signs that mean something anywhere in a line. An underscore does not between letters.
-_SIGNS = re.compile(r"[\\`*\[\]]|~~+|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
+_SIGNS = re.compile(r"[\\`*\[\]~]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
 # What means something at the start of a line.
 _LINE_START = re.compile(
     r"(?=#{1,6}(?:\s|$)|[-+](?:\s|$)|>|=+\s*$|[-|:][-:|\s]*$)|(?<=\d)(?=[.)](?:\s|$))"
@@ -34,11 +34,7 @@ def escape_text(text: str) -> str:
     >>> escape_text("a*b <c> snake_case _d_ R&D &amp;")
     'a\\\\*b \\\\<c> snake_case \\\\_d\\\\_ R&D \\\\&amp;'
     """
-    return _SIGNS.sub(_escape, text)
-
-
-def _escape(sign: re.Match[str]) -> str:
-    return "".join(f"\\{char}" for char in sign[0])
+    return _SIGNS.sub(r"\\\g<0>", text)
 
 
 def escape_line_start(line: str) -> str:
@@ -125,7 +121,10 @@ class InlineRenderer:
             target = self._target(mark.of)
             _append(stack, f"[{content}]({target})" if target else content, is_link=bool(target))
         else:
-            _append(stack, _wrapped(content, _WRAPS[mark.kind], _last_char(stack), following))
+            last = _last_char(stack)
+            wrapped = _wrapped(content, _WRAPS[mark.kind], last, following)
+            # The signs of a mark in one that got none itself.
+            _append(stack, f"<!-- -->{wrapped}" if wrapped[:1] == last == "*" else wrapped)
 
     def _target(self, target: str) -> str:
         if not self._with_links or not target:

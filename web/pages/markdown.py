@@ -12,7 +12,7 @@ _CLOSING_SIGNS = re.compile(r"(?:^|(?<=\s))(?=#+$)")
 _HOLDERS = frozenset({spans.LIST, spans.ITEM, spans.QUOTE})
 _OF_TABLES = frozenset({spans.ROW, spans.CELL})
 _MAX_DIGITS = 9
-_MAX_OPEN = 64  # lists, items and quotes; the lines of a page that nests deeper would be too long
+_MAX_OPEN = 24  # lists, items and quotes; the lines of a page that nests deeper would be too long
 _MAX_PADDED = 100  # columns; rows of wider tables may be shorter than the first
 # The second sign is for a list that directly follows another one: with the first they would be one list.
 _BULLETS, _ENDS_OF_NUMBERS = "-*", ".)"

@@ -93,12 +93,16 @@ def shard_keys(path: Place) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def unpack_shard(path: Place, folder: Path) -> bool:
+def unpack_shard(path: Place, folder: Path, version: str = "") -> bool:
     """Writes the files of a shard into a folder.
 
+    Args:
+        path: The shard.
+        folder: The folder.
+        version: What the shard must have been made by; empty: this version.
+
     Returns:
-        Whether this version of tantivy can read them; if not, nothing was written. True if the
-        shard has no files.
+        Whether it was; if not, nothing was written. True if the shard has no files.
 
     Raises:
         UserError: The file is missing or damaged.
@@ -109,7 +113,7 @@ def unpack_shard(path: Place, folder: Path) -> bool:
                 if name is None:
                     continue
                 if name == _ABOUT:
-                    if read_json(data)["version"] != shard_format():
+                    if read_json(data)["version"] != (version or shard_format()):
                         return False
                     continue
                 if Path(name).name != name:
@@ -234,16 +238,21 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
 
     def pack(self, root: Folder, component: str, order: int) -> DataFile:
         """Writes the shard into a table; the builder can be used no more."""
+        folder = self.finish()
+        named = {**dict.fromkeys(self._deleted, True), **dict.fromkeys(self._held, False)}
+        keys = pl.DataFrame(
+            list(named.items()), {"key": pl.String, "deletes": pl.Boolean}, orient="row"
+        )
+        return pack_shard(root, component, keys, folder, order)
+
+    def finish(self) -> Path | None:
+        """Returns the scratch folder with the index of tantivy; None if it has no documents."""
         if self._writer is not None:
             with tantivy_errors(_unbuilt):
                 self._writer.commit()
                 self._writer.wait_merging_threads()
                 self._writer = None
-        named = {**dict.fromkeys(self._deleted, True), **dict.fromkeys(self._held, False)}
-        keys = pl.DataFrame(
-            list(named.items()), {"key": pl.String, "deletes": pl.Boolean}, orient="row"
-        )
-        return pack_shard(root, component, keys, self._folder, order)
+        return self._folder
 
     def close(self) -> None:
         """Removes the scratch folder."""

@@ -45,11 +45,12 @@ from ...web.content.searched_forms import (
     STEMMERS,
     accented_words,
     analyzers_of,
+    primary_languages,
     searched_forms,
     url_words,
 )
 from ...web.pages.document_dates import document_date, document_times
-from ...web.pages.text_languages import primary_languages, text_languages
+from ...web.pages.text_languages import text_languages
 from ...web.urls.domains import sites_of
 from ...web.urls.url_parts import host_of_url
 from ..storage.file_errors import first_line

@@ -22,15 +22,16 @@ from ...policy.components.kinds import KINDS
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.base.safe_json import read_json
+from ...web.content.searched_forms import term_mark
 from ..storage.file_errors import repair_advice
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups
 from ..storage.places import Folder, Place
 from ..storage.processes import ScratchFull, full, scratch, writing_scratch
 from ..tablets.file_lists import DataFile, close_file
-from .language_terms import joined_terms
 from .shard_documents import (
     TEXT_FIELDS,
+    analyzers,
     index_terms,
     register_analyzers,
     shard_format,
@@ -291,6 +292,29 @@ def _document(document: Any, row: dict[str, Any]) -> Any:
     document.add_float("weight", row["weight"])
     document.add_bytes("document", row["document"].encode())
     return document
+
+
+def joined_terms(text: str, analyzer: str, most: int = 0) -> str:
+    """Returns the terms of a text with spaces between, as they are indexed.
+
+    Args:
+        text: The text.
+        analyzer: Its language.
+        most: How often a term counts, so that a title with a word 30 times is not worth 30 words;
+            0: as often as it is there. Later ones keep their places.
+
+    >>> joined_terms("Tea, tea, tea and tea", "en", most=2)
+    'en:tea en:tea en: en:and en:'
+    """
+    terms = analyzers()[f"text_{analyzer}"].analyze(text)
+    if most and len(terms) > most:
+        counts = dict[str, int]()
+        for at, term in enumerate(terms):
+            counts[term] = counts.get(term, 0) + 1
+            if counts[term] > most:
+                terms[at] = ""
+    mark = term_mark(analyzer)
+    return mark + f" {mark}".join(terms) if terms else ""
 
 
 def _unbuilt(reason: str) -> UserError:

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...io.indexing.language_terms import term_mark
 from ...io.indexing.shard_documents import analyzers
 from ...policy.indexing.best_passage import beginnings_of, best_passage
 from ...policy.indexing.search_query import Clause
 from ...policy.indexing.snippet_choice import Marks, Match, choose_snippet
+from ...web.content.searched_forms import term_mark
 from .query_building import QueryBuilder, is_common
 
 _SEARCHED_CHARS = 200_000  # of a text

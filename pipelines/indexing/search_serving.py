@@ -189,7 +189,7 @@ class _Handler(LoopbackHandler):
         self._send_json(status, record)
 
     def _description(self) -> str:
-        # A proxy says by this header how it was asked; whoever lies gets a wrong address, only he.
+        # A proxy sends this header. A client that sends a wrong one changes only its own answer.
         secure = self.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
         start = f"{'https' if secure else 'http'}://{self.host}{self.server.address.path}"
         return opensearch_description(self.server.name, start)

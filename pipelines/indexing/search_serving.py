@@ -15,8 +15,8 @@ from .forgiving_search import ForgivingSearch
 from .index_search import RESULT_ORDERS, FoundPages, ShardSearch
 from .search_address import SearchAddress
 from .search_page import (
-    SERVED_FILES,
     SEARCH_POLICY,
+    SERVED_FILES,
     ResultsView,
     error_page,
     opensearch_description,

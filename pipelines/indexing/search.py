@@ -112,6 +112,10 @@ def run(invocation: Invocation) -> int:
         return serve_search(searched, address, options.top, options.page_name)
     if query is None:
         raise UsageError("give a query, or --serve, or --export")
+    if options.explain and options.sort == "date":
+        raise UsageError(
+            "--explain shows scores, and pages by --sort date have none: leave out one"
+        )
     with configuration():
         parse_search(query)  # a wrong query is refused before the index is opened
     results = ForgivingSearch(searched.newest()).search(query, options.top, order=options.sort)

@@ -146,6 +146,8 @@ def test_the_command_line_sorts_by_date(server, capsys):
     table = server._searched.address
     assert nutbeam("search", table, "pear", "--sort", "date", "--top", 1) == 0
     assert "http://www.a.com/23" in capsys.readouterr().out
+    assert nutbeam("search", table, "pear", "--sort", "date", "--explain") == 2
+    assert "pages by --sort date have none" in capsys.readouterr().err
     assert nutbeam("search", table, "pear", "--sort", "size") == 2
     assert "--sort must be one of relevance, date, got 'size'" in capsys.readouterr().err
 

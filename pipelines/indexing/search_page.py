@@ -15,7 +15,7 @@ from .searched_table import snippet_spans
 _HERE = Path(__file__).parent
 _STYLE = (_HERE / "search_page.css").read_text("utf-8")
 # What the page loads, by the last part of its address.
-PAGE_FILES = {
+SERVED_FILES = {
     name: (_HERE / file).read_text("utf-8")
     for name, file in (
         ("search.js", "search_page.js"),

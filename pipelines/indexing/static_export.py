@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ...web.base.errors import UsageError, UserError
 from ...web.base.wording import quote_value
 from .index_search import ShardSearch
-from .search_page import PAGE_FILES, day_of, export_page
+from .search_page import SERVED_FILES, day_of, export_page
 from .whole_index import WholeIndex, without_accents
 
 MOST_PAGES = 20_000
@@ -105,7 +105,7 @@ def _write(index: WholeIndex, folder: Path, name: str) -> ExportedSize:
         "what": _MARK, "version": _VERSION, "data": target.name, "scale": _SCALE,
         "shards": shards or [""], "common": common, "words": mean_words,
     }  # fmt: skip
-    own = {file: PAGE_FILES[file] for file in _OWN_FILES}
+    own = {file: SERVED_FILES[file] for file in _OWN_FILES}
     own |= {_PAGE: export_page(name), _ABOUT: json.dumps(about, ensure_ascii=False)}
     for file, text in own.items():  # what names the data comes last
         (folder / f"{file}.part").write_text(text, "utf-8")

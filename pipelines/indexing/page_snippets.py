@@ -87,8 +87,13 @@ class PageSnippets:
 
 def _matches(passage: str, analyzer: str, wanted: _Wanted) -> Iterable[Match]:
     """Yields the words of a query in a passage, in order."""
-    for token in analyzers()[f"text_{analyzer}"].pre_tokenize(passage).tokens:
-        term, begin, end = token.text, token.char_offset_from, token.char_offset_to
+    cut = analyzers()[f"text_{analyzer}"]
+    terms = cut.analyze(passage)
+    # To read a token takes long: in ASCII only those of the query are read.
+    places = [at for at, term in enumerate(terms) if term in wanted.worths or not passage.isascii()]
+    tokens = cut.pre_tokenize(passage).tokens if places else []
+    for at in places:
+        term, begin, end = terms[at], tokens[at].char_offset_from, tokens[at].char_offset_to
         if term not in wanted.worths:
             word = passage[begin:end]
             plain = [] if word.isascii() else analyzers()["plain"].analyze(word)

@@ -111,10 +111,9 @@ def test_unknown_operators_and_values_get_one_line(find):
     assert notes(find("lang:xx table")) == ["no page has lang:xx; languages there are: en, es"]
     assert notes(find("type:pdf table")) == [
         "no page has type:pdf; types there are: html, text, text/html"]  # fmt: skip
-    assert notes(find("site:c.com"))[0].startswith(
-        "no page has site:c.com; hosts and domains there are: b.com"
-    )
-    assert notes(find("12:30 std::vector http://a.com/index title: zebra"))[:1] != ["there is no"]
+    assert notes(find("site:c.com")) == ["no page has site:c.com"]
+    for query in ("12:30 zebra", "std::vector zebra", "http://a.com/typo zebra", "title: zebra"):
+        assert not [line for line in notes(find(query)) if "operator" in line]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ COMPONENT = index_component("main", "shards")
 
 def test_shards_of_existing_tables_have_the_format_of_this_version():
     # The text is stored in shards: another one would refuse all of them.
-    assert shard_documents.shard_format() == "tantivy tantivy v0.27, schema 1"
+    assert shard_documents.shard_format() == "tantivy tantivy v0.27, schema 3"
 
 
 def test_a_shard_of_another_version_is_reported_in_one_line_with_the_command_to_run(

@@ -13,7 +13,7 @@ from indexed_tables import page, put
 pytest.importorskip("tantivy")
 URL, KEY, WORD = "http://a.com/secret", "com.a:http/secret", "zyxwvsecret"
 NEEDLES = (URL, KEY, WORD)
-TERMS = (("id", URL), ("content_other", WORD), ("content_en", WORD))
+TERMS = (("id", URL), ("words", WORD), ("content", f"en:{WORD}"))
 
 
 @pytest.fixture

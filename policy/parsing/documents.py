@@ -273,7 +273,8 @@ def _document(
     except Exception as error:  # noqa: BLE001 - one page must not cost the others
         content, name = failure_status(error, truncated=page["truncated"] is not None)
         counts[name] += 1
-    text = parsed.text if parsed is not None else ""
+    # Nutch's text begins with the title; a title alone says too little about a page.
+    text = f"{parsed.title} {parsed.text}" if parsed is not None and parsed.text else ""
     record = {name: page[name] for name in _TAKEN}
     directives = parsed.directives if parsed is not None else ()
     record["usage"] = usage_of_page(page["usage"], _headers(page), directives)

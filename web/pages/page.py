@@ -9,9 +9,9 @@ from ..content.whatwg_encodings import encode_query
 from .main_part import Parts
 from .spans import Span
 
-# Those that are not seen; the form feed is between pages.
-_CONTROLS = re.compile(r"[\0-\x08\x0b\x0e-\x1f\x7f]")
-_LINE_ENDS = re.compile(r"[ \t\f\xa0]*+[\n\f]")
+# Those that are not seen, and end no line.
+_CONTROLS = re.compile(r"[\0-\x08\x0e-\x1f\x7f]")
+_LINE_ENDS = re.compile(r"[ \t\xa0]*+\n")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 
 
@@ -32,12 +32,13 @@ def collapse_lines(text: str) -> str:
 def trim_lines(text: str) -> str:
     """Returns a text as it stands, without what is not seen: white space at the ends of lines, controls.
 
-    Several empty lines are one; those at the ends are left out.
+    Lines end as in ``str.splitlines``. Several empty lines are one; those at the ends are left out.
 
     >>> trim_lines("\r\n a\0  b \r\n\r\n\r\n\tc\f\n")
     ' a  b\n\n\tc'
     """
-    text = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    # The last control is white space.
+    text = _CONTROLS.sub("", "\n".join(text.splitlines()).replace("\x1f", " "))
     return _EMPTY_LINES.sub("\n\n", _LINE_ENDS.sub("\n", text)).strip("\n").rstrip()
 
 

@@ -166,6 +166,7 @@ def test_kinds_of_shards_follow_their_schema(tmp_path):
     assert held(searched(tmp_path / "t", [file], tmp_path / "c")) == {"http://a.com/1": "one"}
 
 
+@pytest.mark.few(1)
 @in_stores
 def test_shards_in_a_store_are_searched_from_a_copy(address, tmp_path):
     root = place_of(address)

@@ -1,6 +1,7 @@
 """Chooses which text of pages a reader gets: all of it, or their main content."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -47,7 +48,7 @@ def with_chosen_text(pages: pl.DataFrame, text_of: str) -> pl.DataFrame:
     return pages.with_columns(columns)
 
 
-def _cut_blocks(blocks: pl.Series, parts_of_pages: list[Parts]) -> pl.Series:
+def _cut_blocks(blocks: pl.Series, parts_of_pages: Sequence[Parts]) -> pl.Series:
     names = [field.name for field in blocks.dtype.inner.fields]  # type: ignore[attr-defined]
     cut = [
         rows

@@ -4,6 +4,7 @@ It reads the mark-up that lexbor writes of its tree: each element there has an e
 double quotes, so one expression finds all tags. That takes a fifth of the time of a walk over the nodes.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -11,76 +12,44 @@ from typing import NamedTuple
 from ..pages import spans
 from ..pages.spans import Span
 from .containers import CONTAINER_TAGS, Containers
-from .text_writer import BREAK, CLOSE, OPEN, PLAIN, TextWriter, unescape
+from .tag_attributes import (
+    attribute_number,
+    attribute_value,
+    code_language,
+    has_attribute,
+    has_line_numbers,
+    hidden_tags,
+)
+from .text_writer import BREAK, CLOSE, OPEN, PLAIN, TextWriter
 
 _MAX_NESTING = 32  # of lists; deeper ones count as that deep
-_MAX_COLUMNS = 100
-_MAX_OF_CHARS = 4_096
+_MAX_COLUMNS = 100  # of a cell
+_MAX_SPANNED = 32  # columns in which a cell may reach into rows below
+_MAX_MATH_TAGS = 2_000
 _CONTROLS = dict.fromkeys((*range(1, 9), 11, *range(14, 32), 127))
 
-# Elements whose content is no text, which is not escaped; tags; and comments.
-_RAW = "|".join(
-    rf"{tag}\b.*?</{tag}" for tag in ("script", "style", "iframe", "noembed", "noframes")
-)
+# Comments and the like; elements whose content is no text, which is not escaped; tags.
 _TAGS = re.compile(
-    # A name of an attribute may have quotes in it, too.
-    rf"<(?:!--.*?--|{_RAW}|(/?[a-z][^\s>/]*+)((?:\s=?[^\s=>]*+=\"[^\"]*+\")*+))>",
+    r"<(?:!--.*?--|\?[^>]*+"
+    + "".join(
+        rf"|{tag}(?=[\s>]).*?</{tag}"
+        for tag in ("script", "style", "iframe", "noembed", "noframes")
+    )
+    + r"|(/?[a-z][^\s>/]*+)([^>]*+))>",
     re.DOTALL,
 )
-_RAW_TEXT = re.compile(r"<(xmp|plaintext)\b([^>]*+)>(.*?)</\1>", re.DOTALL)
-_IS_HIDDEN = re.compile(
-    r"\shidden(?:=\"(?!until-found\")[^\"]*\")?(?=[\s/]|$)|\saria-hidden=\"true\""
-    r"|\sstyle=\"(?:[^\"]*;)?\s*display\s*:\s*none\b",
-    re.IGNORECASE,
-)
-_VALUES = {
-    name: re.compile(rf'\s{name}="([^"]*)"')
-    for name in ("href", "src", "alt", "class", "start", "colspan", "role", "data-lang", "alttext")
-}
-_LANGUAGE = re.compile(
-    r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:|sourceCode|src)[-:\s]\s*([\w+#.-]+)",
-    re.ASCII,
-)
-_NO_LANGUAGES = frozenset(
-    ["default", "none", "text", "notranslate", "highlight", "linenos", "plaintext", "src"]
-)
-_LINE_NUMBERS = re.compile(r"(?:^|[\s_-])(?:linenos?|line-?numbers?|gutter)(?:$|[\s_-])")
+_RAW_TEXT = re.compile(r"<(?:!--.*?--|(xmp|plaintext)(?=[\s>])([^>]*+)>(.*?)</\1)>", re.DOTALL)
+# Words in the mark-up without which nothing is hidden, or no line has a number.
+_HIDING = ("hidden", "display", "Display", "DISPLAY")
+_NUMBERING = ("lineno", "line-num", "gutter")
+# What a link to the place where it stands may show.
+_SELF_LINKS = frozenset(["¶", "#", "§", "🔗", "\u200b"])
 
-_VOID = frozenset(
-    [
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-    ]
-)
+# The name in place of which a tag gets, whose element is hidden.
+_HIDDEN = "hidden!"
+_VOID = "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr"
 # Nothing in these is text of the page: choices, what stands in for something, what only programs read.
-_SKIPPED = frozenset(
-    [
-        "template",
-        "select",
-        "datalist",
-        "textarea",
-        "rp",
-        "annotation",
-        "annotation-xml",
-        "video",
-        "audio",
-        "canvas",
-        "title",
-        "desc",
-    ]
-)
+_SKIPPED = "template select datalist textarea progress meter rp annotation annotation-xml video audio canvas title desc"
 _SECTIONS = frozenset(["nav", "header", "footer", "aside", "main", "article"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _MARKS = {
@@ -91,11 +60,10 @@ _MARKS = {
 }
 _LISTS = ("ul", "ol", "menu", "dir")
 # Lines break around these (HTML 15.3); around the second ones there is an empty line, too.
-_APART = "address body center details dialog div fieldset form hgroup legend optgroup search section summary"
+_APART = "address body center details div fieldset form hgroup legend search section summary"
 _WIDE_APART = "figure dl listing"
 # Elements that make a cell one that arranges a page, if no cell of its table is a heading.
 _ARRANGED = frozenset((*_HEADINGS, "ul", "ol", "dl", "pre", "form", "blockquote", "table"))
-_AROUND = ("div", "figure")  # preformatted text
 _NO_DATA = frozenset({"presentation", "none"})
 
 # What each tag does; the names of end tags begin with "/".
@@ -138,13 +106,10 @@ def block_text(markup: str, *, with_noscript: bool = False) -> BlockText:
 
 
 def _as_preformatted(element: re.Match[str]) -> str:
+    if not element[1]:
+        return element[0]
     text = element[3].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return f"<pre{element[2]}>{text}</pre>"
-
-
-def _value(attributes: str, name: str) -> str:
-    found = _VALUES[name].search(attributes) if attributes else None
-    return unescape(found[1][:_MAX_OF_CHARS]).strip() if found else ""
 
 
 class _OpenList:
@@ -164,9 +129,10 @@ class _Reader:
         at: Number of the tag that is read.
         tables: Of tables that are open, whether they hold data.
         lists: Those that are open.
-        rows_cells: Number of cells of the row.
-        columns: Number of columns of the cell.
-        language: Language of the preformatted text that is open; None: none is.
+        row: Number of the row in the table.
+        column: Number of the next cell's first column.
+        spanned: The last row into which a cell above reaches, by column.
+        language: Language of the preformatted text that is open, or follows in the table.
     """
 
     def __init__(self, markup: str, with_noscript: bool) -> None:
@@ -175,74 +141,86 @@ class _Reader:
         self.at = 0
         self.tables: list[bool] = []
         self.lists: list[_OpenList] = []
-        self.rows_cells, self.columns = 0, 1
-        self.language: str | None = None
-        self._tokens = tokens
-        self._actions = _ACTIONS if not with_noscript else _ACTIONS | {"noscript": _pass_over}
-        self._names = tokens[1::3]
-        self._may_hide = any(word in markup for word in ("hidden", "display"))
-        self._data_tables = _data_tables(self._names, tokens[2::3]) if "<table" in markup else ()
-        self._skip_end = -1
         self.containers = Containers()
+        self.row = self.column = 0
+        self.spanned: dict[int, int] = {}
+        self.language = ""
+        self._names, self._attributes, self._texts = tokens[1::3], tokens[2::3], tokens[3::3]
+        self._tags = enumerate(zip(self._names, self._attributes, self._texts, strict=True))
+        self._data_tables = (
+            _data_tables(self._names, self._attributes) if "<table" in markup else ()
+        )
+        self._actions = _ACTIONS
+        if with_noscript:
+            self._actions = self._actions | {"noscript": _pass_over}
+        if any(word in markup for word in _NUMBERING):
+            self._actions = self._actions | {"span": _pass_line_number}
+        if any(word in markup for word in _HIDING):
+            self._hide()
+
+    def _hide(self) -> None:
+        names = self._names.copy()
+        for number in hidden_tags(self._attributes):
+            if names[number] != "body":  # which scripts show once they have run
+                names[number] = _HIDDEN
+        self._tags = enumerate(zip(names, self._attributes, self._texts, strict=True))
 
     def read(self) -> None:
         """Writes all of it."""
-        writer, actions, may_hide = self.writer, self._actions, self._may_hide
-        tokens = self._tokens
-        tags = zip(tokens[1::3], tokens[2::3], tokens[3::3], strict=True)
-        for number, (name, attributes, text) in enumerate(tags):
-            if number <= self._skip_end:
-                if number < self._skip_end:
-                    continue
-            elif name is not None:
+        writer, run, actions = self.writer, self.writer.run, self._actions
+        for number, (name, attributes, text) in self._tags:
+            if action := actions.get(name):
                 self.at = number
-                if may_hide and attributes and _IS_HIDDEN.search(attributes):
-                    self.skip(name)
-                elif action := actions.get(name):
-                    action(self, name, attributes)
-                if number < self._skip_end:
-                    continue
-                if (opens := CONTAINER_TAGS.get(name)) is not None:
-                    if opens:
-                        self.containers.open(name, attributes, writer.length)
-                    else:
-                        self.containers.close(writer.length)
-            if text:
-                run = writer.run
-                if not text.isspace() or self.language is not None or (run and run[-1] != BREAK):
-                    run.append(text)
+                action(self, name, attributes)
+                if self.at != number:
+                    name, text = None, self._texts[self.at]
+            if (opens := CONTAINER_TAGS.get(name)) is not None:
+                if opens:
+                    self.containers.open(name, attributes, writer.length)
+                else:
+                    self.containers.close(writer.length)
+            if text and (run or not text.isspace() or writer.is_preformatted):
+                run.append(text)
 
-    def skip(self, name: str) -> None:
-        """Passes over an element."""
-        if name in _VOID:
+    def skip(self) -> None:
+        """Passes over the element that begins."""
+        names = self._names
+        name = names[self.at]
+        if name in _VOID.split():
             return
-        depth, at, names = 1, self.at + 1, self._names
-        while at < len(names):
-            if names[at] == name:
+        end, depth = f"/{name}", 1
+        for number in range(self.at + 1, len(names)):
+            if names[number] == name:
                 depth += 1
-            elif names[at] == f"/{name}":
+            elif names[number] == end:
                 depth -= 1
                 if not depth:
-                    break
-            at += 1
-        self._skip_end = at
+                    next(itertools.islice(self._tags, number - self.at - 1, None))
+                    self.at = number
+                    return
 
     def holds_data(self) -> bool:
         """Returns whether the table that begins here holds data."""
         return self.at in self._data_tables
 
     def code_language(self) -> str:
-        """Returns the language of the preformatted text that begins here, as the page names it."""
-        for place, tags in ((0, ("pre",)), (1, ("code",)), (-1, _AROUND), (-2, _AROUND)):
-            at = self.at + place
-            if not 0 <= at < len(self._names) or self._names[at] not in tags:
-                continue
-            attributes = self._tokens[3 * at + 2] or ""
-            if language := _value(attributes, "data-lang"):
-                return language.lower()
-            for found in _LANGUAGE.finditer(_value(attributes, "class")):
-                if found[1].lower() not in _NO_LANGUAGES:
-                    return found[1].lower()
+        """Returns the language of the code that begins here."""
+        return code_language(self._names, self._attributes, self.at)
+
+    def is_self_link(self) -> bool:
+        """Returns whether all that a link shows is a sign for it."""
+        return self._texts[self.at].strip() in _SELF_LINKS and self._names[
+            self.at + 1 : self.at + 2
+        ] == ["/a"]
+
+    def tex(self) -> str:
+        """Returns the formula that begins here in TeX, escaped, if it is there."""
+        end = self._names.index("/math", self.at)
+        if end - self.at > _MAX_MATH_TAGS:
+            return ""
+        for number in range(self.at, end):
+            if self._names[number] == "annotation" and "x-tex" in self._attributes[number]:
+                return self._texts[number]
         return ""
 
 
@@ -264,7 +242,7 @@ def _data_tables(names: Sequence[str | None], attributes: Sequence[str | None]) 
 
 
 def _has_data(names: Sequence[str | None], attributes: str) -> bool:
-    if _value(attributes, "role") in _NO_DATA:
+    if attribute_value(attributes, "role") in _NO_DATA:
         return False
     if "th" in names or "caption" in names:
         return True
@@ -284,12 +262,25 @@ def _pass_over(reader: _Reader, name: str, attributes: str) -> None:
     """The tag does nothing."""
 
 
-@_on("noscript", *_SKIPPED)
+@_on(_HIDDEN, "noscript", *_SKIPPED.split())
 def _skip(reader: _Reader, name: str, attributes: str) -> None:
-    reader.skip(name)
+    reader.skip()
 
 
-@_on(*(slash + name for name in (*_APART.split(), "option") for slash in ("", "/")))
+def _pass_line_number(reader: _Reader, name: str, attributes: str) -> None:
+    if reader.writer.is_preformatted and has_line_numbers(attributes):
+        reader.skip()
+
+
+@_on("dialog")
+def _begin_dialog(reader: _Reader, name: str, attributes: str) -> None:
+    if has_attribute(attributes, "open"):
+        reader.writer.break_line(1)
+    else:
+        reader.skip()
+
+
+@_on("/dialog", *(slash + name for name in _APART.split() for slash in ("", "/")))
 def _break(reader: _Reader, name: str, attributes: str) -> None:
     reader.writer.break_line(1)
 
@@ -347,7 +338,7 @@ def _end_block(reader: _Reader, name: str, attributes: str) -> None:
 @_on(*_LISTS)
 def _begin_list(reader: _Reader, name: str, attributes: str) -> None:
     reader.writer.break_line(1 if reader.lists else 2)
-    first = (_value(attributes, "start") or "1") if name == "ol" else ""
+    first = (attribute_value(attributes, "start") or "1") if name == "ol" else ""
     reader.lists.append(_OpenList(first if first.isdecimal() else first and "1"))
 
 
@@ -390,24 +381,25 @@ def _end_quote(reader: _Reader, name: str, attributes: str) -> None:
     reader.writer.close_block()
 
 
-@_on("pre")
+@_on("pre", "listing")
 def _begin_preformatted(reader: _Reader, name: str, attributes: str) -> None:
     reader.writer.break_line(2)
     reader.writer.begin_preformatted()
-    reader.language = reader.code_language()
+    reader.language = reader.code_language() or reader.language
 
 
-@_on("/pre")
+@_on("/pre", "/listing")
 def _end_preformatted(reader: _Reader, name: str, attributes: str) -> None:
-    reader.writer.write_preformatted(reader.language or "")
+    reader.writer.end_preformatted(reader.language)
     reader.writer.break_line(2)
-    reader.language = None
+    reader.language = ""
 
 
 @_on("table")
 def _begin_table(reader: _Reader, name: str, attributes: str) -> None:
     has_data = reader.holds_data()
     reader.tables.append(has_data)
+    reader.row, reader.spanned = 0, {}
     reader.writer.break_line(2 if has_data else 1)
     if has_data:
         reader.writer.open_block(spans.TABLE)
@@ -416,6 +408,7 @@ def _begin_table(reader: _Reader, name: str, attributes: str) -> None:
 @_on("/table")
 def _end_table(reader: _Reader, name: str, attributes: str) -> None:
     has_data = reader.tables.pop()
+    reader.language = ""
     reader.writer.break_line(2 if has_data else 1)
     if has_data:
         reader.writer.close_block()
@@ -423,7 +416,7 @@ def _end_table(reader: _Reader, name: str, attributes: str) -> None:
 
 @_on("tr")
 def _begin_row(reader: _Reader, name: str, attributes: str) -> None:
-    reader.rows_cells = 0
+    reader.row, reader.column = reader.row + 1, 0
     if reader.tables and reader.tables[-1]:
         reader.writer.open_row()
     else:
@@ -438,64 +431,74 @@ def _end_row(reader: _Reader, name: str, attributes: str) -> None:
         reader.writer.break_line(1)
 
 
+@_on("/thead", "/tbody")
+def _end_rows(reader: _Reader, name: str, attributes: str) -> None:
+    reader.spanned = {}
+
+
 @_on("td", "th")
 def _begin_cell(reader: _Reader, name: str, attributes: str) -> None:
     if not (reader.tables and reader.tables[-1]):
         reader.writer.break_line(1)
-        if attributes and _LINE_NUMBERS.search(_value(attributes, "class")):
-            reader.skip(name)
+        if has_line_numbers(attributes):
+            reader.language = reader.code_language()
+            reader.skip()
         return
-    columns = _value(attributes, "colspan")
-    reader.columns = (
-        min(int(columns), _MAX_COLUMNS) if columns[:3].isdecimal() and columns != "0" else 1
-    )
-    reader.writer.open_cell(int(name == "th"), reader.columns, reader.rows_cells == 0)
-    reader.rows_cells += 1
+    while reader.spanned and reader.spanned.get(reader.column, 0) >= reader.row:
+        _add_cell(reader, 0, 1)
+        reader.writer.close_cell()
+    columns = min(attribute_number(attributes, "colspan"), _MAX_COLUMNS)
+    rows = attribute_number(attributes, "rowspan")
+    if rows > 1:
+        below = range(reader.column, min(reader.column + columns, _MAX_SPANNED))
+        reader.spanned.update(dict.fromkeys(below, reader.row + rows - 1))
+    _add_cell(reader, int(name == "th"), columns)
+
+
+def _add_cell(reader: _Reader, level: int, columns: int) -> None:
+    reader.writer.open_cell(level, columns, reader.column == 0)
+    reader.column += columns
 
 
 @_on("/td", "/th")
 def _end_cell(reader: _Reader, name: str, attributes: str) -> None:
     if reader.tables and reader.tables[-1]:
-        reader.writer.close_cell(reader.columns)
+        reader.writer.close_cell()
     else:
         reader.writer.break_line(1)
 
 
 @_on(*_MARKS)
 def _begin_mark(reader: _Reader, name: str, attributes: str) -> None:
-    if reader.language is None:
-        reader.writer.open_mark(_MARKS[name])
+    reader.writer.open_mark(_MARKS[name])
 
 
 @_on("a")
 def _begin_link(reader: _Reader, name: str, attributes: str) -> None:
-    if reader.language is None:
-        target = _value(attributes, "href")
-        is_link = target and not target[:11].lower().startswith("javascript:")
-        reader.writer.open_mark(spans.LINK if is_link else "", target)
+    target = attribute_value(attributes, "href")
+    if "#" in target and reader.is_self_link():
+        reader.skip()
+        return
+    is_link = target and not target[:11].lower().startswith("javascript:")
+    reader.writer.open_mark(spans.LINK if is_link else "", target)
 
 
 @_on("/a", *("/" + name for name in _MARKS))
 def _end_mark(reader: _Reader, name: str, attributes: str) -> None:
-    if reader.language is None:
-        reader.writer.close_mark()
+    reader.writer.close_mark()
 
 
 @_on("img")
 def _add_image(reader: _Reader, name: str, attributes: str) -> None:
-    instead = _value(attributes, "alt")
-    if instead and reader.language is None:
-        source = _value(attributes, "src")
+    if instead := attribute_value(attributes, "alt"):
+        source = attribute_value(attributes, "src")
         is_data = source[:5].lower() == "data:"
         reader.writer.add_image(instead.replace("&", "&amp;"), "" if is_data else source)
 
 
 @_on("br")
 def _add_break(reader: _Reader, name: str, attributes: str) -> None:
-    if reader.language is None:
-        reader.writer.add_break()
-    else:
-        reader.writer.run.append("\n")
+    reader.writer.add_break()
 
 
 @_on("hr")
@@ -506,6 +509,11 @@ def _add_rule(reader: _Reader, name: str, attributes: str) -> None:
 @_on("button", "/button", "input")
 def _add_space(reader: _Reader, name: str, attributes: str) -> None:
     reader.writer.run.append(" ")
+
+
+@_on("q", "/q")
+def _add_quotation_mark(reader: _Reader, name: str, attributes: str) -> None:
+    reader.writer.run.append('"')
 
 
 @_on("rt")
@@ -520,6 +528,7 @@ def _end_reading(reader: _Reader, name: str, attributes: str) -> None:
 
 @_on("math")
 def _add_formula(reader: _Reader, name: str, attributes: str) -> None:
-    if formula := _value(attributes, "alttext"):
-        reader.writer.run.append(formula.replace("&", "&amp;"))
-        reader.skip(name)
+    formula = attribute_value(attributes, "alttext").replace("&", "&amp;") or reader.tex()
+    if formula:
+        reader.writer.run.append(formula)
+        reader.skip()

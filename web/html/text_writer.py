@@ -5,30 +5,20 @@ from typing import Any, TypeAlias, cast
 
 from ..pages import spans
 from ..pages.spans import Span
+from .tag_attributes import unescape
 
 # What stands in a run of text until it is written: the start and the end of a mark, and a break of a line.
 OPEN, CLOSE, BREAK = "\x01", "\x02", "\x03"
 _SIGNS = re.compile("([\x01\x02\x03])")
 # Where spaces or breaks are to be moved, or nothing is marked; most blocks of text have none of these.
 _UNTIDY = (f"{OPEN} ", f" {CLOSE}", OPEN + CLOSE, BREAK)
+_EMPTY_LINES = re.compile(r"\A(?:[^\S\n]*+\n)++")
 _NO_START = -1
 
 # A span that is not complete yet.
 Entry: TypeAlias = list[Any]
 Leaf = tuple[str, int, str]
 PLAIN: Leaf = (spans.PARAGRAPH, 0, "")
-
-
-def unescape(text: str) -> str:
-    """Returns a text without the four references that are in what lexbor writes.
-
-    >>> unescape("a&nbsp;&lt;b&gt; &amp;lt;")
-    'a <b> &lt;'
-    """
-    if "&" not in text:
-        return text
-    text = text.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">")
-    return text.replace("&quot;", '"').replace("&amp;", "&")
 
 
 class TextWriter:
@@ -38,12 +28,15 @@ class TextWriter:
         run: Pieces of the block of text that is being read, escaped.
         leaf: What this block is.
         cells: Data cells that are open, at most one: blocks in it are no blocks.
+        is_preformatted: Whether the run is text that stays as it stands.
+        length: Number of characters that are written.
     """
 
     def __init__(self) -> None:
         self.run: list[str] = []
         self.leaf = PLAIN
         self.cells = 0
+        self.is_preformatted = False
         self._pieces: list[str] = []
         self.length = 0
         self._newlines = self._tabs = 0
@@ -53,9 +46,15 @@ class TextWriter:
         self._open_blocks: list[Entry] = []
         self._run_marks: list[Entry] = []
         self._open_marks: list[tuple[str, str]] = []
+        self._open_kinds: set[str] = set()
+        self._cells_columns = 1
 
     def break_line(self, newlines: int) -> None:
         """Ends a block of text; before the next there are at least as many line breaks."""
+        if self.is_preformatted:
+            if self.run and self.run[-1][-1:] != "\n":
+                self.run.append("\n")
+            return
         if self.run:
             self.flush()
         if newlines > self._newlines and not self._starts_cell:
@@ -70,7 +69,10 @@ class TextWriter:
 
     def close_block(self) -> None:
         """Ends the block that began last."""
-        self._open_blocks.pop()[2] = self.length
+        block = self._open_blocks.pop()
+        block[2] = self.length
+        if block[0] != spans.SECTION and self._ends_with_rule():
+            self._entries.pop()
 
     def open_row(self) -> None:
         """Begins a row of a table with data."""
@@ -84,16 +86,16 @@ class TextWriter:
         if not is_first:
             self._tabs += 1
         self.open_block(spans.CELL, level, str(columns) if columns > 1 else "")
-        self.cells, self._starts_cell = 1, True
+        self.cells, self._starts_cell, self._cells_columns = 1, True, columns
 
-    def close_cell(self, columns: int) -> None:
+    def close_cell(self) -> None:
         """Ends the cell."""
         self.break_line(0)
         self.close_block()
-        self._tabs += columns - 1
-        self.cells, self._starts_cell = 0, False
-        if self.length:
+        self._tabs += self._cells_columns - 1
+        if not self._starts_cell:
             self._newlines = 0
+        self.cells, self._starts_cell = 0, False
 
     def close_row(self) -> None:
         """Ends a row of a table with data; its empty cells have a place, unless all are empty."""
@@ -109,39 +111,57 @@ class TextWriter:
                 at = max(at, cell[2])
 
     def open_mark(self, kind: str, of: str = "") -> None:
-        """Begins a mark; one without a kind only waits for its end."""
+        """Begins a mark; one without a kind, or in another one of its kind, only waits for its end."""
+        if self.is_preformatted:
+            return
+        if kind in self._open_kinds:
+            kind = ""
         self._open_marks.append((kind, of))
         if kind:
+            self._open_kinds.add(kind)
             self.run.append(OPEN)
             self._run_marks.append([kind, _NO_START, 0, 0, of])
 
     def close_mark(self) -> None:
         """Ends the mark that began last."""
-        if self._open_marks and self._open_marks.pop()[0]:
-            self.run.append(CLOSE)
+        if self._open_marks and not self.is_preformatted:
+            kind, _ = self._open_marks.pop()
+            if kind:
+                self._open_kinds.remove(kind)
+                self.run.append(CLOSE)
 
     def add_image(self, instead: str, of: str) -> None:
         """Adds the text that stands in for an image, escaped."""
-        self.run += (OPEN, instead, CLOSE)
-        self._run_marks.append([spans.IMAGE, _NO_START, 0, 0, of])
+        if not self.is_preformatted:
+            self.run += (OPEN, instead, CLOSE)
+            self._run_marks.append([spans.IMAGE, _NO_START, 0, 0, of])
 
     def add_rule(self) -> None:
-        """Adds a line between paragraphs."""
+        """Adds a line between two blocks that stand in the same one."""
         self.break_line(2)
-        if self.length and not self.cells:
+        around = self._open_blocks[-1:]
+        is_first = any(block[1] == _NO_START and block[0] != spans.SECTION for block in around)
+        if self.length and not (is_first or self.cells or self.is_preformatted):
             self._entries.append([spans.RULE, self.length, self.length, 0, ""])
 
+    def _ends_with_rule(self) -> bool:
+        return bool(self._entries) and self._entries[-1][:2] == [spans.RULE, self.length]
+
     def add_break(self) -> None:
-        """Breaks the line; a second break ends the block."""
+        """Breaks the line; one that follows no text in its line ends the block, too."""
         run = self.run
+        if self.is_preformatted:
+            run.append("\n")
+            return
         last = len(run) - 1
         while last >= 0 and (run[last] in (OPEN, CLOSE) or run[last].isspace()):
             last -= 1
-        if last >= 0 and run[last] == BREAK:
-            del run[last]
-            self.break_line(2)
-        else:
+        if last >= 0 and run[last] != BREAK:
             run.append(BREAK)
+            return
+        if last >= 0:
+            del run[last]
+        self.break_line(2)
 
     def flush(self) -> None:
         """Writes the run."""
@@ -153,19 +173,25 @@ class TextWriter:
             self._add_leaf(text)
         self._begin_run()
 
-    def write_preformatted(self, language: str) -> None:
+    def begin_preformatted(self) -> None:
+        """Begins a run that stays as it stands, without marks."""
+        if not self.is_preformatted:
+            self.is_preformatted = True
+            self.run.clear()
+            self._run_marks = []
+
+    def end_preformatted(self, language: str) -> None:
         """Writes the run as it stands, as preformatted text."""
-        text = unescape("".join(self.run)).strip("\n").rstrip()
+        if not self.is_preformatted:
+            return
+        text = unescape("".join(self.run)).replace("\xa0", " ")
+        text = _EMPTY_LINES.sub("", text).rstrip()
         if text:
             self._write(text)
             self.leaf = (spans.PREFORMATTED, 0, language)
             self._add_leaf(text)
-        self.leaf = PLAIN
+        self.leaf, self.is_preformatted = PLAIN, False
         self._begin_run()
-
-    def begin_preformatted(self) -> None:
-        """Begins a run without marks."""
-        self.run, self._run_marks = [], []
 
     def finish(self) -> tuple[str, list[Span]]:
         """Returns the text and the spans."""
@@ -176,7 +202,8 @@ class TextWriter:
 
     def _begin_run(self) -> None:
         """Begins a run; marks that are open go on in it."""
-        self.run, self._run_marks = [], []
+        self.run.clear()
+        self._run_marks = []
         for kind, of in self._open_marks:
             if kind:
                 self.run.append(OPEN)

@@ -8,10 +8,10 @@ from . import spans
 from .spans import Span
 
 # Signs that mean something anywhere in a line. An underscore does not between letters.
-_SIGNS = re.compile(r"[\\`*\[\]]|~~+|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
+_SIGNS = re.compile(r"[\\`*\[\]~]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)")
 # What means something at the start of a line.
 _LINE_START = re.compile(
-    r"(?=#{1,6}(?:\s|$)|[-+](?:\s|$)|>|=+\s*$|-[-\s]*$|[|:][-:|\s]+$)|(?<=\d)(?=[.)](?:\s|$))"
+    r"(?=#{1,6}(?:\s|$)|[-+](?:\s|$)|>|=+\s*$|[-|:][-:|\s]*$)|(?<=\d)(?=[.)](?:\s|$))"
 )
 _NUMBER = re.compile(r"\d{1,9}(?=[.)](?:\s|$))")
 _TICKS = re.compile(r"`+")
@@ -19,6 +19,12 @@ _WRAPS = {spans.STRONG: "**", spans.EMPHASIS: "*", spans.DELETED: "~~"}
 # Between two of these nothing in Markdown says where one ends.
 _MERGED = frozenset({spans.CODE, *_WRAPS})
 _PUNCTUATION = "("
+# Punctuation that means nothing in Markdown, at the start and at the end of words.
+_OPENING = "\"'(" + "\u201c\u2018\u00ab\u300c\u300e\uff08\u3010\u300a"
+_CLOSING = (
+    " \"':,.;!?"
+    + "\u2026\u201d\u2019\u00bb\u300d\u300f\uff09\u3011\u300b\uff1a\uff0c\u3002\uff1b\uff01\uff1f\u3001"
+)
 _UNSAFE_IN_TARGET = re.compile(r"[\s<>()\\]")
 
 
@@ -28,11 +34,7 @@ def escape_text(text: str) -> str:
     >>> escape_text("a*b <c> snake_case _d_ R&D &amp;")
     'a\\\\*b \\\\<c> snake_case \\\\_d\\\\_ R&D \\\\&amp;'
     """
-    return _SIGNS.sub(_escape, text)
-
-
-def _escape(sign: re.Match[str]) -> str:
-    return "".join(f"\\{char}" for char in sign[0])
+    return _SIGNS.sub(r"\\\g<0>", text)
 
 
 def escape_line_start(line: str) -> str:
@@ -84,8 +86,6 @@ class InlineRenderer:
                 at = self._add_text(stack, at, stack[-1].end)
                 is_sign = stack[-1].end == first and _WRAPS.get(kind, "")[:1] != "*"
                 self._close(stack, _PUNCTUATION if is_sign else self._char(stack[-1].end, end))
-            if any(mark.kind == spans.CODE for mark in stack):
-                continue
             at = self._add_text(stack, at, first)
             if kind == spans.BREAK:
                 _append(stack, line_break)
@@ -115,14 +115,16 @@ class InlineRenderer:
         if mark.kind == spans.CODE:
             _append(stack, _code(content))
         elif mark.kind == spans.IMAGE:
-            _append(
-                stack, f"![{content}]({self._target(mark.of)})" if self._with_links else content
-            )
+            target = self._target(mark.of)
+            _append(stack, f"![{content}]({target})" if target else content)
         elif mark.kind == spans.LINK:
             target = self._target(mark.of)
             _append(stack, f"[{content}]({target})" if target else content, is_link=bool(target))
         else:
-            _append(stack, _wrapped(content, _WRAPS[mark.kind], _last_char(stack), following))
+            last = _last_char(stack)
+            wrapped = _wrapped(content, _WRAPS[mark.kind], last, following)
+            # The signs of a mark in one that got none itself.
+            _append(stack, f"<!-- -->{wrapped}" if wrapped[:1] == last == "*" else wrapped)
 
     def _target(self, target: str) -> str:
         if not self._with_links or not target:
@@ -132,17 +134,21 @@ class InlineRenderer:
 
 
 def _ordered(marks: Sequence[Span]) -> list[Span]:
-    """Returns marks, those around others first; a link around code as long as it; like neighbours as one."""
+    """Returns marks in their order, those around others first, a link around code as long as it.
+
+    There are none in code, and neighbours of the same kind are one.
+    """
     ordered: list[Span] = []
+    end_of_code = 0
     for mark in sorted(marks, key=lambda mark: (mark[1], -mark[2], mark[0] != spans.LINK)):
-        if (
-            mark[0] in _MERGED
-            and ordered
-            and ordered[-1][0] == mark[0]
-            and ordered[-1][2] == mark[1]
-        ):
-            kind, start, _, level, of = ordered[-1]
-            ordered[-1] = (kind, start, mark[2], level, of)
+        kind, start, end, level, of = mark
+        last = ordered[-1] if ordered else mark
+        if start < end_of_code:
+            continue
+        if kind == spans.CODE:
+            end_of_code = end
+        if kind in _MERGED and last[0] == kind and last[2] == start:
+            ordered[-1] = (kind, last[1], end, level, of)
         else:
             ordered.append(mark)
     return ordered
@@ -186,8 +192,20 @@ def _wrapped(content: str, sign: str, before: str, after: str) -> str:
     """Returns a text within signs, or without them where they would not count.
 
     CommonMark 6.2: at a word's letter, what the signs hold must not begin or end with punctuation there.
+    Such punctuation gets before or after the signs.
+
+    >>> _wrapped("Note:", "**", " ", "t"), _wrapped("「a」", "*", "b", "c")
+    ('**Note**:', '「*a*」')
     """
-    is_clear = content.strip() == content != "" and before != sign[0]
-    begins = content[:1].isalnum() or not before.isalnum()
-    ends = content[-1:].isalnum() or not after.isalnum()
-    return f"{sign}{content}{sign}" if is_clear and begins and ends else content
+    start, end = 0, len(content)
+    if before.isalnum():
+        start -= len(content.lstrip(_OPENING)) - end
+    if after.isalnum():
+        end = start + len(content[start:].rstrip(_CLOSING))
+    inner = content[start:end]
+    is_clear = inner.strip() == inner != "" and (before != sign[0] or start > 0)
+    begins = start > 0 or inner[:1].isalnum() or not before.isalnum()
+    ends = end < len(content) or inner[-1:].isalnum() or not after.isalnum()
+    if not (is_clear and begins and ends):
+        return content
+    return f"{content[:start]}{sign}{inner}{sign}{content[end:]}"

@@ -11,6 +11,9 @@ _TICKS = re.compile(r"`+")
 _CLOSING_SIGNS = re.compile(r"(?:^|(?<=\s))(?=#+$)")
 _HOLDERS = frozenset({spans.LIST, spans.ITEM, spans.QUOTE})
 _OF_TABLES = frozenset({spans.ROW, spans.CELL})
+_MAX_DIGITS = 9
+_MAX_OPEN = 24  # lists, items and quotes; the lines of a page that nests deeper would be too long
+_MAX_PADDED = 100  # columns; rows of wider tables may be shorter than the first
 # The second sign is for a list that directly follows another one: with the first they would be one list.
 _BULLETS, _ENDS_OF_NUMBERS = "-*", ".)"
 
@@ -93,7 +96,8 @@ class _BlockRenderer:
                 self._end_holder()
             after = at + 1
             if kind in _HOLDERS:
-                self._begin_holder(at, span)
+                if len(self._open) <= _MAX_OPEN:
+                    self._begin_holder(at, span)
             elif kind == spans.TABLE or kind in spans.LEAVES:
                 while after < last and self._belongs(self._spans[after], kind, end):
                     after += 1
@@ -122,7 +126,8 @@ class _BlockRenderer:
         around, holder = self._open[-1], _Holder(kind, end)
         if kind == spans.LIST:
             holder.is_tight = at in self._tight
-            holder.number = int(of[:9]) if of else -1
+            # Longer numbers are none in CommonMark.
+            holder.number = (int(of) if len(of) < _MAX_DIGITS else 1) if of else -1
             signs = _ENDS_OF_NUMBERS if of else _BULLETS
             holder.prefix = " " * around.width  # of the item before it, if it is in none itself
             holder.sign = signs[around.last_list == (bool(of), signs[0])]
@@ -160,9 +165,10 @@ class _BlockRenderer:
             around = self._open[number - 1]
             if around.has_items:
                 return not around.is_tight
-            outer = self._open[number - 3 : number - 1]
-            is_nested = [each.kind for each in outer] == [spans.LIST, spans.ITEM]
-            return not (around.kind == spans.LIST and is_nested and outer[0].is_tight)
+            if around.kind != spans.LIST or number < 3:
+                return True
+            item = self._open[number - 2].kind == spans.ITEM
+            return not self._open[number - 2 - item].is_tight
         return True
 
     def _leaf(self, span: Span, within: Sequence[Span]) -> list[str]:
@@ -207,10 +213,10 @@ class _BlockRenderer:
             return
         if not has_headings:
             rows.insert(0, [])
+        rows[0] += [""] * (columns - len(rows[0]))
         rows.insert(1, ["---"] * columns)
-        self._write_block(
-            [f"| {' | '.join([*row, *[''] * (columns - len(row))])} |" for row in rows]
-        )
+        least = columns if columns <= _MAX_PADDED else 1
+        self._write_block([f"| {' | '.join([*row, *[''] * (least - len(row))])} |" for row in rows])
 
 
 def _tight_lists(text_spans: Sequence[Span]) -> set[int]:

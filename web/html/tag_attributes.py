@@ -1,0 +1,130 @@
+"""Reads the attributes of a tag in mark-up that lexbor wrote: each is ``name="value"``, and escaped."""
+
+import itertools
+import re
+from collections.abc import Sequence
+
+_MAX_CHARS = 4_096
+_PAIRS = re.compile(r'\s(=?[^\s=>]*+)="([^"]*+)"')
+_VALUES = {
+    name: re.compile(rf'\s{name}="([^"]*+)"')
+    for name in ("href", "src", "alt", "class", "start", "role", "data-lang", "lang", "alttext", "encoding")
+}  # fmt: skip
+_NUMBERS = {name: re.compile(rf'\s{name}="\s*0*([1-9][0-9]{{0,3}})') for name in ("colspan", "rowspan")}  # fmt: skip
+_UNSEEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:"
+    # As in HTML's own example; GitHub, Sphinx, MediaWiki, Org
+    r"(?:language|lang|highlight-source|highlight-text|highlight|mw-highlight-lang|src)-"
+    # SyntaxHighlighter, highlight.js, pandoc, docutils
+    r"|brush:\s*|hljs\s+(?!lang)|sourceCode\s+(?:numberSource\s+)?|code\s+(?=\S+\s+literal-block)"
+    r")([\w+#.-]+)",
+    re.ASCII,
+)
+_NO_LANGUAGES = frozenset(
+    ["default", "none", "text", "plaintext", "nohighlight", "undefined", "highlight"]
+)
+_LINE_NUMBERS = re.compile(r"(?:^|[\s_-])(?:linenos?|line-?numbers?|gutter)(?:$|[\s_-])")
+_AROUND_CODE = frozenset(["div", "figure", "table", "tbody", "tr"])
+_MAX_AROUND = 5  # those of Pygments' tables with numbers of lines
+
+
+def unescape(text: str) -> str:
+    """Returns a text without the references that are in what lexbor writes.
+
+    >>> unescape("a&nbsp;&lt;b&gt; &amp;lt;")
+    'a\\xa0<b> &lt;'
+    """
+    if "&" not in text:
+        return text
+    text = text.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">")
+    return text.replace("&quot;", '"').replace("&amp;", "&")
+
+
+def attribute_value(attributes: str, name: str) -> str:
+    """Returns the value of an attribute, stripped and at most 4,096 characters; empty without it.
+
+    >>> attribute_value(' class="a" href=" b&amp;c "', "href")
+    'b&c'
+    """
+    value = _VALUES[name].search(attributes) if attributes else None
+    return unescape(value[1][:_MAX_CHARS]).strip() if value else ""
+
+
+def attribute_number(attributes: str, name: str) -> int:
+    """Returns the number in an attribute, 1 to 9,999; 1 without one.
+
+    >>> attribute_number(' colspan="02%"', "colspan"), attribute_number(' colspan="0"', "colspan")
+    (2, 1)
+    """
+    number = _NUMBERS[name].search(attributes) if attributes else None
+    return int(number[1]) if number else 1
+
+
+def has_attribute(attributes: str, name: str) -> bool:
+    """Returns whether a tag has an attribute.
+
+    >>> has_attribute(' title="open" open=""', "open"), has_attribute(' title=" open "', "open")
+    (True, False)
+    """
+    return name in attributes and name in dict(_PAIRS.findall(attributes))
+
+
+def hidden_tags(attributes: Sequence[str | None]) -> list[int]:
+    """Returns the numbers of the tags whose attributes hide their element."""
+    return [
+        number
+        for number, text in enumerate(attributes)
+        if text and ("hidden" in text or "isplay" in text or "ISPLAY" in text) and is_hidden(text)
+    ]
+
+
+def is_hidden(attributes: str) -> bool:
+    """Returns whether attributes hide their element; what can be searched in the page is not hidden.
+
+    >>> [is_hidden(f' {text}') for text in ('hidden=""', 'title=" hidden "', 'style="DISPLAY: none"')]
+    [True, False, True]
+    """
+    values = dict(_PAIRS.findall(attributes))
+    return (
+        values.get("hidden", "until-found").lower() != "until-found"
+        or values.get("aria-hidden") == "true"
+        or _UNSEEN.search(values.get("style", "")) is not None
+    )
+
+
+def has_line_numbers(attributes: str) -> bool:
+    """Returns whether an element is named as one with the numbers of lines of code."""
+    return bool(attributes) and _LINE_NUMBERS.search(attribute_value(attributes, "class")) is not None  # fmt: skip
+
+
+def code_language(
+    names: Sequence[str | None], attributes: Sequence[str | None], number: int
+) -> str:
+    """Returns the language of code as the page names it, in lower case; empty if it does not.
+
+    Args:
+        names: Those of all tags.
+        attributes: Those of all tags.
+        number: Of the tag at which the code, or what is around it, begins.
+    """
+    around = itertools.takewhile(
+        lambda before: names[before] in _AROUND_CODE,
+        range(number - 1, max(number - 1 - _MAX_AROUND, -1), -1),
+    )
+    in_code = [number + 1] if names[number + 1 : number + 2] == ["code"] else []
+    for place in (number, *in_code, *around):
+        if language := _named_language(attributes[place] or ""):
+            return language
+    language = attribute_value(attributes[number] or "", "lang").lower()
+    return language if len(language) > 2 and "-" not in language else ""  # not "en", "en-GB"
+
+
+def _named_language(attributes: str) -> str:
+    if language := attribute_value(attributes, "data-lang"):
+        return language.lower()
+    for language in _LANGUAGE.findall(attribute_value(attributes, "class")):
+        if language.lower() not in _NO_LANGUAGES:
+            return language.lower().removesuffix("-basic")
+    return ""

@@ -18,6 +18,7 @@ from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import write_bytes
 from ...io.storage.local_place import LocalPlace
 from ...io.tablets.checksums import verify_file, verify_tablets
+from ...policy.chosen_text import TextOptions
 from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of
 from ...policy.page_rows import PageChoice, page_columns
 from ...transforms.elements.chunks import Chunk, to_chunks
@@ -36,7 +37,7 @@ ENDINGS = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(LaunchOptions):
+class Options(TextOptions, LaunchOptions):
     """Options of pages."""
 
     output: str = option(
@@ -47,7 +48,7 @@ class Options(LaunchOptions):
     columns: tuple[str, ...] = option(
         (),
         "Columns to write, such as url,title,text or url,markdown; the default is all but markdown, "
-        "blocks, headers, body, batch_id and key.",
+        "blocks, main, headers, body, batch_id and key.",
     )
     status: tuple[str, ...] = option(
         ("fetched", "unfetched"),
@@ -89,6 +90,7 @@ class Options(LaunchOptions):
             tuple(sorted({code for word in self.status for code in statuses_of(word)})),
             time_of(self.since) if self.since else None,
             frozenset(batches),
+            self.text_of,
         )
 
 

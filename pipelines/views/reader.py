@@ -15,6 +15,7 @@ from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import tablets
 from ...policy.base.key_columns import from_keys
+from ...policy.chosen_text import ALL, MAIN
 from ...policy.components.columns import Columns
 from ...policy.components.declaration import Kind, Owner
 from ...policy.components.kinds import components_of
@@ -32,6 +33,7 @@ from ...policy.page_rows import PageChoice, page_rows
 from ...web.base.errors import UsageError
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
+TextOf = Literal["main", "all"]
 INTO = ("polars", "arrow", "batches", "duckdb")
 
 
@@ -43,6 +45,7 @@ def read(
     columns: Sequence[str] = (),
     snapshot: int | None = None,
     into: Literal["polars"] = "polars",
+    text_of: TextOf = "all",
 ) -> pl.DataFrame: ...
 
 
@@ -54,6 +57,7 @@ def read(
     columns: Sequence[str] = (),
     snapshot: int | None = None,
     into: Literal["arrow", "batches", "duckdb"],
+    text_of: TextOf = "all",
 ) -> Any: ...
 
 
@@ -64,6 +68,7 @@ def read(
     columns: Sequence[str] = (),
     snapshot: int | None = None,
     into: Into = "polars",
+    text_of: TextOf = "all",
 ) -> Any:
     """Reads rows of a table in a folder, in a store or in Bigtable.
 
@@ -76,11 +81,13 @@ def read(
         what: ``state``, ``hosts``, ``pages`` (the newest text of each URL that is alive),
             ``outlinks``, ``batches``, or a component of batches such as ``batch_pages``.
         columns: Names of the columns to read. Only these are read from the files. None means all;
-            of pages all but the Markdown, the blocks, the body, the headers, the batch and the key.
+            of pages all but the Markdown, the blocks, the parts, the body, the headers, the batch and the key.
         snapshot: Number of the snapshot, as in ``nutbeam history``; None means the newest.
         into: ``polars`` gives a frame, ``arrow`` a pyarrow.Table, and ``duckdb`` a relation, whose
             rows are in memory. ``batches`` gives a pyarrow.RecordBatchReader, which reads a large
             table piece by piece.
+        text_of: Which text of ``pages`` counts, and which Markdown is made: ``main`` is their main content,
+            without navigation and the like.
 
     Raises:
         UsageError: There is no such table, snapshot, component or column.
@@ -90,10 +97,12 @@ def read(
         advice = ": read(…).to_pandas() gives a pandas frame, if pandas is installed"
         advice = advice if str(into) == "pandas" else ""
         raise UsageError(f"into must be one of {', '.join(INTO)}, got {into!r}{advice}")
+    if text_of not in (MAIN, ALL):
+        raise UsageError(f"text_of must be {MAIN} or {ALL}, got {text_of!r}")
     view, wanted = _choice(what, columns)
     pinned = _snapshot_to_read(os.fspath(table), snapshot)
     schema = shown_schema(wanted)
-    parts = _tables(pinned, what, view, wanted, schema)
+    parts = _tables(pinned, what, view, PageChoice(wanted, text_of=text_of), schema)
     if into == "batches":
         batches = (batch for part in parts for batch in part.to_batches())
         return pa.RecordBatchReader.from_batches(schema, batches)
@@ -137,25 +146,25 @@ def _relation(rows: pa.Table) -> Any:
 
 
 def _tables(
-    pinned: Pinned, what: str, view: View, wanted: Columns, schema: pa.Schema
+    pinned: Pinned, what: str, view: View, choice: PageChoice, schema: pa.Schema
 ) -> Iterator[pa.Table]:
     """Yields the rows as users see them, in frames."""
     with pinned.reading():
-        for frame in _frames(pinned, what, view, wanted):
-            yield conform(shown_frame(frame, wanted), schema)
+        for frame in _frames(pinned, what, view, choice):
+            yield conform(shown_frame(frame, choice.columns), schema)
 
 
-def _frames(pinned: Pinned, what: str, view: View, wanted: Columns) -> Iterator[pl.DataFrame]:
+def _frames(pinned: Pinned, what: str, view: View, choice: PageChoice) -> Iterator[pl.DataFrame]:
     """Yields the rows as stored, in frames."""
     if what == "batches":
         yield batches_frame(pinned.manifest())
     elif what == "pages":
-        yield from _living_pages(pinned, PageChoice(wanted))
+        yield from _living_pages(pinned, choice)
     elif what == "outlinks":
         yield from _links(pinned)
     else:
         assert view.kind is not None
-        names = [column.name for column in wanted]
+        names = [column.name for column in choice.columns]
         stored = list(dict.fromkeys(["key", *(n for n in names if n in view.kind.schema.names)]))
         in_tablets = view.kind.in_tablets or view.kind.owner is Owner.TABLE
         yield from (_of_tablets if in_tablets else _of_files)(pinned, view.kind, stored)

@@ -91,11 +91,15 @@ class ChunkedPages(NamedTuple):
         return total
 
     def schema(self, report: EmbeddingReport) -> pa.Schema:
-        """Returns the columns as they are written: vectors are lists of a fixed length."""
+        """Returns the columns as they are written.
+
+        Vectors are lists of a fixed length, if each chunk has one: pyarrow 25 cannot read such lists
+        from Parquet if some of them are null.
+        """
         schema = shown_schema(self.columns)
         if not self.options.embedding:
             return schema
-        vector = pa.list_(pa.float32(), report.dimension or -1)
+        vector = pa.list_(pa.float32(), -1 if report.failed else report.dimension or -1)
         return schema.append(pa.field(EMBEDDING_COLUMN.name, vector))
 
 

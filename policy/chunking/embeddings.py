@@ -88,19 +88,16 @@ class Embedder:
 
         All vectors of one embedder must have the same number of dimensions.
         """
-        vectors = [
-            vector for part in chunks.iter_slices(_ROWS) for vector in self._embed_by_halves(part)
-        ]
+        parts = [_no_vectors(0), *map(self._embed_by_halves, chunks.iter_slices(_ROWS))]
         self.report = self.report._replace(chunks=self.report.chunks + len(chunks))
-        column = pl.Series(EMBEDDING_COLUMN.name, vectors, dtype=pl.List(pl.Float32))
-        return chunks.with_columns(column)
+        return chunks.with_columns(pl.concat(parts))
 
-    def _embed_by_halves(self, chunks: ChunkRows) -> list[np.ndarray | None]:
-        """Returns the vectors of chunks; None are those for which the plug-in fails alone."""
+    def _embed_by_halves(self, chunks: ChunkRows) -> pl.Series:
+        """Returns the vectors of chunks; null if the plug-in fails for a chunk alone."""
         report = self.report
         if not report.dimension and report.failed >= _MOST_FAILURES:
             self.report = report._replace(failed=report.failed + len(chunks))
-            return [None] * len(chunks)
+            return _no_vectors(len(chunks))
         what = f"embedding {self._label!r}"
         try:
             result = call_within(lambda: self._embed(chunks), _LONGEST_S, lambda: what)
@@ -109,14 +106,14 @@ class Embedder:
             self.report = report._replace(fault=fault_text(error, self._function))
         else:
             self.report = report._replace(dimension=vectors.shape[1])
-            return list(vectors)
+            return pl.Series(EMBEDDING_COLUMN.name, vectors).arr.to_list()
         if len(chunks) == 1:
             self.report = self.report._replace(failed=report.failed + 1)
             self._log_once(chunks)
-            return [None]
+            return _no_vectors(1)
         middle = len(chunks) // 2
         halves = (chunks[:middle], chunks[middle:])
-        return [vector for half in halves for vector in self._embed_by_halves(half)]
+        return pl.concat([self._embed_by_halves(half) for half in halves])
 
     def _log_once(self, chunk: ChunkRows) -> None:
         if self._label not in _logged:
@@ -126,6 +123,10 @@ class Embedder:
                 "embedding %r failed for a chunk: %s: %s; chunks that fail are counted as %s",
                 *(self._label, place, self.report.fault, embedding_reason(self._label)),
             )
+
+
+def _no_vectors(number: int) -> pl.Series:
+    return pl.Series(EMBEDDING_COLUMN.name, [None] * number, pl.List(pl.Float32))
 
 
 def embedding_reason(name: str) -> str:
@@ -158,7 +159,8 @@ def check_vectors(result: Any, number: int, dimension: int = 0) -> np.ndarray:
     [[1.0, 2.0], [3.0, 4.0]]
     """
     try:
-        vectors = np.asarray(result, np.float32)
+        with np.errstate(over="ignore"):  # what is too large is infinite
+            vectors = np.asarray(result, np.float32)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"expected an array or lists of numbers, all of one length: {error}"

@@ -6,7 +6,7 @@ import polars as pl
 
 from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, ChunkRules, chunk_rows
 from ...policy.chunking.embeddings import EMBEDDINGS, check_vectors
-from ...policy.chunking.tokenizers import WORDS, count_words, tokenizer_of
+from ...policy.chunking.tokenizers import WORD_COUNTS, count_words, tokenizer_of
 from ...policy.parsing.span_lists import SpanLists
 from ...web.base.errors import UsageError, UserError
 from ...web.base.wording import format_count
@@ -91,4 +91,4 @@ def _chunks_of(page: Page, url: str) -> pl.DataFrame:
         pl.from_arrow(spans.column(1)).alias("blocks"),
         last_fetch_time=pl.lit(None, pl.Int64),
     )
-    return chunk_rows(rows, ChunkRules(_WORDS, WORDS, CHUNK_COLUMNS))
+    return chunk_rows(rows, ChunkRules(_WORDS, WORD_COUNTS, CHUNK_COLUMNS))

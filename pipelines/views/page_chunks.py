@@ -23,9 +23,8 @@ from ...policy.components.vocabulary import shown_schema
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.base.wording import format_count
+from .reader import PAGES_AT_ONCE
 from .reading_job import Output
-
-_PAGES_AT_ONCE = 64
 
 
 class ChunkedPages(NamedTuple):
@@ -61,7 +60,7 @@ class ChunkedPages(NamedTuple):
 
     def _chunks(self, pages: pl.DataFrame, columns: Columns) -> Iterator[ChunkRows]:
         rules = ChunkRules(self.options.chunks, self.options.tokenizer(), columns)
-        return (chunk_rows(part, rules) for part in pages.iter_slices(_PAGES_AT_ONCE))
+        return (chunk_rows(part, rules) for part in pages.iter_slices(PAGES_AT_ONCE))
 
     def read_report(self, parts: Iterable[Place]) -> EmbeddingReport:
         """Returns what became of the vectors of all parts.

@@ -16,7 +16,7 @@ from ...web.urls.row_keys import from_key
 from ..components.columns import Column, Columns, join_columns
 from ..components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, TEXT
 from ..components.vocabulary import MARKDOWN_COLUMN, URL_COLUMN
-from .text_pieces import Piece, cut_text
+from .text_pieces import TextPiece, cut_text
 from .tokenizers import Tokenizer
 
 ChunkRows: TypeAlias = pl.DataFrame  # columns of CHUNK_COLUMNS, or some of them
@@ -95,7 +95,7 @@ def _chunks_of_page(page: Mapping[str, Any], rules: ChunkRules) -> Iterator[tupl
     return zip(*(values[name] for name in names), strict=True)
 
 
-def chunk_ids(url: str, pieces: Sequence[Piece], texts: Sequence[str]) -> list[str]:
+def chunk_ids(url: str, pieces: Sequence[TextPiece], texts: Sequence[str]) -> list[str]:
     """Returns the ids of the chunks of a page: 32 hexadecimal digits, each once.
 
     Args:
@@ -117,7 +117,7 @@ def chunk_ids(url: str, pieces: Sequence[Piece], texts: Sequence[str]) -> list[s
 
 
 def _markdown_of_pieces(
-    text: str, text_spans: Sequence[Span], pieces: Sequence[Piece], url: str
+    text: str, text_spans: Sequence[Span], pieces: Sequence[TextPiece], url: str
 ) -> list[str]:
     base = next((of for kind, *_, of in text_spans[:1] if kind == spans.BASE), url)
     ranges = [(piece.start, piece.end) for piece in pieces]

@@ -25,7 +25,7 @@ from .tokenizers import Tokenizer
 _HASHED = 64  # characters
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A piece of a text.
 
     Attributes:
@@ -43,7 +43,7 @@ class Piece(NamedTuple):
 
 def cut_text(
     text: str, text_spans: Sequence[Span], limit: int, tokenizer: Tokenizer
-) -> list[Piece]:
+) -> list[TextPiece]:
     """Returns the pieces of a text, in order; only white space is between them.
 
     Args:
@@ -52,16 +52,16 @@ def cut_text(
         limit: Most tokens of a piece, at least 1. A single character may have more.
         tokenizer: What counts them.
 
-    >>> from .tokenizers import WORDS
+    >>> from .tokenizers import WORD_COUNTS
     >>> some = [("heading", 0, 1, 1, ""), ("paragraph", 3, 16, 1, ""), ("heading", 18, 19, 2, "")]
-    >>> for piece in cut_text("A\\n\\nOne. Two of x.\\n\\nB\\n\\nFour", some, 3, WORDS):
+    >>> for piece in cut_text("A\\n\\nOne. Two of x.\\n\\nB\\n\\nFour", some, 3, WORD_COUNTS):
     ...     print(piece)
-    Piece(start=0, end=7, tokens=2, heading_path=('A',))
-    Piece(start=8, end=17, tokens=3, heading_path=('A',))
-    Piece(start=19, end=26, tokens=2, heading_path=('A', 'B'))
+    TextPiece(start=0, end=7, tokens=2, heading_path=('A',))
+    TextPiece(start=8, end=17, tokens=3, heading_path=('A',))
+    TextPiece(start=19, end=26, tokens=2, heading_path=('A', 'B'))
     """
-    places, headings = find_blocks(text_spans)
-    sections = find_sections(text, headings)
+    places, dividers = find_blocks(text_spans)
+    sections = find_sections(text, dividers)
     starts = [section.start for section in sections]
     ranges = zip(starts, [*starts[1:], len(text)], strict=True)
     units = Divider(text, places, limit, tokenizer).divide(
@@ -69,7 +69,7 @@ def cut_text(
     )
     joiner = _Joiner(text, limit, tokenizer)
     return [
-        Piece(run[0].start, run[-1].end, tokens, sections[number].path)
+        TextPiece(run[0].start, run[-1].end, tokens, sections[number].path)
         for number, of_section in groupby(units, key=lambda unit: unit.section)
         for run, tokens in joiner.join(list(of_section))
     ]

@@ -60,8 +60,8 @@ class Divider:
     def divide(self, sections: Iterable[Unit]) -> list[Unit]:
         """Returns the units of sections, in order, without the white space around them.
 
-        >>> from .tokenizers import WORDS
-        >>> units = Divider("One. Two words.", [[]] * 9, 2, WORDS).divide([Unit(0, 0, 15, 0)])
+        >>> from .tokenizers import WORD_COUNTS
+        >>> units = Divider("One. Two words.", [[]] * 9, 2, WORD_COUNTS).divide([Unit(0, 0, 15, 0)])
         >>> [(unit.start, unit.end, unit.tokens) for unit in units]
         [(0, 4, 1), (5, 15, 2)]
         """

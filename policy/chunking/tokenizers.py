@@ -50,8 +50,8 @@ def _count_line_breaks(white_space: str) -> int:
     return int("\n" in white_space)
 
 
-CHARACTERS = Tokenizer(lambda texts: [*map(len, texts)], len)
-WORDS = Tokenizer(lambda texts: [*map(count_words, texts)], lambda _: 0)
+CHARACTER_COUNTS = Tokenizer(lambda texts: [*map(len, texts)], len)
+WORD_COUNTS = Tokenizer(lambda texts: [*map(count_words, texts)], lambda _: 0)
 
 
 def tokenizer_of(name: str, file: str = "") -> Tokenizer:
@@ -68,7 +68,7 @@ def tokenizer_of(name: str, file: str = "") -> Tokenizer:
     if file:
         return _tokenizer_of_file(file)
     if name in BUILT_IN_TOKENIZERS:
-        return CHARACTERS if name == "characters" else WORDS
+        return CHARACTER_COUNTS if name == "characters" else WORD_COUNTS
     return _tokenizer_of_plugin(name, load_plugin(TOKENIZERS, name))
 
 

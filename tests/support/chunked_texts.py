@@ -3,7 +3,7 @@
 import random
 
 from nutbeam.policy.chunking.text_pieces import cut_text
-from nutbeam.policy.chunking.tokenizers import WORDS
+from nutbeam.policy.chunking.tokenizers import WORD_COUNTS
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse_document
@@ -42,7 +42,7 @@ def prose(seed, words):
     return " ".join(sentences)
 
 
-def pieces_of(html, limit, tokenizer=WORDS):
+def pieces_of(html, limit, tokenizer=WORD_COUNTS):
     """Returns (heading path, text) of each piece of a page."""
     text, spans = parsed(html)
     pieces = cut_text(text, spans, limit, tokenizer)

@@ -9,7 +9,7 @@ from nutbeam.policy.chunking.chunk_rows import (
     ChunkRules,
     chunk_rows,
 )
-from nutbeam.policy.chunking.tokenizers import WORDS
+from nutbeam.policy.chunking.tokenizers import WORD_COUNTS
 from nutbeam.web.urls.row_keys import to_key
 
 SPAN = ("kind", "start", "end", "level", "of")
@@ -32,7 +32,7 @@ def chunks_of(pages, limit=64):
             }
         )
     schema = {"key": pl.String, **pl.Schema(CHUNKED_COLUMNS.schema)}
-    return chunk_rows(pl.DataFrame(rows, schema=schema), ChunkRules(limit, WORDS))
+    return chunk_rows(pl.DataFrame(rows, schema=schema), ChunkRules(limit, WORD_COUNTS))
 
 
 def ids_of(html, url="http://a.example/a", limit=64):

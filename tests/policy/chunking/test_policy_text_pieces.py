@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutbeam.policy.chunking.text_pieces import cut_text
-from nutbeam.policy.chunking.tokenizers import CHARACTERS, WORDS, Tokenizer
+from nutbeam.policy.chunking.tokenizers import CHARACTER_COUNTS, WORD_COUNTS, Tokenizer
 
 HTML = st.lists(
     st.one_of(
@@ -23,7 +23,7 @@ HTML = st.lists(
 
 
 @settings(max_examples=150, deadline=None)
-@given(HTML, st.integers(1, 60), st.sampled_from([WORDS, CHARACTERS]))
+@given(HTML, st.integers(1, 60), st.sampled_from([WORD_COUNTS, CHARACTER_COUNTS]))
 def test_pieces_hold_all_of_a_text_and_no_piece_is_longer_than_the_limit(blocks, limit, tokenizer):
     text, spans = parsed("".join(blocks))
     pieces = cut_text(text, spans, limit, tokenizer)
@@ -93,6 +93,23 @@ def test_pieces_begin_at_headings_and_have_their_path():
     ]
 
 
+def test_what_is_beside_the_content_has_a_path_of_its_own():
+    html = (
+        "<h1>A</h1><p>one<nav><h2>Menu</h2>a b<aside>c</aside>d</nav><p>two<h2>A.1</h2><p>three"
+        "<footer>e</footer><p>four"
+    )
+    assert pieces_of(html, 100) == [
+        (("A",), "A\n\none"),
+        (("Menu",), "Menu\n\na b"),
+        ((), "c"),
+        (("Menu",), "d"),
+        (("A",), "two"),
+        (("A", "A.1"), "A.1\n\nthree"),
+        ((), "e"),
+        (("A", "A.1"), "four"),
+    ]
+
+
 def test_headings_in_lists_begin_no_section():
     html = "<h1>A</h1><ul><li><h3>Card</h3>one<li><h3>Card</h3>two</ul><p>Of A."
     assert [path for path, _ in pieces_of(html, 100)] == [("A",)]
@@ -127,7 +144,7 @@ def test_words_come_before_letters_and_letters_of_scripts_without_spaces_are_wor
 
 def test_a_text_without_blocks_is_cut_at_its_lines():
     text = "a b\nc d\n\ne f g\nh\n\n\ni"
-    pieces = cut_text(text, [], 3, WORDS)
+    pieces = cut_text(text, [], 3, WORD_COUNTS)
     assert [text[piece.start : piece.end] for piece in pieces] == [
         "a b",
         "c d",
@@ -185,7 +202,7 @@ def test_hostile_texts_are_read_a_bounded_number_of_times(text, spans):
 
 def test_empty_texts_have_no_pieces():
     assert (
-        cut_text("", [], 1, WORDS)
-        == cut_text(" \n\n ", [("paragraph", 0, 0, 1, "")], 1, WORDS)
+        cut_text("", [], 1, WORD_COUNTS)
+        == cut_text(" \n\n ", [("paragraph", 0, 0, 1, "")], 1, WORD_COUNTS)
         == []
     )

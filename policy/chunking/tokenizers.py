@@ -1,9 +1,10 @@
 """What counts the tokens of texts: characters, words, a tokenizer of a library, or one of a plug-in."""
 
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...web.base.errors import UserError
 from ...web.base.imports import check_library
@@ -20,7 +21,8 @@ _WORD = re.compile(f"[{SPACELESS_RANGES}]|[^\\s{SPACELESS_RANGES}]{{1,{_LONGEST_
 _LONGEST_S = 600.0  # of a call of a plug-in
 
 
-class Tokenizer(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Tokenizer:
     """What counts tokens.
 
     Attributes:

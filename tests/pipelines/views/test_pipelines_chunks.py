@@ -9,8 +9,10 @@ import pytest
 from chunked_texts import prose
 from crawling import json_lines, nutbeam
 
+import nutbeam as nutbeam_package
 from nutbeam.policy.chunking.chunk_rows import CHUNK_COLUMNS
 from nutbeam.policy.components.vocabulary import shown_schema
+from nutbeam.web.base.errors import UsageError
 
 MODELS = """
 import numpy as np
@@ -180,3 +182,40 @@ def test_a_tokenizer_of_a_plug_in_counts(folder, chunks):
     _, records, _ = chunks("--chunk_tokenizer", f"{folder}/models.py:tokens")
     assert all(record["tokens"] == len(record["text"]) // 4 <= 64 for record in records)
     assert len(records) > 60
+
+
+def test_a_program_reads_the_same_chunks(folder, chunks, tmp_path):
+    _, records, _ = chunks()
+    rows = nutbeam_package.read_chunks(folder / "table", 64).sort("url", "number")
+    records.sort(key=lambda record: (record["url"], record["number"]))
+    assert rows.drop("last_fetch_time").to_dicts() == [
+        {name: value for name, value in record.items() if name != "last_fetch_time"}
+        for record in records
+    ]
+    table = nutbeam_package.read_chunks(
+        folder / "table", 64, columns=["text", "tokens"], into="arrow"
+    )
+    assert table.schema.names == ["text", "tokens"]
+    counted = nutbeam_package.read_chunks(
+        folder / "table", 64, tokenizer=f"{folder}/models.py:tokens"
+    )
+    assert (counted["tokens"] == counted["text"].str.len_chars() // 4).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"limit": 0}, "limit must be at least 1, got 0"),
+        ({"columns": ["score"]}, "columns must be of url, title, "),
+        ({"tokenizer": "nowhere.json"}, "'nowhere.json' cannot be read"),
+        (
+            {"tokenizer": "nowhere"},
+            "no tokenizer 'nowhere' is installed: there are words, characters",
+        ),
+        ({"into": "pandas"}, "into must be one of polars, arrow, batches, duckdb, got 'pandas'"),
+    ],
+)
+def test_mistakes_of_a_program_that_reads_chunks_are_named(folder, words, message):
+    with pytest.raises(UsageError) as raised:
+        nutbeam_package.read_chunks(folder / "table", **words)
+    assert message in str(raised.value)

@@ -104,7 +104,7 @@ def test_a_class_is_made_once_in_a_process(embedder):
         (np.array([[1e300], [1.0]]), "expected finite numbers"),
     ],
 )
-def test_what_is_no_vector_per_chunk_is_refused(result, message):
+def test_answers_without_a_vector_per_chunk_are_refused(result, message):
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the text is checked
         check_vectors(result, 2)
     assert message in str(raised.value)

@@ -93,7 +93,7 @@ def test_pieces_begin_at_headings_and_have_their_path():
     ]
 
 
-def test_what_is_beside_the_content_has_a_path_of_its_own():
+def test_elements_beside_the_content_have_a_path_of_their_own():
     html = (
         "<h1>A</h1><p>one<nav><h2>Menu</h2>a b<aside>c</aside>d</nav><p>two<h2>A.1</h2><p>three"
         "<footer>e</footer><p>four"
@@ -125,7 +125,7 @@ def test_blocks_that_have_room_in_a_piece_are_not_cut():
     ]
 
 
-def test_what_is_too_long_is_cut_between_rows_items_lines_and_sentences():
+def test_long_blocks_are_cut_between_rows_items_lines_and_sentences():
     rows = "".join(f"<tr><td>name {number}<td>two words" for number in range(9))
     lines = "\n".join(f"call({number}) with six words in it" for number in range(9))
     html = f"<table>{rows}</table><pre>{lines}</pre><p>{prose(5, 80)}"

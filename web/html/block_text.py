@@ -62,6 +62,7 @@ _APART = "address body center details div fieldset form hgroup legend search sec
 _WIDE_APART = "figure dl listing"
 # Elements that make a cell one that arranges a page, if no cell of its table is a heading.
 _ARRANGED = frozenset((*_HEADINGS, "ul", "ol", "dl", "pre", "form", "blockquote", "table"))
+_TABLE = ("table", "/table")
 _NO_DATA = frozenset({"presentation", "none"})
 
 # What each tag does; the names of end tags begin with "/".
@@ -183,6 +184,16 @@ class _Reader:
                     self.at = number
                     return
 
+    def begin_mark(self, name: str, kind: str, of: str = "") -> None:
+        """Begins a mark; most have only text in them, and are written at once."""
+        at = self.at
+        if self._names[at + 1 : at + 2] == [f"/{name}"]:
+            self.writer.add_mark(kind, self._texts[at], of)
+            next(self._tags)
+            self.at = at + 1
+        else:
+            self.writer.open_mark(kind, of)
+
     def holds_data(self) -> bool:
         """Returns whether the table that begins here holds data."""
         return self.at in self._data_tables
@@ -213,12 +224,13 @@ def _data_tables(names: Sequence[str | None], attributes: Sequence[str | None]) 
 
     Data have no table within them, and headings of columns or rows, or only short cells in columns.
     """
-    found, stack = [], list[tuple[int, bool]]()
-    for number, name in enumerate(names):
-        if name == "table":
-            stack = [(place, True) for place, _ in stack[-1:]] if stack else []
+    found: list[int] = []
+    stack: list[tuple[int, bool]] = []
+    for number in [number for number, name in enumerate(names) if name in _TABLE]:
+        if names[number] == "table":
+            stack = [(place, True) for place, _ in stack[-1:]]
             stack.append((number, False))
-        elif name == "/table" and stack:
+        elif stack:
             start, has_table = stack.pop()
             if not has_table and _has_data(names[start + 1 : number], attributes[start] or ""):
                 found.append(start)
@@ -266,7 +278,9 @@ def _begin_dialog(reader: _Reader, name: str, attributes: str) -> None:
 
 @_on("/dialog", *(slash + name for name in _APART.split() for slash in ("", "/")))
 def _break(reader: _Reader, name: str, attributes: str) -> None:
-    reader.writer.break_line(1)
+    writer = reader.writer
+    if writer.run or not writer.newlines:  # many of these follow one another
+        writer.break_line(1)
 
 
 @_on(*(slash + name for name in _WIDE_APART.split() for slash in ("", "/")))
@@ -428,12 +442,13 @@ def _begin_cell(reader: _Reader, name: str, attributes: str) -> None:
             reader.language = reader.code_language()
             reader.skip()
         return
-    while reader.spanned and reader.spanned.get(reader.column, 0) >= reader.row:
+    while reader.spanned.get(reader.column, 0) >= reader.row:
         _add_cell(reader, 0, 1)
         reader.writer.close_cell()
-    columns = min(attribute_number(attributes, "colspan"), _MAX_COLUMNS)
-    rows = attribute_number(attributes, "rowspan")
-    if rows > 1:
+    columns = 1
+    if "span=" in attributes:
+        columns = min(attribute_number(attributes, "colspan"), _MAX_COLUMNS)
+        rows = attribute_number(attributes, "rowspan")
         below = range(reader.column, min(reader.column + columns, _MAX_SPANNED))
         reader.spanned.update(dict.fromkeys(below, reader.row + rows - 1))
     _add_cell(reader, int(name == "th"), columns)
@@ -454,7 +469,7 @@ def _end_cell(reader: _Reader, name: str, attributes: str) -> None:
 
 @_on(*_MARKS)
 def _begin_mark(reader: _Reader, name: str, attributes: str) -> None:
-    reader.writer.open_mark(_MARKS[name])
+    reader.begin_mark(name, _MARKS[name])
 
 
 @_on("a")
@@ -464,7 +479,7 @@ def _begin_link(reader: _Reader, name: str, attributes: str) -> None:
         reader.skip()
         return
     is_link = target and not target[:11].lower().startswith("javascript:")
-    reader.writer.open_mark(spans.LINK if is_link else "", target)
+    reader.begin_mark("a", spans.LINK if is_link else "", target)
 
 
 @_on("/a", *("/" + name for name in _MARKS))
@@ -477,7 +492,8 @@ def _add_image(reader: _Reader, name: str, attributes: str) -> None:
     if instead := attribute_value(attributes, "alt"):
         source = attribute_value(attributes, "src")
         is_data = source[:5].lower() == "data:"
-        reader.writer.add_image(instead.replace("&", "&amp;"), "" if is_data else source)
+        instead = instead.replace("&", "&amp;")
+        reader.writer.add_mark(spans.IMAGE, instead, "" if is_data else source)
 
 
 @_on("br")

@@ -59,12 +59,14 @@ demo: $(INSTALLED)
 
 # With Go, a server of Cloud Storage is built and the URL cases of web-platform-tests are fetched; with
 # Java and Maven, jwarc and Nutch. Without them, the tests that need them are skipped, and say so.
+# There are more processes than cores: a second thread of polars in each costs a sixth of a command's time.
+# The long forms, those of runners, and the tests from the wheel use all threads.
 test: $(READY)
 	@./.ci/tools fake-gcs-server || echo "no fake-gcs-server: tests of gs:// are skipped"
 	@./.ci/tools urltestdata.json || echo "no urltestdata.json: the cases of web-platform-tests are skipped"
 	@./.ci/tools jwarc.jar || echo "no jwarc.jar: archives are not checked by jwarc"
 	@./.ci/tools nutch || echo "no nutch: its classes do not read what is exported for it"
-	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 --durations-min 8 $(ARGS)
+	@POLARS_MAX_THREADS=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 --durations-min 8 $(ARGS)
 
 # Tests that need programs which are built here. A program that cannot be built is named, and its tests
 # are skipped. Tests of one file share a cluster.

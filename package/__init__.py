@@ -6,7 +6,7 @@ Everything that other programs use is here by name, and loaded when it is first 
 
     state = nutbeam.read("mine", "state")  # a polars frame
 
-``nutbeam.read`` reads a table. The transforms work in any Beam pipeline, without a table:
+``nutbeam.read`` reads a table; ``nutbeam.markdown_of`` makes Markdown of a page's text and blocks. The transforms work in any Beam pipeline, without a table:
 ``FetchPages``, ``ParsePages``, ``PartitionByHost``, ``TopNPerKey``, ``DedupByHash``,
 ``InvertLinks``, ``GraphBlocks``, ``RankIterations``, ``NearPairs``, ``LeadNearPages``,
 ``JoinByHash``, ``RowsToChunks`` and ``ChunksToRows``. ``__version__`` is the version that is
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from nutbeam.transforms.parse_pages import ParsePages as ParsePages
     from nutbeam.transforms.partition import PartitionByHost as PartitionByHost
     from nutbeam.transforms.top_n_per_key import TopNPerKey as TopNPerKey
+    from nutbeam.web.pages.markdown import markdown_of as markdown_of
 
     __version__: str
 
@@ -58,6 +59,7 @@ _MODULES = {
     "RankIterations": "transforms.graph.rank_iterations",
     "RowsToChunks": "transforms.elements.rows",
     "TopNPerKey": "transforms.top_n_per_key",
+    "markdown_of": "web.pages.markdown",
     "read": "pipelines.views.reader",
 }
 __all__ = ["__version__", *_MODULES]  # noqa: PLE0604

@@ -28,6 +28,7 @@ from nutbeam.io.storage.table_sizes import replaced_sizes
 
 if TYPE_CHECKING:
     from bigtable_emulator import Emulator
+    from kept_crawls import KeptCrawls
     from simulated_web import SimWeb
 
     from nutbeam.io.parsing.parse_pool import ParsePool
@@ -154,7 +155,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if item.get_closest_marker("folder_first") and item.get_closest_marker("bigtable"):
+        if item.get_closest_marker("folder_first") and is_on_bigtable(item):
             item.add_marker("long")
     leave_few(items)
     if not RUNNER:
@@ -169,6 +170,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             reason = NO_PRISM
         if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def is_on_bigtable(item: pytest.Item) -> bool:
+    """Returns whether the table of a test, or one that it makes, is in Bigtable."""
+    call = getattr(item, "callspec", None)
+    chosen = call is not None and "bigtable" in call.params.values()
+    return chosen or item.get_closest_marker("bigtable") is not None
 
 
 def name_of(item: pytest.Item) -> str:
@@ -245,15 +253,21 @@ def all_stores(stores: Stores) -> Iterator[None]:
     shared_pool.cache_clear()
 
 
-@pytest.fixture(scope="module")
-def here(web: "SimWeb", tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """The test file's web, crawled into a folder: the table, and what was asked for."""
-    from crawling import asked, crawl  # late: it loads polars
+@pytest.fixture(scope="session")
+def kept_crawls(tmp_path_factory: pytest.TempPathFactory) -> "KeptCrawls":
+    """Copies tables with a crawl of a simulated web, each of which is made once."""
+    from kept_crawls import KeptCrawls  # late: it loads polars
 
+    return KeptCrawls(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def here(
+    web: "SimWeb", kept_crawls: "KeptCrawls", tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[str]]:
+    """The test file's web, crawled into a folder: the table, and what was asked for."""
     table = tmp_path_factory.mktemp("here") / "table"
-    before = len(asked(web))
-    assert crawl(table, web, *web.seeds) == 0
-    return table, sorted(asked(web)[before:])
+    return table, sorted(kept_crawls.make(web, table))
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,20 @@ field                   what
 ======================  =====================================================================
 ``id``                  URL, as one term
 ``url``                 words of the URL to show
-``site``                host and the domains above it, each as one term
-``lang``, ``type``      language code; MIME type and its parts; each as one term
+``site``                host and the domains above it, each as one term; counted, too
+``lang``, ``type``      language code; MIME type and its parts; each as one term; counted, too
 ``date``                ms since 1970
 ``weight``              factor of the boost, see ``stored_weight``
-``title_L``             title, content and texts of links, by the analyzer ``L`` of the language
-``content_L``
-``anchor_L``
-``analyzer``            the ``L`` of a document, as one term
+``title``, ``content``  terms of title, content and texts of links: stems, each with the language of
+``anchor``              the page, see ``language_terms``
+``analyzer``            the language by which a document is cut into terms, as one term; stored
 ``folded``              words with accents, without their accents
-``document``            all fields but title, content and anchor, as JSON; only stored
+``words``               words of title and content as they are, in lower case: what people may type
+``title_words``         words of the title, without accents, one after the other
+``title_text``          title, content and texts of links as they are; only stored
+``content_text``
+``anchor_text``
+``document``            all other fields, as JSON; only stored
 ======================  =====================================================================
 """
 
@@ -41,10 +45,11 @@ from ...web.content.searched_forms import (
     STEMMERS,
     accented_words,
     analyzers_of,
-    guessed_languages,
     searched_forms,
     url_words,
 )
+from ...web.pages.document_dates import document_date, document_times
+from ...web.pages.text_languages import primary_languages, text_languages
 from ...web.urls.domains import sites_of
 from ...web.urls.url_parts import host_of_url
 from ..storage.file_errors import first_line
@@ -59,10 +64,9 @@ SEARCHED: dict[str, pl.DataType] = {
 MOST_TITLE = 2_000
 MOST_CONTENT = 4_000_000  # characters: a longer text is cut, so that memory is bounded
 MOST_ANCHORS = 1_000
+_READ_CHARS = 3_000  # of a text whose language is not known
 _LEAST_SPACELESS = 0.1  # share of characters of scripts without spaces
 _IN_FIELDS = ("title", "content", "anchor")
-_UNKNOWN_LANGUAGE = "unknown"  # what the index filter writes where a page declares none
-_DATES = ("date", "lastModified", "tstamp")
 
 
 def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
@@ -77,7 +81,6 @@ def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
     """
     there = documents.columns
     stored = [name for name in there if name not in _IN_FIELDS]
-    dates = [pl.col(name).cast(pl.Int64, strict=False) for name in _DATES if name in there]
     rows = documents.select(
         "id",
         _text("title", documents).str.slice(0, MOST_TITLE).alias("title"),
@@ -87,7 +90,7 @@ def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
         pl.coalesce(_text("url", documents), pl.col("id")).alias("url"),
         _text("lang", documents).alias("lang"),
         _list("type", documents).alias("type"),
-        pl.coalesce(dates or [pl.lit(None, pl.Int64)]).alias("date"),
+        document_times(documents).alias("date"),
         _number("boost", documents).alias("boost"),
         pl.struct(stored).struct.json_encode().alias("document"),
     )
@@ -103,14 +106,14 @@ def restored_rows(stored: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     rows = []
     for one in stored:
         fields = json.loads(one["document"])
-        times = (fields.get(name) for name in _DATES)
+        date = document_date(fields)
         kind = fields.get("type")
         rows.append(
             {
                 **{name: one.get(name) for name in (*_IN_FIELDS, "document")},
                 **{name: _join_texts(fields.get(name)) for name in ("id", "host", "url", "lang")},
                 "type": kind if kind is None or isinstance(kind, list) else [str(kind)],
-                "date": next((int(time) for time in times if _is_number(time)), None),
+                "date": None if date is None else date.time,
                 "boost": float(fields["boost"]) if _is_number(fields.get("boost")) else None,
             }
         )
@@ -122,13 +125,14 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
     """Adds the columns that are only searched to SEARCHED rows.
 
     Returns:
-        The rows with texts in their ``searched_form``, ``url_words``, ``analyzer`` (of the language of their texts, which is guessed where it is not
-        known), ``site`` (names for ``site:``), ``folded``
-        (words with accents) and ``weight``, see ``stored_weight``.
+        The rows with texts in their ``searched_form``, ``url_words``, ``lang`` (where it is not
+        known, that of the text), ``analyzer`` (of this language), ``site`` (names for ``site:``),
+        ``folded`` (words with accents) and ``weight``, see ``stored_weight``.
     """
     rows = _cut_long_texts(
         rows.with_columns(searched_forms(rows.get_column(name)) for name in _IN_FIELDS)
     )
+    rows = rows.with_columns(_languages(rows))
     hosts = rows.get_column("host").drop_nulls().unique()
     sites = pl.Series([sites_of(host) for host in hosts], dtype=_TEXTS)
     place = rows.get_column("host").replace_strict(
@@ -152,40 +156,69 @@ def index_terms(rows: pl.DataFrame) -> pl.DataFrame:
 def stored_weight(boost: pl.Expr) -> pl.Expr:
     """Returns what an index stores so that search multiplies scores by a factor of a boost.
 
-    The factor of a boost b is 1 + log10(b) / 4, at least 0.5 and at most 2: LinkRank's mean of 1
-    gives 1, a page with 100 times that gives 1.5. tantivy multiplies a score by
+    The factor of a boost b is 1 + log10(b) / 4, at most 2: LinkRank's mean of 1 gives 1, a page with
+    100 times that gives 1.5. Below 1 it is 1 + log10(b) / 10, at least 0.7: there a page that only
+    lists others often has twice the score of these, and must not go before them. tantivy multiplies a score by
     log2(2 + stored value), so the stored value is 4 ** factor - 2, and all scores are doubled.
 
     >>> pl.DataFrame({"b": [1.0, 100.0, 0.0, None]}).select(stored_weight(pl.col("b"))).to_series().to_list()
-    [2.0, 6.0, 0.0, 2.0]
+    [2.0, 6.0, 0.6390158215457884, 2.0]
     """
+    return pl.lit(4.0).pow(_factor(boost)) - 2
+
+
+def boost_factor(boost: Any) -> float:
+    """Returns the factor by which a boost multiplies a score; 1 if it is no number.
+
+    >>> boost_factor(100.0), boost_factor(None)
+    (1.5, 1.0)
+    """
+    number = float(boost) if _is_number(boost) else None
+    return float(pl.select(_factor(pl.lit(number, pl.Float64))).item())
+
+
+def _factor(boost: pl.Expr) -> pl.Expr:
     valid_boost = pl.when(boost.is_finite() & (boost >= 0)).then(boost).otherwise(1.0)
-    factor = (1 + valid_boost.clip(1e-9).log10() / 4).clip(0.5, 2)
-    return pl.lit(4.0).pow(factor) - 2
+    magnitude = valid_boost.clip(1e-9).log10()
+    return (1 + magnitude / pl.when(magnitude > 0).then(4).otherwise(10)).clip(0.7, 2)
 
 
 def _analyzers(rows: pl.DataFrame) -> pl.Series:
     """Returns the analyzer of each row.
 
     Many pages in Chinese or Japanese declare another language, which a template has. By its
-    analyzer a sentence would be one term, so the text counts.
+    analyzer a sentence would be one term, so the text counts. A page in Latin letters whose
+    language nobody knows, as a short one, is read as English, so that plurals are found.
     """
-    analyzers = analyzers_of(_languages(rows))
-    text = pl.concat_str(*(pl.col(name).fill_null("") for name in ("title", "content")))
+    analyzers, text = analyzers_of(rows.get_column("lang")), _titled_text()
+    if rows.get_column("lang").null_count():
+        start = text.str.head(_READ_CHARS)
+        latin = start.str.count_matches(r"\p{Latin}") * 2 > start.str.count_matches(r"\p{L}")
+        latin_rows = rows.select(pl.col("lang").is_null() & latin).to_series()
+        analyzers = _same("en", rows).zip_with(latin_rows, analyzers)
     spaceless = text.str.count_matches(f"[{SPACELESS}]") > _LEAST_SPACELESS * text.str.len_chars()
-    other = pl.Series([OTHER]).new_from_index(0, len(rows))
-    return other.zip_with(rows.select(spaceless).to_series(), analyzers)
+    return _same(OTHER, rows).zip_with(rows.select(spaceless).to_series(), analyzers)
+
+
+def _same(value: str, rows: pl.DataFrame) -> pl.Series:
+    return pl.Series([value]).new_from_index(0, len(rows))
+
+
+def _titled_text() -> pl.Expr:
+    return pl.concat_str(
+        *(pl.col(name).fill_null("") for name in ("title", "content")), separator=" "
+    )
 
 
 def _languages(rows: pl.DataFrame) -> pl.Series:
-    """Returns the language of each row; where it is not known, a guess from the text."""
-    lang = rows.get_column("lang")
-    unknown = lang.is_null() | (lang == _UNKNOWN_LANGUAGE)
+    """Returns the language of each row; where it is not known, that of the text."""
+    lang = primary_languages(rows.get_column("lang"))
+    unknown = lang.is_null()
     if not unknown.any():
         return lang
-    guesses = guessed_languages(rows.get_column("content").filter(unknown))
+    texts = rows.filter(unknown).select(_titled_text().str.head(_READ_CHARS)).to_series()
     places = unknown.cum_sum().cast(pl.Int64) - 1
-    return guesses.gather(places.clip(0)).zip_with(unknown.fill_null(True), lang)
+    return text_languages(texts).gather(places.clip(0)).zip_with(unknown, lang).alias("lang")
 
 
 def _cut_long_texts(rows: pl.DataFrame) -> pl.DataFrame:
@@ -241,10 +274,12 @@ def _is_number(value: Any) -> bool:
 
 
 # Changes with the schema or its analyzers. Shards of another version are refused: index --full.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 3
 TEXT_FIELDS = ("title", "content", "anchor")
 _TERMS = ("id", "site", "lang", "type", "analyzer")
+_COUNTED = ("site", "lang", "type")  # how many pages of a result have each value
 _LONGEST_TERM = 255
+_LONGEST_WORD = 40  # bytes; what is longer is no word that people type
 # Scripts with marks that are no letters: the simple tokenizer would cut words at them.
 _BY_PATTERN = ("ta", OTHER)
 
@@ -261,27 +296,38 @@ def shard_schema() -> Any:
     """Returns the schema of a shard."""
     builder = tantivy.SchemaBuilder()
     for name in _TERMS:
-        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in ("url", "folded"):
+        builder.add_text_field(
+            name,
+            stored=name == "analyzer",
+            fast=name in _COUNTED,
+            tokenizer_name="raw",
+            index_option="basic",
+        )
+    for name in ("url", "folded", "title_words"):
         builder.add_text_field(name, tokenizer_name="plain")
+    builder.add_text_field("words", tokenizer_name="words", index_option="basic")
     builder.add_integer_field("date", indexed=True, fast=True)
     builder.add_float_field("weight", fast=True)
-    for analyzer in ANALYZERS:
-        for name in TEXT_FIELDS:
-            builder.add_text_field(
-                f"{name}_{analyzer}", stored=True, tokenizer_name=f"text_{analyzer}"
-            )
+    for name in TEXT_FIELDS:
+        builder.add_text_field(name, tokenizer_name="terms")
+        builder.add_bytes_field(f"{name}_text", stored=True)
     builder.add_bytes_field("document", stored=True)
     return builder.build()
 
 
 @functools.cache
 def analyzers() -> dict[str, Any]:
-    """Returns the analyzers of texts by name: ``plain`` and one per language.
+    """Returns the analyzers of texts by name: ``plain``, ``words``, ``terms``, one per language.
 
     A stemmer needs the accents of its language, so these are folded after it.
     """
-    by_name = {"plain": _analyzer(tantivy.Tokenizer.simple())}
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    words = words.filter(tantivy.Filter.remove_long(_LONGEST_WORD))
+    by_name = {
+        "plain": _analyzer(tantivy.Tokenizer.simple()),
+        "words": words.filter(tantivy.Filter.lowercase()).build(),
+        "terms": tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build(),
+    }
     for name in ANALYZERS:
         pattern = name in _BY_PATTERN
         tokenizer = (

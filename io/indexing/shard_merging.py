@@ -153,11 +153,12 @@ def visible_documents(root: Folder, files: Sequence[DataFile]) -> Iterator[pl.Da
 
 
 def _stored_fields(document: Any) -> dict[str, Any]:
-    fields = document.to_dict()
-    texts = {name.rpartition("_")[0]: values for name, values in fields.items()}
-    one = {name: texts[name][0] for name in TEXT_FIELDS[:2] if name in texts}
+    texts = {
+        name: [text.decode() for text in document.get_all(f"{name}_text")] for name in TEXT_FIELDS
+    }
+    one = {name: texts[name][0] for name in TEXT_FIELDS[:2] if texts[name]}
     stored_document = document.get_first("document").decode()
-    return {**one, "anchor": texts.get("anchor"), "document": stored_document}
+    return {**one, "anchor": texts["anchor"] or None, "document": stored_document}
 
 
 def edit_shard(root: Folder, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:

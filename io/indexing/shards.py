@@ -6,7 +6,6 @@ the index, in pieces.
 
 import contextlib
 import dataclasses
-import functools
 import gc
 import json
 import shutil
@@ -29,6 +28,7 @@ from ..storage.parquet_files import ParquetWriter, row_groups
 from ..storage.places import Folder, Place
 from ..storage.processes import ScratchFull, full, scratch, writing_scratch
 from ..tablets.file_lists import DataFile, close_file
+from .language_terms import joined_terms
 from .shard_documents import (
     TEXT_FIELDS,
     index_terms,
@@ -183,6 +183,7 @@ HEAP_BYTES = 50_000_000  # of tantivy, per thread
 # Text that may wait to be indexed. tantivy itself bounds only the number of documents that wait.
 WAITING_BYTES = 64_000_000
 MOST_DOCUMENTS = 250_000  # of a shard
+_MOST_REPEATS = 3  # of a word in a title: more of them count no more
 
 
 class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
@@ -222,7 +223,7 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
                     writer.delete_documents_by_term("id", url)
                 self._held[key] = None
             for row in rows.iter_rows(named=True):
-                size = len(row["content"] or "") + len(row["document"])
+                size = 3 * len(row["content"] or "") + len(row["document"])
                 if self._waiting + size > WAITING_BYTES:
                     writer.commit()
                     self._waiting = 0
@@ -267,24 +268,29 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
 
 
 def _document(document: Any, row: dict[str, Any]) -> Any:
-    title, content, anchor = _field_names(row["analyzer"])
+    analyzer = row["analyzer"]
     for field, name in (("id", "id"), ("url", "url_words"), ("analyzer", "analyzer"), ("lang", "lang"),
-                        ("folded", "folded"), (title, "title"), (content, "content")):  # fmt: skip
+                        ("folded", "folded"), ("title_words", "title"),
+                        ("words", "title"), ("words", "content")):  # fmt: skip
         if row[name]:
             document.add_text(field, row[name])
-    for field, name in (("site", "site"), ("type", "type"), (anchor, "anchor")):
+    for name in ("site", "type"):
         for text in row[name] or ():
-            document.add_text(field, text)
+            document.add_text(name, text)
+    title, content, anchors = (row[name] for name in TEXT_FIELDS)
+    for field, text, most in (
+        ("title", title, _MOST_REPEATS),
+        ("content", content, 0),
+        *(("anchor", anchor, _MOST_REPEATS) for anchor in anchors or ()),
+    ):
+        if text:
+            document.add_text(field, joined_terms(text, analyzer, most))
+            document.add_bytes(f"{field}_text", text.encode())
     if row["date"] is not None:
         document.add_integer("date", row["date"])
     document.add_float("weight", row["weight"])
     document.add_bytes("document", row["document"].encode())
     return document
-
-
-@functools.cache
-def _field_names(analyzer: str) -> tuple[str, ...]:
-    return tuple(f"{name}_{analyzer}" for name in TEXT_FIELDS)
 
 
 def _unbuilt(reason: str) -> UserError:

@@ -1,4 +1,4 @@
-"""A server of pages for people, on this machine only: its socket, its answers, its end."""
+"""A server of pages for people, by default on this machine only: its socket, its answers, its end."""
 
 import base64
 import contextlib
@@ -7,6 +7,7 @@ import html
 import http.server
 import logging
 import re
+import socket
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,36 +22,52 @@ _TIMEOUT_S = 10.0
 _MOST_CONNECTIONS = 256  # others wait
 _POLL_S = 0.2  # how soon a signal is noticed
 _STYLE = Path(__file__).with_name("loopback_page.css").read_text("utf-8")
-_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-# Nothing is loaded, no script runs, and no other page may show this one in a frame.
-POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_DIGEST}'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
-)
+
+
+def content_policy(*styles: str, more: str = "") -> str:
+    """Returns the policy of a page: nothing is loaded, no script runs, no other page frames it.
+
+    Args:
+        styles: Texts of the page's own style elements, after the style of all pages.
+        more: Further directives, for what is loaded all the same.
+    """
+    digests = (hashlib.sha256(style.encode()).digest() for style in (_STYLE, *styles))
+    sources = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return (
+        f"default-src 'none'; style-src {sources}; {more}form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    )
+
+
+POLICY = content_policy()
 
 
 class LoopbackServer(http.server.ThreadingHTTPServer):
-    """A server on loopback.
+    """A server on loopback, or on another address of this machine.
 
     Args:
         port: Its port; 0 takes a free one.
         handler: Answers requests.
+        host: Its IP address.
 
     Attributes:
         port: Its port.
 
     Raises:
-        UsageError: The port is taken.
+        UsageError: The port is taken, or this machine does not have the address.
     """
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port: int, handler: "type[LoopbackHandler]") -> None:
+    def __init__(self, port: int, handler: "type[LoopbackHandler]", host: str = LOOPBACK) -> None:
+        if ":" in host:
+            self.address_family = socket.AF_INET6
         try:
-            super().__init__((LOOPBACK, port), handler)
+            super().__init__((host, port), handler)
         except OSError as error:
-            raise UsageError(f"--port {port} cannot be used: {error.strerror}") from error
+            word = f"--port {port}" if host == LOOPBACK else f"--host {host} --port {port}"
+            raise UsageError(f"{word} cannot be used: {error.strerror}") from error
         self.port = self.server_port
         self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
 
@@ -138,12 +155,17 @@ class LoopbackHandler(http.server.BaseHTTPRequestHandler):
         _LOG.debug(format, *args)
 
 
-def page_start(title: str) -> str:
-    """Returns the start of a page, up to its body, with the style that ``POLICY`` allows."""
+def page_start(title: str, head: str = "") -> str:
+    """Returns the start of a page, up to its body, with the style that ``POLICY`` allows.
+
+    Args:
+        title: Its title.
+        head: HTML of further elements of its head.
+    """
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{shown(title)}</title><style>{_STYLE}</style></head>"
+        f"<title>{shown(title)}</title><style>{_STYLE}</style>{head}</head>"
     )
 
 

@@ -4,15 +4,21 @@ import dataclasses
 import json
 import re
 import sys
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
 
+from ...io.indexing.shard_documents import boost_factor
 from ...policy.indexing.index_options import IndexWriterOptions
 from ...policy.indexing.search_query import parse_search
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.visible import visible
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
+from ..base.loopback_server import LOOPBACK
+from .forgiving_search import ForgivingSearch
 from .index_search import FoundPages, Hit
+from .search_address import SearchAddress
 from .searched_table import SearchedTable, snippet_spans
 
 ARGUMENTS = (
@@ -32,13 +38,51 @@ class Options:
 
     index: str = shared_option(IndexWriterOptions, "index")
     top: int = option(10, "Most pages to show.", minimum=1, maximum=1000, group="search")
+    sort: Literal["relevance", "date"] = option(
+        "relevance", "Order of pages: the best first, or the newest.", group="search"
+    )
+    explain: bool = option(
+        False, "Show the score of each page: that of the words (BM25) times the factor of its boost.",
+        group="search",
+    )  # fmt: skip
     serve: bool = option(
         False, "Serve a search page on this machine, until it is interrupted.", group="search"
     )
     port: int = option(
-        0, "Port of the search page on loopback; 0 takes a free one.",
+        0, "Port of the search page; 0 takes a free one.",
         minimum=0, maximum=65535, group="search",
     )  # fmt: skip
+    host: str = option(
+        LOOPBACK,
+        "IP address of this machine on which the search page is served. With 0.0.0.0 and :: other "
+        "machines reach it; then name it in allowed_hosts.",
+        group="search",
+    )
+    allowed_hosts: tuple[str, ...] = option(
+        (),
+        "Names by which requests may call the search page, such as that of a reverse proxy; without "
+        "a port for any port. Requests for other names are refused.",
+        group="search",
+    )
+    base_path: str = option(
+        "/", "Path of the search page, below which all its addresses are.", group="search"
+    )
+    cors_origins: tuple[str, ...] = option(
+        (),
+        "Sites whose scripts may read search.json and complete.json, such as https://example.com; "
+        "* for all.",
+        group="search",
+    )
+    page_name: str = option(
+        "",
+        "Name of the search page, for people; by default the address of the table, and the index.",
+        group="search",
+    )
+    export: str = option(
+        "",
+        "Write the index into this folder, as files that a browser searches without a server.",
+        group="search",
+    )
     cache_folder: str = option(
         "",
         "Folder on this machine where the index is unpacked; by default nutbeam in "
@@ -50,37 +94,74 @@ class Options:
 def run(invocation: Invocation) -> int:
     options, query = invocation.options, invocation.arguments["query"]
     searched = SearchedTable(str(invocation.table), options.index, options.cache_folder)
+    if options.export:
+        if query is not None or options.serve:
+            raise UsageError("--export takes no query and no --serve: run them one after the other")
+        return _export(searched, options)
     if options.serve:
+        address = SearchAddress(
+            options.port,
+            options.host,
+            options.allowed_hosts,
+            options.base_path,
+            options.cors_origins,
+        )
         if query is not None:
             raise UsageError("--serve takes its queries from the search page: leave out the query")
         from .search_serving import serve_search  # late, so that a query is fast
 
-        return serve_search(searched, options.port, options.top)
+        return serve_search(searched, address, options.top, options.page_name)
     if query is None:
-        raise UsageError("give a query, or --serve")
+        raise UsageError("give a query, or --serve, or --export")
     with configuration():
-        clauses = parse_search(query)
-    results = searched.newest().search(clauses, options.top)
+        parse_search(query)  # a wrong query is refused before the index is opened
+    results = ForgivingSearch(searched.newest()).search(query, options.top, order=options.sort)
+    notes = [visible(f"{note.text} {note.query}".rstrip()) for note in results.notes]
     if invocation.format == "json":
+        print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
         for hit in results.hits:
             print(json.dumps(vars(hit), ensure_ascii=False))
     else:
-        _show(results)
+        _show(results, notes, explain=options.explain)
     return DONE if results.hits else NOTHING_TO_DO
 
 
-def _show(results: FoundPages) -> None:
-    """Prints pages for people: title, URL and score, snippet."""
+def _export(searched: SearchedTable, options: Options) -> int:
+    from .static_export import export_index
+
+    name = options.page_name or f"{searched.address} ({searched.index})"
+    size = export_index(searched.newest(), Path(options.export), name)
+    print(
+        f"{size.pages:,} pages in {options.export}: {size.files:,} files, {size.bytes / 1e6:,.1f} MB; "
+        f"a first search for a word loads about {size.first_bytes / 1e3:,.0f} kB"
+    )
+    return DONE
+
+
+def _show(results: FoundPages, notes: Sequence[str], *, explain: bool) -> None:
+    """Prints what to know of the query, and pages for people: title, URL, snippet.
+
+    Args:
+        results: The pages.
+        notes: Lines about the query.
+        explain: Whether to print scores.
+    """
     from rich.text import Text
 
     from ..base.console import VisibleConsole
 
+    console = VisibleConsole(sys.stdout)
+    for note in notes:
+        console.print(Text(note, "yellow"), soft_wrap=True)
     if not results.hits:
         print("no page found")
         return
-    console = VisibleConsole(sys.stdout)
+    if notes:
+        console.print()
     for hit in results.hits:
-        title, line = visible(hit.title or hit.url), f"{visible(hit.url)}  {hit.score:.2f}"
+        title, line = visible(hit.title or hit.url), visible(hit.url)
+        if explain:
+            line += f"  {_explained(hit)}"
         console.print(Text(title, "bold"), soft_wrap=True)
         console.print(Text(line, "green"), soft_wrap=True)
         if hit.snippet:
@@ -88,6 +169,12 @@ def _show(results: FoundPages) -> None:
         console.print()
     pages = "page" if results.total == 1 else "pages"
     console.print(Text(f"{results.total:,} {pages}"))
+
+
+def _explained(hit: Hit) -> str:
+    """Returns the score of a page, and what its boost has made of it."""
+    factor = boost_factor(hit.fields.get("boost"))
+    return f"score {hit.score:.2f} = words {hit.score / factor:.2f} x boost {factor:.2f}"
 
 
 def _highlight_marks(hit: Hit) -> Any:

@@ -1,74 +1,103 @@
-"""Serves the search page on this machine. Texts of pages stay texts; the page has no scripts."""
+"""Serves the search page, its completions, and the same results for programs."""
 
 import json
 import logging
-import re
 import threading
 import time
 from http import HTTPStatus
-from typing import Any
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
-from ...policy.indexing.search_query import parse_search
 from ...web.base.errors import UserError
 from ...web.base.visible import check_utf8, visible
-from ..base.loopback_server import (
-    LOOPBACK,
-    POLICY,
-    LoopbackHandler,
-    LoopbackServer,
-    page_start,
-    shown,
+from ..base.loopback_server import LoopbackHandler, LoopbackServer
+from .forgiving_search import ForgivingSearch
+from .index_search import RESULT_ORDERS, FoundPages, ShardSearch
+from .search_address import SearchAddress
+from .search_page import (
+    PAGE_FILES,
+    SEARCH_POLICY,
+    ResultsView,
+    error_page,
+    opensearch_description,
+    search_page,
 )
-from .index_search import FoundPages, Hit, ShardSearch
-from .searched_table import SearchedTable, snippet_spans
+from .searched_table import SearchedTable
 
 _LOG = logging.getLogger(__name__)
 _FARTHEST = 1_000  # pages of results that can be left out
 _FRESH_S = 5.0  # for so long a search does not ask whether the index has changed
 _MOST_FIELDS = 20
-_HELP = (
-    'Also: "a phrase", -without, site:example.com, type:pdf, lang:de, after:2026-01-31, '
-    "inurl:docs, intitle:guide"
-)
+_TYPES = {"js": "text/javascript", "svg": "image/svg+xml", "json": "application/schema+json"}
 
 
-def serve_search(searched: SearchedTable, port: int, top: int) -> int:
+def serve_search(searched: SearchedTable, address: SearchAddress, top: int, name: str = "") -> int:
     """Serves until interrupted; prints the address.
+
+    Args:
+        searched: The index.
+        address: Where it is served, and who may ask.
+        top: Most pages of a page of results.
+        name: Name of the page; empty: that of the table and the index.
 
     Raises:
         UsageError: The port is taken, or there is no such index.
     """
-    with SearchServer(searched, port, top) as server:
-        print(f"search page: http://{LOOPBACK}:{server.port}/", flush=True)
+    with SearchServer(searched, address, top, name) as server:
+        print(f"search page: http://{server.names[0]}{address.path}", flush=True)
         server.serve_until_interrupted()
     return 0
 
 
 class SearchServer(LoopbackServer):
-    """A server of the search page, on loopback only."""
+    """A server of the search page.
 
-    def __init__(self, searched: SearchedTable, port: int, top: int) -> None:
-        self._searched, self.top = searched, top
+    Args:
+        searched: The index.
+        address: Where it is served, and who may ask.
+        top: Most pages of a page of results.
+        name: Name of the page; empty: that of the table and the index.
+
+    Attributes:
+        name: Name of the page.
+    """
+
+    def __init__(
+        self, searched: SearchedTable, address: SearchAddress, top: int, name: str = ""
+    ) -> None:
+        self._searched, self.address, self.top = searched, address, top
+        self.name = name or f"{searched.address} ({searched.index})"
         self._lock, self._checked = threading.Lock(), 0.0
         self._search = searched.newest()
-        super().__init__(port, _Handler)
+        super().__init__(address.port, _Handler, address.host)
 
     @property
-    def name(self) -> str:
-        """The table and the index, for people."""
-        return f"{self._searched.address} ({self._searched.index})"
+    def names(self) -> tuple[str, ...]:
+        """The values of Host that name this server."""
+        return self.address.names(self.port)
 
-    def search(self, query: str, first: int) -> FoundPages:
-        """Returns the results of a query in the newest snapshot.
+    def search(self, query: str, first: int, order: str) -> tuple[FoundPages, int]:
+        """Returns the results of a query in the newest snapshot, and the number of the first.
+
+        A start past the end leads back to the last page of results.
 
         Raises:
             ValueError: The query is wrong.
             UserError: The index cannot be read.
         """
-        return self._newest().search(parse_search(query), self.top, first)
+        index = ForgivingSearch(self.newest())
+        results = index.search(query, self.top, first, order=order, facets=True)
+        if results.total and not results.hits and first:
+            first = (min(results.total - 1, _FARTHEST) // self.top) * self.top
+            results = index.search(query, self.top, first, order=order, facets=True)
+        return results, first
 
-    def _newest(self) -> ShardSearch:
+    def newest(self) -> ShardSearch:
+        """Returns the index of the newest snapshot.
+
+        Raises:
+            UserError: It cannot be read.
+        """
         with self._lock:
             if time.monotonic() - self._checked > _FRESH_S:
                 try:
@@ -81,46 +110,134 @@ class SearchServer(LoopbackServer):
             return self._search
 
 
+class _Request(NamedTuple):
+    """What a request asks for: the query, the number of the first result, the order."""
+
+    query: str = ""
+    first: int = 0
+    order: str = RESULT_ORDERS[0]
+
+
 class _Handler(LoopbackHandler):
     server: SearchServer
 
+    def is_local(self) -> bool:
+        return self.server.address.is_named(self.host, self.server.port)
+
     def do_GET(self) -> None:
-        url = urlsplit(self.path)
+        url, base = urlsplit(self.path), self.server.address.path
+        page = url.path.removeprefix(base) if url.path.startswith(base) else None
         if not self.is_local():
             self._send(HTTPStatus.MISDIRECTED_REQUEST, "text/plain", "another host\n")
-        elif url.path == "/" or url.path == "/search.json":
-            self._answer(url.query, as_json=url.path == "/search.json")
+        elif page in ("", "search.json"):
+            self._answer(url.query, as_json=page != "")
+        elif page == "complete.json":
+            self._complete(url.query)
+        elif page == "opensearch.xml":
+            self._send(HTTPStatus.OK, "application/opensearchdescription+xml", self._description())
+        elif page in PAGE_FILES:
+            self._send(HTTPStatus.OK, _TYPES[page.rpartition(".")[2]], PAGE_FILES[page])
+        elif f"{url.path}/" == base:
+            self._send(HTTPStatus.MOVED_PERMANENTLY, "text/plain", "", [("Location", base)])
         else:
             self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such page\n")
 
     do_HEAD = do_GET
 
     def _answer(self, text: str, *, as_json: bool) -> None:
-        status, results, message, query, first = HTTPStatus.OK, None, "", "", 0
+        status, results, message = HTTPStatus.OK, None, ""
+        request = _Request()
         try:
-            query, first = _parameters(text)
-            results = self.server.search(query, first) if query else None
+            request = _parse_request(text)
+            request = request._replace(query=request.query.strip())
+            if request.query:
+                results, first = self.server.search(*request)
+                request = request._replace(first=first)
         except ValueError as error:
             status, message = HTTPStatus.BAD_REQUEST, str(error)
         except UserError as error:
             status, message = HTTPStatus.SERVICE_UNAVAILABLE, str(error)
+        server = self.server
         if as_json:
-            record: dict[str, Any] = {"error": message} if message else {"total": 0, "pages": []}
-            if results is not None:
-                record = {"total": results.total, "pages": [*map(vars, results.hits)]}
-            self._send(status, "application/json", json.dumps(record))
+            self._send_json(status, _record(request, results, message))
         elif message:
-            self._send(status, "text/html", error_page(self.server.name, query, message))
-        else:
-            page = search_page(self.server.name, query, results, first, self.server.top)
+            page = error_page(server.name, server.address.path, request.query, message)
             self._send(status, "text/html", page)
+        else:
+            view = ResultsView(
+                server.address.path,
+                request.query,
+                request.order,
+                request.first,
+                server.top,
+                _FARTHEST,
+            )
+            self._send(status, "text/html", search_page(server.name, view, results))
 
-    def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
-        self.send_text(status, kind, text, [("Content-Security-Policy", POLICY)])
+    def _complete(self, text: str) -> None:
+        status = HTTPStatus.OK
+        try:
+            completions = self.server.newest().complete(_parse_request(text).query)
+            record: dict[str, Any] = {
+                "words": completions.words,
+                "pages": [one._asdict() for one in completions.pages],
+            }
+        except ValueError as error:
+            status, record = HTTPStatus.BAD_REQUEST, {"error": str(error)}
+        except UserError as error:
+            status, record = HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)}
+        self._send_json(status, record)
+
+    def _description(self) -> str:
+        # A proxy says by this header how it was asked; whoever lies gets a wrong address, only he.
+        secure = self.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
+        start = f"{'https' if secure else 'http'}://{self.host}{self.server.address.path}"
+        return opensearch_description(self.server.name, start)
+
+    def _send_json(self, status: HTTPStatus, record: dict[str, Any]) -> None:
+        fields = []
+        if self.server.address.cors_origins:
+            allowed = self.server.address.allowed_origin(self.headers.get("Origin", ""))
+            fields = [("Vary", "Origin")]
+            if allowed is not None:
+                fields.append(("Access-Control-Allow-Origin", allowed))
+        self._send(status, "application/json", json.dumps(record), fields)
+
+    def _send(
+        self, status: HTTPStatus, kind: str, text: str, fields: list[tuple[str, str]] | None = None
+    ) -> None:
+        policy = ("Content-Security-Policy", SEARCH_POLICY)
+        self.send_text(status, kind, text, [policy, *(fields or ())])
 
 
-def _parameters(text: str) -> tuple[str, int]:
-    """Returns the query, and the number of the first result.
+def _record(request: _Request, results: FoundPages | None, message: str) -> dict[str, Any]:
+    """Returns the answer for programs; ``search_answer.schema.json`` describes it."""
+    if message:
+        return {"error": message}
+    found = results or FoundPages(0, ())
+    return {
+        "query": request.query,
+        "order": request.order,
+        "start": request.first,
+        "searched": found.searched or request.query,
+        "notes": [note._asdict() for note in found.notes],
+        "total": found.total,
+        "pages": [*map(vars, found.hits)],
+        "facets": [
+            {
+                "name": facet.name,
+                "values": [
+                    {"label": value.label, "count": value.pages, "query": value.query}
+                    for value in facet.values
+                ],
+            }
+            for facet in found.facets
+        ],
+    }
+
+
+def _parse_request(text: str) -> _Request:
+    """Returns what the query of a URL asks for.
 
     Raises:
         ValueError: There are too many parameters, or a value is not UTF-8.
@@ -131,76 +248,8 @@ def _parameters(text: str) -> tuple[str, int]:
     fields = {name: values[-1] for name, values in parsed.items()}
     for name, value in fields.items():
         check_utf8(f"parameter {visible(name)}", value)
-    start = fields.get("start", "0")[:9]
+    start, order = fields.get("start", "0")[:9], fields.get("order", RESULT_ORDERS[0])
+    if order not in RESULT_ORDERS:
+        raise ValueError(f"order must be {' or '.join(RESULT_ORDERS)}, got {visible(order)!r}")
     first = min(int(start), _FARTHEST) if start.isascii() and start.isdigit() else 0
-    return fields.get("q", "").strip(), first
-
-
-def search_page(name: str, query: str, results: FoundPages | None, first: int, top_n: int) -> str:
-    """Returns the page with the results of a query.
-
-    Args:
-        name: Name of the table and the index.
-        query: The query; empty for the first page.
-        results: What it has found; None if there is no query.
-        first: Number of pages that are left out before.
-        top_n: Most pages of a page of results.
-    """
-    return _page(name, query, "" if results is None else _results(query, results, first, top_n))
-
-
-def error_page(name: str, query: str, message: str) -> str:
-    """Returns the page for a query that is wrong, or an index that cannot be read."""
-    return _page(name, query, f'<p role="alert">{shown(message)}</p>')
-
-
-def _page(name: str, query: str, content: str) -> str:
-    title = f"{query} - search" if query else f"Search {name}"
-    focus = "" if query else " autofocus"
-    return (
-        f"{page_start(title)}<body>"
-        f"<header><h1>Search {shown(name)}</h1>"
-        '<form action="/" method="get" role="search">'
-        f'<input type="search" name="q" value="{shown(query)}" aria-label="Query" '
-        f'autocomplete="off" maxlength="1000"{focus}><button>Search</button></form></header>'
-        f'<main>{content}</main><footer class="soft">{shown(_HELP)}</footer></body></html>\n'
-    )
-
-
-def _results(query: str, results: FoundPages, first: int, top_n: int) -> str:
-    if not results.hits:
-        return "<p>No page found.</p>"
-    pages = "page" if results.total == 1 else "pages"
-    items = "".join(map(_item, results.hits))
-    return (
-        f'<p class="soft">{results.total:,} {pages}</p><ol start="{first + 1}">{items}</ol>'
-        f"{_steps(query, results, first, top_n)}"
-    )
-
-
-def _item(hit: Hit) -> str:
-    title, url = shown(hit.title or hit.url), shown(hit.url)
-    if re.match(r"(https?|ftp)://", hit.url, re.IGNORECASE):
-        address = shown(quote(hit.url, safe="%/:=&?~#+!$,;'@()*[]"))
-        title = f'<a href="{address}" rel="noreferrer noopener">{title}</a>'
-    snippet = "".join(
-        f"<mark>{shown(text)}</mark>" if is_mark else shown(text)
-        for text, is_mark in snippet_spans(hit)
-    )
-    return (
-        f'<li><h2 dir="auto">{title}</h2><p class="soft">{url} · {hit.score:.2f}</p>'
-        f'<p dir="auto">{snippet}</p></li>'
-    )
-
-
-def _steps(query: str, results: FoundPages, first: int, top_n: int) -> str:
-    steps = []
-    if first > 0:
-        steps.append(("Previous", max(0, first - top_n)))
-    if first + len(results.hits) < results.total:
-        steps.append(("Next", first + top_n))
-    links = (
-        f'<a href="/?{shown(urlencode({"q": query, "start": start}))}">{name}</a>'
-        for name, start in steps
-    )
-    return f'<nav aria-label="Pages of results">{"".join(links)}</nav>' if steps else ""
+    return _Request(fields.get("q", ""), first, order)

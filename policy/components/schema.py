@@ -339,6 +339,9 @@ SPAN_FIELDS = Columns(
 )
 SPANS = pa.large_list(pa.struct(list(SPAN_FIELDS.schema)))
 
+PART_FIELDS = SPAN_FIELDS.pick("start", "end")
+PARTS = pa.large_list(pa.struct(list(PART_FIELDS.schema)))
+
 # The link table: one row per pair of a target and a page that links to it.
 INLINKS_COLUMNS = Columns(
     (
@@ -410,6 +413,14 @@ DOCUMENTS_COLUMNS = join_columns(
             SPANS,
             "Blocks of the text and marks in it, those around others first; none if it is not known.",
             items=SPAN_FIELDS,
+            purged=Purged.KEPT,
+        ),
+        Column(
+            "main",
+            PARTS,
+            "Parts of the text that are its main content, without navigation and the like; none if they are "
+            "not known.",
+            items=PART_FIELDS,
             purged=Purged.KEPT,
         ),
     ],

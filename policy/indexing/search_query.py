@@ -2,7 +2,7 @@
 
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ...web.base.wording import quote_value
@@ -14,11 +14,31 @@ MOST_CHARS = 1_000
 MOST_CLAUSES = 32
 # Names of operators; each is also the name of what it searches.
 OPERATORS = ("site", "type", "lang", "after", "before", "inurl", "intitle")
+# Names that people know from other search engines, each with the operator that it is here; those that
+# are none search words in any text.
+_OTHER_NAMES = {
+    "title": "intitle", "url": "inurl", "host": "site", "domain": "site", "filetype": "type",
+    "ext": "type", "mime": "type", "language": "lang", "since": "after", "until": "before",
+    "intext": "", "text": "", "content": "", "body": "", "inbody": "",
+}  # fmt: skip
+# Operators of other search engines that nothing here stands for: their values are searched as words.
+_FOREIGN = (
+    "allinanchor", "allintext", "allintitle", "allinurl", "anchor", "author", "cache", "contains",
+    "date", "daterange", "define", "description", "feed", "inanchor", "info", "keywords", "link",
+    "linkfromdomain", "loc", "location", "numrange", "related", "source", "subject", "tag",
+)  # fmt: skip
 _FILTERS = ("site", "type", "lang", "after", "before")
 _CLAUSE = re.compile(
-    rf"""(?P<minus>-)?(?:(?P<name>{"|".join(OPERATORS)}):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))?""",
+    rf"""(?P<minus>-)?(?:(?P<name>{"|".join(OPERATORS)}|(?:{"|".join((*_OTHER_NAMES, *_FOREIGN))})(?=:\S)):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))?""",
     re.IGNORECASE,
 )
+# What looks like an operator, and is none.
+_UNKNOWN = re.compile(r"([A-Za-z][A-Za-z_]{1,14}):(?![:/\d])\S+")
+# Articles and the like before a vowel in French and Italian: "l'hiver", "dell'acqua".
+_ELIDED = re.compile(
+    r"(?:[ldjmtsnc]|qu|un|dell|nell|sull|dall|all)['\u2019](?=\w{3})", re.IGNORECASE
+)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Words that questions have, and that pages which answer them need not have.
 _QUESTION_WORDS = """
 a about all am an and any are as at be been but by can could did do does for from get had has have
@@ -73,7 +93,7 @@ def parse_search(text: str) -> tuple[Clause, ...]:
     >>> parse_search("after:2026-02")[0].text
     '1769904000000'
     """
-    text = searched_form(text)
+    text = _readable(text)
     if len(text) > MOST_CHARS:
         raise ValueError(f"a query has at most {MOST_CHARS:,} characters, got {len(text):,}")
     if text.count('"') % 2:
@@ -88,12 +108,92 @@ def parse_search(text: str) -> tuple[Clause, ...]:
     return tuple(clauses)
 
 
-def _clause(match: re.Match[str]) -> Clause:
+class TypedWord(NamedTuple):
+    """A word of a query that is searched in texts or titles: without a minus and quotation marks.
+
+    Attributes:
+        begin: Where it begins in the query, in the form in which texts are searched.
+        end: Where it ends.
+        text: The word.
+    """
+
+    begin: int
+    end: int
+    text: str
+
+
+def typed_words(text: str) -> tuple[TypedWord, ...]:
+    """Returns the words of a query that may be corrected.
+
+    >>> [word.text for word in typed_words('vacum -full "old one" site:a.com http://b.com x:y')]
+    ['vacum']
+    """
+    return tuple(
+        TypedWord(*match.span("word"), match["word"])
+        for match in _CLAUSE.finditer(_readable(text))
+        if match["word"]
+        and not match["minus"]
+        and _standard_name(match) in ("", "intitle")
+        and not re.search("[:/@]", match["word"])
+    )
+
+
+def replace_words(text: str, words: Sequence[tuple[TypedWord, str]]) -> str:
+    """Returns a query with some of its words replaced.
+
+    >>> replace_words("vacum  full", [(typed_words("vacum  full")[0], "vacuum")])
+    'vacuum full'
+    """
+    text = _readable(text)
+    for word, other in sorted(words, reverse=True):
+        text = text[: word.begin] + other + text[word.end :]
+    return " ".join(text.split())
+
+
+def foreign_operators(text: str) -> tuple[str, ...]:
+    """Returns the operators of other search engines in a query that nothing here stands for.
+
+    >>> foreign_operators("x author:smith related:a.com")
+    ('author', 'related')
+    """
+    names = [(match["name"] or "").lower() for match in _CLAUSE.finditer(_readable(text))]
+    return tuple(dict.fromkeys(name for name in names if name in _FOREIGN))
+
+
+def unknown_operators(clauses: Iterable[Clause]) -> dict[str, str]:
+    """Returns what looks like an operator and is none: its name by the text that has it.
+
+    >>> unknown_operators(parse_search("colour:red std::map 12:30 http://a.com/"))
+    {'colour:red': 'colour'}
+    """
+    matches = {
+        clause.text: _UNKNOWN.fullmatch(clause.text)
+        for clause in clauses
+        if not clause.name and not clause.phrase
+    }
+    return {text: match[1].lower() for text, match in matches.items() if match}
+
+
+def _readable(text: str) -> str:
+    """Returns a query in the form in which texts are searched; control characters are spaces."""
+    return _CONTROL.sub(" ", searched_form(text))
+
+
+def _standard_name(match: re.Match[str]) -> str:
+    """Returns the operator of a part of a query by the name that it has here; empty if it has none."""
     name = (match["name"] or "").lower()
+    return "" if name in _FOREIGN else _OTHER_NAMES.get(name, name)
+
+
+def _clause(match: re.Match[str]) -> Clause:
+    typed, name = (match["name"] or "").lower(), _standard_name(match)
     phrase = match["phrase"] is not None
     text = (match["phrase"] if phrase else match["word"] or "").strip()
-    if not text and name:
-        raise ValueError(f"{name}: needs a value, as in {name}:{_EXAMPLES[name]}")
+    if not text and typed:
+        raise ValueError(f"{typed}: needs a value, as in {typed}:{_EXAMPLES.get(name, 'word')}")
+    if not name and not phrase:
+        elided = _ELIDED.match(text)
+        text = text[elided.end() :] if elided else text
     if name in _VALUES:
         text = _VALUES[name](text)
     # A phrase or a minus without words finds nothing, and excludes nothing.

@@ -267,7 +267,8 @@ def _document(
     except Exception as error:  # noqa: BLE001 - one page must not cost the others
         content, name = failure_status(error, truncated=page["truncated"] is not None)
         counts[name] += 1
-    text = parsed.text if parsed is not None else ""
+    # Nutch's text begins with the title; a title alone says too little about a page.
+    text = f"{parsed.title} {parsed.text}" if parsed is not None and parsed.text else ""
     record = {name: page[name] for name in _TAKEN}
     directives = parsed.directives if parsed is not None else ()
     record["usage"] = usage_of_page(page["usage"], _headers(page), directives)
@@ -306,6 +307,7 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
     return success_status(refresh) | {
         "title": page.title,
         "text": page.text,
+        "main": [{"start": start, "end": end} for start, end in page.main] or None,
         "refresh": refresh,
         "refresh_seconds": seconds,
         "directives": sorted(page.directives),

@@ -44,7 +44,7 @@ class FilteredPage:
         url: Absolute URL of the page; changing it has no effect.
         content_type: The ``Content-Type`` of the response; changing it has no effect.
         title: Text of the first ``title``.
-        text: Text of the body, in lines. A text that a filter changes has no blocks.
+        text: Text of the body, in lines. A text that a filter changes has no blocks, and no main content.
         language: Code of the declared language, or None.
         metadata: Texts by name; initially description, keywords, Open Graph and
             similar metadata, and ``canonical``.
@@ -130,7 +130,7 @@ class FilteredPage:
         page = self._page
         page.title, text = _text("title", self.title), _text("text", self.text)
         if text != page.text:
-            page.text, page.spans = text, []
+            page.text, page.spans, page.main = text, [], ()
         page.language = None if self.language is None else _text("language", self.language)
         self.metadata = {
             _text("a name in metadata", name): _text(f"metadata {name!r}", value)

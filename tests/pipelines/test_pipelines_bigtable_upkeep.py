@@ -90,6 +90,7 @@ def test_a_rollback_reads_and_writes_changed_rows_only(counted):
     assert {key for family, key in counter.written if family == "s"} <= keys
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_reader_of_rows_that_a_purge_erased_gets_snapshot_too_old(table, at_once):
     assert nutbeam("inject", table, "http://www.example.com/", "http://gone.example.com/") == 0
@@ -179,6 +180,7 @@ def test_compact_deletes_snapshots_and_files_that_are_not_needed(table, web):
     assert "http://h0.example.com/more" in statuses_of(table)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("folder", ["state", "deleted/state", "purged/state"])
 def test_compact_removes_files_of_changes_that_a_killed_job_has_not_finished(table, folder):
     assert nutbeam("inject", table, "http://h0.example.com/") == 0

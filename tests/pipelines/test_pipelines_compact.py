@@ -6,7 +6,7 @@ import shutil
 
 import polars as pl
 import pytest
-from crawling import contents, crawl, files_of, json_lines, manifest_of, nutbeam, reach, state_of
+from crawling import contents, files_of, json_lines, manifest_of, nutbeam, reach, state_of
 from frames import frame_of
 from simulated_web import SimWeb
 
@@ -202,11 +202,11 @@ def test_updates_and_folds_take_turns(table):
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory):
+def crawled(kept_crawls, tmp_path_factory):
     """A table whose oldest batch has no page that is still the newest of its URL."""
     table = tmp_path_factory.mktemp("compact") / "table"
-    with SimWeb(hosts=2, pages=10, seed=3, crawl_delay=0) as web:
-        assert crawl(table, web, *web.seeds) == 0
+    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as web:
+        kept_crawls.make(web, table)
     operation = begin(str(table), "update", "made.update")
     oldest = pl.col("page").str.starts_with(f"batches/{min(manifest_of(table).batches)}/")
     names = [pl.when(~oldest).then(name).alias(name) for name in ("page", "document")]
@@ -254,7 +254,7 @@ def test_superseded_bodies_go_by_age(crawled, tmp_path, capsys):
     documents = [table / p for p in set(state_of(table)["document"].drop_nulls())]
     assert len(collect(scan(documents, DOCUMENTS))) >= len(pages)
     # And the table goes on.
-    with SimWeb(hosts=2, pages=10, seed=3, crawl_delay=0) as web:
+    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as web:
         assert nutbeam("crawl", table, "--rounds", "1", "--add_days", "62", *reach(web)) == 0
     compact(table)
 

@@ -5,7 +5,6 @@ import json
 import polars as pl
 import pytest
 from crawling import (
-    asked,
     assert_whole,
     crawl,
     distances,
@@ -27,12 +26,10 @@ web = served_web(hosts=3, pages=12, scope="module")
 
 
 @pytest.fixture(scope="module")
-def crawled(web, tables, tmp_path_factory):
+def crawled(web, tables, kept_crawls, tmp_path_factory):
     """(A table with a whole crawl, made under the operation id ``first``; the URLs it asked for)."""
     folder = tables(tmp_path_factory.mktemp("crawl") / "table")
-    before = len(asked(web))
-    assert crawl(folder, web, *web.seeds, "--operation", "first") == 0
-    return folder, asked(web)[before:]
+    return folder, kept_crawls.make(web, folder)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +140,7 @@ def islands():
         yield server
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("scope", "beyond"),
     [

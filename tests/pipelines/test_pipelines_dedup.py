@@ -90,6 +90,7 @@ def test_duplicates_that_were_not_fetched_again_come_back_too(backend):
     assert list(found.values()) == [(Status.DB_DUPLICATE, kept)]
 
 
+@pytest.mark.long
 def test_duplicates_of_a_page_that_is_tried_again_wait_until_it_is_gone(tmp_path):
     table, site = tmp_path / "table", Site()
     with serve(site) as server:

@@ -150,6 +150,7 @@ def test_all_rows_may_go_and_come_again(table, backend, web, capsys):
     assert len(rows_of(table, "state")) > len(web.seeds)
 
 
+@pytest.mark.folder_first
 def test_the_scope_is_that_of_the_seeds_and_seeds_stay(table, web, capsys):
     seeds = {*web.seeds, "http://h2.example.com/"}
     counts = filterdb(capsys, table, "--include", "none")["counts"]
@@ -160,6 +161,7 @@ def test_the_scope_is_that_of_the_seeds_and_seeds_stay(table, web, capsys):
     assert counts["dropped/not_included"] == counts["rows"] - len(kept)
 
 
+@pytest.mark.folder_first
 def test_gone_pages_go_by_age(table, capsys):
     gone = {url for url, status in statuses_of(table).items() if status == "db_gone"}
     assert gone
@@ -199,6 +201,7 @@ def test_an_open_batch_brings_back_no_url_that_was_dropped(table, web, phase, ca
     assert seed["distance"] == 0
 
 
+@pytest.mark.folder_first
 def test_inject_filters_and_normalizes_known_rows(table, rules, capsys):
     before = rows_of(table, "state")
     options = words_of(rules | {"exclude": ("gone", "6")})

@@ -224,6 +224,7 @@ def test_add_days(table, state):
     same(choose(table, "--add_days", 10), later)
 
 
+@pytest.mark.few(1)
 def test_a_tie_is_settled_and_the_number_is_exact(state, tables, tmp_path, steps, resize_tables):
     resize_tables(tablet_rows=1_000)
     tied = state.with_columns(
@@ -257,6 +258,7 @@ def test_a_mark_expires(table, state):
     same(choose(table, "--top_n", 1_000), first)  # as if the first had never been
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("number", [1, 3, 16])
 def test_a_host_is_in_one_partition(table, state, number):
     rows = choose(table, "--num_fetchers", number)

@@ -251,6 +251,7 @@ def random_rows(dice, number):
     ]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("seed", range(30))
 def test_dropped_moved_and_merged_rows_agree_with_plain_python(seed):
     dice = random.Random(seed)

@@ -92,6 +92,7 @@ def test_a_page_that_has_just_gone_stays_with_any_interval(days, modified):
     assert not is_dropped(row, day)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("limit", [30, 90, 365])
 @pytest.mark.parametrize("fixed", [None, 10 * DAY_S])
 def test_a_gone_page_is_dropped_though_the_crawl_tries_it_again_and_again(limit, fixed):

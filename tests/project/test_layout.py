@@ -1,4 +1,5 @@
 import ast
+import functools
 import itertools
 import re
 import sys
@@ -13,8 +14,11 @@ from package_files import (
     PACKAGE,
     ROOMS,
     classes_asked,
+    dotted,
     imported,
     imports_by_made_name,
+    nodes,
+    parsed,
     repeated_names,
 )
 
@@ -120,15 +124,17 @@ def folder(path):
     return parts[1] if len(parts) > 2 else ""
 
 
+MODULE_FILES = {
+    ".".join(("nutbeam", *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in FILES
+}
+
+
+@functools.cache
 def targets(path):
     """Returns the files of ours that a file imports, or imports something of; late imports, too."""
-    known = {
-        ".".join(("nutbeam", *file.relative_to(PACKAGE).with_suffix("").parts)): file
-        for file in FILES
-    }
     words = [name.split(".") for name in imported(path) | BY_NAME.get(label(path), set())]
     starts = {".".join(name[:end]) for name in words for end in range(3, len(name) + 1)}
-    return {known[name] for name in starts if name in known} - {path}
+    return {MODULE_FILES[name] for name in starts & MODULE_FILES.keys()} - {path}
 
 
 def label(path):
@@ -163,7 +169,7 @@ def test_a_module_that_is_a_program_calls_it_at_its_end():
     early = [
         label(path)
         for path in FILES
-        for node in ast.parse(path.read_text("utf-8")).body[:-1]
+        for node in parsed(path).body[:-1]
         if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
     ]
     assert early == []
@@ -178,12 +184,14 @@ def test_a_folder_with_many_modules_is_named_in_a_warning():
             warnings.warn(f"{place} has {modules} modules: can it be divided?", stacklevel=1)
 
 
-@pytest.mark.parametrize("path", FILES, ids=label)
-def test_arrows_between_folders_of_a_room_point_down(path):
-    order = FOLDERS[room(path)]
-    allowed = order[order.index(folder(path)) :]
-    same = [other for other in targets(path) if room(other) == room(path)]
-    assert [label(other) for other in same if folder(other) not in allowed] == []
+def test_arrows_between_folders_of_a_room_point_down():
+    upward = []
+    for path in FILES:
+        order = FOLDERS[room(path)]
+        allowed = order[order.index(folder(path)) :]
+        same = [other for other in targets(path) if room(other) == room(path)]
+        upward += [(label(path), label(other)) for other in same if folder(other) not in allowed]
+    assert upward == []
 
 
 def test_no_files_import_one_another_in_a_circle():
@@ -194,17 +202,24 @@ def test_no_files_import_one_another_in_a_circle():
         pytest.fail(" -> ".join(map(label, error.args[1])))
 
 
-@pytest.mark.parametrize("path", FILES, ids=label)
-def test_arrows_between_rooms_point_down(path):
-    allowed = ROOMS[ROOMS.index(room(path)) :]
-    ours = {name for name in imported(path) if name.startswith("nutbeam.")}
-    assert {name for name in ours if name.split(".")[1] not in allowed} == set()
+def test_arrows_between_rooms_point_down():
+    upward = []
+    for path in FILES:
+        allowed = ROOMS[ROOMS.index(room(path)) :]
+        ours = [name for name in imported(path) if name.startswith("nutbeam.")]
+        upward += [(label(path), name) for name in ours if name.split(".")[1] not in allowed]
+    assert upward == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=label)
-def test_policy_and_web_know_no_beam(path):
-    if room(path) in WITHOUT_BEAM:
-        assert not [name for name in imported(path) if name.split(".")[0] == "apache_beam"]
+def test_policy_and_web_know_no_beam():
+    knowing = [
+        label(path)
+        for path in FILES
+        if room(path) in WITHOUT_BEAM
+        for name in imported(path)
+        if name.split(".")[0] == "apache_beam"
+    ]
+    assert knowing == []
 
 
 def test_io_imports_no_decisions():
@@ -221,7 +236,7 @@ def test_io_imports_no_decisions():
 def test_a_decision_has_at_most_four_parameters():
     longer = []
     for path in PACKAGE.glob("policy/**/*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef) and node.name != "__init__":
                 named = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
                 parameters = [each.arg for each in named if each.arg not in ("self", "cls")]
@@ -234,7 +249,7 @@ def test_signatures_of_decisions_name_the_rows_of_frames():
     """They have a type alias, such as ``StateRows``; functions for rows of any kind cannot."""
     written: Counter[bool] = Counter()
     for path in PACKAGE.glob("policy/**/*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef):
                 named = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
                 types = [each.annotation for each in named] + [node.returns]
@@ -321,8 +336,8 @@ def test_only_one_module_reads_the_wall_clock():
     reading = {
         label(path)
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Attribute) and clock.search(ast.unparse(node))
+        for node in nodes(path)
+        if isinstance(node, ast.Attribute) and clock.search(".".join(dotted(node)))
     }
     assert reading == {"web/base/clock.py"}
 

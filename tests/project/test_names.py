@@ -1,10 +1,11 @@
 """Names say what they stand for: functions by a verb or a noun, variables by what they hold."""
 
 import ast
+import functools
 import re
 
 import pytest
-from package_files import FILES, PACKAGE
+from package_files import FILES, PACKAGE, nodes
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -49,12 +50,14 @@ def bound_names(node):
     return []
 
 
+@functools.cache
 def names_of(folder, files):
     """Returns (functions, variables) of files: pairs of ``file:line`` and name."""
     functions, variables = [], []
     for path in files:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            place = f"{path.relative_to(folder)}:{getattr(node, 'lineno', '')}"
+        file = path.relative_to(folder)
+        for node in nodes(path):
+            place = f"{file}:{getattr(node, 'lineno', '')}"
             if isinstance(node, FUNCTIONS):
                 functions.append((place, node.name))
             variables += [(place, name) for name in bound_names(node)]
@@ -62,7 +65,7 @@ def names_of(folder, files):
 
 
 def test_functions_are_named_by_a_verb_or_a_noun(record_property):
-    functions, _ = names_of(PACKAGE, FILES)
+    functions, _ = names_of(PACKAGE, tuple(FILES))
     unclear = [" ".join(pair) for pair in functions if is_unclear(pair[1])]
     record_property("unclear names of functions", f"{len(unclear)} of {len(functions)}")
     assert len(unclear) <= MOST_FUNCTIONS * len(functions), (
@@ -72,7 +75,7 @@ def test_functions_are_named_by_a_verb_or_a_noun(record_property):
 
 
 def test_names_of_variables_are_not_vague(record_property):
-    _, variables = names_of(PACKAGE, FILES)
+    _, variables = names_of(PACKAGE, tuple(FILES))
     vague = [" ".join(pair) for pair in variables if VAGUE.fullmatch(pair[1])]
     record_property("vague names of variables", f"{len(vague)} of {len(variables)}")
     assert len(vague) <= MOST_VARIABLES * len(variables), (
@@ -90,6 +93,6 @@ def test_unclear_names_are_found(tmp_path, unclear, clear):
     path.write_text(
         f"def {unclear}(known):\n    found, rows = known\n\n\ndef {clear}():\n    pass\n"
     )
-    functions, variables = names_of(tmp_path, [path])
+    functions, variables = names_of(tmp_path, (path,))
     assert [name for _, name in functions if is_unclear(name)] == [unclear]
     assert sorted(name for _, name in variables if VAGUE.fullmatch(name)) == ["found", "known"]

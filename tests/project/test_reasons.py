@@ -8,7 +8,7 @@ import ast
 import re
 
 import pytest
-from package_files import FILES
+from package_files import FILES, nodes
 
 from nutbeam.pipelines.checkers.reasons import advice_of
 from nutbeam.pipelines.command_line.config import listed_options
@@ -68,9 +68,9 @@ def places(node):
                 yield target.slice
 
 
-def named_reasons(tree):
-    """Yields (line, name) of the reasons that a module names."""
-    for node in ast.walk(tree):
+def named_reasons(code):
+    """Yields (line, name) of the reasons that the nodes of a syntax tree name."""
+    for node in code:
         for place in places(node):
             yield from ((node.lineno, word) for word in words(place) if re.fullmatch(r"\w+", word))
         for word in words(node) if isinstance(node, ast.Constant) else ():
@@ -78,10 +78,6 @@ def named_reasons(tree):
                 yield node.lineno, match[1]
             elif ACTION.fullmatch(word):
                 yield node.lineno, word
-
-
-def parse(path):
-    return ast.parse(path.read_text("utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -98,14 +94,14 @@ def parse(path):
     ],
 )
 def test_a_reason_is_read_wherever_code_names_one(code):
-    assert [name for _, name in named_reasons(ast.parse(code))] == ["odd"]
+    assert [name for _, name in named_reasons(ast.walk(ast.parse(code)))] == ["odd"]
 
 
 def test_every_reason_that_code_names_is_in_the_catalogue():
     missing = {
         f"{path.name}:{line}: {name}"
         for path in FILES
-        for line, name in named_reasons(parse(path))
+        for line, name in named_reasons(nodes(path))
         if name not in NAMES | NO_REASONS and name != "redirect_"
     }
     assert missing == set()
@@ -118,7 +114,7 @@ def test_every_reason_of_a_failed_request_is_one_of_fetch():
 
 def test_every_reason_of_the_catalogue_is_named_by_code():
     texts = {
-        word for path in FILES for node in ast.walk(parse(path))
+        word for path in FILES for node in nodes(path)
         if isinstance(node, ast.Constant) for word in words(node)
     }  # fmt: skip
     texts |= {text.partition("/")[2] for text in texts}

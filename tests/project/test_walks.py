@@ -71,6 +71,7 @@ def walk_of(job, table, now, *batch):
     return done.stdout.splitlines()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("job", MOST)
 def test_a_walk_is_not_longer_and_does_not_turn_back_more_often(job, crawled, tmp_path):
     table, batch, now = crawled

@@ -82,7 +82,7 @@ def graph_of(command, table):
     return graph
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("command", TEMPLATES)
 def test_a_graph_is_no_larger_for_a_large_table(tables, command):
     small, large = (graph_of(command, tables / name) for name in ("small", "large"))

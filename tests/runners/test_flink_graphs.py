@@ -45,6 +45,7 @@ def graph(request, tmp_path):
     return prepare(Ticket(str(tmp_path), "x"), build, options, FLINK).to_runner_api().components
 
 
+@pytest.mark.few(5)
 def test_inputs_of_a_flatten_have_one_coder(graph):
     """Flink brings collections together as bytes, and decodes all with the coder of the output."""
     flattens = [t for t in graph.transforms.values() if t.spec.urn == FLATTEN]
@@ -55,6 +56,7 @@ def test_inputs_of_a_flatten_have_one_coder(graph):
         assert coders == {graph.pcollections[output].coder_id}, flatten.unique_name
 
 
+@pytest.mark.few(5)
 def test_no_reshuffle_follows_another_one_without_a_grouping_between(graph):
     """Flink leaves out the second, which is the one that deals out work."""
     inside = {

@@ -1,5 +1,6 @@
 """Tables as strangers make them: names that lead elsewhere, numbers that cannot be, files that fill memory."""
 
+import functools
 import io
 import json
 import os
@@ -60,28 +61,33 @@ def with_rows(component="state", **fields):
     return change
 
 
-def grown_list(table):
-    """Makes a list that unpacks to four gigabytes."""
-    schema, sink, rows = pq.read_schema(list_of(table)), io.BytesIO(), 256
-    path = pa.array(["state/" + "x" * (1 << 20)] * rows, schema.field("path").type)
-    columns = [path if field.name == "path" else pa.nulls(rows, field.type) for field in schema]
+ROWS_OF_GROWN = 4_096
+
+
+@functools.cache  # to compress it takes seconds
+def grown_file(schema, column, start):
+    """Returns a file of some hundred kilobytes whose texts in one column are four gigabytes."""
+    sink, rows = io.BytesIO(), ROWS_OF_GROWN // 16
+    texts = pa.array([start + "x" * (1 << 20)] * rows, schema.field(column).type)
+    columns = [texts if field.name == column else pa.nulls(rows, field.type) for field in schema]
     with pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=False) as writer:
         for _ in range(16):
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-    store_list(table, sink.getvalue())
+    return sink.getvalue()
+
+
+def grown_list(table):
+    """Makes a list that unpacks to four gigabytes."""
+    store_list(table, grown_file(pq.read_schema(list_of(table)), "path", "state/"))
 
 
 def grown_data(table):
     """Makes a file of the state that unpacks to four gigabytes."""
     row = pq.read_table(list_of(table)).to_pylist()[0]
     path = table / row["path"]
-    schema, rows = pq.read_schema(path), 256
-    key = pa.array(["com.a:http/" + "x" * (1 << 20)] * rows, schema.field("key").type)
-    columns = [key if field.name == "key" else pa.nulls(rows, field.type) for field in schema]
-    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False) as writer:
-        for _ in range(16):
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-    with_rows(bytes=path.stat().st_size, rows=16 * rows, crc32=zlib.crc32(path.read_bytes()))(table)
+    data = grown_file(pq.read_schema(path), "key", "com.a:http/")
+    path.write_bytes(data)
+    with_rows(bytes=len(data), rows=ROWS_OF_GROWN, crc32=zlib.crc32(data))(table)
 
 
 def repeated_text(column):

@@ -19,6 +19,13 @@ def parsed(path):
     return ast.parse(path.read_text("utf-8"))
 
 
+@functools.cache
+def nodes(path):
+    """Returns all nodes of a file's syntax tree."""
+    return tuple(ast.walk(parsed(path)))
+
+
+@functools.cache
 def imported(path, top=PACKAGE):
     """Returns the full names of the modules, or of what is in them, that a file imports.
 
@@ -26,7 +33,7 @@ def imported(path, top=PACKAGE):
     """
     package = ("nutbeam", *path.relative_to(top).parts[:-1])
     names = set()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -37,12 +44,12 @@ def imported(path, top=PACKAGE):
                 names |= {name, *_used_below(path, alias.asname or alias.name, name)}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             names |= _in_text(node.value)
-    return names
+    return frozenset(names)
 
 
 def imports_by_made_name(path):
     """Returns the names that a file imports and that are no text, as they are written."""
-    calls = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call) and node.args]
+    calls = [node for node in nodes(path) if isinstance(node, ast.Call) and node.args]
     return [
         ast.unparse(call.args[0])
         for call in calls
@@ -53,15 +60,18 @@ def imports_by_made_name(path):
 
 def _used_below(path, alias, full):
     """Yields what a file uses of a folder that it imports: ``from .. import a``, then ``a.b.c``."""
-    for words in _dotted_names(path):
-        if words[0] == alias:
-            yield ".".join([full, *words[1:]])
+    for words in _dotted_names(path).get(alias, ()):
+        yield ".".join([full, *words[1:]])
 
 
 @functools.cache
 def _dotted_names(path):
-    """Returns the words of each name with dots in a file, and of what is above it."""
-    return [words for node in ast.walk(parsed(path)) if len(words := dotted(node)) > 1]
+    """Returns the words of each name with dots in a file, and of what is above it, by the first."""
+    names = defaultdict(list)
+    for node in nodes(path):
+        if isinstance(node, ast.Attribute) and (words := dotted(node)):
+            names[words[0]].append(words)
+    return names
 
 
 def _in_text(text):
@@ -83,7 +93,7 @@ def classes_asked(path):
 
     By isinstance, issubclass, match, or by the type: ``type(x) is C``, ``type(x).__name__ == "C"``.
     """
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Call) and dotted(node.func) in (["isinstance"], ["issubclass"]):
             yield from names_in(node.args[1])
         elif isinstance(node, ast.MatchClass):

@@ -22,7 +22,7 @@ KEYS = st.builds(
 )
 SORTED_KEYS = st.lists(KEYS, unique=True, max_size=40).map(sorted)
 FILES = settings(
-    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 
 

@@ -100,6 +100,7 @@ def changes_to(keys, rows):
     return [("state", table.slice(at, rows)) for at in range(0, len(table), rows)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("range_bytes", [None, 2000])
 @pytest.mark.parametrize("chunk_rows", [20, 500])
 def test_agrees_with_the_whole_table_in_memory(table, range_bytes, chunk_rows):
@@ -201,6 +202,7 @@ def drop(table, changed, range_bytes=None, operation="op", trial=False):
 
 
 # Few changes make a run elsewhere, many a new base; changes in several ranges divide a tablet.
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("every", "range_bytes"), [(7, None), (2, None), (2, 500)])
 def test_a_resolver_may_delete_rows(table, every, range_bytes):
     for_runs = [key for key in KEYS[::2] if key.endswith("8")][:2]

@@ -61,6 +61,7 @@ def frame_of_pages(pages):
     return pl.DataFrame({"url": list(pages), "links": pl.Series(links, dtype=kind)})
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("most", [1, 3, 100])
 def test_chunks_give_the_same_links_as_plain_python(most):
     pages = random_pages(most)

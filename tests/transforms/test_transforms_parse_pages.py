@@ -62,7 +62,16 @@ def test_a_parsed_page_has_its_links_text_and_metadata(pool):
         ("http://a.test/dir/b", "B", "me"),
         ("https://other.test/", "O", ""),
     ]
-    got = {name: document[name] for name in PARSED.names if name not in ("links", "signature")}
+    marked = {"strong": "text", "link": "B"}
+    assert (
+        marked.items()
+        <= {
+            block["kind"]: document["text"][block["start"] : block["end"]]
+            for block in reversed(document["blocks"])
+        }.items()
+    )
+    others = {"links", "signature", "blocks"}
+    got = {name: document[name] for name in PARSED.names if name not in others}
     assert got == {
         "url": "http://a.test/dir/",
         "host": "a.test",
@@ -264,10 +273,8 @@ def plain(element):
     if isinstance(element, pa.Table):
         return element.to_pylist(maps_as_pydicts="strict")
     row = element._asdict() if hasattr(element, "_asdict") else element.as_dict()
-    if "links" in row:
-        row["links"] = [
-            {name: getattr(link, name) for name in link._fields} for link in row["links"]
-        ]
+    for column in {"links", "blocks"} & row.keys():
+        row[column] = [{name: getattr(each, name) for name in each._fields} for each in row[column]]
     return row
 
 

@@ -83,6 +83,7 @@ def test_numbers_are_spread_evenly():
     assert counts.max() < 1100
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("partitions", [1, 3, 50])
 @pytest.mark.parametrize("key", ["host", "url"])
 def test_splitting_keeps_equal_values_together(partitions, key):
@@ -123,6 +124,7 @@ def test_partitions_never_separate_hosts_of_one_slot(partitions):
             assert slots[host] * partitions // SLOTS == number
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("chunk_rows", [10, 1000])
 @pytest.mark.parametrize("partitions", [1, 5])
 def test_all_rows_of_a_host_come_to_one_partition(chunk_rows, partitions, monkeypatch):

@@ -51,6 +51,7 @@ def test_the_twin_agrees_with_plain_python(rows, n):
     assert sorted(kept.rows()) == plain(rows, n)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("chunk_rows", [7, 1000])
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_agrees_with_the_whole_table_in_memory(chunk_rows, partitions):

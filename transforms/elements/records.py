@@ -105,8 +105,26 @@ class ParsedLink(NamedTuple):
     rel: str
 
 
+class ParsedBlock(NamedTuple):
+    """A block of the text of a page, or a mark in it; ``nutbeam.markdown_of`` makes Markdown of them.
+
+    Attributes:
+        kind: What it is, such as ``heading`` or ``link``; the column ``blocks`` of documents names all.
+        start: Number of its first character in the text, from 0.
+        end: Number of the character after it.
+        level: Of a heading 1 to 6, for example.
+        of: Target of a link, for example.
+    """
+
+    kind: str
+    start: int
+    end: int
+    level: int
+    of: str
+
+
 class ParsedPage(NamedTuple):
-    """The content of a page. In all texts, consecutive white space is replaced by one space.
+    """The content of a page.
 
     Attributes:
         url: URL of the page, normalized.
@@ -114,7 +132,7 @@ class ParsedPage(NamedTuple):
         key: Key of the input row, if it has one.
         score: Score of the input row; 0 if it has none.
         title: Text of the first ``title``; empty if the page says noindex.
-        text: Text of the body; empty if the page says noindex.
+        text: Text of the body, a line for each block; empty if the page says noindex.
         language: As the page declares it.
         content_type: Content type of the input row.
         charset: Encoding, by its name in the WHATWG Encoding Standard.
@@ -129,6 +147,7 @@ class ParsedPage(NamedTuple):
         fetch_time: Fetch time of the input row, UTC ms.
         part_of: URL of the page that contains this part, for example an item of a feed; None
             for a page.
+        blocks: Blocks of the text and marks in it, those around others first.
     """
 
     url: str
@@ -148,7 +167,8 @@ class ParsedPage(NamedTuple):
     signature: bytes
     fetch_time: Optional[int]
     part_of: Optional[str]
+    blocks: Sequence[ParsedBlock]
 
 
-for _record in (Header, FetchedPage, DeadLetter, ParsedLink, ParsedPage):
+for _record in (Header, FetchedPage, DeadLetter, ParsedLink, ParsedBlock, ParsedPage):
     beam.coders.registry.register_coder(_record, beam.coders.RowCoder)

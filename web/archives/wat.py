@@ -109,13 +109,13 @@ def _is_html(capture: Capture) -> bool:
 def wet_records(
     content: CapturedContent | None, places: Sequence[RecordPlace]
 ) -> Iterator[WarcRecord]:
-    """Yields the WET record of a page, if it has a text and its response is in the archive."""
-    if content is None or content.page is None or not content.page.text:
+    """Yields the WET record of a page, if it has a title or a text and its response is in the archive."""
+    if content is None or content.page is None or not (text := _wet_text(content.page)):
         return
     language = three_letter_code(content.page.field("language") or "")
     for place in places:
         if place.record.kind == RESPONSE:
-            capture, text = content.capture, _wet_text(content.page)
+            capture = content.capture
             yield wet_record(capture.url, capture.time, place.record.id, text, language)
 
 

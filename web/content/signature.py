@@ -27,9 +27,10 @@ class SignatureOptions:
 
     signature: str = option(
         "md5",
-        "The fingerprint by which pages are compared: md5 of the body; text_md5 of the text; "
-        "text_profile, the frequent words of the text; simhash of the text, which differs in few "
-        "bits where texts differ in few words. A page without text has the md5 of its body.",
+        "The fingerprint by which pages are compared: md5 of the body; text_md5 of the title and the "
+        "text, in which all white space is alike; text_profile, their frequent words; simhash of both, "
+        "which differs in few bits where pages differ in few words. A page without text has the md5 of "
+        "its body.",
         choices=("md5", "text_md5", "text_profile", "simhash"),
         nutch="db.signature.class",
     )
@@ -54,7 +55,7 @@ def signature_of(body: bytes, text: str, url: str, options: SignatureOptions) ->
 
     Args:
         body: The stored body; the text if there is no body.
-        text: The stored text.
+        text: The title and the stored text; or nothing if there is no text.
         url: Its URL, used instead of an empty body.
         options: The kind of signature.
 
@@ -65,7 +66,7 @@ def signature_of(body: bytes, text: str, url: str, options: SignatureOptions) ->
     if kind == "md5" or not text or text.isspace():
         return md5(body, url)
     if kind == "text_md5":
-        return md5(text.encode("utf-8", "replace"), url)
+        return md5(" ".join(text.split()).encode("utf-8", "replace"), url)
     if kind == "text_profile":
         profile = text_profile(
             text, options.text_profile_min_word_len, options.text_profile_quant_rate

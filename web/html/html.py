@@ -2,13 +2,11 @@
 
 import functools
 import html
-import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from selectolax.lexbor import LexborNode
 
-from ..base.imports import import_library
 from ..content.charset import to_utf8
 from ..content.whatwg_encodings import encode_query
 from ..pages import metadata, spans
@@ -16,9 +14,11 @@ from ..pages.directives import header_directives, obey_nofollow, robot_names, ro
 from ..pages.language import declared_language
 from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_each
 from ..pages.parse_options import ParseOptions
+from ..pages.spans import Span
 from ..urls.userinfo import parse_target
 from . import tree
 from .block_text import block_text
+from .main_content import main_parts
 from .tree import flatten
 
 # The attribute that holds the link, by element.
@@ -77,18 +77,12 @@ def parse_markup(source: Source, utf8: bytes, charset: str, options: ParseOption
     utf8 = without_subset(utf8)
     page = Page(charset=charset, body=utf8, directives=header_directives(source, options))
     safe = flatten(utf8)
-    hazardous = safe != utf8
-    if hazardous:
+    if safe != utf8:
         page.count("flattened")
     reader = _Reader(page, safe, source, options)
     reader.read()
     if "noindex" not in page.directives:
-        text = None
-        if options.text_of == "main":
-            text = None if hazardous else main_content(utf8)
-            if text is None:
-                page.count("no_main_content")
-        reader.read_content(text)
+        reader.read_content()
     obey_nofollow(page)
     return page
 
@@ -160,21 +154,19 @@ class _Reader:
         page.rels += [""] * (len(hrefs) - len(page.rels))
         page.anchors = collapse_each(anchors)
 
-    def read_content(self, text: str | None) -> None:
-        """Extracts title, headings and, unless it is given, the text; this destroys the tree."""
+    def read_content(self) -> None:
+        """Extracts title, text and headings; this destroys the tree."""
         page = self.page
         page.title = collapse(tree.title_of(self._document) or "")[:MAX_TITLE_CHARS]
         has_scripts = any(node.tag == "script" for node in self._not_text)
         for node in self._not_text:
             node.decompose()
         body = self._document.body
-        page.text, page.spans = block_text(
-            (body and body.html) or "", with_noscript=not has_scripts
-        )
-        if text is not None:
-            page.text, page.spans = text, []
-        elif page.base != self._source.url:
-            page.spans.insert(0, (spans.BASE, 0, 0, 0, page.base))
+        content = block_text((body and body.html) or "", with_noscript=not has_scripts)
+        is_moved = page.base != self._source.url
+        base: list[Span] = [(spans.BASE, 0, 0, 0, page.base)] if is_moved else []
+        page.text, page.spans = content.text, [*base, *content.spans]
+        page.main = main_parts(content)
         for tag, node in self._headings:  # now without script and style in them
             metadata.add_heading(page, tag, tree.text_of(node))
 
@@ -289,45 +281,6 @@ def _link_attributes(ignored: tuple[str, ...], forms: bool) -> dict[str, str]:
     """Returns the attribute that holds the link, by tag, of the elements that are followed."""
     ignored_tags = {tag.strip().lower() for tag in ignored} | (set() if forms else {"form"})
     return {tag: attribute for tag, attribute in _LINKS.items() if tag not in ignored_tags}
-
-
-def main_content(utf8: bytes) -> str | None:
-    """Returns the text of a page's main part, or None if none is found.
-
-    Needs trafilatura; without it there is none.
-
-    Args:
-        utf8: The page, as HTML in UTF-8.
-    """
-    extract = _extractor()
-    if extract is None:
-        return None
-    try:
-        text = extract(utf8)
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001 - the text of the body remains
-        return None
-    return " ".join(text.split()) if text else None
-
-
-@functools.cache
-def _extractor() -> Callable[[bytes], str | None] | None:
-    trafilatura = import_library("trafilatura", "--text_of main")  # takes 0.5 s
-    if trafilatura is None:
-        return None
-    from lxml.html import HTMLParser, document_fromstring  # trafilatura needs lxml, too
-
-    # The package logs each page without a main part; nutbeam counts these pages instead.
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-
-    def extract(utf8: bytes) -> str | None:
-        # Made here, because it would guess at the encoding, and refuse pages without <html>.
-        tree = document_fromstring(utf8, parser=HTMLParser(encoding="utf-8"))
-        text: str | None = trafilatura.extract(tree, include_comments=False)
-        return text
-
-    return extract
 
 
 # HTML 13.1.2: void elements; in HTML any other has no end where XML says "/>".

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from .containers import CONTAINER_TAGS, Containers
 from .tag_attributes import attribute_value, code_language, hidden_tags
 from .text_writer import TextWriter
 
@@ -43,6 +44,7 @@ class TagReader:
         at: Number of the tag that is read.
         tables: Of tables that are open, whether they hold data.
         lists: Those that are open.
+        containers: Elements around the blocks of the text.
         row: Number of the row in the table.
         column: Number of the next cell's first column.
         spanned: The last row into which a cell above reaches, by column.
@@ -56,6 +58,7 @@ class TagReader:
         self.at = 0
         self.tables: list[bool] = []
         self.lists: list[OpenList] = []
+        self.containers = Containers()
         self.row = self.column = 0
         self.spanned: dict[int, int] = {}
         self.language = ""
@@ -81,7 +84,12 @@ class TagReader:
                 self.at = number
                 action(self, name, attributes)
                 if self.at != number:
-                    text = self._texts[self.at]
+                    name, text = None, self._texts[self.at]
+            if (opens := CONTAINER_TAGS.get(name)) is not None:
+                if opens:
+                    self.containers.open(name, attributes, writer.length)
+                else:
+                    self.containers.close(writer.length)
             if text and (run or not text.isspace() or writer.is_preformatted):
                 run.append(text)
 

@@ -30,6 +30,7 @@ class TextWriter:
         newlines: Number of line breaks before the next block.
         cells: Data cells that are open, at most one: blocks in it are no blocks.
         is_preformatted: Whether the run is text that stays as it stands.
+        length: Number of characters that are written.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class TextWriter:
         self.cells = 0
         self.is_preformatted = False
         self._pieces: list[str] = []
-        self._length = 0
+        self.length = 0
         self.newlines = self._tabs = 0
         self._starts_cell = False
         self._row_at = 0  # number of the first entry in the row
@@ -74,7 +75,7 @@ class TextWriter:
     def close_block(self) -> None:
         """Ends the block that began last."""
         block = self._open_blocks.pop()
-        block[2] = self._length
+        block[2] = self.length
         if self._waiting_blocks:
             self._waiting_blocks.pop()
         if block[0] != spans.SECTION and self._ends_with_rule():
@@ -152,11 +153,11 @@ class TextWriter:
         self.break_line(2)
         around = self._open_blocks[-1:]
         is_first = any(block[1] == _NO_START and block[0] != spans.SECTION for block in around)
-        if self._length and not (is_first or self.cells or self.is_preformatted):
-            self._entries.append([spans.RULE, self._length, self._length, 0, ""])
+        if self.length and not (is_first or self.cells or self.is_preformatted):
+            self._entries.append([spans.RULE, self.length, self.length, 0, ""])
 
     def _ends_with_rule(self) -> bool:
-        return bool(self._entries) and self._entries[-1][:2] == [spans.RULE, self._length]
+        return bool(self._entries) and self._entries[-1][:2] == [spans.RULE, self.length]
 
     def add_break(self) -> None:
         """Breaks the line; one that follows no text in its line ends the block, too."""
@@ -219,13 +220,13 @@ class TextWriter:
 
     def _write_leaf(self, text: str) -> None:
         """Appends a text, after what separates it from the one before; blocks begin with their first text."""
-        if self._length:
+        if self.length:
             gap = "\n" * self.newlines + "\t" * self._tabs
             self._pieces.append(gap)
-            self._length += len(gap)
-        start = self._length
+            self.length += len(gap)
+        start = self.length
         self._pieces.append(text)
-        self._length += len(text)
+        self.length += len(text)
         self.newlines = self._tabs = 0
         self._starts_cell = False
         for block in self._waiting_blocks:
@@ -233,7 +234,7 @@ class TextWriter:
         self._waiting_blocks.clear()
         if not self.cells:
             kind, level, of = self.leaf
-            self._entries.append([kind, start, self._length, level, of])
+            self._entries.append([kind, start, self.length, level, of])
 
     def _write_marked(self, text: str) -> None:
         """Writes a text with signs in it."""
@@ -243,14 +244,14 @@ class TextWriter:
             plain, marks = place_marks(text, marks)
             if plain:
                 self._write_leaf(plain)
-                start = self._length - len(plain)
+                start = self.length - len(plain)
                 for mark in marks:
                     mark[1] += start
                     mark[2] += start
                 self._entries += marks
         elif plain := text.replace(OPEN, "").replace(CLOSE, ""):
             self._write_leaf(plain)
-            self._entries += place_tidy_marks(text, marks, self._length - len(plain))
+            self._entries += place_tidy_marks(text, marks, self.length - len(plain))
 
 
 def place_tidy_marks(text: str, marks: list[Entry], start: int) -> list[Entry]:

@@ -151,6 +151,10 @@ _MAX_REPEATED = 1_000_000
 _TAG = re.compile(rb"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
 # HTML 13.2.4.3, list of active formatting elements; an open <a> ends at the next.
 _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
+# Elements within a line, whose text is not apart from that around it.
+_INLINE = _FORMATTING | frozenset(
+    b"abbr bdi bdo cite del dfn ins kbd label mark q ruby samp span sub sup time var".split()
+)
 # HTML 13.2.4.3: the parser begins a new list of formatting elements in these; in a table, in its cells.
 _SCOPES = frozenset(b"applet marquee object table".split())
 _UNTOUCHED_TAGS = frozenset(
@@ -166,9 +170,9 @@ _UNTOUCHED_TAGS = frozenset(
 def flatten(body: bytes) -> bytes:
     """Returns a document in UTF-8 that the HTML parser reads in linear time.
 
-    Tags beyond a depth become ``br``, which keep texts apart, and elements with very many
-    attributes lose these. Other text and links stay as they are. A tag in a script or an
-    attribute may change, too.
+    Tags beyond a depth become ``br``, which keep texts apart, or ``wbr`` if they stand within a line,
+    and elements with very many attributes lose these. Other text and links stay as they are. A tag
+    in a script or an attribute may change, too.
 
     >>> nested = b"<div>" * 1001
     >>> flatten(nested + b"<a href=x>y</a></div></div>")[5 * 512 :].replace(b"<br>", b"")
@@ -217,7 +221,7 @@ def _flatten_nesting(body: bytes) -> bytes:
         if slash:
             if hidden_counts.get(name):
                 hidden_counts[name] -= 1
-                return b"<br"
+                return b"<wbr" if name in _INLINE else b"<br"
             if open_counts.get(name):
                 open_counts[name] -= 1
                 nesting, formatting, scoping = nesting - 1, formatting - formats, scoping - scopes
@@ -227,7 +231,7 @@ def _flatten_nesting(body: bytes) -> bytes:
         )
         if too_many or nesting >= _MAX_NESTING:
             hidden_counts[name] = hidden_counts.get(name, 0) + 1
-            return b"<br"
+            return b"<wbr" if name in _INLINE else b"<br"
         open_counts[name] = open_counts.get(name, 0) + 1
         nesting, formatting, scoping = nesting + 1, formatting + formats, scoping + scopes
         return tag[0]

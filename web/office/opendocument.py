@@ -10,6 +10,7 @@ from .collector import Collector
 
 _CONTENT, _META, _MANIFEST = "content.xml", "meta.xml", "META-INF/manifest.xml"
 _PARAGRAPHS = frozenset({"h", "p"})
+_SHEETS = "spreadsheet"  # its rows are lines
 _GAPS = frozenset({"line-break", "s", "tab"})
 # Notes, text boxes and descriptions of pictures stand within the words of a paragraph.
 _INSERTED = frozenset({"desc", "frame", "note", "title"})
@@ -40,6 +41,7 @@ def parse_opendocument(source: Source, options: ParseOptions) -> Page:
 
 def _read_content(archive: Archive, collector: Collector) -> None:
     left_out = paragraphs = 0
+    after_paragraph = "\n"
     links: list[tuple[str, int]] = []  # target, and where the text of the link begins
     for kind, value, attributes in archive.events(_CONTENT):
         if kind == CHARACTERS:
@@ -49,6 +51,10 @@ def _read_content(archive: Archive, collector: Collector) -> None:
             left_out += kind
         elif value in _PARAGRAPHS:
             paragraphs += kind
+            collector.add_text(after_paragraph)
+        elif value == _SHEETS:
+            after_paragraph = " "
+        elif value == "table-row":
             collector.add_text("\n")
         elif value in _INSERTED or (value in _GAPS and paragraphs and kind == START):
             collector.add_text(" ")

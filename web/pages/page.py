@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..content.whatwg_encodings import encode_query
+from .main_part import Parts
 from .spans import Span
 
-# Those that are not seen; the form feed is between pages.
-_CONTROLS = re.compile(r"[\0-\x08\x0b\x0e-\x1f\x7f]")
-_LINE_ENDS = re.compile(r"[ \t\f\xa0]*+[\n\f]")
+# Those that are not seen, and end no line.
+_CONTROLS = re.compile(r"[\0-\x08\x0e-\x1f\x7f]")
+_LINE_ENDS = re.compile(r"[ \t\xa0]*+\n")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 
 
@@ -31,12 +32,13 @@ def collapse_lines(text: str) -> str:
 def trim_lines(text: str) -> str:
     """Returns a text as it stands, without what is not seen: white space at the ends of lines, controls.
 
-    Several empty lines are one; those at the ends are left out.
+    Lines end as in ``str.splitlines``. Several empty lines are one; those at the ends are left out.
 
     >>> trim_lines("\r\n a\0  b \r\n\r\n\r\n\tc\f\n")
     ' a  b\n\n\tc'
     """
-    text = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    # The last control is white space.
+    text = _CONTROLS.sub("", "\n".join(text.splitlines()).replace("\x1f", " "))
     return _EMPTY_LINES.sub("\n\n", _LINE_ENDS.sub("\n", text)).strip("\n").rstrip()
 
 
@@ -104,6 +106,7 @@ class Page:
         text: The text of the body in lines, without what is hidden; see ``block_text`` for HTML. Empty on
             noindex.
         spans: Blocks of the text, and what is marked in it; none, if the document says nothing about them.
+        main: Parts of the text that are its main content; none, if it is not known.
         base: Absolute URL that ``hrefs`` are relative to.
         hrefs: Links as they stand in the page, stripped, in document order, with their queries
             escaped in the encoding of the page;
@@ -143,6 +146,7 @@ class Page:
     title: str = ""
     text: str = ""
     spans: list[Span] = dataclasses.field(default_factory=list)
+    main: Parts = ()
     base: str = ""
     hrefs: list[str] = dataclasses.field(default_factory=list)
     anchors: list[str] = dataclasses.field(default_factory=list)

@@ -47,13 +47,6 @@ class ParseOptions(PluginOptions):
         nutch="headings",
         choices=("h1", "h2", "h3", "h4", "h5", "h6"),
     )
-    text_of: str = option(
-        "body",
-        "What the text of a page is: its body, or only the main part of it, without navigation "
-        "and the like; the latter needs nutbeam[content], and takes many times as long.",
-        choices=("body", "main"),
-        nutch="tika.extractor, tika.boilerpipe",
-    )
     detect_language: bool = option(
         False,
         "Guess the language of pages that declare none from their text; needs nutbeam[language].",
@@ -96,7 +89,5 @@ class ParseOptions(PluginOptions):
         return next((chosen[key] for key in keys if key in chosen), None)
 
     def __post_init__(self) -> None:
-        if self.text_of == "main":
-            check_library("trafilatura", "--text_of main", "content")
         if self.detect_language:
             check_library("py3langid", "--detect_language", "language")

@@ -63,14 +63,14 @@ class _Filler:
     def fill(self, feed: Feed) -> None:
         """Extracts texts, links and parts."""
         page, channel = self._page, feed.channel
-        title = self._plain_text(channel.title)
+        title = collapse(self._plain_text(channel.title))
         texts = [title, self._plain_text(channel.summary)]
         self._add_link(channel, "")
         for target, rel in feed.pages:
             page.add_link(target, rel=rel)
         parts: dict[str, Page] = {}
         for item in feed.items:
-            item_title = self._plain_text(item.title)
+            item_title = collapse(self._plain_text(item.title))
             texts += [item_title, self._plain_text(_first_text(item.summary, item.content))]
             self._add_link(item, item_title)
             url = self._part_url(item) if self._with_parts else None

@@ -18,6 +18,7 @@ from nutbeam.io.storage.place_addresses import place_of
 SLOWER = TIMES._replace(beat=1.0, fresh=4.0, stale=8.0)
 
 
+@pytest.mark.few(2)
 @in_stores
 def test_one_holds_it_and_the_other_waits(root):
     waited = []

@@ -91,7 +91,7 @@ def same(table, other):
 
 
 @KINDS
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_rows_survive(kind, data):
     table = table_of(kind.schema, *data.draw(rows_of(kind.schema)))
@@ -99,7 +99,7 @@ def test_rows_survive(kind, data):
 
 
 @KINDS
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_rows_survive_in_slices_chunks_and_parts(kind, data):
     table = table_of(kind.schema, *data.draw(rows_of(kind.schema)))
@@ -345,7 +345,7 @@ def test_a_newer_version_is_refused():
 
 
 @KINDS
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_damaged_cells_are_a_clear_error_or_other_values(kind, data):
     rows = data.draw(rows_of(kind.schema).filter(bool))

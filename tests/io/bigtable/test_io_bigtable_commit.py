@@ -131,6 +131,7 @@ def test_killed_at_any_step_the_table_is_old_or_new(log, step):
     assert {row["retries"] for row in read(log, snapshot=following - 1)} == {following - 1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.long)])
 def test_killed_at_random_moments(log, kills):
     """A process commits without end; it is killed, again and again."""
@@ -261,6 +262,7 @@ def test_a_commit_that_has_begun_makes_old_snapshots_too_old(log):
         log.check_fresh(1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("at", range(3))
 def test_an_answer_that_is_lost_is_no_conflict(bigtable, tmp_path, monkeypatch, at):
     """The commit comes in, its answer does not: it is found to be ours."""

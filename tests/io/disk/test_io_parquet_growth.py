@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from nutbeam.io.disk import parquet_growth
 from nutbeam.io.disk.parquet_growth import check_dictionaries
 
 
@@ -39,6 +40,16 @@ def test_a_long_text_in_many_rows_is_refused(tmp_path, compression):
 )
 def test_texts_as_tables_have_them_pass(tmp_path, texts, rows):
     write(tmp_path / "a", texts, rows)
+    check(tmp_path / "a")
+
+
+@pytest.mark.parametrize("chars", [500, 4_000, 5_000])
+def test_a_page_whose_header_has_long_texts_passes(tmp_path, monkeypatch, chars):
+    texts = [f"{number % 9}{'x' * chars}" for number in range(2_000)]
+    options = {"use_dictionary": False, "compression": "zstd", "store_schema": False}
+    pq.write_table(pa.table({"key": texts}), tmp_path / "a", **options)
+    monkeypatch.setattr(parquet_growth, "_UNPACKED_BYTES", 1 << 20)  # so that pages are looked at
+    monkeypatch.setattr(parquet_growth, "_GROWTH", 1 << 20)
     check(tmp_path / "a")
 
 

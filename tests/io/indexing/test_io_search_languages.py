@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from nutbeam.io.indexing.shard_documents import index_terms, searched_rows
-from nutbeam.web.content.searched_forms import guessed_languages
+from nutbeam.web.pages import text_languages as text_languages_module
+from nutbeam.web.pages.text_languages import guessed_languages, text_languages
 
 
 @pytest.mark.parametrize(
@@ -40,4 +41,30 @@ def test_only_an_unknown_language_is_guessed():
     )
     rows = index_terms(searched_rows(documents))
     assert rows["analyzer"].to_list() == ["fr", "en", "en", "other"]
-    assert rows["lang"].to_list() == documents["lang"].to_list()
+    assert rows["lang"].to_list() == ["fr", "en", "en", None]
+
+
+def test_a_library_decides_where_small_words_do_not():
+    text = "Zwei Katzen schlafen gemütlich draußen, während Hunde nebenan laut bellen"
+    assert guessed_languages(pl.Series([text])).to_list() == [None]
+    assert text_languages(pl.Series([text, "x", ""])).to_list() == ["de", None, None]
+
+
+def test_without_the_library_small_words_decide_alone(monkeypatch, caplog):
+    monkeypatch.setattr(text_languages_module.importlib.util, "find_spec", lambda name: None)
+    texts = pl.Series(["The end of the road", "Zwei Katzen schlafen gemütlich draußen nebenan"])
+    assert text_languages(texts).to_list() == ["en", None]
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("lang", "title", "analyzer"),
+    [("pl", "Czaple", "other"), (None, "Herons", "en"), (None, "Цапли", "other"), ("de-AT", "Reiher", "de"),
+     (None, "東京 guide", "other"), (None, "", "other")],
+)  # fmt: skip
+def test_a_text_in_latin_letters_without_a_language_is_read_as_english(lang, title, analyzer):
+    documents = pl.DataFrame(
+        {"id": ["http://a.com/"], "title": [title], "lang": [lang]},
+        {"id": pl.String, "title": pl.String, "lang": pl.String},
+    )
+    assert index_terms(searched_rows(documents))["analyzer"].to_list() == [analyzer]

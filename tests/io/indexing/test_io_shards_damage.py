@@ -27,7 +27,7 @@ COMPONENT = index_component("main", "shards")
 
 def test_shards_of_existing_tables_have_the_format_of_this_version():
     # The text is stored in shards: another one would refuse all of them.
-    assert shard_documents.shard_format() == "tantivy tantivy v0.27, schema 1"
+    assert shard_documents.shard_format() == "tantivy tantivy v0.27, schema 3"
 
 
 def test_a_shard_of_another_version_is_reported_in_one_line_with_the_command_to_run(
@@ -166,6 +166,7 @@ def test_kinds_of_shards_follow_their_schema(tmp_path):
     assert held(searched(tmp_path / "t", [file], tmp_path / "c")) == {"http://a.com/1": "one"}
 
 
+@pytest.mark.few(1)
 @in_stores
 def test_shards_in_a_store_are_searched_from_a_copy(address, tmp_path):
     root = place_of(address)

@@ -51,6 +51,7 @@ def table(address):
     return address
 
 
+@pytest.mark.few(2)
 def test_the_first_begin_of_an_operation_pins_its_snapshot(table):
     first = begin(table, "update", "op", batch="b1", now=20)
     assert (first.snapshot, first.now, first.batch, first.idle) == (1, 20, "b1", "")
@@ -66,6 +67,7 @@ def test_the_table_may_have_moved(table, tmp_path):
     assert again == dataclasses.replace(first, address=str(moved))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("job", "batch"), [("dedup", "b1"), ("update", "b2"), ("update", None)])
 def test_an_id_belongs_to_one_job_and_batch(table, job, batch):
     begin(table, "update", "op", batch="b1")
@@ -73,6 +75,7 @@ def test_an_id_belongs_to_one_job_and_batch(table, job, batch):
         begin(table, job, "op", batch=batch)
 
 
+@pytest.mark.few(2)
 def test_randomness_follows_from_the_id(table):
     assert begin(table, "a", "x").seed == begin(table, "a", "x").seed
     assert begin(table, "a", "x").seed != begin(table, "a", "y").seed
@@ -94,6 +97,7 @@ def test_concurrent_begins_of_an_operation_pin_the_same(table):
     assert len(set(found)) == 1
 
 
+@pytest.mark.few(2)
 def test_a_committed_operation_is_idle_and_commits_no_more(table):
     operation = begin(table, "update", "op")
     made = commit(operation, [written("state", "c", added=1)])
@@ -104,6 +108,7 @@ def test_a_committed_operation_is_idle_and_commits_no_more(table):
     assert live(operation) == ["a", "b", "c"]
 
 
+@pytest.mark.few(2)
 def test_a_committed_operation_is_found_under_later_snapshots(table):
     operation = begin(table, "update", "op")
     made = commit(operation, [])
@@ -114,6 +119,7 @@ def test_a_committed_operation_is_found_under_later_snapshots(table):
     assert find_commit(begin(table, "inject", "z")) is None
 
 
+@pytest.mark.few(2)
 def test_a_commit_records_files_counts_and_the_batch(table):
     operation = begin(table, "update", "op", batch="b1", now=77)
     batch = dataclasses.replace(BATCH, phase="updated")
@@ -134,18 +140,21 @@ def test_a_commit_records_files_counts_and_the_batch(table):
     assert manifest_at(operation.table, 2) == made
 
 
+@pytest.mark.few(2)
 def test_an_unchanged_component_keeps_its_list(table):
     operation = begin(table, "update", "op")
     before = operation.manifest().components["state"]
     assert commit(operation, [written("hosts", "h")]).components["state"] == before
 
 
+@pytest.mark.few(2)
 def test_all_files_of_a_component_may_go(table):
     operation = begin(table, "update", "op")
     commit(operation, [written("state", replaced=["a", "b"])])
     assert live(operation) == []
 
 
+@pytest.mark.few(2)
 def test_commits_of_other_operations_in_the_meantime_are_kept(table):
     mine = begin(table, "update", "mine", batch="b1")
     commit(begin(table, "fetch", "theirs"), [written("batches/b2/pages", "p")])
@@ -157,6 +166,7 @@ def test_commits_of_other_operations_in_the_meantime_are_kept(table):
     assert live(made, "batches/b2/pages", mine.table) == ["p"]
 
 
+@pytest.mark.few(2)
 def test_a_component_that_two_operations_write_unread_has_the_files_of_both(table):
     mine, theirs = begin(table, "a", "mine"), begin(table, "b", "theirs")
     commit(theirs, [written("host_findings", "t")])
@@ -166,6 +176,7 @@ def test_a_component_that_two_operations_write_unread_has_the_files_of_both(tabl
     ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("reads", "theirs"),
     [
@@ -204,6 +215,7 @@ def test_an_operation_that_lost_begins_again_under_the_same_id(table):
     assert live(again) == ["a", "b", "m", "t1", "t2", "t3"]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("batch", "record", "conflict"),
     [
@@ -224,6 +236,7 @@ def test_the_list_of_open_batches_can_be_read(table, batch, record, conflict):
         }  # fmt: skip
 
 
+@pytest.mark.few(2)
 def test_a_batch_keeps_the_consumers_that_other_commits_noted_in_the_meantime(table):
     updated = dataclasses.replace(BATCH, phase="updated")
     commit(begin(table, "update", "u", batch="b1"), [], CommitTerms(batch=updated))
@@ -240,6 +253,7 @@ def test_a_batch_keeps_the_consumers_that_other_commits_noted_in_the_meantime(ta
     }
 
 
+@pytest.mark.few(2)
 def test_a_batch_that_is_not_updated_any_more_is_not_taken_in(table):
     taker = begin(table, "take", "t")
     assert commit(taker, [], CommitTerms(takes_in={"b1": "t", "gone": "t"})).batches == {
@@ -325,6 +339,7 @@ def test_find(table):
     assert pinned_operation(table, "unknown") is None
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"id": 1}', '{"id": "op", "new": 1}'])
 def test_a_damaged_operation(table, text):
     begin(table, "update", "op")
@@ -333,6 +348,7 @@ def test_a_damaged_operation(table, text):
         begin(table, "update", "op")
 
 
+@pytest.mark.few(2)
 def test_nothing_is_pinned_in_a_damaged_table(table):
     overwrite_bytes(place_of(table) / "manifest" / "00000001.json", b"{")
     with pytest.raises(UserError, match=r"manifest is damaged"):
@@ -346,6 +362,7 @@ def test_a_table_that_may_not_be_written(locked):
     assert str(error) == f"cannot write {locked}/table/operations/op.json: Permission denied"
 
 
+@pytest.mark.few(2)
 def test_a_pinned_operation_does_not_contain_the_address_of_the_table(table):
     begin(table, "update", "op")
     record = json.loads(read_bytes(place_of(table) / "operations" / "op.json"))

@@ -72,6 +72,7 @@ def test_a_damaged_end_is_an_error_of_a_data_file(tmp_path, reader):
     assert CAUSES[reader] in {type(error.__cause__) for error in errors}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("read", [row_groups, batches])
 def test_a_text_that_is_no_utf8_is_an_error_of_a_data_file(tmp_path, read):
     path = tmp_path / "state.parquet"

@@ -32,6 +32,7 @@ def rows_of(numbers, score):
     return frame_of(STATE, *({"key": key, "score": score, "status": 1} for key in keys))
 
 
+@pytest.mark.few(2)
 @everywhere
 def test_tablets_with_runs_are_read_as_on_disk(root, resize_tables):
     """Row groups of 40 rows: pieces begin and end anywhere among the rows that runs supersede."""

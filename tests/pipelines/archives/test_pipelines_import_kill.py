@@ -13,6 +13,7 @@ from waiting import wait_until
 from written_archives import Archive
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.long)])
 def test_after_kills_the_same_import_brings_each_page_once(tmp_path, kills):
     archive, dice = Archive(), random.Random(kills)

@@ -11,7 +11,7 @@ from written_archives import Archive, import_, pages_of
 
 from nutbeam.web.exchange.status import FETCH_NOTMODIFIED
 
-web = served_web(hosts=3, pages=6, scope="module")
+web = served_web(hosts=2, pages=4, scope="module")
 
 
 @pytest.mark.few(1)
@@ -43,6 +43,7 @@ def test_a_crawl_written_to_warc_and_imported_parses_to_the_same(web, tmp_path, 
     assert documents[0] == documents[1]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("gzipped", [True, False])
 def test_revisits_get_their_bodies_from_the_import_or_the_table(tmp_path, out, capsys, gzipped):
     first, second = Archive(), Archive(gzipped)
@@ -96,6 +97,7 @@ def test_revisits_get_their_bodies_from_the_import_or_the_table(tmp_path, out, c
     assert state["signature"].to_list() != [None]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("first", ["request", "response"])
 def test_requests_are_stored_also_if_their_answers_are_in_the_next_part(
     tmp_path, out, capsys, first

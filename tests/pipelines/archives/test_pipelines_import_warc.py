@@ -5,6 +5,7 @@ import json
 import re
 
 import polars as pl
+import pytest
 from crawling import manifest_of, nutbeam, reach, state_of
 from simulated_web import served_web
 from stores_here import in_stores
@@ -70,6 +71,7 @@ def test_a_newer_page_that_nobody_has_the_body_of_does_not_replace_an_older_one(
     assert pages_of(out)["http://a.com/"]["body"] == b"old"
 
 
+@pytest.mark.folder_first
 def test_only_the_records_of_an_index_are_read(tmp_path, out, capsys):
     archive, offsets = Archive(), []
     for number in range(30):
@@ -101,6 +103,7 @@ def test_only_the_records_of_an_index_are_read(tmp_path, out, capsys):
     assert list(pages_of(table)) == ["http://a.com/5"]
 
 
+@pytest.mark.folder_first
 def test_plain_cdx_is_an_index_too(tmp_path, out, capsys):
     archive, offsets = Archive(), []
     for number in range(5):
@@ -241,6 +244,7 @@ def test_a_file_that_is_named_twice_is_read_once(tmp_path, out, capsys):
     assert (counts["records"], counts["pages"]) == (1, 1)
 
 
+@pytest.mark.folder_first
 def test_the_same_operation_again_changes_nothing(tmp_path, out):
     archive = Archive()
     archive.add("http://a.com/")
@@ -249,6 +253,7 @@ def test_the_same_operation_again_changes_nothing(tmp_path, out):
     assert len(manifest_of(out).batches) == 1
 
 
+@pytest.mark.folder_first
 def test_a_purged_url_does_not_come_back(tmp_path, out, capsys):
     archive = Archive()
     archive.add("http://a.com/")
@@ -293,6 +298,7 @@ def test_archives_in_a_store_are_read_by_ranges(address, capsys):
     assert import_(capsys, address, folder)["pages"] == 20
 
 
+@pytest.mark.folder_first
 def test_the_import_of_a_crawl_again_is_crawled_on(web, tmp_path, out):
     crawled, archive = tmp_path / "crawled", tmp_path / "archive"
     assert nutbeam("crawl", crawled, *web.seeds, "--rounds", "1", *reach(web)) == 0

@@ -64,6 +64,7 @@ def ask(server, target, host=None, method="GET", **headers):
         return answer.status, answer.headers, answer.read()
 
 
+@pytest.mark.long
 def test_a_crawl_of_the_archive_makes_the_same_table(table, certificate, tmp_path):
     again = tmp_path / "again"
     with served(table, certificate=certificate) as server:

@@ -53,6 +53,7 @@ def live(web):
     return f"--host-resolver-rules=MAP {HOST} 127.0.0.1:{web[0].port}"
 
 
+@pytest.mark.long
 def test_by_proxy_a_page_looks_as_its_site_does(web, tmp_path):
     url = f"http://{HOST}/"
     site = picture(tmp_path, url, live(web))

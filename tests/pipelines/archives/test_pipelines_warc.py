@@ -287,6 +287,7 @@ def test_a_lost_receipt_makes_a_part_again_and_no_record_twice(table, tmp_path):
     check(archive)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.long)])
 def test_kills_while_writing_leave_no_broken_and_no_double_record(tmp_path, kills):
     table, archive, dice = tmp_path / "table", tmp_path / "archive", random.Random(1)
@@ -341,6 +342,7 @@ def test_a_stored_wire_is_written_as_it_came(site, tmp_path):
     assert {field["WARC-Truncated"] for field in fields} == {None}
 
 
+@pytest.mark.long
 def test_a_crawl_writes_its_archive_round_by_round_and_continues_it(site, tmp_path, capsys):
     table, archive = tmp_path / "table", tmp_path / "archive"
     assert crawl(table, site, rounds=1) == 0

@@ -77,6 +77,7 @@ def empty_folder(tmp_path, monkeypatch):
          f"dump --from_batches crawl/batches/{SEGMENT},b --output_dir o"),
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("hurried")
 def test_paths_below_a_crawl_folder_are_its_table(line, ours):
     assert str(translated(line)) == f"nutbeam {ours}"
 

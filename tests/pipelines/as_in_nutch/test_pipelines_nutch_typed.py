@@ -1,6 +1,7 @@
 """Command lines of Nutch run as they are typed: those of its documentation, one after the other."""
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -17,6 +18,14 @@ from simulated_web import served_web
 from nutbeam.pipelines.command_line.cli import main
 
 LINES = tomllib.loads(Path(__file__).with_name("nutch_lines_typed.toml").read_text())["line"]
+RUNS = {"some": [line for line in LINES if "long" not in line], "all": LINES}
+CASES = [
+    pytest.param(
+        run, number, id=f"{run}-{line['typed']}", marks=[pytest.mark.long] * (run == "all")
+    )
+    for run, lines in RUNS.items()
+    for number, line in enumerate(lines)
+]
 web = served_web(hosts=2, pages=4, scope="module")
 
 
@@ -49,8 +58,11 @@ def names_of(web, folder):
 
 @pytest.fixture(scope="module")
 def ran(web, tmp_path_factory):
-    """Runs all lines in one folder, in order."""
-    folder = tmp_path_factory.mktemp("nutch")
+    """Runs some lines or all in one folder, in order, once; returns pairs of a line and what it did."""
+    return functools.cache(lambda run: run_lines(RUNS[run], web, tmp_path_factory.mktemp("nutch")))
+
+
+def run_lines(lines, web, folder):
     (folder / "urls").mkdir()
     (folder / "urls" / "seed.txt").write_text("".join(f"{url}\n" for url in web.seeds))
     connect_to = ", ".join(f'"{each}"' for each in web.connect_to)
@@ -63,22 +75,22 @@ def ran(web, tmp_path_factory):
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO())))
-            for line in LINES:
+            for line in lines:
                 names = names_of(web, folder)
                 words = shlex.split(line["typed"].format(**names))
                 result = run_line(words)
                 size = (
                     Path(line["file"]).stat().st_size if Path(line.get("file", "-")).exists() else 0
                 )
-                results.append(Ran(*result, names, size))
+                results.append((line, Ran(*result, names, size)))
     finally:
         os.chdir(before)
     return results
 
 
-@pytest.mark.parametrize("number", range(len(LINES)), ids=[line["typed"] for line in LINES])
-def test_a_line_of_nutch_runs_as_it_is_typed(ran, number):
-    line, result = LINES[number], ran[number]
+@pytest.mark.parametrize(("run", "number"), CASES)
+def test_a_line_of_nutch_runs_as_it_is_typed(ran, run, number):
+    line, result = ran(run)[number]
     assert result.code == line.get("code", 0), result.err
     ours = line["ours"].format(**result.names)
     said = re.search("^nutbeam [a-z]+: as in Nutch; (.*)$", result.err, re.MULTILINE)

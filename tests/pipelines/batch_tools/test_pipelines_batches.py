@@ -10,15 +10,17 @@ from simulated_web import served_web
 
 from nutbeam.web.urls.row_keys import from_key
 
+pytestmark = pytest.mark.folder_first
+
 web = served_web(hosts=3, pages=5, scope="module")
 OF_RESULTS = ("key", "status", "http_code", "signature", "fetch_time", "last_fetch_time")
 
 
 @pytest.fixture(scope="module")
-def table(web, backend):
+def table(web, backend, kept_crawls):
     """A table with two updated batches, and one that is only generated."""
     made = str(backend.fresh())
-    assert nutbeam("crawl", made, *web.seeds, "--rounds", "2", *reach(web)) == 0
+    kept_crawls.make(web, made, "--rounds", "2")
     return made
 
 
@@ -117,6 +119,7 @@ def test_the_newest_batch_of_a_url_wins_with_its_own_text(table, out, backend, w
     assert {key: found[key] for key in pages} == pages
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_slices_have_the_given_number_of_urls_and_lose_none(table, out, capsys, size):
     record = json.loads(

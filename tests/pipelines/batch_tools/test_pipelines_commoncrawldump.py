@@ -17,6 +17,8 @@ from nutbeam.policy.batch_tools.common_crawl_documents import (
 )
 from nutbeam.web.urls.row_keys import from_key
 
+pytestmark = pytest.mark.folder_first
+
 cbor2 = pytest.importorskip("cbor2")
 web = served_web(hosts=2, pages=5, scope="module")
 

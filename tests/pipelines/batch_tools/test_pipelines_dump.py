@@ -5,7 +5,7 @@ import json
 
 import pytest
 from command_output import printed
-from crawling import manifest_of, nutbeam, reach, rows_of, tree
+from crawling import manifest_of, rows_of, tree
 from simulated_web import served_web
 
 from nutbeam.io.batches.dump_folder import DumpFolder
@@ -14,13 +14,15 @@ from nutbeam.policy.batch_tools.dumped_names import md5_name, reversed_name
 from nutbeam.web.base.errors import UserError
 from nutbeam.web.urls.row_keys import from_key
 
-web = served_web(hosts=2, pages=5, scope="module")
+pytestmark = pytest.mark.folder_first
+
+web = served_web(hosts=3, pages=5, scope="module")
 
 
 @pytest.fixture(scope="module")
-def table(web, backend):
+def table(web, backend, kept_crawls):
     made = str(backend.fresh())
-    assert nutbeam("crawl", made, *web.seeds, "--rounds", "2", *reach(web)) == 0
+    kept_crawls.make(web, made, "--rounds", "2")
     return made
 
 
@@ -35,6 +37,7 @@ def bodies(table):
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("words", "folders"), [((), 2), (("-flatdir",), 0), (("-reverseUrlDirs",), 3)]
 )

@@ -10,6 +10,8 @@ from simulated_web import served_web
 
 from nutbeam.web.urls.row_keys import from_key
 
+pytestmark = pytest.mark.folder_first
+
 web = served_web(hosts=2, pages=5, scope="module")
 LINES = """http://h0.example.com/
 HTTP://H1.example.com:80/a/../old

@@ -8,13 +8,15 @@ from web_tables import Snapshot
 
 from nutbeam.io.rows.small_components import read_seeds_hosts, seed_files
 
+pytestmark = pytest.mark.folder_first
+
 web = served_web(hosts=3, pages=5, scope="module")
 
 
 @pytest.fixture(scope="module")
-def crawled(web, backend):
+def crawled(web, backend, kept_crawls):
     made = str(backend.fresh())
-    assert nutbeam("crawl", made, web.seeds[0], "--rounds", "2", *reach(web)) == 0
+    kept_crawls.make(web, made, "--rounds", "2")
     return made
 
 
@@ -50,6 +52,7 @@ def test_hosts_of_seeds_come_along_so_the_scope_is_that_of_all_tables(crawled, o
     assert len(found.hosts) == 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("words", [["-filter"], ["-normalize"], ["-filter", "-normalize"], []])
 def test_rules_apply_to_arriving_rows_on_request(out, backend, tmp_path, capsys, words):
     other = str(backend.fresh())

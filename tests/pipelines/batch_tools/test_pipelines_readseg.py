@@ -5,14 +5,16 @@ import re
 
 import pytest
 from command_output import printed
-from crawling import files_of, manifest_of, nutbeam, reach, rows_of
+from crawling import files_of, manifest_of, nutbeam, rows_of
 from simulated_web import served_web
 
 from nutbeam.io.table.opening import open_table
 from nutbeam.policy.batch_tools.segment_text import SegmentRecord, url_text
 from nutbeam.web.urls.row_keys import from_key
 
-web = served_web(hosts=2, pages=5, scope="module")
+pytestmark = pytest.mark.folder_first
+
+web = served_web(hosts=3, pages=5, scope="module")
 HEADINGS = {
     "nocontent": "Content::",
     "noparsedata": "ParseData::",
@@ -24,10 +26,10 @@ HEADINGS = {
 
 
 @pytest.fixture(scope="module")
-def table(web, backend):
+def table(web, backend, kept_crawls):
     """A crawled table whose last batch is only generated."""
     made = str(backend.fresh())
-    assert nutbeam("crawl", made, *web.seeds, "--rounds", "2", *reach(web)) == 0
+    kept_crawls.make(web, made, "--rounds", "2")
     assert nutbeam("generate", made, "--top_n", "2") == 0
     return made
 

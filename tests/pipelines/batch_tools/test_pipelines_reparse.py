@@ -8,15 +8,17 @@ from web_tables import Snapshot, copied_table
 
 from nutbeam.io.batches.batches import named_documents
 
-web = served_web(hosts=2, pages=6, scope="module")
+pytestmark = pytest.mark.folder_first
+
+web = served_web(hosts=3, pages=5, scope="module")
 SIMHASH = ("--signature", "simhash")
 
 
 @pytest.fixture(scope="module")
-def original(web, backend):
+def original(web, backend, kept_crawls):
     """A table with two updated batches, a parsed one and a fetched one."""
     made = str(backend.fresh())
-    assert nutbeam("crawl", made, *web.seeds, "--rounds", "2", *reach(web)) == 0
+    kept_crawls.make(web, made, "--rounds", "2")
     for job in ("parse", "stop"):
         assert nutbeam("generate", made, "--top_n", "2") == 0
         assert nutbeam("fetch", made, *reach(web)) == 0

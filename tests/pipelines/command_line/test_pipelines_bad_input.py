@@ -54,6 +54,7 @@ def test_seeds_that_cannot_be_read(tmp_path, monkeypatch, refuse, command, name,
     assert not Path("table").exists()  # nothing was begun
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
 def test_seed_files_without_seeds_are_no_error(tables, tmp_path, capsys, text):
     table = tables(tmp_path / "table")

@@ -59,6 +59,7 @@ def test_since_when_robots_txt_fails_is_kept_over_rounds(tmp_path):
     assert None not in since
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mode", ["host", "domain"])
 def test_a_batch_dealt_by_host_is_not_fetched_by_domain(tmp_path, capsys, mode):
     table = str(tmp_path / "table")

@@ -64,7 +64,7 @@ def flushed(table):
     return [from_key(key) for key in keys]
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("client", ["threads", "asyncio"])
 def test_a_page_and_then_silence(tmp_path, client):
     answer = Web({"/1": b"<title>one</title>"})

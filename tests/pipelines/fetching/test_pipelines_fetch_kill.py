@@ -24,7 +24,7 @@ def web():
         yield server
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "client"), TRIALS)
 def test_killed_fetches_lose_no_page_and_request_no_stored_page_again(
     web, tmp_path, capsys, seed, client

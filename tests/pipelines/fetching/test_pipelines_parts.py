@@ -115,6 +115,7 @@ def test_parse_job_by_job(tmp_path, parsing, capsys, monkeypatch):
     assert (third["text"], third["part_of"], third["http_code"]) == ("third itself", None, 200)
 
 
+@pytest.mark.long
 def test_the_first_request_of_a_part_has_no_conditions(tmp_path, capsys):
     table, rss = tmp_path / "table", "<rss><channel><title>news</title>{}</channel></rss>"
     item = "<item><title>Cut</title><link>/power.html</link><description>soon</description></item>"

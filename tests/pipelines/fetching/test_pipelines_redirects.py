@@ -294,6 +294,7 @@ WALLS = ("itself", "over", "first", "long", "endless", "session")
 SEEDED = tuple(f"http://{name}.example.com/" for name in WALLS)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("client", ["threads", "asyncio"])
 @pytest.mark.parametrize("redirect_max", [0, 5])
 def test_pages_that_only_cookies_show_are_fetched(walls, tmp_path, client, redirect_max):

@@ -59,6 +59,7 @@ def test_links_are_those_of_all_pages_that_are_alive(table, source):
     assert found == {(key + s, key + t) for s, some in LINKS.items() for t in some if s != t}
 
 
+@pytest.mark.long
 def test_a_warning_counts_the_batches_without_links_in_the_link_table(tmp_path, caplog):
     table = tmp_path / "table"
     with serve(pages) as server:

@@ -88,7 +88,7 @@ def test_one_pipeline_refuses_more_rounds_than_beam_can_build(table, capsys):
         rank_rounds.RankRounds(PageRank(), rounds=201)
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("ranking", ["pagerank", "hits"])
 def test_the_most_rounds_of_a_pipeline_can_be_built(ranking):
     method = PageRank() if ranking == "pagerank" else Hits()

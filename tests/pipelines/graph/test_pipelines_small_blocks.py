@@ -10,7 +10,7 @@ from nutbeam.policy.graph.graph_blocks import graph_blocks
 from nutbeam.policy.graph.link_limits import LinkLimits
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("block_nodes", [20, 60])
 def test_small_blocks_are_made_as_the_option_says(tmp_path, block_nodes):
     edges = random_edges(5, nodes=200, links=900)

@@ -18,6 +18,8 @@ from nutbeam.pipelines.hosting import updatehostdb
 from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.web.urls.row_keys import host_key
 
+pytestmark = pytest.mark.folder_first
+
 
 @pytest.fixture(scope="module")
 def web():
@@ -183,6 +185,7 @@ def test_settings_reach_generate_and_fetch(table, web, tmp_path, capsys):
         assert manifest_of(table).counts["dropped/host_blocked"] == chosen["com.example.h2"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("threads", "least", "most"), [(1, 0.3, 1), (3, 0.0, 3)])
 def test_threads_of_a_host_have_the_pause_that_belongs_to_them(tmp_path, threads, least, most):
     table, settings = tmp_path / "table", tmp_path / "settings"
@@ -209,6 +212,7 @@ def test_the_table_is_whole(table):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("max_count", ["-1", "3"])
 def test_a_host_in_several_tablets_has_one_limit_of_its_own(tmp_path, resize_tables, max_count):
     resize_tables(tablet_rows=8)

@@ -67,6 +67,7 @@ def test_clean_deletes_and_adds_nothing(table, out):
 STATUSES = ("DB_REDIR_TEMP", "DB_REDIR_PERM", "DB_DUPLICATE", "DB_ORPHAN", "DB_GONE")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delete_gone", [True, False])
 def test_clean_deletes_redirected_duplicate_and_orphan_pages(table, out, delete_gone):
     ended = {f"com.b:http/{name}": page(name) for name in STATUSES}
@@ -89,6 +90,7 @@ def test_clean_deletes_redirected_duplicate_and_orphan_pages(table, out, delete_
         assert nutbeam("clean", table, *writer(out)) == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("job", [("index",), ("index", "--full"), ("clean",)], ids=" ".join)
 def test_a_page_whose_new_body_was_not_parsed_leaves_the_index(table, out, job):
     assert index(table, out) == 0
@@ -99,6 +101,7 @@ def test_a_page_whose_new_body_was_not_parsed_leaves_the_index(table, out, job):
     assert manifest_of(table).counts["deleted_not_parsed"] == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "left"),
     [
@@ -219,6 +222,7 @@ def test_a_purge_that_keeps_older_snapshots_costs_one_delete(table, out):
     assert set(journal_of(table)) == {"com.a:http/1", "com.a:http/3"}
 
 
+@pytest.mark.long
 def test_after_a_rollback_the_index_is_built_again(table, out):
     assert index(table, out) == 0
     put(table, "17-2", {"com.a:http/4": page("new")})
@@ -254,6 +258,7 @@ def test_copy_fsck_and_compact_know_an_index(table, out, tmp_path, capsys):
     assert path.name in capsys.readouterr().out
 
 
+@pytest.mark.long
 @pytest.mark.bigtable
 def test_a_table_in_bigtable(bigtable, tmp_path, out):
     table = bigtable.make(tmp_path / "files")
@@ -285,6 +290,20 @@ def test_crawl_brings_each_round_into_the_index(tmp_path, out):
         assert {document["countryIsoCode"] for document in documents} == {"XX"}
 
 
+def test_a_page_that_has_changed_gets_the_texts_of_links_as_they_are_now(table, out, tmp_path):
+    target, source, other = "http://a.com/1", "http://b.com/", tmp_path / "other"
+    fill_links(table, {(target, source): ("old text", None, 1.0)})
+    assert index(table, out) == 0
+    assert nutbeam("inject", other, target) == 0
+    fill_links(other, {(target, source): ("new text", None, 1.0)}, 2000)
+    assert nutbeam("mergelinkdb", table, other) == 0
+    put(table, "17-2", {"com.a:http/1": page("changed")})
+    assert index(table, out) == 0
+    anchors = [adds[target]["anchor"] for _, adds, _ in operations_of(out)]
+    assert anchors == [["old text"], ["new text"]]
+
+
+@pytest.mark.long
 def test_an_index_has_the_texts_of_links_as_they_are_now(tmp_path, out):
     with linked_web(0) as web:
         web.links = {page: [] for page in range(web.pages)}

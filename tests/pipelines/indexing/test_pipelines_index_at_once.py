@@ -34,6 +34,7 @@ def meanwhile(monkeypatch, act):
     return parts
 
 
+@pytest.mark.long
 def test_a_rebuild_ends_early_when_another_run_has_committed(table, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
     assert index(table, out) == 0

@@ -78,6 +78,7 @@ class History:
         self.index("--operation", name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long),
                                   pytest.param(3, marks=pytest.mark.long)])  # fmt: skip
 def test_a_random_history_ends_as_a_fresh_index(tmp_path, monkeypatch, seed):

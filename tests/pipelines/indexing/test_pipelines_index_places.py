@@ -97,6 +97,7 @@ def test_another_address_needs_a_full_run(server, table, line):
     assert "another address" in line(*index_command(server, table))
 
 
+@pytest.mark.long
 def test_another_folder_needs_a_full_run(table, tmp_path, line, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert index(table, "out") == 0
@@ -141,6 +142,7 @@ def test_an_index_of_the_user_is_never_removed(server, table, line):
     assert list(server.indexes) == ["main"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["Main", "main-0", "main-1790000000000"])
 def test_names_that_another_index_has_on_a_server_are_refused(server, table, capsys, name):
     assert nutbeam(*index_command(server, table)) == 0
@@ -161,6 +163,7 @@ def forget(path, days=60):
             os.utime(file, (known, known))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("upkeep", ["compact", "purge"])
 def test_purge_and_compact_keep_track_of_documents_that_killed_runs_sent(
     server, table, tmp_path, monkeypatch, upkeep

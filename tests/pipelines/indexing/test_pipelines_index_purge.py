@@ -13,7 +13,7 @@ from indexed_tables import page, put
 pytest.importorskip("tantivy")
 URL, KEY, WORD = "http://a.com/secret", "com.a:http/secret", "zyxwvsecret"
 NEEDLES = (URL, KEY, WORD)
-TERMS = (("id", URL), ("content_other", WORD), ("content_en", WORD))
+TERMS = (("id", URL), ("words", WORD), ("content", f"en:{WORD}"))
 
 
 @pytest.fixture
@@ -56,6 +56,7 @@ def searches(folder, table, *indexes):
     return [nutbeam("search", table, WORD, *words, "--index", index) for index in indexes]
 
 
+@pytest.mark.long
 def test_a_purged_url_is_in_no_file_and_no_view_when_retention_is_over(table, tmp_path):
     own = tmp_path / "own"
     assert searches("", table, "main") == searches(own, table, "main") == [0]

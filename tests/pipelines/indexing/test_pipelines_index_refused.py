@@ -63,6 +63,7 @@ def test_a_refused_document_is_a_dead_letter_until_its_page_changes(server, tmp_
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.long
 def test_refused_documents_are_sent_once_more_and_nothing_else_is(tmp_path):
     table = str(tmp_path / "table")
     put(table, "17-1", {f"com.a:http/{n}": page(f"text {n}") for n in range(1, 6)})

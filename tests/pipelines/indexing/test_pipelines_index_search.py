@@ -111,7 +111,8 @@ def test_the_language_of_a_page_that_declares_none_is_guessed(tmp_path):
     search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
     assert urls(search, "rebuilding indexes") == ["http://a.com/en"]
     assert urls(search, "Haus") == ["http://a.com/de"]
-    assert urls(search, "lang:de") == []
+    assert urls(search, "lang:de") == ["http://a.com/de"]
+    assert urls(search, "lang:en") == ["http://a.com/en"]
 
 
 def test_a_text_without_spaces_is_found_by_words_in_any_declared_language(tmp_path):
@@ -184,3 +185,73 @@ def test_words_that_are_near_one_another_count_more(tmp_path):
     ]
     search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
     assert urls(search, "red stone house river") == ["http://a.com/near", "http://a.com/far"]
+
+
+def test_a_short_page_without_a_language_is_found_by_the_plural_and_the_singular(tmp_path):
+    pages = [
+        page("http://a.com/1", "Heron", "grey", lang=None),
+        page("http://a.com/2", "Herons", "wet", lang="unknown"),
+    ]
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert sorted(urls(search, "heron")) == sorted(urls(search, "herons")) == [
+        "http://a.com/1", "http://a.com/2"]  # fmt: skip
+
+
+def test_pages_of_a_language_that_few_pages_have_are_ranked_as_all_others(tmp_path):
+    words = "the queue takes records of the day, and the log keeps them in order for all readers"
+    pages = [
+        *(page(f"http://en.example.com/{n}", f"Notes {n}", f"{words}. Kafka is one of {n}. {words}")
+          for n in range(60)),
+        *(page(f"http://de.example.com/{n}", f"Kafka {n}", "Eine Einführung in die Warteschlange", lang="de")
+          for n in range(3)),
+        *(page(f"http://en.example.com/x{n}", f"Rivers {n}", words) for n in range(40)),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert [url.split("/")[2][:2] for url in urls(search, "kafka", 4)] == ["de", "de", "de", "en"]
+
+
+def test_a_word_counts_alike_in_all_languages_of_an_index(tmp_path):
+    pages = [
+        *(page(f"http://a.com/{n}", "Berlin Kafka", "Berlin Kafka Roman", lang="en") for n in range(30)),
+        page("http://a.com/de", "Berlin Kafka", "Berlin Kafka Roman", lang="de"),
+        page("http://a.com/fr", "Berlin Kafka", "Berlin Kafka Roman", lang="fr"),
+        *(page(f"http://a.com/x{n}", "Stones", "stones and rivers") for n in range(30)),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    for query in ("kafka", "kafka berlin", '"berlin kafka"', "roman berlin kafka"):
+        scores = {hit.score for hit in search.search(parse_search(query), 40).hits}
+        assert len(scores) == 1, (query, scores)
+
+
+def test_a_title_with_a_word_thirty_times_does_not_win(tmp_path):
+    pages = [
+        page("http://a.com/guide", "Guide to teapots", "How to choose a teapot of iron. Teapots last long."),
+        page("http://spam.com/1", "teapot " * 30, "buy now"),
+        page("http://spam.com/2", "Teapot, teapot sale, cheap teapot, best teapot, " * 8, "buy a teapot now"),
+        page("http://a.com/kettle", "Kettles", "A kettle of copper. It is larger than a teapot."),
+        page("http://a.com/cup", "Cups", "Cups of glass and of clay."),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "teapot", 1) == urls(search, "teapots", 1) == ["http://a.com/guide"]
+    assert "http://spam.com/1" in urls(search, '"teapot teapot"')  # its words are in their places
+
+
+def test_a_word_that_is_common_in_one_language_is_not_rare_in_another(tmp_path):
+    pages = [
+        *(page(f"http://a.com/de{n}", f"Teil {n}", "Ein Zelt für die Berge und für das Tal", lang="de") for n in range(9)),
+        page("http://a.com/tent", "Winterzelt", "Das Winterzelt steht im Schnee", lang="de"),
+        page("http://a.com/list", "Shop", "Zelte für Familien, Winterzelt für Berge, Schuhe für alle", lang="en"),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "winterzelt für", 1) == ["http://a.com/tent"]
+
+
+def test_a_query_of_several_words_that_few_pages_have_is_answered_by_pages_with_some(tmp_path):
+    pages = [
+        page("http://a.com/bridge", "Harbour bridge closed", "The harbour bridge is closed until June."),
+        page("http://a.com/list", "Topics", f"{'news of the day ' * 40} harbour bridge closed, bakery open again"),
+        *(page(f"http://a.com/{n}", f"Open doors {n}", "The museum is open again") for n in range(30)),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "when does the harbour bridge open again")[0] == "http://a.com/bridge"
+    assert len(urls(search, "harbour bridge")) == 2  # two words must both be there

@@ -71,7 +71,7 @@ def test_a_rollback_brings_the_index_back(table, found):
     assert found(table) == EVERY
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("index", ["main", "other"])
 @pytest.mark.parametrize("how", ["flipped", "cut", "gone"])
 def test_the_line_about_a_damaged_shard_names_the_command_that_repairs_it(

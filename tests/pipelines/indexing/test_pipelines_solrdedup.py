@@ -60,6 +60,7 @@ def journal_of(table):
     }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("first", ["com.a:http/1", "com.b:http/1"])
 def test_the_document_of_the_first_shard_stays_if_none_has_a_time(tmp_path, first):
     table, second = str(tmp_path / "table"), "com.aa:http/2"

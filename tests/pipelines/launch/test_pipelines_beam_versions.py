@@ -14,7 +14,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms import userstate
 from crawling import assert_same, contents, crawl, reach
 from here import ROOT
-from package_files import FILES, PACKAGE, imported
+from package_files import FILES, PACKAGE, imported, nodes
 from simulated_web import SimWeb
 from waiting import PATIENCE
 
@@ -59,13 +59,12 @@ sys.exit(code)
 
 def private_uses(path):
     """Returns the names of Beam in a file that its documentation does not promise."""
-    tree = ast.parse(path.read_text("utf-8"))
     found = {name for name in imported(path) if name.split(".")[0] == "apache_beam"}
     uses = {name for name in found if not DOCUMENTED.match(name) or not is_listed(name)}
     if found:
         uses |= {
             ast.unparse(node)
-            for node in ast.walk(tree)
+            for node in nodes(path)
             if isinstance(node, ast.Attribute) and re.match("_[a-z]", node.attr)
             and node.attr not in HOOKS and names_beam(node.value)
         }  # fmt: skip

@@ -11,7 +11,6 @@ import graphs
 import pytest
 from apache_beam.portability import common_urns, python_urns
 from apache_beam.portability.api import beam_runner_api_pb2
-from crawling import crawl as crawl_web
 from crawling import files_of, manifest_of
 from here import ROOT
 from simulated_web import SimWeb
@@ -77,6 +76,7 @@ def shown(proto):
     return found
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("job", JOBS)
 def test_each_step_has_a_unique_and_readable_label(job, tmp_path):
     steps = graph(job, tmp_path / "table").components.transforms
@@ -135,13 +135,13 @@ def test_possible_secrets_are_not_shown():
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory):
+def crawled(kept_crawls, tmp_path_factory):
     """An address, and what the graphs were while nothing was there."""
     table = tmp_path_factory.mktemp("graph") / "table"
     before = {job: graph(job, table) for job in JOBS}
     assert not table.exists()  # to build a graph writes nothing
     with SimWeb(hosts=3, pages=12, seed=7, crawl_delay=0) as web:
-        assert crawl_web(table, web, *web.seeds) == 0
+        kept_crawls.make(web, table)
     return table, before
 
 

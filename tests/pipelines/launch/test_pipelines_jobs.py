@@ -77,6 +77,7 @@ def say_any(say, *words):
         return say(*words, code=1)
 
 
+@pytest.mark.long
 def test_each_job_by_hand_gives_the_table_of_a_crawl(web, table, tables, tmp_path, say):
     folder = tables(tmp_path / "table")
     before = len(asked(web))
@@ -132,6 +133,7 @@ def test_next_needs_an_agent_only_for_fetch(tables, tmp_path, say, capsys):
     assert "--agent_name" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_same_operation_again_changes_nothing(web, tables, tmp_path, say):
     folder = tables(tmp_path / "table")
     with SimWeb(hosts=1, pages=2, seed=3, crawl_delay=0) as small:

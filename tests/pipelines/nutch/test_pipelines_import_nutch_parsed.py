@@ -63,6 +63,7 @@ def test_documents_have_the_texts_and_headers_of_nutchs_parser(crawl, table, cap
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("has_contents", [True, False])
 @pytest.mark.parametrize("parts", [1, 3])
 def test_pages_and_texts_meet_whatever_parts_their_files_have(

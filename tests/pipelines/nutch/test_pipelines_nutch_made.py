@@ -81,6 +81,7 @@ def test_each_link_equals_that_of_nutchs_reader(nutch, table):
     assert links_of(table) == links_of_nutch(nutch)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "words"),
     [("all", ()), ("top_12", ("--top_n", "12")), ("in_40_days", ("--add_days", "40"))],
@@ -160,6 +161,7 @@ def copy_of(nutch, folder, *parts):
     return folder
 
 
+@pytest.mark.long
 def test_segments_without_contents_have_the_texts_and_links_that_nutch_parsed(
     nutch, tmp_path, capsys
 ):

@@ -12,8 +12,8 @@ from nutbeam.io.storage.place_addresses import place_of
 pytestmark = pytest.mark.usefixtures("all_stores")
 
 
+@pytest.mark.long
 @in_stores
-@pytest.mark.few(1)
 def test_a_crawl_in_a_store_is_imported_and_exported_there(address, tmp_path, capsys):
     crawl = NutchCrawl(tmp_path / "nutch")
     urls = [f"http://a.com/{number:04d}" for number in range(300)]

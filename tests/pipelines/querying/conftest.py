@@ -1,17 +1,18 @@
 """Fixtures of the tests of sql: a table with a crawl, and queries that leave it as it is."""
 
 import pytest
-from crawling import crawl, nutbeam, tree
+from crawling import nutbeam, tree
 from simulated_web import served_web
 
-web = served_web(hosts=2, pages=8, scope="module")
+web = served_web(hosts=2, pages=8, scope="session")
 
 
-@pytest.fixture(scope="module")
-def table(web, tmp_path_factory):
-    """A table with a whole crawl; tests only read it."""
+@pytest.fixture(scope="session")
+def table(web, kept_crawls, tmp_path_factory):
+    """A table with a whole crawl, and a row with an odd key; tests only read it."""
     folder = tmp_path_factory.mktemp("sql") / "table"
-    assert crawl(folder, web, *web.seeds, "http://[::1]:1/x%5C1") == 0
+    kept_crawls.make(web, folder)
+    assert nutbeam("inject", folder, "http://[::1]:1/x%5C1") == 0
     return folder
 
 

@@ -62,8 +62,13 @@ def test_each_view_has_the_rows_of_the_snapshot(table, ask):
 def test_each_view_has_the_columns_that_are_declared(ask):
     listed = ask("show tables", "--format", "csv").split()
     assert sorted(listed[1:]) == sorted(views())
+    described = (
+        f"select '{name}' as view, column_name, column_type from (describe {name})"
+        for name in views()
+    )
+    rows = rows_of(ask, " union all ".join(described))
     for name, view in views().items():
-        found = rows_of(ask, f"describe {name}")
+        found = [row for row in rows if row["view"] == name]
         assert [row["column_name"] for row in found] == [column.name for column in view.columns]
         types = {row["column_name"]: row["column_type"] for row in found}
         for column in view.columns:
@@ -205,14 +210,13 @@ def test_variables_of_the_program_are_not_seen(ask):
 def test_a_fresh_table_has_all_views(tmp_path, capsys):
     assert nutbeam("inject", tmp_path / "t", "http://a.example.com/") == 0
     capsys.readouterr()
-    for view in views():
-        assert (
-            nutbeam("sql", tmp_path / "t", f"select count(*) as n from {view}", "--format", "json")
-            == 0
-        )
-        assert json.loads(capsys.readouterr().out) == {
-            "n": int(view in ("state", "hosts", "host_counts"))
-        }
+    counts = " union all ".join(
+        f"select '{view}' as v, count(*) as n from {view}" for view in views()
+    )
+    assert nutbeam("sql", tmp_path / "t", counts, "--format", "json") == 0
+    assert {row["v"]: row["n"] for row in json_lines(capsys.readouterr().out)} == {
+        view: int(view in ("state", "hosts", "host_counts")) for view in views()
+    }
 
 
 def test_json_has_columns_of_equal_name_and_decimals_as_numbers(ask):
@@ -365,19 +369,22 @@ def test_a_query_without_bodies_does_not_read_them(table, ask):
     assert "body" in ask("explain select body from pages", "--format", "json")
 
 
-def test_a_result_fits_the_width(ask, monkeypatch):
+def test_a_result_fits_the_width(table, monkeypatch, capsys):
+    queries = (
+        "select * from state limit 3",
+        "select * from state limit 12",
+        "select * from batch_pages limit 12",
+        "select url, title, text, body from pages limit 12",
+        "select url, status from state limit 12",
+    )
     for width in (80, 120, 200):
         monkeypatch.setenv("COLUMNS", str(width))
-        for query in (
-            "select * from state limit 3",
-            "select * from state limit 12",
-            "select * from batch_pages limit 12",
-            "select url, title, text, body from pages limit 12",
-            "select url, status from state limit 12",
-        ):
-            lines = ask(query).splitlines()
-            assert max(map(len, lines)) <= width
-            assert len(lines) > 3
+        monkeypatch.setattr(sys, "stdin", io.StringIO(";\n".join(queries)))
+        capsys.readouterr()
+        assert nutbeam("sql", table) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= width
+        assert len(lines) > 3 * len(queries)
 
 
 def test_a_few_wide_rows_are_shown_one_by_one(ask):
@@ -408,6 +415,7 @@ select epoch_ms(now()::timestamp) - epoch_ms(now()) as ms,
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
 def test_queries_are_in_utc_in_all_time_zones(table, zone):
     words = [sys.executable, "-m", "nutbeam", "sql", table, "--format", "json"]

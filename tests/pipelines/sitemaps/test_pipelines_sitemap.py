@@ -124,6 +124,7 @@ def test_a_given_sitemap_names_all_urls_of_its_host_only_if_robots_txt_names_it(
     assert known(tmp_path / "table") == {f"{HOME}/news/1", *([f"{HOME}/2"] if named else [])}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["folder", pytest.param("bigtable", marks=pytest.mark.bigtable)])
 def test_sitemaps_of_every_kind(tmp_path, kind, request):
     pages = {

@@ -42,6 +42,7 @@ def test_older_tables_show_the_same_rows(kept, capsys):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 def test_its_batch_is_finished(kept):
     table, _ = kept
     before = state_of(table)

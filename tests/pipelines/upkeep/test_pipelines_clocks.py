@@ -182,6 +182,7 @@ def test_commands_say_in_one_line_that_the_table_has_times_of_the_future(table, 
         assert f"nutbeam fsck {table} --repair" in said[0]
 
 
+@pytest.mark.long
 def test_a_long_interval_that_a_seed_list_sets_is_no_time_of_the_future(tmp_path, web, caplog):
     table, seconds = tmp_path / "table", 365 * DAY
     (seed,) = web.seeds
@@ -194,6 +195,7 @@ def test_a_long_interval_that_a_seed_list_sets_is_no_time_of_the_future(tmp_path
     assert FUTURE not in caplog.text
 
 
+@pytest.mark.long
 def test_a_longer_limit_of_update_is_no_time_of_the_future_but_generate_says_so(
     tmp_path, web, caplog, capsys
 ):
@@ -286,6 +288,7 @@ def test_links_seen_by_a_clock_ahead_are_seen_again(linked, web):
     assert not {name for name, _ in future_times(linked)} & {"links"}
 
 
+@pytest.mark.long
 def test_hosts_that_were_looked_up_by_a_clock_ahead_are_looked_up_again(linked):
     assert ("hosts", "dns_time") in future_times(linked)
     assert look_up(linked) == 1

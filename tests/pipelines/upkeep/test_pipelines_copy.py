@@ -30,7 +30,7 @@ from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.place_addresses import place_of
 from nutbeam.pipelines.upkeep import copy_table
 
-web = served_web(hosts=2, pages=10, scope="module")
+web = served_web(hosts=2, pages=4, scope="module")
 
 
 @pytest.fixture(scope="module")

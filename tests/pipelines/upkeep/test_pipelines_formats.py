@@ -6,6 +6,7 @@ import math
 import tarfile
 from pathlib import PurePosixPath
 
+import polars as pl
 import pytest
 from crawling import json_lines, manifest_of, nutbeam, reach, state_of
 from here import TESTS
@@ -18,6 +19,7 @@ from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import below, load_files
 from nutbeam.io.upkeep.purge import unnamed_files
 from nutbeam.io.upkeep.repair import rebuilt_lists
+from nutbeam.pipelines.views.reader import read
 
 TABLES = TESTS / "tables"
 # Of each format the web that its table was made from.
@@ -77,6 +79,22 @@ def test_older_tables_show_the_same_rows(table, written, capsys):
     assert found == {(row["url"], row["status"]) for row in expected}
     assert nutbeam("sql", table, "SELECT target_url FROM outlinks", "--format", "csv") == 0
     assert {url for url, _ in found} & set(capsys.readouterr().out.split())
+
+
+def test_texts_of_one_line_become_texts_of_blocks_without_a_request(table, capsys):
+    columns = ["url", "text", "markdown", "blocks"]
+    pages = read(table, "pages", columns=columns).sort("url")
+    assert pages.get_column("blocks").is_null().all()
+    assert not pages.get_column("text").str.contains("\n").any()
+    assert pages.select(pl.col("markdown").str.len_chars() >= pl.col("text").str.len_chars())[
+        "markdown"
+    ].all()
+    assert nutbeam("parse", table, "--reparse") == 0
+    again = read(table, "pages", columns=columns).sort("url")
+    assert again.get_column("url").equals(pages.get_column("url"))
+    home = again.filter(url="http://h0.example.com/").row(0, named=True)
+    assert "heading" in {block["kind"] for block in home["blocks"]}
+    assert "\n# " in home["markdown"]
 
 
 def taken_in(table):

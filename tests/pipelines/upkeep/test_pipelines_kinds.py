@@ -55,6 +55,7 @@ in_rows = pytest.mark.parametrize("table", [IN_ROWS], indirect=True)
 NEWEST = {**ROWS, "com.a:http/01": 100}
 
 
+@pytest.mark.few(2)
 @in_files
 def test_compact_folds_it_and_deletes_old_files(table):
     old = files_of(table, "marks")
@@ -66,7 +67,7 @@ def test_compact_folds_it_and_deletes_old_files(table):
     assert not any(path.exists() for path in old)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("to", ["folder", "bigtable"])
 def test_copy_has_it(table, tmp_path, request, to):
     copy = str(tmp_path / "copy")
@@ -100,7 +101,7 @@ def rows_as_later(table, monkeypatch):
         return {key: text for key, text in found.items() if text is not None}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @in_files
 @pytest.mark.parametrize("marks", [{"com.a:http/02": 2}, ROWS], ids=["run", "base"])
 def test_columns_of_a_later_version_are_kept(table, tmp_path, monkeypatch, marks):
@@ -158,7 +159,7 @@ def test_a_component_repeats_its_chosen_rows_in_files_and_a_copy_makes_it_again(
     assert sorted(rows_of(in_rows, "even")["key"]) == even
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("words", [("--url", "http://a.com/05"), ("--host", "a.com")])
 def test_purge_takes_names_out(table, words):
     assert nutbeam("purge", table, *words, "--now") == 0
@@ -167,6 +168,7 @@ def test_purge_takes_names_out(table, words):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.few(1)
 @in_files
 def test_damage_is_found_and_left_out(table, capsys):
     (tablet,) = tablets(load_files(open_table(table), manifest_of(table).components["marks"]))
@@ -197,6 +199,7 @@ def zones(files):
     return {(file.min_time, file.max_time) for file in files}
 
 
+@pytest.mark.few(1)
 @in_files
 def test_tablets_that_do_not_fit_are_found(table, capsys):
     operation = begin(table, "mark", "wrong.mark")
@@ -226,7 +229,7 @@ def test_export_and_sql_show_tablets(table, capsys):
     assert_seen(table, "marks", NEWEST, capsys)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "component", "view"),
     [
@@ -278,6 +281,7 @@ def mention(host):
     }  # fmt: skip
 
 
+@pytest.mark.few(2)
 def test_purge_follows_the_declared_columns(table, monkeypatch):
     monkeypatch.setitem(KINDS, "mentions", Kind("mentions", MENTIONS, layout=RowLayout.TABLETS))
     rows = {"com.a:http/1": mention("evil"), "com.a:http/2": mention("good"),
@@ -323,6 +327,7 @@ def test_damaged_rows_are_found_and_repaired(table, capsys):
     assert values_of(table) == {key: n for key, n in NEWEST.items() if key not in gone}
 
 
+@pytest.mark.few(1)
 @in_rows
 @pytest.mark.parametrize("words", [["--now"], []], ids=["now", "when they expire"])
 def test_no_version_of_a_purged_row_is_left(table, words):

@@ -19,6 +19,8 @@ from nutbeam.io.tablets.written import Written
 from nutbeam.policy.components.declaration import Kind, Owner
 from nutbeam.policy.components.kinds import KINDS
 
+pytestmark = pytest.mark.folder_first
+
 FIRST, SECOND = {"com.a:http/01": 1, "com.a:http/02": 2}, {"com.a:http/03": 3}
 
 

@@ -4,7 +4,7 @@ import json
 
 import polars as pl
 import pytest
-from crawling import crawl, json_lines, latest_snapshot, manifest_at, nutbeam
+from crawling import json_lines, latest_snapshot, manifest_at, nutbeam
 from simulated_web import SimWeb
 from stores_here import STORES
 
@@ -32,10 +32,10 @@ pytestmark = pytest.mark.usefixtures("all_stores")
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory):
+def original(kept_crawls, tmp_path_factory):
     table = tmp_path_factory.mktemp("original") / "table"
-    with SimWeb(hosts=2, pages=2, seed=7, crawl_delay=0) as web:
-        assert crawl(table, web, *web.seeds, "--rounds", "2") == 0
+    with SimWeb(hosts=3, pages=5, seed=7, crawl_delay=0) as web:
+        kept_crawls.make(web, table, "--rounds", "2")
     return table
 
 

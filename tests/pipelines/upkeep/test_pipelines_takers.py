@@ -27,6 +27,8 @@ from nutbeam.transforms.for_each import ForEach
 from nutbeam.transforms.operations import Begin, Commit
 from nutbeam.web.base.errors import NothingToDo
 
+pytestmark = pytest.mark.folder_first
+
 DRAFTS = Kind("drafts", MARKS, owner=Owner.BATCH, kept=Kept.NO_LONGER)
 FIRST, SECOND = "1000000001-a", "1000000002-b"
 PAGES = {FIRST: "com.a:http/1", SECOND: "com.a:http/2"}
@@ -146,6 +148,7 @@ def test_purge_and_copy_keep_the_list_of_processed_batches(table, tmp_path):
     assert waiting(tmp_path / "copy") == ([SECOND], [FIRST, SECOND])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("taken", "left"), [(0, [FIRST, SECOND]), (1, [SECOND])])
 def test_after_a_rollback_it_is_taken_in_again(table, taken, left):
     before = manifest_of(table).snapshot

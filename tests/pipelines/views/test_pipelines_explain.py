@@ -309,6 +309,7 @@ def test_explain_and_generate_agree_on_each_row(table, explained, tmp_path):
     assert free
 
 
+@pytest.mark.long
 @pytest.mark.bigtable
 @pytest.mark.parametrize("tables", ["bigtable"], indirect=True)
 def test_a_row_of_a_table_in_bigtable(tables, tmp_path, capsys):
@@ -323,6 +324,7 @@ def test_a_row_of_a_table_in_bigtable(tables, tmp_path, capsys):
     assert "verdict: in the table, not chosen now: not_due" in said
 
 
+@pytest.mark.long
 def test_a_link_between_local_files_is_in_the_scope(explained, tmp_path):
     site, table = tmp_path / "site", tmp_path / "table"
     site.mkdir()

@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from crawling import crawl, files_of, json_lines, manifest_of, nutbeam, state_of
+from crawling import files_of, json_lines, manifest_of, nutbeam, state_of
 from simulated_web import served_web
 
 from nutbeam.policy.components.vocabulary import record_of, shown_schema, views
@@ -16,14 +16,14 @@ from nutbeam.web.base.wording import format_count
 WHAT = tuple(name for name, view in views().items() if view.kind or name == "batches")
 
 
-web = served_web(hosts=2, pages=6, scope="module")
+web = served_web(hosts=2, pages=8, scope="module")
 
 
 @pytest.fixture(scope="module")
-def table(web, tmp_path_factory):
+def table(web, kept_crawls, tmp_path_factory):
     """A table with a whole crawl; tests only read it."""
     folder = tmp_path_factory.mktemp("export") / "table"
-    assert crawl(folder, web, *web.seeds) == 0
+    kept_crawls.make(web, folder)
     return folder
 
 

@@ -38,10 +38,10 @@ web = served_web(hosts=2, pages=8, scope="module")
 
 
 @pytest.fixture(scope="module")
-def original(web, tmp_path_factory):
+def original(web, kept_crawls, tmp_path_factory):
     """A table with a whole crawl, made under the operation id ``first``; tests only read it."""
     folder = tmp_path_factory.mktemp("history") / "table"
-    assert crawl(folder, web, *web.seeds, "--operation", "first") == 0
+    kept_crawls.make(web, folder)
     return folder
 
 

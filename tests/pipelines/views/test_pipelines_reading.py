@@ -10,7 +10,7 @@ import sys
 import polars as pl
 import pyarrow as pa
 import pytest
-from crawling import crawl, json_lines, latest_snapshot, manifest_of, reach, state_of
+from crawling import json_lines, latest_snapshot, manifest_of, reach, state_of
 from crawling import nutbeam as command
 from simulated_web import served_web
 
@@ -34,10 +34,10 @@ web = served_web(hosts=2, pages=8, scope="module")
 
 
 @pytest.fixture(scope="module")
-def crawled(web, tmp_path_factory):
+def crawled(web, kept_crawls, tmp_path_factory):
     """A table after one crawl; tests only read it."""
     folder = tmp_path_factory.mktemp("reading") / "table"
-    assert crawl(folder, web, *web.seeds) == 0
+    kept_crawls.make(web, folder)
     return folder
 
 
@@ -180,7 +180,7 @@ def test_pages_refuses_in_one_line(crawled, words, message, capsys, monkeypatch,
     assert error.count("\n") == 1
 
 
-@pytest.mark.few(9)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("what", list(views()))
 def test_read_gives_the_same_rows_and_columns_as_sql(table, what, capsys):
     frame = nutbeam.read(table, what)

@@ -33,6 +33,7 @@ def table(address):
     return address
 
 
+@pytest.mark.folder_first
 def test_a_url_and_its_anchors(table, capsys):
     out = printed(capsys, "readlinkdb", table, A)
     assert out.splitlines() == [
@@ -54,6 +55,7 @@ def test_a_url_and_its_anchors(table, capsys):
     assert 'anchors: ["Home", "Home", "Start"]' in explained
 
 
+@pytest.mark.folder_first
 def test_dump_regex_and_top(table, capsys, tmp_path):
     whole = printed(capsys, "readlinkdb", table, "--dump", "-")
     assert whole.count("Inlinks:") == 2
@@ -67,6 +69,7 @@ def test_dump_regex_and_top(table, capsys, tmp_path):
     assert printed(capsys, "readlinkdb", table, "--top", "1") == f"3\t{A}\n"
 
 
+@pytest.mark.folder_first
 def test_over_the_limit_the_best_sources_are_shown(address, capsys):
     scores = {"http://a.com/in": 1.0, **{f"http://s{n}.com/": n % 3 / 1 for n in range(20)}}
     fill_links(address, {(A, source): (None, None, score) for source, score in scores.items()})
@@ -88,6 +91,7 @@ def test_a_limit_in_the_table_is_for_tables_in_files(table, capsys):
     assert len(json.loads(left)["inlinks"]) == (3 if code else 1)
 
 
+@pytest.mark.folder_first
 def test_links_of_other_tables_are_merged(table, tmp_path, capsys):
     other = str(tmp_path / "other")
     assert nutbeam("inject", other, A) == 0
@@ -114,6 +118,7 @@ def test_a_link_table_is_not_merged_with_itself_nor_with_one_that_is_missing(tmp
     assert refuse("mergelinkdb", table, __file__).startswith("the table must be a folder, got ")
 
 
+@pytest.mark.folder_first
 @pytest.mark.few(2)
 @pytest.mark.parametrize("words", [(), ("--filter_links",), ("--normalize_links",)])
 def test_merged_links_are_normalized_and_filtered_on_request(address, tmp_path, capsys, words):

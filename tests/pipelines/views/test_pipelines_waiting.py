@@ -148,6 +148,7 @@ def test_the_time_limit_bounds_the_whole_crawl(tmp_path, capsys):
         assert server.paths[-1] == "/2"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("why", ["stop", "rounds"])
 def test_a_crawl_that_begins_nothing_reads_no_sitemaps(web, tmp_path, why):
     table = tmp_path / "table"
@@ -160,7 +161,7 @@ def test_a_crawl_that_begins_nothing_reads_no_sitemaps(web, tmp_path, why):
     assert len(asked(web)) == before
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_waiting_at_once(web, tmp_path, number):
     table = tmp_path / "table"

@@ -21,6 +21,7 @@ def frame(rows):
     return pl.DataFrame(sorted(rows.values(), key=lambda row: row["key"]), schema=TYPES)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("web", "seed"), [(PLAIN, 0), (ALL, 1)])
 def test_two_years_of_updates(web, seed):
     for step in history(seed, web):
@@ -28,6 +29,7 @@ def test_two_years_of_updates(web, seed):
         assert added(before, counts_in(step.product.host_counts)) == after
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_random_changes_that_add_change_and_remove(seed):
     numbers, rows, known = random.Random(seed), {}, []

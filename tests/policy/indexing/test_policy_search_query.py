@@ -27,6 +27,11 @@ from nutbeam.web.urls.domains import sites_of
         ("lang:de-AT", [Clause("lang", "de")]),
         ("AFTER:2026-01-31", [Clause("after", "1769817600000")]),
         ('intitle:"a b" inurl:x', [Clause("intitle", "a b", phrase=True), Clause("inurl", "x")]),
+        ("l'hiver dell’acqua don't d'a", [Clause("", t) for t in ("hiver", "acqua", "don't", "d'a")]),
+        ("title:x FILETYPE:pdf text:y author:z since:2026", [
+            Clause("intitle", "x"), Clause("type", "pdf"), Clause("", "y"), Clause("", "z"),
+            Clause("after", "1767225600000")]),
+        ("title: date: 12:30 a\x00b", [Clause("", t) for t in ("title:", "date:", "12:30", "a", "b")]),
         ("http://a.com/ c++ a-b", [Clause("", t) for t in ("http://a.com/", "c++", "a-b")]),
     ],
 )  # fmt: skip

@@ -251,6 +251,7 @@ class Reference:
         }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_histories_are_those_of_the_newest_documents(seed):
     reference = Reference(seed)

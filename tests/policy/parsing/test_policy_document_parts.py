@@ -73,6 +73,7 @@ def test_parts_are_documents_of_their_own(monkeypatch):
         "metadata": [],
         "usage": None,
         "nofollow_links": None,
+        "blocks": None,
     }
     # Without text the URL stands for it: such parts are no duplicates of each other.
     assert b["signature"] == md5(b"", "http://www.example.com/b")
@@ -157,7 +158,7 @@ def test_filters_may_add_parts():
         page.add_part("sub", "Title", "a \ud800 text", kind="news")
 
     (whole, part), counts = filtered(add)
-    assert (whole["text"], counts["parts"]) == ("t x", 1)
+    assert (whole["text"], counts["parts"]) == ("x", 1)
     names = ("key", "part_of", "title", "text", "metadata")
     assert [part[name] for name in names] == [
         to_key("http://www.example.com/dir/sub"), KEY, "Title", "a ? text", [("kind", "news")]

@@ -67,7 +67,7 @@ def test_a_document_has_all_columns_of_its_page():
         "parse_status": ParseStatus.SUCCESS,
         "parse_message": None,
         "title": "A title",
-        "text": "A title Some text An anchor",
+        "text": "Some text An anchor",
         "outlinks": [
             {"key": to_key("http://www.example.com/canon"), "anchor": "", "rel": "canonical"},
             {"key": to_key("http://www.example.com/dir/a?b"), "anchor": "An anchor",
@@ -85,6 +85,11 @@ def test_a_document_has_all_columns_of_its_page():
         "part_of": None,
         "usage": None,
         "nofollow_links": None,
+        "blocks": [
+            {"kind": "paragraph", "start": 0, "end": 19, "level": 0, "of": ""},
+            {"kind": "strong", "start": 5, "end": 9, "level": 0, "of": ""},
+            {"kind": "link", "start": 10, "end": 19, "level": 0, "of": "a?b#c"},
+        ],
     }  # fmt: skip
     assert (counts["parsed"], counts["outlinks"]) == (1, 2)
 
@@ -98,16 +103,28 @@ def test_signatures_are_of_bodies_or_of_urls():
 
 
 @pytest.mark.parametrize(
-    ("options", "profile"), [({}, "fish 2\nred 2"), ({"text_with_title": False}, "fish 2")]
-)
-def test_the_title_counts_in_signatures_of_texts(options, profile):
-    # By hand: red 2, fish 3, blue 1 are rounded down to multiples of 2.
-    (found,), _ = documents(
-        page("<title>Red&nbsp;fish</title><p>Blue fish, red fish!"),
-        signature="text_profile",
-        **options,
-    )
-    assert found["signature"] == hashlib.md5(profile.encode()).digest()
+    ("body", "profile"),
+    [
+        # By hand: red 2, fish 3, blue 1 are rounded down to multiples of 2.
+        ("<title>Red&nbsp;fish</title><p>Blue fish, red fish!", b"fish 2\nred 2"),
+        ("<p>Blue fish, red fish!", b"fish 2"),
+        # Many pages that only scripts fill have this title.
+        ("<title>Wait, wait</title><script>fill()</script>", b"<title>Wait, wait</title><script>fill()</script>"),
+    ],
+)  # fmt: skip
+def test_the_title_counts_in_signatures_of_texts(body, profile):
+    (found,), _ = documents(page(body), signature="text_profile")
+    assert found["signature"] == hashlib.md5(profile).digest()
+
+
+def test_mark_up_and_lines_do_not_count_in_signatures_of_texts():
+    bodies = [
+        "<title>T</title><p>one<p>two",
+        "<title>T</title><div>one\n <b>two</b></div>",
+        "T one two",
+    ]
+    found, _ = documents(*map(page, bodies), signature="text_md5")
+    assert [document["signature"] for document in found] == [md5(b"T one two", "")] * 3
 
 
 @pytest.mark.parametrize("status", [FETCH_GONE, FETCH_NOTMODIFIED])

@@ -71,6 +71,7 @@ def test_no_page_is_due_sooner_than_its_shortest_interval(days, rate):
         assert visit(schedule, NOTMODIFIED, row, sync_delta_rate=rate)[1] * DAY >= shortest - 0.01
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("longest", [10, 90, 365])
 def test_a_page_that_never_changes_is_not_fetched_ever_more_often(longest):
     age, interval, visits = 0.0, 1.0, 0

@@ -28,6 +28,7 @@ def results():
     return measured(("default", "rate"), 300, 160, 15)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("schedule", ["default", "rate"])
 def test_counts_are_those_of_the_model(results, schedule):
     checks = {check.name: check for check in results[schedule].checks}
@@ -37,12 +38,14 @@ def test_counts_are_those_of_the_model(results, schedule):
     assert checks["changes found, slow"].error > 0
 
 
+@pytest.mark.long
 def test_rate_keeps_more_pages_fresh_with_the_same_fetches(results):
     # Both may make 15 fetches a day; neither needs all of them.
     assert len(results["rate"].visits.page) <= 1.01 * len(results["default"].visits.page)
     assert results["rate"].freshness > 1.02 * results["default"].freshness
 
 
+@pytest.mark.long
 def test_rate_fetches_pages_that_change_too_fast_to_follow_less_often(results):
     default, rate = (results[name].by_class for name in ("default", "rate"))
     assert rate["slow"] > default["slow"]

@@ -61,6 +61,7 @@ def random_cases(numbers, count=300):
     ]
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("name", ["adaptive", "mime_adaptive"])
 def test_the_product_chooses_the_same_dates(name, seed):

@@ -154,6 +154,7 @@ def test_every_transition(part):
     assert disagreements([case for case in CASES if part_of(case) == part], Rules()) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", OTHER_SCHEDULES)
 def test_every_transition_with_each_schedule(name, folder):
     compare = functools.partial(differences, tolerance=1e-4 if name == "rate" else 0.0)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections import Counter
 
@@ -20,7 +21,6 @@ from reference_update import (
     SUCCESS,
     UNFETCHED,
 )
-from short_form import first
 
 LONGEST_WAIT_MS = 30 * 86_400_000
 ALL = Web(returning=True, too_long=True)
@@ -28,12 +28,11 @@ ORPHANS = Web(pages=100, returning=True, orphans=True)
 ADAPTIVE = Web(returning=True, too_long=True, schedule="adaptive", redirects=True)
 REDIRECTED = Web(returning=True, redirects=True)
 PARTS = Web(returning=True, redirects=True, orphans=True, parts=True)
-# The short form has the first and the last, which the last test of this file looks at, too.
 HISTORIES = [(ALL, 0), (Web(), 0), (Web(returning=True), 1), (Web(too_long=True), 2), (ORPHANS, 0),
              (ORPHANS, 2), (ADAPTIVE, 0), (ADAPTIVE, 1), (ADAPTIVE, 2), (REDIRECTED, 1),
              (ALL, 1)]  # fmt: skip
 # With schedules that are changed now and then, and with each schedule, its files, and the settings of
-# hosts. The short form has the first.
+# hosts.
 RATE = Web(returning=True, too_long=True, schedule="rate")
 PLUGIN = dataclasses.replace(ADAPTIVE, schedule="lively")
 SCHEDULES = {
@@ -59,19 +58,28 @@ TOLERANCE = 1e-4
 steps = functools.cache(lambda web, seed: list(history(seed, web)))
 
 
-@pytest.mark.few(2)
+def test_some_months_agree():
+    check(itertools.islice(history(0, ALL), 20))
+
+
+def test_some_months_with_changing_schedules_agree(folder):
+    check(itertools.islice(history(0, SCHEDULES["changing"], folder), 20))
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(("web", "seed"), HISTORIES)
 def test_two_years_agree(web, seed):
     check(steps(web, seed))
 
 
-@pytest.mark.parametrize("name", first(1, SCHEDULES))
-@pytest.mark.parametrize("seed", first(1, range(3)))  # each has other limits
+@pytest.mark.long
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("seed", range(3))  # each has other limits
 def test_two_years_agree_with_each_schedule(name, seed, folder):
     check(history(seed, SCHEDULES[name], folder))
 
 
-@pytest.mark.parametrize("seed", first(1, range(3)))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.long
 def test_two_years_with_parts_of_pages_agree(seed):
     history_of_table = list(history(seed, PARTS))
@@ -184,6 +192,7 @@ def check_retries(step, failures):
             assert row["status"] in {GONE if gone else UNFETCHED, *judged}
 
 
+@pytest.mark.long
 def test_histories_reach_every_status_and_revive_gone_pages():
     statuses, revived = set(), 0
     for step in (step for seed in range(2) for step in steps(ALL, seed)):

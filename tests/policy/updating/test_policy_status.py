@@ -280,7 +280,7 @@ FILES = st.lists(  # of each file an event and a sum per key at most, as links.p
 
 
 @given(SOME_ROWS, FILES, st.randoms(use_true_random=False))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_changes_give_the_same_result_in_any_order_and_number_of_files(rows, files, shuffler):
     rows = frame_of(STATE, *sorted(rows, key=lambda row: row["key"]))
     changes = [{**change, "order": at} for at, file in enumerate(files) for change in file]
@@ -295,7 +295,7 @@ def test_changes_give_the_same_result_in_any_order_and_number_of_files(rows, fil
 
 
 @given(SOME_ROWS, FILES, st.integers(0, 6))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_rows_give_the_same_result_in_any_number_of_ranges(rows, files, at):
     rows = frame_of(STATE, *sorted(rows, key=lambda row: row["key"]))
     changes = frame_of(

@@ -46,7 +46,7 @@ def twin(edges, ranking, level="page"):
 @pytest.mark.parametrize(("level", "ranking", "method"),
                          [("page", "linkrank", LinkRank()), ("host", "hits", Hits())])  # fmt: skip
 def test_chunks_get_the_ranks_of_the_twins(tmp_path, level, ranking, method):
-    edges = random_edges(3)
+    edges = random_edges(3, nodes=25, links=90)
     chunks = [part.to_arrow() for part in urls_of(edges).iter_slices(50)]
     (graph,) = apply(chunks, GraphBlocks(str(tmp_path / "graph"), level, block_nodes=9))
     found = apply([graph], RankIterations(ranking, level))

@@ -55,6 +55,7 @@ def as_set(frames):
     return set(rows)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("scopes", "distance"), [(1, 1), (1, 3), (5, 3)])
 def test_slices_of_a_band_value_find_each_pair_once(monkeypatch, scopes, distance):
     monkeypatch.setattr(module, "MOST_ROWS", 60)  # so the frequent values have several slices
@@ -181,6 +182,7 @@ def led_row_by_row(pages, distance):
     return winner
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("distance", [0, 3])
 def test_rows_are_led_as_row_by_row(distance):
     pages = random_pages()

@@ -108,7 +108,8 @@ WAT_FIELDS = WET_FIELDS.replace("WARC-Identified-Content-Language: ", "")
 
 def test_programs_that_read_wet_and_wat_files_by_line_find_their_fields_and_a_line_for_each_block():
     capture = page()
-    parsed = PageContent("Pears and more A pear none", [("language", "de")], [])
+    fields = [("title", "Pears and more"), ("language", "de")]
+    parsed = PageContent("A  pear\n\na\tb\n\n  none", fields, [])
     (record,) = capture_records(capture, answer_of(capture), request=False)
     place, content = RecordPlace(record, b"", 999, None), CapturedContent(capture, parsed)
     (wet,), (wat,) = wet_records(content, [place]), wat_records(9, "1.1", content, [place])
@@ -118,31 +119,19 @@ def test_programs_that_read_wet_and_wat_files_by_line_find_their_fields_and_a_li
         assert [line.split(" ")[0] for line in lines] == names.split()
         assert "WARC-Date: 2026-11-28T16:32:24Z" in lines or derived is wat
         if derived is wet:
-            assert block.split("\r\n")[0].split("\n") == ["Pears and more", "A pear none"]
+            assert block.split("\r\n")[0].split("\n") == ["Pears and more", "A pear", "a b", "none"]
         else:
             assert block.startswith('{"Container":{"Filename":')
             assert '"url":"c?x=1&y=2"' in block
 
 
-def test_the_text_of_xhtml_has_lines_too():
-    body = (
-        b"<html><head><script src='x'/><title>T</title></head><body><p>A</p><p>B</p></body></html>"
-    )
-    capture = page(content_type="application/xhtml+xml", body=body)
-    (record,) = capture_records(capture, answer_of(capture), request=False)
-    content = CapturedContent(capture, PageContent("T A B", [], []))
-    (wet,) = wet_records(content, [RecordPlace(record, b"", 999, None)])
-    assert wet.block == (b"T\nA\nB",)
-
-
 def test_a_wet_record_has_the_text_that_parsing_has_taken():
     (record,) = capture_records(page(), answer_of(page()), request=False)
-    for capture, text in [
-        (page(), "A pear none"),  # without the title
-        (page(), "only the pear"),  # of a plug-in, or of the main part
-        (page(content_type="text/plain"), "Pears and more A pear none"),
+    for fields, text in [
+        ([], "only the pear"),  # of a plug-in, or of the main part
+        ([("title", "Pears")], "Pears"),  # the title alone
     ]:
-        content = CapturedContent(capture, PageContent(text, [], []))
+        content = CapturedContent(page(), PageContent("" if fields else text, fields, []))
         (wet,) = wet_records(content, [RecordPlace(record, b"", 999, None)])
         assert b"".join(wet.block).decode() == text
 

@@ -78,7 +78,7 @@ def test_a_document_of_word(word):
     assert page.metas == {
         "author": "Me", "keywords": "k1, k2", "description": "in short", "language_declared": "de-DE",
     }  # fmt: skip
-    assert page.text == "Head Some bold words, see the anchor left right"
+    assert page.text == "Head\nSome bold words, see the anchor\nleft\nright"
     assert links(page) == [("http://b.com/target", "the anchor"), ("mailto:me@b.com", "")]
 
 
@@ -114,7 +114,7 @@ def test_text_that_is_there_twice_or_was_deleted():
         "<w:p><w:r><w:t>a</w:t><w:tab/><w:t>b</w:t></w:r><w:del><w:delText>no</w:delText></w:del>"
         "<AlternateContent><Choice><w:t>c</w:t></Choice><Fallback><w:t>c</w:t></Fallback>"
         "</AlternateContent></w:p><w:p><w:t>d</w:t></w:p>"
-    ) == ("a bc d", [])
+    ) == ("a bc\nd", [])
 
 
 def test_links_in_fields():
@@ -124,7 +124,7 @@ def test_links_in_fields():
         f"{field('separate')}<w:t>it</w:t>{field('end')} {field('begin')}<w:instrText>PAGE"
         f"</w:instrText>{field('separate')}<w:t>7</w:t>{field('end')}</w:p>"
         "<w:fldSimple w:instr='HYPERLINK \"http://c.com/\"'><w:t>so</w:t></w:fldSimple>"
-    ) == ("it7 so", [("http://b.com/", "it"), ("http://c.com/", "so")])
+    ) == ("it7\nso", [("http://b.com/", "it"), ("http://c.com/", "so")])
 
 
 def test_notes_and_the_language_of_the_styles():
@@ -155,7 +155,7 @@ def test_a_workbook():
     sheet["A2"].hyperlink = "http://b.com/cell"
     book.create_sheet("Second")["A1"] = "two"
     page = parsed(saved(book), "xlsx")
-    assert (page.title, page.text) == ("Numbers", "First hello 3.5 TRUE look Second two")
+    assert (page.title, page.text) == ("Numbers", "First\nhello 3.5 TRUE\nlook\nSecond\ntwo")
     assert links(page) == [("http://b.com/formula", ""), ("http://b.com/cell", "look")]
 
 
@@ -173,9 +173,9 @@ COMMENTS = {
     ("kinds", "text"),
     [
         (["drawing"], "in a box"),
-        (["comments"], "one note two"),
-        (["comments", "threadedComment"], "why? because"),
-        (["drawing", "comments"], "in a box one note two"),
+        (["comments"], "one note\ntwo"),
+        (["comments", "threadedComment"], "why?\nbecause"),
+        (["drawing", "comments"], "in a box\none note\ntwo"),
     ],
 )
 def test_text_boxes_and_comments_of_a_workbook(kinds, text):
@@ -188,7 +188,7 @@ def test_text_boxes_and_comments_of_a_workbook(kinds, text):
         "xl/worksheets/_rels/s.xml.rels": relations(*around),
         **{f"xl/{kind}.xml": COMMENTS[kind] for kind in kinds},
     }
-    assert parsed(packed(entries), "xlsx").text == f"S 7 {text}"
+    assert parsed(packed(entries), "xlsx").text == f"S\n7\n{text}"
     del entries["xl/worksheets/s.xml"]
     page = parsed(packed(entries), "xlsx")
     assert (page.text, page.metas["text_cut"]) == ("S", "damage")
@@ -202,7 +202,7 @@ def test_sheets_of_one_name_and_numbers_with_blanks():
         **{f"xl/worksheets/sheet{n + 1}.xml": f"<worksheet><row><c t='s'><v> {n} </v></c></row></worksheet>"
            for n in range(2)},
     }  # fmt: skip
-    assert parsed(packed(entries), "xlsx").text == "S one S two"
+    assert parsed(packed(entries), "xlsx").text == "S\none\nS\ntwo"
 
 
 def test_diagrams_and_fields_without_quotes():
@@ -216,7 +216,7 @@ def test_diagrams_and_fields_without_quotes():
         "word/d.xml": "<dataModel><pt><t><p><r><t>art</t></r></p></t></pt></dataModel>",
     }
     page = parsed(packed(entries), "docx")
-    assert (page.text, links(page)) == ("F art", [("http://b.com/", "F")])
+    assert (page.text, links(page)) == ("F\nart", [("http://b.com/", "F")])
 
 
 @pytest.mark.parametrize(
@@ -262,8 +262,8 @@ def test_a_presentation():
     show.core_properties.title = "Slides"
     page = parsed(saved(show), "pptx")
     assert page.title == "Slides"
-    said = "Slide {} body click me my notes"
-    assert page.text == f"{said.format(1)} {said.format(2)}"
+    said = "Slide {}\nbody click me\nmy notes"
+    assert page.text == f"{said.format(1)}\n{said.format(2)}"
     assert links(page) == [("http://b.com/1", "click me"), ("http://b.com/2", "click me")]
 
 
@@ -287,7 +287,7 @@ def test_a_text_of_opendocument():
     paragraph.addElement(remark)
     document.text.addElement(paragraph)
     page = parsed(saved_odf(document), "odt")
-    assert (page.title, page.language, page.text) == ("Title", "fr", "Head see thisxy")
+    assert (page.title, page.language, page.text) == ("Title", "fr", "Head\nsee thisxy")
     assert links(page) == [("http://b.com/", "this"), ("x.odt", "x")]
 
 
@@ -297,10 +297,16 @@ def saved_odf(document):
     return body.getvalue()
 
 
-def test_cells_and_slides_of_opendocument():
-    inner = "<table:table><p>a</p><p>b</p></table:table><draw:page><h>c</h></draw:page>"
-    body = packed({"content.xml": f"<x xmlns:table='t' xmlns:draw='d'>{inner}</x>"})
-    assert [parsed(body, kind).text for kind in ("ods", "odp")] == ["a b c"] * 2
+def test_rows_and_slides_of_opendocument_are_lines():
+    def text(kind, inner):
+        names = "xmlns:table='t' xmlns:draw='d' xmlns:office='o'"
+        return parsed(packed({"content.xml": f"<x {names}>{inner}</x>"}), kind).text
+
+    cells = "<table:table-cell><p>a</p></table:table-cell><table:table-cell><p>b</p><p>c</p></table:table-cell>"
+    rows = f"<table:table>{f'<table:table-row>{cells}</table:table-row>' * 2}</table:table>"
+    assert text("ods", f"<office:spreadsheet>{rows}</office:spreadsheet>") == "a b c\na b c"
+    assert text("odt", f"<office:text>{rows}</office:text>") == "a\nb\nc\na\nb\nc"
+    assert text("odp", "<draw:page><h>a</h><p>b</p></draw:page>") == "a\nb"
 
 
 def test_a_book():
@@ -315,7 +321,7 @@ def test_a_book():
     )
     page = parsed(body, "epub")
     assert (page.title, page.language, page.metas) == ("A book", "en", {"author": "Me, You"})
-    assert page.text == "One next out Two"
+    assert page.text == "One next out\nTwo"
     assert links(page) == [("http://b.com/", "out")]
 
 

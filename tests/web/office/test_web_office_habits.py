@@ -35,7 +35,7 @@ def samples():
     word = docx.Document()
     word.add_paragraph("First text")
     book = openpyxl.Workbook()
-    book.active.title, book.active["A1"] = "First", "text"
+    book.active.title, book.active["A1"] = "Sheet", "First text"
     show = pptx.Presentation()
     slide = show.slides.add_slide(show.slide_layouts[5])
     slide.shapes.title.text = "First text"
@@ -118,7 +118,7 @@ def run(text):
     ("inner", "text"),
     [
         ((f"{run('wo')}<w:r><w:drawing><wps:txbx><w:txbxContent><w:p>{run('box')}</w:p></w:txbxContent>"
-         f"</wps:txbx></w:drawing></w:r>{run('rd')}"), "wo box rd"),
+         f"</wps:txbx></w:drawing></w:r>{run('rd')}"), "wo\nbox\nrd"),
         (f"<w:moveFrom>{run('moved ')}</w:moveFrom>{run('stays')}<w:moveTo>{run(' moved')}</w:moveTo>",
          "stays moved"),
         (f"<w:del>{run('deleted')}</w:del><w:ins>{run('inserted')}</w:ins>", "inserted"),
@@ -143,9 +143,9 @@ def odt(inner):
     ("inner", "text"),
     [
         (("one<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>A note</text:p>"
-         "</text:note-body></text:note>, two"), "one A note , two"),
+         "</text:note-body></text:note>, two"), "one\nA note\n, two"),
         ("one<draw:frame><draw:text-box><text:p>A box</text:p></draw:text-box></draw:frame>two",
-         "one A box two"),
+         "one\nA box\ntwo"),
         ("one<draw:frame><svg:title>A</svg:title><svg:desc>picture</svg:desc></draw:frame>two",
          "one A picture two"),
         ("<text:ruby><text:ruby-base>漢</text:ruby-base><text:ruby-text>kan</text:ruby-text></text:ruby>", "漢"),
@@ -167,7 +167,7 @@ def test_dates_of_a_workbook_are_dates():
         book.active.append(values)
         body = io.BytesIO()
         book.save(body)
-        assert parsed(body.getvalue(), "xlsx").text == " ".join(["Sheet", *texts])
+        assert parsed(body.getvalue(), "xlsx").text == f"Sheet\n{' '.join(texts)}"
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_escapes_of_a_workbook_are_decoded():
         "xl/t.xml": "<sst><si><t>a_x000D_\nline</t></si></sst>",
     })  # fmt: skip
     page = parsed(body, "xlsx")
-    assert (page.title, page.text) == ("A title", "S&T a line b_x0041_ c d")
+    assert (page.title, page.text) == ("A title", "S&T\na\nline b_x0041_ c d")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_chapters_of_a_book_are_read_with_any_declared_type(mime):
     with zipfile.ZipFile(io.BytesIO(body)) as file:
         entries = {name: file.read(name) for name in file.namelist()}
     package = entries["OEBPS/book.opf"].replace(b"application/xhtml+xml", mime.encode())
-    assert parsed(packed(entries | {"OEBPS/book.opf": package}), "epub").text == "One Two"
+    assert parsed(packed(entries | {"OEBPS/book.opf": package}), "epub").text == "One\nTwo"
 
 
 def test_a_book_with_damage_is_read():
@@ -238,8 +238,8 @@ def test_a_book_with_damage_is_read():
         "META-INF/encryption.xml": b"<broken",
         "OEBPS/book.opf": entries["OEBPS/book.opf"].partition(b"<spine")[0],
     }.items():
-        assert parsed(packed(entries | {name: content}), "epub").text == "One Two", name
-    assert parsed(damaged(entries, "OEBPS/t/0.xhtml", None), "epub").text == "One Two"
+        assert parsed(packed(entries | {name: content}), "epub").text == "One\nTwo", name
+    assert parsed(damaged(entries, "OEBPS/t/0.xhtml", None), "epub").text == "One\nTwo"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_mistake_in_the_list_of_chapters_costs_none(mistake):
     assert "<metadata" in package
     package = package.replace("</metadata>", f"{mistake}</metadata>")
     page = parsed(packed(entries | {"OEBPS/book.opf": package}), "epub")
-    assert (page.text, page.metas["text_cut"]) == ("One Two", "damage")
+    assert (page.text, page.metas["text_cut"]) == ("One\nTwo", "damage")
 
 
 @pytest.mark.parametrize(

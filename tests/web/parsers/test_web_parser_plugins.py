@@ -42,7 +42,7 @@ def source(body=b"body", kind="text/x-mine", **more):
 )  # fmt: skip
 def test_a_plug_in_parses_its_type_before_any_parser_of_nutbeam(parsed, mime, kind):
     page = parsed(f"{mime}=parse", source(kind=kind))
-    assert (page.title, page.text, page.language) == ("A title", "the text", "de")
+    assert (page.title, page.text, page.language) == ("A title", "the\n text", "de")
     assert (page.hrefs, page.anchors) == (["/a", "b"], ["", "B"])
     assert page.metas["bytes"] == "4"
 

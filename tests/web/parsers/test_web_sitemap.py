@@ -140,7 +140,7 @@ def test_a_packed_sitemap(header):
         (b"words", "http://example.com/a.txt.gz", "words"),
         (b"<!doctype html><p>words", "http://example.com/a.gz", "words"),
         (b'{"a": "words"', "http://example.com/a.gz", '{"a": "words"'),
-        (b'{"a":"words"}\n{"b": "words"}\n', "http://example.com/a.json.gz", "words words"),
+        (b'{"a":"words"}\n{"b": "words"}\n', "http://example.com/a.json.gz", "words\nwords"),
     ],
 )
 def test_other_packed_documents(inside, url, text):

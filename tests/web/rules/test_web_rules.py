@@ -186,7 +186,7 @@ found = st.builds("{}{}".format, sites, fragments)
 
 
 @given(st.lists(found, max_size=16))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_column_is_admitted_as_single_urls_are(urls):
     for filters in (True, False):
         admitted = rules.admit(pl.Series(urls, dtype=pl.String), filters=filters).rows()

@@ -95,7 +95,7 @@ def url_of(name, path="/"):
     return f"http://{name}.hostile.example.com{path}"
 
 
-@pytest.fixture(scope="module", params=["threads", "asyncio"])
+@pytest.fixture(scope="module", params=["threads", pytest.param("asyncio", marks=pytest.mark.long)])
 def crawled(tmp_path_factory, request):
     """A crawl of all of them at once: the server, what was asked, the rows, the pages, counts."""
     table = tmp_path_factory.mktemp("hostile") / "table"

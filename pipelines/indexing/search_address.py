@@ -1,0 +1,97 @@
+"""Where the search page is served: its address, the names by which requests may call it, its path."""
+
+import dataclasses
+import ipaddress
+import re
+
+from ...web.base.errors import UsageError
+from ...web.base.wording import quote_value
+from ..base.loopback_server import LOOPBACK
+
+_NAME = r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\]"
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchAddress:
+    """Where the search page is served, and who may ask.
+
+    Attributes:
+        port: Its port; 0 takes a free one.
+        host: IP address of this machine on which it is served.
+        allowed_hosts: Names by which requests may call it, such as that of a reverse proxy, each
+            with a port, or without for any port.
+        base_path: Path of the page, below which all its addresses are.
+        cors_origins: Origins of other sites whose scripts may read answers; ``*``: of all sites.
+
+    Raises:
+        UsageError: A value is wrong; the message quotes it.
+    """
+
+    port: int = 0
+    host: str = LOOPBACK
+    allowed_hosts: tuple[str, ...] = ()
+    base_path: str = "/"
+    cors_origins: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.allowed_hosts:
+            if not re.fullmatch(rf"({_NAME})(:\d{{1,5}})?", name.lower()):
+                raise UsageError(
+                    "--allowed_hosts takes names of hosts, such as search.example.com or "
+                    f"search.example.com:8443, got {quote_value(name)}"
+                )
+        if not re.fullmatch(r"/([A-Za-z0-9_~-][A-Za-z0-9._~-]*/)*", self.path):
+            raise UsageError(
+                f"--base_path takes a path, such as /search/, got {quote_value(self.base_path)}"
+            )
+        for origin in self.cors_origins:
+            if origin != "*" and not re.fullmatch(rf"https?://({_NAME})(:\d{{1,5}})?", origin):
+                raise UsageError(
+                    "--cors_origins takes origins in lower case without a path, such as "
+                    f"https://example.com, or *, got {quote_value(origin)}"
+                )
+        if self._ip.is_unspecified and not self.allowed_hosts:
+            raise UsageError(
+                f"--host {self.host} takes requests from other machines: name the hosts that "
+                "they ask for, as in --allowed_hosts search.example.com"
+            )
+
+    @property
+    def path(self) -> str:
+        """The base path, with a slash at its end."""
+        return self.base_path if self.base_path.endswith("/") else f"{self.base_path}/"
+
+    @property
+    def _ip(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+        try:
+            return ipaddress.ip_address(self.host)
+        except ValueError:
+            raise UsageError(
+                f"--host takes an IP address of this machine, got {quote_value(self.host)}"
+            ) from None
+
+    def names(self, port: int) -> tuple[str, ...]:
+        """Returns the values of Host that name the server; those without a port name it on any.
+
+        Args:
+            port: The port that it has.
+        """
+        own = (f"[{self._ip}]" if self._ip.version == 6 else str(self._ip), "localhost", LOOPBACK)
+        local = own[:1] if not (self._ip.is_loopback or self._ip.is_unspecified) else own
+        return (*(f"{name}:{port}" for name in local), *map(str.lower, self.allowed_hosts))
+
+    def is_named(self, host: str, port: int) -> bool:
+        """Returns whether a value of Host, in lower case, names the server.
+
+        >>> address = SearchAddress(allowed_hosts=("a.com", "b.com:1"))
+        >>> [address.is_named(host, 80) for host in ("a.com:9", "b.com", "localhost:80", "")]
+        [True, False, True, False]
+        """
+        names = self.names(port)
+        return host in names or re.sub(r":\d*$", "", host) in names
+
+    def allowed_origin(self, origin: str) -> str | None:
+        """Returns the value of Access-Control-Allow-Origin for an origin; None: it may not read."""
+        if "*" in self.cors_origins:
+            return "*"
+        return origin if origin in self.cors_origins else None

@@ -1,0 +1,91 @@
+"""Finds the main content of a page: what is left without navigation, adverts, comments, footers and the like.
+
+Each block has a chance to be main content. It is a logistic function of a sum of weights, one for each
+feature of the block and one for each word that says something about an element around it. The weights are learnt
+from labelled pages (``benchmarks/main_weights.py``). Only the page itself counts: so a page has the same
+main content whatever is crawled with it.
+"""
+
+import functools
+import pathlib
+import tomllib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..pages import spans
+from ..pages.main_part import Parts
+from .block_features import Blocks, block_features, blocks_of
+from .block_text import BlockText
+from .containers import ContainerMarks, Containers
+
+_LIKELY = 0.5
+# Where less than this share of a text is likely, as on a page of links, all that is possible counts.
+_LEAST_SHARE, _POSSIBLE = 0.1, 0.1
+
+
+class _Weights:
+    """The weights of features and words."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        content = tomllib.loads(path.read_text("utf-8"))
+        self.bias: float = content["bias"]
+        self.features = {name: np.array(values) for name, values in content["features"].items()}
+        words: dict[str, float] = content["words"]
+        self.marks = ContainerMarks(list(words))
+        self._word_weights = list(words.values())
+
+    def of_containers(self, containers: Containers) -> NDArray[np.float64]:
+        """Returns the sum of the weights of the words that hold for each container."""
+        marks = self.marks.of(containers)
+        sums = {mark: self._sum(mark) for mark in set(marks)}
+        return np.array([sums[mark] for mark in marks])
+
+    def _sum(self, mark: int) -> float:
+        return sum(weight for number, weight in enumerate(self._word_weights) if mark >> number & 1)
+
+
+@functools.cache
+def _weights() -> _Weights:
+    return _Weights(pathlib.Path(__file__).with_name("main_weights.toml"))
+
+
+def main_parts(page: BlockText) -> Parts:
+    """Returns the parts of a text that are the main content of its page; none, if none is found.
+
+    >>> from .block_text import block_text
+    >>> page = block_text('<body><nav><a href="/">Home</a></nav><p>' + "A sentence. " * 9 + "</p></body>")
+    >>> [page.text[start:end][:5] for start, end in main_parts(page)]
+    ['A sen']
+    """
+    blocks = blocks_of(page.spans, page.containers)
+    if not len(blocks.starts):
+        return []
+    chances = block_chances(page, blocks)
+    lengths = blocks.ends - blocks.starts
+    is_main = chances > _LIKELY
+    if lengths[is_main].sum() < _LEAST_SHARE * lengths.sum():
+        is_main = chances > _POSSIBLE
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], is_main, [False])))).tolist()
+    return [
+        (int(blocks.starts[first]), int(blocks.ends[after - 1]))
+        for first, after in zip(edges[::2], edges[1::2], strict=True)
+    ]
+
+
+def block_chances(page: BlockText, blocks: Blocks) -> NDArray[np.float64]:
+    """Returns the chance of each block to be main content; the cells of a table have the same."""
+    weights = _weights()
+    features = block_features(page.text, blocks, page.containers)
+    sums = np.full(len(blocks.starts), weights.bias)
+    for name, classes in features.items():
+        sums += weights.features[name][classes]
+    sums += weights.of_containers(page.containers)[blocks.containers]
+    chances: NDArray[np.float64] = 1 / (1 + np.exp(-sums))
+    for kind, start, end, *_ in page.spans if "table" in page.containers.tags else ():
+        if kind == spans.TABLE:
+            first, after = np.searchsorted(blocks.starts, (start, end))
+            chars = blocks.ends[first:after] - blocks.starts[first:after]
+            if after > first:
+                chances[first:after] = np.average(chances[first:after], weights=chars)
+    return chances

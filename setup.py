@@ -23,7 +23,7 @@ setup(
         "nutbeam.pipelines.nutch_conf": ["*.toml", "*.txt"],
         "nutbeam.pipelines.command_line.profiles": ["*.toml"],
         "nutbeam.pipelines.base": ["*.css"],
-        "nutbeam.pipelines.indexing": ["*.css", "*.js", "*.json", "*.svg"],
+        "nutbeam.pipelines.searching": ["*.css", "*.js", "*.json", "*.svg"],
         "nutbeam.pipelines.launch": ["*.toml"],
         "nutbeam.web.html": ["*.toml"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],

@@ -122,8 +122,8 @@ def ask(folder: str, documents: int, queries: int) -> dict[str, Any]:
     from nutbeam.io.indexing.unpacked_index import unpack_index
     from nutbeam.io.storage.place_addresses import place_of
     from nutbeam.io.tablets.file_lists import DataFile
-    from nutbeam.pipelines.indexing.forgiving_search import ForgivingSearch
-    from nutbeam.pipelines.indexing.index_search import ShardSearch
+    from nutbeam.pipelines.searching.forgiving_search import ForgivingSearch
+    from nutbeam.pipelines.searching.index_search import ShardSearch
 
     paths = write(folder, documents, 8)["files"]
     files = [DataFile(path, 0, 0, order=order + 1) for order, path in enumerate(paths)]

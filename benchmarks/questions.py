@@ -122,8 +122,8 @@ Finder = Callable[[str], Sequence[str]]
 
 def nutbeam_finder(table: str, cache: str) -> Finder:
     """Returns the search of the table, as people use it: URLs of the first pages."""
-    from nutbeam.pipelines.indexing.forgiving_search import ForgivingSearch
-    from nutbeam.pipelines.indexing.searched_table import SearchedTable
+    from nutbeam.pipelines.searching.forgiving_search import ForgivingSearch
+    from nutbeam.pipelines.searching.searched_table import SearchedTable
 
     search = ForgivingSearch(SearchedTable(table, "main", cache).newest())
     return lambda text: [hit.url for hit in search.search(text, TOP).hits]

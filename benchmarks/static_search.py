@@ -85,9 +85,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("table")
     table = parser.parse_args().table
-    from nutbeam.pipelines.indexing.searched_table import SearchedTable
-    from nutbeam.pipelines.indexing.static_export import export_index
-    from nutbeam.policy.indexing.search_query import parse_search
+    from nutbeam.pipelines.searching.searched_table import SearchedTable
+    from nutbeam.pipelines.searching.static_export import export_index
+    from nutbeam.policy.searching.search_query import parse_search
 
     questions = tomllib.loads((HERE / "questions.toml").read_text("utf-8"))["question"]
     with tempfile.TemporaryDirectory(prefix="static-search-") as scratch:

@@ -42,7 +42,7 @@ class Command(NamedTuple):
         """Whether the command makes temporary files."""
         return self.beam or self.module in (
             "querying.sql",
-            "indexing.search",
+            "searching.search",
             "checkers.parsechecker",
             "checkers.indexchecker",
         )

@@ -17,9 +17,9 @@ from free_ports import free_port
 from here import ROOT
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.pipelines.indexing.search_address import SearchAddress
-from nutbeam.pipelines.indexing.search_serving import SearchServer
-from nutbeam.pipelines.indexing.searched_table import SearchedTable
+from nutbeam.pipelines.searching.search_address import SearchAddress
+from nutbeam.pipelines.searching.search_serving import SearchServer
+from nutbeam.pipelines.searching.searched_table import SearchedTable
 
 GUIDE = ROOT / "docs" / "guides" / "serving-search.md"
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")

@@ -31,7 +31,8 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 FOLDERS = {
     "pipelines": (
         *("reference_pages", "command_line", "as_in_nutch", "nutch"),
-        *("", "sitemaps", "hosting", "graph", "indexing", "archives", "fetching", "figures"),
+        *("", "sitemaps", "hosting", "graph", "searching", "indexing", "archives"),
+        *("fetching", "figures"),
         *("upkeep", "batch_tools"),
         *("querying", "views", "updating", "generating", "checkers", "launch", "nutch_conf"),
         "base",
@@ -54,6 +55,7 @@ FOLDERS = {
             "archives",
             "batch_tools",
             "chunking",
+            "searching",
             "indexing",
             "graph",
             "inlinks",

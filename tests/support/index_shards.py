@@ -8,9 +8,9 @@ from nutbeam.io.indexing.unpacked_index import unpack_index
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.written import Written
-from nutbeam.pipelines.indexing.index_search import ShardSearch
+from nutbeam.pipelines.searching.index_search import ShardSearch
 from nutbeam.policy.components.index_schema import index_component
-from nutbeam.policy.indexing.search_query import parse_search
+from nutbeam.policy.searching.search_query import parse_search
 
 
 def page(address, title="", text="", **fields):

@@ -18,7 +18,7 @@ from nutbeam.io.indexing.shards import SHARDS
 from nutbeam.io.indexing.tantivy_writer import TantivyWriter
 from nutbeam.io.storage.parquet_files import row_groups
 from nutbeam.io.storage.place_addresses import place_of
-from nutbeam.pipelines.indexing.index_search import ShardSearch
+from nutbeam.pipelines.searching.index_search import ShardSearch
 from nutbeam.policy.components.blocklist import Names
 from nutbeam.policy.components.index_schema import index_component
 from nutbeam.policy.purging import purge_of

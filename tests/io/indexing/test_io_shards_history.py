@@ -13,7 +13,7 @@ from nutbeam.io.indexing.unpacked_index import unpack_index
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.upkeep.fsck import read_keys
 from nutbeam.policy.components.index_schema import index_component
-from nutbeam.policy.indexing.search_query import parse_search
+from nutbeam.policy.searching.search_query import parse_search
 
 COMPONENT = index_component("main", "shards")
 

@@ -9,9 +9,9 @@ from crawling import nutbeam
 from indexed_tables import FETCHED, page, put, wanted
 from nursery import Nursery
 
-from nutbeam.pipelines.indexing.searched_table import SearchedTable
+from nutbeam.pipelines.searching.searched_table import SearchedTable
 from nutbeam.policy.components.schema import Status
-from nutbeam.policy.indexing.search_query import parse_search
+from nutbeam.policy.searching.search_query import parse_search
 from nutbeam.web.urls.row_keys import from_key
 
 KEYS = [f"com.{host}:http/{n}" for host in ("a", "b", "c") for n in range(15)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...io.indexing.shard_documents import analyzers
-from ...policy.indexing.search_query import (
+from ...policy.searching.search_query import (
     OPERATORS,
     QUESTION_WORDS,
     Clause,
@@ -18,7 +18,7 @@ from ...policy.indexing.search_query import (
     typed_words,
     unknown_operators,
 )
-from ...policy.indexing.spelling import (
+from ...policy.searching.spelling import (
     Correction,
     correct_word,
     is_correctable,

@@ -12,11 +12,11 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.pipelines.indexing.index_search import FoundPages, Hit, SearchNote
-from nutbeam.pipelines.indexing.search_address import SearchAddress
-from nutbeam.pipelines.indexing.search_page import SERVED_FILES, ResultsView, search_page
-from nutbeam.pipelines.indexing.search_serving import SearchServer
-from nutbeam.pipelines.indexing.searched_table import SearchedTable
+from nutbeam.pipelines.searching.index_search import FoundPages, Hit, SearchNote
+from nutbeam.pipelines.searching.search_address import SearchAddress
+from nutbeam.pipelines.searching.search_page import SERVED_FILES, ResultsView, search_page
+from nutbeam.pipelines.searching.search_serving import SearchServer
+from nutbeam.pipelines.searching.searched_table import SearchedTable
 
 DAY = 86_400_000
 HTML, PDF = ["text/html", "text", "html"], ["application/pdf", "application", "pdf"]

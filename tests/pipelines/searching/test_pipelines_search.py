@@ -12,9 +12,9 @@ from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
 from nutbeam.pipelines.indexing import searched_table
-from nutbeam.pipelines.indexing.search_address import SearchAddress
-from nutbeam.pipelines.indexing.search_serving import SearchServer
-from nutbeam.pipelines.indexing.searched_table import SearchedTable
+from nutbeam.pipelines.searching.search_address import SearchAddress
+from nutbeam.pipelines.searching.search_serving import SearchServer
+from nutbeam.pipelines.searching.searched_table import SearchedTable
 from nutbeam.web.base.errors import UserError
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202e"

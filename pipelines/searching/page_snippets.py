@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...io.indexing.shard_documents import analyzers
-from ...policy.indexing.best_passage import beginnings_of, best_passage
-from ...policy.indexing.search_query import Clause
-from ...policy.indexing.snippet_choice import Marks, Match, choose_snippet
+from ...policy.searching.best_passage import beginnings_of, best_passage
+from ...policy.searching.search_query import Clause
+from ...policy.searching.snippet_choice import Marks, Match, choose_snippet
 from ...web.content.searched_forms import term_mark
 from .query_building import QueryBuilder, is_common
 

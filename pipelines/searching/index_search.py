@@ -15,8 +15,8 @@ from ...io.indexing.shard_documents import (
     open_index,
     tantivy_errors,
 )
-from ...policy.indexing.search_query import Clause
-from ...policy.indexing.snippet_choice import Marks
+from ...policy.searching.search_query import Clause
+from ...policy.searching.snippet_choice import Marks
 from ...web.base.errors import UserError
 from ...web.content.searched_forms import ANALYZERS, url_words
 from ...web.pages.document_dates import document_date

@@ -9,9 +9,9 @@ from chromium import Browser
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.pipelines.indexing.search_address import SearchAddress
-from nutbeam.pipelines.indexing.search_serving import SearchServer
-from nutbeam.pipelines.indexing.searched_table import SearchedTable
+from nutbeam.pipelines.searching.search_address import SearchAddress
+from nutbeam.pipelines.searching.search_serving import SearchServer
+from nutbeam.pipelines.searching.searched_table import SearchedTable
 
 Image = pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium: make browser")

@@ -19,8 +19,8 @@ from ...io.indexing.shard_documents import (
     analyzers,
     shard_schema,
 )
-from ...policy.indexing.accents import accented_spellings
-from ...policy.indexing.search_query import QUESTION_WORDS, Clause
+from ...policy.searching.accents import accented_spellings
+from ...policy.searching.search_query import QUESTION_WORDS, Clause
 from ...web.content.searched_forms import OTHER, STEMMERS, url_words
 
 # How much a word counts in each field.

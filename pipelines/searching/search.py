@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ...io.indexing.shard_documents import boost_factor
 from ...policy.indexing.index_options import IndexWriterOptions
-from ...policy.indexing.search_query import parse_search
+from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.visible import visible

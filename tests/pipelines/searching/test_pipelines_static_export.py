@@ -15,8 +15,8 @@ from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
 from nutbeam.pipelines.indexing import static_export
-from nutbeam.pipelines.indexing.searched_table import SearchedTable
-from nutbeam.policy.indexing.search_query import parse_search
+from nutbeam.pipelines.searching.searched_table import SearchedTable
+from nutbeam.policy.searching.search_query import parse_search
 
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium: make browser")
 EVIL = "<script>document.title='obeyed'</script><img src=x onerror=\"document.title='obeyed'\">"

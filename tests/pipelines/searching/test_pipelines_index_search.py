@@ -5,7 +5,7 @@
 import pytest
 from index_shards import page, searched, urls, write_shards
 
-from nutbeam.policy.indexing.search_query import parse_search
+from nutbeam.policy.searching.search_query import parse_search
 
 PAGES = [
     page("http://en.example.com/runner", "Running houses", "The houses were running on the hill",

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from nutbeam.policy.indexing.spelling import (
+from nutbeam.policy.searching.spelling import (
     Correction,
     correct_word,
     distance,

@@ -6,7 +6,7 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, searched, write_shards
 
-from nutbeam.pipelines.indexing.forgiving_search import ForgivingSearch
+from nutbeam.pipelines.searching.forgiving_search import ForgivingSearch
 
 PAGES = [
     page("http://a.com/vacuum", "VACUUM", "Vacuum the table. It frees space of the database server."),

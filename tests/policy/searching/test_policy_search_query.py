@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001 - letters that look alike are what is tested
 import pytest
 
-from nutbeam.policy.indexing.search_query import Clause, parse_search
+from nutbeam.policy.searching.search_query import Clause, parse_search
 from nutbeam.web.urls.domains import sites_of
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from nutbeam.policy.indexing.best_passage import _WINDOW, best_passage
+from nutbeam.policy.searching.best_passage import _WINDOW, best_passage
 
 FILL = "grass and hills and clouds. " * 400
 

@@ -10,8 +10,8 @@ import tantivy
 
 from ...io.indexing.language_terms import language_terms
 from ...io.indexing.shard_documents import TEXT_FIELDS, analyzers
-from ...policy.indexing.best_passage import beginnings_of
-from ...policy.indexing.search_query import Clause
+from ...policy.searching.best_passage import beginnings_of
+from ...policy.searching.search_query import Clause
 from ...web.content.legibility import SPACELESS_RANGES
 from ...web.pages.document_dates import DocumentDate, document_date
 from .query_building import QueryBuilder, is_common

@@ -6,10 +6,6 @@ from collections.abc import Sequence
 
 _MAX_CHARS = 4_096
 _PAIRS = re.compile(r'\s(=?[^\s=>]*+)="([^"]*+)"')
-_VALUES = {
-    name: re.compile(rf'\s{name}="([^"]*+)"')
-    for name in ("href", "src", "alt", "class", "start", "role", "data-lang", "lang", "alttext", "encoding")
-}  # fmt: skip
 _NUMBERS = {name: re.compile(rf'\s{name}="\s*0*([1-9][0-9]{{0,3}})') for name in ("colspan", "rowspan")}  # fmt: skip
 _UNSEEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 
@@ -48,8 +44,8 @@ def attribute_value(attributes: str, name: str) -> str:
     >>> attribute_value(' class="a" href=" b&amp;c "', "href")
     'b&c'
     """
-    value = _VALUES[name].search(attributes) if attributes else None
-    return unescape(value[1][:_MAX_CHARS]).strip() if value else ""
+    _, sign, rest = attributes.partition(f' {name}="')
+    return unescape(rest[: rest.index('"')][:_MAX_CHARS]).strip() if sign else ""
 
 
 def attribute_number(attributes: str, name: str) -> int:

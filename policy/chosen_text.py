@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ..web.base.options import option
-from ..web.pages.main_part import Parts, cut_spans, cut_text
+from ..web.pages.main_part import TextParts, cut_spans, cut_text
 
 MAIN, ALL = "main", "all"
 
@@ -48,7 +48,7 @@ def with_chosen_text(pages: pl.DataFrame, text_of: str) -> pl.DataFrame:
     return pages.with_columns(columns)
 
 
-def _cut_blocks(blocks: pl.Series, parts_of_pages: Sequence[Parts]) -> pl.Series:
+def _cut_blocks(blocks: pl.Series, parts_of_pages: Sequence[TextParts]) -> pl.Series:
     names = [field.name for field in blocks.dtype.inner.fields]  # type: ignore[attr-defined]
     cut = [
         rows

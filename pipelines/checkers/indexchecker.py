@@ -11,7 +11,6 @@ from ...io.indexing.index_writer import IndexTarget
 from ...io.indexing.writer_kinds import open_writer
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
-from ...policy.chosen_text import with_chosen_text
 from ...policy.components.index_schema import DROPPED, INDEX_PAGES
 from ...policy.components.schema import ParseStatus, Status, conform, to_frame
 from ...policy.indexing.index_decisions import decide_on_pages
@@ -70,7 +69,6 @@ def _check_page(
     parsed, _, error = parsechecker.parse_answer(page, options)
     if error:
         return {"error": error}
-    parsed = with_chosen_text(parsed, options.text_of)
     pages = _index_page(page, parsed.row(0, named=True))
     documents = documents_of_pages(pages, document_rules)
     decided = decide_on_pages(
@@ -100,7 +98,7 @@ def _index_page(page: Mapping[str, Any], parsed: Mapping[str, Any]) -> pl.DataFr
         for link in parsed["links"]
     ]
     headers = [(header["name"].lower(), header["value"]) for header in page["headers"] or ()]
-    same = ("title", "text", "directives", "language", "charset", "metadata", "signature")
+    same = ("title", "text", "main", "directives", "language", "charset", "metadata", "signature")
     row = {name: parsed[name] for name in same} | {
         "key": to_key(str(page["url"])), "outlinks": links, "content_type": page["content_type"],
         "usage": usage_of_page(page["usage"], headers, parsed["directives"] or ()),

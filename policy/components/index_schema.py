@@ -105,7 +105,9 @@ TEXTS = pa.large_list(TEXT)
 # One row per page that may become a document of an index.
 INDEX_PAGES_COLUMNS = join_columns(
     STATE_COLUMNS.pick("key"),
-    DOCUMENTS_COLUMNS.pick("title", "text", "outlinks", "directives", "language", "charset"),
+    DOCUMENTS_COLUMNS.pick(
+        "title", "text", "main", "outlinks", "directives", "language", "charset"
+    ),
     DOCUMENTS_COLUMNS.pick("content_type", "metadata", "fetch_time", "part_of", "parse_status"),
     PAGES_COLUMNS.pick("headers", "ip"),
     STATE_COLUMNS.pick("status", "score", "signature", "modified_time", "repr_url", "batch_id"),

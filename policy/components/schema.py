@@ -339,8 +339,8 @@ SPAN_FIELDS = Columns(
 )
 SPANS = pa.large_list(pa.struct(list(SPAN_FIELDS.schema)))
 
-PART_FIELDS = SPAN_FIELDS.pick("start", "end")
-PARTS = pa.large_list(pa.struct(list(PART_FIELDS.schema)))
+TEXT_PART_FIELDS = SPAN_FIELDS.pick("start", "end")
+TEXT_PARTS = pa.large_list(pa.struct(list(TEXT_PART_FIELDS.schema)))
 
 # The link table: one row per pair of a target and a page that links to it.
 INLINKS_COLUMNS = Columns(
@@ -417,10 +417,10 @@ DOCUMENTS_COLUMNS = join_columns(
         ),
         Column(
             "main",
-            PARTS,
+            TEXT_PARTS,
             "Parts of the text that are its main content, without navigation and the like; none if they are "
             "not known.",
-            items=PART_FIELDS,
+            items=TEXT_PART_FIELDS,
             purged=Purged.KEPT,
         ),
     ],

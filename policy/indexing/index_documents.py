@@ -11,6 +11,7 @@ from ...web.base.wording import quote_value
 from ...web.plugins.plugin_files import fault_text, place_of_code
 from ..base.key_columns import from_keys
 from ..base.made_by_plugin import made_by_plugin
+from ..chosen_text import with_chosen_text
 from ..components.index_schema import DROPPED, CandidateRows, IndexPageFacts
 from ..components.schema import LinkRows
 from ..expressions.syntax import or_nearest
@@ -107,6 +108,7 @@ def documents_of_pages(pages: pl.DataFrame, rules: DocumentRules) -> pl.DataFram
     Raises:
         ValueError: A filter fails, or has not returned one row per page; the message has its name.
     """
+    pages = with_chosen_text(pages, rules.options.text_of)
     boosted = rules.scorings.index_boost(pages.select("key", "score"), rules.options)
     rank = pages.get_column("rank").cast(pl.Float64)
     ranked = rank.is_finite().fill_null(False) & (rank >= 0).fill_null(False)

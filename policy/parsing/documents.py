@@ -19,7 +19,7 @@ from ...web.content.signature import SignatureOptions, signature_of
 from ...web.content.usage import usage_of_page
 from ...web.content.whole_bodies import WHOLE
 from ...web.exchange.status import FETCH_SUCCESS, UNCHECKED
-from ...web.pages.main_part import Parts as MainParts
+from ...web.pages.main_part import TextParts
 from ...web.pages.metadata import metadata_of
 from ...web.pages.page import NoParser, Page, ParseFailed, Source
 from ...web.pages.parse_options import PARSERS, ParseOptions
@@ -323,7 +323,7 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _part_rows(parts: MainParts) -> list[dict[str, int]] | None:
+def _part_rows(parts: TextParts) -> list[dict[str, int]] | None:
     return [{"start": start, "end": end} for start, end in parts] or None
 
 

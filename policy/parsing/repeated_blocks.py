@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ...web.pages import spans
-from ...web.pages.main_part import Parts
+from ...web.pages.main_part import TextParts
 from ...web.pages.page import Page
 from ..base.key_columns import host_keys
 
@@ -30,7 +30,7 @@ class RepeatedBlocks:
 
     def __init__(self) -> None:
         self._blocks: dict[int, list[_Block]] = {}
-        self._parts: dict[int, Parts] = {}
+        self._parts: dict[int, TextParts] = {}
 
     def add(self, row: int, page: Page) -> None:
         """Adds a page, by the number of its row."""
@@ -38,7 +38,7 @@ class RepeatedBlocks:
             self._blocks[row] = _main_blocks(page)
             self._parts[row] = page.main
 
-    def trimmed_parts(self, keys: Sequence[str]) -> dict[int, Parts]:
+    def trimmed_parts(self, keys: Sequence[str]) -> dict[int, TextParts]:
         """Returns the main content of the pages that lose something, by row.
 
         Args:
@@ -48,7 +48,7 @@ class RepeatedBlocks:
         rows_of_hosts = defaultdict[str, list[int]](list)
         for row in self._blocks:
             rows_of_hosts[hosts[row]].append(row)
-        trimmed: dict[int, Parts] = {}
+        trimmed: dict[int, TextParts] = {}
         for rows in rows_of_hosts.values():
             if len(rows) < _LEAST_PAGES:
                 continue
@@ -84,7 +84,7 @@ def _main_blocks(page: Page) -> list[_Block]:
     return blocks
 
 
-def _within(parts: Parts, start: int, end: int) -> list[tuple[int, int]]:
+def _within(parts: TextParts, start: int, end: int) -> list[tuple[int, int]]:
     """Returns what of some parts is from a start to an end."""
     cut = [(max(first, start), min(after, end)) for first, after in parts]
     return [(first, after) for first, after in cut if first < after]

@@ -10,7 +10,7 @@ from ..pages import spans
 from ..pages.spans import Span
 from .containers import Containers
 
-Numbers: TypeAlias = NDArray[np.int64]
+BlockNumbers: TypeAlias = NDArray[np.int64]
 
 # Upper bounds of classes: of lengths in characters, of shares of the text that is links or that an
 # element holds, of numbers of blocks.
@@ -50,13 +50,13 @@ class Blocks(NamedTuple):
         lasts: Number of the block after the last one in each container.
     """
 
-    starts: Numbers
-    ends: Numbers
-    links: Numbers
-    kinds: Numbers
-    containers: Numbers
-    firsts: Numbers
-    lasts: Numbers
+    starts: BlockNumbers
+    ends: BlockNumbers
+    links: BlockNumbers
+    kinds: BlockNumbers
+    containers: BlockNumbers
+    firsts: BlockNumbers
+    lasts: BlockNumbers
 
 
 def blocks_of(text_spans: Sequence[Span], containers: Containers) -> Blocks:
@@ -82,7 +82,7 @@ def blocks_of(text_spans: Sequence[Span], containers: Containers) -> Blocks:
     return Blocks(places, after, lengths, np.array(kinds, np.int64), innermost, firsts, lasts)
 
 
-def block_features(text: str, blocks: Blocks, containers: Containers) -> Mapping[str, Numbers]:
+def block_features(text: str, blocks: Blocks, containers: Containers) -> Mapping[str, BlockNumbers]:
     """Returns the class of each block in each feature.
 
     Prose is long text that is mostly no links.
@@ -135,12 +135,12 @@ def block_features(text: str, blocks: Blocks, containers: Containers) -> Mapping
     }
 
 
-def _sums(values: Numbers) -> Numbers:
+def _sums(values: BlockNumbers) -> BlockNumbers:
     """Returns the sums of the first n values."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(values)))
 
 
-def _distances(blocks: Blocks, parents: Numbers, holders: Numbers) -> Numbers:
+def _distances(blocks: Blocks, parents: BlockNumbers, holders: BlockNumbers) -> BlockNumbers:
     """Returns how many levels above the innermost of some nested containers that around each block is."""
     distance = np.full(len(blocks.starts), _FAR if len(holders) else 0)
     chain, at = list[int](), int(holders[-1]) if len(holders) else -1
@@ -152,7 +152,7 @@ def _distances(blocks: Blocks, parents: Numbers, holders: Numbers) -> Numbers:
     return distance
 
 
-def _means_around(links: Numbers, lengths: Numbers) -> NDArray[np.float64]:
+def _means_around(links: BlockNumbers, lengths: BlockNumbers) -> NDArray[np.float64]:
     """Returns the share of links in the text of each block and its neighbours."""
     at = np.arange(len(lengths))
     first, last = np.maximum(at - _AROUND, 0), np.minimum(at + _AROUND + 1, len(lengths))
@@ -161,7 +161,7 @@ def _means_around(links: Numbers, lengths: Numbers) -> NDArray[np.float64]:
     return means
 
 
-def _neighbours(values: Numbers, none: int, step: int) -> Numbers:
+def _neighbours(values: BlockNumbers, none: int, step: int) -> BlockNumbers:
     """Returns the value of the block before (1) or after (-1) each."""
     shifted = np.full_like(values, none)
     if step > 0:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..pages import spans
-from ..pages.main_part import Parts
-from .block_features import Blocks, Numbers, block_features, blocks_of
+from ..pages.main_part import TextParts
+from .block_features import BlockNumbers, Blocks, block_features, blocks_of
 from .block_text import BlockText
 from .containers import ContainerMarks, Containers
 
@@ -51,7 +51,7 @@ def _weights() -> _Weights:
     return _Weights(pathlib.Path(__file__).with_name("main_weights.toml"))
 
 
-def main_parts(page: BlockText) -> Parts:
+def main_parts(page: BlockText) -> TextParts:
     """Returns the parts of a text that are the main content of its page; none, if none is found.
 
     >>> from .block_text import block_text
@@ -88,7 +88,7 @@ def block_chances(page: BlockText, blocks: Blocks) -> NDArray[np.float64]:
     return chances
 
 
-def main_blocks(chances: NDArray[np.float64], lengths: Numbers) -> NDArray[np.bool_]:
+def main_blocks(chances: NDArray[np.float64], lengths: BlockNumbers) -> NDArray[np.bool_]:
     """Returns whether each block is main content.
 
     Args:

@@ -8,12 +8,12 @@ from . import spans
 from .spans import Span
 
 # The first character, and the one after it, of each part that is main content, in their order.
-Parts: TypeAlias = Sequence[tuple[int, int]]
+TextParts: TypeAlias = Sequence[tuple[int, int]]
 
 _GAP = "\n\n"
 
 
-def cut_text(text: str, parts: Parts) -> str:
+def cut_text(text: str, parts: TextParts) -> str:
     """Returns the main content of a text, with an empty line between its parts; all of it if there are none.
 
     >>> cut_text("Home\\n\\nA text\\nOne more\\nImprint", [(6, 12), (13, 21)])
@@ -22,7 +22,7 @@ def cut_text(text: str, parts: Parts) -> str:
     return _GAP.join(text[start:end] for start, end in parts) if parts else text
 
 
-def cut_spans(text_spans: Sequence[Span], parts: Parts) -> list[Span]:
+def cut_spans(text_spans: Sequence[Span], parts: TextParts) -> list[Span]:
     """Returns the spans of what ``cut_text`` returns: those that are left are cut, too.
 
     >>> cut_spans([("paragraph", 0, 4, 0, ""), ("paragraph", 6, 12, 1, "")], [(6, 12)])

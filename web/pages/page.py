@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..content.whatwg_encodings import encode_query
-from .main_part import Parts
+from .main_part import TextParts
 from .spans import Span
 
 # Those that are not seen, and end no line.
@@ -106,7 +106,7 @@ class Page:
         text: The text of the body in lines, without what is hidden; see ``block_text`` for HTML. Empty on
             noindex.
         spans: Blocks of the text, and what is marked in it; none, if the document says nothing about them.
-        main: Parts of the text that are its main content; none, if it is not known.
+        main: TextParts of the text that are its main content; none, if it is not known.
         base: Absolute URL that ``hrefs`` are relative to.
         hrefs: Links as they stand in the page, stripped, in document order, with their queries
             escaped in the encoding of the page;
@@ -146,7 +146,7 @@ class Page:
     title: str = ""
     text: str = ""
     spans: list[Span] = dataclasses.field(default_factory=list)
-    main: Parts = ()
+    main: TextParts = ()
     base: str = ""
     hrefs: list[str] = dataclasses.field(default_factory=list)
     anchors: list[str] = dataclasses.field(default_factory=list)

@@ -61,7 +61,7 @@ def test_copies_of_one_page_keep_their_content():
     assert trimmed([page("The same", "story") for _ in range(20)]) == {}
 
 
-def test_only_what_was_main_content_before_counts_and_remains():
+def test_only_blocks_of_the_main_content_count():
     lines = ("Menu", "Notice", "Text", "Comments", "End")
     pages = []
     for n in range(8):

@@ -30,7 +30,6 @@ from ...policy.components.declaration import Kind
 from ...policy.components.kinds import components_of, kind_of
 from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
 from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, View, views
-from ...policy.page_rows import markdown_of_pages
 from ...web.base.errors import UserError
 from ..snapshots.manifest import DEDUP, Manifest
 from ..storage import stores
@@ -269,31 +268,6 @@ def empty_table(kind: str) -> pa.Table:
 
 def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def register_functions(connection: Any) -> None:
-    """Makes functions of nutbeam known to a connection of DuckDB: ``markdown_of(key, text, blocks)``."""
-    from duckdb import list_type, struct_type  # late: few commands need it
-
-    def markdown_of(keys: pa.Array, texts: pa.Array, blocks: pa.Array) -> pa.Array:
-        rows = pa.table({"key": keys, "text": texts, "blocks": blocks})
-        return markdown_of_pages(to_frame(rows)).to_arrow()
-
-    types = {
-        "kind": "VARCHAR",
-        "start": "INTEGER",
-        "end": "INTEGER",
-        "level": "SMALLINT",
-        "of": "VARCHAR",
-    }
-    connection.create_function(
-        "markdown_of",
-        markdown_of,
-        ["VARCHAR", "VARCHAR", list_type(struct_type(types))],
-        "VARCHAR",
-        type="arrow",
-        null_handling="special",
-    )
 
 
 def register_files(connection: Any, sizes: Mapping[Place, int], failures: list[UserError]) -> None:

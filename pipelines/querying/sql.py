@@ -22,7 +22,6 @@ from ...io.rows.duckdb_tables import (
     empty_table,
     files_of,
     register_files,
-    register_functions,
     views_sql,
 )
 from ...io.snapshots.manifest import Manifest, newest_manifest
@@ -38,6 +37,7 @@ from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation
 from ..base.ending import ENDING
 from ..views.reading_job import Reading, csv_line
+from .sql_functions import register_functions
 from .sql_shell import hint_on_statuses, run_shell, run_statements, with_statuses
 from .sql_text import json_text, plain_value, readable_value, show, unique_names
 

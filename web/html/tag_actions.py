@@ -226,8 +226,11 @@ def _begin_cell(reader: TagReader, name: str, attributes: str) -> None:
             reader.language = reader.code_language()
             reader.skip()
         return
+    first = reader.column
     while reader.spanned.get(reader.column, 0) >= reader.row:
-        _add_cell(reader, 0, 1)
+        reader.column += 1
+    if reader.column > first:
+        reader.writer.open_cell(0, reader.column - first, first == 0)
         reader.writer.close_cell()
     columns = 1
     if "span=" in attributes:
@@ -235,11 +238,7 @@ def _begin_cell(reader: TagReader, name: str, attributes: str) -> None:
         rows = attribute_number(attributes, "rowspan")
         below = range(reader.column, min(reader.column + columns, _MAX_SPANNED))
         reader.spanned.update(dict.fromkeys(below, reader.row + rows - 1))
-    _add_cell(reader, int(name == "th"), columns)
-
-
-def _add_cell(reader: TagReader, level: int, columns: int) -> None:
-    reader.writer.open_cell(level, columns, reader.column == 0)
+    reader.writer.open_cell(int(name == "th"), columns, reader.column == 0)
     reader.column += columns
 
 

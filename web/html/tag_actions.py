@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from ..pages import spans
 from .tag_attributes import attribute_number, attribute_value, has_attribute, has_line_numbers
-from .tag_reader import HIDDEN, Action, OpenList, TagReader
-from .text_writer import PLAIN
+from .tag_reader import HIDDEN, OpenList, TagAction, TagReader
+from .text_writer import PLAIN_LEAF
 
 _MAX_NESTING = 32  # of lists; deeper ones count as that deep
 _MAX_COLUMNS = 100  # of a cell
@@ -27,12 +27,12 @@ _APART = "address body center details div fieldset form hgroup legend search sec
 _WIDE_APART = "figure dl listing"
 
 # By tag; the names of end tags begin with "/".
-ACTIONS: dict[str, Action] = {}
+TAG_ACTIONS: dict[str, TagAction] = {}
 
 
-def _on(*names: str) -> Callable[[Action], Action]:
-    def register(action: Action) -> Action:
-        ACTIONS.update(dict.fromkeys(names, action))
+def _on(*names: str) -> Callable[[TagAction], TagAction]:
+    def register(action: TagAction) -> TagAction:
+        TAG_ACTIONS.update(dict.fromkeys(names, action))
         return action
 
     return register
@@ -87,7 +87,7 @@ def _begin_heading(reader: TagReader, name: str, attributes: str) -> None:
 @_on("/p", *("/" + name for name in _HEADINGS))
 def _end_leaf(reader: TagReader, name: str, attributes: str) -> None:
     reader.writer.break_line(2)
-    reader.writer.leaf = PLAIN
+    reader.writer.leaf = PLAIN_LEAF
 
 
 @_on("dt", "caption", "figcaption")
@@ -99,7 +99,7 @@ def _begin_line(reader: TagReader, name: str, attributes: str) -> None:
 @_on("/dt", "/caption", "/figcaption")
 def _end_line(reader: TagReader, name: str, attributes: str) -> None:
     reader.writer.break_line(1)
-    reader.writer.leaf = PLAIN
+    reader.writer.leaf = PLAIN_LEAF
 
 
 @_on("dd", *_SECTIONS)
@@ -318,5 +318,5 @@ def _add_formula(reader: TagReader, name: str, attributes: str) -> None:
 
 
 # For pages without scripts, and for those with numbers of lines.
-WITH_NOSCRIPT: dict[str, Action] = {"noscript": _pass_over}
-WITH_LINE_NUMBERS: dict[str, Action] = {"span": _pass_line_number}
+ACTIONS_WITH_NOSCRIPT: dict[str, TagAction] = {"noscript": _pass_over}
+ACTIONS_WITH_LINE_NUMBERS: dict[str, TagAction] = {"span": _pass_line_number}

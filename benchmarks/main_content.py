@@ -24,7 +24,7 @@ from labelled_pages import PhrasesPage, phrases_pages
 def nutbeam() -> Callable[[PhrasesPage], str]:
     """Returns nutbeam's parser."""
     from nutbeam.web.html.html import parse_html
-    from nutbeam.web.pages.main_part import main_part
+    from nutbeam.web.pages.main_part import cut_text
     from nutbeam.web.pages.page import Source
     from nutbeam.web.pages.parse_options import ParseOptions
 
@@ -32,7 +32,7 @@ def nutbeam() -> Callable[[PhrasesPage], str]:
 
     def extract(each: PhrasesPage) -> str:
         page = parse_html(Source(each.url, each.utf8, "text/html; charset=utf-8"), options)
-        return main_part(page.text, page.spans)[0]
+        return cut_text(page.text, page.main)
 
     return extract
 

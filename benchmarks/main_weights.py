@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from nutbeam.web.html.block_features import block_features
 from nutbeam.web.html.containers import ContainerMarks
+from nutbeam.web.html.main_content import main_blocks
 
 FEATURES = {
     "length": 13, "links": 5, "links_before": 6, "links_after": 6, "links_around": 5, "kind": 13,
@@ -98,7 +99,9 @@ def _judge(
     counts = np.zeros(3)
     for page in pages:
         solution = by_fold[zlib.crc32(page.site.encode()) % _FOLDS]
-        is_main = matrix(page, marks, words) @ solution[:-1] + solution[-1] > 0
+        sums = matrix(page, marks, words) @ solution[:-1] + solution[-1]
+        chars = page.blocks.ends - page.blocks.starts
+        is_main = main_blocks(1 / (1 + np.exp(-sums)), chars)
         known = np.array(page.labels)
         if page.kind == "articles":
             lines = block_texts(page.page, page.blocks)
@@ -107,7 +110,6 @@ def _judge(
             wrong = sum(phrase in text for phrase in page.others)
             counts += (right, wrong, len(page.phrases) - right)
         else:
-            chars = page.blocks.ends - page.blocks.starts
             right, wrong, missed = (
                 chars[part].sum()
                 for part in (

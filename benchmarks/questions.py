@@ -240,15 +240,14 @@ def show(found: list[Answer]) -> bool:
 
 
 def _show_misses(found: list[Answer]) -> None:
-    print(f"\nnot among the first {JUDGED}, or a list is first:")
     for one in found:
         question, place = one.question, one.place()
         if 0 < place <= JUDGED and not (question.kind == "list" and one.has_list_first(ENGINES[0])):
             continue
         where = f"place {place}" if place else f"not among {TOP}"
-        print(f"  {question.ask!r} ({question.site}): {question.pages[0]} is {where}; first are")
+        print(f"\n{question.ask!r} ({question.site}): {question.pages[0]} is {where}; first are")
         for path in one.paths[ENGINES[0]][:JUDGED]:
-            print(f"    {path}")
+            print(f"  {path}")
 
 
 def main() -> None:

@@ -6,7 +6,8 @@ Everything that other programs use is here by name, and loaded when it is first 
 
     state = nutbeam.read("mine", "state")  # a polars frame
 
-``nutbeam.read`` reads a table; ``nutbeam.markdown_of`` makes Markdown of a page's text and blocks. The transforms work in any Beam pipeline, without a table:
+``nutbeam.read`` reads a table, ``nutbeam.read_chunks`` chunks of its pages; ``nutbeam.markdown_of`` makes
+Markdown of a page's text and blocks. The transforms work in any Beam pipeline, without a table:
 ``FetchPages``, ``ParsePages``, ``PartitionByHost``, ``TopNPerKey``, ``DedupByHash``,
 ``InvertLinks``, ``GraphBlocks``, ``RankIterations``, ``NearPairs``, ``LeadNearPages``,
 ``JoinByHash``, ``RowsToChunks`` and ``ChunksToRows``. ``__version__`` is the version that is
@@ -28,6 +29,7 @@ from types import ModuleType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nutbeam.pipelines.views.reader import read as read
+    from nutbeam.pipelines.views.reader import read_chunks as read_chunks
     from nutbeam.transforms.dedup_by_hash import DedupByHash as DedupByHash
     from nutbeam.transforms.elements.rows import ChunksToRows as ChunksToRows
     from nutbeam.transforms.elements.rows import RowsToChunks as RowsToChunks
@@ -61,6 +63,7 @@ _MODULES = {
     "TopNPerKey": "transforms.top_n_per_key",
     "markdown_of": "web.pages.markdown",
     "read": "pipelines.views.reader",
+    "read_chunks": "pipelines.views.reader",
 }
 __all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 

@@ -8,6 +8,7 @@ import polars as pl
 from ..web.pages.markdown import markdown_of
 from ..web.urls.row_keys import from_key
 from .base.key_columns import from_keys
+from .chosen_text import ALL, with_chosen_text
 from .components.columns import Columns
 from .components.page_facts import unique_documents
 from .components.schema import DocumentRows, StateRows
@@ -31,12 +32,14 @@ class PageChoice:
         statuses: Statuses of their URLs.
         since: Earliest fetch of their bodies, ms; None is any.
         held_batches: Batches whose pages the reader has already.
+        text_of: Which text of them: ``main`` or ``all``.
     """
 
     columns: Columns = PAGE_COLUMNS
     statuses: tuple[int, ...] = LIVING
     since: int | None = None
     held_batches: Collection[str] = ()
+    text_of: str = ALL
 
     @property
     def state_columns(self) -> list[str]:
@@ -56,7 +59,15 @@ class PageChoice:
         others = (*_OF_STATE, *_OF_BODIES, URL_COLUMN.name)
         names = [column.name for column in self.columns if column.name not in others]
         stored = [name for shown in names for name in _MADE_OF.get(shown, (shown,))]
+        if self.cuts_text:
+            stored += ["text", "main"]
         return list(dict.fromkeys(["key", "part_of", "fetch_time", *stored]))
+
+    @property
+    def cuts_text(self) -> bool:
+        """Whether the reader gets something that is made of a part of the text."""
+        made_of_text = ("text", "blocks", MARKDOWN_COLUMN.name)
+        return self.text_of != ALL and bool(self.wanted_among(*made_of_text))
 
     def wanted_among(self, *names: str) -> list[str]:
         """Returns which of some columns are wanted."""
@@ -91,6 +102,8 @@ def page_rows(choice: PageChoice, rows: StateRows, documents: DocumentRows) -> p
     pages = pages.drop("fetch_time").join(rows, on="key", how="inner", maintain_order="left")
     if choice.wanted_among("links"):
         pages = pages.with_columns(with_urls(pages.get_column("outlinks")).alias("links"))
+    if choice.cuts_text:
+        pages = with_chosen_text(pages, choice.text_of)
     if choice.wanted_among(MARKDOWN_COLUMN.name):
         pages = pages.with_columns(markdown_of_pages(pages))
     columns = [*choice.state_columns, *(column.name for column in choice.columns)]

@@ -341,6 +341,7 @@ def _parsed_rows(rows: pl.DataFrame) -> pl.DataFrame:
         canonical=pl.Series(pc.map_lookup(metadata, pa.scalar("canonical", TEXT), "first")),
         directives=pl.col("directives").fill_null([]),
         blocks=pl.col("blocks").fill_null([]),
+        main=pl.col("main").fill_null([]),
     )
     return to_frame(conform(frame, PARSED))
 

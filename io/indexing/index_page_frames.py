@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...policy.chosen_text import with_chosen_text
 from ...policy.components.index_schema import INDEX_PAGES, CandidateRows, IndexPageFacts
 from ...policy.components.kinds import KINDS
 from ...policy.components.link_rows import range_of_target
@@ -24,7 +25,7 @@ from ..tablets.file_lists import DataFile
 from ..tablets.tablets import tablets
 
 _DOCUMENT = ("key", "title", "text", "outlinks", "directives", "language", "charset",
-             "content_type", "metadata", "fetch_time", "part_of", "parse_status")  # fmt: skip
+             "content_type", "metadata", "fetch_time", "part_of", "parse_status", "main")  # fmt: skip
 _STATE = ("key", "status", "score", "signature", "modified_time", "repr_url", "batch_id", "retries",
           "fetch_interval", "usage")  # fmt: skip
 _LINK = ("key", "target", "source", "anchor", "rel", "score", "gone_since")
@@ -45,10 +46,12 @@ class PageNeeds:
     Attributes:
         columns: Those of ``headers``, ``ip``, ``anchors``, ``inlinks`` that they read.
         most: How many inlinks of a page to read.
+        text_of: Which text of a page: ``main`` or ``all``.
     """
 
     columns: frozenset[str]
     most: int
+    text_of: str
 
 
 def page_frames(
@@ -73,6 +76,7 @@ def page_frames(
     links = PageInlinks(pinned, keys, needs.most) if wants_links else None
     for table in documents_with_keys(pinned.table, file, keys, _DOCUMENT):
         documents = to_frame(cut_texts(table, counts))
+        documents = with_chosen_text(documents, needs.text_of).drop("main")
         if links is not None and not documents.get_column("key").is_sorted():
             documents = documents.sort("key")
         page_candidates = documents.select("key").join(

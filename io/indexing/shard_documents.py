@@ -45,11 +45,12 @@ from ...web.content.searched_forms import (
     STEMMERS,
     accented_words,
     analyzers_of,
+    primary_languages,
     searched_forms,
     url_words,
 )
 from ...web.pages.document_dates import document_date, document_times
-from ...web.pages.text_languages import primary_languages, text_languages
+from ...web.pages.text_languages import text_languages
 from ...web.urls.domains import sites_of
 from ...web.urls.url_parts import host_of_url
 from ..storage.file_errors import first_line
@@ -273,7 +274,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-# Changes with the schema or its analyzers. Shards of another version are refused: index --full.
+# Changes with the schema or its analyzers. Shards of other versions than these two are refused.
 SCHEMA_VERSION = 3
 TEXT_FIELDS = ("title", "content", "anchor")
 _TERMS = ("id", "site", "lang", "type", "analyzer")
@@ -287,8 +288,20 @@ _BY_PATTERN = ("ta", OTHER)
 @functools.cache
 def shard_format() -> str:
     """Returns the version of what shards contain: of tantivy's files, and of the schema."""
+    return _format(SCHEMA_VERSION)
+
+
+def former_format() -> str:
+    """Returns the version of shards that had fields of their own for each language.
+
+    Their documents are indexed again where such a shard is unpacked.
+    """
+    return _format(1)
+
+
+def _format(schema: int) -> str:
     numbers = TANTIVY_VERSION.split(".")
-    return f"tantivy {'.'.join(numbers[:2])}, schema {SCHEMA_VERSION}"
+    return f"tantivy {'.'.join(numbers[:2])}, schema {schema}"
 
 
 @functools.cache

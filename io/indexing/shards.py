@@ -6,6 +6,7 @@ the index, in pieces.
 
 import contextlib
 import dataclasses
+import functools
 import gc
 import json
 import shutil
@@ -22,15 +23,16 @@ from ...policy.components.kinds import KINDS
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.base.safe_json import read_json
+from ...web.content.searched_forms import term_mark
 from ..storage.file_errors import repair_advice
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups
 from ..storage.places import Folder, Place
 from ..storage.processes import ScratchFull, full, scratch, writing_scratch
 from ..tablets.file_lists import DataFile, close_file
-from .language_terms import joined_terms
 from .shard_documents import (
     TEXT_FIELDS,
+    analyzers,
     index_terms,
     register_analyzers,
     shard_format,
@@ -92,12 +94,16 @@ def shard_keys(path: Place) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def unpack_shard(path: Place, folder: Path) -> bool:
+def unpack_shard(path: Place, folder: Path, version: str = "") -> bool:
     """Writes the files of a shard into a folder.
 
+    Args:
+        path: The shard.
+        folder: The folder.
+        version: What the shard must have been made by; empty: this version.
+
     Returns:
-        Whether this version of tantivy can read them; if not, nothing was written. True if the
-        shard has no files.
+        Whether it was; if not, nothing was written. True if the shard has no files.
 
     Raises:
         UserError: The file is missing or damaged.
@@ -108,7 +114,7 @@ def unpack_shard(path: Place, folder: Path) -> bool:
                 if name is None:
                     continue
                 if name == _ABOUT:
-                    if read_json(data)["version"] != shard_format():
+                    if read_json(data)["version"] != (version or shard_format()):
                         return False
                     continue
                 if Path(name).name != name:
@@ -183,6 +189,7 @@ HEAP_BYTES = 50_000_000  # of tantivy, per thread
 # Text that may wait to be indexed. tantivy itself bounds only the number of documents that wait.
 WAITING_BYTES = 64_000_000
 MOST_DOCUMENTS = 250_000  # of a shard
+_LONGEST_CHUNK, _MOST_CHUNKS = 30, 100_000  # of each language that are remembered
 _MOST_REPEATS = 3  # of a word in a title: more of them count no more
 
 
@@ -233,16 +240,21 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
 
     def pack(self, root: Folder, component: str, order: int) -> DataFile:
         """Writes the shard into a table; the builder can be used no more."""
+        folder = self.finish()
+        named = {**dict.fromkeys(self._deleted, True), **dict.fromkeys(self._held, False)}
+        keys = pl.DataFrame(
+            list(named.items()), {"key": pl.String, "deletes": pl.Boolean}, orient="row"
+        )
+        return pack_shard(root, component, keys, folder, order)
+
+    def finish(self) -> Path | None:
+        """Returns the scratch folder with the index of tantivy; None if it has no documents."""
         if self._writer is not None:
             with tantivy_errors(_unbuilt):
                 self._writer.commit()
                 self._writer.wait_merging_threads()
                 self._writer = None
-        named = {**dict.fromkeys(self._deleted, True), **dict.fromkeys(self._held, False)}
-        keys = pl.DataFrame(
-            list(named.items()), {"key": pl.String, "deletes": pl.Boolean}, orient="row"
-        )
-        return pack_shard(root, component, keys, self._folder, order)
+        return self._folder
 
     def close(self) -> None:
         """Removes the scratch folder."""
@@ -291,6 +303,58 @@ def _document(document: Any, row: dict[str, Any]) -> Any:
     document.add_float("weight", row["weight"])
     document.add_bytes("document", row["document"].encode())
     return document
+
+
+def joined_terms(text: str, analyzer: str, most: int = 0) -> str:
+    """Returns the terms of a text with spaces between, as they are indexed.
+
+    Args:
+        text: The text.
+        analyzer: Its language.
+        most: How often a term counts, so that a title with a word 30 times is not worth 30 words;
+            0: as often as it is there. Later ones keep their places.
+
+    >>> joined_terms("Tea, tea, tea and tea", "en", most=2)
+    'en:tea en:tea en: en:and en:'
+    """
+    if not most:
+        return " ".join(filter(None, map(_terms_of(analyzer).__getitem__, text.split())))
+    terms, counts = analyzers()[f"text_{analyzer}"].analyze(text), dict[str, int]()
+    for at, term in enumerate(terms):
+        counts[term] = counts.get(term, 0) + 1
+        if counts[term] > most:
+            terms[at] = ""
+    return _marked(terms, analyzer)
+
+
+def _marked(terms: Iterable[str], analyzer: str) -> str:
+    mark = term_mark(analyzer)
+    return " ".join([mark + term for term in terms])
+
+
+@functools.cache
+def _terms_of(analyzer: str) -> "_TermsOfChunks":
+    return _TermsOfChunks(analyzer)
+
+
+class _TermsOfChunks(dict[str, str]):
+    """The terms of chunks of texts without white space; a chunk that is there is not cut again.
+
+    No analyzer has terms with white space, so the terms of a text are those of its chunks. Most
+    chunks are words that were there before, and to find a stem takes ten times as long.
+    """
+
+    def __init__(self, analyzer: str) -> None:
+        super().__init__()
+        self._analyzer = analyzer
+
+    def __missing__(self, chunk: str) -> str:
+        terms = _marked(analyzers()[f"text_{self._analyzer}"].analyze(chunk), self._analyzer)
+        if len(chunk) <= _LONGEST_CHUNK:
+            if len(self) >= _MOST_CHUNKS:
+                self.clear()
+            self[chunk] = terms
+        return terms
 
 
 def _unbuilt(reason: str) -> UserError:

@@ -18,15 +18,24 @@ import polars as pl
 import tantivy
 
 from ...web.base.errors import UsageError, UserError
-from ...web.urls.row_keys import from_key
+from ...web.urls.row_keys import from_key, to_key
 from ..storage.file_errors import errors_as
 from ..storage.place_addresses import one_spelling
 from ..storage.places import Folder, Place
 from ..storage.processes import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
-from .shard_documents import open_index, shard_format, shard_schema, tantivy_errors
+from .shard_documents import (
+    TEXT_FIELDS,
+    former_format,
+    open_index,
+    restored_rows,
+    shard_format,
+    shard_schema,
+    tantivy_errors,
+)
 from .shards import (
+    ShardBuilder,
     damaged_shard,
     shard_keys,
     shard_version,
@@ -38,6 +47,7 @@ _META = "meta.json"
 _SHARDS = "shards.json"  # of an unpacked index: the record of each shard in it, by its name
 _SIZES = "sizes.json"  # of an unpacked index: the size of each file
 _HEAP_BYTES = 15_000_000
+_AT_ONCE = 500  # documents
 
 
 def table_cache(address: str, base: str = "") -> Path:
@@ -232,11 +242,46 @@ def _fill_part(
     for path in part.iterdir():
         path.unlink()
     verify_file(root, file)
-    if not unpack_shard(root / file.path, part):
-        raise UserError(
-            f"shard {root / file.path} was made by {shard_version(root / file.path)}, this is "
-            f"{shard_format()}: run nutbeam index with --full"
-        )
+    if unpack_shard(root / file.path, part) or _convert_former_shard(root / file.path, part):
+        return
+    raise UserError(
+        f"shard {root / file.path} was made by {shard_version(root / file.path)}, this is "
+        f"{shard_format()}: run nutbeam index with --full"
+    )
+
+
+def _convert_former_shard(path: Place, part: Path) -> bool:
+    """Indexes the documents of a shard of the former format into a folder.
+
+    Returns:
+        Whether the shard has this format.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="former-shard-", dir=scratch()) as former,
+        ShardBuilder() as builder,
+        tantivy_errors(lambda reason: damaged_shard(path, reason)),
+    ):
+        if not unpack_shard(path, Path(former), former_format()):
+            return False
+        searcher = tantivy.Index.open(former).searcher()
+        hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs)).hits
+        for start in range(0, len(hits), _AT_ONCE):
+            stored = [searcher.doc(place).to_dict() for _, place in hits[start : start + _AT_ONCE]]
+            rows = restored_rows(map(_former_fields, stored))
+            keys = pl.Series("key", map(to_key, rows.get_column("id")), dtype=pl.String)
+            builder.add(rows.with_columns(keys))
+        folder = builder.finish()
+        for file in folder.iterdir() if folder is not None else ():
+            if not file.name.startswith("."):
+                shutil.move(file, part / file.name)
+    return True
+
+
+def _former_fields(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns stored fields of a document; a text is in the field of its language."""
+    texts = {name.rpartition("_")[0]: values for name, values in stored.items()}
+    one = {name: texts[name][0] for name in TEXT_FIELDS[:2] if name in texts}
+    return {**one, "anchor": texts.get("anchor"), "document": bytes(stored["document"][0]).decode()}
 
 
 def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:

@@ -50,6 +50,10 @@ MACROS = (
               ELSE substr(key, position(':' IN key) + 1) END,
          '^([a-z][a-z0-9+.-]*)(:[0-9]+)?(/.*)$',
          '\\1://' || replace(host_of(key), '\\', '\\\\') || '\\2\\3', 's')""",
+    # As ``cut_text`` does it.
+    """CREATE MACRO main_text(text, main) AS CASE WHEN len(main) > 0 THEN array_to_string(
+         [substring(text, part.start + 1, part."end" - part.start) FOR part IN main], E'\\n\\n')
+         ELSE text END""",
     "CREATE SCHEMA stored",
     """CREATE MACRO stored.timestamp_of(ms) AS
          CASE WHEN ms BETWEEN -62135596800000 AND 253402300799999 THEN make_timestamp(ms * 1000) END""",

@@ -11,6 +11,7 @@ from ...io.indexing.index_writer import IndexTarget
 from ...io.indexing.writer_kinds import open_writer
 from ...io.snapshots.operations import new_id
 from ...io.table.opening import open_table
+from ...policy.chosen_text import with_chosen_text
 from ...policy.components.index_schema import DROPPED, INDEX_PAGES
 from ...policy.components.schema import ParseStatus, Status, conform, to_frame
 from ...policy.indexing.index_decisions import decide_on_pages
@@ -69,6 +70,7 @@ def _check_page(
     parsed, _, error = parsechecker.parse_answer(page, options)
     if error:
         return {"error": error}
+    parsed = with_chosen_text(parsed, options.text_of)
     pages = _index_page(page, parsed.row(0, named=True))
     documents = documents_of_pages(pages, document_rules)
     decided = decide_on_pages(

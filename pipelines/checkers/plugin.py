@@ -31,7 +31,7 @@ ARGUMENTS = (
     Argument("action", "try, to run a plug-in; without it, all plug-ins are listed.", nargs="?"),
     Argument("kind", "Its kind, such as url_filter; the list shows the kinds.", nargs="?"),
     Argument("plugin", "Its name, or PATH.py:NAME for one in a file.", nargs="?"),
-    Argument("target", "A URL, or a file: for parsers and parse filters a page, for the others a list of URLs.",
+    Argument("target", "A URL, or a file: for parsers, parse filters, tokenizers and embeddings a page, for the others a list of URLs.",
              nargs="?"),
 )  # fmt: skip
 _ANOTHER_URL = "http://localhost/"

@@ -20,6 +20,7 @@ from ...web.engine.pace import FetchOptions
 from ...web.exchange.http_options import HttpOptions
 from ...web.pages.page import Source
 from ...web.pages.parse_options import ParseOptions
+from .chunk_trials import try_embedding, try_tokenizer
 from .page_trials import try_parse_filter, try_parser
 from .row_trials import try_schedule, try_scoring
 from .rule_checkers import NormalizerCheckOptions
@@ -48,6 +49,8 @@ _TRIALS: Mapping[str, Callable[[str, Any, TrialOptions], Trial]] = {
     "parse_filter": try_parse_filter,
     "schedule": try_schedule,
     "scoring": try_scoring,
+    "tokenizer": try_tokenizer,
+    "embedding": try_embedding,
 }
 
 

@@ -31,7 +31,8 @@ _MOST_WORDS = 8  # of a query that are corrected
 _MOST_NAMED, _LONGEST = 8, 40  # words or values that a line names, and characters of each
 _FEW = 2  # pages that are found: then another spelling is suggested
 _LETTERS = re.compile(r"[^\W_]+")
-_VALUES = {"lang": "languages", "type": "types", "site": "hosts and domains"}
+# Operators whose values are named if no page has the given one. Hosts may be too many.
+_VALUES = {"lang": "languages", "type": "types"}
 
 
 class _Changed(NamedTuple):
@@ -207,11 +208,13 @@ class ForgivingSearch:
                 f"searched as words; there are {every}"
             )
         for clause in clauses:
-            if clause.name not in _VALUES or clause.excluded:
+            if clause.name not in ("site", *_VALUES) or clause.excluded:
                 continue
             if not self._index.pages_of_value(clause.name, clause.text):
-                values = self._index.values(clause.name, _MOST_NAMED)
-                there = f"; {_VALUES[clause.name]} there are: {_listed(values)}" if values else ""
+                there = ""
+                if clause.name in _VALUES:
+                    values = self._index.values(clause.name, _MOST_NAMED)
+                    there = f"; {_VALUES[clause.name]} there are: {_listed(values)}"
                 yield SearchNote(f"no page has {clause.name}:{clause.text}{there}")
 
 

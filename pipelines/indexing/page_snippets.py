@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...io.indexing.language_terms import term_mark
 from ...io.indexing.shard_documents import analyzers
 from ...policy.indexing.best_passage import beginnings_of, best_passage
 from ...policy.indexing.search_query import Clause
 from ...policy.indexing.snippet_choice import Marks, Match, choose_snippet
+from ...web.content.searched_forms import term_mark
 from .query_building import QueryBuilder, is_common
 
 _SEARCHED_CHARS = 200_000  # of a text
@@ -87,8 +87,13 @@ class PageSnippets:
 
 def _matches(passage: str, analyzer: str, wanted: _Wanted) -> Iterable[Match]:
     """Yields the words of a query in a passage, in order."""
-    for token in analyzers()[f"text_{analyzer}"].pre_tokenize(passage).tokens:
-        term, begin, end = token.text, token.char_offset_from, token.char_offset_to
+    cut = analyzers()[f"text_{analyzer}"]
+    terms = cut.analyze(passage)
+    # To read a token takes long: in ASCII only those of the query are read.
+    places = [at for at, term in enumerate(terms) if term in wanted.worths or not passage.isascii()]
+    tokens = cut.pre_tokenize(passage).tokens if places else []
+    for at in places:
+        term, begin, end = terms[at], tokens[at].char_offset_from, tokens[at].char_offset_to
         if term not in wanted.worths:
             word = passage[begin:end]
             plain = [] if word.isascii() else analyzers()["plain"].analyze(word)

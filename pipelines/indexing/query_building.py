@@ -19,6 +19,7 @@ from ...io.indexing.shard_documents import (
     analyzers,
     shard_schema,
 )
+from ...policy.indexing.accents import accented_spellings
 from ...policy.indexing.search_query import QUESTION_WORDS, Clause
 from ...web.content.searched_forms import OTHER, STEMMERS, url_words
 
@@ -31,6 +32,7 @@ _NEAR_BOOST = 1.0
 _FAR_PAIR, _PAIR_BOOST = 6, 0.8  # the same of two words
 _MOST_NEAR = 8  # words of a query that may be near
 _CHARACTERS = 3  # terms of a text without spaces that are searched as a whole only
+_REMEMBERED = 500  # texts, with their terms
 _MOST_CHARACTERS = 64  # terms of such a text that are searched
 
 # The terms of a text by the analyzers that an index has.
@@ -47,7 +49,8 @@ class QueryBuilder:
 
     def __init__(self, searcher: Any, present: Sequence[str]) -> None:
         self._searcher, self._present = searcher, present
-        self._pages = max(1, searcher.num_docs)
+        self._documents = max(1, searcher.num_docs)
+        self._forms = functools.lru_cache(maxsize=_REMEMBERED)(self._make_forms)
 
     def build(self, clauses: Sequence[Clause], *, any_word: bool = False) -> Any:
         """Returns the query of tantivy for the clauses of a query.
@@ -100,8 +103,7 @@ class QueryBuilder:
         """
         if clause.name == "inurl":
             return _plain_query("url", url_words(clause.text))
-        forms = {analyzer: language_terms(clause.text, analyzer) for analyzer in self._present}
-        searched = forms
+        searched = forms = self._forms(clause.text)
         if drops and not clause.phrase and not clause.name:
             searched = {key: form for key, form in forms.items() if not is_common(clause.text, key)}
         spaceless = " " not in clause.text
@@ -121,6 +123,26 @@ class QueryBuilder:
         if not queries:
             return None if common or not any(searched.values()) else tantivy.Query.empty_query()
         return tantivy.Query.disjunction_max_query(queries, _TIE)
+
+    def _make_forms(self, text: str) -> Forms:
+        """Returns the terms of a text in each language.
+
+        A word that was typed without its accents has those of the spelling that pages of the language
+        have, since a stemmer knows only words with their accents.
+        """
+        forms = {analyzer: language_terms(text, analyzer) for analyzer in self._present}
+        word = text.lower()
+        if self._searcher.doc_freq("folded", word):
+            pages_with = functools.partial(self._searcher.doc_freq, "words")
+            for spelling in accented_spellings(word, pages_with):
+                for analyzer, terms in [*forms.items()]:
+                    accented = language_terms(spelling, analyzer)
+                    if self._pages(accented) > self._pages(terms):
+                        forms[analyzer] = accented
+        return forms
+
+    def _pages(self, terms: Sequence[str]) -> int:
+        return min((self._searcher.doc_freq("content", term) for term in terms), default=0)
 
     def _weigh(self, field: str, forms: Forms, boost: float) -> dict[str, float]:
         """Returns the boosts of the forms of a text that a field has.
@@ -146,7 +168,7 @@ class QueryBuilder:
 
     def rarity(self, pages: int) -> float:
         """Returns what BM25 makes of the number of pages that have a term."""
-        rest = max(0, self._pages - pages)
+        rest = max(0, self._documents - pages)
         return math.log(1 + (rest + 0.5) / (pages + 0.5))
 
     def _form_query(self, field: str, terms: Sequence[str], spaceless: bool) -> Any:
@@ -165,7 +187,7 @@ class QueryBuilder:
         texts = [clause.text for clause in words if not clause.name]
         texts = [text for text in texts if not any(is_common(text, a) for a in self._present)]
         forms = {
-            analyzer: [term for text in texts for term in language_terms(text, analyzer)]
+            analyzer: [term for text in texts for term in self._forms(text)[analyzer]]
             for analyzer in self._present
         }
         whole = {key: terms for key, terms in forms.items() if 2 <= len(terms) <= _MOST_NEAR}

@@ -15,7 +15,6 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.visible import visible
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
-from ..base.loopback_server import LOOPBACK
 from .forgiving_search import ForgivingSearch
 from .index_search import FoundPages, Hit
 from .search_address import SearchAddress
@@ -53,7 +52,7 @@ class Options:
         minimum=0, maximum=65535, group="search",
     )  # fmt: skip
     host: str = option(
-        LOOPBACK,
+        "127.0.0.1",
         "IP address of this machine on which the search page is served. With 0.0.0.0 and :: other "
         "machines reach it; then name it in allowed_hosts.",
         group="search",
@@ -113,6 +112,10 @@ def run(invocation: Invocation) -> int:
         return serve_search(searched, address, options.top, options.page_name)
     if query is None:
         raise UsageError("give a query, or --serve, or --export")
+    if options.explain and options.sort == "date":
+        raise UsageError(
+            "--explain shows scores, and pages by --sort date have none: leave out one"
+        )
     with configuration():
         parse_search(query)  # a wrong query is refused before the index is opened
     results = ForgivingSearch(searched.newest()).search(query, options.top, order=options.sort)

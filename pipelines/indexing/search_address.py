@@ -6,8 +6,8 @@ import re
 
 from ...web.base.errors import UsageError
 from ...web.base.wording import quote_value
-from ..base.loopback_server import LOOPBACK
 
+_LOOPBACK = "127.0.0.1"
 _NAME = r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\]"
 
 
@@ -28,7 +28,7 @@ class SearchAddress:
     """
 
     port: int = 0
-    host: str = LOOPBACK
+    host: str = _LOOPBACK
     allowed_hosts: tuple[str, ...] = ()
     base_path: str = "/"
     cors_origins: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class SearchAddress:
         Args:
             port: The port that it has.
         """
-        own = (f"[{self._ip}]" if self._ip.version == 6 else str(self._ip), "localhost", LOOPBACK)
+        own = (f"[{self._ip}]" if self._ip.version == 6 else str(self._ip), "localhost", _LOOPBACK)
         local = own[:1] if not (self._ip.is_loopback or self._ip.is_unspecified) else own
         return (*(f"{name}:{port}" for name in local), *map(str.lower, self.allowed_hosts))
 

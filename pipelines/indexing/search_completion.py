@@ -11,7 +11,7 @@ from ...web.content.searched_forms import searched_form
 
 _MOST_CHARS = 100  # of a text to complete; a longer one has no completions
 _SHORTEST = 2  # characters of a beginning in ASCII; in other scripts one is enough
-_READ_TERMS = 2_000  # that begin so
+_READ_TERMS = 20_000  # that begin so; some ms
 _MOST_ENDINGS = 20  # of the last word of a title
 _MOST_WORDS = 5
 _MOST_TITLES = 5

@@ -15,7 +15,7 @@ from .searched_table import snippet_spans
 _HERE = Path(__file__).parent
 _STYLE = (_HERE / "search_page.css").read_text("utf-8")
 # What the page loads, by the last part of its address.
-PAGE_FILES = {
+SERVED_FILES = {
     name: (_HERE / file).read_text("utf-8")
     for name, file in (
         ("search.js", "search_page.js"),
@@ -144,7 +144,7 @@ def export_page(name: str) -> str:
         f'{page_start(f"Search {name}", head)}<body><header><h1><a href="./">Search {shown(name)}'
         '</a></h1><form action="./" method="get" role="search"><div class="field">'
         '<input type="search" id="query" name="q" aria-label="Query" autocomplete="off" '
-        'maxlength="1000" autofocus></div><button>Search</button></form></header>'
+        'maxlength="1000"></div><button>Search</button></form></header>'
         "<main><noscript><p>This search needs JavaScript.</p></noscript></main>"
         f'<footer class="soft">{shown(help_text)}</footer></body></html>\n'
     )
@@ -198,15 +198,14 @@ def _item(hit: Hit) -> str:
         for text, is_mark in snippet_spans(hit)
     )
     return (
-        f'<li><h2 dir="auto">{title}</h2><p class="soft">{url}{_date(hit)}</p>'
+        f'<li><h2 dir="auto">{title}</h2><p class="soft where"><span>{url}</span>{_date(hit)}</p>'
         f'<p dir="auto">{snippet}</p></li>'
     )
 
 
 def _date(hit: Hit) -> str:
     day = "" if hit.date is None else day_of(hit.date)
-    time = f'<span class="date">· {hit.date_kind} <time datetime="{day}">{day}</time></span>'
-    return f" {time}" if day else ""
+    return f'<span>{hit.date_kind} <time datetime="{day}">{day}</time></span>' if day else ""
 
 
 def day_of(time: int) -> str:

@@ -15,8 +15,8 @@ from .forgiving_search import ForgivingSearch
 from .index_search import RESULT_ORDERS, FoundPages, ShardSearch
 from .search_address import SearchAddress
 from .search_page import (
-    PAGE_FILES,
     SEARCH_POLICY,
+    SERVED_FILES,
     ResultsView,
     error_page,
     opensearch_description,
@@ -135,8 +135,8 @@ class _Handler(LoopbackHandler):
             self._complete(url.query)
         elif page == "opensearch.xml":
             self._send(HTTPStatus.OK, "application/opensearchdescription+xml", self._description())
-        elif page in PAGE_FILES:
-            self._send(HTTPStatus.OK, _TYPES[page.rpartition(".")[2]], PAGE_FILES[page])
+        elif page in SERVED_FILES:
+            self._send(HTTPStatus.OK, _TYPES[page.rpartition(".")[2]], SERVED_FILES[page])
         elif f"{url.path}/" == base:
             self._send(HTTPStatus.MOVED_PERMANENTLY, "text/plain", "", [("Location", base)])
         else:
@@ -189,7 +189,7 @@ class _Handler(LoopbackHandler):
         self._send_json(status, record)
 
     def _description(self) -> str:
-        # A proxy says by this header how it was asked; whoever lies gets a wrong address, only he.
+        # A proxy sends this header. A client that sends a wrong one changes only its own answer.
         secure = self.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
         start = f"{'https' if secure else 'http'}://{self.host}{self.server.address.path}"
         return opensearch_description(self.server.name, start)

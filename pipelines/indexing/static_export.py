@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from ...web.base.errors import UsageError, UserError
 from ...web.base.wording import quote_value
 from .index_search import ShardSearch
-from .search_page import PAGE_FILES, day_of, export_page
+from .search_page import SERVED_FILES, day_of, export_page
 from .whole_index import WholeIndex, without_accents
 
 MOST_PAGES = 20_000
@@ -32,6 +32,7 @@ _PER_PAGE = 10  # as in static_search.js
 _OWN_FILES = ("combobox.js", "icon.svg", "static_search.js")
 _ABOUT, _PAGE = "about.json", "index.html"
 _WORD = re.compile(r"\w+")
+_UNFINISHED = re.compile(r"data-[0-9a-f]{16}|.+\.part")  # of an export that was killed
 _MARK = "nutbeam static search"
 _VERSION = 1
 
@@ -81,7 +82,8 @@ def _check_folder(folder: Path) -> None:
         folder.mkdir(parents=True)
     if not folder.is_dir():
         raise UsageError(f"--export takes a folder, got {quote_value(str(folder))}, a file")
-    if any(folder.iterdir()) and not _is_export(folder):
+    others = [path for path in folder.iterdir() if not _UNFINISHED.fullmatch(path.name)]
+    if others and not _is_export(folder):
         raise UsageError(
             f"--export takes a new or an empty folder, or one with an export, got {quote_value(str(folder))}"
         )
@@ -96,29 +98,14 @@ def _is_export(folder: Path) -> bool:
 
 def _write(index: WholeIndex, folder: Path, name: str) -> ExportedSize:
     data = _DataFolder(folder / "data.part")
-    numbers, lengths = dict[Hashable, int](), [0, 0]
-    for number, page in enumerate(index.pages()):
-        numbers[page.place] = number
-        texts = page.title, page.text[:_LONGEST_TEXT]
-        words = [len(_WORD.findall(text)) for text in texts]
-        lengths = [total + count for total, count in zip(lengths, words, strict=True)]
-        day, kind = ("", "") if page.date is None else (day_of(page.date.time), page.date.kind)
-        data.write(f"page-{number}", {
-            "url": page.url, "title": texts[0], "text": texts[1], "words": words,
-            "factor": round(page.factor, 4), "day": day, "kind": kind,
-        })  # fmt: skip
-    shards, common = list[str](), list[str]()
-    for shard in _shards(_words(index, numbers)):
-        data.write(f"words-{len(shards)}", {"lists": shard.lists, "forms": shard.forms})
-        shards.append(next(iter(shard.forms)))
-        common += filter(index.is_common, shard.forms)
+    numbers, mean_words = _write_pages(index, data)
+    shards, common = _write_words(index, numbers, data)
     target = data.rename(folder)
     about = {
         "what": _MARK, "version": _VERSION, "data": target.name, "scale": _SCALE,
-        "shards": shards or [""], "common": common,
-        "words": [max(1.0, round(total / max(1, len(numbers)), 2)) for total in lengths],
+        "shards": shards or [""], "common": common, "words": mean_words,
     }  # fmt: skip
-    own = {file: PAGE_FILES[file] for file in _OWN_FILES}
+    own = {file: SERVED_FILES[file] for file in _OWN_FILES}
     own |= {_PAGE: export_page(name), _ABOUT: json.dumps(about, ensure_ascii=False)}
     for file, text in own.items():  # what names the data comes last
         (folder / f"{file}.part").write_text(text, "utf-8")
@@ -133,6 +120,34 @@ def _write(index: WholeIndex, folder: Path, name: str) -> ExportedSize:
         sum(data.sizes.values()) + own_bytes,
         round(own_bytes + data.mean("words-") + _PER_PAGE * data.mean("page-")),
     )
+
+
+def _write_pages(index: WholeIndex, data: "_DataFolder") -> tuple[dict[Hashable, int], list[float]]:
+    """Writes a file per page; returns their numbers, and the mean words of titles and of texts."""
+    numbers, sums = dict[Hashable, int](), [0, 0]
+    for number, page in enumerate(index.pages()):
+        numbers[page.place] = number
+        texts = page.title, page.text[:_LONGEST_TEXT]
+        words = [len(_WORD.findall(text)) for text in texts]
+        sums = [total + count for total, count in zip(sums, words, strict=True)]
+        day, kind = ("", "") if page.date is None else (day_of(page.date.time), page.date.kind)
+        data.write(f"page-{number}", {
+            "url": page.url, "title": texts[0], "text": texts[1], "words": words,
+            "factor": round(page.factor, 4), "day": day, "kind": kind,
+        })  # fmt: skip
+    return numbers, [max(1.0, round(total / max(1, len(numbers)), 2)) for total in sums]
+
+
+def _write_words(
+    index: WholeIndex, numbers: Mapping[Hashable, int], data: "_DataFolder"
+) -> tuple[list[str], list[str]]:
+    """Writes the files of words; returns the first word of each, and common words."""
+    firsts, common = list[str](), list[str]()
+    for shard in _shards(_words(index, numbers)):
+        data.write(f"words-{len(firsts)}", {"lists": shard.lists, "forms": shard.forms})
+        firsts.append(next(iter(shard.forms)))
+        common += filter(index.is_common, shard.forms)
+    return firsts, common
 
 
 class _DataFolder:

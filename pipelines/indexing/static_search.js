@@ -209,13 +209,13 @@ function snippetOf(text, parts) {
   if (begin && text.indexOf(" ", begin) >= 0 && text.indexOf(" ", begin) < start) begin = text.indexOf(" ", begin) + 1;
   let end = Math.min(text.length, begin + SNIPPET_CHARS);
   if (end < text.length && text.lastIndexOf(" ", end) > start) end = text.lastIndexOf(" ", end);
-  const spans = [[begin ? "… " : "", false]];
+  const spans = [[begin ? "…" : "", false]];
   let at = begin;
   for (const match of matches.filter((one) => one.begin >= begin && one.end <= end)) {
     spans.push([text.slice(at, match.begin), false], [text.slice(match.begin, match.end), true]);
     at = match.end;
   }
-  return [...spans, [text.slice(at, end), false], [end < text.length ? " …" : "", false]];
+  return [...spans, [text.slice(at, end), false], [end < text.length ? "…" : "", false]];
 }
 
 function element(name, attributes = {}, ...children) {
@@ -229,10 +229,9 @@ function item(text, parts) {
   const shown = text.title || text.url;
   const linked = /^(?:https?|ftp):\/\//i.test(text.url)
     ? element("a", { href: text.url, rel: "noreferrer noopener" }, shown) : shown;
-  const line = element("p", { class: "soft" }, text.url);
+  const line = element("p", { class: "soft where" }, element("span", {}, text.url));
   if (text.day) {
-    line.append(" ", element("span", { class: "date" }, `· ${text.kind} `,
-      element("time", { datetime: text.day }, text.day)));
+    line.append(element("span", {}, `${text.kind} `, element("time", { datetime: text.day }, text.day)));
   }
   const snippet = snippetOf(text.text, parts).filter(([span]) => span).map(
     ([span, isMark]) => (isMark ? element("mark", {}, span) : span));
@@ -300,7 +299,10 @@ async function run() {
   const query = (fields.get("q") ?? "").trim();
   input.value = query;
   completeWhileTyping(input, complete);
-  if (!query) return;
+  if (!query) {
+    input.focus();
+    return;
+  }
   document.title = `${query} - search`;
   const main = document.querySelector("main");
   main.replaceChildren(element("p", { class: "soft", role: "status" }, "Searching …"));

@@ -16,6 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...policy.chunking.chunk_rows import CHUNK_COLUMNS
+from ...policy.chunking.embeddings import EMBEDDING_COLUMN
 from ...policy.components.columns import Column, Form
 from ...policy.components.reasons import ANY_JOB, NO_FAMILY, reasons_by_section
 from ...policy.components.schema import Status
@@ -63,6 +65,7 @@ _TYPES = {
     pa.map_(pa.large_string(), pa.large_string()): "names and values",
 }
 _HEADS = ("column", "type", "in files", "meaning")
+_CHUNK = "a part of the text of a page, by `nutbeam pages --chunks` and `nutbeam.read_chunks`; it is no view of `sql`"
 
 
 def main(argv: Sequence[str]) -> None:
@@ -234,6 +237,8 @@ def data_tables() -> str:
     parts: list[str] = []
     for name, view in views().items():
         parts += _section(name, view.meaning, view.columns, in_files=view.kind is not None)
+        if name == "pages":
+            parts += _section("chunks", _CHUNK, [*CHUNK_COLUMNS, EMBEDDING_COLUMN], in_files=False)
     parts.append("## Values of codes\n")
     for column in _codes():
         parts += [f"### {column.name}\n", _values(column), ""]
@@ -262,7 +267,8 @@ def _type(column: Column) -> str:
         text = "whole number"
     elif pa.types.is_large_list(seen):
         inner = seen.value_type
-        names = ", ".join(field.name for field in inner) if pa.types.is_struct(inner) else "texts"
+        struct = pa.types.is_struct(inner)
+        names = ", ".join(field.name for field in inner) if struct else f"{_TYPES[inner]}s"
         text = f"list of {names}"
     else:
         text = _TYPES[seen]

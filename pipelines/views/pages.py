@@ -1,5 +1,7 @@
 """pages: writes the newest text of each living URL, one record each, as JSON lines, CSV or Parquet.
 
+With ``--chunks`` a record is a piece of a text.
+
 ::
 
     state ─ rows by documents file ─ read that file, keep the newest documents ─▶ parts ─▶ one file
@@ -7,8 +9,10 @@
 
 import dataclasses
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 import polars as pl
@@ -18,16 +22,24 @@ from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import write_bytes
 from ...io.storage.local_place import LocalPlace
 from ...io.tablets.checksums import verify_file, verify_tablets
+from ...policy.chosen_text import TextOptions
+from ...policy.chunking.chunk_options import ChunkOptions
+from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS
+from ...policy.chunking.embeddings import EmbeddingReport, embedding_reason
+from ...policy.components.columns import Columns
 from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of
 from ...policy.page_rows import PageChoice, page_columns
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEachDocument
 from ...web.base.errors import UsageError
+from ...web.base.option_checks import check_setup
 from ...web.base.options import option
 from ...web.base.safe_json import json_object
-from ...web.base.wording import time_of
-from ..base.command import TABLE, Invocation
+from ...web.base.visible import visible
+from ...web.base.wording import format_count, time_of
+from ..base.command import TABLE, Invocation, configuration
 from ..launch.launch import LaunchOptions
+from .page_chunks import ChunkedPages, failure_line
 from .reader import pages_of_file
 from .reading_job import Output, Reading, ReadItem, export_parts, output_of
 
@@ -36,8 +48,8 @@ ENDINGS = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(LaunchOptions):
-    """Options of pages."""
+class Options(TextOptions, LaunchOptions, ChunkOptions):
+    """Options of pages, and of their chunks."""
 
     output: str = option(
         "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end. "
@@ -47,7 +59,7 @@ class Options(LaunchOptions):
     columns: tuple[str, ...] = option(
         (),
         "Columns to write, such as url,title,text or url,markdown; the default is all but markdown, "
-        "blocks, headers, body, batch_id and key.",
+        "blocks, main, headers, body, batch_id and key. With --chunks, columns of chunks: by default all.",
     )
     status: tuple[str, ...] = option(
         ("fetched", "unfetched"),
@@ -69,7 +81,7 @@ class Options(LaunchOptions):
         if self.output != "-" and not self.output.endswith(ENDINGS):
             raise ValueError(f"--output must end in {', '.join(ENDINGS)}, got {self.output!r}")
         try:
-            page_columns(self.columns)
+            self.wanted_columns()
         except ValueError as error:
             raise ValueError(f"--{error}") from error
         if self.since:
@@ -78,6 +90,22 @@ class Options(LaunchOptions):
             except ValueError as error:
                 raise ValueError(f"--since {error}") from error
 
+    def wanted_columns(self) -> Columns:
+        """Returns the columns to write: of pages, or of chunks.
+
+        Raises:
+            ValueError: There is no such column; the message quotes it.
+        """
+        if not self.chunks:
+            return page_columns(self.columns)
+        return CHUNK_COLUMNS.pick_named(*self.columns) if self.columns else CHUNK_COLUMNS
+
+    def chunked_pages(self) -> ChunkedPages | None:
+        """Returns how pages become chunks; None: they do not."""
+        names = [field.name for field in dataclasses.fields(ChunkOptions)]
+        own = ChunkOptions(**{name: getattr(self, name) for name in names})
+        return ChunkedPages(own, self.wanted_columns()) if self.chunks else None
+
     def choice(self, batches: Iterable[str]) -> PageChoice:
         """Returns the wanted pages.
 
@@ -85,34 +113,44 @@ class Options(LaunchOptions):
             batches: Batches whose pages were written before.
         """
         return PageChoice(
-            page_columns(self.columns),
+            CHUNKED_COLUMNS if self.chunks else self.wanted_columns(),
             tuple(sorted({code for word in self.status for code in statuses_of(word)})),
             time_of(self.since) if self.since else None,
             frozenset(batches),
+            self.text_of,
         )
 
 
 def run(invocation: Invocation) -> int:
     address, options = str(invocation.table), invocation.options
+    with configuration():
+        check_setup(options)
     output = output_of(options.output, "--output")
     batches_file = output_of(options.new, "--new").path if options.new else None
     choice = options.choice(read_batches(batches_file) if batches_file else ())
-    schema = shown_schema(choice.columns)
+    chunked = options.chunked_pages()
 
     def build(items: beam.PCollection[ReadItem], reading: Reading) -> None:
         (
             items
             | "Rows" >> beam.FlatMap(_rows_by_document, choice).with_output_types(tuple[str, Chunk])
-            | "Write" >> ForEachDocument(_write, (reading, choice, output))
+            | "Write" >> ForEachDocument(_write, (reading, choice, output, chunked))
         )
 
     with export_parts(address, build, invocation.beam_args, options) as (manifest, parts):
+        report = chunked.read_report(parts) if chunked else EmbeddingReport()
+        schema = chunked.schema(report) if chunked else shown_schema(choice.columns)
         number = output.join(parts, schema.names, schema)
     if batches_file:
         write_batches(batches_file, manifest)
+    if line := failure_line(options, report):
+        print(visible(f"nutbeam pages: {line}"), file=sys.stderr)
     if output.path:
-        record = {"pages": number, "output": str(output.path)}
-        text = f"{number:,} page{'s' * (number != 1)} in {output.path}"
+        things = "chunks" if chunked else "pages"
+        record: dict[str, Any] = {things: number, "output": str(output.path)}
+        if report.failed:
+            record["failed"] = {embedding_reason(options.embedding): report.failed}
+        text = f"{format_count(number, things)} in {output.path}"
         print(json.dumps(record) if invocation.format == "json" else text)
     return 0
 
@@ -129,7 +167,12 @@ def _rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str,
 
 
 def _write(
-    document: str, rows: pl.DataFrame, reading: Reading, choice: PageChoice, output: Output
+    document: str,
+    rows: pl.DataFrame,
+    reading: Reading,
+    choice: PageChoice,
+    output: Output,
+    chunked: ChunkedPages | None,
 ) -> tuple[()]:
     file = live_file(reading.table, reading.manifest(), document)
     if file is None:
@@ -138,7 +181,10 @@ def _write(
     with reading.reading():
         verify_file(reading.table, file)
         pages = pages_of_file(reading, file, choice, rows)
-    output.write_frames(path, [pages], choice.columns)
+    if chunked:
+        chunked.write(path, pages, output)
+    else:
+        output.write_frames(path, [pages], choice.columns)
     return ()
 
 

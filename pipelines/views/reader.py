@@ -1,7 +1,7 @@
-"""``nutbeam.read``: reads a table into frames, as users see its rows."""
+"""``nutbeam.read``, ``nutbeam.read_chunks``: read a table into frames, as users see its rows."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, overload
 
 import polars as pl
@@ -15,6 +15,9 @@ from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import tablets
 from ...policy.base.key_columns import from_keys
+from ...policy.chosen_text import ALL, MAIN
+from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS, ChunkRules, chunk_rows
+from ...policy.chunking.tokenizers import tokenizer_of
 from ...policy.components.columns import Columns
 from ...policy.components.declaration import Kind, Owner
 from ...policy.components.kinds import components_of
@@ -32,7 +35,9 @@ from ...policy.page_rows import PageChoice, page_rows
 from ...web.base.errors import UsageError
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
+TextOf = Literal["main", "all"]
 INTO = ("polars", "arrow", "batches", "duckdb")
+PAGES_AT_ONCE = 64  # that are cut into chunks
 
 
 @overload
@@ -43,6 +48,7 @@ def read(
     columns: Sequence[str] = (),
     snapshot: int | None = None,
     into: Literal["polars"] = "polars",
+    text_of: TextOf = "all",
 ) -> pl.DataFrame: ...
 
 
@@ -54,6 +60,7 @@ def read(
     columns: Sequence[str] = (),
     snapshot: int | None = None,
     into: Literal["arrow", "batches", "duckdb"],
+    text_of: TextOf = "all",
 ) -> Any: ...
 
 
@@ -64,6 +71,7 @@ def read(
     columns: Sequence[str] = (),
     snapshot: int | None = None,
     into: Into = "polars",
+    text_of: TextOf = "all",
 ) -> Any:
     """Reads rows of a table in a folder, in a store or in Bigtable.
 
@@ -76,24 +84,86 @@ def read(
         what: ``state``, ``hosts``, ``pages`` (the newest text of each URL that is alive),
             ``outlinks``, ``batches``, or a component of batches such as ``batch_pages``.
         columns: Names of the columns to read. Only these are read from the files. None means all;
-            of pages all but the Markdown, the blocks, the body, the headers, the batch and the key.
+            of pages all but the Markdown, the blocks, the parts, the body, the headers, the batch and the key.
         snapshot: Number of the snapshot, as in ``nutbeam history``; None means the newest.
         into: ``polars`` gives a frame, ``arrow`` a pyarrow.Table, and ``duckdb`` a relation, whose
             rows are in memory. ``batches`` gives a pyarrow.RecordBatchReader, which reads a large
             table piece by piece.
+        text_of: Which text of ``pages`` counts, and which Markdown is made: ``main`` is their main content,
+            without navigation and the like.
 
     Raises:
         UsageError: There is no such table, snapshot, component or column.
         UserError: A file is missing or damaged, or a store does not answer.
     """
-    if into not in INTO:
-        advice = ": read(…).to_pandas() gives a pandas frame, if pandas is installed"
-        advice = advice if str(into) == "pandas" else ""
-        raise UsageError(f"into must be one of {', '.join(INTO)}, got {into!r}{advice}")
+    _check_form(into)
+    _check_text(text_of)
     view, wanted = _choice(what, columns)
     pinned = _snapshot_to_read(os.fspath(table), snapshot)
-    schema = shown_schema(wanted)
-    parts = _tables(pinned, what, view, wanted, schema)
+    frames = _frames(pinned, what, view, PageChoice(wanted, text_of=text_of))
+    return _in_form(into, shown_schema(wanted), _tables(pinned, frames, wanted))
+
+
+def read_chunks(
+    table: "str | os.PathLike[str]",
+    limit: int = 512,
+    *,
+    tokenizer: str = "words",
+    columns: Sequence[str] = (),
+    text_of: TextOf = "all",
+    snapshot: int | None = None,
+    into: Into = "polars",
+) -> Any:
+    """Reads chunks of the pages that ``read`` has as ``pages``, as ``nutbeam pages --chunks`` writes them.
+
+    Args:
+        table: Address of the table.
+        limit: Most tokens of a chunk, at least 1.
+        tokenizer: ``words``, ``characters``, the file ``tokenizer.json`` of a model, or the name of a
+            plug-in.
+        columns: Names of the columns to read; none means all.
+        text_of: As for ``read``.
+        snapshot: Number of the snapshot; None means the newest.
+        into: As for ``read``.
+
+    Raises:
+        UsageError: There is no such table, snapshot, column or tokenizer.
+        UserError: A file is missing or damaged, a store does not answer, or a plug-in fails.
+    """
+    _check_form(into)
+    _check_text(text_of)
+    if limit < 1:
+        raise UsageError(f"limit must be at least 1, got {limit!r}")
+    wanted = _picked(CHUNK_COLUMNS, columns)
+    try:
+        in_file = tokenizer.endswith(".json")
+        counter = tokenizer_of("", tokenizer) if in_file else tokenizer_of(tokenizer)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    pinned = _snapshot_to_read(os.fspath(table), snapshot)
+    rules = ChunkRules(limit, counter, wanted)
+    frames = (
+        chunk_rows(part, rules)
+        for pages in _living_pages(pinned, PageChoice(CHUNKED_COLUMNS, text_of=text_of))
+        for part in pages.iter_slices(PAGES_AT_ONCE)
+    )
+    return _in_form(into, shown_schema(wanted), _tables(pinned, frames, wanted))
+
+
+def _check_form(into: str) -> None:
+    if into not in INTO:
+        advice = ": read(…).to_pandas() gives a pandas frame, if pandas is installed"
+        advice = advice if into == "pandas" else ""
+        raise UsageError(f"into must be one of {', '.join(INTO)}, got {into!r}{advice}")
+
+
+def _check_text(text_of: str) -> None:
+    if text_of not in (MAIN, ALL):
+        raise UsageError(f"text_of must be {MAIN} or {ALL}, got {text_of!r}")
+
+
+def _in_form(into: Into, schema: pa.Schema, parts: Iterator[pa.Table]) -> Any:
+    """Returns rows in the form that was asked for."""
     if into == "batches":
         batches = (batch for part in parts for batch in part.to_batches())
         return pa.RecordBatchReader.from_batches(schema, batches)
@@ -107,13 +177,17 @@ def _choice(what: str, columns: Sequence[str]) -> tuple[View, Columns]:
     views_by_name = views()
     if what not in views_by_name:
         raise UsageError(f"what must be one of {', '.join(views_by_name)}, got {what!r}")
-    if isinstance(columns, str):
-        raise UsageError(f"columns must be a list of names, got {columns!r}")
     view = views_by_name[what]
-    if not columns:
-        return view, PAGE_COLUMNS if what == "pages" else view.columns
+    picked = _picked(view.columns, columns)
+    return view, PAGE_COLUMNS if what == "pages" and not columns else picked
+
+
+def _picked(declared: Columns, names: Sequence[str]) -> Columns:
+    """Returns the columns with some names; none means all."""
+    if isinstance(names, str):
+        raise UsageError(f"columns must be a list of names, got {names!r}")
     try:
-        return view, view.columns.pick_named(*columns)
+        return declared.pick_named(*names) if names else declared
     except ValueError as error:
         raise UsageError(str(error)) from error
 
@@ -136,26 +210,24 @@ def _relation(rows: pa.Table) -> Any:
     return duckdb.from_arrow(rows)
 
 
-def _tables(
-    pinned: Pinned, what: str, view: View, wanted: Columns, schema: pa.Schema
-) -> Iterator[pa.Table]:
-    """Yields the rows as users see them, in frames."""
+def _tables(pinned: Pinned, frames: Iterable[pl.DataFrame], wanted: Columns) -> Iterator[pa.Table]:
+    """Yields stored rows as users see them."""
     with pinned.reading():
-        for frame in _frames(pinned, what, view, wanted):
-            yield conform(shown_frame(frame, wanted), schema)
+        for frame in frames:
+            yield conform(shown_frame(frame, wanted), shown_schema(wanted))
 
 
-def _frames(pinned: Pinned, what: str, view: View, wanted: Columns) -> Iterator[pl.DataFrame]:
+def _frames(pinned: Pinned, what: str, view: View, choice: PageChoice) -> Iterator[pl.DataFrame]:
     """Yields the rows as stored, in frames."""
     if what == "batches":
         yield batches_frame(pinned.manifest())
     elif what == "pages":
-        yield from _living_pages(pinned, PageChoice(wanted))
+        yield from _living_pages(pinned, choice)
     elif what == "outlinks":
         yield from _links(pinned)
     else:
         assert view.kind is not None
-        names = [column.name for column in wanted]
+        names = [column.name for column in choice.columns]
         stored = list(dict.fromkeys(["key", *(n for n in names if n in view.kind.schema.names)]))
         in_tablets = view.kind.in_tablets or view.kind.owner is Owner.TABLE
         yield from (_of_tablets if in_tablets else _of_files)(pinned, view.kind, stored)

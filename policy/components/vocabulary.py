@@ -159,7 +159,7 @@ def views() -> dict[str, View]:
         ("pages", View("a URL that is alive: fetched, and not gone, redirected or a duplicate; with its newest text", join_columns(
             PAGE_COLUMNS,
             [MARKDOWN_COLUMN],
-            DOCUMENTS_COLUMNS.pick("blocks"),
+            DOCUMENTS_COLUMNS.pick("blocks", "main"),
             PAGES_COLUMNS.pick("headers", "body"),
             STATE_COLUMNS.pick("batch_id", "key"),
         ))),

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from ...web.base.options import option
+from ...web.base.options import option, shared_option
 from ...web.pages.metadata import TYPE_FOUND
 from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
 from ..base.key_columns import from_keys
+from ..chosen_text import MAIN, TextOptions
 from ..components.index_schema import DROPPED
 from ..scoring.scoring import BoostOptions
 
@@ -51,6 +52,7 @@ class IndexFilterOptions(BoostOptions, PluginOptions):
         nutch="indexer.max.content.length",
         minimum=-1,
     )
+    text_of: str = shared_option(TextOptions, "text_of", default=MAIN)
     add_domain: bool = option(
         False, "Add the registered domain to each document.", nutch="indexer.add.domain"
     )

@@ -19,6 +19,7 @@ from ...web.content.signature import SignatureOptions, signature_of
 from ...web.content.usage import usage_of_page
 from ...web.content.whole_bodies import WHOLE
 from ...web.exchange.status import FETCH_SUCCESS, UNCHECKED
+from ...web.pages.main_part import Parts as MainParts
 from ...web.pages.metadata import metadata_of
 from ...web.pages.page import NoParser, Page, ParseFailed, Source
 from ...web.pages.parse_options import PARSERS, ParseOptions
@@ -35,6 +36,7 @@ from ..scope import TargetOptions, judge
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
 from .parse_results import cut_off, failure_status, not_parsed, success_status
+from .repeated_blocks import RepeatedBlocks
 from .span_lists import SpanLists
 
 
@@ -195,6 +197,7 @@ class _Documents:
         self._links = PageLinks(options, seeds, options.max_outlinks)
         self._unfollowed = PageLinks(options, seeds, options.max_outlinks)
         self._blocks = SpanLists()
+        self._repeated = RepeatedBlocks()
         self._parts = Parts()
 
     def cut(self, page: Mapping[str, Any]) -> None:
@@ -212,6 +215,7 @@ class _Documents:
             at = len(self._records)
             self._links.add(at, page["key"], parsed)
             self._blocks.add(at, parsed.spans)
+            self._repeated.add(at, parsed)
             self._unfollowed.add(at, page["key"], parsed.of_unfollowed())
             self._parts.add(page | {"usage": record["usage"]}, parsed)
             parsed.release()
@@ -227,6 +231,8 @@ class _Documents:
             self._blocks.add(len(records), part.spans)
             signature = signature_of(part.text.encode("utf-8", "replace"), part.text, url, options)
             records.append(record | _content(part, metadata_of(part)) | {"signature": signature})
+        for row, parts in self._repeated.trimmed_parts([each["key"] for each in records]).items():
+            records[row]["main"] = _part_rows(parts)
         lists = {
             "outlinks": self._links.outlinks(len(records), counts),
             # All of these are counted as dropped already.
@@ -307,7 +313,7 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
     return success_status(refresh) | {
         "title": page.title,
         "text": page.text,
-        "main": [{"start": start, "end": end} for start, end in page.main] or None,
+        "main": _part_rows(page.main),
         "refresh": refresh,
         "refresh_seconds": seconds,
         "directives": sorted(page.directives),
@@ -315,6 +321,10 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
         "charset": page.charset,
         "metadata": list(metadata.items()),
     }
+
+
+def _part_rows(parts: MainParts) -> list[dict[str, int]] | None:
+    return [{"start": start, "end": end} for start, end in parts] or None
 
 
 def _table(records: list[dict[str, Any]], lists: Mapping[str, pa.Array]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The scoring ``similarity``: a page's score is the cosine between its text and a given text.
+"""The scoring ``similarity``: a page's score is the cosine between its title and text and a given text.
 
 The text is in ``--goldstandard_file``. Texts are compared by how often each word occurs in them:
 words are runs of letters and digits, in lower case. The score is between 0 (no word in common) and
@@ -33,7 +33,7 @@ class Similarity(Scoring):
     """
 
     name = "similarity"
-    document_columns = ("text",)
+    document_columns = ("title", "text")
     passed = (CarriedColumn(pa.field(_PASSED, pa.float64()), pl.col(_PASSED).max()),)
     own = (CarriedColumn(pa.field(_OWN, pa.float64()), pl.col(_OWN).first()),)
     sorts = "no"
@@ -52,9 +52,13 @@ class Similarity(Scoring):
             )
 
     def share(self, pages: SharingRows) -> SharingRows:
-        """Measures the text of pages; a page without a text keeps its score."""
+        """Measures the title and text of pages; a page without a text keeps its score."""
         gold = gold_words(self._text, self._stop)
-        measures = similarities(pages.get_column("document.text"), gold, self._stop)
+        # As in Nutch, whose texts begin with the title. No text is no title either.
+        titled = pl.concat_str(
+            pl.col("document.title").fill_null(""), "document.text", separator=" "
+        )
+        measures = similarities(pages.select(titled).to_series(), gold, self._stop)
         pages = pages.with_columns(measures.alias(_OWN))
         measured = pl.coalesce(_OWN, "score")
         # The links of an unchanged page count as seen, but scorings after this one share nothing.

@@ -132,7 +132,7 @@ def test_nginx_passes_on_the_search_page_as_the_guide_says(proxied):
 
 
 @needs_nginx
-def test_a_request_for_another_name_is_refused_behind_nginx(proxied):
+def test_nginx_passes_no_request_for_another_name(proxied):
     assert proxied("/search/?q=pear", "evil.example")[0] == 421
 
 

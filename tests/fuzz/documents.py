@@ -66,13 +66,24 @@ def check_page(source: Source) -> None:
 
 
 def _look_at(page: Page, depth: int = 0) -> None:
-    texts = [page.title, page.text, *page.anchors, *page.metas.values()]
-    for text in (*texts, *page.hrefs, *page.rels, *page.metas, page.language or "", page.charset):
+    texts = [page.title, *page.anchors, *page.metas.values()]
+    for text in (
+        *texts,
+        page.text,
+        *page.hrefs,
+        *page.rels,
+        *page.metas,
+        page.language or "",
+        page.charset,
+    ):
         text.encode()  # no half of a surrogate pair
     for text in texts:
         # As CSS and Python's str.split see it, white space is collapsed.
         assert "  " not in text, text[:200]
         assert not set(text) & set("\t\n\r\f"), text[:200]
+    assert all(0 <= start <= end <= len(page.text) for _, start, end, *_ in page.spans)
+    places = [0, *(place for part in page.main for place in part), len(page.text)]
+    assert places == sorted(places), page.main
     assert len(page.hrefs) == len(page.anchors) == len(page.rels)
     assert all(href and href == href.strip() for href in page.hrefs), page.hrefs
     assert all(len(anchor) <= 1000 for anchor in page.anchors)

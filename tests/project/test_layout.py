@@ -49,7 +49,16 @@ FOLDERS = {
         *("network", "urls", "tls", "plugins", "base"),
     ),
     "policy": (
-        *("nutch", "archives", "batch_tools", "indexing", "graph", "inlinks", "updating"),
+        *(
+            "nutch",
+            "archives",
+            "batch_tools",
+            "chunking",
+            "indexing",
+            "graph",
+            "inlinks",
+            "updating",
+        ),
         "parsing",
         *("sitemaps", "hosting", "dedup", "generating", ""),
         *("scoring", "components", "schedules", "expressions", "base"),

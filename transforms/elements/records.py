@@ -123,6 +123,13 @@ class ParsedBlock(NamedTuple):
     of: str
 
 
+class ParsedPart(NamedTuple):
+    """A part of the text of a page: its first character, and the one after it."""
+
+    start: int
+    end: int
+
+
 class ParsedPage(NamedTuple):
     """The content of a page.
 
@@ -148,6 +155,7 @@ class ParsedPage(NamedTuple):
         part_of: URL of the page that contains this part, for example an item of a feed; None
             for a page.
         blocks: Blocks of the text and marks in it, those around others first.
+        main: Parts of the text that are its main content; none if they are not known.
     """
 
     url: str
@@ -168,7 +176,8 @@ class ParsedPage(NamedTuple):
     fetch_time: Optional[int]
     part_of: Optional[str]
     blocks: Sequence[ParsedBlock]
+    main: Sequence[ParsedPart]
 
 
-for _record in (Header, FetchedPage, DeadLetter, ParsedLink, ParsedBlock, ParsedPage):
+for _record in (Header, FetchedPage, DeadLetter, ParsedLink, ParsedBlock, ParsedPart, ParsedPage):
     beam.coders.registry.register_coder(_record, beam.coders.RowCoder)

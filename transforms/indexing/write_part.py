@@ -93,7 +93,7 @@ class _PartWriter:
         if file is None:  # compact has dropped it
             self._skip(self._rows)
             return
-        needs = PageNeeds(rules.columns, rules.options.max_inlinks)
+        needs = PageNeeds(rules.columns, rules.options.max_inlinks, rules.options.text_of)
         seen = [self._rows.get_column("key").clear()]
         for facts in page_frames(operation, file, self._rows, needs, self._counts):
             seen.append(facts.candidate_rows.get_column("key"))

@@ -2,6 +2,8 @@
 
 import logging
 
+from ...policy.chunking.embeddings import EMBEDDINGS
+from ...policy.chunking.tokenizers import TOKENIZERS
 from ...policy.indexing.index_filter import BUILT_IN_FILTERS
 from ...policy.schedules.reschedule import BUILT_IN_SCHEDULES
 from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
@@ -20,7 +22,7 @@ SCORINGS = PluginGroup("nutbeam.scorings", "scoring", BUILT_IN_SCORINGS, "scorin
 # Index writers have no option of their own; io/indexing/writer_kinds.py has them.
 PLUGIN_GROUPS = (
     *(URL_FILTERS, URL_NORMALIZERS, PROTOCOLS, PARSERS),
-    *(PARSE_FILTERS, SCHEDULES, SCORINGS, INDEX_FILTERS),
+    *(PARSE_FILTERS, SCHEDULES, SCORINGS, INDEX_FILTERS, TOKENIZERS, EMBEDDINGS),
 )
 _LOG = logging.getLogger("nutbeam.plugins")
 Chosen = tuple[tuple[PluginGroup, tuple[str, ...]], ...]
@@ -40,7 +42,7 @@ def _names_by_group(options: object) -> Chosen:
 
 def _names_of(options: object, group: PluginGroup) -> tuple[str, ...]:
     names = getattr(options, group.option, ()) if group.option else ()
-    listed = (names,) if isinstance(names, str) else tuple(names)
+    listed = tuple(filter(None, (names,))) if isinstance(names, str) else tuple(names)
     keyed = getattr(options, group.keyed, ()) if group.keyed else ()
     # One name may stand under several keys, and once in the list.
     others = dict.fromkeys(name for text in keyed for name in names_in(text))

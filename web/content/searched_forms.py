@@ -111,6 +111,11 @@ def analyzers_of(languages: pl.Series) -> pl.Series:
     return codes.replace_strict(analyzer_of, default=OTHER, return_dtype=pl.String).fill_null(OTHER)
 
 
+def term_mark(analyzer: str) -> str:
+    """Returns what stands before each term of a language."""
+    return ":" if analyzer == OTHER else f"{analyzer}:"
+
+
 def accented_words(text: pl.Expr) -> pl.Expr:
     """Returns the words of each text that have accents, each once, with spaces between.
 
@@ -119,3 +124,17 @@ def accented_words(text: pl.Expr) -> pl.Expr:
     """
     words = text.str.extract_all(_ACCENTED)
     return words.list.unique(maintain_order=True).list.join(" ")
+
+
+_UNKNOWN = "unknown"  # what the index filter writes where a page declares none
+
+
+def primary_languages(languages: pl.Series) -> pl.Series:
+    """Returns the code of each language without its region, in lower case; null if it is unknown.
+
+    >>> primary_languages(pl.Series(["de-AT", "unknown", "", None])).to_list()
+    ['de', None, None, None]
+    """
+    codes = languages.cast(pl.String).str.to_lowercase().str.replace(r"[-_].*$", "")
+    none = pl.Series(codes.name, [None], dtype=pl.String).new_from_index(0, len(codes))
+    return codes.zip_with(~codes.is_in([_UNKNOWN, ""]).fill_null(True), none)

@@ -28,6 +28,8 @@ _AROUND = 3
 
 _KINDS = {spans.PARAGRAPH: 0, spans.HEADING: 3, spans.TERM: 4, spans.CAPTION: 5, spans.PREFORMATTED: 6, spans.CELL: 7}  # fmt: skip
 _KINDS_OF_PARAGRAPHS = {"li": 8, "dd": 9, "td": 10, "th": 10, "blockquote": 11}
+# Elements that mostly hold one block; a cell may hold a whole page.
+_HOLD_ONE = frozenset({"li", "dd", "blockquote"})
 _TITLES = (1, 2)  # kinds: headings of the levels 1 and 2
 _NO_KIND = 12
 _NO_LINKS = 5
@@ -102,7 +104,7 @@ def block_features(text: str, blocks: Blocks, containers: Containers) -> Mapping
     parents = np.array(containers.parents)
     of_paragraphs = np.array([_KINDS_OF_PARAGRAPHS.get(tag, 0) for tag in containers.tags])
     kinds = np.where(blocks.kinds == 0, of_paragraphs[blocks.containers], blocks.kinds)
-    holds_one = of_paragraphs > 0
+    holds_one = np.array([tag in _HOLD_ONE for tag in containers.tags])
 
     is_prose = (density < _PROSE_LINKS) & (lengths >= _PROSE_CHARS) & ~np.isin(kinds, _TITLES)
     prose = _sums(np.where(is_prose, lengths - blocks.links, 0))

@@ -2,8 +2,7 @@
 
 Each block has a chance to be main content. It is a logistic function of a sum of weights, one for each
 feature of the block and one for each word that says something about an element around it. The weights are learnt
-from labelled pages (``benchmarks/main_weights.py``). Only the page itself counts: so a page has the same
-main content whatever is crawled with it.
+from labelled pages (``benchmarks/main_weights.py``).
 """
 
 import functools
@@ -15,13 +14,15 @@ from numpy.typing import NDArray
 
 from ..pages import spans
 from ..pages.main_part import Parts
-from .block_features import Blocks, block_features, blocks_of
+from .block_features import Blocks, Numbers, block_features, blocks_of
 from .block_text import BlockText
 from .containers import ContainerMarks, Containers
 
-_LIKELY = 0.5
+_LIKELY, _POSSIBLE = 0.5, 0.2
+# So many blocks between likely ones belong to these, if that is possible.
+_MOST_BETWEEN = 4
 # Where less than this share of a text is likely, as on a page of links, all that is possible counts.
-_LEAST_SHARE, _POSSIBLE = 0.1, 0.1
+_LEAST_SHARE = 0.1
 
 
 class _Weights:
@@ -61,11 +62,7 @@ def main_parts(page: BlockText) -> Parts:
     blocks = blocks_of(page.spans, page.containers)
     if not len(blocks.starts):
         return []
-    chances = block_chances(page, blocks)
-    lengths = blocks.ends - blocks.starts
-    is_main = chances > _LIKELY
-    if lengths[is_main].sum() < _LEAST_SHARE * lengths.sum():
-        is_main = chances > _POSSIBLE
+    is_main = main_blocks(block_chances(page, blocks), blocks.ends - blocks.starts)
     edges = np.flatnonzero(np.diff(np.concatenate(([False], is_main, [False])))).tolist()
     return [
         (int(blocks.starts[first]), int(blocks.ends[after - 1]))
@@ -89,3 +86,22 @@ def block_chances(page: BlockText, blocks: Blocks) -> NDArray[np.float64]:
             if after > first:
                 chances[first:after] = np.average(chances[first:after], weights=chars)
     return chances
+
+
+def main_blocks(chances: NDArray[np.float64], lengths: Numbers) -> NDArray[np.bool_]:
+    """Returns whether each block is main content.
+
+    Args:
+        chances: The chance of each to be that.
+        lengths: Their lengths in characters.
+
+    >>> main_blocks(np.array([0.3, 0.9, 0.3, 0.9, 0.1]), np.array([9, 9, 9, 9, 9])).tolist()
+    [False, True, True, True, False]
+    """
+    likely = chances > _LIKELY
+    if lengths[likely].sum() < _LEAST_SHARE * lengths.sum():
+        return chances > _POSSIBLE
+    at, far = np.arange(len(chances)), len(chances) + _MOST_BETWEEN
+    before = np.maximum.accumulate(np.where(likely, at, -far))
+    after = np.minimum.accumulate(np.where(likely, at, 2 * far)[::-1])[::-1]
+    return likely | ((chances > _POSSIBLE) & (after - before - 1 <= _MOST_BETWEEN))

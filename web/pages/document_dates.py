@@ -71,6 +71,7 @@ def _milliseconds(value: Any) -> int | None:
         value = value[0] if value else None
     if isinstance(value, str):
         return parse_moment(value) if len(value) <= _MOST_CHARS else None
-    if isinstance(value, int | float) and abs(value) < 2**63:  # infinite numbers are not
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and abs(value) < 2**63:  # infinite numbers are not
         return int(value)
     return None

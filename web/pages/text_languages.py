@@ -6,19 +6,6 @@ import polars as pl
 
 from .language import detect_language
 
-_UNKNOWN = "unknown"  # what the index filter writes where a page declares none
-
-
-def primary_languages(languages: pl.Series) -> pl.Series:
-    """Returns the code of each language without its region, in lower case; null if it is unknown.
-
-    >>> primary_languages(pl.Series(["de-AT", "unknown", "", None])).to_list()
-    ['de', None, None, None]
-    """
-    codes = languages.cast(pl.String).str.to_lowercase().str.replace(r"[-_].*$", "")
-    none = pl.Series(codes.name, [None], dtype=pl.String).new_from_index(0, len(codes))
-    return codes.zip_with(~codes.is_in([_UNKNOWN, ""]).fill_null(True), none)
-
 
 def text_languages(texts: pl.Series) -> pl.Series:
     """Returns the code of the language of each text; null where neither way is sure.

@@ -3,7 +3,7 @@
 import socket
 
 import polars as pl
-from nutbeam_example import documents, gopher, pages, rows, urls
+from nutbeam_example import chunks, documents, gopher, pages, rows, urls
 
 from nutbeam.policy.parsing.parse_filters import FilteredPage
 from nutbeam.web.clients.protocol_plugins import ProtocolRequest
@@ -80,3 +80,13 @@ def test_the_index_filter_counts_words():
     filtered = documents.Words(None).apply(frame, pl.DataFrame({"text": ["one two", " "]}))
     assert filtered["words"].to_list() == [2, 0]
     assert filtered["dropped_by"].to_list() == [None, "words"]
+
+
+def test_the_tokenizer_counts_four_characters_as_a_token():
+    assert chunks.quarters(["", "a", "abcd", "abcde"]) == [0, 1, 1, 2]
+
+
+def test_the_embedding_compares_letters():
+    vectors = chunks.Letters()(pl.DataFrame({"text": ["tea", "Eat", "mill", ""]}))
+    likeness = (vectors @ vectors[0]).round(3).tolist()
+    assert likeness == [1.0, 1.0, 0.0, 0.0]

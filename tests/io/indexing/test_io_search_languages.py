@@ -2,8 +2,12 @@
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from nutbeam.io.indexing.language_terms import language_terms
 from nutbeam.io.indexing.shard_documents import index_terms, searched_rows
+from nutbeam.io.indexing.shards import joined_terms
 from nutbeam.web.pages import text_languages as text_languages_module
 from nutbeam.web.pages.text_languages import guessed_languages, text_languages
 
@@ -68,3 +72,18 @@ def test_a_text_in_latin_letters_without_a_language_is_read_as_english(lang, tit
         {"id": pl.String, "title": pl.String, "lang": pl.String},
     )
     assert index_terms(searched_rows(documents))["analyzer"].to_list() == [analyzer]
+
+
+PIECES = st.sampled_from(
+    ["house", "Houses,", "(running)", "a-b", "Fluß", "été.", "天気は", "இது", "x\u0301", "\u00a0", "\u3000", "\n", "\x1c",
+     "“quoted”", "12.5", "_", "e\u200bf", "ⓐ", "क्या", "don't"]
+)  # fmt: skip
+
+
+@given(
+    st.lists(PIECES | st.text(max_size=6), max_size=12).map(" ".join),
+    st.sampled_from(["en", "de", "ta", "other"]),
+)
+def test_terms_of_a_text_are_those_of_its_analyzer(text, language):
+    terms = language_terms(text, language)
+    assert joined_terms(text, language) == joined_terms(text, language) == " ".join(terms)

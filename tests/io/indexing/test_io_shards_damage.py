@@ -1,11 +1,13 @@
 """Shards that are damaged, of another version, or that have purged names."""
 
+import json
 import subprocess
 import sys
 
 import polars as pl
 import pyarrow as pa
 import pytest
+import tantivy
 from index_shards import held, page, searched, urls, write_shards
 from stores_here import in_stores
 
@@ -179,3 +181,41 @@ def test_shards_in_a_store_are_searched_from_a_copy(address, tmp_path):
     (written,) = edit_shard(root, COMPONENT, merged.files[0], purge_of(names))
     assert written.counts == {"rows/shards": 1}
     assert held(searched(root, written.files, tmp_path / "c")) == {}
+
+
+def test_a_shard_with_fields_for_each_language_is_searched_and_merged(tmp_path, monkeypatch):
+    """Writes a shard as nutbeam did until November 2026."""
+    pages = [
+        page("http://a.com/1", "Houses", "The houses on the hill"),
+        page("http://a.com/2", "Haus", "Die Häuser", lang="de"),
+    ]
+    schema = tantivy.SchemaBuilder()
+    for name in ("title_en", "content_en", "anchor_en", "title_de", "content_de"):
+        schema.add_text_field(name, stored=True)
+    schema.add_bytes_field("document", stored=True)
+    folder = tmp_path / "former"
+    folder.mkdir()
+    writer = tantivy.Index(schema.build(), path=str(folder)).writer(15_000_000, 1)
+    for one in pages:
+        document = json.dumps({name: one[name] for name in ("id", "lang")}).encode()
+        texts = {f"{name}_{one['lang']}": one[name] for name in ("title", "content")}
+        more = {"anchor_en": ["my house", "my roof"]} if one["lang"] == "en" else {}
+        writer.add_document(tantivy.Document(**texts, **more, document=document))
+    writer.commit()
+    writer.wait_merging_threads()
+    keys = pl.DataFrame({"key": ["com.a:http/1", "com.a:http/2"], "deletes": [False, False]})
+    root = place_of(str(tmp_path / "t"))
+    with monkeypatch.context() as former:
+        former.setattr(shards, "shard_format", shard_documents.former_format)
+        file = shards.pack_shard(root, COMPONENT, keys, folder, 1)
+
+    search = searched(root, [file], tmp_path / "c")
+    assert urls(search, "house hill") == urls(search, "roof") == ["http://a.com/1"]
+    assert urls(search, "Häusern") == ["http://a.com/2"]
+    newer = write_shards(root, [page("http://a.com/2", "Hof", "Der Hof", lang="de")], version=2)
+    files = [file, *newer]
+    assert held(searched(root, files, tmp_path / "c"))["http://a.com/1"] == "Houses"
+    merged = merge_shards(root, COMPONENT, files, files).files
+    search = searched(root, merged, tmp_path / "c")
+    assert (urls(search, "roof"), urls(search, "Häuser"), urls(search, "Hof")) == (
+        ["http://a.com/1"], [], ["http://a.com/2"])  # fmt: skip

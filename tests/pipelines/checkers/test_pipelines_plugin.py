@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from crawling import nutbeam
@@ -293,3 +294,43 @@ def test_a_toml_file_that_is_only_found_names_no_file_with_code(tmp_path, monkey
     assert "add --config nutbeam.toml" in capsys.readouterr().err
     assert nutbeam("filterchecker", "http://a.com/no", "--config", "nutbeam.toml") == 0
     assert capsys.readouterr().out.startswith("-http://a.com/no\trules.no")
+
+
+CHUNK_RULES = """
+def quarters(texts):
+    return [-(-len(text) // 4) for text in texts]
+def lengths(chunks):
+    return [[len(text), 0.5] for text in chunks["text"]]
+def odd(chunks):
+    return [[1], [1, 2]]
+def loops(chunks):
+    while True: pass
+"""
+
+
+def test_a_tokenizer_and_an_embedding_are_tried_on_a_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rules.py").write_text(CHUNK_RULES)
+    (tmp_path / "page.html").write_text(
+        "<title>T</title><h1>A</h1><p>one two</p><h2>B</h2><p>three"
+    )
+
+    def run(kind, name, *words):
+        code = nutbeam("plugin", "try", kind, f"./rules.py:{name}", "page.html", *words)
+        return code, re.sub(r"time: [\d.]+ ms\n", "", capsys.readouterr().out)
+
+    assert run("tokenizer", "quarters") == (0, "characters: 20\nwords: 5\ntokens: 5\n")
+    assert run("embedding", "lengths") == (
+        0,
+        "2 chunks\nvectors of 2 numbers, the first one: 10, 0.5\n",
+    )
+    code, printed = run("embedding", "odd")
+    assert code == 1
+    assert printed.startswith(
+        "fault: ValueError: expected an array or lists of numbers, all of one length"
+    )
+    code, printed = run("embedding", "loops", "--parser_timeout", "1")
+    assert code == 1
+    assert printed.startswith(
+        "fault: TookTooLong: it took longer than 1 s (--parser_timeout) (rules.py:9: "
+    )

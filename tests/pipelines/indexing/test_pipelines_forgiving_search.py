@@ -50,7 +50,7 @@ def test_a_misspelt_query_is_searched_as_it_was_meant(find, query, corrected, fi
         assert results.hits[0].url == f"http://a.com/{first}"
 
 
-def test_the_notes_say_what_was_searched_and_offer_what_was_typed(find):
+def test_notes_name_the_searched_query_and_offer_the_typed_one(find):
     results = find("vacum tabel full")
     assert notes(results) == [
         "no page has: vacum, tabel, full; searched for: vacuum table full",
@@ -68,7 +68,7 @@ def test_quoted_and_short_words_numbers_and_exclusions_stay_as_typed(find, query
     assert find(query).searched == ""
 
 
-def test_an_unsure_correction_is_asked_where_other_words_find_pages(find):
+def test_an_unsure_correction_is_a_question_where_other_words_find_pages(find):
     results = find("datbsae rivers table space")  # two mistakes
     assert (results.searched, results.total > 0) == ("", True)
     assert notes(results) == ["no page has: datbsae; did you mean: database rivers table space"]
@@ -111,10 +111,9 @@ def test_unknown_operators_and_values_get_one_line(find):
     assert notes(find("lang:xx table")) == ["no page has lang:xx; languages there are: en, es"]
     assert notes(find("type:pdf table")) == [
         "no page has type:pdf; types there are: html, text, text/html"]  # fmt: skip
-    assert notes(find("site:c.com"))[0].startswith(
-        "no page has site:c.com; hosts and domains there are: b.com"
-    )
-    assert notes(find("12:30 std::vector http://a.com/index title: zebra"))[:1] != ["there is no"]
+    assert notes(find("site:c.com")) == ["no page has site:c.com"]
+    for query in ("12:30 zebra", "std::vector zebra", "http://a.com/typo zebra", "title: zebra"):
+        assert not [line for line in notes(find(query)) if "operator" in line]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +165,7 @@ def table(tmp_path_factory):
     return folder
 
 
-def test_the_command_says_what_it_searched_and_shows_no_score(table, tmp_path, capsys):
+def test_the_command_prints_the_notes_and_no_score(table, tmp_path, capsys):
     words = ("search", table, "vacum", "--cache_folder", tmp_path / "cache")
     assert nutbeam(*words) == 0
     lines = capsys.readouterr().out.splitlines()

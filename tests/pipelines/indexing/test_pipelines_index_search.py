@@ -255,3 +255,17 @@ def test_a_query_of_several_words_that_few_pages_have_is_answered_by_pages_with_
     search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
     assert urls(search, "when does the harbour bridge open again")[0] == "http://a.com/bridge"
     assert len(urls(search, "harbour bridge")) == 2  # two words must both be there
+
+
+def test_a_word_without_its_accents_finds_all_its_forms_in_titles_first(tmp_path):
+    pages = [
+        page("http://a.com/list", "News", f"{'the news of the day ' * 20} sequía, embalses", lang="en"),
+        page("http://a.com/es", "La sequía vacía los embalses", "Las sequías son largas en el sur", lang="es"),
+        page("http://a.com/plural", "Sequías", "Hubo muchas sequías", lang="es"),
+        page("http://a.com/fr", "Les élèves", "Des élèves dans la cour", lang="fr"),
+        *(page(f"http://a.com/{n}", "Rivers", "rivers and stones") for n in range(9)),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "sequia embalse", 1) == ["http://a.com/es"]
+    assert "http://a.com/plural" in urls(search, "sequia")
+    assert urls(search, "eleves") == ["http://a.com/fr"]

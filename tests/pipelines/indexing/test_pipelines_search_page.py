@@ -14,7 +14,7 @@ from index_shards import commit_shards, page, write_shards
 
 from nutbeam.pipelines.indexing.index_search import FoundPages, Hit, SearchNote
 from nutbeam.pipelines.indexing.search_address import SearchAddress
-from nutbeam.pipelines.indexing.search_page import PAGE_FILES, ResultsView, search_page
+from nutbeam.pipelines.indexing.search_page import SERVED_FILES, ResultsView, search_page
 from nutbeam.pipelines.indexing.search_serving import SearchServer
 from nutbeam.pipelines.indexing.searched_table import SearchedTable
 
@@ -146,6 +146,8 @@ def test_the_command_line_sorts_by_date(server, capsys):
     table = server._searched.address
     assert nutbeam("search", table, "pear", "--sort", "date", "--top", 1) == 0
     assert "http://www.a.com/23" in capsys.readouterr().out
+    assert nutbeam("search", table, "pear", "--sort", "date", "--explain") == 2
+    assert "pages by --sort date have none" in capsys.readouterr().err
     assert nutbeam("search", table, "pear", "--sort", "size") == 2
     assert "--sort must be one of relevance, date, got 'size'" in capsys.readouterr().err
 
@@ -205,7 +207,7 @@ def test_lines_about_a_query_stand_above_the_results_with_their_links():
 
 def test_answers_for_programs_are_as_their_schema_says(get, ask):
     schema = json.loads(get("/search.schema.json")[1])
-    assert schema == json.loads(PAGE_FILES["search.schema.json"])
+    assert schema == json.loads(SERVED_FILES["search.schema.json"])
     jsonschema.Draft202012Validator.check_schema(schema)
     queries = ("q=pear", "q=pear&order=date&start=20", "q=nothing", "q=", "q=%22", "q=caf%E9",
                "q=pear+site:b.com", "order=size", "q=plum")  # fmt: skip

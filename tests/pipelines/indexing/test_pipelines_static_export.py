@@ -111,6 +111,20 @@ def test_an_earlier_export_is_replaced(export, tmp_path):
     assert not (tmp_path / "site" / about["data"] / "words-99.bin").exists()
 
 
+def test_an_export_that_was_killed_is_done_again(table, export, tmp_path, monkeypatch):
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    for place in ("_shards", "export_page"):  # before and after the data has its name
+        with monkeypatch.context() as patch:
+            patch.setattr(static_export, place, kill)
+            with pytest.raises(KeyboardInterrupt):
+                static_export.export_index(table.newest(), tmp_path / "site", "Rivers")
+        assert not (tmp_path / "site" / "about.json").exists()
+    export()
+    assert not [path for path in (tmp_path / "site").iterdir() if path.suffix == ".part"]
+
+
 @pytest.mark.parametrize("about", [None, "{", '{"what": "other"}', "[]"])
 def test_a_folder_with_other_files_is_left_alone(export, tmp_path, about):
     (tmp_path / "site").mkdir()

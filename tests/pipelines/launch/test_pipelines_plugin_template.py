@@ -27,7 +27,7 @@ def test_the_tests_of_the_template_pass(site, tmp_path):
         capture_output=True, text=True, timeout=200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    assert "8 passed" in done.stdout
+    assert "10 passed" in done.stdout
 
 
 def test_the_plug_ins_of_the_template_are_listed_with_their_package(site):
@@ -39,7 +39,7 @@ def test_the_plug_ins_of_the_template_are_listed_with_their_package(site):
         "url_filter": "no_print_versions", "url_normalizer": "without_tracking",
         "protocol": "gopher", "parser": "gopher_menu", "parse_filter": "reading_time",
         "schedule": "daily_front_pages", "scoring": "shallow", "index_filter": "words",
-        "index_writer": "titles",
+        "index_writer": "titles", "tokenizer": "quarters", "embedding": "letters",
     }  # fmt: skip
     assert ours["parser"]["object"] == "nutbeam_example.gopher:parse_menu"
     assert {record["version"] for record in ours.values()} == {"1.0"}
@@ -65,6 +65,13 @@ def test_a_crawl_uses_every_kind(site, tmp_path, runner):
     assert pages["/1/menu"]["metadata"] == {"entries": "1", "reading_minutes": "1"}
     counts = manifest_of(tmp_path / "table").counts
     assert plugin_faults(counts) == []
+    words = ("--chunks", "16", "--chunk_tokenizer", "quarters", "--embedding", "letters")
+    code, printed, said = run("pages", "table", *words, *runner, cwd=tmp_path, PYTHONPATH=str(site))
+    assert code == 0, said
+    chunks = [*map(json.loads, printed.splitlines())]
+    assert chunks
+    assert {len(chunk["embedding"]) for chunk in chunks} == {26}
+    assert all(chunk["tokens"] == -(-len(chunk["text"]) // 4) <= 16 for chunk in chunks)
     words = ("--writer", "titles", "--writer_parameters", "file=titles.txt")
     code, printed, said = run(
         "index", "table", *words, "--index_filters", "basic,words", "--scoring", "opic,shallow",

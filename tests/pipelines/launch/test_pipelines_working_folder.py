@@ -12,7 +12,7 @@ from plugins import install
 from nutbeam.pipelines.launch.runner import make_pipeline
 
 # Modules that the processes of a command import after their start, and that libraries look for.
-NAMES = ("random", "tld", "queue", "statistics", "grpc", "polars", "pyarrow", "trafilatura", "lxml")
+NAMES = ("random", "tld", "queue", "statistics", "grpc", "polars", "pyarrow", "py3langid", "lxml")
 WORKERS = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
 # Modules that the package imports before anything else.
 EARLY = ("logging", "string", "weakref", "traceback")
@@ -46,10 +46,10 @@ def crawl(folder, program, *words, python_path=""):
 @pytest.mark.parametrize(
     ("program", "words", "python_path"),
     [
-        (SCRIPT, ("--text_of=main",), ""),
+        (SCRIPT, ("--detect_language",), ""),
         (MODULE, (), ":/nowhere"),
         (MODULE, WORKERS, ""),
-        (SCRIPT, ("--text_of=main",), ".:/nowhere"),
+        (SCRIPT, ("--detect_language",), ".:/nowhere"),
         (SCRIPT, WORKERS, "/nowhere::./"),
     ],
 )

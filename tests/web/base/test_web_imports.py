@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from nutbeam.web.base.imports import import_library
-from nutbeam.web.html.html import _extractor
 from nutbeam.web.pages import language
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions
@@ -21,31 +20,21 @@ def broken(folder, package):
     return str(folder)
 
 
-@pytest.mark.parametrize(
-    ("package", "options", "expected"),
-    [
-        ("trafilatura", {"text_of": "main"}, "--text_of main needs trafilatura"),
-        ("py3langid", {"detect_language": True}, "--detect_language needs py3langid"),
-    ],
-)
-def test_a_package_that_fails_to_import_is_an_error_at_the_start(
-    package, options, expected, monkeypatch, tmp_path
-):
-    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+def test_a_package_that_fails_to_import_is_an_error_at_the_start(monkeypatch, tmp_path):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "py3langid"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.syspath_prepend(broken(tmp_path, package))
-    with pytest.raises(ValueError, match=expected) as caught:
-        ParseOptions(**options)
+    monkeypatch.syspath_prepend(broken(tmp_path, "py3langid"))
+    with pytest.raises(ValueError, match="--detect_language needs py3langid") as caught:
+        ParseOptions(detect_language=True)
     assert str(caught.value).endswith(
         ", which cannot be imported: ModuleNotFoundError: No module named 'lxml.no_such_part'"
     )
 
 
 def test_a_package_that_only_a_worker_lacks_is_named_once(monkeypatch, caplog):
-    options = ParseOptions(text_of="main", detect_language=True)
-    caches = (_extractor, language._identifier, import_library)
-    for package in ("py3langid.langid", "trafilatura"):
-        monkeypatch.setitem(sys.modules, package, None)
+    options = ParseOptions(detect_language=True)
+    caches = (language._identifier, import_library)
+    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
     for function in caches:
         function.cache_clear()
     source = Source("http://example.com/", PAGE, "text/html")
@@ -55,6 +44,5 @@ def test_a_package_that_only_a_worker_lacks_is_named_once(monkeypatch, caplog):
     assert {page.language for page in pages} == {None}
     assert all(page.text for page in pages)
     assert [record.message.partition(",")[0] for record in caplog.records] == [
-        "--text_of main needs trafilatura",
-        "--detect_language needs py3langid",
+        "--detect_language needs py3langid"
     ]

@@ -1,4 +1,4 @@
-"""What a page says of itself: meta elements, alternates, JSON-LD, headings, language, main part."""
+"""What a page says of itself: meta elements, alternates, JSON-LD, headings, language."""
 
 import json
 import pathlib
@@ -6,7 +6,7 @@ import sys
 
 import pyarrow as pa
 import pytest
-from html_trees import TREES, URL, parser_with
+from html_trees import URL
 
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.schema import PAGES, conform
@@ -246,55 +246,12 @@ def test_language_is_detected_on_demand_where_none_is_declared():
     assert language(GERMAN, options=ParseOptions()) is None
 
 
-TALE = (
-    "It was late in the afternoon when the ferry left the harbour of the small island.",
-    "Most of the passengers, tired from a long day, had gone below to find a seat and some tea.",
-    "Only an old fisherman stayed at the rail, and looked back at the houses on the hill.",
-    "He had lived in one of them for sixty years, he said, and never thought of leaving it.",
-)
-ARTICLE = (
-    "<title>t</title><nav><ul><li><a href=/>Home</a><li><a href=/shop>Shop</a></ul></nav>"
-    f"<main><article><h1>Head</h1>{''.join(f'<p>{line}</p>' for line in TALE)}</article></main>"
-    "<footer><p>Imprint and all rights reserved</p></footer>"
-)
-
-
-def test_main_content_on_demand(monkeypatch):
-    pytest.importorskip("trafilatura")
-    page = parser_with("lexbor", monkeypatch)
-    found = page(ARTICLE, text_of="main")
-    assert " ".join(TALE) in found.text
-    assert "Imprint" not in found.text
-    assert "Shop" not in found.text
-    assert (found.title, found.headings) == ("t", [("h1", "Head")])
-    assert (found.hrefs, found.counts) == (["/", "/shop"], {})
-    assert "Imprint" in page(ARTICLE).text
-
-
-@pytest.mark.parametrize("tree", TREES)
-def test_a_page_without_main_content_has_the_text_of_its_body_and_is_counted(tree, monkeypatch):
-    pytest.importorskip("trafilatura")
-    page = parser_with(tree, monkeypatch)
-    markup = "<footer>x</footer>" if tree == "as it is" else "<div>" * 600 + ARTICLE
-    found = page(markup, text_of="main")
-    assert found.counts["no_main_content"] == 1
-    assert found.text == page(markup).text
-    hidden = page(f"<meta name=robots content=noindex>{ARTICLE}", text_of="main")
-    assert (hidden.text, hidden.counts.get("no_main_content")) == ("", None)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"text_of": "main"}, r"--text_of main needs trafilatura: install nutbeam\[content\]"),
-        ({"detect_language": True}, r"--detect_language needs py3langid: .*nutbeam\[language\]"),
-    ],
-)
-def test_a_missing_package_is_an_error_at_the_start(options, expected, monkeypatch):
-    for package in ("py3langid", "trafilatura"):
-        monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
-    with pytest.raises(ValueError, match=expected):
-        ParseOptions(**options)
+def test_a_missing_package_is_an_error_at_the_start(monkeypatch):
+    monkeypatch.setitem(sys.modules, "py3langid", None)  # as if it were not installed
+    with pytest.raises(
+        ValueError, match=r"--detect_language needs py3langid: .*nutbeam\[language\]"
+    ):
+        ParseOptions(detect_language=True)
 
 
 def document(markup, headers=(), **options):

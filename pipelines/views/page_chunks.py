@@ -1,0 +1,118 @@
+"""The chunks of pages: parts of files with their vectors, and what is known when all are written."""
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import polars as pl
+import pyarrow as pa
+
+from ...io.storage.files import read_bytes, write_bytes
+from ...io.storage.places import Place
+from ...policy.chunking.chunk_options import ChunkOptions
+from ...policy.chunking.chunk_rows import EMBEDDED_COLUMNS, ChunkRows, ChunkRules, chunk_rows
+from ...policy.chunking.embeddings import (
+    EMBEDDING_COLUMN,
+    Embedder,
+    EmbeddingReport,
+    embedding_reason,
+)
+from ...policy.components.columns import Columns, join_columns
+from ...policy.components.vocabulary import shown_schema
+from ...web.base.errors import UserError
+from ...web.base.safe_json import json_object
+from ...web.base.wording import format_count
+from .reader import PAGES_AT_ONCE
+from .reading_job import Output
+
+
+class ChunkedPages(NamedTuple):
+    """How pages become chunks, and which columns of these are written.
+
+    Attributes:
+        options: How they are cut, and what makes their vectors.
+        columns: Columns of the chunks.
+    """
+
+    options: ChunkOptions
+    columns: Columns
+
+    def write(self, path: Place, pages: pl.DataFrame, output: Output) -> None:
+        """Writes the chunks of pages as a part file, and beside it what became of their vectors.
+
+        Args:
+            path: Place of the part file.
+            pages: Rows with ``key`` and ``CHUNKED_COLUMNS``.
+            output: The format.
+
+        Raises:
+            UserError: The plug-in that counts tokens failed.
+        """
+        if not self.options.embedding:
+            output.write_frames(path, self._chunks(pages, self.columns), self.columns)
+            return
+        embedder = Embedder(self.options.embedding)
+        needed = Columns(dict.fromkeys([*self.columns, *EMBEDDED_COLUMNS]))
+        frames = map(embedder.embed, self._chunks(pages, needed))
+        output.write_frames(path, frames, join_columns(self.columns, [EMBEDDING_COLUMN]))
+        write_bytes(_report_of(path), json.dumps(embedder.report._asdict()).encode())
+
+    def _chunks(self, pages: pl.DataFrame, columns: Columns) -> Iterator[ChunkRows]:
+        rules = ChunkRules(self.options.chunks, self.options.tokenizer(), columns)
+        return (chunk_rows(part, rules) for part in pages.iter_slices(PAGES_AT_ONCE))
+
+    def read_report(self, parts: Iterable[Place]) -> EmbeddingReport:
+        """Returns what became of the vectors of all parts.
+
+        Raises:
+            UserError: The plug-in failed for all chunks, or its vectors have different lengths.
+        """
+        if not self.options.embedding:
+            return EmbeddingReport()
+        reports = [EmbeddingReport(**json_object(read_bytes(_report_of(part)))) for part in parts]
+        dimensions = sorted({report.dimension for report in reports} - {0})
+        total = EmbeddingReport(
+            sum(report.chunks for report in reports),
+            sum(report.failed for report in reports),
+            max(dimensions, default=0),
+            next((report.fault for report in reports if report.fault), ""),
+        )
+        name = self.options.embedding
+        if total.failed and total.failed == total.chunks:
+            number = format_count(total.chunks, "chunks")
+            raise UserError(f"embedding {name!r} failed for all of {number}: {total.fault}")
+        if len(dimensions) > 1:
+            lengths = " and of ".join(f"{dimension:,}" for dimension in dimensions)
+            raise UserError(
+                f"embedding {name!r} must return vectors of one length, got some of {lengths} numbers"
+            )
+        return total
+
+    def schema(self, report: EmbeddingReport) -> pa.Schema:
+        """Returns the columns as they are written.
+
+        Vectors are lists of a fixed length, if each chunk has one: pyarrow 25 cannot read such lists
+        from Parquet if some of them are null.
+        """
+        schema = shown_schema(self.columns)
+        if not self.options.embedding:
+            return schema
+        vector = pa.list_(pa.float32(), -1 if report.failed else report.dimension or -1)
+        return schema.append(pa.field(EMBEDDING_COLUMN.name, vector))
+
+
+def _report_of(part: Place) -> Place:
+    return part.with_name(f".{part.name}.json")
+
+
+def failure_line(options: ChunkOptions, report: EmbeddingReport) -> str:
+    """Returns a line about the chunks that have no vector; empty if all have one."""
+    if not report.failed:
+        return ""
+    name = options.embedding
+    words = ("nutbeam", "plugin", "try", "embedding", name, "URL")
+    return (
+        f"{report.failed:,} of {format_count(report.chunks, 'chunks')} have no vector, counted as "
+        f"{embedding_reason(name)}: {report.fault}; {shlex.join(words)} tries the plug-in"
+    )

@@ -1,0 +1,61 @@
+"""Chooses which text of pages a reader gets: all of it, or their main content."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import polars as pl
+
+from ..web.base.options import option
+from ..web.pages.main_part import Parts, cut_spans, cut_text
+
+MAIN, ALL = "main", "all"
+
+
+@dataclasses.dataclass(frozen=True)
+class TextOptions:
+    """Options of which text counts."""
+
+    text_of: str = option(
+        ALL,
+        "Which text of a page counts: main, its main content, without navigation, comments and the like; or "
+        "all. A page of which the main content is not known has all.",
+        choices=(MAIN, ALL),
+        nutch="tika.extractor, tika.boilerpipe",
+        group="index",
+    )
+
+
+def with_chosen_text(pages: pl.DataFrame, text_of: str) -> pl.DataFrame:
+    """Returns pages with the wanted text; the spans in ``blocks`` are then those of that text.
+
+    Args:
+        pages: Rows with ``text`` and ``main``, and perhaps ``blocks``, as stored.
+        text_of: ``main`` or ``all``.
+    """
+    if text_of == ALL or pages.get_column("main").null_count() == len(pages):
+        return pages
+    parts_of_pages = [
+        [(part["start"], part["end"]) for part in parts or ()]
+        for parts in pages.get_column("main").to_list()
+    ]
+    texts = [
+        text if text is None else cut_text(text, parts)
+        for text, parts in zip(pages.get_column("text"), parts_of_pages, strict=True)
+    ]
+    columns = [pl.Series("text", texts, dtype=pl.String)]
+    if "blocks" in pages.columns:
+        columns.append(_cut_blocks(pages.get_column("blocks"), parts_of_pages))
+    return pages.with_columns(columns)
+
+
+def _cut_blocks(blocks: pl.Series, parts_of_pages: Sequence[Parts]) -> pl.Series:
+    names = [field.name for field in blocks.dtype.inner.fields]  # type: ignore[attr-defined]
+    cut = [
+        rows
+        and [
+            dict(zip(names, span, strict=True))
+            for span in cut_spans([tuple(row.values()) for row in rows], parts)
+        ]
+        for rows, parts in zip(blocks.to_list(), parts_of_pages, strict=True)
+    ]
+    return pl.Series(blocks.name, cut, dtype=blocks.dtype)

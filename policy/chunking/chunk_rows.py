@@ -1,0 +1,129 @@
+"""Makes rows of chunks: pieces of the texts of pages, with ids that stay while the content does."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import polars as pl
+import pyarrow as pa
+
+from ...web.pages import spans
+from ...web.pages.markdown import markdown_of
+from ...web.pages.span_ranges import spans_of_ranges
+from ...web.pages.spans import Span
+from ...web.urls.row_keys import from_key
+from ..components.columns import Column, Columns, join_columns
+from ..components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, TEXT
+from ..components.vocabulary import MARKDOWN_COLUMN, URL_COLUMN
+from .text_pieces import TextPiece, cut_text
+from .tokenizers import Tokenizer
+
+ChunkRows: TypeAlias = pl.DataFrame  # columns of CHUNK_COLUMNS, or some of them
+
+# A chunk as users see it.
+CHUNK_COLUMNS = join_columns(
+    [URL_COLUMN],
+    DOCUMENTS_COLUMNS.pick("title"),
+    [
+        Column("chunk_id", TEXT, "Hash of the URL, the heading path and the text; of equal chunks of a page also their number."),
+        Column("number", pa.int32(), "Number of the chunk in its page, from 0."),
+        Column("heading_path", pa.large_list(TEXT), "The headings that it stands under, the outermost first."),
+        Column("text", TEXT, "Its text: a part of the text of the page."),
+        Column("markdown", TEXT, "The same as Markdown. The headings of a table are in each of its parts."),
+        Column("start", pa.int32(), "Number of its first character in the text of the page, from 0."),
+        Column("end", pa.int32(), "Number of the character after it."),
+        Column("tokens", pa.int32(), "Number of tokens of its text."),
+    ],
+    STATE_COLUMNS.pick("last_fetch_time"),
+    DOCUMENTS_COLUMNS.pick("language"),
+)  # fmt: skip
+# Columns of pages that chunks are made of.
+CHUNKED_COLUMNS = join_columns(
+    DOCUMENTS_COLUMNS.pick("title", "text", "blocks", "language"),
+    STATE_COLUMNS.pick("last_fetch_time"),
+)
+# Columns that an embedding gets in any case.
+EMBEDDED_COLUMNS = CHUNK_COLUMNS.pick("url", "title", "heading_path", "text", "language")
+_OF_PAGES = ("title", "last_fetch_time", "language")
+
+
+class ChunkRules(NamedTuple):
+    """How pages become chunks.
+
+    Attributes:
+        limit: Most tokens of a chunk.
+        tokenizer: What counts them.
+        columns: Columns of the chunks.
+    """
+
+    limit: int
+    tokenizer: Tokenizer
+    columns: Columns = CHUNK_COLUMNS
+
+
+def chunk_rows(pages: pl.DataFrame, rules: ChunkRules) -> ChunkRows:
+    """Returns the chunks of pages, page by page; a page without text has none.
+
+    Args:
+        pages: Rows with ``key`` and ``CHUNKED_COLUMNS``.
+        rules: How they are cut.
+    """
+    rows = [row for page in pages.iter_rows(named=True) for row in _chunks_of_page(page, rules)]
+    return pl.DataFrame(rows, schema=pl.Schema(rules.columns.schema), orient="row")
+
+
+def _chunks_of_page(page: Mapping[str, Any], rules: ChunkRules) -> Iterator[tuple[Any, ...]]:
+    text, url = page["text"] or "", from_key(page["key"])
+    text_spans = [tuple(block.values()) for block in page["blocks"] or ()]
+    pieces = cut_text(text, text_spans, rules.limit, rules.tokenizer)
+    texts = [text[piece.start : piece.end] for piece in pieces]
+    names = [column.name for column in rules.columns]
+    values: dict[str, Iterable[Any]] = {
+        "url": [url] * len(pieces),
+        "chunk_id": chunk_ids(url, pieces, texts),
+        "number": range(len(pieces)),
+        "heading_path": [list(piece.heading_path) for piece in pieces],
+        "text": texts,
+        "start": [piece.start for piece in pieces],
+        "end": [piece.end for piece in pieces],
+        "tokens": [piece.tokens for piece in pieces],
+        **{name: [page[name]] * len(pieces) for name in _OF_PAGES},
+    }
+    if MARKDOWN_COLUMN.name in names:
+        values["markdown"] = _markdown_of_pieces(text, text_spans, pieces, url)
+    return zip(*(values[name] for name in names), strict=True)
+
+
+def chunk_ids(url: str, pieces: Sequence[TextPiece], texts: Sequence[str]) -> list[str]:
+    """Returns the ids of the chunks of a page: 32 hexadecimal digits, each once.
+
+    Args:
+        url: URL of the page.
+        pieces: The pieces of its text.
+        texts: Their texts.
+    """
+    ids, numbers = list[str](), Counter[tuple[str, ...]]()
+    for piece, text in zip(pieces, texts, strict=True):
+        content = (*piece.heading_path, text)
+        parts = (url, *content, str(numbers[content]))
+        numbers[content] += 1
+        digest = hashlib.sha256()
+        for part in parts:
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(b"%d:" % len(data) + data)
+        ids.append(digest.hexdigest()[:32])
+    return ids
+
+
+def _markdown_of_pieces(
+    text: str, text_spans: Sequence[Span], pieces: Sequence[TextPiece], url: str
+) -> list[str]:
+    base = next((of for kind, *_, of in text_spans[:1] if kind == spans.BASE), url)
+    ranges = [(piece.start, piece.end) for piece in pieces]
+    return [
+        markdown_of(text, part, base)
+        if any(kind in spans.LEAVES for kind, *_ in part)
+        else markdown_of(text[start:end], ())
+        for (start, end), part in zip(ranges, spans_of_ranges(text_spans, ranges), strict=True)
+    ]

@@ -1,0 +1,90 @@
+"""Trims the main content of pages by what stands on most pages of their host.
+
+A line of links, a notice or an advert that looks like content stands on many pages. At the start and the end of the main
+content it is left out. In its middle it stays, for headings such as "Examples" stand on many pages, too.
+
+The pages are those that are parsed together, so a page may have such blocks in one batch and not in another. Neither its
+text nor its signature changes by that.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import polars as pl
+
+from ...web.pages import spans
+from ...web.pages.main_part import Parts
+from ...web.pages.page import Page
+from ..base.key_columns import host_keys
+
+# With fewer pages of a host, nothing is known of what its pages share.
+_LEAST_PAGES = 8
+_MOST_PAGES_SHARE = 0.5
+
+# Start, end and hash of a block.
+_Block = tuple[int, int, int]
+
+
+class RepeatedBlocks:
+    """The blocks of the main content of many pages."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, list[_Block]] = {}
+        self._parts: dict[int, Parts] = {}
+
+    def add(self, row: int, page: Page) -> None:
+        """Adds a page, by the number of its row."""
+        if page.main:
+            self._blocks[row] = _main_blocks(page)
+            self._parts[row] = page.main
+
+    def trimmed_parts(self, keys: Sequence[str]) -> dict[int, Parts]:
+        """Returns the main content of the pages that lose something, by row.
+
+        Args:
+            keys: The row keys of all rows.
+        """
+        hosts = host_keys(pl.Series(keys, dtype=pl.String)).to_list()
+        rows_of_hosts = defaultdict[str, list[int]](list)
+        for row in self._blocks:
+            rows_of_hosts[hosts[row]].append(row)
+        trimmed: dict[int, Parts] = {}
+        for rows in rows_of_hosts.values():
+            if len(rows) < _LEAST_PAGES:
+                continue
+            counts = Counter(
+                block for row in rows for block in {block for *_, block in self._blocks[row]}
+            )
+            most = _MOST_PAGES_SHARE * len(rows)
+            repeated = {block for block, count in counts.items() if count > most}
+            for row in rows if repeated else ():
+                own = [place for *place, block in self._blocks[row] if block not in repeated]
+                if own:  # else these pages are the same one
+                    start, end = own[0][0], own[-1][1]
+                    parts = _within(self._parts[row], start, end)
+                    if parts != self._parts[row]:
+                        trimmed[row] = parts
+        return trimmed
+
+
+def _main_blocks(page: Page) -> list[_Block]:
+    """Returns the blocks of running text in the main content of a page; a table is one."""
+    blocks, parts = list[_Block](), iter(page.main)
+    start, end = next(parts)
+    table_end = 0
+    for kind, first, after, *_ in page.spans:
+        if kind == spans.TABLE or (kind in spans.LEAVES and first >= table_end):
+            table_end = after if kind == spans.TABLE else table_end
+            while first >= end:
+                if (part := next(parts, None)) is None:
+                    return blocks
+                start, end = part
+            if start <= first < after:
+                blocks.append((first, after, hash(page.text[first:after])))
+    return blocks
+
+
+def _within(parts: Parts, start: int, end: int) -> list[tuple[int, int]]:
+    """Returns what of some parts is from a start to an end."""
+    cut = [(max(first, start), min(after, end)) for first, after in parts]
+    return [(first, after) for first, after in cut if first < after]

@@ -45,9 +45,8 @@ class TextWriter:
         self._row_at = 0  # number of the first entry in the row
         self._entries: list[OpenSpan] = []
         self._open_blocks: list[OpenSpan] = []
-        self._waiting_blocks: list[
-            OpenSpan
-        ] = []  # the last ones of these, of which nothing is written yet
+        # The last ones of these, of which nothing is written yet.
+        self._waiting_blocks: list[OpenSpan] = []
         self._run_marks: list[OpenSpan] = []
         self._open_marks: dict[str, str] = {}
         self._open_kinds: list[str] = []  # of them, and of marks that only wait for their end
@@ -166,7 +165,9 @@ class TextWriter:
             run.append("\n")
             return
         last = len(run) - 1
-        while last >= 0 and (run[last] in (MARK_START, MARK_END) or run[last].isspace()):
+        while last >= 0 and (
+            run[last] in (MARK_START, MARK_END) or not run[last].replace("&nbsp;", "").strip()
+        ):
             last -= 1
         if last >= 0 and run[last] != LINE_BREAK:
             run.append(LINE_BREAK)
@@ -196,6 +197,7 @@ class TextWriter:
         if not self.is_preformatted:
             return
         text = unescape("".join(self.run)).replace("\xa0", " ")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
         text = _EMPTY_LINES.sub("", text).rstrip()
         if text:
             self.leaf = (spans.PREFORMATTED, 0, language)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from ..pages.spans import Span
 from .containers import Containers
-from .tag_actions import ACTIONS, WITH_LINE_NUMBERS, WITH_NOSCRIPT
+from .tag_actions import ACTIONS_WITH_LINE_NUMBERS, ACTIONS_WITH_NOSCRIPT, TAG_ACTIONS
 from .tag_reader import TagReader
-from .text_writer import BREAK, CLOSE, OPEN
+from .text_writer import LINE_BREAK, MARK_END, MARK_START
 
 _CONTROLS = dict.fromkeys((*range(1, 9), 11, *range(14, 32), 127))
 
@@ -56,15 +56,15 @@ def block_text(markup: str, *, with_noscript: bool = False) -> BlockText:
     >>> [(kind, text[start:end]) for kind, start, end, *_ in found][:4]
     [('heading', 'A'), ('paragraph', 'b c'), ('strong', 'c'), ('list', 'd\\ne')]
     """
-    if OPEN in markup or CLOSE in markup or BREAK in markup or "\0" in markup:
+    if MARK_START in markup or MARK_END in markup or LINE_BREAK in markup or "\0" in markup:
         markup = markup.replace("\0", "").translate(_CONTROLS)
     if "<xmp" in markup or "<plaintext" in markup:
         markup = _RAW_TEXT.sub(_as_preformatted, markup)
-    actions = ACTIONS
+    actions = TAG_ACTIONS
     if with_noscript:
-        actions = actions | WITH_NOSCRIPT
+        actions = actions | ACTIONS_WITH_NOSCRIPT
     if any(word in markup for word in _NUMBERING):
-        actions = actions | WITH_LINE_NUMBERS
+        actions = actions | ACTIONS_WITH_LINE_NUMBERS
     may_hide = any(word in markup for word in _HIDING)
     reader = TagReader(_TAGS.split(markup), actions, may_hide=may_hide)
     reader.read()

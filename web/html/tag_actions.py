@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from ..pages import spans
 from .tag_attributes import attribute_number, attribute_value, has_attribute, has_line_numbers
-from .tag_reader import HIDDEN, Action, OpenList, TagReader
-from .text_writer import PLAIN
+from .tag_reader import HIDDEN, OpenList, TagAction, TagReader
+from .text_writer import PLAIN_LEAF
 
 _MAX_NESTING = 32  # of lists; deeper ones count as that deep
 _MAX_COLUMNS = 100  # of a cell
@@ -27,12 +27,12 @@ _APART = "address body center details div fieldset form hgroup legend search sec
 _WIDE_APART = "figure dl listing"
 
 # By tag; the names of end tags begin with "/".
-ACTIONS: dict[str, Action] = {}
+TAG_ACTIONS: dict[str, TagAction] = {}
 
 
-def _on(*names: str) -> Callable[[Action], Action]:
-    def register(action: Action) -> Action:
-        ACTIONS.update(dict.fromkeys(names, action))
+def _on(*names: str) -> Callable[[TagAction], TagAction]:
+    def register(action: TagAction) -> TagAction:
+        TAG_ACTIONS.update(dict.fromkeys(names, action))
         return action
 
     return register
@@ -87,7 +87,7 @@ def _begin_heading(reader: TagReader, name: str, attributes: str) -> None:
 @_on("/p", *("/" + name for name in _HEADINGS))
 def _end_leaf(reader: TagReader, name: str, attributes: str) -> None:
     reader.writer.break_line(2)
-    reader.writer.leaf = PLAIN
+    reader.writer.leaf = PLAIN_LEAF
 
 
 @_on("dt", "caption", "figcaption")
@@ -99,7 +99,7 @@ def _begin_line(reader: TagReader, name: str, attributes: str) -> None:
 @_on("/dt", "/caption", "/figcaption")
 def _end_line(reader: TagReader, name: str, attributes: str) -> None:
     reader.writer.break_line(1)
-    reader.writer.leaf = PLAIN
+    reader.writer.leaf = PLAIN_LEAF
 
 
 @_on("dd", *_SECTIONS)
@@ -226,8 +226,11 @@ def _begin_cell(reader: TagReader, name: str, attributes: str) -> None:
             reader.language = reader.code_language()
             reader.skip()
         return
+    first = reader.column
     while reader.spanned.get(reader.column, 0) >= reader.row:
-        _add_cell(reader, 0, 1)
+        reader.column += 1
+    if reader.column > first:
+        reader.writer.open_cell(0, reader.column - first, first == 0)
         reader.writer.close_cell()
     columns = 1
     if "span=" in attributes:
@@ -235,11 +238,7 @@ def _begin_cell(reader: TagReader, name: str, attributes: str) -> None:
         rows = attribute_number(attributes, "rowspan")
         below = range(reader.column, min(reader.column + columns, _MAX_SPANNED))
         reader.spanned.update(dict.fromkeys(below, reader.row + rows - 1))
-    _add_cell(reader, int(name == "th"), columns)
-
-
-def _add_cell(reader: TagReader, level: int, columns: int) -> None:
-    reader.writer.open_cell(level, columns, reader.column == 0)
+    reader.writer.open_cell(int(name == "th"), columns, reader.column == 0)
     reader.column += columns
 
 
@@ -319,5 +318,5 @@ def _add_formula(reader: TagReader, name: str, attributes: str) -> None:
 
 
 # For pages without scripts, and for those with numbers of lines.
-WITH_NOSCRIPT: dict[str, Action] = {"noscript": _pass_over}
-WITH_LINE_NUMBERS: dict[str, Action] = {"span": _pass_line_number}
+ACTIONS_WITH_NOSCRIPT: dict[str, TagAction] = {"noscript": _pass_over}
+ACTIONS_WITH_LINE_NUMBERS: dict[str, TagAction] = {"span": _pass_line_number}

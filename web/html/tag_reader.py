@@ -52,7 +52,7 @@ class TagReader:
     """
 
     def __init__(
-        self, tokens: Sequence[Any], actions: Mapping[str, "Action"], *, may_hide: bool
+        self, tokens: Sequence[Any], actions: Mapping[str, "TagAction"], *, may_hide: bool
     ) -> None:
         self.writer = TextWriter()
         self.at = 0
@@ -146,7 +146,7 @@ class TagReader:
 
 
 # Gets the reader, and name and attributes of the tag.
-Action: TypeAlias = Callable[[TagReader, str, str], None]
+TagAction: TypeAlias = Callable[[TagReader, str, str], None]
 
 
 def _data_tables(names: Sequence[str | None], attributes: Sequence[str | None]) -> frozenset[int]:

@@ -8,17 +8,17 @@ from ..pages.spans import Span
 from .tag_attributes import unescape
 
 # What stands in a run of text until it is written: the start and the end of a mark, and a break of a line.
-OPEN, CLOSE, BREAK = "\x01", "\x02", "\x03"
+MARK_START, MARK_END, LINE_BREAK = "\x01", "\x02", "\x03"
 _SIGNS = re.compile("([\x01\x02\x03])")
 # Where spaces or breaks are to be moved, or nothing is marked; most blocks of text have none of these.
-_UNTIDY = (f"{OPEN} ", f" {CLOSE}", OPEN + CLOSE)
+_UNTIDY = (f"{MARK_START} ", f" {MARK_END}", MARK_START + MARK_END)
 _EMPTY_LINES = re.compile(r"\A(?:[^\S\n]*+\n)++")
 _NO_START = -1
 
 # A span that is not complete yet.
-Entry: TypeAlias = list[Any]
-Leaf = tuple[str, int, str]
-PLAIN: Leaf = (spans.PARAGRAPH, 0, "")
+OpenSpan: TypeAlias = list[Any]
+LeafKind = tuple[str, int, str]
+PLAIN_LEAF: LeafKind = (spans.PARAGRAPH, 0, "")
 
 
 class TextWriter:
@@ -35,7 +35,7 @@ class TextWriter:
 
     def __init__(self) -> None:
         self.run: list[str] = []
-        self.leaf = PLAIN
+        self.leaf = PLAIN_LEAF
         self.cells = 0
         self.is_preformatted = False
         self._pieces: list[str] = []
@@ -43,12 +43,11 @@ class TextWriter:
         self.newlines = self._tabs = 0
         self._starts_cell = False
         self._row_at = 0  # number of the first entry in the row
-        self._entries: list[Entry] = []
-        self._open_blocks: list[Entry] = []
-        self._waiting_blocks: list[
-            Entry
-        ] = []  # the last ones of these, of which nothing is written yet
-        self._run_marks: list[Entry] = []
+        self._entries: list[OpenSpan] = []
+        self._open_blocks: list[OpenSpan] = []
+        # The last ones of these, of which nothing is written yet.
+        self._waiting_blocks: list[OpenSpan] = []
+        self._run_marks: list[OpenSpan] = []
         self._open_marks: dict[str, str] = {}
         self._open_kinds: list[str] = []  # of them, and of marks that only wait for their end
         self._cells_columns = 1
@@ -66,7 +65,7 @@ class TextWriter:
 
     def open_block(self, kind: str, level: int = 0, of: str = "") -> None:
         """Begins a block that holds others; in a cell with data there are none."""
-        entry: Entry = [kind, _NO_START, 0, level, of]
+        entry: OpenSpan = [kind, _NO_START, 0, level, of]
         if not self.cells:
             self._entries.append(entry)
         self._open_blocks.append(entry)
@@ -126,14 +125,14 @@ class TextWriter:
         self._open_kinds.append(kind)
         if kind:
             self._open_marks[kind] = of
-            self.run.append(OPEN)
+            self.run.append(MARK_START)
             self._run_marks.append([kind, _NO_START, 0, 0, of])
 
     def close_mark(self) -> None:
         """Ends the mark that began last."""
         if self._open_kinds and not self.is_preformatted and (kind := self._open_kinds.pop()):
             del self._open_marks[kind]
-            self.run.append(CLOSE)
+            self.run.append(MARK_END)
 
     def add_mark(self, kind: str, text: str, of: str = "") -> None:
         """Adds a mark with all that is in it, which is an escaped text."""
@@ -143,7 +142,7 @@ class TextWriter:
             and kind not in self._open_marks
             and not text.isspace()
         ):
-            self.run += (OPEN, text, CLOSE)
+            self.run += (MARK_START, text, MARK_END)
             self._run_marks.append([kind, _NO_START, 0, 0, of])
         else:
             self.run.append(text)
@@ -166,10 +165,12 @@ class TextWriter:
             run.append("\n")
             return
         last = len(run) - 1
-        while last >= 0 and (run[last] in (OPEN, CLOSE) or run[last].isspace()):
+        while last >= 0 and (
+            run[last] in (MARK_START, MARK_END) or not run[last].replace("&nbsp;", "").strip()
+        ):
             last -= 1
-        if last >= 0 and run[last] != BREAK:
-            run.append(BREAK)
+        if last >= 0 and run[last] != LINE_BREAK:
+            run.append(LINE_BREAK)
             return
         if last >= 0:
             del run[last]
@@ -178,7 +179,7 @@ class TextWriter:
     def flush(self) -> None:
         """Writes the run."""
         text = " ".join(unescape("".join(self.run)).split())
-        if self._run_marks or BREAK in text:
+        if self._run_marks or LINE_BREAK in text:
             self._write_marked(text)
         elif text:
             self._write_leaf(text)
@@ -196,11 +197,12 @@ class TextWriter:
         if not self.is_preformatted:
             return
         text = unescape("".join(self.run)).replace("\xa0", " ")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
         text = _EMPTY_LINES.sub("", text).rstrip()
         if text:
             self.leaf = (spans.PREFORMATTED, 0, language)
             self._write_leaf(text)
-        self.leaf, self.is_preformatted = PLAIN, False
+        self.leaf, self.is_preformatted = PLAIN_LEAF, False
         self._begin_run()
 
     def finish(self) -> tuple[str, list[Span]]:
@@ -215,7 +217,7 @@ class TextWriter:
         self.run.clear()
         self._run_marks = []
         for kind, of in self._open_marks.items():
-            self.run.append(OPEN)
+            self.run.append(MARK_START)
             self._run_marks.append([kind, _NO_START, 0, 0, of])
 
     def _write_leaf(self, text: str) -> None:
@@ -240,7 +242,7 @@ class TextWriter:
         """Writes a text with signs in it."""
         marks = self._run_marks
         after_space, before_space, nothing = _UNTIDY
-        if BREAK in text or after_space in text or before_space in text or nothing in text:
+        if LINE_BREAK in text or after_space in text or before_space in text or nothing in text:
             plain, marks = place_marks(text, marks)
             if plain:
                 self._write_leaf(plain)
@@ -249,34 +251,34 @@ class TextWriter:
                     mark[1] += start
                     mark[2] += start
                 self._entries += marks
-        elif plain := text.replace(OPEN, "").replace(CLOSE, ""):
+        elif plain := text.replace(MARK_START, "").replace(MARK_END, ""):
             self._write_leaf(plain)
             self._entries += place_tidy_marks(text, marks, self.length - len(plain))
 
 
-def place_tidy_marks(text: str, marks: list[Entry], start: int) -> list[Entry]:
+def place_tidy_marks(text: str, marks: list[OpenSpan], start: int) -> list[OpenSpan]:
     """Returns the marks of a text with their places; ``place_marks`` does it if the text has any of ``_UNTIDY``.
 
     Args:
         text: The text with signs.
-        marks: Its marks in their order; ``OPEN`` begins the next.
+        marks: Its marks in their order; ``MARK_START`` begins the next.
         start: Place of the text.
 
     >>> place_tidy_marks("a \x01b\x02", [["strong", -1, 0, 0, ""]], 5)
     [['strong', 7, 8, 0, '']]
     """
-    opened, open_marks = 0, list[Entry]()
-    opening, closing = text.find(OPEN), text.find(CLOSE)
+    opened, open_marks = 0, list[OpenSpan]()
+    opening, closing = text.find(MARK_START), text.find(MARK_END)
     while opening >= 0 or closing >= 0:
         if closing < 0 or 0 <= opening < closing:
             mark = marks[opened]
             mark[1] = opening + start
             open_marks.append(mark)
             opened += 1
-            opening = text.find(OPEN, opening + 1)
+            opening = text.find(MARK_START, opening + 1)
         else:
             open_marks.pop()[2] = closing + start
-            closing = text.find(CLOSE, closing + 1)
+            closing = text.find(MARK_END, closing + 1)
         start -= 1  # for the sign, which is not in the text that is written
     if not open_marks:
         return marks
@@ -286,19 +288,19 @@ def place_tidy_marks(text: str, marks: list[Entry], start: int) -> list[Entry]:
     return [mark for mark in marks if _fit(mark, end)]
 
 
-def place_marks(text: str, marks: list[Entry]) -> tuple[str, list[Entry]]:
+def place_marks(text: str, marks: list[OpenSpan]) -> tuple[str, list[OpenSpan]]:
     """Returns a text without signs, and its marks with their places; those of nothing are left out.
 
     Spaces at the ends of a mark are outside of it. Breaks at the ends of the text are left out.
 
     Args:
         text: The text; a run of white space in it is one space.
-        marks: Its marks in their order; ``OPEN`` begins the next.
+        marks: Its marks in their order; ``MARK_START`` begins the next.
 
     >>> place_marks("a\x01 b \x02c", [["strong", -1, 0, 0, ""]])
     ('a b c', [['strong', 2, 3, 0, '']])
     """
-    entries, open_marks, waiting = list[Entry](), list[Entry](), list[Entry]()
+    entries, open_marks, waiting = list[OpenSpan](), list[OpenSpan](), list[OpenSpan]()
     pieces, length, space, coming = list[str](), 0, False, iter(marks)
     for number, piece in enumerate(_SIGNS.split(text)):
         if number % 2 == 0:
@@ -317,12 +319,12 @@ def place_marks(text: str, marks: list[Entry]) -> tuple[str, list[Entry]]:
             pieces.append(core)
             length += len(core)
             space = piece[-1] == " "
-        elif piece == OPEN:
+        elif piece == MARK_START:
             entry = next(coming)
             entries.append(entry)
             open_marks.append(entry)
             waiting.append(entry)
-        elif piece == CLOSE:
+        elif piece == MARK_END:
             entry = open_marks.pop()
             entry[2] = length
             if waiting and waiting[-1] is entry:
@@ -340,7 +342,7 @@ def place_marks(text: str, marks: list[Entry]) -> tuple[str, list[Entry]]:
     return "".join(pieces), kept
 
 
-def _fit(entry: Entry, length: int) -> bool:
+def _fit(entry: OpenSpan, length: int) -> bool:
     """Cuts a mark to the length of its text; returns whether anything is left of it."""
     if entry[2] > length:
         entry[2] = length

@@ -1,6 +1,8 @@
 """Makes Markdown of what is within a block of text: escapes signs, and writes marks."""
 
 import re
+import string
+import unicodedata
 from collections.abc import Sequence
 
 from ..urls.userinfo import parse_target
@@ -198,14 +200,20 @@ def _wrapped(content: str, sign: str, before: str, after: str) -> str:
     ('**Note**:', '「*a*」')
     """
     start, end = 0, len(content)
-    if before.isalnum():
+    parts_before, parts_after = _parts_words(before), _parts_words(after)
+    if not parts_before:
         start -= len(content.lstrip(_OPENING)) - end
-    if after.isalnum():
+    if not parts_after:
         end = start + len(content[start:].rstrip(_CLOSING))
     inner = content[start:end]
     is_clear = inner.strip() == inner != "" and (before != sign[0] or start > 0)
-    begins = start > 0 or inner[:1].isalnum() or not before.isalnum()
-    ends = end < len(content) or inner[-1:].isalnum() or not after.isalnum()
+    begins = start > 0 or inner[:1].isalnum() or parts_before
+    ends = end < len(content) or inner[-1:].isalnum() or parts_after
     if not (is_clear and begins and ends):
         return content
     return f"{content[:start]}{sign}{inner}{sign}{content[end:]}"
+
+
+def _parts_words(char: str) -> bool:
+    """Returns whether a character is white space or punctuation for all versions of CommonMark."""
+    return char.isspace() or char in string.punctuation or unicodedata.category(char)[0] == "P"

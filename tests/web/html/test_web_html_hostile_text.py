@@ -66,7 +66,7 @@ def measured(body):
     return page, markdown, time.process_time() - start
 
 
-def test_first_page_loads_what_is_loaded_late():
+def test_a_first_page_loads_the_parsers():
     assert measured(b"<p>a<a href=x>b</a>")[1] == "a[b](http://e.com/d/x)"
 
 

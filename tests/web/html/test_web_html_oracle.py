@@ -38,6 +38,8 @@ LINKS = {
     **dict.fromkeys(("a", "area", "link"), "href"),
     **dict.fromkeys(("frame", "iframe", "img", "script", "source"), "src"),
 }
+# What a link to where it stands shows; that is not text.
+SELF_LINKS = {"\xb6", "#", "\xa7", "\u200b"}
 UNREAD = {"script", "style", "iframe", "template", "textarea", "select", "title"}
 # Words do not go on from one of these into the next; in and out of all others they do.
 APART = {
@@ -75,14 +77,21 @@ def texts(element):
             between = " " if child.name in APART else ""
             yield between
             yield child.get("alt", "") if child.name == "img" else ""
+            yield '"' if child.name == "q" else ""
             yield from texts(child)
+            yield '"' if child.name == "q" else ""
             yield between
 
 
 def is_hidden(element):
     style = element.get("style", "").replace(" ", "")
     return (
-        "hidden" in element.attrs or "display:none" in style or element.get("aria-hidden") == "true"
+        "hidden" in element.attrs
+        or "display:none" in style
+        or "visibility:hidden" in style
+        or element.get("aria-hidden") == "true"
+        or ("#" in element.get("href", "") and element.text.strip() in SELF_LINKS)
+        or (element.find_parent("pre") and "linenos" in element.get("class", ""))
     )
 
 

@@ -153,5 +153,5 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
 
 
 def _short(text: str) -> str:
-    one = " / ".join(text.splitlines())
+    one = " / ".join(filter(None, text.splitlines()))
     return one if len(one) <= _LONGEST else f"{one[:_LONGEST]}… ({len(text)} characters)"

@@ -51,7 +51,7 @@ def _document_lines(record: dict[str, Any]) -> list[str]:
     if len(links) > _SHOWN_LINKS:
         lines.append(f"  and {format_count(len(links) - _SHOWN_LINKS, 'more links')}")
     text = record["text"]
-    return [*lines, f"text: {len(text):,} characters", text[:_SHOWN_TEXT]]
+    return [*lines, f"text: {len(text):,} characters", *text[:_SHOWN_TEXT].split("\n")]
 
 
 def try_parse_filter(name: str, source: Source, options: ParseOptions) -> Trial:

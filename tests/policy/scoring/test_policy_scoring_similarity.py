@@ -56,6 +56,14 @@ def test_a_page_gets_its_similarity_and_hands_it_on(gold):
     assert web.column("score") == {"a": alike, "b": pytest.approx(1.0), "c": 0.0, "d": pytest.approx(1.0)}  # fmt: skip
 
 
+def test_the_title_counts(gold):
+    web = ScoredWeb("similarity", goldstandard_file=gold)
+    web.inject("a")
+    web.fetch({"a": []}, text={"a": "green apple"}, title={"a": "Red"})
+    expected = plain("red green apple", "red apple, green apple")
+    assert web.column("score")["a"] == pytest.approx(expected)
+
+
 def test_a_page_without_text_keeps_its_score(gold):
     web = ScoredWeb("similarity", goldstandard_file=gold)
     web.inject("a")
@@ -82,8 +90,8 @@ def test_an_unchanged_page_gives_no_score_again(gold):
     assert web.column("score") == before
 
 
-def test_the_text_is_read_only_if_it_is_needed(gold):
-    assert scorings("similarity", goldstandard_file=gold).document_columns == ("text",)
+def test_title_and_text_are_read_only_if_they_are_needed(gold):
+    assert scorings("similarity", goldstandard_file=gold).document_columns == ("title", "text")
     assert scorings("opic", "depth", "orphan").document_columns == ()
 
 

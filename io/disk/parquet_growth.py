@@ -111,7 +111,9 @@ _UNPACKED_BYTES, _FEW_ROWS, _GROWTH = 3 << 30, 10_000_000, 200
 _ENCODINGS = {0, 2, 3, 4, 8}
 _BYTE_ARRAY, _DICTIONARY_PAGE = 6, 2
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
-_LONGEST_HEADER, _LONGEST_END, _ROWS = 512, 256 << 20, 65_536
+_LONGEST_END, _ROWS = 256 << 20, 65_536
+# The header of a page has its least and its greatest text; Arrow leaves out those longer than 4 KiB.
+_LONGEST_HEADER = 16 << 10
 _LENGTH = struct.Struct("<I")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 import polars as pl
 
 from ..web.pages.markdown import markdown_of
+from ..web.pages.spans import Span
 from ..web.urls.row_keys import from_key
 from .base.key_columns import from_keys
 from .chosen_text import ALL, with_chosen_text
@@ -116,14 +117,29 @@ def markdown_of_pages(pages: pl.DataFrame) -> pl.Series:
     Args:
         pages: Rows with ``key``, ``text`` and ``blocks``.
     """
-    columns = (pages.get_column(name).to_list() for name in ("key", "text", "blocks"))
     texts = [
-        None
-        if text is None
-        else markdown_of(text, [tuple(block.values()) for block in blocks or ()], from_key(key))
-        for key, text, blocks in zip(*columns, strict=True)
+        None if text is None else markdown_of(text, spans, from_key(key))
+        for key, text, spans in zip(
+            pages.get_column("key"),
+            pages.get_column("text"),
+            spans_of_blocks(pages.get_column("blocks")),
+            strict=True,
+        )
     ]
     return pl.Series(MARKDOWN_COLUMN.name, texts, dtype=pl.String)
+
+
+def spans_of_blocks(blocks: pl.Series) -> list[list[Span]]:
+    """Returns the spans of each page; null is no span.
+
+    Args:
+        blocks: SPANS.
+    """
+    numbers = blocks.list.len().fill_null(0)
+    rows = blocks.filter(numbers > 0).explode().struct.unnest()
+    spans = list(zip(*(column.to_list() for column in rows.iter_columns()), strict=True))
+    ends = numbers.cum_sum().to_list()
+    return [spans[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def with_urls(links: pl.Series) -> pl.Series:

@@ -88,7 +88,7 @@ def _chunks_of(page: Page, url: str) -> pl.DataFrame:
     spans.add(0, page.spans)
     row = {"key": to_key(url), "title": page.title, "text": page.text, "language": page.language}
     rows = pl.DataFrame([row]).with_columns(
-        pl.from_arrow(spans.column(1)).alias("blocks"),
+        pl.Series("blocks", spans.column(1)),
         last_fetch_time=pl.lit(None, pl.Int64),
     )
     return chunk_rows(rows, ChunkRules(_WORDS, WORD_COUNTS, CHUNK_COLUMNS))

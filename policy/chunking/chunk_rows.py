@@ -16,6 +16,7 @@ from ...web.urls.row_keys import from_key
 from ..components.columns import Column, Columns, join_columns
 from ..components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, TEXT
 from ..components.vocabulary import MARKDOWN_COLUMN, URL_COLUMN
+from ..page_rows import spans_of_blocks
 from .text_pieces import TextPiece, cut_text
 from .tokenizers import Tokenizer
 
@@ -69,13 +70,20 @@ def chunk_rows(pages: pl.DataFrame, rules: ChunkRules) -> ChunkRows:
         pages: Rows with ``key`` and ``CHUNKED_COLUMNS``.
         rules: How they are cut.
     """
-    rows = [row for page in pages.iter_rows(named=True) for row in _chunks_of_page(page, rules)]
+    spans_by_page = spans_of_blocks(pages.get_column("blocks"))
+    others = pages.drop("blocks").iter_rows(named=True)
+    rows = [
+        row
+        for page, text_spans in zip(others, spans_by_page, strict=True)
+        for row in _chunks_of_page(page, text_spans, rules)
+    ]
     return pl.DataFrame(rows, schema=pl.Schema(rules.columns.schema), orient="row")
 
 
-def _chunks_of_page(page: Mapping[str, Any], rules: ChunkRules) -> Iterator[tuple[Any, ...]]:
+def _chunks_of_page(
+    page: Mapping[str, Any], text_spans: Sequence[Span], rules: ChunkRules
+) -> Iterator[tuple[Any, ...]]:
     text, url = page["text"] or "", from_key(page["key"])
-    text_spans = [tuple(block.values()) for block in page["blocks"] or ()]
     pieces = cut_text(text, text_spans, rules.limit, rules.tokenizer)
     texts = [text[piece.start : piece.end] for piece in pieces]
     names = [column.name for column in rules.columns]

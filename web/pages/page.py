@@ -30,7 +30,7 @@ def collapse_lines(text: str) -> str:
 
 
 def trim_lines(text: str) -> str:
-    """Returns a text as it stands, without what is not seen: white space at the ends of lines, controls.
+    r"""Returns a text as it stands, without what is not seen: white space at the ends of lines, controls.
 
     Lines end as in ``str.splitlines``. Several empty lines are one; those at the ends are left out.
 

@@ -53,6 +53,15 @@ def test_a_page_whose_header_has_long_texts_passes(tmp_path, monkeypatch, chars)
     check(tmp_path / "a")
 
 
+def test_a_page_of_few_long_texts_beside_many_short_ones_passes(tmp_path):
+    # Its header has the texts themselves, as the least and the greatest one.
+    texts = [str(number) for number in range(200_000)]
+    many = pa.array([texts, []], pa.list_(pa.string()))
+    table = pa.table({"many": many, "few": ["a" * 4_096, "b" * 4_096]})
+    pq.write_table(table, tmp_path / "a", use_dictionary=False)
+    check(tmp_path / "a")
+
+
 @pytest.mark.long
 def test_an_encoding_that_repeats_the_text_before_is_refused(tmp_path):
     table = pa.table({"key": [f"{'x' * 50_000}{number}" for number in range(400)] * 250})

@@ -17,7 +17,7 @@ from ..components.columns import Column, Columns, join_columns
 from ..components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, TEXT
 from ..components.vocabulary import MARKDOWN_COLUMN, URL_COLUMN
 from ..page_rows import spans_of_blocks
-from .text_pieces import TextPiece, cut_text
+from .text_pieces import TextPiece, cut_into_pieces
 from .tokenizers import Tokenizer
 
 ChunkRows: TypeAlias = pl.DataFrame  # columns of CHUNK_COLUMNS, or some of them
@@ -84,7 +84,7 @@ def _chunks_of_page(
     page: Mapping[str, Any], text_spans: Sequence[Span], rules: ChunkRules
 ) -> Iterator[tuple[Any, ...]]:
     text, url = page["text"] or "", from_key(page["key"])
-    pieces = cut_text(text, text_spans, rules.limit, rules.tokenizer)
+    pieces = cut_into_pieces(text, text_spans, rules.limit, rules.tokenizer)
     texts = [text[piece.start : piece.end] for piece in pieces]
     names = [column.name for column in rules.columns]
     values: dict[str, Iterable[Any]] = {

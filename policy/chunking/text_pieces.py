@@ -41,7 +41,7 @@ class TextPiece(NamedTuple):
     heading_path: tuple[str, ...]
 
 
-def cut_text(
+def cut_into_pieces(
     text: str, text_spans: Sequence[Span], limit: int, tokenizer: Tokenizer
 ) -> list[TextPiece]:
     """Returns the pieces of a text, in order; only white space is between them.
@@ -54,7 +54,7 @@ def cut_text(
 
     >>> from .tokenizers import WORD_COUNTS
     >>> some = [("heading", 0, 1, 1, ""), ("paragraph", 3, 16, 1, ""), ("heading", 18, 19, 2, "")]
-    >>> for piece in cut_text("A\\n\\nOne. Two of x.\\n\\nB\\n\\nFour", some, 3, WORD_COUNTS):
+    >>> for piece in cut_into_pieces("A\\n\\nOne. Two of x.\\n\\nB\\n\\nFour", some, 3, WORD_COUNTS):
     ...     print(piece)
     TextPiece(start=0, end=7, tokens=2, heading_path=('A',))
     TextPiece(start=8, end=17, tokens=3, heading_path=('A',))

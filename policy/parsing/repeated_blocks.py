@@ -73,8 +73,8 @@ def _main_blocks(page: Page) -> list[_Block]:
     start, end = next(parts)
     table_end = 0
     for kind, first, after, *_ in page.spans:
-        if kind == spans.TABLE or (kind in spans.LEAVES and first >= table_end):
-            table_end = after if kind == spans.TABLE else table_end
+        if kind == spans.DATA_TABLE or (kind in spans.LEAVES and first >= table_end):
+            table_end = after if kind == spans.DATA_TABLE else table_end
             while first >= end:
                 if (part := next(parts, None)) is None:
                     return blocks

@@ -2,7 +2,7 @@
 
 import random
 
-from nutbeam.policy.chunking.text_pieces import cut_text
+from nutbeam.policy.chunking.text_pieces import cut_into_pieces
 from nutbeam.policy.chunking.tokenizers import WORD_COUNTS
 from nutbeam.web.pages.page import Source
 from nutbeam.web.pages.parse_options import ParseOptions
@@ -45,5 +45,5 @@ def prose(seed, words):
 def pieces_of(html, limit, tokenizer=WORD_COUNTS):
     """Returns (heading path, text) of each piece of a page."""
     text, spans = parsed(html)
-    pieces = cut_text(text, spans, limit, tokenizer)
+    pieces = cut_into_pieces(text, spans, limit, tokenizer)
     return [(piece.heading_path, text[piece.start : piece.end]) for piece in pieces]

@@ -80,7 +80,7 @@ def block_chances(page: BlockText, blocks: Blocks) -> NDArray[np.float64]:
     sums += weights.of_containers(page.containers)[blocks.containers]
     chances: NDArray[np.float64] = 1 / (1 + np.exp(-sums))
     for kind, start, end, *_ in page.spans if "table" in page.containers.tags else ():
-        if kind == spans.TABLE:
+        if kind == spans.DATA_TABLE:
             first, after = np.searchsorted(blocks.starts, (start, end))
             chars = blocks.ends[first:after] - blocks.starts[first:after]
             if after > first:

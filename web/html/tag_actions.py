@@ -19,7 +19,7 @@ _MARKS = {
     **dict.fromkeys(("code", "kbd", "samp", "tt", "var"), spans.CODE),
     **dict.fromkeys(("b", "strong"), spans.STRONG),
     **dict.fromkeys(("i", "em", "cite", "dfn"), spans.EMPHASIS),
-    **dict.fromkeys(("del", "s", "strike"), spans.DELETED),
+    **dict.fromkeys(("del", "s", "strike"), spans.DELETION),
 }
 _LISTS = ("ul", "ol", "menu", "dir")
 # Lines break around these (HTML 15.3); around the second ones there is an empty line, too.
@@ -184,7 +184,7 @@ def _begin_table(reader: TagReader, name: str, attributes: str) -> None:
     reader.row, reader.spanned = 0, {}
     reader.writer.break_line(2 if has_data else 1)
     if has_data:
-        reader.writer.open_block(spans.TABLE)
+        reader.writer.open_block(spans.DATA_TABLE)
 
 
 @_on("/table")
@@ -276,7 +276,7 @@ def _add_image(reader: TagReader, name: str, attributes: str) -> None:
         source = attribute_value(attributes, "src")
         is_data = source[:5].lower() == "data:"
         instead = instead.replace("&", "&amp;")
-        reader.writer.add_mark(spans.IMAGE, instead, "" if is_data else source)
+        reader.writer.add_mark(spans.IMAGE_TEXT, instead, "" if is_data else source)
 
 
 @_on("br")

@@ -17,7 +17,7 @@ _LINE_START = re.compile(
 )
 _NUMBER = re.compile(r"\d{1,9}(?=[.)](?:\s|$))")
 _TICKS = re.compile(r"`+")
-_WRAPS = {spans.STRONG: "**", spans.EMPHASIS: "*", spans.DELETED: "~~"}
+_WRAPS = {spans.STRONG: "**", spans.EMPHASIS: "*", spans.DELETION: "~~"}
 # Between two of these nothing in Markdown says where one ends.
 _MERGED = frozenset({spans.CODE, *_WRAPS})
 _PUNCTUATION = "("
@@ -116,7 +116,7 @@ class InlineRenderer:
         content = "".join(mark.pieces)
         if mark.kind == spans.CODE:
             _append(stack, _code(content))
-        elif mark.kind == spans.IMAGE:
+        elif mark.kind == spans.IMAGE_TEXT:
             target = self._target(mark.of)
             _append(stack, f"![{content}]({target})" if target else content)
         elif mark.kind == spans.LINK:

@@ -98,11 +98,11 @@ class _BlockRenderer:
             if kind in _HOLDERS:
                 if len(self._open) <= _MAX_OPEN:
                     self._begin_holder(at, span)
-            elif kind == spans.TABLE or kind in spans.LEAVES:
+            elif kind == spans.DATA_TABLE or kind in spans.LEAVES:
                 while after < last and self._belongs(self._spans[after], kind, end):
                     after += 1
                 within = self._spans[at + 1 : after]
-                if kind == spans.TABLE:
+                if kind == spans.DATA_TABLE:
                     self._write_table(within)
                 else:
                     self._write_block(self._leaf(span, within))
@@ -112,7 +112,8 @@ class _BlockRenderer:
     def _belongs(self, span: Span, kind: str, end: int) -> bool:
         """Returns whether a span is within the leaf or the table before it."""
         return span[0] in spans.MARKS or (
-            kind == spans.TABLE and (span[1] < end or (span[0] in _OF_TABLES and span[1] == end))
+            kind == spans.DATA_TABLE
+            and (span[1] < end or (span[0] in _OF_TABLES and span[1] == end))
         )
 
     def _end_holder(self) -> None:

@@ -21,7 +21,7 @@ def collapse(text: str) -> str:
 
 
 def collapse_lines(text: str) -> str:
-    """Returns a text in which each line is collapsed, without empty lines and NULs.
+    r"""Returns a text in which each line is collapsed, without empty lines and NULs.
 
     >>> collapse_lines(" a  b \n\n\tc\0 ")
     'a b\nc'

@@ -84,7 +84,7 @@ def _rest_of(
     if kind == spans.LIST and of[:9].isdigit():
         of = str(int(of[:9]) + entry.items - (bool(inner) and inner[0].span[0] == spans.ITEM))
     rest = [(kind, start, min(after, end), level, of)]
-    return rest + _headings_of(entry, start, text_spans) if kind == spans.TABLE else rest
+    return rest + _headings_of(entry, start, text_spans) if kind == spans.DATA_TABLE else rest
 
 
 def _headings_of(table: _Open, start: int, text_spans: Sequence[Span]) -> list[Span]:

@@ -18,23 +18,23 @@ LIST = "list"  # of: its first number, or nothing; level: how deep it nests
 ITEM = "item"  # level: how deep its list nests
 DESCRIPTION = "description"  # of a term
 QUOTE = "quote"
-TABLE = "table"
+DATA_TABLE = "table"
 ROW = "row"
 CELL = "cell"  # level: 1 for a heading; of: number of columns if it has several
 SECTION = "section"  # of: name of the element, such as nav
 # What is marked within a block.
 LINK = "link"  # of: its target as it stands there
-IMAGE = "image"  # the text that stands in for it; of: its source as it stands there
+IMAGE_TEXT = "image"  # the text that stands in for it; of: its source as it stands there
 CODE = "code"
 STRONG = "strong"
 EMPHASIS = "emphasis"
-DELETED = "deleted"
+DELETION = "deleted"
 BREAK = "break"  # of a line, which is its one character
 # URL that targets are relative to, if it is not that of the page; an empty span at the start.
 BASE = "base"
 
 LEAVES = frozenset({PARAGRAPH, HEADING, TERM, CAPTION, PREFORMATTED, RULE, CELL})
-MARKS = frozenset({LINK, IMAGE, CODE, STRONG, EMPHASIS, DELETED, BREAK})
+MARKS = frozenset({LINK, IMAGE_TEXT, CODE, STRONG, EMPHASIS, DELETION, BREAK})
 
 
 # (kind, start, end, level, of): what it is; its first character, and the one after it; a number and a text,

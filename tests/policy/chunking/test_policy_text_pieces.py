@@ -5,7 +5,7 @@ from chunked_texts import parsed, pieces_of, prose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutbeam.policy.chunking.text_pieces import cut_text
+from nutbeam.policy.chunking.text_pieces import cut_into_pieces
 from nutbeam.policy.chunking.tokenizers import CHARACTER_COUNTS, WORD_COUNTS, Tokenizer
 
 HTML = st.lists(
@@ -26,7 +26,7 @@ HTML = st.lists(
 @given(HTML, st.integers(1, 60), st.sampled_from([WORD_COUNTS, CHARACTER_COUNTS]))
 def test_pieces_hold_all_of_a_text_and_no_piece_is_longer_than_the_limit(blocks, limit, tokenizer):
     text, spans = parsed("".join(blocks))
-    pieces = cut_text(text, spans, limit, tokenizer)
+    pieces = cut_into_pieces(text, spans, limit, tokenizer)
     texts = [text[piece.start : piece.end] for piece in pieces]
     assert [piece.tokens for piece in pieces] == tokenizer.count(texts)
     assert all(piece.tokens <= limit for piece in pieces)
@@ -144,7 +144,7 @@ def test_words_come_before_letters_and_letters_of_scripts_without_spaces_are_wor
 
 def test_a_text_without_blocks_is_cut_at_its_lines():
     text = "a b\nc d\n\ne f g\nh\n\n\ni"
-    pieces = cut_text(text, [], 3, WORD_COUNTS)
+    pieces = cut_into_pieces(text, [], 3, WORD_COUNTS)
     assert [text[piece.start : piece.end] for piece in pieces] == [
         "a b",
         "c d",
@@ -158,7 +158,7 @@ def test_the_limit_holds_for_a_tokenizer_that_finds_more_tokens_in_a_text_than_i
         return [len(text.split()) + 3 * text.count("\n") for text in texts]
 
     text, spans = parsed("".join(f"<p>{prose(number, 3)}" for number in range(60)))
-    pieces = cut_text(text, spans, 24, Tokenizer(count, lambda _: 0))
+    pieces = cut_into_pieces(text, spans, 24, Tokenizer(count, lambda _: 0))
     assert max(piece.tokens for piece in pieces) <= 24
     assert sum(
         count([text[piece.start : piece.end]])[0] == piece.tokens for piece in pieces
@@ -168,7 +168,7 @@ def test_the_limit_holds_for_a_tokenizer_that_finds_more_tokens_in_a_text_than_i
 
 def test_a_letter_with_more_tokens_than_the_limit_is_a_piece_alone():
     heavy = Tokenizer(lambda texts: [3 * len(text) for text in texts], lambda _: 0)
-    pieces = cut_text("ab cd", [], 2, heavy)
+    pieces = cut_into_pieces("ab cd", [], 2, heavy)
     assert [(piece.start, piece.tokens) for piece in pieces] == [(0, 3), (1, 3), (3, 3), (4, 3)]
 
 
@@ -194,7 +194,7 @@ def test_hostile_texts_are_read_a_bounded_number_of_times(text, spans):
         read += sum(map(len, texts))
         return [*map(len, texts)]
 
-    pieces = cut_text(text, spans, 512, Tokenizer(count, len))
+    pieces = cut_into_pieces(text, spans, 512, Tokenizer(count, len))
     assert read <= 16 * len(text)
     assert max(piece.tokens for piece in pieces) <= 512
     assert len(pieces) <= len(text) // 256 + len(spans) + 2
@@ -202,7 +202,7 @@ def test_hostile_texts_are_read_a_bounded_number_of_times(text, spans):
 
 def test_empty_texts_have_no_pieces():
     assert (
-        cut_text("", [], 1, WORD_COUNTS)
-        == cut_text(" \n\n ", [("paragraph", 0, 0, 1, "")], 1, WORD_COUNTS)
+        cut_into_pieces("", [], 1, WORD_COUNTS)
+        == cut_into_pieces(" \n\n ", [("paragraph", 0, 0, 1, "")], 1, WORD_COUNTS)
         == []
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from nutbeam.policy.chunking.chunk_options import ChunkOptions
-from nutbeam.policy.chunking.text_pieces import cut_text
+from nutbeam.policy.chunking.text_pieces import cut_into_pieces
 from nutbeam.policy.chunking.tokenizers import count_words, tokenizer_of
 from nutbeam.web.base.errors import UserError
 from nutbeam.web.base.options import validate
@@ -29,7 +29,7 @@ def test_a_file_of_the_library_counts_its_tokens(tmp_path):
     tokenizer = tokenizer_of("words", str(path))
     assert tokenizer.count(["rivers stone.", "", "mill"]) == [4, 0, 1]
     text = "Rivers stone. " * 40
-    pieces = cut_text(text, [], 16, tokenizer)
+    pieces = cut_into_pieces(text, [], 16, tokenizer)
     assert all(
         piece.tokens == tokenizer.count([text[piece.start : piece.end]])[0] <= 16
         for piece in pieces

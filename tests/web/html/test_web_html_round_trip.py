@@ -47,7 +47,7 @@ def blocks(page):
             yield kind, of, page.text[start:end]
         elif kind == spans.LIST:
             yield kind, of if len(of) < 9 else "1"
-        elif kind == spans.TABLE:
+        elif kind == spans.DATA_TABLE:
             begins_table = True  # with its first row: Markdown has captions before
         elif kind == spans.ROW:
             yield kind, begins_table

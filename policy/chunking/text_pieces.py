@@ -53,7 +53,7 @@ def cut_into_pieces(
         tokenizer: What counts them.
 
     >>> from .tokenizers import WORD_COUNTS
-    >>> some = [("heading", 0, 1, 1, ""), ("paragraph", 3, 16, 1, ""), ("heading", 18, 19, 2, "")]
+    >>> some = [("heading", 0, 1, 1, ""), ("paragraph", 3, 17, 1, ""), ("heading", 19, 20, 2, "")]
     >>> for piece in cut_into_pieces("A\\n\\nOne. Two of x.\\n\\nB\\n\\nFour", some, 3, WORD_COUNTS):
     ...     print(piece)
     TextPiece(start=0, end=7, tokens=2, heading_path=('A',))
@@ -111,7 +111,7 @@ class _Joiner:
     def _runs(self, units: Sequence[Unit], most: int) -> list[Sequence[Unit]]:
         """Returns units as runs of at most so many tokens, but at least one unit.
 
-        A run ends in its second half: at the best place there.
+        A run that others follow ends in the second half of what has room: at the best place there.
         """
         runs: list[Sequence[Unit]] = []
         first, last = 0, len(units)
@@ -122,10 +122,8 @@ class _Joiner:
                 sizes.append(size)
                 after += 1
             if after < last:
-                half = next(at for at, size in enumerate(sizes) if 2 * size >= min(most, sizes[-1]))
-                after = min(
-                    range(first + half + 1, after + 1), key=lambda at: self._rank(units[at], at)
-                )
+                ends = [first + 1 + at for at, size in enumerate(sizes) if 2 * size >= most]
+                after = min(ends or [after], key=lambda end: self._rank(units[end], end))
             runs.append(units[first:after])
             first = after
         return runs

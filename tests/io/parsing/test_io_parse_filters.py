@@ -124,7 +124,7 @@ def test_filters_work_one_after_the_other_on_the_stored_document(pool, tmp_path)
     ((one,), counts) = parsed(pool, tmp_path, {"a": body}, "title", "again")
     assert one["title"] == "T!"
     assert dict(one["metadata"]) == {
-        "description": "D", "from": "http://a.com/a text/html en t words", "seen": "http",
+        "description": "D", "from": "http://a.com/a text/html en words", "seen": "http",
     }  # fmt: skip
     assert counts["parsed"] == 1
 

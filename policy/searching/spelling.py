@@ -1,7 +1,7 @@
 """Finds the word of an index that a misspelt word was probably meant to be.
 
 A word with one mistake is found by trying all such mistakes; of longer words also those with two, if
-the first letters are right. More pages with a word make it more likely, more mistakes less.
+the first letter is right. More pages with a word make it more likely, more mistakes less.
 """
 
 import math
@@ -11,7 +11,9 @@ from typing import NamedTuple, Protocol
 _SHORTEST, _LONGEST = 4, 40  # letters of a word that is corrected
 _SURE = 5  # letters of a word whose correction is sure
 _TWO_MISTAKES = 6  # letters of a word that may have two
-_BEGINNING = 3  # letters that are right if there are two mistakes
+_BEGINNING = 3  # letters that are mostly right if there are two mistakes; the first one always is
+_MOST_WORDS = 50_000  # with one beginning: more are not looked at, which would take long
+_OTHER_LETTERS = 4  # that two words with two mistakes may not have in common
 _FEW_PAGES = 2  # with a word that is one mistake away: then two mistakes are tried, too
 _COST = 1.7  # of a mistake: a word may have two if it has fifty times as many pages
 _USUAL = 0.5  # less for letters that changed places, and for one letter in the place of two
@@ -178,10 +180,22 @@ def _mistakes(word: str, alphabet: str) -> Iterable[str]:
         yield from (start + letter + end for letter in alphabet)
 
 
-def _two_mistakes_away(word: str, index: SpellingIndex) -> Iterable[tuple[str, int]]:
-    for candidate, pages in index.spellings(word[:_BEGINNING]):
-        if candidate.isalpha() and distance(word, candidate, 2) == 2:
-            yield candidate, pages
+def _two_mistakes_away(word: str, index: SpellingIndex) -> list[tuple[str, int]]:
+    """Returns words that begin as a word does: with the same letters, or else with the same letter."""
+    letters = set(word)
+    for beginning in (word[:_BEGINNING], word[0]):
+        words = index.spellings(beginning)
+        near = [
+            (candidate, pages)
+            for candidate, pages in (words if len(words) <= _MOST_WORDS else ())
+            if abs(len(candidate) - len(word)) <= 2
+            and len(letters.symmetric_difference(candidate)) <= _OTHER_LETTERS
+            and candidate.isalpha()
+            and distance(word, candidate, 2) == 2
+        ]
+        if near:
+            return near
+    return []
 
 
 def _alphabet(word: str) -> str:

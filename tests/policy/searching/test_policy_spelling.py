@@ -30,7 +30,7 @@ class Words:
 
 INDEX = Words(vacuum=20, vacuums=1, postgres=90, configuration=40, create=50, index=60, table=70, database=80,
               kafka=5, kafkas=9, receive=30, house=8, mouse=50, información=4, informacion=4, таблица=3, straße=2,
-              transactional=900, transaction=7)  # fmt: skip
+              transactional=900, transaction=7, bicycles=3)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,7 @@ INDEX = Words(vacuum=20, vacuums=1, postgres=90, configuration=40, create=50, in
         ("vacum", "vacuum", True), ("vaccuum", "vacuum", True), ("vacuun", "vacuum", True), ("vacumm", "vacuum", True),
         ("postgrse", "postgres", True), ("recieve", "receive", True),  # two letters changed places
         ("configuraton", "configuration", True), ("confguraton", "configuration", False),  # one mistake, two
+        ("bycicles", "bicycles", False),  # two at the beginning
         ("databses", "database", True), ("tables", "table", True),  # a plural
         ("табица", "таблица", True), ("informaccion", "informacion", True),
         ("bouse", "mouse", False),  # another first letter; more pages than house

@@ -16,7 +16,7 @@ from ...io.indexing.shard_documents import (
     tantivy_errors,
 )
 from ...policy.searching.search_query import Clause
-from ...policy.searching.snippet_choice import Marks
+from ...policy.searching.snippet_choice import Marks, without_title
 from ...web.base.errors import UserError
 from ...web.content.searched_forms import ANALYZERS, url_words
 from ...web.pages.document_dates import document_date
@@ -189,8 +189,8 @@ class ShardSearch:
         document = self._searcher.doc(place)
         fields = json.loads(document.get_first("document"))
         title, content = (_stored_text(document, name) for name in TEXT_FIELDS[:2])
-        analyzer = document.get_first("analyzer")
-        snippet, marks = snippets.of(analyzer, content) if content else ("", ())
+        analyzer, text = document.get_first("analyzer"), without_title(content, title)
+        snippet, marks = snippets.of(analyzer, text) if text else ("", ())
         url = fields.get("url") or fields["id"]
         date = document_date(fields) or (None, "")
         return Hit(str(url), title, snippet, marks, round(score / 2, 4), fields, *date)

@@ -29,6 +29,17 @@ class Match(NamedTuple):
     term: str
 
 
+def without_title(text: str, title: str) -> str:
+    """Returns a text without its first line if that is in the title, which is shown beside it.
+
+    >>> without_title("VACUUM\\n\\nIt cleans.", "Manual: VACUUM"), without_title("A\\nB", "C"), without_title("A", "A")
+    ('It cleans.', 'A\\nB', 'A')
+    """
+    first, _, rest = text.partition("\n")
+    is_in_title = first.strip().casefold() in title.casefold()
+    return rest.lstrip() if is_in_title and rest.strip() else text
+
+
 def choose_snippet(
     passage: str, matches: Sequence[Match], worths: Mapping[str, float], *, cut: tuple[bool, bool]
 ) -> tuple[str, Marks]:

@@ -238,7 +238,7 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
                     writer.delete_documents_by_term("id", url)
                 self._held[key] = None
             if self._vectors is not None:
-                self._vectors.add(rows.get_column("id"), rows.get_column(VECTORS_FIELD))
+                self._vectors.add(rows["id"].to_list(), rows[VECTORS_FIELD].to_list())
             for row in rows.drop(VECTORS_FIELD).iter_rows(named=True):
                 size = 3 * len(row["content"] or "") + len(row["document"])
                 if self._waiting + size > WAITING_BYTES:

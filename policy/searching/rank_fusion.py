@@ -6,11 +6,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-Page = TypeVar("Page", bound=Hashable)
+_Page = TypeVar("_Page", bound=Hashable)
 _K = 60  # of Cormack, Clarke and Büttcher, Reciprocal Rank Fusion, SIGIR 2009
 
 
-def fuse_ranks(orders: Sequence[Sequence[Page]]) -> list[tuple[Page, float]]:
+def fuse_ranks(orders: Sequence[Sequence[_Page]]) -> list[tuple[_Page, float]]:
     """Returns the pages of several orders with their scores, the best first.
 
     The score of a page is the sum of 1 / (60 + rank) over the orders that have it; ranks count from
@@ -19,7 +19,7 @@ def fuse_ranks(orders: Sequence[Sequence[Page]]) -> list[tuple[Page, float]]:
     >>> [page for page, _ in fuse_ranks([["a", "b"], ["c", "b"]])]
     ['b', 'a', 'c']
     """
-    scores = dict[Page, float]()
+    scores = dict[_Page, float]()
     for order in orders:
         for rank, page in enumerate(order, 1):
             scores[page] = scores.get(page, 0.0) + 1 / (_K + rank)

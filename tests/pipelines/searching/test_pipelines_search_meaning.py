@@ -2,14 +2,19 @@
 
 import json
 
+import numpy as np
 import pytest
 from crawling import nutbeam
+from index_shards import page as shard_page
+from index_shards import searched, write_shards
 from indexed_tables import page, put
 
+from nutbeam.io.indexing.page_vectors import pack_vectors
 from nutbeam.pipelines.searching.question_vectors import QuestionVectors
 from nutbeam.pipelines.searching.search_address import SearchAddress
 from nutbeam.pipelines.searching.search_serving import SearchServer
 from nutbeam.pipelines.searching.searched_table import SearchedTable
+from nutbeam.policy.searching.search_query import parse_search
 
 MODEL = '''
 import re
@@ -107,6 +112,31 @@ def test_operators_hold_for_pages_that_are_found_by_their_vectors(table, find):
     assert find(table, "site:b.com") == ["b.com/far"]
 
 
+def test_a_filter_looks_beyond_the_nearest_pages(tmp_path):
+    def vector(*numbers):
+        return pack_vectors("x", np.array([numbers], np.float32))
+
+    pages = [
+        shard_page(f"http://a.com/{n}", "t", "river", page_vectors=vector(1, 0)) for n in range(700)
+    ]
+    pages += [
+        shard_page(f"http://b.com/{n}", "t", "river", page_vectors=vector(1, 1)) for n in range(2)
+    ]
+    pages += [shard_page("http://b.com/none", "t", "stone", page_vectors=None),
+              shard_page("http://b.com/other", "t", "stone", page_vectors=vector(0, 1))]  # fmt: skip
+    search = searched(
+        tmp_path / "t", write_shards(tmp_path / "t", pages, at_once=100), tmp_path / "c"
+    )
+    question = np.array([1, 0], np.float32)
+    near = search.search(parse_search("lake site:b.com"), question=question)
+    assert [hit.url for hit in near.hits] == ["http://b.com/0", "http://b.com/1"]
+    assert near.total == 2
+    every = search.search(parse_search("lake"), 100, question=question)
+    assert (every.total, {hit.url[:12] for hit in every.hits}) == (50, {"http://a.com"})
+    mixed = search.search(parse_search("river"), 60, 195, question=question)
+    assert (mixed.total, len({hit.url for hit in mixed.hits})) == (702, 60)
+
+
 def test_the_search_page_and_its_answers_for_programs_rank_by_vectors(table, model):
     questions = QuestionVectors(f"{model}Synonyms")
     with SearchServer(SearchedTable(table, "main"), SearchAddress(), 2, "", questions) as server:
@@ -129,6 +159,7 @@ def test_the_number_of_pages_and_the_scores_are_those_of_both_ranks(table, model
 
 
 def test_changed_deleted_and_merged_pages_have_the_vectors_of_their_newest_text(table, find, model):
+    assert len(find(table, "car")) == 3  # the next view has the files of this one
     changes = {"com.a:http/yard": page("Now a ferry"), "com.b:http/far": None}
     put(table, "17-2", changes)
     assert nutbeam("index", table, "--embedding", f"{model}Synonyms") == 0
@@ -139,6 +170,7 @@ def test_changed_deleted_and_merged_pages_have_the_vectors_of_their_newest_text(
 
 
 def test_a_purged_page_is_not_found_by_its_vector(table, find):
+    assert len(find(table, "car")) == 3
     assert nutbeam("purge", table, "--url", "http://a.com/yard") == 0
     assert find(table, "car") == ["a.com/both", "b.com/far"]
 
@@ -199,6 +231,8 @@ def test_vectors_of_another_embedding_are_refused_until_the_index_is_built_again
     assert "Traceback" not in error
     assert nutbeam("index", table, "--full", "--embedding", f"{model}Synonyms") == 0
     assert "c.com/" in find(table, "car")
+    assert nutbeam("index", table, "--full") == 0
+    assert (find(table, "car", embedding=""), find.lines) == (["a.com/both"], [])
 
 
 @pytest.mark.parametrize(

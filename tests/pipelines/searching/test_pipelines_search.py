@@ -11,7 +11,7 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.pipelines.indexing import searched_table
+from nutbeam.pipelines.searching import searched_table
 from nutbeam.pipelines.searching.search_address import SearchAddress
 from nutbeam.pipelines.searching.search_serving import SearchServer
 from nutbeam.pipelines.searching.searched_table import SearchedTable

@@ -8,6 +8,7 @@ from crawling import nutbeam
 from index_shards import page as shard_page
 from index_shards import searched, write_shards
 from indexed_tables import page, put
+from plugins import install
 
 from nutbeam.io.indexing.page_vectors import pack_vectors
 from nutbeam.pipelines.searching.question_vectors import QuestionVectors
@@ -15,6 +16,7 @@ from nutbeam.pipelines.searching.search_address import SearchAddress
 from nutbeam.pipelines.searching.search_serving import SearchServer
 from nutbeam.pipelines.searching.searched_table import SearchedTable
 from nutbeam.policy.searching.search_query import parse_search
+from nutbeam.web.plugins.plugins import forget_plugins
 
 MODEL = '''
 import re
@@ -191,6 +193,24 @@ def test_a_file_that_only_the_index_names_is_not_run(table, find, model, tmp_pat
     assert find(table, "car", embedding="") == ["a.com/both"]
     (line,) = find.lines
     assert line.endswith(f"give --embedding {model}Synonyms")
+
+
+def test_an_installed_embedding_that_the_index_names_is_used(tmp_path, find, monkeypatch):
+    folder, table = tmp_path / "packages", str(tmp_path / "table")
+    install(
+        folder,
+        "my-model",
+        {"my_model.py": MODEL},
+        {"synonyms": "my_model:Synonyms"},
+        group="nutbeam.embeddings",
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    forget_plugins()
+    put(table, "17-1", PAGES)
+    assert nutbeam("index", table, "--embedding", "synonyms") == 0
+    assert find(table, "doctor", embedding="") == ["a.com/long"]
+    monkeypatch.undo()
+    forget_plugins()
 
 
 @pytest.mark.parametrize(

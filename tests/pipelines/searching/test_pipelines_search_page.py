@@ -238,7 +238,7 @@ def test_a_text_that_cannot_be_completed_has_no_completions(get, text):
 
 
 def test_a_completion_reads_a_bounded_number_of_words(server, monkeypatch):
-    from nutbeam.pipelines.indexing import search_completion
+    from nutbeam.pipelines.searching import search_completion
 
     monkeypatch.setattr(search_completion, "_READ_TERMS", 1)
     words = server.newest().complete("gr").words

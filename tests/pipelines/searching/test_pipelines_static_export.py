@@ -14,7 +14,7 @@ from chromium import Browser
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.pipelines.indexing import static_export
+from nutbeam.pipelines.searching import static_export
 from nutbeam.pipelines.searching.searched_table import SearchedTable
 from nutbeam.policy.searching.search_query import parse_search
 

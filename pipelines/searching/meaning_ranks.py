@@ -14,7 +14,7 @@ from .query_building import QueryBuilder
 
 _NEAREST = 50  # pages that are ranked by their meaning
 # If filters leave some of them out, so many times more pages are looked at, up to a limit.
-_MORE, _MOST_LOOKED_AT = 10, 10_000
+_MORE, _MOST_LOOKED_AT = 4, 10_000
 _FUSED = 200  # pages with the words of a query that are ranked again; others follow them
 _MULTIPLIED_BYTES = 64 << 20  # of vectors at once
 
@@ -95,6 +95,8 @@ class MeaningRanks:
         order = np.argsort(-scores, kind="stable")[:_MOST_LOOKED_AT]
         urls = [self._urls[at] for at in order if scores[at] > 0]
         allowed = self._builder.build(needed) if needed else tantivy.Query.all_query()
+        if needed and not self._searcher.search(allowed, 1).count:
+            urls = []
         places, pages = list[Any](), tantivy.Query.empty_query()
         start, number = 0, _NEAREST
         while start < len(urls) and len(places) < _NEAREST:

@@ -54,13 +54,14 @@ from ...web.pages.text_languages import text_languages
 from ...web.urls.domains import sites_of
 from ...web.urls.url_parts import host_of_url
 from ..storage.file_errors import first_line
+from .page_vectors import VECTORS_FIELD
 
 _TEXTS = pl.List(pl.String)
-# The searched fields of documents, as ``index`` makes them, and all other fields as JSON.
+# The searched fields of documents, as ``index`` makes them, all other fields as JSON, and vectors.
 SEARCHED: dict[str, pl.DataType] = {
     "id": pl.String(), "title": pl.String(), "content": pl.String(), "anchor": _TEXTS,
     "host": pl.String(), "url": pl.String(), "lang": pl.String(), "type": _TEXTS,
-    "date": pl.Int64(), "boost": pl.Float64(), "document": pl.String(),
+    "date": pl.Int64(), "boost": pl.Float64(), "document": pl.String(), VECTORS_FIELD: pl.Binary(),
 }  # fmt: skip
 MOST_TITLE = 2_000
 MOST_CONTENT = 4_000_000  # characters: a longer text is cut, so that memory is bounded
@@ -81,7 +82,7 @@ def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
     ('http://a.com/', 'a.com', 'http://a.com/', '{"id":"http://a.com/","colour":"red"}')
     """
     there = documents.columns
-    stored = [name for name in there if name not in _IN_FIELDS]
+    stored = [name for name in there if name not in (*_IN_FIELDS, VECTORS_FIELD)]
     rows = documents.select(
         "id",
         _text("title", documents).str.slice(0, MOST_TITLE).alias("title"),
@@ -94,6 +95,9 @@ def searched_rows(documents: pl.DataFrame) -> pl.DataFrame:
         document_times(documents).alias("date"),
         _number("boost", documents).alias("boost"),
         pl.struct(stored).struct.json_encode().alias("document"),
+        pl.col(VECTORS_FIELD)
+        if VECTORS_FIELD in there
+        else pl.lit(None, pl.Binary).alias(VECTORS_FIELD),
     )
     return _cut_long_texts(rows.with_columns(_hosts(rows)))
 
@@ -102,7 +106,7 @@ def restored_rows(stored: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Returns the SEARCHED rows of documents as an index has stored them.
 
     Args:
-        stored: ``title``, ``content``, ``anchor`` and ``document`` of each.
+        stored: ``title``, ``content``, ``anchor``, ``document`` and vectors of each.
     """
     rows = []
     for one in stored:
@@ -111,7 +115,7 @@ def restored_rows(stored: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
         kind = fields.get("type")
         rows.append(
             {
-                **{name: one.get(name) for name in (*_IN_FIELDS, "document")},
+                **{name: one.get(name) for name in (*_IN_FIELDS, "document", VECTORS_FIELD)},
                 **{name: _join_texts(fields.get(name)) for name in ("id", "host", "url", "lang")},
                 "type": kind if kind is None or isinstance(kind, list) else [str(kind)],
                 "date": None if date is None else date.time,

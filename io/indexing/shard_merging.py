@@ -16,6 +16,7 @@ from ..table.edits import CountedEdit, Edit
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written
+from .page_vectors import VECTORS_FIELD, PackedVectors
 from .shard_documents import TEXT_FIELDS, restored_rows
 from .shards import MOST_DOCUMENTS, ShardBuilder, shard_keys, with_orders
 from .unpacked_index import open_shard, superseded_keys
@@ -130,14 +131,16 @@ def stored_documents(
     root: Folder, file: DataFile, gone: pl.Series = _NONE
 ) -> Iterator[pl.DataFrame]:
     """Yields the documents of a shard as SEARCHED rows with their ``key``, without some."""
-    with open_shard(root, file, gone) as searcher:
-        if searcher is None:
+    with open_shard(root, file, gone) as opened:
+        if opened is None:
             return
+        searcher, vectors = opened
         matches = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False)
         places = [place for _, place in matches.hits]
         for start in range(0, len(places), _AT_ONCE):
             stored = [
-                _stored_fields(searcher.doc(place)) for place in places[start : start + _AT_ONCE]
+                _stored_fields(searcher.doc(place), vectors)
+                for place in places[start : start + _AT_ONCE]
             ]
             yield _with_keys(restored_rows(stored))
 
@@ -152,13 +155,16 @@ def visible_documents(root: Folder, files: Sequence[DataFile]) -> Iterator[pl.Da
             yield rows.select("id", "document")
 
 
-def _stored_fields(document: Any) -> dict[str, Any]:
+def _stored_fields(document: Any, vectors: PackedVectors | None) -> dict[str, Any]:
     texts = {
         name: [text.decode() for text in document.get_all(f"{name}_text")] for name in TEXT_FIELDS
     }
     one = {name: texts[name][0] for name in TEXT_FIELDS[:2] if texts[name]}
     stored_document = document.get_first("document").decode()
-    return {**one, "anchor": texts["anchor"] or None, "document": stored_document}
+    fields = {**one, "anchor": texts["anchor"] or None, "document": stored_document}
+    if vectors is not None:
+        fields[VECTORS_FIELD] = vectors.of(json.loads(stored_document)["id"])
+    return fields
 
 
 def edit_shard(root: Folder, component: str, file: DataFile, edit: Edit) -> Iterator[Written]:

@@ -30,6 +30,7 @@ from ..storage.parquet_files import ParquetWriter, row_groups
 from ..storage.places import Folder, Place
 from ..storage.processes import ScratchFull, full, scratch, writing_scratch
 from ..tablets.file_lists import DataFile, close_file
+from .page_vectors import VECTORS_FIELD, VectorMaker, VectorsFile, vector_maker
 from .shard_documents import (
     TEXT_FIELDS,
     analyzers,
@@ -66,9 +67,9 @@ def pack_shard(
     with ParquetWriter(path, SHARDS) as writer:
         for rows in keys.iter_slices(131_072):
             writer.write(_rows(rows))
-        writer.write(
-            _piece(_ABOUT, 0, json.dumps({"version": shard_format(), "order": order}).encode())
-        )
+        maker = None if folder is None else vector_maker(folder)
+        about = {"version": shard_format(), "order": order, **({"vectors": maker} if maker else {})}
+        writer.write(_piece(_ABOUT, 0, json.dumps(about).encode()))
         for file in sorted(_files(folder)) if folder is not None else ():
             with writing_scratch(file), file.open("rb") as source:
                 for number in range(max(1, -(-file.stat().st_size // _PIECE_BYTES))):
@@ -128,6 +129,12 @@ def unpack_shard(path: Place, folder: Path, version: str = "") -> bool:
 def shard_version(path: Place) -> str:
     """Returns what made a shard: versions of tantivy and of the schema."""
     return str(_about(path).get("version", "unknown"))
+
+
+def shard_vector_maker(path: Place) -> VectorMaker | None:
+    """Returns what made the vectors of a shard; None if it has none."""
+    vectors = _about(path).get("vectors")
+    return None if vectors is None else VectorMaker(str(vectors[0]), int(vectors[1]))
 
 
 def with_orders(root: Folder, files: Iterable[DataFile]) -> list[DataFile]:
@@ -207,6 +214,7 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
         self._deleted: dict[str, None] = {}
         self._folder: Path | None = None
         self._writer: Any = None
+        self._vectors: VectorsFile | None = None
         self._waiting = 0
 
     def __len__(self) -> int:
@@ -229,7 +237,9 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
                 if key in self._held:
                     writer.delete_documents_by_term("id", url)
                 self._held[key] = None
-            for row in rows.iter_rows(named=True):
+            if self._vectors is not None:
+                self._vectors.add(rows["id"].to_list(), rows[VECTORS_FIELD].to_list())
+            for row in rows.drop(VECTORS_FIELD).iter_rows(named=True):
                 size = 3 * len(row["content"] or "") + len(row["document"])
                 if self._waiting + size > WAITING_BYTES:
                     writer.commit()
@@ -254,6 +264,8 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
                 self._writer.commit()
                 self._writer.wait_merging_threads()
                 self._writer = None
+            if self._vectors is not None:
+                self._vectors.finish()
         return self._folder
 
     def close(self) -> None:
@@ -275,6 +287,7 @@ class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
             self._folder = Path(tempfile.mkdtemp(prefix="shard-", dir=scratch()))
             index = tantivy.Index(shard_schema(), path=str(self._folder))
             register_analyzers(index)
+            self._vectors = VectorsFile(self._folder)
             self._writer = index.writer(HEAP_BYTES * self._threads, self._threads)
         return self._writer
 

@@ -11,6 +11,7 @@ from ...web.urls.row_keys import BadUrl, to_key
 from ..snapshots.manifest import load_manifest
 from ..tablets.file_lists import DataFile, load_files
 from .index_writer import NO_DOCUMENTS, REFUSED_DOCUMENTS, IndexTarget, IndexWriter, WriteResult
+from .page_vectors import VECTORS_FIELD
 from .shard_documents import searched_rows
 from .shard_merging import visible_documents
 from .shards import MOST_DOCUMENTS, ShardBuilder
@@ -96,6 +97,6 @@ def _key(url: str) -> str | None:
 def _refused_rows(documents: pl.DataFrame) -> pl.DataFrame:
     rows = [
         {"id": row["id"], "reason": "id_is_no_url", "document": json.dumps(row, default=str)}
-        for row in documents.iter_rows(named=True)
+        for row in documents.drop(VECTORS_FIELD, strict=False).iter_rows(named=True)
     ]
     return pl.DataFrame(rows, REFUSED_DOCUMENTS)

@@ -25,6 +25,7 @@ from ..storage.places import Folder, Place
 from ..storage.processes import scratch
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile
+from .page_vectors import PackedVectors, leave_out_pages, read_vectors
 from .shard_documents import (
     TEXT_FIELDS,
     former_format,
@@ -211,7 +212,8 @@ def open_shard(root: Folder, file: DataFile, gone: pl.Series) -> Iterator[Any]:
         gone: Keys of documents to leave out.
 
     Yields:
-        A searcher; None if the shard has no documents.
+        A searcher, and the vectors of pages, None if there are none; None if the shard has no
+        documents.
     """
     folder = Path(tempfile.mkdtemp(prefix="open-shard-", dir=scratch()))
     try:
@@ -222,7 +224,8 @@ def open_shard(root: Folder, file: DataFile, gone: pl.Series) -> Iterator[Any]:
         _delete(root / file.path, folder, gone)
         with tantivy_errors(lambda reason: damaged_shard(root / file.path, reason)):
             searcher = open_index(folder).searcher()
-        yield searcher
+        vectors = next(read_vectors(folder), None)
+        yield searcher, None if vectors is None else PackedVectors(vectors)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -288,6 +291,7 @@ def _delete(shard: Place, folder: Path, keys: pl.Series) -> None:
     """Deletes documents of a tantivy index that is not in use."""
     if not len(keys):
         return
+    leave_out_pages(folder, pl.Series(map(from_key, keys), dtype=pl.String))
     with tantivy_errors(lambda reason: damaged_shard(shard, reason)):
         writer = open_index(folder).writer(_HEAP_BYTES, 1)
         for key in keys:

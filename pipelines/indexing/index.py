@@ -50,6 +50,7 @@ from ...policy.indexing.writer_documents import refusals, refused_before
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, NamedRows, chunk_outputs, named_chunks
 from ...transforms.for_each import ForEach, ForEachDocument
+from ...transforms.indexing.embedded_pages import check_new_vectors, check_stored_vectors
 from ...transforms.indexing.index_setup import chosen_writers, document_rules_of
 from ...transforms.indexing.write_part import write_part
 from ...transforms.indexing.written_indexes import (
@@ -175,6 +176,7 @@ def _candidates(operation: Operation, options: IndexTableOptions) -> Iterator[Ca
     index_run = _ruled_run(operation, options).index_run
     if index_run.batch:
         phase_of(operation.manifest(), index_run.batch, "updated", operation.job)
+    check_stored_vectors(index_run, options.embedding)
     finish_and_check_places(index_run)
     index_run.receipts.note_ended()
     for writer in index_run.writers().values():
@@ -216,7 +218,7 @@ def _write(
         # Of two rows of a page, that counts which knows all writers that may hold it.
         rows = rows.sort(pl.col("writers").list.len(), descending=True, maintain_order=True)
         once = rows.unique("key", keep="first", maintain_order=True)
-        part_done = write_part(index_run, name, once, document_rules)
+        part_done = write_part(index_run, name, once, document_rules, options.embedding)
         outdated_letter_keys = outdated_letters(index_run, part_done.journal)
     yield from named_chunks(index_run.journal, part_done.journal, INDEXED)
     for written in (*part_done.written, Written(done={_WRITE: len(rows)}), *outdated_letter_keys):
@@ -240,6 +242,8 @@ def _commit(
     index_run = _ruled_run(operation, options).index_run
     if not operation.idle:
         check_whole(operation.job, [Written(due={_WRITE: 0}), *written], (_WRITE,))
+        if options.embedding:
+            check_new_vectors(index_run, written)
         letters = without_letters(index_run, set(outdated))
         written = [
             *written,

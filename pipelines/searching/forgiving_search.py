@@ -26,6 +26,7 @@ from ...policy.searching.spelling import (
     usual_spelling,
 )
 from .index_search import RESULT_ORDERS, FoundPages, SearchNote, ShardSearch
+from .question_vectors import QuestionVectors
 
 _MOST_WORDS = 8  # of a query that are corrected
 _MOST_NAMED, _LONGEST = 8, 40  # words or values that a line names, and characters of each
@@ -47,10 +48,12 @@ class ForgivingSearch:
 
     Args:
         index: The index.
+        questions: Makes vectors of queries, so that pages are ranked by their meaning, too; None:
+            by their words alone.
     """
 
-    def __init__(self, index: ShardSearch) -> None:
-        self._index = index
+    def __init__(self, index: ShardSearch, questions: QuestionVectors | None = None) -> None:
+        self._index, self._questions = index, questions
 
     def search(
         self,
@@ -101,6 +104,12 @@ class ForgivingSearch:
         if not names and results.total <= _FEW and not offset:
             notes += self._notes_of_usual_words(query)
         corrected = _changed_query(query, searched) if searched else ""
+        # What words find decides what was meant; pages with near chunks there are for any query.
+        asked = parse_search(corrected or query)
+        if order == RESULT_ORDERS[0] and self._questions is not None:
+            question = self._questions.of(asked, self._index.vector_maker)
+            if question is not None:
+                results = self._index.search(asked, top_n, offset, facets=facets, question=question)
         return dataclasses.replace(results, searched=corrected, notes=tuple(notes))
 
     def _missing_words(self, query: str) -> list[TypedWord]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import tantivy
 
 from ...io.indexing.language_terms import language_terms
+from ...io.indexing.page_vectors import VectorMaker, Vectors, differing_vectors, read_vectors
 from ...io.indexing.shard_documents import (
     TEXT_FIELDS,
     analyzers,
@@ -20,6 +21,7 @@ from ...policy.searching.snippet_choice import Marks, without_title
 from ...web.base.errors import UserError
 from ...web.content.searched_forms import ANALYZERS, url_words
 from ...web.pages.document_dates import document_date
+from .meaning_ranks import MeaningRanks
 from .page_snippets import PageSnippets
 from .query_building import QueryBuilder
 from .search_completion import Completions, complete_text
@@ -39,7 +41,8 @@ class Hit:
         title: Its title; empty if it has none.
         snippet: A part of its text.
         marks: Begin and end of each word of the query in the snippet.
-        score: Its score; the largest is first. 0 if the order is that of dates.
+        score: Its score; the largest is first. 0 if the order is that of dates. If pages are ranked
+            by their meaning, too, that of ``fuse_ranks``.
         fields: All other fields of the document.
         date: Its date, UTC ms; None if it has none.
         date_kind: What that is: ``published``, ``modified`` or ``fetched``; empty if it has none.
@@ -77,6 +80,7 @@ class FoundPages:
         facets: How many of all pages have which host, type, language and year; if wanted.
         searched: The query that was searched, if words were corrected; else empty.
         notes: What a person should know of the query, and of its words that no page has.
+        by_meaning: Whether pages are ranked by their meaning, too.
     """
 
     total: int
@@ -84,6 +88,7 @@ class FoundPages:
     facets: tuple[Facet, ...] = ()
     searched: str = ""
     notes: tuple[SearchNote, ...] = ()
+    by_meaning: bool = False
 
 
 class ShardSearch:
@@ -92,6 +97,7 @@ class ShardSearch:
     Attributes:
         documents: Number of documents.
         present: Analyzers that they have.
+        vector_maker: What made the vectors of their chunks; None if there are none.
     """
 
     def __init__(self, unpacked: Path) -> None:
@@ -104,8 +110,11 @@ class ShardSearch:
             self._searcher = open_index(unpacked).searcher()
             self.present = [a for a in ANALYZERS if self._searcher.doc_freq("analyzer", a)]
             count = self._searcher.search(tantivy.Query.all_query(), 1)
+            shards = [*read_vectors(unpacked)]
         self.documents = int(count.count or 0)
         self._builder = QueryBuilder(self._searcher, self.present)
+        self.vector_maker = one_maker([shard.maker for shard in shards])
+        self._meaning = MeaningRanks(self._searcher, self._builder, shards)
 
     def search(
         self,
@@ -115,6 +124,7 @@ class ShardSearch:
         *,
         order: str = RESULT_ORDERS[0],
         facets: bool = False,
+        question: Vectors | None = None,
     ) -> FoundPages:
         """Returns the best pages of a query, or the newest.
 
@@ -127,6 +137,8 @@ class ShardSearch:
             offset: Number of pages to leave out before.
             order: One of ``RESULT_ORDERS``.
             facets: Whether to count values of all pages.
+            question: A unit vector; pages are then ranked by it, too, and those with near chunks are
+                found without the words. The index must have vectors of its length.
         """
         free = [clause for clause in clauses if not clause.is_filter and not clause.name]
         least = _FEW_PAGES if len(free) >= _SEVERAL_WORDS else 1
@@ -137,13 +149,19 @@ class ShardSearch:
                 result = self._searcher.search(query, max(1, top_n), offset=offset, **by)
                 if result.count >= least:
                     break
+            total, places = result.count or 0, result.hits[:top_n]
+            if order == "date":
+                places = [(0.0, place) for _, place in places]
+            elif question is None:
+                places = [
+                    (round(score / 2, 4), place) for score, place in places
+                ]  # see stored_weight
+            else:
+                query, total, places = self._meaning.rank(query, clauses, question, top_n, offset)
             snippets = PageSnippets(self._searcher, self._builder, clauses)
-            hits = [
-                self._hit(snippets, score if order == RESULT_ORDERS[0] else 0.0, place)
-                for score, place in result.hits[:top_n]
-            ]
+            hits = [self._hit(snippets, score, place) for score, place in places]
             counts = count_facets(self._searcher, query) if facets else ()
-        return FoundPages(result.count or 0, tuple(hits), counts)
+        return FoundPages(total, tuple(hits), counts, by_meaning=question is not None)
 
     def whole(self) -> WholeIndex:
         """Returns all pages and words of the index."""
@@ -193,9 +211,21 @@ class ShardSearch:
         snippet, marks = snippets.of(analyzer, text) if text else ("", ())
         url = fields.get("url") or fields["id"]
         date = document_date(fields) or (None, "")
-        return Hit(str(url), title, snippet, marks, round(score / 2, 4), fields, *date)
+        return Hit(str(url), title, snippet, marks, score, fields, *date)
 
 
 def _stored_text(document: Any, name: str) -> str:
     text = document.get_first(f"{name}_text")
     return "" if text is None else text.decode()
+
+
+def one_maker(makers: Sequence[VectorMaker]) -> VectorMaker | None:
+    """Returns what made all vectors of an index; None if there are none.
+
+    Raises:
+        UserError: They cannot be compared.
+    """
+    for maker in makers:
+        if maker != makers[0]:
+            raise UserError(differing_vectors(makers[0], maker))
+    return makers[0] if makers else None

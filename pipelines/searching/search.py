@@ -14,9 +14,12 @@ from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.visible import visible
+from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
+from ...web.plugins.plugin_options import PluginOptions
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
 from .forgiving_search import ForgivingSearch
 from .index_search import FoundPages, Hit
+from .question_vectors import QuestionVectors
 from .search_address import SearchAddress
 from .searched_table import SearchedTable, snippet_spans
 
@@ -32,10 +35,19 @@ ARGUMENTS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class Options(PluginOptions):
     """Options of search."""
 
     index: str = shared_option(IndexWriterOptions, "index")
+    embedding: str = option(
+        "",
+        "Plug-in that makes the vector of the query, where the index has vectors: that of index "
+        "--embedding. By default the one that the index names, if it is installed and no file.",
+        pattern=f"|{PLUGIN_NAME}",
+        form=PLUGIN_FORM,
+        plugins=True,
+        group="search",
+    )
     top: int = option(10, "Most pages to show.", minimum=1, maximum=1000, group="search")
     sort: Literal["relevance", "date"] = option(
         "relevance", "Order of pages: the best first, or the newest.", group="search"
@@ -109,7 +121,8 @@ def run(invocation: Invocation) -> int:
             raise UsageError("--serve takes its queries from the search page: leave out the query")
         from .search_serving import serve_search  # late, so that a query is fast
 
-        return serve_search(searched, address, options.top, options.page_name)
+        questions = QuestionVectors(options.embedding)
+        return serve_search(searched, address, options.top, options.page_name, questions)
     if query is None:
         raise UsageError("give a query, or --serve, or --export")
     if options.explain and options.sort == "date":
@@ -118,7 +131,8 @@ def run(invocation: Invocation) -> int:
         )
     with configuration():
         parse_search(query)  # a wrong query is refused before the index is opened
-    results = ForgivingSearch(searched.newest()).search(query, options.top, order=options.sort)
+    search = ForgivingSearch(searched.newest(), QuestionVectors(options.embedding))
+    results = search.search(query, options.top, order=options.sort)
     notes = [visible(f"{note.text} {note.query}".rstrip()) for note in results.notes]
     if invocation.format == "json":
         print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
@@ -164,7 +178,7 @@ def _show(results: FoundPages, notes: Sequence[str], *, explain: bool) -> None:
     for hit in results.hits:
         title, line = visible(hit.title or hit.url), visible(hit.url)
         if explain:
-            line += f"  {_explained(hit)}"
+            line += f"  {_explained(hit, results)}"
         console.print(Text(title, "bold"), soft_wrap=True)
         console.print(Text(line, "green"), soft_wrap=True)
         if hit.snippet:
@@ -174,8 +188,10 @@ def _show(results: FoundPages, notes: Sequence[str], *, explain: bool) -> None:
     console.print(Text(f"{results.total:,} {pages}"))
 
 
-def _explained(hit: Hit) -> str:
+def _explained(hit: Hit, results: FoundPages) -> str:
     """Returns the score of a page, and what its boost has made of it."""
+    if results.by_meaning:
+        return f"score {hit.score:.4f} of its ranks by words and by meaning"
     factor = boost_factor(hit.fields.get("boost"))
     return f"score {hit.score:.2f} = words {hit.score / factor:.2f} x boost {factor:.2f}"
 

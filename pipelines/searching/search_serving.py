@@ -13,6 +13,7 @@ from ...web.base.visible import check_utf8, visible
 from ..base.loopback_server import LoopbackHandler, LoopbackServer
 from .forgiving_search import ForgivingSearch
 from .index_search import RESULT_ORDERS, FoundPages, ShardSearch
+from .question_vectors import QuestionVectors
 from .search_address import SearchAddress
 from .search_page import (
     SEARCH_POLICY,
@@ -31,7 +32,13 @@ _MOST_FIELDS = 20
 _TYPES = {"js": "text/javascript", "svg": "image/svg+xml", "json": "application/schema+json"}
 
 
-def serve_search(searched: SearchedTable, address: SearchAddress, top: int, name: str = "") -> int:
+def serve_search(
+    searched: SearchedTable,
+    address: SearchAddress,
+    top: int,
+    name: str = "",
+    questions: QuestionVectors | None = None,
+) -> int:
     """Serves until interrupted; prints the address.
 
     Args:
@@ -39,11 +46,12 @@ def serve_search(searched: SearchedTable, address: SearchAddress, top: int, name
         address: Where it is served, and who may ask.
         top: Most pages of a page of results.
         name: Name of the page; empty: that of the table and the index.
+        questions: Makes vectors of queries.
 
     Raises:
         UsageError: The port is taken, or there is no such index.
     """
-    with SearchServer(searched, address, top, name) as server:
+    with SearchServer(searched, address, top, name, questions) as server:
         print(f"search page: http://{server.names[0]}{address.path}", flush=True)
         server.serve_until_interrupted()
     return 0
@@ -57,18 +65,24 @@ class SearchServer(LoopbackServer):
         address: Where it is served, and who may ask.
         top: Most pages of a page of results.
         name: Name of the page; empty: that of the table and the index.
+        questions: Makes vectors of queries.
 
     Attributes:
         name: Name of the page.
     """
 
     def __init__(
-        self, searched: SearchedTable, address: SearchAddress, top: int, name: str = ""
+        self,
+        searched: SearchedTable,
+        address: SearchAddress,
+        top: int,
+        name: str = "",
+        questions: QuestionVectors | None = None,
     ) -> None:
         self._searched, self.address, self.top = searched, address, top
         self.name = name or f"{searched.address} ({searched.index})"
         self._lock, self._checked = threading.Lock(), 0.0
-        self._search = searched.newest()
+        self._search, self._questions = searched.newest(), questions
         super().__init__(address.port, _Handler, address.host)
 
     @property
@@ -85,7 +99,7 @@ class SearchServer(LoopbackServer):
             ValueError: The query is wrong.
             UserError: The index cannot be read.
         """
-        index = ForgivingSearch(self.newest())
+        index = ForgivingSearch(self.newest(), self._questions)
         results = index.search(query, self.top, first, order=order, facets=True)
         if results.total and not results.hits and first:
             first = (min(results.total - 1, _FARTHEST) // self.top) * self.top

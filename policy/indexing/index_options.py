@@ -119,6 +119,17 @@ class IndexMakingOptions(IndexFilterOptions, IndexDecisionOptions, ScoringOption
 class IndexTableOptions(IndexMakingOptions, IndexWriterOptions):
     """Options of index, without those of launching."""
 
+    GROUP = "index"
+
+    embedding: str = option(
+        "",
+        "Plug-in that makes a vector of each chunk of a page, of 256 words at most; search then also "
+        "ranks pages by them. For the writer tantivy.",
+        pattern=f"|{PLUGIN_NAME}",
+        form=PLUGIN_FORM,
+        plugins=True,
+    )
+
 
 _KINDS = {"elastic": "elasticsearch", "opensearch1x": "opensearch"}
 # Kinds of Nutch's writers that are not built in.

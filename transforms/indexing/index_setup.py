@@ -6,6 +6,7 @@ import logging
 from ...io.indexing.index_writer import IndexTarget
 from ...io.indexing.writer_kinds import INDEX_WRITERS, open_writer
 from ...io.table.opening import open_table
+from ...policy.chunking.embeddings import Embedder
 from ...policy.components.index_routes import IndexRoutes
 from ...policy.components.index_schema import INDEX_PAGES
 from ...policy.components.schema import empty
@@ -21,6 +22,7 @@ from ...policy.indexing.index_options import (
 from ...policy.indexing.writer_documents import share_documents
 from ...web.plugins.plugins import installed_plugins, load_plugins
 from ..wiring.plugin_groups import INDEX_FILTERS, scorings_of
+from .embedded_pages import check_embedding_writers
 
 _LOG = logging.getLogger(__name__)
 
@@ -78,6 +80,9 @@ def check_index(options: IndexTableOptions, address: str) -> None:
         ValueError: A file is wrong.
     """
     table, routes = open_table(address), chosen_writers(options)
+    check_embedding_writers(options.embedding, routes)
+    if options.embedding:
+        Embedder(options.embedding)
     documents = documents_of_pages(empty(INDEX_PAGES), document_rules_of(options))
     share_documents(routes, documents)  # checks the expressions
     for rule in routes.writers:

@@ -41,12 +41,13 @@ from ...policy.indexing.writer_documents import (
     select_rows,
 )
 from ...web.base.columns import repeat_value
+from .embedded_pages import EMBEDDED_KIND, PageEmbedder
 
 _DELETES_AT_ONCE = 5_000
 
 
 def write_part(
-    index_run: IndexRun, name: str, rows: pl.DataFrame, rules: DocumentRules
+    index_run: IndexRun, name: str, rows: pl.DataFrame, rules: DocumentRules, embedding: str = ""
 ) -> PartDone:
     """Writes a part, or returns what an earlier attempt has done.
 
@@ -55,13 +56,14 @@ def write_part(
         name: Path of a file of documents, as in rows of the state, or ``deletes/NUMBER``.
         rows: Rows as in ``INDEX_CANDIDATES``.
         rules: How pages become documents.
+        embedding: Plug-in that makes vectors of pages; empty: none.
 
     Raises:
         ConflictError: Another run of the index has committed in the meantime.
     """
 
     def work(part: str) -> PartDone:
-        return _PartWriter(index_run, part, rows.sort("key")).write(name, rules)
+        return _PartWriter(index_run, part, rows.sort("key"), embedding).write(name, rules)
 
     return index_run.receipts.do_part_once(name, rows.get_column("key"), work)
 
@@ -69,11 +71,12 @@ def write_part(
 class _PartWriter:
     """Writes a part: each page is read, decided and sent once."""
 
-    def __init__(self, index_run: IndexRun, part: str, rows: pl.DataFrame) -> None:
+    def __init__(self, index_run: IndexRun, part: str, rows: pl.DataFrame, embedding: str) -> None:
         self._index_run, self._rows = index_run, rows
         self._writers = index_run.writers(part)
         self._results: dict[str, list[WriteResult]] = {name: [] for name in self._writers}
         self._counts: Counter[str] = Counter()
+        self._embedder = PageEmbedder(index_run, embedding) if embedding else None
         # Rows that were sent, and for each writer whether it got them.
         self._sent: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
 
@@ -85,6 +88,8 @@ class _PartWriter:
             self._add(name, rules)
         for kind, writer in self._writers.items():
             self._results[kind].append(writer.close())
+        if self._embedder is not None:
+            self._embedder.count_failures(self._counts)
         return self._part_done()
 
     def _add(self, name: str, rules: DocumentRules) -> None:
@@ -97,7 +102,7 @@ class _PartWriter:
         seen = [self._rows.get_column("key").clear()]
         for facts in page_frames(operation, file, self._rows, needs, self._counts):
             seen.append(facts.candidate_rows.get_column("key"))
-            self._add_pages(facts, rules)
+            self._add_pages(name, facts, rules)
         self._skip(self._rows.filter(~pl.col("key").is_in(pl.concat(seen).implode())))
 
     def _skip(self, rows: pl.DataFrame) -> None:
@@ -107,7 +112,7 @@ class _PartWriter:
         if self._index_run.full:
             self._delete(forget_unsent_pages(missing).filter(pl.col("action") == DELETE))
 
-    def _add_pages(self, facts: IndexPageFacts, rules: DocumentRules) -> None:
+    def _add_pages(self, name: str, facts: IndexPageFacts, rules: DocumentRules) -> None:
         decided, documents, shares = decide_writer_documents(facts, rules, self._index_run.routes)
         if self._index_run.full:
             decided = forget_unsent_pages(decided)
@@ -115,17 +120,26 @@ class _PartWriter:
         self._delete(decided.filter(pl.col("action") == DELETE))
         if len(documents):
             added_rows = select_rows(decided, decided.get_column("action") == ADD)
-            self._send(added_rows, documents, shares)
+            self._send(name, added_rows, documents, shares)
 
     def _send(
-        self, decided: pl.DataFrame, documents: pl.DataFrame, shares: dict[str, pl.Series]
+        self,
+        name: str,
+        decided: pl.DataFrame,
+        documents: pl.DataFrame,
+        shares: dict[str, pl.Series],
     ) -> None:
         ids, earlier_writers = documents.get_column("id"), decided.get_column("writers")
+        vectors = None
+        if self._embedder is not None:
+            vectors = self._embedder.embed_pages(name, decided.select("key", ids))
         for rule in self._index_run.routes.writers:
             share = shares[rule.name]
             # A document that another writer gets now.
             moved = ~share & earlier_writers.list.contains(rule.name) & (not self._index_run.full)
             writer_documents = mapped_fields(select_rows(documents, share), rule.mapping)
+            if vectors is not None and rule.kind == EMBEDDED_KIND:
+                writer_documents = writer_documents.with_columns(vectors.filter(share))
             if len(writer_documents) or moved.any():
                 self._write(rule.name, writer_documents, ids.filter(moved))
         if nobody := int((~_any_of(shares, len(decided))).sum()):

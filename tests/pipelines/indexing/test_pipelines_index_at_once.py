@@ -23,8 +23,8 @@ def meanwhile(monkeypatch, act):
     """Calls a function when a run has written its first part."""
     plain, parts = job.write_part, []
 
-    def noted(task, name, rows, making):
-        done = plain(task, name, rows, making)
+    def noted(task, name, rows, *making):
+        done = plain(task, name, rows, *making)
         parts.append(name)
         if len(parts) == 1:
             act()

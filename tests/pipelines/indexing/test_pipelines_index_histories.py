@@ -133,9 +133,9 @@ def test_an_operation_that_is_started_again_sends_no_part_twice(tmp_path, monkey
     written = []
     plain = job.write_part
 
-    def noted(task, name, rows, making):
+    def noted(task, name, rows, *making):
         written.append(name)
-        return plain(task, name, rows, making)
+        return plain(task, name, rows, *making)
 
     encoded = []
     encode = file_writers.JsonLinesWriter.encode_documents

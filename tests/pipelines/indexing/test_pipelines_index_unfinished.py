@@ -163,9 +163,9 @@ def test_deletes_are_cut_into_parts(server, tmp_path, monkeypatch):
     put(table, "17-1", {key: {"status": int(Status.DB_GONE)} for key in KEYS[1:]})
     monkeypatch.setattr(candidate_decisions, "_DELETES_IN_PART", 4)
 
-    def noted(task, name, rows, making):
+    def noted(task, name, rows, *making):
         parts.append((name, len(rows)))
-        return plain(task, name, rows, making)
+        return plain(task, name, rows, *making)
 
     monkeypatch.setattr(job, "write_part", noted)
     assert nutbeam(*words) == 0

@@ -333,7 +333,6 @@ SPAN_FIELDS = Columns(
             "Target of a link and source of an image, as they stand in the page; language of preformatted "
             "text; first number of a list; columns of a cell; name of a section; URL that targets are "
             "relative to.",
-            purged=Purged.KEPT,
         ),
     )
 )
@@ -413,7 +412,6 @@ DOCUMENTS_COLUMNS = join_columns(
             SPANS,
             "Blocks of the text and marks in it, those around others first; none if it is not known.",
             items=SPAN_FIELDS,
-            purged=Purged.KEPT,
         ),
         Column(
             "main",

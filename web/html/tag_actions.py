@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ..pages import spans
+from ..urls.userinfo import mask_users
 from .tag_attributes import attribute_number, attribute_value, has_attribute, has_line_numbers
 from .tag_reader import HIDDEN, OpenList, TagAction, TagReader
 from .text_writer import PLAIN_LEAF
@@ -250,6 +251,13 @@ def _end_cell(reader: TagReader, name: str, attributes: str) -> None:
         reader.writer.break_line(1)
 
 
+def _target(attributes: str, name: str) -> str:
+    """Returns the URL in an attribute, as it stands there, but without a user and a password."""
+    target = attribute_value(attributes, name)
+    # As browsers: a backslash is a slash.
+    return mask_users(target.replace("\\", "/")) if "@" in target else target
+
+
 @_on(*_MARKS)
 def _begin_mark(reader: TagReader, name: str, attributes: str) -> None:
     reader.begin_mark(name, _MARKS[name])
@@ -257,7 +265,7 @@ def _begin_mark(reader: TagReader, name: str, attributes: str) -> None:
 
 @_on("a")
 def _begin_link(reader: TagReader, name: str, attributes: str) -> None:
-    target = attribute_value(attributes, "href")
+    target = _target(attributes, "href")
     if "#" in target and reader.is_self_link():
         reader.skip()
         return
@@ -273,7 +281,7 @@ def _end_mark(reader: TagReader, name: str, attributes: str) -> None:
 @_on("img")
 def _add_image(reader: TagReader, name: str, attributes: str) -> None:
     if instead := attribute_value(attributes, "alt"):
-        source = attribute_value(attributes, "src")
+        source = _target(attributes, "src")
         is_data = source[:5].lower() == "data:"
         instead = instead.replace("&", "&amp;")
         reader.writer.add_mark(spans.IMAGE_TEXT, instead, "" if is_data else source)

@@ -7,6 +7,7 @@ import polars as pl
 
 from ..web.base.options import option
 from ..web.pages.main_part import TextParts, cut_spans, cut_text
+from .span_lists import SpanLists, spans_of_blocks
 
 MAIN, ALL = "main", "all"
 
@@ -49,13 +50,7 @@ def with_chosen_text(pages: pl.DataFrame, text_of: str) -> pl.DataFrame:
 
 
 def _cut_blocks(blocks: pl.Series, parts_of_pages: Sequence[TextParts]) -> pl.Series:
-    names = [field.name for field in blocks.dtype.inner.fields]  # type: ignore[attr-defined]
-    cut = [
-        rows
-        and [
-            dict(zip(names, span, strict=True))
-            for span in cut_spans([tuple(row.values()) for row in rows], parts)
-        ]
-        for rows, parts in zip(blocks.to_list(), parts_of_pages, strict=True)
-    ]
-    return pl.Series(blocks.name, cut, dtype=blocks.dtype)
+    lists = SpanLists()
+    for row, (spans, parts) in enumerate(zip(spans_of_blocks(blocks), parts_of_pages, strict=True)):
+        lists.add(row, cut_spans(spans, parts))
+    return pl.Series(blocks.name, lists.column(len(blocks)), dtype=blocks.dtype)

@@ -6,7 +6,6 @@ from collections.abc import Collection
 import polars as pl
 
 from ..web.pages.markdown import markdown_of
-from ..web.pages.spans import Span
 from ..web.urls.row_keys import from_key
 from .base.key_columns import from_keys
 from .chosen_text import ALL, with_chosen_text
@@ -14,6 +13,7 @@ from .components.columns import Columns
 from .components.page_facts import unique_documents
 from .components.schema import DocumentRows, StateRows
 from .components.vocabulary import LIVING, MARKDOWN_COLUMN, PAGE_COLUMNS, URL_COLUMN, views
+from .span_lists import spans_of_blocks
 
 # Columns of pages that come from the state, and from the files of bodies; the others come from
 # documents.
@@ -127,19 +127,6 @@ def markdown_of_pages(pages: pl.DataFrame) -> pl.Series:
         )
     ]
     return pl.Series(MARKDOWN_COLUMN.name, texts, dtype=pl.String)
-
-
-def spans_of_blocks(blocks: pl.Series) -> list[list[Span]]:
-    """Returns the spans of each page; null is no span.
-
-    Args:
-        blocks: SPANS.
-    """
-    numbers = blocks.list.len().fill_null(0)
-    rows = blocks.filter(numbers > 0).explode().struct.unnest()
-    spans = list(zip(*(column.to_list() for column in rows.iter_columns()), strict=True))
-    ends = numbers.cum_sum().to_list()
-    return [spans[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def with_urls(links: pl.Series) -> pl.Series:

@@ -7,7 +7,7 @@ import polars as pl
 from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, ChunkRules, chunk_rows
 from ...policy.chunking.embeddings import EMBEDDINGS, check_vectors
 from ...policy.chunking.tokenizers import WORD_COUNTS, count_words, tokenizer_of
-from ...policy.parsing.span_lists import SpanLists
+from ...policy.span_lists import SpanLists
 from ...web.base.errors import UsageError, UserError
 from ...web.base.wording import format_count
 from ...web.pages.page import Page, ParseFailed, Source

@@ -13,7 +13,7 @@ from ...policy.searching.search_query import Clause
 from .query_building import QueryBuilder
 
 _NEAREST = 50  # pages that are ranked by their meaning
-# If filters leave some of them out, so many times more pages are looked at, up to a limit.
+# If filters leave some of them out, this many times more pages are looked at, up to a limit.
 _MORE, _MOST_LOOKED_AT = 4, 10_000
 _FUSED = 200  # pages with the words of a query that are ranked again; others follow them
 _MULTIPLIED_BYTES = 64 << 20  # of vectors at once

@@ -119,10 +119,11 @@ def run(invocation: Invocation) -> int:
         )
         if query is not None:
             raise UsageError("--serve takes its queries from the search page: leave out the query")
-        from .search_serving import serve_search  # late, so that a query is fast
+        from .search_serving import SearchServer, serve_search  # late, so that a query is fast
 
         questions = QuestionVectors(options.embedding)
-        return serve_search(searched, address, options.top, options.page_name, questions)
+        with SearchServer(searched, address, options.top, options.page_name, questions) as server:
+            return serve_search(server)
     if query is None:
         raise UsageError("give a query, or --serve, or --export")
     if options.explain and options.sort == "date":

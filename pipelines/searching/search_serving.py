@@ -32,28 +32,10 @@ _MOST_FIELDS = 20
 _TYPES = {"js": "text/javascript", "svg": "image/svg+xml", "json": "application/schema+json"}
 
 
-def serve_search(
-    searched: SearchedTable,
-    address: SearchAddress,
-    top: int,
-    name: str = "",
-    questions: QuestionVectors | None = None,
-) -> int:
-    """Serves until interrupted; prints the address.
-
-    Args:
-        searched: The index.
-        address: Where it is served, and who may ask.
-        top: Most pages of a page of results.
-        name: Name of the page; empty: that of the table and the index.
-        questions: Makes vectors of queries.
-
-    Raises:
-        UsageError: The port is taken, or there is no such index.
-    """
-    with SearchServer(searched, address, top, name, questions) as server:
-        print(f"search page: http://{server.names[0]}{address.path}", flush=True)
-        server.serve_until_interrupted()
+def serve_search(server: "SearchServer") -> int:
+    """Serves until interrupted; prints the address."""
+    print(f"search page: http://{server.names[0]}{server.address.path}", flush=True)
+    server.serve_until_interrupted()
     return 0
 
 

@@ -16,7 +16,7 @@ from ...web.urls.row_keys import from_key
 from ..components.columns import Column, Columns, join_columns
 from ..components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, TEXT
 from ..components.vocabulary import MARKDOWN_COLUMN, URL_COLUMN
-from ..page_rows import spans_of_blocks
+from ..span_lists import spans_of_blocks
 from .text_pieces import TextPiece, cut_into_pieces
 from .tokenizers import Tokenizer
 

@@ -1,4 +1,4 @@
-"""Cuts a text into pieces of at most so many tokens: at headings, blocks, sentences, words.
+"""Cuts a text into pieces with a limit of tokens: at headings, blocks, sentences, words.
 
 ::
 
@@ -109,7 +109,7 @@ class _Joiner:
         return fitting
 
     def _runs(self, units: Sequence[Unit], most: int) -> list[Sequence[Unit]]:
-        """Returns units as runs of at most so many tokens, but at least one unit.
+        """Returns units as runs: each has one unit, or several within a limit of tokens.
 
         A run that others follow ends in the second half of what has room: at the best place there.
         """

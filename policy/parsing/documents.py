@@ -33,11 +33,11 @@ from ..components.host_rows import Seeds
 from ..components.rule_counts import cap_rule_counts
 from ..components.schema import DOCUMENTS, conform
 from ..scope import TargetOptions, judge
+from ..span_lists import SpanLists
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
 from .parse_results import cut_off, failure_status, not_parsed, success_status
 from .repeated_blocks import RepeatedBlocks
-from .span_lists import SpanLists
 
 
 class Parts:

@@ -31,7 +31,7 @@ def parsed(html):
 
 
 def prose(seed, words):
-    """Returns sentences with so many words, always the same ones for a seed."""
+    """Returns sentences with a number of words; a seed always gives the same ones."""
     chance = random.Random(seed)
     sentences, left = [], words
     while left:

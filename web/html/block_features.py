@@ -19,7 +19,7 @@ _LINKS = np.array([0.001, 0.2, 0.5, 0.9])
 _LINKS_AROUND = np.array([0.05, 0.2, 0.5, 0.8])
 _SHARES = np.array([0.001, 0.03, 0.1, 0.3, 0.6, 0.9])
 _BLOCKS = np.array([0, 1, 3, 6, 12])
-# A block with so many characters, of which fewer are links, is prose.
+# A block is prose if it has this number of characters, and a smaller share of them in links.
 _PROSE_CHARS, _PROSE_LINKS = 60, 0.5
 # The element that holds the prose holds at least this share of it.
 _PROSE_SHARE = 0.6

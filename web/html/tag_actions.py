@@ -200,7 +200,7 @@ def _end_table(reader: TagReader, name: str, attributes: str) -> None:
 @_on("tr")
 def _begin_row(reader: TagReader, name: str, attributes: str) -> None:
     reader.row, reader.column = reader.row + 1, 0
-    if reader.tables and reader.tables[-1]:
+    if reader.is_in_data:
         reader.writer.open_row()
     else:
         reader.writer.break_line(1)
@@ -208,7 +208,7 @@ def _begin_row(reader: TagReader, name: str, attributes: str) -> None:
 
 @_on("/tr")
 def _end_row(reader: TagReader, name: str, attributes: str) -> None:
-    if reader.tables and reader.tables[-1]:
+    if reader.is_in_data:
         reader.writer.close_row()
     else:
         reader.writer.break_line(1)
@@ -221,7 +221,7 @@ def _end_rows(reader: TagReader, name: str, attributes: str) -> None:
 
 @_on("td", "th")
 def _begin_cell(reader: TagReader, name: str, attributes: str) -> None:
-    if not (reader.tables and reader.tables[-1]):
+    if not reader.is_in_data:
         reader.writer.break_line(1)
         if has_line_numbers(attributes):
             reader.language = reader.code_language()
@@ -245,7 +245,7 @@ def _begin_cell(reader: TagReader, name: str, attributes: str) -> None:
 
 @_on("/td", "/th")
 def _end_cell(reader: TagReader, name: str, attributes: str) -> None:
-    if reader.tables and reader.tables[-1]:
+    if reader.is_in_data:
         reader.writer.close_cell()
     else:
         reader.writer.break_line(1)

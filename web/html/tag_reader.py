@@ -120,6 +120,11 @@ class TagReader:
         else:
             self.writer.open_mark(kind, of)
 
+    @property
+    def is_in_data(self) -> bool:
+        """Whether the innermost open table holds data."""
+        return bool(self.tables) and self.tables[-1]
+
     def holds_data(self) -> bool:
         """Returns whether the table that begins here holds data."""
         return self.at in self._data_tables

@@ -1,10 +1,11 @@
-"""Spans of many pages as a column."""
+"""Spans of many pages as a column, and back."""
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
-from ...web.pages.spans import Span
-from ..components.schema import SPANS
+from ..web.pages.spans import Span
+from .components.schema import SPANS
 
 
 class SpanLists:
@@ -44,3 +45,16 @@ class SpanLists:
         return pa.LargeListArray.from_arrays(
             offsets, pa.StructArray.from_arrays(arrays, fields=fields), mask=pa.array(lengths == 0)
         )
+
+
+def spans_of_blocks(blocks: pl.Series) -> list[list[Span]]:
+    """Returns the spans of each page; null is no span.
+
+    Args:
+        blocks: SPANS.
+    """
+    numbers = blocks.list.len().fill_null(0)
+    rows = blocks.filter(numbers > 0).explode().struct.unnest()
+    spans = list(zip(*(column.to_list() for column in rows.iter_columns()), strict=True))
+    ends = numbers.cum_sum().to_list()
+    return [spans[start:end] for start, end in zip([0, *ends], ends, strict=False)]

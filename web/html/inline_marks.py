@@ -118,7 +118,7 @@ def place_tidy_marks(text: str, marks: list[Mark], start: int) -> tuple[list[Ope
         marks: As many as it has signs for their starts.
         start: Place of the text.
 
-    >>> place_tidy_marks("a b", [("strong", "")], 5)
+    >>> place_tidy_marks("a \x01b\x02", [("strong", "")], 5)
     ([['strong', 7, 8, 0, '']], [])
     """
     first, *pieces = text.split(MARK_START)
@@ -142,7 +142,7 @@ def place_tidy_marks(text: str, marks: list[Mark], start: int) -> tuple[list[Ope
 
 
 def place_marks(text: str, marks: list[Mark]) -> tuple[str, list[OpenSpan], list[Mark]]:
-    """Returns a text without signs, the spans of its marks and breaks, and the marks that go on after it.
+    r"""Returns a text without signs, the spans of its marks and breaks, and the marks that go on after it.
 
     Spaces at the ends of a mark are outside of it. Breaks at the ends of the text, marks of nothing, and
     marks within one of their kind are left out.

@@ -273,6 +273,7 @@ def test_retention_keeps_the_snapshots_that_readers_need(crawled, tmp_path):
     assert nutbeam("readdb", table) == 0
 
 
+@pytest.mark.long
 def test_bodies_that_a_purge_rewrote_stay(crawled, tmp_path, capsys):
     """Rows of the state go on naming the files that those have taken the place of."""
     table = tmp_path / "table"

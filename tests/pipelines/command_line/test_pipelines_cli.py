@@ -352,6 +352,7 @@ def nutbeam(*words, **options):
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

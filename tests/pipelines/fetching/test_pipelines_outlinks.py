@@ -132,6 +132,7 @@ def test_the_table_is_as_after_a_round_more(tmp_path, table, server):
     assert len(mine) == 18
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("scoring", ["opic", "opic_cash"])
 def test_a_followed_page_that_is_unchanged_gives_no_score_again(table, server, scoring):

@@ -74,6 +74,7 @@ def rows_of(table):
     return {name: c.list for name, c in components.items() if not name.endswith("index_runs")}
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("job", [*WAITS, *LOOKS_AT_ALL])
 def test_a_job_without_work_says_so_by_its_code_its_line_and_json(job, table, web, capsys):
     words, code = words_of(job, {**WAITS, **LOOKS_AT_ALL}[job], table, web), DONE

@@ -72,6 +72,7 @@ def test_the_in_process_runner_stands_for_beams_direct_runner(name):
     assert type(pipeline.runner) is beam_internals.InProcessRunner
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("beam_args", "message"),
     [(["--runner=Nope"], "nope"), (["--runner=DataflowRunner"], "project|dataflow|gcp|google")],
@@ -88,6 +89,7 @@ def append(line, path):
         file.write(f"{line}\n")
 
 
+@pytest.mark.long
 def test_windows_of_a_pipeline_are_kept_however_often_it_runs(tmp_path):
     def in_window(pair, window=beam.DoFn.WindowParam):
         return f"{sorted(pair[1])} {window.end}"
@@ -141,6 +143,7 @@ def test_counters_of_steps_are_reported():
     assert [(one.key.metric.name, one.committed) for one in counters] == [("elements", 3)]
 
 
+@pytest.mark.long
 def test_worker_processes_are_quiet():
     code = (
         "from nutbeam.pipelines.command_line.cli import quiet\n"

@@ -160,6 +160,7 @@ def test_the_number_of_pages_and_the_scores_are_those_of_both_ranks(table, model
     assert printed.count("of its ranks by words and by meaning") == 2
 
 
+@pytest.mark.long
 def test_changed_deleted_and_merged_pages_have_the_vectors_of_their_newest_text(table, find, model):
     assert len(find(table, "car")) == 3  # the next view has the files of this one
     changes = {"com.a:http/yard": page("Now a ferry"), "com.b:http/far": None}
@@ -171,12 +172,14 @@ def test_changed_deleted_and_merged_pages_have_the_vectors_of_their_newest_text(
         assert nutbeam("compact", table, "--full") == 0
 
 
+@pytest.mark.long
 def test_a_purged_page_is_not_found_by_its_vector(table, find):
     assert len(find(table, "car")) == 3
     assert nutbeam("purge", table, "--url", "http://a.com/yard") == 0
     assert find(table, "car") == ["a.com/both", "b.com/far"]
 
 
+@pytest.mark.long
 def test_without_vectors_words_alone_count(tmp_path, find):
     table = str(tmp_path / "table")
     put(table, "17-1", PAGES)
@@ -188,6 +191,7 @@ def test_without_vectors_words_alone_count(tmp_path, find):
     assert find.lines == []
 
 
+@pytest.mark.long
 def test_a_file_that_only_the_index_names_is_not_run(table, find, model, tmp_path):
     (tmp_path / "model.py").write_text("raise SystemExit('it was run')")
     assert find(table, "car", embedding="") == ["a.com/both"]
@@ -195,6 +199,7 @@ def test_a_file_that_only_the_index_names_is_not_run(table, find, model, tmp_pat
     assert line.endswith(f"give --embedding {model}Synonyms")
 
 
+@pytest.mark.long
 def test_an_installed_embedding_that_the_index_names_is_used(tmp_path, find, monkeypatch):
     folder, table = tmp_path / "packages", str(tmp_path / "table")
     install(
@@ -213,6 +218,7 @@ def test_an_installed_embedding_that_the_index_names_is_used(tmp_path, find, mon
     forget_plugins()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("embedding", "line"),
     [("no_questions", "LookupError: no questions"), ("Wider", "returns vectors of 7 numbers")],
@@ -223,6 +229,7 @@ def test_where_a_question_has_no_vector_words_alone_count(table, find, embedding
     assert line in printed
 
 
+@pytest.mark.long
 def test_a_page_for_which_the_embedding_fails_is_found_by_its_words(tmp_path, find, model, capsys):
     table = str(tmp_path / "table")
     put(table, "17-1", PAGES)
@@ -233,6 +240,7 @@ def test_a_page_for_which_the_embedding_fails_is_found_by_its_words(tmp_path, fi
     assert find(table, "doctor") == ["a.com/long"]
 
 
+@pytest.mark.long
 def test_vectors_of_another_embedding_are_refused_until_the_index_is_built_again(
     table, find, model, tmp_path, capsys
 ):

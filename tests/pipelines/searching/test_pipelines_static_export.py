@@ -83,6 +83,7 @@ def files(folder):
     }
 
 
+@pytest.mark.long
 def test_its_size_is_printed(export, tmp_path):
     out = export()
     written = files(tmp_path / "site")
@@ -94,6 +95,7 @@ def test_its_size_is_printed(export, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_the_same_index_gives_the_same_files(export, tmp_path):
     export(tmp_path / "one")
     export(tmp_path / "two")
@@ -111,6 +113,7 @@ def test_an_earlier_export_is_replaced(export, tmp_path):
     assert not (tmp_path / "site" / about["data"] / "words-99.bin").exists()
 
 
+@pytest.mark.long
 def test_an_export_that_was_killed_is_done_again(table, export, tmp_path, monkeypatch):
     def kill(*_):
         raise KeyboardInterrupt
@@ -213,6 +216,7 @@ def answer(site, query):
     return site.evaluate(script)
 
 
+@pytest.mark.long
 @needs_browser
 def test_most_queries_have_the_first_result_of_the_server(site, table):
     draw, same, queries = random.Random(7), 0, []

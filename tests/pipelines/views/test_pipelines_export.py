@@ -37,6 +37,7 @@ def stored(table, what):
     return sum(c.rows for name, c in components if name.rpartition("/")[2] == kind)
 
 
+@pytest.mark.long
 @pytest.mark.few(3)
 @pytest.mark.parametrize("what", WHAT)
 def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
@@ -61,6 +62,7 @@ def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
     assert [r[first] for r in records] == [r[first] for r in lines] == rows[first].to_pylist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("what", "expr", "wanted"),
     [
@@ -107,6 +109,7 @@ def test_bodies_are_whole(table, tmp_path):
                     assert found[name.split("/")[1], key] == (body or None)
 
 
+@pytest.mark.long
 def test_standard_output_and_json(table, tmp_path, capfdbinary):
     assert nutbeam("export", table, "--what", "batches") == 0
     lines = json_lines(capfdbinary.readouterr().out.decode())
@@ -117,6 +120,7 @@ def test_standard_output_and_json(table, tmp_path, capfdbinary):
     assert record == {"what": "state", "rows": stored(table, "state"), "output": str(path)}
 
 
+@pytest.mark.long
 def test_the_format_that_is_given_counts_not_the_ending(table, tmp_path, capfdbinary):
     for kind in ("parquet", "csv", "jsonl"):
         named, plain = tmp_path / f"named.{kind}", tmp_path / f"plain-{kind}.txt"

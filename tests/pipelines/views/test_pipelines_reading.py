@@ -114,6 +114,7 @@ def test_all_readers_of_pages_agree(table, pages, tmp_path, capsys):
     assert in_sql == [{n: by_url[url][n] for n in names} for url in sorted(by_url)]
 
 
+@pytest.mark.long
 def test_pages_as_csv_and_compressed(table, pages, tmp_path):
     columns = ("--columns", "url,status,fetch_time,links")
     for name in ("a.csv", "a.csv.gz", "b.csv.gz", "a.jsonl.gz"):
@@ -180,7 +181,7 @@ def test_pages_refuses_in_one_line(crawled, words, message, capsys, monkeypatch,
     assert error.count("\n") == 1
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", list(views()))
 def test_read_gives_the_same_rows_and_columns_as_sql(table, what, capsys):
     frame = nutbeam.read(table, what)
@@ -200,6 +201,7 @@ def test_read_gives_the_same_rows_and_columns_as_sql(table, what, capsys):
     assert nutbeam.read(table, what, columns=[first]).equals(frame.select(first))
 
 
+@pytest.mark.long
 def test_read_folds_runs(table):
     assert [file for file in listed(table) if file["run_on"]]
     state = nutbeam.read(table)
@@ -211,6 +213,7 @@ def test_read_folds_runs(table):
     assert state.schema["fetch_time"] == pl.Datetime("ms", "UTC")
 
 
+@pytest.mark.long
 def test_read_into_arrow_batches_and_duckdb(table):
     frame = nutbeam.read(table, "outlinks")
     arrow = nutbeam.read(table, "outlinks", into="arrow")
@@ -254,6 +257,7 @@ def test_read_refuses_in_one_line(crawled, arguments, message):
         nutbeam.read(**{"table": crawled, **arguments})
 
 
+@pytest.mark.long
 def test_read_needs_no_beam(crawled):
     code = (
         f"import nutbeam, sys; nutbeam.read({str(crawled)!r}); print('apache_beam' in sys.modules)"
@@ -264,6 +268,7 @@ def test_read_needs_no_beam(crawled):
     assert done.stdout == "False\n"
 
 
+@pytest.mark.long
 def test_read_shows_nothing_that_was_purged(crawled, tmp_path):
     folder = tmp_path / "table"
     shutil.copytree(crawled, folder)

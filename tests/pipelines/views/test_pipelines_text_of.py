@@ -55,6 +55,7 @@ def test_sql_cuts_the_text_where_the_others_do(table, shown):
     assert json.loads(shown("sql", table, query, "--format=json")) == {"m": MAIN, "w": True}
 
 
+@pytest.mark.long
 def test_an_index_gets_the_main_content_unless_all_is_wanted(table, shown):
     site = table.parent / "site"
     words = ("indexchecker", f"file://{site}/a.html", "--schemes=file", f"--file_roots={site}", "--format=json")  # fmt: skip

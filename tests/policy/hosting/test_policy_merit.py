@@ -124,6 +124,7 @@ def test_links_that_do_not_count_lead_to_no_unknown_domain():
     assert counts == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("comments", [1, 2, 5])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_farm_has_no_more_than_the_links_to_it_bring(seed, comments):

@@ -121,6 +121,7 @@ BLOCKS = st.recursive(
 
 
 # Always the same pages: others find rare places where a deletion beside a letter does not come back.
+@pytest.mark.long
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(join(BLOCKS))
 def test_generated_pages(markup):

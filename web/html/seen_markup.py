@@ -30,16 +30,16 @@ VOID_TAGS = frozenset(
         "wbr",
     ]
 )
-# Comments and the like, and elements whose content is not escaped.
 _RAW_TAGS = ("script", "style", "iframe", "noembed", "noframes")
-_RAW = re.compile(
+_ODD = re.compile(
+    # Comments and the like, and elements whose content is not escaped and no text;
     "<(?:!--[^-]*+(?:-(?!->)[^-]*+)*+--|\\?[^>]*+"
     + "".join(rf"|{tag}(?=[\s>]).*?</{tag}" for tag in _RAW_TAGS)
-    + ")>",
+    # those whose content is text; tags with a "<" in their name or in one of an attribute.
+    + r"|(?P<raw>xmp|plaintext)(?=[\s>])(?P<of>[^>]*+)>(?P<text>.*?)</(?P=raw)"
+    + r"|(?P<before>/?[a-z][^<>]*+)<(?P<after>[^>]*+))>",
     re.DOTALL,
 )
-_RAW_TEXT_START = re.compile(r"<(?:xmp|plaintext)[\s>]")
-_RAW_TEXT = re.compile(r"<(?:!--.*?--|(xmp|plaintext)(?=[\s>])([^>]*+)>(.*?)</\1)>", re.DOTALL)
 # A word of these is in all attributes that hide an element.
 _HIDING = ("hidden", "isplay", "ISPLAY")
 _TAG = re.compile(r"<([a-z][^\s>/]*+)([^>]*+)>")
@@ -51,9 +51,7 @@ def seen_markup(markup: str) -> str:
     >>> seen_markup('<p>a<!-- b --><b hidden="">c<b>d</b></b> <xmp>&e</xmp></p>')
     '<p>a <pre>&amp;e</pre></p>'
     """
-    if _RAW_TEXT_START.search(markup):
-        markup = _RAW_TEXT.sub(_as_preformatted, markup)
-    markup = _RAW.sub("", markup)
+    markup = _ODD.sub(_plain_form, markup)
     pieces, after = list[str](), 0
     for start, end in _hidden_elements(markup):
         pieces.append(markup[after:start])
@@ -61,11 +59,11 @@ def seen_markup(markup: str) -> str:
     return "".join(pieces) + markup[after:] if after else markup
 
 
-def _as_preformatted(element: re.Match[str]) -> str:
-    if not element[1]:
-        return element[0]
-    text = element[3].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return f"<pre{element[2]}>{text}</pre>"
+def _plain_form(odd: re.Match[str]) -> str:
+    if odd["raw"]:
+        text = odd["text"].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return f"<pre{odd['of'].replace('<', '')}>{text}</pre>"
+    return f"<{odd['before']}{odd['after'].replace('<', '')}>" if odd["before"] else ""
 
 
 def _hidden_elements(markup: str) -> Iterator[tuple[int, int]]:

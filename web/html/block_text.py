@@ -22,7 +22,7 @@ _TAGS = re.compile(r"<(/?[a-z][^\s>/]*+)([^>]*+)>")
 _NEUTRAL = "font|small|sup|sub|label|time|abbr|u|svg|path|g|use|picture|source"
 _NEUTRAL_TAGS = re.compile(rf"</?(?:span|{_NEUTRAL})(?=[\s>])[^>]*+>")
 _NEUTRAL_TAGS_BUT_SPANS = re.compile(rf"</?(?:{_NEUTRAL})(?=[\s>])[^>]*+>")
-_CODE_IN_PRE = re.compile(r"(<pre(?=[\s>])[^>]*+>[^<]*+<)code(?=[\s>])")
+_CODE_IN_PRE = re.compile(r"(<pre(?=[\s>])[^>]*+>[^<]*+<)code((?:\s[^>]*+)?>)")
 # Words in the mark-up without which no line has a number.
 _NUMBERING = ("lineno", "line-num", "gutter")
 
@@ -61,7 +61,7 @@ def block_text(markup: str, *, with_noscript: bool = False) -> BlockText:
     if any(word in markup for word in _NUMBERING):
         actions, neutral_tags = actions | ACTIONS_WITH_LINE_NUMBERS, _NEUTRAL_TAGS_BUT_SPANS
     if "<pre" in markup:
-        markup = _CODE_IN_PRE.sub(rf"\1{CODE_IN_PRE}", markup)
+        markup = _CODE_IN_PRE.sub(rf"\1{CODE_IN_PRE}\2<code>", markup)
     markup, marks = take_marks(neutral_tags.sub("", markup))
     reader = TagReader(_TAGS.split(markup), actions, TextWriter(marks))
     reader.read()

@@ -20,7 +20,7 @@ from .tag_attributes import unescape
 
 _EMPTY_LINES = re.compile(r"\A(?:[^\S\n]*+\n)++")
 _BLANK = re.compile(rf"(?:\s|&nbsp;|{MARK_START}|{MARK_END})*+\Z")
-_NO_SIGNS = {ord(MARK_START): None, ord(MARK_END): None}
+_SIGNS = re.compile(f"[{MARK_START}{MARK_END}]")
 _NO_START = -1
 
 LeafKind = tuple[str, int, str]
@@ -138,11 +138,14 @@ class TextWriter:
                 self.run.append((MARK_START + MARK_END) * count)
 
     def add_preformatted(self, text: str) -> None:
-        """Adds a text that stays as it stands, without its marks."""
-        if MARK_START in text or MARK_END in text:
-            self._next_mark += text.count(MARK_START)
-            text = text.translate(_NO_SIGNS)
-        self.run.append(text)
+        """Adds a text that stays as it stands, without its marks; those that go on after it have no kind."""
+        for sign in _SIGNS.findall(text):
+            if sign == MARK_START:
+                self._next_mark += 1
+                self._open_marks.append(("", ""))
+            else:
+                self._open_marks.pop()
+        self.run.append(_SIGNS.sub("", text))
 
     def add_rule(self) -> None:
         """Adds a line between two blocks that stand in the same one."""

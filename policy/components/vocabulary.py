@@ -7,7 +7,7 @@ users see are declared here.
 
 import base64
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -135,11 +135,26 @@ class View(NamedTuple):
         meaning: What a row is, such as a URL of the table.
         columns: The columns of the view, as users see them.
         kind: The component whose rows the view has; None if it is made of several components.
+        on_request: Names of the columns that a reader gets only if it names them.
     """
 
     meaning: str
     columns: Columns
     kind: Kind | None = None
+    on_request: tuple[str, ...] = ()
+
+    @property
+    def usual_columns(self) -> Columns:
+        """The columns that a reader gets if it names none."""
+        return self.columns.drop(*self.on_request)
+
+    def pick(self, names: Collection[str]) -> Columns:
+        """Returns the columns that a reader names; the usual ones if it names none.
+
+        Raises:
+            ValueError: There is no such column; the message quotes it.
+        """
+        return self.columns.pick_named(*names) if names else self.usual_columns
 
 
 INDEX_NAMES = Columns([Column("index_name", TEXT, "Name of the index (`--index`).")])
@@ -154,15 +169,19 @@ def views() -> dict[str, View]:
     of_rows = [kind for kind in KINDS.values() if kind.in_tablets and kind.owner is not Owner.INDEX]
     of_batches = [kind for kind in KINDS.values() if kind.owner is Owner.BATCH]
     others = [kind for kind in KINDS.values() if kind not in (*of_rows, *of_batches)]
+    further_columns = join_columns(
+        [MARKDOWN_COLUMN],
+        DOCUMENTS_COLUMNS.pick("blocks", "main"),
+        PAGES_COLUMNS.pick("headers", "body"),
+        STATE_COLUMNS.pick("batch_id", "key"),
+    )
     named_views = [
         *((kind.shown_as, _view_of(kind)) for kind in of_rows),
-        ("pages", View("a URL that is alive: fetched, and not gone, redirected or a duplicate; with its newest text", join_columns(
-            PAGE_COLUMNS,
-            [MARKDOWN_COLUMN],
-            DOCUMENTS_COLUMNS.pick("blocks", "main"),
-            PAGES_COLUMNS.pick("headers", "body"),
-            STATE_COLUMNS.pick("batch_id", "key"),
-        ))),
+        ("pages", View(
+            "a URL that is alive: fetched, and not gone, redirected or a duplicate; with its newest text",
+            join_columns(PAGE_COLUMNS, further_columns),
+            on_request=tuple(further_columns.schema.names),
+        )),
         ("outlinks", View("a link in the newest text of a URL", LINK_COLUMNS)),
         ("batches", View("a batch", BATCHES_COLUMNS)),
         *((kind.shown_as, _view_of(kind)) for kind in (*of_batches, *others)),
@@ -174,7 +193,11 @@ def views() -> dict[str, View]:
 
 
 def _view_of(kind: Kind) -> View:
-    return View(kind.meaning, shown_columns(kind), kind)
+    columns = shown_columns(kind)
+    if kind.columns != DOCUMENTS_COLUMNS:
+        return View(kind.meaning, columns, kind)
+    columns = join_columns(columns.drop("key"), [MARKDOWN_COLUMN], columns.pick("key"))
+    return View(kind.meaning, columns, kind, on_request=(MARKDOWN_COLUMN.name,))
 
 
 def shown_columns(kind: Kind) -> Columns:

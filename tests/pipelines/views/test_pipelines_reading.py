@@ -184,7 +184,7 @@ def test_pages_refuses_in_one_line(crawled, words, message, capsys, monkeypatch,
 @pytest.mark.parametrize("what", list(views()))
 def test_read_gives_the_same_rows_and_columns_as_sql(table, what, capsys):
     frame = nutbeam.read(table, what)
-    columns = PAGE_COLUMNS if what == "pages" else views()[what].columns
+    columns = views()[what].usual_columns
     assert frame.columns == shown_schema(columns).names
     capsys.readouterr()
     assert command("sql", table, f"select count(*) as n from {what}", "--format", "json") == 0

@@ -41,6 +41,19 @@ class Options(ParsePagesOptions, BatchOptions):
         nutch="parse -reparse",
         group="parse",
     )
+    all: bool = option(
+        False,
+        "With --reparse: all batches that have bodies, as it takes without --batch.",
+        group="parse",
+    )
+
+    def __post_init__(self) -> None:
+        if self.all and not self.reparse:
+            raise ValueError(
+                "--all needs --reparse: else parse takes the oldest batch that waits, or --batch"
+            )
+        if self.all and self.batch:
+            raise ValueError("--all and --batch cannot be used together")
 
 
 def run(invocation: Invocation) -> int:

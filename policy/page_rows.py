@@ -11,8 +11,9 @@ from ..web.urls.row_keys import from_key
 from .base.key_columns import from_keys
 from .chosen_text import ALL, with_chosen_text
 from .components.columns import Columns
+from .components.document_schema import DocumentRows
 from .components.page_facts import unique_documents
-from .components.schema import DocumentRows, StateRows
+from .components.schema import StateRows
 from .components.vocabulary import LIVING, MARKDOWN_COLUMN, PAGE_COLUMNS, URL_COLUMN
 from .span_lists import spans_of_blocks
 

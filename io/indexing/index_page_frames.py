@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from ...policy.components.index_schema import INDEX_PAGES, CandidateRows, IndexPageFacts
 from ...policy.components.kinds import KINDS
-from ...policy.components.link_rows import range_of_target
-from ...policy.components.schema import INLINKS, PAGES, conform, empty, to_frame
+from ...policy.components.link_rows import INLINKS, range_of_target
+from ...policy.components.schema import PAGES, conform, empty, to_frame
 from ..batches.batches import documents_with_keys, named_rows
 from ..reading.inlinks import by_target
 from ..snapshots.manifest import Pinned

@@ -29,7 +29,8 @@ from ...policy.components.columns import Column, Form
 from ...policy.components.declaration import Kind
 from ...policy.components.kinds import components_of, kind_of
 from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
-from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, MARKDOWN_COLUMN, View, views
+from ...policy.components.views import View, views
+from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, MARKDOWN_COLUMN
 from ...web.base.errors import UserError
 from ..snapshots.manifest import DEDUP, Manifest
 from ..storage import stores

@@ -21,13 +21,13 @@ from ...policy.chunking.embeddings import EMBEDDING_COLUMN
 from ...policy.components.columns import Column, Form
 from ...policy.components.reasons import ANY_JOB, NO_FAMILY, reasons_by_section
 from ...policy.components.schema import Status
+from ...policy.components.views import views
 from ...policy.components.vocabulary import (
     BATCHES_COLUMNS,
     HOST_COLUMN,
     MARKDOWN_COLUMN,
     URL_COLUMN,
     shown_type,
-    views,
 )
 from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE

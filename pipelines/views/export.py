@@ -20,7 +20,8 @@ from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.components.columns import Columns
 from ...policy.components.kinds import components_of
 from ...policy.components.schema import to_frame
-from ...policy.components.vocabulary import View, shown_schema, views
+from ...policy.components.views import View, views
+from ...policy.components.vocabulary import shown_schema
 from ...policy.conditions import ExprOptions, wanted_rows
 from ...policy.expressions.compiler import Expression
 from ...policy.page_rows import MarkdownOptions, with_markdown

@@ -27,7 +27,8 @@ from ...policy.chunking.chunk_options import ChunkOptions
 from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS
 from ...policy.chunking.embeddings import EmbeddingReport, embedding_reason
 from ...policy.components.columns import Columns
-from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of, views
+from ...policy.components.views import views
+from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of
 from ...policy.page_rows import MarkdownOptions, PageChoice
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEachDocument

@@ -20,17 +20,11 @@ from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS, ChunkR
 from ...policy.chunking.tokenizers import tokenizer_of
 from ...policy.components.columns import Columns
 from ...policy.components.declaration import Kind, Owner
+from ...policy.components.document_schema import DOCUMENTS, DOCUMENTS_COLUMNS
 from ...policy.components.kinds import components_of
-from ...policy.components.schema import (
-    DOCUMENTS,
-    DOCUMENTS_COLUMNS,
-    PAGES,
-    Status,
-    conform,
-    empty,
-    to_frame,
-)
-from ...policy.components.vocabulary import View, shown_frame, shown_schema, views
+from ...policy.components.schema import PAGES, Status, conform, empty, to_frame
+from ...policy.components.views import View, views
+from ...policy.components.vocabulary import shown_frame, shown_schema
 from ...policy.page_rows import PageChoice, page_rows, stored_names, with_markdown
 from ...web.base.errors import UsageError
 

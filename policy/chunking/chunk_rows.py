@@ -15,7 +15,8 @@ from ...web.pages.span_ranges import spans_of_ranges
 from ...web.pages.spans import Span
 from ...web.urls.row_keys import from_key
 from ..components.columns import Column, Columns, join_columns
-from ..components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, TEXT
+from ..components.document_schema import DOCUMENTS_COLUMNS
+from ..components.schema import STATE_COLUMNS, TEXT
 from ..components.vocabulary import MARKDOWN_COLUMN, URL_COLUMN
 from ..span_lists import spans_of_blocks
 from .text_pieces import TextPiece, cut_into_pieces

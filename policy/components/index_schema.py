@@ -7,17 +7,9 @@ import polars as pl
 import pyarrow as pa
 
 from .columns import Column, Columns, Form, Purged, code_column, join_columns, time_column
-from .schema import (
-    DOCUMENTS_COLUMNS,
-    PAGES_COLUMNS,
-    STATE,
-    STATE_COLUMNS,
-    TEXT,
-    TEXT_MAP,
-    LinkRows,
-    StateRows,
-    empty,
-)
+from .document_schema import DOCUMENTS_COLUMNS
+from .link_rows import LinkRows
+from .schema import PAGES_COLUMNS, STATE, STATE_COLUMNS, TEXT, TEXT_MAP, StateRows, empty
 
 JournalRows: TypeAlias = pl.DataFrame  # columns of INDEXED
 CandidateRows: TypeAlias = pl.DataFrame  # columns of INDEX_CANDIDATES

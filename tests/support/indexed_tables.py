@@ -18,7 +18,8 @@ from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.schema import DOCUMENTS, STATE, Status
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.web.urls.row_keys import from_key
 
 FETCHED = int(Status.DB_FETCHED)

@@ -10,7 +10,8 @@ import pytest
 from crawling import files_of, json_lines, manifest_of, nutbeam, state_of
 from simulated_web import served_web
 
-from nutbeam.policy.components.vocabulary import record_of, shown_schema, views
+from nutbeam.policy.components.views import views
+from nutbeam.policy.components.vocabulary import record_of, shown_schema
 from nutbeam.web.base.wording import format_count
 
 WHAT = tuple(name for name, view in views().items() if view.kind or name == "batches")

@@ -16,13 +16,8 @@ from simulated_web import served_web
 
 import nutbeam
 from nutbeam.policy.components.schema import STATUS_NAMES
-from nutbeam.policy.components.vocabulary import (
-    LIVING,
-    PAGE_COLUMNS,
-    shown_schema,
-    statuses_of,
-    views,
-)
+from nutbeam.policy.components.views import views
+from nutbeam.policy.components.vocabulary import LIVING, PAGE_COLUMNS, shown_schema, statuses_of
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.base.options import options_of
 

@@ -71,14 +71,12 @@ def test_markdown_is_the_same_everywhere_and_has_links_by_option(table, shown):
     assert exported == {True: whole, False: answer["plain"]}
     words = ("pages", table, "--columns=markdown", "--markdown_links=false")
     assert json.loads(shown(*words)) == {"markdown": answer["plain"]}
-    (chunk,) = map(json.loads, shown(*words, "--chunks=512").splitlines())
-    assert chunk == {"markdown": answer["plain"]}
-    chunks = package.read_chunks(table, 512, columns=["markdown"], markdown_links=False)
-    for frame in (
-        chunks,
-        package.read(table, columns=["markdown"], what="batch_documents", markdown_links=False),
-    ):
-        assert frame.item() == answer["plain"]
+    chunks = [json.loads(line)["markdown"] for line in shown(*words, "--chunks=512").splitlines()]
+    assert "\n\n".join(chunks) == answer["plain"]
+    read_chunks = package.read_chunks(table, 512, columns=["markdown"], markdown_links=False)
+    assert read_chunks["markdown"].to_list() == chunks
+    documents = package.read(table, "batch_documents", columns=["markdown"], markdown_links=False)
+    assert documents.item() == answer["plain"]
 
 
 def test_an_index_gets_the_main_content_unless_all_is_wanted(table, shown):

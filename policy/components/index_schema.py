@@ -168,7 +168,7 @@ class IndexPageFacts(NamedTuple):
     """What the table knows of some pages that are to be added to an index.
 
     Attributes:
-        pages: INDEX_PAGES rows, without ``anchors`` and ``inlinks``.
+        pages: INDEX_PAGES rows, without ``anchors`` and ``inlinks``; with ``blocks`` if they are wanted.
         candidate_rows: The decisions about them so far, in the same order.
         link_rows: The best links to them, best first: ``target``, ``source``, ``anchor`` and
             ``rel`` of the link table; None: no index filter reads links.

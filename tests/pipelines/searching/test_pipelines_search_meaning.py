@@ -171,6 +171,15 @@ def test_changed_deleted_and_merged_pages_have_the_vectors_of_their_newest_text(
         assert nutbeam("compact", table, "--full") == 0
 
 
+def test_vectors_are_of_the_text_that_the_index_has(tmp_path, find, model):
+    table, text = str(tmp_path / "table"), "Each physician\n\nA ferry leaves"
+    put(table, "17-1", {"com.a:http/menu": page(text, main=[{"start": 16, "end": len(text)}])})
+    for words, paths in (((), []), (("--text_of", "all"), ["a.com/menu"])):
+        assert nutbeam("index", table, "--full", "--embedding", f"{model}Synonyms", *words) == 0
+        assert find(table, "doctor") == paths
+        assert find(table, "boat") == ["a.com/menu"]
+
+
 def test_a_purged_page_is_not_found_by_its_vector(table, find):
     assert len(find(table, "car")) == 3
     assert nutbeam("purge", table, "--url", "http://a.com/yard") == 0

@@ -234,8 +234,8 @@ def _with_all_in_items(text_spans: Sequence[Span]) -> list[Span]:
             if kind == spans.ITEM:
                 last_items[-1] = len(out)
             elif (last := last_items[-1]) is not None:
-                _, first, after, *of_item = out[last]
-                out[last] = (spans.ITEM, first, max(after, end, start + 1), *of_item)
+                _, first, after, of_list, of = out[last]
+                out[last] = (spans.ITEM, first, max(after, end, start + 1), of_list, of)
             else:
                 last_items[-1] = len(out)
                 out.append((spans.ITEM, start, max(end, start + 1), level, ""))

@@ -72,9 +72,11 @@ def run(invocation: Invocation) -> int:
 
 
 def _reparse(invocation: Invocation) -> int:
-    address = str(invocation.table)
+    address, options = str(invocation.table), invocation.options
     manifest = newest_manifest(address)
-    names = batches_to_reparse(manifest, address, invocation.options.batch)
+    names = batches_to_reparse(manifest, address, options.batch)
+    # Each job is for one of them.
+    invocation = dataclasses.replace(invocation, options=dataclasses.replace(options, all=False))
     first = [name for name in names if manifest.batches[name].phase == "fetched"]
     again = [name for name in names if name not in first]
     jobs = [(first, build), (again, reparse.build)]

@@ -53,7 +53,8 @@ class _Run:
 
     def leave_out(self, marks: Container[int]) -> None:
         """Leaves out the signs of some marks."""
-        self.rest -= sum(sign.length for sign in self.signs if sign.mark in marks)
+        length = sum(sign.length for sign in self.signs if sign.mark in marks)
+        self.rest = max(0, self.rest - length)
         self.signs = [sign for sign in self.signs if sign.mark not in marks]
 
     def opens(self, closing: "_Run") -> bool:
@@ -141,7 +142,7 @@ def _pair(open_runs: list[_Run], run: _Run) -> bool:
     """Pairs a run with those that it closes, or adds it to them.
 
     Returns:
-        Whether what pairs are the signs of a mark; if not, nothing has changed for the signs of others.
+        Whether all that pairs are the two signs of a mark, and each sign has a partner or may get one.
     """
     if run.char == "~" and run.length > 2:
         return False

@@ -3,7 +3,7 @@
 import re
 import string
 import unicodedata
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 
 from ..urls.userinfo import parse_target
 from . import spans
@@ -73,9 +73,10 @@ class _Open:
         self.length = 0
         self.signs: list[Sign] = []
 
-    def append(self, piece: str, signs: Iterable[Sign] = ()) -> None:
+    def append(self, piece: str, signs: Sequence[Sign] = ()) -> None:
         """Writes a piece; its signs count from its start."""
-        self.signs += (sign.moved(self.length) for sign in signs)
+        if signs:
+            self.signs += (sign.moved(self.length) for sign in signs)
         self.pieces.append(piece)
         self.length += len(piece)
 
@@ -107,6 +108,8 @@ class InlineRenderer:
             marks: The marks in it, in their order.
             line_break: What a break becomes.
         """
+        if not marks:
+            return escape_text(self._text[start:end])
         ordered, left_out = _ordered(marks), set[int]()
         for _ in range(_MOST_PASSES):
             markdown, unpaired = self._render(start, end, ordered, left_out, line_break)
@@ -142,7 +145,9 @@ class InlineRenderer:
             unpaired += self._close(stack, self._char(stack[-1].end, end))
         self._add_text(stack, at, end)
         markdown = "".join(stack[0].pieces)
-        return markdown, unpaired + unpaired_marks(markdown, stack[0].signs)
+        if stack[0].signs:
+            unpaired += unpaired_marks(markdown, stack[0].signs)
+        return markdown, unpaired
 
     def _char(self, at: int, end: int) -> str:
         """Returns the character at a place, or a space after the end."""
@@ -151,20 +156,18 @@ class InlineRenderer:
     def _add_text(self, stack: list[_Open], start: int, end: int) -> int:
         if end > start:
             piece = self._text[start:end]
-            is_code = any(mark.kind == spans.CODE for mark in stack)
-            stack[-1].append(piece if is_code else escape_text(piece))
+            stack[-1].append(piece if stack[-1].kind == spans.CODE else escape_text(piece))
         return max(start, end)
 
     def _close(self, stack: list[_Open], following: str) -> list[int]:
         """Writes what is in a mark; returns the numbers of marks in it whose signs would not count."""
         mark = stack.pop()
         content, signs, unpaired = "".join(mark.pieces), mark.signs, list[int]()
-        last, sign = _last_char(stack), _WRAPS.get(mark.kind, "")
         target = self._target(mark.of) if mark.kind in (spans.IMAGE_TEXT, spans.LINK) else ""
         if mark.kind == spans.CODE:
             content = _code(content)
-        elif sign:
-            start, end = _wrapped_part(content, sign, last, following)
+        elif sign := _WRAPS.get(mark.kind, ""):
+            start, end = _wrapped_part(content, sign, _last_char(stack), following)
             if start < end:
                 begin = Sign(start, len(sign), mark.number, True)
                 finish = Sign(end + len(sign), len(sign), mark.number, False)
@@ -172,15 +175,16 @@ class InlineRenderer:
                 content = f"{content[:start]}{sign}{content[start:end]}{sign}{content[end:]}"
         elif target and mark.kind == spans.LINK:
             # Signs in a link pair with one another only.
-            unpaired = unpaired_marks(f"[{content}]", [inner.moved(1) for inner in signs])
+            if signs:
+                unpaired = unpaired_marks(f"[{content}]", [inner.moved(1) for inner in signs])
             content, signs = f"[{content}]({target})", []
         elif target:
             content = f"![{content}]({target})"
-        # They would be one with the signs before them, which end another mark.
-        if content[:1] == last and last in "*`":
-            stack[-1].append("<!-- -->")
-        elif content[:1] == "[":
+        if content[:1] == "[":
             stack[-1].escape_last()
+        elif content[:1] in ("*", "`") and content[:1] == _last_char(stack):
+            # They would be one with the signs before them, which end another mark.
+            stack[-1].append("<!-- -->")
         stack[-1].append(content, signs)
         return unpaired
 

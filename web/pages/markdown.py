@@ -222,6 +222,8 @@ class _BlockRenderer:
 
 def _with_all_in_items(text_spans: Sequence[Span]) -> list[Span]:
     """Returns spans in which what stands in a list beside its items is in the item before it."""
+    if not any(kind == spans.LIST for kind, *_ in text_spans):
+        return list(text_spans)
     out: list[Span] = []
     open_spans: list[Span] = []  # lists and items
     last_items: list[int | None] = []  # of each of these the number of its last item

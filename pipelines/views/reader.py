@@ -251,9 +251,15 @@ def _of_files(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.
 
 
 def stored_names_of(kind: Kind, shown: Iterable[str]) -> list[str]:
-    """Returns the names of the columns of a kind to read, so that some can be shown."""
-    names = [name for name in stored_names(shown) if name in kind.schema.names]
-    return list(dict.fromkeys(["key", *names]))
+    """Returns the names of the columns of a kind to read, so that some can be shown.
+
+    >>> from ...policy.components.kinds import KINDS
+    >>> stored_names_of(KINDS["documents"], ["url", "markdown"]), stored_names_of(KINDS["page_edges"], ["links"])
+    (['key', 'text', 'blocks'], ['key', 'links'])
+    """
+    own = kind.schema.names
+    names = (name for one in shown for name in ([one] if one in own else stored_names([one])))
+    return list(dict.fromkeys(["key", *(name for name in names if name in own)]))
 
 
 def with_owner(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:

@@ -139,10 +139,8 @@ class _Cells:
         self._value: list[str] = []
         self._formula = ""
         self._is_phonetic = False
-        self._column, self._columns = (
-            -1,
-            0,
-        )  # of the cell; number of those of its row that are written
+        self._column = -1  # of the cell
+        self._columns = 0  # of its row, that are written
 
     def read(self, archive: Archive, part: str) -> None:
         """Collects the texts of a worksheet's cells, and the links at them."""

@@ -41,6 +41,19 @@ class Options(ParsePagesOptions, BatchOptions):
         nutch="parse -reparse",
         group="parse",
     )
+    all: bool = option(
+        False,
+        "With --reparse: all batches that have bodies, as it takes without --batch.",
+        group="parse",
+    )
+
+    def __post_init__(self) -> None:
+        if self.all and not self.reparse:
+            raise ValueError(
+                "--all needs --reparse: else parse takes the oldest batch that waits, or --batch"
+            )
+        if self.all and self.batch:
+            raise ValueError("--all and --batch cannot be used together")
 
 
 def run(invocation: Invocation) -> int:
@@ -59,9 +72,11 @@ def run(invocation: Invocation) -> int:
 
 
 def _reparse(invocation: Invocation) -> int:
-    address = str(invocation.table)
+    address, options = str(invocation.table), invocation.options
     manifest = newest_manifest(address)
-    names = batches_to_reparse(manifest, address, invocation.options.batch)
+    names = batches_to_reparse(manifest, address, options.batch)
+    # Each job is for one of them.
+    invocation = dataclasses.replace(invocation, options=dataclasses.replace(options, all=False))
     first = [name for name in names if manifest.batches[name].phase == "fetched"]
     again = [name for name in names if name not in first]
     jobs = [(first, build), (again, reparse.build)]

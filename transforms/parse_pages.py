@@ -20,16 +20,8 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written
 from ..policy.base.key_columns import from_keys
-from ..policy.components.schema import (
-    PAGES,
-    TEXT,
-    ParseMinor,
-    ParseStatus,
-    columns,
-    conform,
-    empty,
-    to_frame,
-)
+from ..policy.components.document_schema import ParseMinor
+from ..policy.components.schema import PAGES, TEXT, ParseStatus, columns, conform, empty, to_frame
 from ..policy.page_rows import with_urls
 from ..policy.parsing.documents import NEEDED, DocumentOptions, documents_of, load_parse_rules
 from ..policy.parsing.parse_results import status_text

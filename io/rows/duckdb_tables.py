@@ -29,7 +29,8 @@ from ...policy.components.columns import Column, Form
 from ...policy.components.declaration import Kind
 from ...policy.components.kinds import components_of, kind_of
 from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
-from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, View, views
+from ...policy.components.views import View, views
+from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, MARKDOWN_COLUMN
 from ...web.base.errors import UserError
 from ..snapshots.manifest import DEDUP, Manifest
 from ..storage import stores
@@ -128,6 +129,9 @@ def _expression(column: Column, source: str = "") -> str:
         column: The declaration.
         source: Prefix of the column's name, such as ``s.``.
     """
+    if column == MARKDOWN_COLUMN:
+        names = ", ".join(f"{source}{name}" for name in ("key", "text", "blocks"))
+        return f"markdown_of({names}) AS {column.name}"
     if column.name in _NAMES:
         return f"{_NAMES[column.name]}({source}key) AS {column.name}"
     name = f"{source}{column.name}"
@@ -156,14 +160,13 @@ def _pages(view: View) -> str:
     """
     of_state = {column.name for column in STATE_COLUMNS} - {"distance", "metadata", "parse_status"}
     of_body = {"headers", "body"}
-    made = {
-        "links": "[{'url': url_of(link.key), 'anchor': link.anchor, 'rel': link.rel} "
-        "FOR link IN coalesce(d.outlinks, [])] AS links",
-        "markdown": "markdown_of(d.key, d.text, d.blocks) AS markdown",
-    }
+    links = (
+        "[{'url': url_of(link.key), 'anchor': link.anchor, 'rel': link.rel} "
+        "FOR link IN coalesce(d.outlinks, [])] AS links"
+    )
     columns = ", ".join(
-        made[column.name]
-        if column.name in made
+        links
+        if column.name == "links"
         else _expression(
             column,
             "s." if column.name in (*of_state, "url") else "b." if column.name in of_body else "d.",

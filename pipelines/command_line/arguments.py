@@ -13,7 +13,7 @@ from ...web.base.options import Option, options_of, parse_value, validate
 from ...web.base.wording import quote_value
 from ...web.plugins.plugin_files import is_plugin_file, read_plugin_files
 from ...web.plugins.plugin_options import names_in, plugin_names
-from ..as_in_nutch.nutch_grammar import flag_with_one_dash
+from ..as_in_nutch.nutch_grammar import advice_on_dashes
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, listed_options, without_sources
@@ -104,8 +104,8 @@ def split(
     words = list(argv)
 
     def refuse_flag(flag: str, beams: Iterable[str] = ()) -> UsageError:
-        if in_nutch := flag_with_one_dash(command, flag, options.values()):
-            return UsageError(f"unknown option {quote_value(flag)}; type {in_nutch}, as in Nutch")
+        if advice := advice_on_dashes(command, flag, options.values()):
+            return UsageError(f"unknown option {quote_value(flag)}; {advice}")
         return unknown_option(command, flag, names, beams)
 
     while words:

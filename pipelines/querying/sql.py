@@ -31,7 +31,7 @@ from ...io.table.opening import open_table
 from ...io.tablets.tablets import tablets
 from ...policy.components.kinds import KINDS, components_of
 from ...policy.components.schema import conform
-from ...policy.components.vocabulary import views
+from ...policy.components.views import views
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation

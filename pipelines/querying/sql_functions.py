@@ -1,5 +1,6 @@
 """Functions of nutbeam in SQL, beside the macros of the views."""
 
+import functools
 from typing import Any
 
 import pyarrow as pa
@@ -7,27 +8,31 @@ import pyarrow as pa
 from ...policy.components.schema import to_frame
 from ...policy.page_rows import markdown_of_pages
 
+_NAMES = {True: "stored_markdown_with_links", False: "stored_markdown_without_links"}
+_MACRO = f"""CREATE MACRO markdown_of(key, text, blocks, with_links := true) AS
+    CASE WHEN with_links THEN {_NAMES[True]}(key, text, blocks) ELSE {_NAMES[False]}(key, text, blocks) END"""
+_TYPES_OF_SPANS = {
+    "kind": "VARCHAR",
+    "start": "INTEGER",
+    "end": "INTEGER",
+    "level": "SMALLINT",
+    "of": "VARCHAR",
+}
+
 
 def register_functions(connection: Any) -> None:
-    """Makes functions of nutbeam known to a connection of DuckDB: ``markdown_of(key, text, blocks)``."""
+    """Makes ``markdown_of(key, text, blocks, with_links := true)`` known to a connection of DuckDB."""
     from duckdb import list_type, struct_type  # late: few commands need it
 
-    def markdown_of(keys: pa.Array, texts: pa.Array, blocks: pa.Array) -> pa.Array:
-        rows = pa.table({"key": keys, "text": texts, "blocks": blocks})
-        return markdown_of_pages(to_frame(rows)).to_arrow()
+    types = ["VARCHAR", "VARCHAR", list_type(struct_type(_TYPES_OF_SPANS))]
+    for with_links, name in _NAMES.items():
+        function = functools.partial(_markdown, with_links)
+        connection.create_function(
+            name, function, types, "VARCHAR", type="arrow", null_handling="special"
+        )
+    connection.execute(_MACRO)
 
-    types = {
-        "kind": "VARCHAR",
-        "start": "INTEGER",
-        "end": "INTEGER",
-        "level": "SMALLINT",
-        "of": "VARCHAR",
-    }
-    connection.create_function(
-        "markdown_of",
-        markdown_of,
-        ["VARCHAR", "VARCHAR", list_type(struct_type(types))],
-        "VARCHAR",
-        type="arrow",
-        null_handling="special",
-    )
+
+def _markdown(with_links: bool, keys: pa.Array, texts: pa.Array, blocks: pa.Array) -> pa.Array:
+    rows = pa.table({"key": keys, "text": texts, "blocks": blocks})
+    return markdown_of_pages(to_frame(rows), with_links).to_arrow()

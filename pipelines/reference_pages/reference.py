@@ -21,12 +21,13 @@ from ...policy.chunking.embeddings import EMBEDDING_COLUMN
 from ...policy.components.columns import Column, Form
 from ...policy.components.reasons import ANY_JOB, NO_FAMILY, reasons_by_section
 from ...policy.components.schema import Status
+from ...policy.components.views import views
 from ...policy.components.vocabulary import (
     BATCHES_COLUMNS,
     HOST_COLUMN,
+    MARKDOWN_COLUMN,
     URL_COLUMN,
     shown_type,
-    views,
 )
 from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
@@ -279,6 +280,8 @@ def _in_files(column: Column) -> str:
     """Returns the stored type, with the unit of times and days."""
     if column in (URL_COLUMN, HOST_COLUMN):
         return "not stored: made of `key`"
+    if column == MARKDOWN_COLUMN:
+        return "not stored: made of `text` and `blocks`"
     if column in BATCHES_COLUMNS.pick("batch_id"):
         return "not stored: the folder"
     unit = f", {column.form.value}" if column.form in (Form.TIME, Form.DAY, Form.URL) else ""

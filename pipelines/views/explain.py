@@ -12,7 +12,8 @@ import polars as pl
 
 from ...policy.components.host_rows import Seeds
 from ...policy.components.kinds import KINDS
-from ...policy.components.vocabulary import record_of, shown_columns
+from ...policy.components.views import shown_columns
+from ...policy.components.vocabulary import record_of
 from ...policy.generating.selection import GenerateOptions
 from ...policy.schedules.due_rules import due_rule
 from ...policy.schedules.reschedule import intervals_of_hosts

@@ -33,10 +33,12 @@ class ChunkedPages(NamedTuple):
     Attributes:
         options: How they are cut, and what makes their vectors.
         columns: Columns of the chunks.
+        markdown_links: Whether their Markdown has the targets of links, and images.
     """
 
     options: ChunkOptions
     columns: Columns
+    markdown_links: bool = True
 
     def write(self, path: Place, pages: pl.DataFrame, output: Output) -> None:
         """Writes the chunks of pages as a part file, and beside it what became of their vectors.
@@ -59,7 +61,8 @@ class ChunkedPages(NamedTuple):
         write_bytes(_report_of(path), json.dumps(embedder.report._asdict()).encode())
 
     def _chunks(self, pages: pl.DataFrame, columns: Columns) -> Iterator[ChunkRows]:
-        rules = ChunkRules(self.options.chunks, self.options.tokenizer(), columns)
+        tokenizer = self.options.tokenizer()
+        rules = ChunkRules(self.options.chunks, tokenizer, columns, self.markdown_links)
         return (chunk_rows(part, rules) for part in pages.iter_slices(PAGES_AT_ONCE))
 
     def read_report(self, parts: Iterable[Place]) -> EmbeddingReport:

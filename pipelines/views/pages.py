@@ -27,8 +27,9 @@ from ...policy.chunking.chunk_options import ChunkOptions
 from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS
 from ...policy.chunking.embeddings import EmbeddingReport, embedding_reason
 from ...policy.components.columns import Columns
+from ...policy.components.views import views
 from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of
-from ...policy.page_rows import PageChoice, page_columns
+from ...policy.page_rows import MarkdownOptions, PageChoice
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEachDocument
 from ...web.base.errors import UsageError
@@ -48,7 +49,7 @@ ENDINGS = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(TextOptions, LaunchOptions, ChunkOptions):
+class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions):
     """Options of pages, and of their chunks."""
 
     output: str = option(
@@ -97,14 +98,16 @@ class Options(TextOptions, LaunchOptions, ChunkOptions):
             ValueError: There is no such column; the message quotes it.
         """
         if not self.chunks:
-            return page_columns(self.columns)
+            return views()["pages"].pick(self.columns)
         return CHUNK_COLUMNS.pick_named(*self.columns) if self.columns else CHUNK_COLUMNS
 
     def chunked_pages(self) -> ChunkedPages | None:
         """Returns how pages become chunks; None: they do not."""
         names = [field.name for field in dataclasses.fields(ChunkOptions)]
         own = ChunkOptions(**{name: getattr(self, name) for name in names})
-        return ChunkedPages(own, self.wanted_columns()) if self.chunks else None
+        return (
+            ChunkedPages(own, self.wanted_columns(), self.markdown_links) if self.chunks else None
+        )
 
     def choice(self, batches: Iterable[str]) -> PageChoice:
         """Returns the wanted pages.
@@ -118,6 +121,7 @@ class Options(TextOptions, LaunchOptions, ChunkOptions):
             time_of(self.since) if self.since else None,
             frozenset(batches),
             self.text_of,
+            self.markdown_links,
         )
 
 

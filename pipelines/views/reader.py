@@ -20,18 +20,12 @@ from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS, ChunkR
 from ...policy.chunking.tokenizers import tokenizer_of
 from ...policy.components.columns import Columns
 from ...policy.components.declaration import Kind, Owner
+from ...policy.components.document_schema import DOCUMENTS, DOCUMENTS_COLUMNS
 from ...policy.components.kinds import components_of
-from ...policy.components.schema import (
-    DOCUMENTS,
-    DOCUMENTS_COLUMNS,
-    PAGES,
-    Status,
-    conform,
-    empty,
-    to_frame,
-)
-from ...policy.components.vocabulary import PAGE_COLUMNS, View, shown_frame, shown_schema, views
-from ...policy.page_rows import PageChoice, page_rows
+from ...policy.components.schema import PAGES, Status, conform, empty, to_frame
+from ...policy.components.views import View, views
+from ...policy.components.vocabulary import shown_frame, shown_schema
+from ...policy.page_rows import PageChoice, page_rows, stored_names, with_markdown
 from ...web.base.errors import UsageError
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
@@ -49,6 +43,7 @@ def read(
     snapshot: int | None = None,
     into: Literal["polars"] = "polars",
     text_of: TextOf = "all",
+    markdown_links: bool = True,
 ) -> pl.DataFrame: ...
 
 
@@ -61,6 +56,7 @@ def read(
     snapshot: int | None = None,
     into: Literal["arrow", "batches", "duckdb"],
     text_of: TextOf = "all",
+    markdown_links: bool = True,
 ) -> Any: ...
 
 
@@ -72,6 +68,7 @@ def read(
     snapshot: int | None = None,
     into: Into = "polars",
     text_of: TextOf = "all",
+    markdown_links: bool = True,
 ) -> Any:
     """Reads rows of a table in a folder, in a store or in Bigtable.
 
@@ -83,14 +80,16 @@ def read(
         table: Address of the table.
         what: ``state``, ``hosts``, ``pages`` (the newest text of each URL that is alive),
             ``outlinks``, ``batches``, or a component of batches such as ``batch_pages``.
-        columns: Names of the columns to read. Only these are read from the files. None means all;
-            of pages all but the Markdown, the blocks, the parts, the body, the headers, the batch and the key.
+        columns: Names of the columns to read. Only these are read from the files. None means all but
+            ``markdown``; of pages all but the Markdown, the blocks, the parts, the body, the headers, the
+            batch and the key.
         snapshot: Number of the snapshot, as in ``nutbeam history``; None means the newest.
         into: ``polars`` gives a frame, ``arrow`` a pyarrow.Table, and ``duckdb`` a relation, whose
             rows are in memory. ``batches`` gives a pyarrow.RecordBatchReader, which reads a large
             table piece by piece.
         text_of: Which text of ``pages`` counts, and which Markdown is made: ``main`` is their main content,
             without navigation and the like.
+        markdown_links: Whether Markdown has the targets of links, and images.
 
     Raises:
         UsageError: There is no such table, snapshot, component or column.
@@ -100,7 +99,8 @@ def read(
     _check_text(text_of)
     view, wanted = _choice(what, columns)
     pinned = _snapshot_to_read(os.fspath(table), snapshot)
-    frames = _frames(pinned, what, view, PageChoice(wanted, text_of=text_of))
+    choice = PageChoice(wanted, text_of=text_of, markdown_links=markdown_links)
+    frames = _frames(pinned, what, view, choice)
     return _in_form(into, shown_schema(wanted), _tables(pinned, frames, wanted))
 
 
@@ -111,6 +111,7 @@ def read_chunks(
     tokenizer: str = "words",
     columns: Sequence[str] = (),
     text_of: TextOf = "all",
+    markdown_links: bool = True,
     snapshot: int | None = None,
     into: Into = "polars",
 ) -> Any:
@@ -123,6 +124,7 @@ def read_chunks(
             plug-in.
         columns: Names of the columns to read; none means all.
         text_of: As for ``read``.
+        markdown_links: As for ``read``.
         snapshot: Number of the snapshot; None means the newest.
         into: As for ``read``.
 
@@ -134,14 +136,14 @@ def read_chunks(
     _check_text(text_of)
     if limit < 1:
         raise UsageError(f"limit must be at least 1, got {limit!r}")
-    wanted = _picked(CHUNK_COLUMNS, columns)
+    wanted = _picked(View("a chunk", CHUNK_COLUMNS), columns)
     try:
         in_file = tokenizer.endswith(".json")
         counter = tokenizer_of("", tokenizer) if in_file else tokenizer_of(tokenizer)
     except ValueError as error:
         raise UsageError(str(error)) from error
     pinned = _snapshot_to_read(os.fspath(table), snapshot)
-    rules = ChunkRules(limit, counter, wanted)
+    rules = ChunkRules(limit, counter, wanted, markdown_links)
     frames = (
         chunk_rows(part, rules)
         for pages in _living_pages(pinned, PageChoice(CHUNKED_COLUMNS, text_of=text_of))
@@ -178,16 +180,15 @@ def _choice(what: str, columns: Sequence[str]) -> tuple[View, Columns]:
     if what not in views_by_name:
         raise UsageError(f"what must be one of {', '.join(views_by_name)}, got {what!r}")
     view = views_by_name[what]
-    picked = _picked(view.columns, columns)
-    return view, PAGE_COLUMNS if what == "pages" and not columns else picked
+    return view, _picked(view, columns)
 
 
-def _picked(declared: Columns, names: Sequence[str]) -> Columns:
-    """Returns the columns with some names; none means all."""
+def _picked(view: View, names: Sequence[str]) -> Columns:
+    """Returns the columns of a view that were asked for."""
     if isinstance(names, str):
         raise UsageError(f"columns must be a list of names, got {names!r}")
     try:
-        return declared.pick_named(*names) if names else declared
+        return view.pick(names)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
@@ -227,10 +228,10 @@ def _frames(pinned: Pinned, what: str, view: View, choice: PageChoice) -> Iterat
         yield from _links(pinned)
     else:
         assert view.kind is not None
-        names = [column.name for column in choice.columns]
-        stored = list(dict.fromkeys(["key", *(n for n in names if n in view.kind.schema.names)]))
+        stored = stored_names_of(view.kind, (column.name for column in choice.columns))
         in_tablets = view.kind.in_tablets or view.kind.owner is Owner.TABLE
-        yield from (_of_tablets if in_tablets else _of_files)(pinned, view.kind, stored)
+        for frame in (_of_tablets if in_tablets else _of_files)(pinned, view.kind, stored):
+            yield with_markdown(frame, choice.columns, choice.markdown_links)
 
 
 def _of_tablets(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -247,6 +248,18 @@ def _of_files(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.
     for batch, file in files_of(pinned.table, pinned.manifest(), kind):
         for group in row_groups(pinned.table / file.path, kind.schema, stored):
             yield with_owner(to_frame(group), kind, batch)
+
+
+def stored_names_of(kind: Kind, shown: Iterable[str]) -> list[str]:
+    """Returns the names of the columns of a kind to read, so that some can be shown.
+
+    >>> from ...policy.components.kinds import KINDS
+    >>> stored_names_of(KINDS["documents"], ["url", "markdown"]), stored_names_of(KINDS["page_edges"], ["links"])
+    (['key', 'text', 'blocks'], ['key', 'links'])
+    """
+    own = kind.schema.names
+    names = (name for one in shown for name in ([one] if one in own else stored_names([one])))
+    return list(dict.fromkeys(["key", *(name for name in names if name in own)]))
 
 
 def with_owner(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:

@@ -29,9 +29,10 @@ from ...web.plugins.plugin_options import names_in
 from ...web.plugins.plugins import load_plugins
 from ...web.urls.row_keys import from_key
 from ..base.key_columns import host_keys
+from ..components.document_schema import DOCUMENTS
 from ..components.host_rows import Seeds
 from ..components.rule_counts import cap_rule_counts
-from ..components.schema import DOCUMENTS, conform
+from ..components.schema import conform
 from ..scope import TargetOptions, judge
 from ..span_lists import SpanLists
 from .page_links import PageLinks

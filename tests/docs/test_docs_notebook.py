@@ -6,7 +6,7 @@ import re
 import pytest
 from here import ROOT
 
-from nutbeam.policy.components.vocabulary import views
+from nutbeam.policy.components.views import views
 
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 pytestmark = pytest.mark.skipif(not NOTEBOOK.exists(), reason="docs/ is not part of the wheel")

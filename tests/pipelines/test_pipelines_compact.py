@@ -21,7 +21,8 @@ from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet, read_tablets, tablets
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.compaction import fold, plan_folds
-from nutbeam.policy.components.schema import DOCUMENTS, STATE
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import STATE
 
 DAY = 86_400
 

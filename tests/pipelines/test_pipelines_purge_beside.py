@@ -30,7 +30,7 @@ from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import over_purges
 from nutbeam.io.upkeep import purge as purge_module
 from nutbeam.policy.components.blocklist import Names, blocklist_of
-from nutbeam.policy.components.schema import DOCUMENTS
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.purging import Purge
 from nutbeam.web.urls.row_keys import host_key
 

@@ -11,7 +11,7 @@ from running import apply, run
 from simulated_web import SimWeb
 
 from nutbeam.io.parsing.parse_pool import Parsed, ParsePool, ParserDied
-from nutbeam.policy.components.schema import DOCUMENTS as STORED
+from nutbeam.policy.components.document_schema import DOCUMENTS as STORED
 from nutbeam.policy.components.schema import conform, to_frame
 from nutbeam.policy.parsing.documents import DocumentOptions
 from nutbeam.transforms import parse_pages as module

@@ -401,6 +401,14 @@ def test_a_property_that_an_option_overrides_may_have_any_value():
             ["dump", "--outputDir", "a"],
             "unknown option '--outputDir'; type -outputDir, as in Nutch",
         ),
+        (
+            ["fetch", "mine", "--all"],
+            "unknown option '--all'; it is not needed: a job takes the batch that is next in line",
+        ),
+        (
+            ["readdb", "mine", "--text"],
+            "unknown option '--text'; nutbeam pages writes texts and links",
+        ),
     ],
 )
 def test_a_flag_of_nutch_with_two_dashes_is_named(words, said, capsys):

@@ -25,7 +25,8 @@ from sql_rows import rows_of
 
 from nutbeam.policy.components.columns import Form
 from nutbeam.policy.components.kinds import KINDS, kinds_of_batches
-from nutbeam.policy.components.vocabulary import iso, record_of, shown_columns, views
+from nutbeam.policy.components.views import shown_columns, views
+from nutbeam.policy.components.vocabulary import iso, record_of
 
 duckdb = pytest.importorskip("duckdb")
 COLUMNS = shown_columns(KINDS["state"])

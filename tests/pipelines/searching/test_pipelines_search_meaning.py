@@ -11,6 +11,7 @@ from indexed_tables import page, put
 from plugins import install
 
 from nutbeam.io.indexing.page_vectors import pack_vectors
+from nutbeam.pipelines.searching.meaning_ranks import Question
 from nutbeam.pipelines.searching.question_vectors import QuestionVectors
 from nutbeam.pipelines.searching.search_address import SearchAddress
 from nutbeam.pipelines.searching.search_serving import SearchServer
@@ -104,6 +105,8 @@ def test_a_page_is_found_by_a_word_that_it_does_not_have(table, find):
     assert find(table, "car") == ["a.com/both", "a.com/yard", "b.com/far"]
     assert find(table, "doctor") == ["a.com/long"]  # by its last chunk
     assert find(table, "zebra") == []
+    assert find(table, "car doctor", "--least_cosine", "0.8") == ["a.com/both"]
+    assert len(find(table, "car doctor")) == 4
 
 
 def test_operators_hold_for_pages_that_are_found_by_their_vectors(table, find):
@@ -129,12 +132,16 @@ def test_a_filter_looks_beyond_the_nearest_pages(tmp_path):
     search = searched(
         tmp_path / "t", write_shards(tmp_path / "t", pages, at_once=100), tmp_path / "c"
     )
-    question = np.array([1, 0], np.float32)
+    question = Question(np.array([1, 0], np.float32))
     near = search.search(parse_search("lake site:b.com"), question=question)
     assert [hit.url for hit in near.hits] == ["http://b.com/0", "http://b.com/1"]
     assert near.total == 2
     every = search.search(parse_search("lake"), 100, question=question)
     assert (every.total, {hit.url[:12] for hit in every.hits}) == (50, {"http://a.com"})
+    strict = search.search(
+        parse_search("lake site:b.com"), question=question._replace(least_cosine=0.8)
+    )
+    assert strict.total == 0
     mixed = search.search(parse_search("river"), 60, 195, question=question)
     assert (mixed.total, len({hit.url for hit in mixed.hits})) == (702, 60)
 
@@ -170,6 +177,15 @@ def test_changed_deleted_and_merged_pages_have_the_vectors_of_their_newest_text(
         assert find(table, "car") == ["a.com/both"]
         assert sorted(find(table, "boat")) == ["a.com/noon", "a.com/yard"]
         assert nutbeam("compact", table, "--full") == 0
+
+
+def test_vectors_are_of_the_text_that_the_index_has(tmp_path, find, model):
+    table, text = str(tmp_path / "table"), "Each physician\n\nA ferry leaves"
+    put(table, "17-1", {"com.a:http/menu": page(text, main=[{"start": 16, "end": len(text)}])})
+    for words, paths in (((), []), (("--text_of", "all"), ["a.com/menu"])):
+        assert nutbeam("index", table, "--full", "--embedding", f"{model}Synonyms", *words) == 0
+        assert find(table, "doctor") == paths
+        assert find(table, "boat") == ["a.com/menu"]
 
 
 @pytest.mark.long

@@ -10,7 +10,8 @@ import pytest
 from crawling import files_of, json_lines, manifest_of, nutbeam, state_of
 from simulated_web import served_web
 
-from nutbeam.policy.components.vocabulary import record_of, shown_schema, views
+from nutbeam.policy.components.views import views
+from nutbeam.policy.components.vocabulary import record_of, shown_schema
 from nutbeam.web.base.wording import format_count
 
 WHAT = tuple(name for name, view in views().items() if view.kind or name == "batches")
@@ -48,7 +49,7 @@ def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
         rows = format_count(stored(table, what), "rows")
         assert capsys.readouterr().out == f"{rows} of {what} in {path}\n"
     rows = pq.read_table(tmp_path / "out.parquet")
-    assert rows.schema.equals(shown_schema(views()[what].columns))
+    assert rows.schema.equals(shown_schema(views()[what].usual_columns))
     assert len(rows) == stored(table, what)
     records = json_lines((tmp_path / "out.jsonl").read_text("utf-8"))
     with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:

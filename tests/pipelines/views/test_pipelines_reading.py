@@ -16,13 +16,8 @@ from simulated_web import served_web
 
 import nutbeam
 from nutbeam.policy.components.schema import STATUS_NAMES
-from nutbeam.policy.components.vocabulary import (
-    LIVING,
-    PAGE_COLUMNS,
-    shown_schema,
-    statuses_of,
-    views,
-)
+from nutbeam.policy.components.views import views
+from nutbeam.policy.components.vocabulary import LIVING, PAGE_COLUMNS, shown_schema, statuses_of
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.base.options import options_of
 
@@ -185,7 +180,7 @@ def test_pages_refuses_in_one_line(crawled, words, message, capsys, monkeypatch,
 @pytest.mark.parametrize("what", list(views()))
 def test_read_gives_the_same_rows_and_columns_as_sql(table, what, capsys):
     frame = nutbeam.read(table, what)
-    columns = PAGE_COLUMNS if what == "pages" else views()[what].columns
+    columns = views()[what].usual_columns
     assert frame.columns == shown_schema(columns).names
     capsys.readouterr()
     assert command("sql", table, f"select count(*) as n from {what}", "--format", "json") == 0

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.components.schema import DOCUMENTS, PAGES, to_frame
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import PAGES, to_frame
 from nutbeam.policy.hosting.hosts import page_findings
 from nutbeam.policy.hosting.merit import (
     DomainRoom,

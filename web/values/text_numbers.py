@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .typed_value import (
     NO_NUMBER,
-    NO_TEXT,
+    NO_WORD,
     OUT_OF_RANGE,
     TOO_LONG,
     UNCLEAR_NUMBER,
@@ -71,7 +71,7 @@ def read_decimal(text: str, point: str = "") -> TypedValue[Decimal]:
     ('1.299', 'unclear_number')
     """
     if not (text := text.strip()):
-        return TypedValue(None, NO_TEXT)
+        return TypedValue(None, NO_WORD)
     if len(text) > MAX_NUMBER_CHARS:
         return TypedValue(None, TOO_LONG)
     return _decimal(_NumberText(plain_digits(text), point), None)
@@ -104,7 +104,7 @@ def read_price(text: str, currency: str = "", point: str = "") -> TypedValue[Pri
     (Price(amount=Decimal('9.99'), currency='USD'), 'no_number')
     """
     if not (text := text.strip()):
-        return TypedValue(None, NO_TEXT)
+        return TypedValue(None, NO_WORD)
     if len(text) > MAX_NUMBER_CHARS:
         return TypedValue(None, TOO_LONG)
     number_text = _NumberText(plain_digits(text), point)

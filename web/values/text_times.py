@@ -16,7 +16,7 @@ from .typed_value import (
     INCOMPLETE_DATE,
     NO_DATE,
     NO_DURATION,
-    NO_TEXT,
+    NO_WORD,
     OUT_OF_RANGE,
     TOO_LONG,
     UNCLEAR_DATE,
@@ -71,7 +71,7 @@ def read_time(text: str, order: str = "") -> TypedValue[int]:
     ['unclear_date', 'out_of_range', 'incomplete_date', 'no_date']
     """
     if not (text := plain_digits(text.strip())):
-        return TypedValue(None, NO_TEXT)
+        return TypedValue(None, NO_WORD)
     if len(text) > MAX_TIME_CHARS:
         return TypedValue(None, TOO_LONG)
     if _EPOCH.fullmatch(text):
@@ -93,7 +93,7 @@ def read_duration(text: str) -> TypedValue[float]:
     (TypedValue(value=5400.0, reason=''), 86400.5, 'no_duration')
     """
     if not (text := text.strip()):
-        return TypedValue(None, NO_TEXT)
+        return TypedValue(None, NO_WORD)
     # Many sites write all units: P0Y0M0DT0H30M.
     text = _EMPTY_PARTS.sub("P", text[:MAX_TIME_CHARS], count=1)
     duration = _DURATION.fullmatch(text)

@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 T = TypeVar("T")
 
 # The reasons why a text has no value of a type, each a word for a count.
-NO_TEXT, TOO_LONG, OUT_OF_RANGE = "empty", "too_long", "out_of_range"
+NO_WORD, TOO_LONG, OUT_OF_RANGE = "empty", "too_long", "out_of_range"
 NO_NUMBER, UNCLEAR_NUMBER = "no_number", "unclear_number"
 NO_DATE, UNCLEAR_DATE, INCOMPLETE_DATE = "no_date", "unclear_date", "incomplete_date"
 NO_DURATION, NO_BOOL = "no_duration", "no_bool"
@@ -37,7 +37,7 @@ def read_bool(text: str) -> TypedValue[bool]:
     (TypedValue(value=True, reason=''), TypedValue(value=False, reason=''), 'no_bool')
     """
     if not (word := text.strip().lower()):
-        return TypedValue(None, NO_TEXT)
+        return TypedValue(None, NO_WORD)
     value = _BOOLS.get(word.rpartition("schema.org/")[2] if len(word) < 40 else word)
     return TypedValue(value, "" if value is not None else NO_BOOL)
 

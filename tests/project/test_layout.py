@@ -45,7 +45,16 @@ FOLDERS = {
     ),
     "web": (
         *("simweb", "rules", "parsers", "office", "replay", "archive_reading", "archives"),
-        *("html", "values", "pages", "normalizers", "filters", "rule_files", "patterns"),
+        *(
+            "html",
+            "values",
+            "pages",
+            "structured",
+            "normalizers",
+            "filters",
+            "rule_files",
+            "patterns",
+        ),
         *("nutch_text", "hadoop", "indexing", "engine", "robots", "clients", "exchange", "content"),
         *("network", "urls", "tls", "plugins", "base"),
     ),

@@ -1,0 +1,116 @@
+"""The items of structured data of a page: collects them, cleans their values, keeps them within limits."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..base.safe_json import storable_text
+from ..urls.userinfo import mask_users
+
+JSON_LD, MICRODATA, RDFA = "json-ld", "microdata", "rdfa"
+OPEN_GRAPH, TWITTER = "opengraph", "twitter"
+DUBLIN_CORE, HIGHWIRE = "dublin-core", "highwire"
+SYNTAXES = (JSON_LD, MICRODATA, RDFA, OPEN_GRAPH, TWITTER, DUBLIN_CORE, HIGHWIRE)
+
+# Of a page.
+MAX_ITEMS = 1_000
+MAX_VALUES = 20_000
+MAX_ITEM_BYTES = 1_000_000  # of all items together
+# Of an item and of a value.
+MAX_ITEM_DEPTH = 32
+MAX_VALUE_CHARS = 100_000
+
+_SCHEMA_ORG = tuple(
+    f"{scheme}://{host}schema.org/" for scheme in ("https", "http") for host in ("", "www.")
+)
+
+
+class StructuredItem(NamedTuple):
+    """An item of structured data, such as a product.
+
+    Attributes:
+        syntax: How the page writes it, one of ``SYNTAXES``.
+        type: Its types, with a space between them: the names of schema.org's, the URLs of others.
+        properties: A JSON object: values by name. ``@type`` and ``@id`` are those of the item, ``@value``
+            is the text of an item without properties. Items within it have the same form.
+    """
+
+    syntax: str
+    type: str
+    properties: str
+
+
+class ItemCollector:
+    """Collects the items of a page; what exceeds a limit is left out and counted by its reason.
+
+    Args:
+        count: Called with the reason.
+    """
+
+    def __init__(self, count: Callable[[str], None]) -> None:
+        self.count = count
+        self.items: list[StructuredItem] = []
+        self._values = MAX_VALUES
+        self._bytes = MAX_ITEM_BYTES
+
+    def add(self, syntax: str, type_names: list[str], properties: dict[str, Any]) -> None:
+        """Adds an item, unless it exceeds a limit of the page."""
+        if len(self.items) >= MAX_ITEMS:
+            self.count("too_many_items")
+            return
+        cleaned = self._clean(properties, 0)
+        if self._values < 0:
+            self.count("too_many_item_values")
+            return
+        text = json.dumps(cleaned, ensure_ascii=False, separators=(",", ":"))
+        self._bytes -= len(text) if text.isascii() else len(text.encode())
+        if self._bytes < 0:
+            self.count("items_too_large")
+        else:
+            self.items.append(StructuredItem(syntax, " ".join(type_names), text))
+
+    def _clean(self, value: Any, depth: int) -> Any:
+        """Returns a value that can be stored: without passwords in URLs, and not too deep."""
+        self._values -= 1
+        if isinstance(value, str):
+            if len(value) > MAX_VALUE_CHARS:
+                self.count("item_value_too_long")
+                value = value[:MAX_VALUE_CHARS]
+            return mask_users(value if _is_plain(value) else storable_text(value))
+        if not isinstance(value, dict | list) or self._values < 0:
+            return value
+        if depth >= MAX_ITEM_DEPTH:
+            self.count("item_too_deep")
+            return None
+        if isinstance(value, list):
+            return [self._clean(each, depth + 1) for each in value]
+        return {
+            name if _is_plain(name) else storable_text(name): self._clean(each, depth + 1)
+            for name, each in value.items()
+        }
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and "\0" not in text
+
+
+def schema_name(name: str) -> str:
+    """Returns the name of a type or property of schema.org without its address; others as they are.
+
+    >>> schema_name("http://schema.org/Product"), schema_name("schema:Offer"), schema_name("urn:x")
+    ('Product', 'Offer', 'urn:x')
+    """
+    if name.startswith("http"):
+        address = next((each for each in _SCHEMA_ORG if name.startswith(each)), "")
+        return name[len(address) :].lstrip("/#") or name
+    return name.removeprefix("schema:")
+
+
+def list_values(value: Any) -> list[Any]:
+    """Returns the values of a property: itself, if it is no list."""
+    return value if isinstance(value, list) else [value]
+
+
+def single_values(properties: dict[str, list[Any]]) -> dict[str, Any]:
+    """Returns properties of which each has a list of values; one value stands alone."""
+    return {name: each[0] if len(each) == 1 else each for name, each in properties.items()}

@@ -71,7 +71,7 @@ FOLDERS = {
             "updating",
         ),
         "parsing",
-        *("sitemaps", "hosting", "dedup", "generating", ""),
+        *("sitemaps", "structured", "hosting", "dedup", "generating", ""),
         *("scoring", "components", "schedules", "expressions", "base"),
     ),
     "transforms": ("archives", "graph", "indexing", "near_pages", "", "elements", "wiring"),

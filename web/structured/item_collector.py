@@ -18,7 +18,7 @@ SYNTAXES = (JSON_LD, MICRODATA, RDFA, OPEN_GRAPH, TWITTER, DUBLIN_CORE, HIGHWIRE
 
 # Of a page. A unit of work takes 0.1 µs at most: a character of JSON-LD or of the markup of a value.
 MAX_WORK = 300_000
-ELEMENT_WORK = 100  # of an element with attributes of structured data
+ELEMENT_WORK = 60  # of an element with attributes of structured data
 MAX_ITEMS = 1_000
 MAX_VALUES = 10_000
 MAX_ITEM_BYTES = 1_000_000  # of all items together

@@ -109,7 +109,8 @@ class _Microdata:
             value = self._value(place, (*around, at))
             for name in schema_names(self._attributes[place].get("itemprop")):
                 values.setdefault(name, []).append(value)
-        if not values and (text := self._items.text_of(node)):
+        is_whole_page = node.tag in ("html", "body")
+        if not values and not is_whole_page and (text := self._items.text_of(node)):
             item["@value"] = text
         return item | single_values(values)
 
@@ -146,8 +147,10 @@ class _Microdata:
             self._items.count("item_too_deep")
             return None
         if tag in _URLS:
-            address = (attributes.get(_URLS[tag]) or "").strip()
-            return (parse_target(address, self._base) or address) if address else ""
+            if _URLS[tag] not in attributes:
+                return ""
+            address = (attributes[_URLS[tag]] or "").strip()
+            return parse_target(address, self._base) or address
         if tag in _TEXTS:
             return attributes.get(_TEXTS[tag]) or ""
         if tag == "time" and attributes.get("datetime"):

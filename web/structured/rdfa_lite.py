@@ -234,6 +234,7 @@ def _has_prefix(token: str) -> bool:
 
 def _prefixes_in(attributes: Mapping[str, str | None]) -> dict[str, str]:
     """Returns the addresses of the prefixes that an element declares."""
-    pairs = _PREFIX.findall(attributes.get("prefix") or "")[:_MAX_PREFIXES]
-    pairs += [(name[6:], address) for name, address in attributes.items() if name[:6] == "xmlns:"]
+    pairs = [(name[6:], address) for name, address in attributes.items() if name[:6] == "xmlns:"]
+    # RDFa Core 7.5, step 3: those in prefix count more.
+    pairs += _PREFIX.findall(attributes.get("prefix") or "")[:_MAX_PREFIXES]
     return {name.lower(): address for name, address in pairs if address}

@@ -168,9 +168,9 @@ HOSTILE = {
         json_ld("/*" * 70_000),
         json_ld("[" + ", " * 70_000),
     ),
-    "item_too_deep": (json_ld('{"a":' * 500 + "1" + "}" * 500), "<p itemscope itemprop=a>" * 200),
+    "item_too_deep": (json_ld('{"a":' * 500 + "1" + "}" * 500), "<div itemscope itemprop=a>" * 200),
     "too_many_item_values": (json_ld(f'{{"a": [{NUMBERS}]}}'),),
-    "too_many_items": (json_ld('{"a":1}' * 1_001),),
+    "too_many_items": (json_ld("[" + '{"a":1},' * 1_001 + "]"),),
     "item_value_too_long": (json_ld(f'{{"a": "{"x" * 100_001}"}}'),),
     "item_cycle": (
         "".join(

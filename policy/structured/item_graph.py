@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ...web.structured.item_collector import JSON_LD, MICRODATA, RDFA, list_values, schema_name
+from ...web.structured.item_collector import JSON_LD, MICRODATA, RDFA, schema_name, values_in
 from ...web.urls.userinfo import parse_target
 
 Item = dict[str, Any]
@@ -96,7 +96,7 @@ class ItemGraph:
         values = [item]
         for name in path:
             owners = (each for each in values if isinstance(each, dict))
-            inner = (value for owner in owners for value in list_values(owner.get(name)))
+            inner = (value for owner in owners for value in values_in(owner.get(name)))
             present = (self.resolve(value) for value in inner if value not in (None, ""))
             values = list(itertools.islice(present, _MOST_PROPERTY_VALUES))
         return values
@@ -147,7 +147,7 @@ def plain_text(value: Any) -> str:
 
 def type_names(item: Item) -> list[str]:
     """Returns the names of an item's types in schema.org."""
-    names = list_values(item.get("@type"))
+    names = values_in(item.get("@type"))
     return [schema_name(name) for name in names if isinstance(name, str)]
 
 

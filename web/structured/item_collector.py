@@ -19,7 +19,7 @@ SYNTAXES = (JSON_LD, MICRODATA, RDFA, OPEN_GRAPH, TWITTER, DUBLIN_CORE, HIGHWIRE
 # Of a page. A unit of work takes 0.1 µs at most: a character of JSON-LD or of the markup of a value.
 MAX_WORK = 300_000
 ELEMENT_WORK = 60  # of an element with attributes of structured data
-MAX_ITEMS = 1_000
+MAX_PAGE_ITEMS = 1_000
 MAX_VALUES = 10_000
 MAX_ITEM_BYTES = 1_000_000  # of all items together
 # Of an item and of a value.
@@ -89,7 +89,7 @@ class ItemCollector:
 
     def add(self, syntax: str, type_names: list[str], properties: dict[str, Any]) -> None:
         """Adds an item, unless it exceeds a limit of the page."""
-        if len(self.items) >= MAX_ITEMS:
+        if len(self.items) >= MAX_PAGE_ITEMS:
             self.count("too_many_items")
             return
         cleaned = self._clean(properties, 0)
@@ -148,7 +148,7 @@ def schema_names(text: str | None) -> list[str]:
     return list(dict.fromkeys(map(schema_name, words)))
 
 
-def list_values(value: Any) -> list[Any]:
+def values_in(value: Any) -> list[Any]:
     """Returns the values of a property: itself, if it is no list."""
     return value if isinstance(value, list) else [value]
 

@@ -30,6 +30,7 @@ MAX_NAMES = 50  # in an attribute
 _SCHEMA_ORG = tuple(
     f"{scheme}://{host}schema.org/" for scheme in ("https", "http") for host in ("", "www.")
 )
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class StructuredItem(NamedTuple):
@@ -96,7 +97,7 @@ class ItemCollector:
         if self._values < 0:
             self.count("too_many_item_values")
             return
-        text = json.dumps(cleaned, ensure_ascii=False, separators=(",", ":"))
+        text = _ENCODER.encode(cleaned)
         self._bytes -= len(text) if text.isascii() else len(text.encode())
         if self._bytes < 0:
             self.count("items_too_large")

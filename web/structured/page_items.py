@@ -1,7 +1,6 @@
 """Reads all structured data of a page: what its scripts, its meta elements and its tree hold."""
 
 import dataclasses
-import re
 from collections.abc import Callable
 
 from selectolax.lexbor import LexborHTMLParser
@@ -12,7 +11,8 @@ from .meta_items import add_meta_items
 from .microdata import add_microdata_items
 from .rdfa_lite import add_rdfa_items
 
-_TYPEOF = re.compile(rb"\stypeof\s*=\s*[\"'\w]")
+# The operator typeof of scripts has no "=".
+_TYPEOF = (b"typeof=", b"typeof =")
 
 
 @dataclasses.dataclass(slots=True)
@@ -50,7 +50,7 @@ def items_of_page(
     lower = markup.lower()
     if b"itemscope" in lower:
         add_microdata_items(document, base, items)
-    if b"typeof" in lower and _TYPEOF.search(lower):
+    if any(each in lower for each in _TYPEOF):
         add_rdfa_items(document, base, items)
     if sources.metas:
         add_meta_items(sources.metas, items)

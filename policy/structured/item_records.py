@@ -115,11 +115,11 @@ def _job(graph: ItemGraph, item: Item) -> Iterator[Record]:
     currency = _first_text(graph, [*salaries, *amounts], "currency") or graph.text(
         item, "salaryCurrency"
     )
-    lowest = [each for each in amounts for name in ("minValue", "value") if graph.text(each, name)
-              for each in [graph.text(each, name)]]  # fmt: skip
-    highest = [each for each in amounts for name in ("maxValue", "value") if graph.text(each, name)
-               for each in [graph.text(each, name)]]  # fmt: skip
-    plain = [text for text in map(plain_text, amounts) if text]
+    plain = next(filter(None, map(plain_text, amounts)), None)
+    lowest, highest = (
+        _first_text(graph, amounts, name) or _first_text(graph, amounts, "value") or plain
+        for name in ("minValue", "maxValue")
+    )
     remote = graph.text(item, "jobLocationType")
     yield {
         "title": graph.text(item, "title") or graph.text(item, "name"),
@@ -129,8 +129,8 @@ def _job(graph: ItemGraph, item: Item) -> Iterator[Record]:
         "employment_types": _listed(graph.texts(item, "employmentType")),
         **_moment(graph, item, "posted", "datePosted"),
         **_moment(graph, item, "valid_until", "validThrough"),
-        "salary_min": _decimal_of(next(iter([*lowest, *plain]), None)),
-        "salary_max": _decimal_of(next(iter([*highest, *plain]), None)),
+        "salary_min": _decimal_of(lowest),
+        "salary_max": _decimal_of(highest),
         "currency": _currency_of(currency),
         "salary_unit": _first_text(graph, [*amounts, *salaries], "unitText"),
         **_about(graph, item),

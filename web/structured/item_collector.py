@@ -93,9 +93,11 @@ class ItemCollector:
         if len(self.items) >= MAX_PAGE_ITEMS:
             self.count("too_many_items")
             return
+        values_left = self._values
         cleaned = self._clean(properties, 0)
         if self._values < 0:
             self.count("too_many_item_values")
+            self._values = values_left // 2  # for smaller items; to count again is work, too
             return
         text = _ENCODER.encode(cleaned)
         self._bytes -= len(text) if text.isascii() else len(text.encode())
@@ -118,6 +120,9 @@ class ItemCollector:
             return value
         if depth >= MAX_ITEM_DEPTH:
             self.count("item_too_deep")
+            return None
+        if len(value) > self._values:
+            self._values = -1
             return None
         if isinstance(value, list):
             return [self._clean(each, depth + 1) for each in value]

@@ -157,6 +157,7 @@ HOSTILE = {
     "structured_data_too_large": (
         json_ld("[" + '{"a": 1},' * 500_000 + "1]"),
         "<div itemscope>" + "<b itemprop=a>x</b>" * 20_000,
+        "<div itemscope>" + "<b itemprop=a>x</b>" * 9_000,
         "<div itemscope>" + "<div itemprop=a>" * 400 + "<i>x</i>" * 2_000,
         "<div vocab=x: typeof=A>" + "<b property=a>x</b>" * 20_000,
         "<p id=r>" + "<b itemprop=a>x</b>" * 500 + "</p>" + "<p itemscope itemref=r></p>" * 1_000,

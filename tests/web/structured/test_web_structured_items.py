@@ -141,15 +141,15 @@ def test_nothing_is_read_where_it_is_not_wanted():
 def test_passwords_in_urls_are_removed():
     secret = "http://me:secret@b.example/x"
     page = page_of(
-        json_ld(f'{{"url": "{secret}", "text": "see {secret}", "list": [["{secret}"]]}}')
-        + f'<p itemscope itemid="{secret}"><a itemprop=u href="{secret}">{secret}</a><b itemprop=t>{secret}</b>'
-        f'<p vocab=x: typeof=A resource="{secret}"><b property=t>{secret}</b>'
+        json_ld(f'{{"@type": "{secret}", "text": "see {secret}", "{secret}": [["{secret}"]]}}')
+        + f'<p itemscope itemid="{secret}" itemtype="{secret}"><a itemprop=u href="{secret}">{secret}</a><b itemprop="t {secret}">{secret}</b>'
+        f'<p vocab="{secret}" typeof=A resource="{secret}"><b property=t>{secret}</b>'
         f'<meta property="og:url" content="{secret}">'
     )
     assert len(page.items) == 4
     for item in page.items:
         assert "b.example/x" in item.properties
-        assert "secret" not in item.properties
+        assert "secret" not in item.type + item.properties
 
 
 NUMBERS = ",".join(["1"] * 100_000)

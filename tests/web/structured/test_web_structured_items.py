@@ -138,6 +138,17 @@ def test_nothing_is_read_where_it_is_not_wanted():
     assert page_of(f"<meta name=robots content=noindex>{markup}").items == []
 
 
+def test_items_of_rdfa_in_a_circle_are_kept():
+    page = page_of(
+        '<body vocab="http://schema.org/"><p typeof=Person resource="#p"><b property=name>P</b>'
+        '<p typeof=Article resource="#a"><a property=page href="#w"></a>'
+        '<p typeof=WebPage resource="#w"><a property=entity href="#a"></a>'
+    )
+    assert [item.type for item in page.items] == ["Person", "Article"]
+    inner = json.loads(page.items[1].properties)["page"]
+    assert (inner["@type"], inner["entity"]) == ("WebPage", "http://a.example/shop/tea.html#a")
+
+
 def test_passwords_in_urls_are_removed():
     secret = "http://me:secret@b.example/x"
     page = page_of(

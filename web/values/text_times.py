@@ -35,6 +35,7 @@ _ZONE_NAME = re.compile(r"(?<=[\dmM.] ) ?([A-Z]{3,5})\b")  # "10:00 CET"
 _ZONE_BEFORE_OFFSET = re.compile(
     r"\b(?:GMT|UTC)(?=[+-]\d)"
 )  # "10:00 GMT+0100", as JavaScript writes it
+_HALF_DAY = re.compile(r"\d\s?[ap]\.?m\b", re.IGNORECASE)
 _NO_DAY = re.compile(r"\d{4}(?:-\d\d)?")
 _EPOCH = re.compile(r"\d{10}|\d{13}")
 _YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})\s?[-./]\s?(\d{1,2})\s?[-./]\s?(\d{1,2})(?!\d)")
@@ -61,7 +62,8 @@ def read_time(text: str, order: str = "") -> TypedValue[int]:
     """Reads a date, or a date and a time, as UTC ms.
 
     Forms: ISO 8601, RFC 5322, seconds or ms since 1970, numbers such as ``5.3.2024``, and names of
-    months in 60 languages. Without a time it is the start of the day; without a zone, UTC.
+    months in 60 languages. Without a time it is the start of the day; without a zone, UTC. Short names
+    of zones count if they mean one, such as ``CET``.
 
     Args:
         text: At most 100 characters.
@@ -85,7 +87,9 @@ def read_time(text: str, order: str = "") -> TypedValue[int]:
     if _NO_DAY.fullmatch(text):
         return TypedValue(None, INCOMPLETE_DATE)
     text = _ZONE_NAME.sub(_offset_of_zone, _ZONE_BEFORE_OFFSET.sub("", text))
-    if not _YEAR_LAST.match(text) and (moment := parse_moment(text)) is not None:
+    # RFC 5322 has neither 5/3/2024 nor am and pm; its reader takes them for something else.
+    is_formal = not _YEAR_LAST.match(text) and not _HALF_DAY.search(text)
+    if is_formal and (moment := parse_moment(text)) is not None:
         return _within_years(moment)
     return _in_numbers(text, order) or _in_words(text)
 

@@ -21,11 +21,13 @@ from ...policy.chunking.tokenizers import tokenizer_of
 from ...policy.components.columns import Columns
 from ...policy.components.declaration import Kind, Owner
 from ...policy.components.document_schema import DOCUMENTS, DOCUMENTS_COLUMNS
+from ...policy.components.item_views import ITEM_VIEWS
 from ...policy.components.kinds import components_of
 from ...policy.components.schema import PAGES, Status, conform, empty, to_frame
 from ...policy.components.views import View, views
 from ...policy.components.vocabulary import shown_frame, shown_schema
 from ...policy.page_rows import PageChoice, page_rows, stored_names, with_markdown
+from ...policy.structured.item_rows import item_rows
 from ...web.base.errors import UsageError
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
@@ -79,10 +81,11 @@ def read(
     Args:
         table: Address of the table.
         what: ``state``, ``hosts``, ``pages`` (the newest text of each URL that is alive),
-            ``outlinks``, ``batches``, or a component of batches such as ``batch_pages``.
+            ``outlinks``, ``batches``, a type of structured data such as ``products``, or a component
+            of batches such as ``batch_pages``.
         columns: Names of the columns to read. Only these are read from the files. None means all but
-            ``markdown``; of pages all but the Markdown, the blocks, the parts, the body, the headers, the
-            batch and the key.
+            ``markdown``; of pages all but the Markdown, the blocks, the parts, the structured data, the
+            body, the headers, the batch and the key.
         snapshot: Number of the snapshot, as in ``nutbeam history``; None means the newest.
         into: ``polars`` gives a frame, ``arrow`` a pyarrow.Table, and ``duckdb`` a relation, whose
             rows are in memory. ``batches`` gives a pyarrow.RecordBatchReader, which reads a large
@@ -226,6 +229,10 @@ def _frames(pinned: Pinned, what: str, view: View, choice: PageChoice) -> Iterat
         yield from _living_pages(pinned, choice)
     elif what == "outlinks":
         yield from _links(pinned)
+    elif what in ITEM_VIEWS:
+        stored_items = PageChoice(DOCUMENTS_COLUMNS.pick("structured_data"))
+        for pages in _living_pages(pinned, stored_items):
+            yield item_rows(what, pages)
     else:
         assert view.kind is not None
         stored = stored_names_of(view.kind, (column.name for column in choice.columns))

@@ -68,6 +68,31 @@ SPANS = pa.large_list(pa.struct(list(SPAN_FIELDS.schema)))
 TEXT_PART_FIELDS = SPAN_FIELDS.pick("start", "end")
 TEXT_PARTS = pa.large_list(pa.struct(list(TEXT_PART_FIELDS.schema)))
 
+ITEM_FIELDS = Columns(
+    (
+        Column(
+            "syntax",
+            TEXT,
+            "How the page writes it: `json-ld`, `microdata`, `rdfa`, `opengraph`, `twitter`, `dublin-core`, "
+            "`highwire`.",
+            purged=Purged.KEPT,
+        ),
+        Column(
+            "type",
+            TEXT,
+            "Its types, with a space between them: the names of schema.org's, such as `Product`; the URLs of "
+            "others.",
+            purged=Purged.KEPT,
+        ),
+        Column(
+            "properties",
+            TEXT,
+            "JSON: values by name, with `@type` and `@id` as in JSON-LD; items in it have the same form.",
+        ),
+    )
+)
+STRUCTURED_ITEMS = pa.large_list(pa.struct(list(ITEM_FIELDS.schema)))
+
 # Contents of pages: one row per successfully fetched page, and one per part of a page that is
 # a separate document.
 DOCUMENTS_COLUMNS = join_columns(
@@ -121,6 +146,12 @@ DOCUMENTS_COLUMNS = join_columns(
             "not known.",
             items=TEXT_PART_FIELDS,
             purged=Purged.KEPT,
+        ),
+        Column(
+            "structured_data",
+            STRUCTURED_ITEMS,
+            "Structured data of the page, such as products and articles; none if it has none.",
+            items=ITEM_FIELDS,
         ),
     ],
 )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from .columns import Column, Columns, join_columns
 from .declaration import Kind, Owner, RowKey
 from .document_schema import DOCUMENTS_COLUMNS
+from .item_views import ITEM_VIEWS
 from .kinds import KINDS
 from .schema import PAGES_COLUMNS, STATE_COLUMNS, TEXT
 from .vocabulary import (
@@ -61,7 +62,7 @@ def views() -> dict[str, View]:
     others = [kind for kind in KINDS.values() if kind not in (*of_rows, *of_batches)]
     further_columns = join_columns(
         [MARKDOWN_COLUMN],
-        DOCUMENTS_COLUMNS.pick("blocks", "main"),
+        DOCUMENTS_COLUMNS.pick("blocks", "main", "structured_data"),
         PAGES_COLUMNS.pick("headers", "body"),
         STATE_COLUMNS.pick("batch_id", "key"),
     )
@@ -74,6 +75,9 @@ def views() -> dict[str, View]:
         )),
         ("outlinks", View("a link in the newest text of a URL", LINK_COLUMNS)),
         ("batches", View("a batch", BATCHES_COLUMNS)),
+        *((name, View(view.meaning, join_columns(
+            [URL_COLUMN], view.columns, STATE_COLUMNS.pick("key"),
+        ))) for name, view in ITEM_VIEWS.items()),
         *((kind.shown_as, _view_of(kind)) for kind in (*of_batches, *others)),
     ]  # fmt: skip
     by_name = dict(named_views)
@@ -93,10 +97,11 @@ def _view_of(kind: Kind) -> View:
 def shown_columns(kind: Kind) -> Columns:
     """Returns the columns of a component that users see: URL or host first, the key last.
 
-    >>> from .kinds import KINDS
-    >>> names = [column.name for column in shown_columns(KINDS["outcome"])]
-    >>> names[:4], names[-1]
-    (['batch_id', 'url', 'document', 'status'], 'key')
+        >>> from .item_views import ITEM_VIEWS
+    from .kinds import KINDS
+        >>> names = [column.name for column in shown_columns(KINDS["outcome"])]
+        >>> names[:4], names[-1]
+        (['batch_id', 'url', 'document', 'status'], 'key')
     """
     name = HOST_COLUMN if kind.key is RowKey.HOST else URL_COLUMN
     owner = Columns()

@@ -321,6 +321,7 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
         "language": page.language or None,
         "charset": page.charset,
         "metadata": list(metadata.items()),
+        "structured_data": [item._asdict() for item in page.items] or None,
     }
 
 

@@ -128,7 +128,9 @@ def read_call(
     beam_args = rest.pop(_BEAM_ARGS, ())
     if beam_args and not COMMANDS[command].beam:
         raise UsageError(f"{command} is no Beam pipeline: leave out {_BEAM_ARGS}")
-    for name in rest.keys() - options.keys():
+    for name in sorted(rest.keys() - options.keys()):
+        if name in PRINTING:
+            raise UsageError(f"{name} is only for the command line: a call returns a value")
         raise unknown_option(command, f"--{name}", options)
     try:
         values = {name: value_of_program(options[name], value) for name, value in rest.items()}
@@ -200,10 +202,10 @@ class CallWithOptions:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        return signature_of(self._function, self._command)
+        return call_signature(self._function, self._command)
 
 
-def signature_of(function: Callable[..., Any], command: str) -> inspect.Signature:
+def call_signature(function: Callable[..., Any], command: str) -> inspect.Signature:
     """Returns the signature of a function, with the options of a command in place of ``**options``."""
     plain = inspect.signature(function)
     shown = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]

@@ -227,7 +227,7 @@ def parse(
     if len(failed) or not len(parsed):
         error = failed.row(0, named=True) if len(failed) else {"reason": "no_text", "message": None}
         raise NotParsed(
-            f"{url} was not parsed: {_why(error, NOT_PARSED, given, url)}", error["reason"]
+            f"{url} was not parsed: {_why(error, NOT_PARSED, None, url)}", error["reason"]
         )
     dropped = {
         name.partition("dropped/")[2]: number

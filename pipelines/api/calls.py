@@ -7,6 +7,7 @@ handlers of signals, no settings of logs or of garbage collection. It may run in
 import contextlib
 import dataclasses
 import functools
+import gc
 import inspect
 import logging
 import os
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from ...web.base.errors import UsageError, UserError, one_line
+from ...web.base.memory import collect_seldom
 from ...web.base.options import BYTES, DURATIONS, Option, check_value, parse_value
 from ...web.base.wording import quote_value
 from ..base.command import CommandModule, Invocation
@@ -35,7 +37,7 @@ _SILENCE = logging.NullHandler()
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _counting = threading.Lock()
 _calls = 0  # that run now
-_quieted: list[str] = []  # libraries whose logs nobody has set up
+_as_before = contextlib.ExitStack()
 
 
 class CallOutcome(NamedTuple):
@@ -90,22 +92,28 @@ def calling() -> Iterator[None]:
 
 
 def _count_call(number: int) -> None:
-    """Counts the calls that run now, and keeps libraries silent from the first one to the last one."""
+    """Counts the calls that run now; the first sets up the process, the last puts that back."""
     global _calls
     with _counting:
-        first, _calls = not _calls, _calls + number
-        root = logging.getLogger()
-        if first:
-            # Without a handler Python prints warnings, and one is set up for good by logging.error().
-            root.addHandler(_SILENCE)
-            _quieted.extend(name for name in _LIBRARIES if not logging.getLogger(name).level)
-        elif not _calls:
-            root.removeHandler(_SILENCE)
-        if first or not _calls:
-            for name in _quieted:
-                logging.getLogger(name).setLevel(logging.CRITICAL if first else logging.NOTSET)
         if not _calls:
-            _quieted.clear()
+            _set_up_process()
+        _calls += number
+        if not _calls:
+            _as_before.close()
+
+
+def _set_up_process() -> None:
+    """Keeps libraries silent, and garbage collection rare, until ``_as_before`` is closed."""
+    root = logging.getLogger()
+    # Without a handler Python prints warnings, and logging.error() sets up one for good.
+    root.addHandler(_SILENCE)
+    _as_before.callback(root.removeHandler, _SILENCE)
+    for logger in map(logging.getLogger, _LIBRARIES):
+        if not logger.level:  # else the program has set it
+            logger.setLevel(logging.CRITICAL)
+            _as_before.callback(logger.setLevel, logging.NOTSET)
+    _as_before.callback(gc.set_threshold, *gc.get_threshold())
+    collect_seldom()
 
 
 def read_call(
@@ -220,4 +228,8 @@ def call_signature(function: Callable[..., Any], command: str) -> inspect.Signat
 
 def with_options(command: str) -> Callable[[_Method], _Method]:
     """Returns a decorator for a function or method that takes a command's options as ``**options``."""
-    return lambda function: cast(_Method, CallWithOptions(function, command))
+
+    def decorate(function: _Method) -> _Method:
+        return cast(_Method, CallWithOptions(function, command))
+
+    return decorate

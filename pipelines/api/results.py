@@ -123,7 +123,7 @@ class CrawlResult:
         record = outcome.records[-1]
         if record.get("submitted"):
             return cls("submitted", operation=record["operation"])
-        changed = {
+        changed: dict[str, Any] = {
             "warnings": tuple(warning["message"] for warning in record["warnings"]),
             "seconds": {name: phase["seconds"] for name, phase in record["phases"].items()},
         }

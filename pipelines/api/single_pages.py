@@ -225,7 +225,8 @@ def parse(
         pool = parse_pool(given.parse_processes or 1, given.parser_memory)
         parsed, failed, counts = parse_pages(rows, given, pool)
     if len(failed) or not len(parsed):
-        error = failed.row(0, named=True) if len(failed) else {"reason": "no_text", "message": None}
+        error: dict[str, Any] = {"reason": "no_text", "message": None}
+        error = failed.row(0, named=True) if len(failed) else error
         raise NotParsed(
             f"{url} was not parsed: {_why(error, NOT_PARSED, None, url)}", error["reason"]
         )

@@ -85,12 +85,12 @@ def _keyword_module(taking: Mapping[str, Mapping[str, Option]]) -> str:
         ]),
     ]  # fmt: skip
     bases = defaultdict[str, list[str]](list)
-    for number, (commands, fields) in enumerate(groups.items(), 1):
-        if len(commands) == 1:
+    for number, (sharing, fields) in enumerate(groups.items(), 1):
+        if len(sharing) == 1:
             continue
         name = f"_Shared{number}"
-        parts.append(_typed_dict(name, ("TypedDict",), f"Of {', '.join(commands)}.", fields))
-        for command in commands:
+        parts.append(_typed_dict(name, ("TypedDict",), f"Of {', '.join(sharing)}.", fields))
+        for command in sharing:
             bases[command].append(name)
     for command in taking:
         own = groups.get((command,), [])

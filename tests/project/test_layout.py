@@ -93,10 +93,7 @@ SAME_NAMES = {
         ("ARGUMENTS", "FORMATS", "Options", "run"), (("pipelines/",), "each command has them")
     ),
     "build": (("pipelines/",), "each job has it"),
-    **dict.fromkeys(
-        ("crawl", "fetch", "open", "parse"),
-        (("pipelines/",), "those in pipelines/api are the names that programs use"),
-    ),
+    "crawl": (("pipelines/",), "nutbeam.crawl, for programs, and the rounds of the command crawl"),
     "main": (
         ("pipelines/", "io/parsing/parse_worker.py", "web/simweb/worker.py"),
         "each module that is run as a program has it",

@@ -33,10 +33,10 @@ def reach(web):
 
 
 @pytest.fixture(scope="module")
-def table(web, reach, tmp_path_factory):
+def table(web, reach, tables, tmp_path_factory):
     """A table after a crawl of one round: most URLs are due."""
-    folder = tmp_path_factory.mktemp("api") / "table"
-    return nutbeam.crawl(folder, *web.seeds, rounds=1, **reach)
+    address = tables(tmp_path_factory.mktemp("api") / "table")
+    return nutbeam.crawl(address, *web.seeds, rounds=1, **reach)
 
 
 def settings_of_process():
@@ -102,9 +102,10 @@ def test_a_page_has_the_columns_of_the_view_of_pages():
     assert fields == [column.name for column in views()["pages"].columns]
 
 
-def test_each_job_is_a_method_with_its_result(table, reach, tmp_path):
-    assert table.copy(tmp_path / "copy").job == "copy"
-    table = nutbeam.open(tmp_path / "copy")
+def test_each_job_is_a_method_with_its_result(table, reach, tables, tmp_path):
+    target = tables(tmp_path / "copy")
+    assert table.copy(target).job == "copy"
+    table = nutbeam.open(target)
     chosen = table.generate(top_n=4)
     assert (chosen.phase, chosen.counts["chosen"], chosen.changed) == ("generated", 4, True)
     fetched = table.fetch(**reach)

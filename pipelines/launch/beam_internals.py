@@ -37,6 +37,10 @@ quick_stages:      a crawl runs the same short pipeline   about twice the time o
                    size.
 - bz2              Beam packs each DoFn at each start     each start packs and unpacks the same
                    of a stage.                            few thousand bytes.
+OwnPipeline        in IPython, Beam names steps by their  in a notebook each job needs pandas and
+                   cells. It then leaves pipelines of     more of Beam's extra interactive.
+                   nutbeam alone; those of users stay
+                   as they are.
 CachedOptions      Beam asks for views of its options     some 10 ms at each start of a pipeline.
                    at each step of a pipeline.
 silence_runners:   portable runners raise errors and      each error is printed several times:
@@ -66,6 +70,7 @@ import inspect
 import logging
 import operator
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
@@ -130,6 +135,29 @@ def in_process_runner() -> PipelineRunner | str:
 def beam_options(flags: Sequence[str]) -> PipelineOptions:
     """Returns Beam's options for a pipeline."""
     return (CachedOptions if _may_change() else PipelineOptions)(list(flags))
+
+
+class OwnPipeline(beam.Pipeline):
+    """A pipeline of nutbeam, whose steps Beam does not name by cells of a notebook."""
+
+
+def new_pipeline(
+    options: PipelineOptions, runner: PipelineRunner | str | None = None
+) -> OwnPipeline:
+    """Returns an empty pipeline."""
+    if "IPython" in sys.modules and _may_change():
+        names = vars(sys.modules[beam.Pipeline.__module__])
+        name_by_cell = names["alter_label_if_ipython"]
+        if not isinstance(name_by_cell, functools.partial):
+            names["alter_label_if_ipython"] = functools.partial(_name_by_cell, name_by_cell)
+    return OwnPipeline(runner=runner, options=options)
+
+
+def _name_by_cell(original: Callable[[Any, Any], None], transform: Any, inputs: Any) -> None:
+    values = inputs.values() if isinstance(inputs, dict) else inputs
+    values = values if isinstance(inputs, dict | tuple) else (inputs,)
+    if not any(isinstance(getattr(one, "pipeline", one), OwnPipeline) for one in values):
+        original(transform, inputs)
 
 
 class InProcessRunner(FnApiRunner):

@@ -44,10 +44,12 @@ class CallOutcome(NamedTuple):
     """The result of a command.
 
     Attributes:
+        command: The command.
         code: Its exit code.
         records: What it would print as JSON.
     """
 
+    command: str
     code: int
     records: tuple[Mapping[str, Any], ...]
 
@@ -68,7 +70,7 @@ def call_command(command: str, words: Sequence[Any], keywords: Mapping[str, Any]
         module, invocation = read_call(command, words, keywords)
         invocation = dataclasses.replace(invocation, take_record=records.append)
         code = run_invocation(module, invocation)
-    return CallOutcome(code, tuple(records))
+    return CallOutcome(command, code, tuple(records))
 
 
 @contextlib.contextmanager

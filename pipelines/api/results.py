@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ class JobResult:
         nothing_to_do: Whether nothing waited for the job.
         operation: Id of its operation; empty if it made none.
         snapshot: Number of the snapshot that it made, or None.
-        batch: Id of the batch that it worked on, or None.
+        batch: Id of the batch that it worked on, or None; of several the last one.
         phase: Phase of that batch now, or None.
         segments: Batch of each segment of Nutch that it imported.
         restores: Number of the snapshot that ``rollback`` went back to, or None.
@@ -46,9 +47,20 @@ class JobResult:
 
     @classmethod
     def of(cls, outcome: CallOutcome) -> "JobResult":
-        """Returns the result of a call."""
-        record = outcome.records[-1]
-        return cls(**_fields(cls, record), nothing_to_do=outcome.code == NOTHING_TO_DO)
+        """Returns the result of a call; of one that has worked on several batches the sum."""
+        records = [record for record in outcome.records if "job" in record]
+        whole: dict[str, Any] = {"job": outcome.command} | (
+            _fields(cls, records[-1]) if records else {}
+        )
+        counts: Counter[str] = Counter()
+        for record in records:
+            counts.update(record.get("counts", {}))
+        whole |= {
+            "counts": dict(counts),
+            "changed": any(record.get("changed") for record in records),
+            "nothing_to_do": outcome.code == NOTHING_TO_DO,
+        }
+        return cls(**whole)
 
 
 @dataclasses.dataclass(frozen=True)

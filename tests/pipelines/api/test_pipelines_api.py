@@ -110,7 +110,9 @@ def test_each_job_is_a_method_with_its_result(table, reach, tables, tmp_path):
     assert (chosen.phase, chosen.counts["chosen"], chosen.changed) == ("generated", 4, True)
     fetched = table.fetch(**reach)
     assert (fetched.batch, fetched.counts["pages"]) == (chosen.batch, 4)
-    assert table.parse(operation="p").counts["parsed"] > 0
+    parsed = table.parse().counts["parsed"]
+    assert parsed > 0
+    assert table.parse(reparse=True).counts["parsed"] == parsed + 1  # of two batches
     assert table.update().phase == "updated"
     assert table.update.__name__ == "update"
     assert table.dedup().job == "dedup"

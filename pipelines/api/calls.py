@@ -207,6 +207,9 @@ class CallWithOptions:
     def __get__(self, owner: object, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
 
+    def __repr__(self) -> str:
+        return f"<function {self._function.__qualname__}>"
+
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self._function(*args, **keywords)
 

@@ -50,7 +50,7 @@ class Table(TableJobs):
         text_of: TextPart = "all",
         snapshot: int | None = None,
     ) -> Iterator[TablePage]:
-        """Yields the pages that are alive, each with its newest text.
+        """Returns the pages that are alive, each with its newest text, one after the other.
 
         Memory holds the texts of one file of the table at a time.
 
@@ -63,14 +63,7 @@ class Table(TableJobs):
         Raises:
             UserError: There is no such column or snapshot, or the table cannot be read.
         """
-        batches = self._read("pages", columns, "batches", snapshot, text_of)
-        while True:
-            with calling():
-                batch = next(batches, None)
-            if batch is None:
-                return
-            for row in batch.to_pylist(maps_as_pydicts="lossy"):
-                yield _page_of(row)
+        return _records_of(self._read("pages", columns, "batches", snapshot, text_of))
 
     def frame(
         self,
@@ -221,6 +214,17 @@ class Table(TableJobs):
         options = {"index": index, "top": top, "sort": sort, "embedding": embedding}
         with calling():
             return search_pages(read_call("search", (self.address, query), options)[1])
+
+
+def _records_of(batches: Any) -> Iterator[TablePage]:
+    """Yields the rows of Arrow batches as pages."""
+    while True:
+        with calling():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        for row in batch.to_pylist(maps_as_pydicts="lossy"):
+            yield _page_of(row)
 
 
 def _page_of(row: Mapping[str, Any]) -> TablePage:

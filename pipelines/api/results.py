@@ -101,7 +101,7 @@ class CrawlResult:
         refused_by: URLs that were refused, by rule.
         not_parsed: Pages that were not parsed, by reason.
         no_parser: Pages of types without a parser, by type.
-        seconds: Time of each phase, s.
+        seconds: Time of each phase, s; of all crawls that this process runs at the time.
         operation: Id of the operation, if it was only submitted to a cluster; else empty.
     """
 

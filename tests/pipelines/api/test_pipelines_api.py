@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import warnings
 
 import polars as pl
@@ -92,6 +93,8 @@ def test_readers_agree(table):
     assert dict(counts.select("status", "n").iter_rows()) == table.stats().status
     assert counts.schema["d"] == pl.Int64
     assert table.stats().urls == len(table.frame()) == counts["n"].sum()
+    with pytest.raises(nutbeam.UsageError, match="'tilte'"):
+        table.pages(columns=["tilte"])
     assert table.chunks(64).height >= len(pages)
     newest, *_, first = table.history()
     assert (first.job, newest.job, newest.snapshot) == ("inject", "dedup", table.stats().snapshot)
@@ -210,6 +213,9 @@ def test_a_single_page_is_fetched_as_politely_as_by_a_crawl(web, reach):
         404,
         (),
     )
+    start = time.monotonic()
+    nutbeam.fetch(web.seeds[0], **(reach | {"server_delay": "300ms"}))
+    assert time.monotonic() - start > 0.25  # the request before was at once
     for url, reason in (
         (next(iter(web.site.urls("denied"))), "robots_denied"),
         ("http://127.0.0.1/", "address_denied"),

@@ -216,7 +216,7 @@ def test_the_python_of_the_readme_prints_the_output_that_it_shows(tmp_path):
     """With a simulated site, and the options that reach it from the environment."""
     page = README.read_text("utf-8")
     (lines,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    site = "https://www.your-site.org/"
+    site = "https://your.site/"
     assert lines.count(site) == 1
     assert len([line for line in lines.splitlines() if line]) == 3
     with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as web:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom
 from ...web.base.options import BYTES, DURATIONS, Option, check_value, parse_value
+from ...web.base.progress import PROGRESS
 from ...web.base.wording import quote_value
 from ..base.command import CommandModule, Invocation
 from ..command_line.arguments import TypedWords, command_options, read_invocation, unknown_option
@@ -106,6 +107,7 @@ def _count_call(number: int) -> None:
 
 def _set_up_process() -> None:
     """Keeps libraries silent, and garbage collection rare, until ``_as_before`` is closed."""
+    PROGRESS.reset()  # a call that was interrupted has left a phase
     root = logging.getLogger()
     # Without a handler Python prints warnings, and logging.error() sets up one for good.
     root.addHandler(_SILENCE)

@@ -50,7 +50,7 @@ class Table(TableJobs):
         text_of: TextPart = "all",
         snapshot: int | None = None,
     ) -> Iterator[TablePage]:
-        """Returns the pages that are alive, each with its newest text, one after the other.
+        """Returns the pages that are alive, each with its newest text, in no order.
 
         Memory holds the texts of one file of the table at a time.
 
@@ -73,7 +73,7 @@ class Table(TableJobs):
         text_of: TextPart = "all",
         snapshot: int | None = None,
     ) -> "pl.DataFrame":
-        """Returns rows as a polars frame.
+        """Returns rows as a polars frame; pages are in no order.
 
         Args:
             what: ``state``, ``hosts``, ``pages``, ``outlinks``, ``batches`` or another view of

@@ -161,8 +161,8 @@ def _leave_own_pipelines_alone() -> None:
     from apache_beam import pipeline
     from apache_beam.utils import interactive_utils
 
-    is_in_ipython = interactive_utils.is_in_ipython
-    name_by_cell = interactive_utils.alter_label_if_ipython
+    is_in_ipython: Callable[[], bool] = interactive_utils.is_in_ipython
+    name_by_cell: Callable[[Any, Any], None] = interactive_utils.alter_label_if_ipython
 
     def runs_in_ipython() -> bool:
         return "IPython" in sys.modules and is_in_ipython()

@@ -5,6 +5,7 @@ import shutil
 import pytest
 from here import ROOT
 
+import nutbeam
 from nutbeam.pipelines.base.command import Argument, CommonOptions
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import beam_parser, load
@@ -67,6 +68,22 @@ def test_generated_files_are_up_to_date(folder, files, generated):
     made = {path.name: path.read_text() for path in (generated / folder).glob(files)}
     committed = {path.name: path.read_text() for path in (ROOT / folder).glob(files)}
     assert committed == made, "run make docs"
+
+
+@from_source
+def test_the_page_of_python_has_each_public_name():
+    page = (ROOT / "docs" / "reference" / "python.md").read_text("utf-8")
+    others = {"__version__", "transforms"}  # the guide of transforms has these
+    names = [
+        name
+        for name in nutbeam.__all__
+        if name not in others and not nutbeam._MODULES[name].startswith("transforms.")
+    ]
+    methods = [name for name in dir(nutbeam.Table) if not name.startswith("_")]
+    headings = [*(rf"nutbeam\.{n}\b|### {n}\b|## {n}\b" for n in names),
+                *(rf"Table\.{n}\b|`{n}\(" for n in methods)]  # fmt: skip
+    assert len(names) > 20
+    assert [each for each in headings if not re.search(each, page)] == []
 
 
 def test_every_job_that_changes_the_table_has_a_template():

@@ -81,6 +81,8 @@ def test_after_ctrl_c_the_same_call_goes_on_and_fetches_no_page_twice(web, tmp_p
     before = len(asked(web))
     process = python(INTERRUPTED, str(tmp_path), web.seeds[0], *web.connect_to)
     wait_until(lambda: len(asked(web)) - before >= 6, process)
+    beside = nutbeam.open(tmp_path / "t")  # while it is written
+    assert 1 <= beside.frame().height <= beside.stats().urls
     process.send_signal(signal.SIGINT)
     printed, errors = process.communicate(timeout=120)
     assert (errors, process.returncode) == ("", 0)

@@ -82,9 +82,18 @@ def check_pages(
 
 
 def request_page(
-    first_url: str, options: Options, rules: UrlRules
+    first_url: str,
+    options: Options,
+    rules: UrlRules,
+    known_hosts: dict[str, HostRecord] | None = None,
 ) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
     """Requests a URL, and follows redirects if that is wanted.
+
+    Args:
+        first_url: The URL.
+        options: How to request it.
+        rules: Its normalizers.
+        known_hosts: What earlier requests have found about hosts; gets what these find.
 
     Returns:
         (``url``, and ``fetch`` or ``error``; the answer, or None if there is none).
@@ -95,7 +104,7 @@ def request_page(
         if url is None:
             return {"url": first_url, "error": {"reason": reason, "message": None}}, None
     record: dict[str, Any] = {"url": first_url, "redirects": []}
-    hosts: dict[str, HostRecord] = {}
+    hosts = {} if known_hosts is None else known_hosts
     hops = _HOPS if options.follow_redirects else 0
     while True:
         kind, page = _fetch_page(str(url), options, hosts)

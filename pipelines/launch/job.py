@@ -2,10 +2,8 @@
 
 import contextlib
 import dataclasses
-import json
 import logging
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +23,7 @@ from ...web.base.option_checks import Launch, check_setup
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ...web.plugins.plugins import installed_plugins
-from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
+from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration, gives_record
 from ..base.live import live_view
 from .beam_internals import quick_stages
 from .delivery import Arrive, check_worker, snapshot_to_find
@@ -263,13 +261,11 @@ def differ(older: Manifest, newer: Manifest) -> bool:
 
 
 def report(invocation: Invocation, record: Mapping[str, Any], code: int = DONE) -> int:
-    """Prints a job's record as JSON for scripts, or as a line; returns the exit code.
+    """Gives or prints a job's record, as JSON for scripts or as a line; returns the exit code.
 
     "nothing to do" is the line of ``NOTHING_TO_DO``, and of no other code.
     """
-    if invocation.format == "json":
-        json.dump(record, sys.stdout)
-        print()
+    if gives_record(invocation, record):
         return code
     head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
     head += " (dry run)" if record.get("dry_run") else ""

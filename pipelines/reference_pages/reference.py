@@ -40,8 +40,11 @@ from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
 from ..command_line.foreign_names import unsupported_commands
 from ..command_line.usage import COMMON_GROUP, options_by_group
+from .markdown_tables import markdown_table
 from .option_files import write_option_files
 from .property_tables import SECTIONS, property_rows
+from .python_files import formatted, python_files
+from .python_page import python_tables
 
 _BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
@@ -76,9 +79,11 @@ def main(argv: Sequence[str]) -> None:
     quiet(logging.WARNING)
     root = Path(argv[0])
     write_option_files(root, modules())
+    for path, text in python_files(modules()).items():
+        (root / path).write_text(formatted(text), "utf-8")
     pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables(),
              "reasons": reason_tables(), "nutch-commands": nutch_tables(unsupported_commands()),
-             "nutch-properties": nutch_property_tables()}  # fmt: skip
+             "nutch-properties": nutch_property_tables(), "python": python_tables()}  # fmt: skip
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
@@ -308,20 +313,6 @@ def _values(column: Column) -> str:
         rows = [(f"`{n}`", str(c), _STATUSES[Status(c)]) for c, n in column.codes.items()]
         return markdown_table(("name", "number", "meaning"), rows)
     return markdown_table(("name", "number"), [(f"`{n}`", str(c)) for c, n in column.codes.items()])
-
-
-def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a table.
-
-    >>> print(markdown_table(("a", "b"), [("1|2", "3")]))
-    | a | b |
-    | --- | --- |
-    | 1\\|2 | 3 |
-    """
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(
-        "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |" for cells in lines
-    )
 
 
 # The commands that have a Flex Template: the jobs that change the table, and a whole round.

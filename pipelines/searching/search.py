@@ -138,11 +138,7 @@ def run(invocation: Invocation) -> int:
         raise UsageError(
             "--explain shows scores, and pages by --sort date have none: leave out one"
         )
-    with configuration():
-        parse_search(query)  # a wrong query is refused before the index is opened
-    questions = QuestionVectors(options.embedding, options.least_cosine)
-    search = ForgivingSearch(searched.newest(), questions)
-    results = search.search(query, options.top, order=options.sort)
+    results = search_pages(invocation)
     notes = [visible(f"{note.text} {note.query}".rstrip()) for note in results.notes]
     if invocation.format == "json":
         print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
@@ -151,6 +147,21 @@ def run(invocation: Invocation) -> int:
     else:
         _show(results, notes, explain=options.explain)
     return DONE if results.hits else NOTHING_TO_DO
+
+
+def search_pages(invocation: Invocation) -> FoundPages:
+    """Returns the pages for the query of a command.
+
+    Raises:
+        UserError: The query is wrong, or there is no such index.
+    """
+    options, query = invocation.options, invocation.arguments["query"]
+    with configuration():
+        parse_search(query)  # a wrong query is refused before the index is opened
+    searched = SearchedTable(str(invocation.table), options.index, options.cache_folder)
+    questions = QuestionVectors(options.embedding, options.least_cosine)
+    search = ForgivingSearch(searched.newest(), questions)
+    return search.search(query, options.top, order=options.sort)
 
 
 def _export(searched: SearchedTable, options: Options) -> int:

@@ -1,7 +1,6 @@
 """Makes the summary at the end of a crawl: how it ended, results, speed, and what was left out."""
 
 import contextlib
-import json
 import logging
 import sys
 from collections import Counter
@@ -31,7 +30,7 @@ from ...web.base.wording import format_count
 from ...web.exchange.status import PROTOCOL_STATUS_NAMES
 from ...web.robots.rules import read_robots_rules
 from ...web.urls.row_keys import from_key
-from ..base.command import Invocation
+from ..base.command import Invocation, gives_record
 from ..base.live import duration
 from ..generating.generate_rules import settings_of_host
 from .endings import CrawlStop, by_reason, crawl_warnings, ending_of, unfetched_of, work_of
@@ -207,9 +206,7 @@ def print_summary(invocation: Invocation, record: dict[str, Any]) -> None:
         _LOG.info(
             "%s ends: %s", invocation.command, record["ending"], extra=_ending(invocation, record)
         )
-    if invocation.format == "json":
-        print(json.dumps(record))
-    else:
+    if not gives_record(invocation, record):
         _print_tables(record)
 
 

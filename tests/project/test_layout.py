@@ -30,7 +30,7 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 # ones. "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
-        *("reference_pages", "command_line", "as_in_nutch", "nutch"),
+        *("reference_pages", "api", "command_line", "as_in_nutch", "nutch"),
         *("", "sitemaps", "hosting", "graph", "searching", "indexing", "archives"),
         *("fetching", "figures"),
         *("upkeep", "batch_tools"),
@@ -102,6 +102,7 @@ SAME_NAMES = {
         ("ARGUMENTS", "FORMATS", "Options", "run"), (("pipelines/",), "each command has them")
     ),
     "build": (("pipelines/",), "each job has it"),
+    "crawl": (("pipelines/",), "nutbeam.crawl, for programs, and the rounds of the command crawl"),
     "main": (
         ("pipelines/", "io/parsing/parse_worker.py", "web/simweb/worker.py"),
         "each module that is run as a program has it",

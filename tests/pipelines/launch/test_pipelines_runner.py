@@ -1,6 +1,7 @@
 import logging
 import subprocess
 import sys
+import types
 
 import apache_beam as beam
 import pytest
@@ -70,6 +71,18 @@ def test_another_failure_names_its_step(beam_args):
 def test_the_in_process_runner_stands_for_beams_direct_runner(name):
     pipeline = make_pipeline([f"--runner={name}"] if name else [])
     assert type(pipeline.runner) is beam_internals.InProcessRunner
+
+
+def test_in_a_notebook_steps_keep_their_names_and_need_no_pandas(monkeypatch):
+    notebook = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(execution_count=7))
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    pipeline = make_pipeline([])
+    pipeline | "Numbers" >> beam.Create([1]) | "Texts" >> beam.Map(str)
+    run_pipeline(pipeline)
+    assert {"Numbers", "Texts"} <= pipeline.applied_labels
+    with pytest.raises(ImportError, match="pandas"):  # Beam's own way, for pipelines of users
+        beam.Pipeline("FnApiRunner") | "Numbers" >> beam.Create([1])
 
 
 @pytest.mark.few(1)

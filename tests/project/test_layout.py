@@ -44,7 +44,16 @@ FOLDERS = {
         *("snapshots", "table", "bigtable", "tablets", "storage", "disk"),
     ),
     "web": (
-        *("simweb", "rules", "parsers", "office", "replay", "archive_reading", "archives"),
+        *(
+            "simweb",
+            "rules",
+            "extracting",
+            "parsers",
+            "office",
+            "replay",
+            "archive_reading",
+            "archives",
+        ),
         *(
             "html",
             "values",

@@ -203,7 +203,7 @@ def parse_pages(
     done: list[pl.DataFrame] = []
     counts = Counter[str]()
     job = Job("", "a chunk of pages", (), (), parse_task(options))
-    jobs = [(part, pool.submit(job, _job_pages(part))) for part in _parts(pages)]
+    jobs = [(part, pool.submit(job, _job_pages(part))) for part in parts_of_pages(pages)]
     with contextlib.ExitStack() as stack:
         stack.callback(pool.abandon, [number for _, number in jobs])
         for part, number in jobs:
@@ -254,7 +254,7 @@ def _admit_pages(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
     ).with_columns(reason=reason, message=message)
 
 
-def _parts(pages: pl.DataFrame) -> list[pl.DataFrame]:
+def parts_of_pages(pages: pl.DataFrame) -> list[pl.DataFrame]:
     """Cuts pages into parts, each for one process."""
     part = pages.get_column("body").bin.size().cum_sum() // JOB_BYTES
     numbered = pages.with_columns(part.alias("_part"))

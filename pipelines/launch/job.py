@@ -15,6 +15,7 @@ from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import find_commit, new_id, pinned_operation
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
+from ...policy.extracting.extracted_rows import COUNT_PREFIX
 from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.operations import Ticket, versions
@@ -273,7 +274,12 @@ def report(invocation: Invocation, record: Mapping[str, Any], code: int = DONE) 
         return code
     head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
     head += " (dry run)" if record.get("dry_run") else ""
-    parts = [f"{name} {number:,}" for name, number in record.get("counts", {}).items()]
+    # What rules have found has a report of its own.
+    parts = [
+        f"{name} {number:,}"
+        for name, number in record.get("counts", {}).items()
+        if not name.startswith(COUNT_PREFIX)
+    ]
     if code == NOTHING_TO_DO:
         parts = parts or ["nothing to do"]
     elif not record.get("changed") and not record.get("dry_run"):

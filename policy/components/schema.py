@@ -366,6 +366,22 @@ ITEM_FIELDS = Columns(
 )
 ITEMS = pa.large_list(pa.struct(list(ITEM_FIELDS.schema)))
 
+EXTRACT_FIELDS = Columns(
+    (
+        Column("rules", TEXT, "Name of the set of rules.", purged=Purged.KEPT),
+        Column("rules_version", TEXT, "Version of its rules.", purged=Purged.KEPT),
+        Column("rule", TEXT, "The rule that made the record.", purged=Purged.KEPT),
+        Column("position", pa.int32(), "Number of the item on the page, from 0."),
+        Column(
+            "fields",
+            TEXT,
+            "JSON: values by field; decimals are texts, dates ms since 1970, UTC.",
+            purged=Purged.KEPT,
+        ),
+    )
+)
+EXTRACTS = pa.large_list(pa.struct(list(EXTRACT_FIELDS.schema)))
+
 # The link table: one row per pair of a target and a page that links to it.
 INLINKS_COLUMNS = Columns(
     (
@@ -451,6 +467,12 @@ DOCUMENTS_COLUMNS = join_columns(
             ITEMS,
             "Structured data of the page, such as products and articles; none if it has none.",
             items=ITEM_FIELDS,
+        ),
+        Column(
+            "extracted",
+            EXTRACTS,
+            "Records that the rules of `--extract` have taken from the page; none if there are none.",
+            items=EXTRACT_FIELDS,
         ),
     ],
 )

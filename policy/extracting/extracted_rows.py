@@ -3,6 +3,7 @@
 It runs in the child processes that parse, without Beam and without the table.
 """
 
+import dataclasses
 import datetime
 import json
 from collections import Counter
@@ -12,17 +13,21 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from ...web.content.charset import to_utf8
 from ...web.content.content_type import sniff
 from ...web.extracting.extracted_page import ExtractedPage, PageTooSlow
 from ...web.extracting.extraction import extract_records
 from ...web.extracting.extraction_rules import ExtractedRecord, RuleSet
 from ...web.html.html import xhtml_as_html
 from ...web.pages.page import Source
+from ...web.plugins.plugin_calls import report_call
 from ..components.schema import TEXT
 
 # The columns of pages that are needed.
-EXTRACTED_FROM = ("url", "body", "content_type", "last_fetch_time")
+EXTRACTED_FROM = ("url", "body", "content_type", "headers", "last_fetch_time")
 COUNT_PREFIX = "extract/"
+# Reason of a page at which rules have ended a process, before the name of their set.
+FAULT_PREFIX = "extract_"
 _XHTML = "application/xhtml+xml"
 _MARKUP_TYPES = ("text/html", _XHTML)
 _TIME = pa.timestamp("ms", "UTC")
@@ -67,13 +72,12 @@ def records_of_page(source: Source, rules: RuleSet) -> PageRecords:
     own_rules = rules.rules_for(source.url)
     if not own_rules:
         return PageRecords(records, counts)
-    kind = sniff(source.body, source.content_type)
-    if kind not in _MARKUP_TYPES:
+    markup = source_of_markup(source)
+    if markup is None:
         return PageRecords(records, Counter({f"{COUNT_PREFIX}{rules.name}/not_html": 1}))
-    if kind == _XHTML:
-        body = xhtml_as_html(source.body)
-        source = Source(source.url, body, source.content_type, source.headers, source.fetch_time)
-    page = ExtractedPage(source)
+    page = ExtractedPage(markup)
+    if "noindex" in page.directives:  # such a page has no text, either
+        return PageRecords(records, Counter({f"{COUNT_PREFIX}{rules.name}/noindex": 1}))
     for rule in own_rules:
         head = f"{COUNT_PREFIX}{rules.name}/{rule.name}"
         counts[f"{head}/pages"] += 1
@@ -88,6 +92,15 @@ def records_of_page(source: Source, rules: RuleSet) -> PageRecords:
         _count_fields(made, head, counts)
         records += good
     return PageRecords(records, +counts)
+
+
+def source_of_markup(source: Source) -> Source | None:
+    """Returns a page as HTML; None if it is neither HTML nor XHTML."""
+    kind = sniff(source.body, source.content_type)
+    if kind != _XHTML:
+        return source if kind in _MARKUP_TYPES else None
+    body = xhtml_as_html(to_utf8(source.body, source.content_type, source.url)[0])
+    return dataclasses.replace(source, body=body, content_type=f"{_XHTML}; charset=utf-8")
 
 
 def _count_fields(records: Sequence[ExtractedRecord], head: str, counts: Counter[str]) -> None:
@@ -128,8 +141,7 @@ def extract_rows(
         if skip and number in skip:
             counts.update(ended_counts(page["url"], rules, skip[number]))
             continue
-        source = Source(page["url"], page["body"], page["content_type"])
-        done = records_of_page(source, rules)
+        done = records_of_page(source_of_row(page), rules)
         counts.update(done.counts)
         own = {
             "url": page["url"],
@@ -154,25 +166,65 @@ def ended_counts(url: str, rules: RuleSet, reason: str) -> Counter[str]:
     )
 
 
+def source_of_row(page: Mapping[str, Any]) -> Source:
+    """Returns a row with ``EXTRACTED_FROM`` as a page."""
+    headers = [(header["name"].lower(), header["value"]) for header in page["headers"] or ()]
+    return Source(page["url"], page["body"], page["content_type"], headers)
+
+
+def stored_records(
+    source: Source, rule_sets: Sequence[RuleSet]
+) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """Returns what sets of rules take from a page, as the column ``extracted`` of documents, and counts."""
+    stored, counts = list[dict[str, Any]](), Counter[str]()
+    for rules in rule_sets:
+        report_call(f"{FAULT_PREFIX}{rules.name}")
+        done = records_of_page(source, rules)
+        report_call("")
+        counts.update(done.counts)
+        stored += [
+            {
+                "rules": rules.name,
+                "rules_version": rules.version,
+                "rule": record.rule,
+                "position": record.position,
+                "fields": record_as_json(record),
+            }
+            for record in done.records
+        ]
+    return stored, counts
+
+
 def record_as_json(record: ExtractedRecord) -> str:
     """Returns the values of a record as a JSON object; decimals and dates are texts.
 
     >>> record_as_json(ExtractedRecord("r", 0, {"price": Decimal("9.90"), "tags": ["a"]}, {}))
-    '{"price": "9.90", "tags": ["a"]}'
+    '{"price": "9.9", "tags": ["a"]}'
     """
     return json.dumps(dict(record.values), default=_plain_text, ensure_ascii=False)
 
 
 def _plain_text(value: object) -> str:
-    return str(value) if isinstance(value, Decimal) else repr(value)
+    return plain_decimal(value) if isinstance(value, Decimal) else repr(value)
+
+
+def plain_decimal(value: Decimal) -> str:
+    """Returns a decimal without zeros at its end and without an exponent.
+
+    >>> plain_decimal(Decimal("1234.50000000")), plain_decimal(Decimal("1E+3"))
+    ('1234.5', '1000')
+    """
+    return format(value.normalize(), "f")
 
 
 def shown_value(value: Any, kind: str) -> Any:
     """Returns a value of a field as people and JSON see it: decimals and dates are texts.
 
     >>> shown_value(0, "date"), shown_value([Decimal("1.50")], "list of decimal")
-    ('1970-01-01T00:00:00Z', ['1.50'])
+    ('1970-01-01T00:00:00Z', ['1.5'])
     """
+    if value is None:
+        return None
     if isinstance(value, list):
         return [shown_value(each, kind.removeprefix("list of ")) for each in value]
     if kind == "date":
@@ -180,4 +232,4 @@ def shown_value(value: Any, kind: str) -> Any:
             milliseconds=value
         )
         return moment.isoformat().replace("+00:00", "Z")
-    return str(value) if isinstance(value, Decimal) else value
+    return plain_decimal(value) if isinstance(value, Decimal) else value

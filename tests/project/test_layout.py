@@ -80,6 +80,7 @@ FOLDERS = {
             "updating",
         ),
         "parsing",
+        "extracting",
         *("sitemaps", "hosting", "dedup", "generating", ""),
         *("scoring", "components", "schedules", "expressions", "base"),
     ),

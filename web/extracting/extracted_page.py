@@ -9,8 +9,10 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from ..content.charset import to_utf8
 from ..html.html import without_subset
 from ..html.tree import flatten, parse_tree
+from ..pages.directives import header_directives, robot_names, robots_directives
 from ..pages.metadata import is_json_ld
 from ..pages.page import Source, collapse
+from ..pages.parse_options import ParseOptions
 from ..structured.item_collector import StructuredItem
 from ..structured.page_items import ItemSources, items_of_page
 from ..structured.value_text import value_text
@@ -70,6 +72,18 @@ class ExtractedPage:
     def is_large(self) -> bool:
         """Whether comparing siblings would take long."""
         return self.markup.count(b"<") > 2 * MAX_SIBLING_TAGS
+
+    @functools.cached_property
+    def directives(self) -> set[str]:
+        """What the page says to robots."""
+        options = ParseOptions()
+        found = header_directives(self._source, options)
+        if b"robots" in self.markup.lower():
+            for node in self.tree.css("meta[name=robots i]"):
+                found |= robots_directives(
+                    node.attributes.get("content") or "", robot_names(options)
+                )
+        return found
 
     @functools.cached_property
     def selector(self) -> Any:

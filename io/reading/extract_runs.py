@@ -46,9 +46,11 @@ def last_extract_run(files: Place, rules: str) -> dict[str, Any]:
     return {}
 
 
-def extract_sets(files: Place) -> list[str]:
-    """Returns the names of the sets of rules that have run on a table."""
-    return sorted(name for name in names(files / EXTRACTS) if not name.startswith("."))
+def stored_columns(files: Place) -> dict[str, Any]:
+    """Returns the type of each field by name, by the name of the set, of sets whose rows are in documents."""
+    sets = sorted(name for name in names(files / EXTRACTS) if not name.startswith("."))
+    runs = {name: last_extract_run(files, name) for name in sets}
+    return {name: run["stored_columns"] for name, run in runs.items() if run.get("stored_columns")}
 
 
 def _run_names(folder: Place) -> list[str]:

@@ -182,8 +182,14 @@ def run_job(
     return code
 
 
-def run_each_batch(invocation: Invocation, batches: Sequence[str], build: Build, job: str) -> int:
-    """Runs one job on some batches, one after the other; returns the highest exit code.
+def run_each_batch(
+    invocation: Invocation,
+    batches: Sequence[str],
+    build: Build,
+    job: str,
+    after: Callable[[str, Manifest, Any], None] | None = None,
+) -> int:
+    """Runs one job on some batches, one after the other, as ``run_job``; returns the highest exit code.
 
     Each run has an operation of its own: the id of the command's operation with a number.
     """
@@ -193,7 +199,8 @@ def run_each_batch(invocation: Invocation, batches: Sequence[str], build: Build,
         options = dataclasses.replace(
             invocation.options, operation=f"{operation}-{number}" if operation else "", batch=batch
         )
-        codes.append(run_job(dataclasses.replace(invocation, options=options), build, job))
+        own = dataclasses.replace(invocation, options=options)
+        codes.append(run_job(own, build, job, after=after))
     return max(codes)
 
 

@@ -2,10 +2,12 @@
 
 import dataclasses
 import logging
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...io.reading.extract_runs import last_extract_run, write_extract_run
+from ...io.snapshots.manifest import Manifest
 from ...io.table.opening import open_table
 from ...policy.extracting.extracted_rows import COUNT_PREFIX
 from ...policy.extracting.rule_figures import (
@@ -16,6 +18,7 @@ from ...policy.extracting.rule_figures import (
 )
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
+from ...web.base.visible import visible
 from ...web.extracting.extract_options import rule_sets_of
 from ...web.extracting.extraction_rules import RuleSet
 
@@ -109,8 +112,12 @@ def report_rules(
     report = RulesReport(
         rules.name, rules.version, str(earlier.get("version") or ""), figures, before, warnings
     )
-    own = {"time": now_ms(), "command": command, "columns": dict(rules.types), "text": rules.text,
-           "stored": stored or bool(earlier.get("stored"))}  # fmt: skip
+    own = {
+        "time": now_ms(),
+        "command": command,
+        "text": rules.text,
+        "stored_columns": dict(rules.types) if stored else earlier.get("stored_columns"),
+    }
     try:
         write_extract_run(files, rules.name, {**report.record(), **own})
     except (UserError, OSError) as error:
@@ -136,6 +143,22 @@ def report_stored_rules(
                 total[name] = total.get(name, 0) + number
     if not total:
         return []
-    return [
-        report_rules(address, rules, total, command, stored=True) for rules in rule_sets_of(paths)
-    ]
+    try:
+        rule_sets = rule_sets_of(paths)
+    except ValueError as error:  # a file was changed meanwhile
+        _LOG.warning("what the rules have found is not reported: %s", error)
+        return []
+    return [report_rules(address, rules, total, command, stored=True) for rules in rule_sets]
+
+
+def report_one_job(address: str, manifest: Manifest, options: Any) -> None:
+    """Does the same as ``report_job`` for one job."""
+    report_job(address, [manifest], options)
+
+
+def report_job(address: str, manifests: Sequence[Manifest], options: Any) -> None:
+    """Prints on standard error what the rules of ``--extract`` have found in jobs that parse."""
+    counts, command = [one.counts for one in manifests], manifests[-1].job if manifests else ""
+    for report in report_stored_rules(address, options.extract, counts, command):
+        for line in (*report.lines, *(f"warning: {text}" for text in report.warning_lines)):
+            print(visible(line), file=sys.stderr)

@@ -28,6 +28,7 @@ setup(
         "nutbeam.web.html": ["*.toml"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],
+        "nutbeam.web.structured": ["*.toml"],
         "nutbeam.web.values": ["*.toml", "*.txt"],
         "nutbeam.policy.components": ["*.toml"],
     },

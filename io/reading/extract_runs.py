@@ -13,7 +13,7 @@ from ..snapshots.operations import new_id
 from ..storage.files import names, read_bytes, remove_file, write_bytes
 from ..storage.places import Place
 
-EXTRACTS = "extracts"
+_FOLDER = "extracts"
 _KEPT_RUNS = 50  # of a set
 
 
@@ -29,7 +29,7 @@ def write_extract_run(files: Place, rules: str, record: dict[str, Any]) -> None:
         UserError: It cannot be written.
         OSError: The same.
     """
-    folder = files / EXTRACTS / rules
+    folder = files / _FOLDER / rules
     folder.make_folder()
     write_bytes(folder / f"{new_id()}.json", json.dumps(record).encode())
     for name in sorted(_run_names(folder))[:-_KEPT_RUNS]:
@@ -38,7 +38,7 @@ def write_extract_run(files: Place, rules: str, record: dict[str, Any]) -> None:
 
 def last_extract_run(files: Place, rules: str) -> dict[str, Any]:
     """Returns the record of the newest run of a set; empty if there is none that can be read."""
-    folder = files / EXTRACTS / rules
+    folder = files / _FOLDER / rules
     for name in sorted(_run_names(folder), reverse=True):
         with contextlib.suppress(UserError):
             if record := object_or_empty(read_bytes(folder / name)):
@@ -48,7 +48,7 @@ def last_extract_run(files: Place, rules: str) -> dict[str, Any]:
 
 def stored_columns(files: Place) -> dict[str, Any]:
     """Returns the type of each field by name, by the name of the set, of sets whose rows are in documents."""
-    sets = sorted(name for name in names(files / EXTRACTS) if not name.startswith("."))
+    sets = sorted(name for name in names(files / _FOLDER) if not name.startswith("."))
     runs = {name: last_extract_run(files, name) for name in sets}
     return {name: run["stored_columns"] for name, run in runs.items() if run.get("stored_columns")}
 

@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from ...policy.components.columns import Column, Form
 from ...policy.components.declaration import Kind
+from ...policy.components.item_views import ITEM_VIEWS
 from ...policy.components.kinds import components_of, kind_of
 from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
 from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, View, views
@@ -59,6 +60,7 @@ MACROS = (
 )
 # Macros that make these columns of a row key.
 _NAMES = {"url": "url_of", "host": "host_of"}
+_LIVING = ", ".join(str(int(status)) for status in LIVING)
 # How many small files are kept in memory, because DuckDB opens a file several times.
 _KEPT = 64
 _NEVER_CHANGED = datetime.datetime(2025, 1, 1)
@@ -119,6 +121,12 @@ def views_sql(root: Folder, files: dict[str, list[tuple[str, DataFile]]]) -> Ite
         SELECT url_of(key) AS url, url_of(link.key) AS target_url, link.anchor AS anchor,
                link.rel AS rel, key, link.key AS target_key
         FROM (SELECT key, unnest(outlinks) AS link FROM stored.newest_documents)"""
+    for name, item_view in ITEM_VIEWS.items():
+        columns = ", ".join(_expression(column, "item.") for column in item_view.columns)
+        yield f"""CREATE VIEW {name} AS SELECT url_of(key) AS url, {columns}, key
+            FROM (SELECT d.key AS key, unnest({name}_of(d.key, d.structured_data)) AS item
+                  FROM stored.state AS s JOIN stored.newest_documents AS d ON d.key = s.key
+                  WHERE s.status IN ({_LIVING}) AND len(d.structured_data) > 0)"""
 
 
 def _expression(column: Column, source: str = "") -> str:
@@ -170,11 +178,10 @@ def _pages(view: View) -> str:
         )
         for column in view.columns
     )
-    living = ", ".join(str(int(status)) for status in LIVING)
     return f"""CREATE VIEW pages AS SELECT {columns}
         FROM stored.state AS s JOIN stored.newest_documents AS d ON d.key = s.key
         LEFT JOIN stored.newest_pages AS b ON b.key = s.key
-        WHERE s.status IN ({living})"""
+        WHERE s.status IN ({_LIVING})"""
 
 
 def _newest(root: Folder, kind: str, files: Sequence[tuple[str, DataFile]]) -> str:

@@ -20,6 +20,7 @@ from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS, ChunkR
 from ...policy.chunking.tokenizers import tokenizer_of
 from ...policy.components.columns import Columns
 from ...policy.components.declaration import Kind, Owner
+from ...policy.components.item_views import ITEM_VIEWS
 from ...policy.components.kinds import components_of
 from ...policy.components.schema import (
     DOCUMENTS,
@@ -32,6 +33,7 @@ from ...policy.components.schema import (
 )
 from ...policy.components.vocabulary import PAGE_COLUMNS, View, shown_frame, shown_schema, views
 from ...policy.page_rows import PageChoice, page_rows
+from ...policy.structured.item_rows import item_rows
 from ...web.base.errors import UsageError
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
@@ -82,9 +84,10 @@ def read(
     Args:
         table: Address of the table.
         what: ``state``, ``hosts``, ``pages`` (the newest text of each URL that is alive),
-            ``outlinks``, ``batches``, or a component of batches such as ``batch_pages``.
+            ``outlinks``, ``batches``, a type of structured data such as ``products``, or a component
+            of batches such as ``batch_pages``.
         columns: Names of the columns to read. Only these are read from the files. None means all;
-            of pages all but the Markdown, the blocks, the parts, the body, the headers, the batch and the key.
+            of pages all but the Markdown, the blocks, the parts, the structured data, the body, the headers, the batch and the key.
         snapshot: Number of the snapshot, as in ``nutbeam history``; None means the newest.
         into: ``polars`` gives a frame, ``arrow`` a pyarrow.Table, and ``duckdb`` a relation, whose
             rows are in memory. ``batches`` gives a pyarrow.RecordBatchReader, which reads a large
@@ -225,6 +228,10 @@ def _frames(pinned: Pinned, what: str, view: View, choice: PageChoice) -> Iterat
         yield from living_pages(pinned, choice)
     elif what == "outlinks":
         yield from _links(pinned)
+    elif what in ITEM_VIEWS:
+        stored_items = PageChoice(DOCUMENTS_COLUMNS.pick("structured_data"))
+        for pages in _living_pages(pinned, stored_items):
+            yield item_rows(what, pages)
     else:
         assert view.kind is not None
         names = [column.name for column in choice.columns]

@@ -18,6 +18,7 @@ from ..base.key_columns import from_keys
 from ..base.row_status import FETCHED_STATUSES
 from .columns import Column, Columns, Form, join_columns, time_column
 from .declaration import Kind, Owner, RowKey
+from .item_views import ITEM_VIEWS
 from .kinds import KINDS
 from .schema import (
     DOCUMENTS_COLUMNS,
@@ -159,12 +160,15 @@ def views() -> dict[str, View]:
         ("pages", View("a URL that is alive: fetched, and not gone, redirected or a duplicate; with its newest text", join_columns(
             PAGE_COLUMNS,
             [MARKDOWN_COLUMN],
-            DOCUMENTS_COLUMNS.pick("blocks", "main"),
+            DOCUMENTS_COLUMNS.pick("blocks", "main", "structured_data"),
             PAGES_COLUMNS.pick("headers", "body"),
             STATE_COLUMNS.pick("batch_id", "key"),
         ))),
         ("outlinks", View("a link in the newest text of a URL", LINK_COLUMNS)),
         ("batches", View("a batch", BATCHES_COLUMNS)),
+        *((name, View(view.meaning, join_columns(
+            [URL_COLUMN], view.columns, STATE_COLUMNS.pick("key"),
+        ))) for name, view in ITEM_VIEWS.items()),
         *((kind.shown_as, _view_of(kind)) for kind in (*of_batches, *others)),
     ]  # fmt: skip
     by_name = dict(named_views)

@@ -81,7 +81,7 @@ FOLDERS = {
         ),
         "parsing",
         "extracting",
-        *("sitemaps", "hosting", "dedup", "generating", ""),
+        *("sitemaps", "structured", "hosting", "dedup", "generating", ""),
         *("scoring", "components", "schedules", "expressions", "base"),
     ),
     "transforms": ("archives", "graph", "indexing", "near_pages", "", "elements", "wiring"),

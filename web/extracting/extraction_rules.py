@@ -11,8 +11,8 @@ from .field_sources import FieldSource
 
 # Types of fields; "list" is a list of texts, "list of number" one of numbers.
 SCALAR_TYPES = ("text", "number", "decimal", "currency", "date", "bool", "url", "markdown")
-LIST = "list"
-LIST_TYPES = (LIST, *(f"{LIST} of {name}" for name in SCALAR_TYPES))
+_LIST = "list"
+LIST_TYPES = (_LIST, *(f"{_LIST} of {name}" for name in SCALAR_TYPES))
 # Columns that each row has besides its fields.
 ROW_COLUMNS = ("url", "rule", "position", "rules_version", "last_fetch_time")
 ANY_HOST = "*"
@@ -48,13 +48,13 @@ class FieldRule:
     @property
     def is_list(self) -> bool:
         """Whether the value is a list."""
-        return self.type.startswith(LIST)
+        return self.type.startswith(_LIST)
 
     @property
     def item_type(self) -> str:
         """The type of the value, or of each item of the list."""
         return (
-            (self.type.removeprefix(LIST).removeprefix(" of ") or "text")
+            (self.type.removeprefix(_LIST).removeprefix(" of ") or "text")
             if self.is_list
             else self.type
         )

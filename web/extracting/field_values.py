@@ -11,7 +11,7 @@ from ..values.typed_value import NO_WORD, TypedValue, read_bool
 from .extracted_page import MAX_TEXT_CHARS, ExtractedPage
 from .extraction_rules import FieldRule
 
-NO_URL, NO_CURRENCY = "no_url", "no_currency"
+NOT_A_URL, NOT_A_CURRENCY = "no_url", "no_currency"
 
 
 def field_value(text: str, field: FieldRule, page: ExtractedPage) -> TypedValue[Any]:
@@ -30,14 +30,14 @@ def field_value(text: str, field: FieldRule, page: ExtractedPage) -> TypedValue[
             return TypedValue(None if price.value is None else price.value.amount, price.reason)
         case "currency":
             code = read_currency(text) or _currency_of_price(text)
-            return TypedValue(code, "" if code else NO_CURRENCY)
+            return TypedValue(code, "" if code else NOT_A_CURRENCY)
         case "date":
             return read_time(text, field.date_order)
         case "bool":
             return read_bool(text)
         case "url":
             url = parse_target(text.strip(), page.base)
-            return TypedValue(url, "" if url else NO_URL)
+            return TypedValue(url, "" if url else NOT_A_URL)
         case "markdown":
             content = block_text(text)
             markdown = markdown_of(content.text, content.spans, page.base)

@@ -1,24 +1,31 @@
 """The items of structured data of a page: collects them, cleans their values, keeps them within limits."""
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from selectolax.lexbor import LexborNode
+
 from ..base.safe_json import storable_text
 from ..urls.userinfo import mask_users
+from .value_text import text_of_markup, value_markup
 
 JSON_LD, MICRODATA, RDFA = "json-ld", "microdata", "rdfa"
 OPEN_GRAPH, TWITTER = "opengraph", "twitter"
 DUBLIN_CORE, HIGHWIRE = "dublin-core", "highwire"
 SYNTAXES = (JSON_LD, MICRODATA, RDFA, OPEN_GRAPH, TWITTER, DUBLIN_CORE, HIGHWIRE)
 
-# Of a page.
+# Of a page. A unit of work takes 0.1 µs at most: a character of JSON-LD or of the markup of a value.
+MAX_WORK = 300_000
+ELEMENT_WORK = 100  # of an element with attributes of structured data
 MAX_ITEMS = 1_000
-MAX_VALUES = 20_000
+MAX_VALUES = 10_000
 MAX_ITEM_BYTES = 1_000_000  # of all items together
 # Of an item and of a value.
 MAX_ITEM_DEPTH = 32
 MAX_VALUE_CHARS = 100_000
+MAX_NAMES = 50  # in an attribute
 
 _SCHEMA_ORG = tuple(
     f"{scheme}://{host}schema.org/" for scheme in ("https", "http") for host in ("", "www.")
@@ -50,8 +57,35 @@ class ItemCollector:
     def __init__(self, count: Callable[[str], None]) -> None:
         self.count = count
         self.items: list[StructuredItem] = []
+        self._work = MAX_WORK
+        self._has_large_text = False
         self._values = MAX_VALUES
         self._bytes = MAX_ITEM_BYTES
+
+    def allows(self, work: int) -> bool:
+        """Takes units of work from those of the page; returns False, and counts it, if it has no more."""
+        if work > self._work:
+            self.count("structured_data_too_large")
+            return False
+        self._work -= work
+        return True
+
+    def allowed_elements(self, nodes: list[LexborNode]) -> list[LexborNode]:
+        """Returns elements whose attributes may be read, the first of these; their values need work, too."""
+        number = min(len(nodes), self._work // (2 * ELEMENT_WORK))
+        self.allows(ELEMENT_WORK * number)
+        if number < len(nodes):
+            self.count("structured_data_too_large")
+        return nodes[:number]
+
+    def text_of(self, node: LexborNode) -> str:
+        """Returns the text of an element as the value of a property; empty if it is too much work."""
+        if self._has_large_text:  # to get the markup is work, too
+            self.count("structured_data_too_large")
+            return ""
+        markup = value_markup(node)
+        self._has_large_text = not self.allows(len(markup))
+        return "" if self._has_large_text else text_of_markup(markup)
 
     def add(self, syntax: str, type_names: list[str], properties: dict[str, Any]) -> None:
         """Adds an item, unless it exceeds a limit of the page."""
@@ -77,6 +111,8 @@ class ItemCollector:
                 self.count("item_value_too_long")
                 value = value[:MAX_VALUE_CHARS]
             return mask_users(value if _is_plain(value) else storable_text(value))
+        if isinstance(value, float) and not math.isfinite(value):
+            return str(value)
         if not isinstance(value, dict | list) or self._values < 0:
             return value
         if depth >= MAX_ITEM_DEPTH:
@@ -104,6 +140,12 @@ def schema_name(name: str) -> str:
         address = next((each for each in _SCHEMA_ORG if name.startswith(each)), "")
         return name[len(address) :].lstrip("/#") or name
     return name.removeprefix("schema:")
+
+
+def schema_names(text: str | None) -> list[str]:
+    """Returns the names of types or properties in an attribute, each once."""
+    words = (text or "").split(None, MAX_NAMES)[:MAX_NAMES]
+    return list(dict.fromkeys(map(schema_name, words)))
 
 
 def list_values(value: Any) -> list[Any]:

@@ -6,15 +6,13 @@ control characters in strings, wrong escapes, quotes as ``&quot;``, and several 
 
 import html
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .item_collector import JSON_LD, ItemCollector, list_values, schema_name
 
-MAX_JSON_LD_CHARS = 500_000  # of all blocks of a page together
-_MAX_DIGITS = 30
+_MAX_REPAIRED_CHARS = 150_000  # of a block
 _MAX_ROOTS = 1_000  # in a block
 # A string, a comment, or a comma with nothing after it.
 _TOKEN = re.compile(
@@ -37,11 +35,8 @@ def add_json_ld_items(blocks: Iterable[str], items: ItemCollector) -> None:
     >>> items.items
     [StructuredItem(syntax='json-ld', type='Product', properties='{"@type":"Product","name":"Tea"}')]
     """
-    chars = MAX_JSON_LD_CHARS
     for block in blocks:
-        chars -= len(block)
-        if chars < 0:
-            items.count("structured_json_ld_too_long")
+        if not items.allows(len(block)):
             continue
         try:
             roots, is_whole = _load_roots(block)
@@ -95,7 +90,8 @@ def _load_roots(block: str) -> tuple[list[Any], bool]:
     try:
         return [_DECODER.decode(text)], True
     except ValueError:
-        pass
+        if len(text) > _MAX_REPAIRED_CHARS:
+            return [], False
     roots, is_whole = _decode_each(_TOKEN.sub(_repair_token, text))
     if not roots and "&" in text:
         roots, is_whole = _decode_each(_TOKEN.sub(_repair_token, html.unescape(text)))
@@ -142,16 +138,5 @@ def _roots_in(text: str) -> Iterator[Any]:
     yield _MISTAKE
 
 
-def _number_of(digits: str) -> int | str:
-    return int(digits) if len(digits) <= _MAX_DIGITS else digits[:_MAX_DIGITS]
-
-
-def _float_of(digits: str) -> float | str:
-    number = float(digits)
-    return number if math.isfinite(number) else digits[:_MAX_DIGITS]
-
-
 # Control characters in strings are allowed; NaN and Infinity, which JSON does not have, are texts.
-_DECODER = json.JSONDecoder(
-    strict=False, parse_int=_number_of, parse_float=_float_of, parse_constant=str
-)
+_DECODER = json.JSONDecoder(strict=False, parse_constant=str)

@@ -11,7 +11,7 @@ from .item_collector import (
     single_values,
 )
 
-MAX_META_ITEMS = 500  # elements of a page
+_MAX_METAS = 500  # elements of a page
 # What the names begin with, in lower case. Open Graph has names of its own by type of object.
 _SYNTAX_PREFIXES = {
     OPEN_GRAPH: (
@@ -50,8 +50,8 @@ def add_meta_items(metas: Iterable[tuple[str, str]], items: ItemCollector) -> No
     """
     by_syntax: dict[str, dict[str, list[str]]] = {}
     for number, (name, content) in enumerate(metas):
-        if number == MAX_META_ITEMS:
-            items.count("too_many_metas")
+        if number == _MAX_METAS:
+            items.count("structured_data_too_large")
             break
         syntax = next(s for s, prefixes in _SYNTAX_PREFIXES.items() if name.startswith(prefixes))
         by_syntax.setdefault(syntax, {}).setdefault(name, []).append(content.strip())

@@ -7,18 +7,13 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from ..urls.userinfo import parse_target
 from .item_collector import (
     MAX_ITEM_DEPTH,
-    MAX_VALUE_CHARS,
     MICRODATA,
     ItemCollector,
-    schema_name,
+    schema_names,
     single_values,
 )
-from .value_text import value_text
 
-# Of a page: elements with properties, those that items refer to, and characters of elements.
-_MAX_ELEMENTS = 5_000
-_MAX_REFERRED = 5_000
-_MAX_MARKUP_CHARS = 1_000_000
+_MAX_REFERRED = 2_000  # elements of a page that items refer to
 _SELECTOR = "[itemscope],[itemprop]:not([itemscope])"
 # HTML 5.2.4: the attribute with the value. It is a URL, or a text.
 _URLS = {
@@ -46,10 +41,7 @@ def add_microdata_items(document: LexborHTMLParser, base: str, items: ItemCollec
 class _Microdata:
     def __init__(self, document: LexborHTMLParser, base: str, items: ItemCollector) -> None:
         self._document, self._base, self._items = document, base, items
-        nodes = document.css(_SELECTOR)
-        if len(nodes) > _MAX_ELEMENTS:
-            items.count("too_many_microdata")
-        self._nodes = nodes[:_MAX_ELEMENTS]
+        self._nodes = items.allowed_elements(document.css(_SELECTOR))
         self._places = {node.mem_id: at for at, node in enumerate(self._nodes)}
         self._attributes = [node.attributes for node in self._nodes]
         # The element with the nearest itemscope, by that of an element around others.
@@ -61,7 +53,6 @@ class _Microdata:
         self._properties: dict[int, list[int]] = {}
         self._by_id: dict[str, LexborNode] | None = None
         self._referred = _MAX_REFERRED
-        self._markup_chars = _MAX_MARKUP_CHARS
         self._built: set[int] = set()
 
     def read(self) -> None:
@@ -102,8 +93,7 @@ class _Microdata:
         self._built.add(at)
         node, attributes = self._nodes[at], self._attributes[at]
         item: dict[str, Any] = {}
-        if types := (attributes.get("itemtype") or "").split():
-            names = list(dict.fromkeys(map(schema_name, types)))
+        if names := schema_names(attributes.get("itemtype")):
             item["@type"] = names[0] if len(names) == 1 else names
         if item_id := (attributes.get("itemid") or "").strip():
             item["@id"] = parse_target(item_id, self._base) or item_id
@@ -114,12 +104,12 @@ class _Microdata:
         values: dict[str, list[Any]] = {}
         for place in places:
             if place in (*around, at) or (place in self._built and self._referred < 0):
-                self._items.count("microdata_cycle")
+                self._items.count("item_cycle")
                 continue
             value = self._value(place, (*around, at))
-            for name in (self._attributes[place].get("itemprop") or "").split():
-                values.setdefault(schema_name(name), []).append(value)
-        if not values and (text := self._text(node)):
+            for name in schema_names(self._attributes[place].get("itemprop")):
+                values.setdefault(name, []).append(value)
+        if not values and (text := self._items.text_of(node)):
             item["@value"] = text
         return item | single_values(values)
 
@@ -141,7 +131,7 @@ class _Microdata:
                 scope = self._scope_around(node)
                 inner = [each for each in inner if self._scope_around(each) == scope]
             else:
-                self._items.count("too_many_microdata")
+                self._items.count("structured_data_too_large")
                 return places
             self._referred -= len(inner)
             places += [self._places[each.mem_id] for each in inner if each.mem_id in self._places]
@@ -163,11 +153,4 @@ class _Microdata:
         if tag == "time" and attributes.get("datetime"):
             return attributes["datetime"]
         # Not in the standard, but schema.org's examples have it on any element.
-        return attributes.get("content") or self._text(node)
-
-    def _text(self, node: LexborNode) -> str:
-        text, chars = value_text(node, min(self._markup_chars, 4 * MAX_VALUE_CHARS))
-        self._markup_chars -= chars
-        if chars and not text and self._markup_chars < 0:
-            self._items.count("item_value_too_long")
-        return text
+        return attributes.get("content") or self._items.text_of(node)

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ..urls.userinfo import parse_target
-from .item_collector import MAX_ITEM_DEPTH, MAX_VALUE_CHARS, RDFA, ItemCollector, schema_name
-from .value_text import value_text
+from .item_collector import MAX_ITEM_DEPTH, MAX_NAMES, RDFA, ItemCollector, schema_name
 
-_MAX_RDFA_ELEMENTS = 5_000
-_MAX_RDFA_MARKUP_CHARS = 1_000_000
+_MAX_REPEATED_VALUES = 2_000  # of items that stand in several others
+_MAX_PREFIXES = 100
 _PREFIX = re.compile(r"([^\s:]{1,40}):\s+(\S{1,400})")
 _RESOURCES = ("resource", "href", "src")
 # The RDFa Core Initial Context, as far as pages use it.
@@ -69,15 +68,12 @@ class _Rdfa:
         self._around: dict[int, _Surroundings] = {}
         self._nodes: dict[str, dict[str, list[Any]]] = {}
         self._types: dict[str, list[str]] = {}
-        self._values_left = _MAX_RDFA_ELEMENTS  # of items that stand in several others
-        self._markup_chars = _MAX_RDFA_MARKUP_CHARS
+        self._values_left = _MAX_REPEATED_VALUES
 
     def read(self) -> None:
         """Adds the items."""
         elements = self._document.css("[typeof],[property]:not([typeof])")
-        if len(elements) > _MAX_RDFA_ELEMENTS:
-            self._items.count("too_many_rdfa")
-        for node in elements[:_MAX_RDFA_ELEMENTS]:
+        for node in self._items.allowed_elements(elements):
             self._take(node)
         inner = {
             value["@id"]
@@ -127,8 +123,8 @@ class _Rdfa:
         subject, vocabulary, prefixes = around
         if "vocab" in attributes:
             vocabulary = (attributes["vocab"] or "").strip()
-        if attributes.get("prefix"):
-            pairs = _PREFIX.findall(attributes["prefix"] or "")
+        if attributes.get("prefix") and len(prefixes) < _MAX_PREFIXES:
+            pairs = _PREFIX.findall(attributes["prefix"] or "")[:_MAX_PREFIXES]
             prefixes = {**prefixes, **{name.lower(): address for name, address in pairs}}
         # RDFa Core 7.5, steps 5 and 6: a property alone does not change the subject.
         has_literal = "content" in attributes or "datatype" in attributes
@@ -155,16 +151,12 @@ class _Rdfa:
         address = next((attributes[name] for name in _RESOURCES if name in attributes), None)
         if address is not None:
             return {"@id": self._absolute(address)}
-        text, chars = value_text(node, min(self._markup_chars, 4 * MAX_VALUE_CHARS))
-        self._markup_chars -= chars
-        if chars and not text and self._markup_chars < 0:
-            self._items.count("item_value_too_long")
-        return text
+        return self._items.text_of(node)
 
     def _names(self, text: str | None, own: _Surroundings) -> list[str]:
         """Returns the names of types or properties; those that mean nothing are left out."""
         names = []
-        for token in (text or "").split():
+        for token in (text or "").split(None, MAX_NAMES)[:MAX_NAMES]:
             prefix, colon, name = token.partition(":")
             if not colon:
                 token = own.vocabulary + token if own.vocabulary else ""
@@ -197,6 +189,6 @@ class _Rdfa:
             return subject
         self._values_left -= 1 + len(self._nodes.get(subject, ()))
         if subject in around or len(around) >= MAX_ITEM_DEPTH or self._values_left < 0:
-            self._items.count("rdfa_cycle")
+            self._items.count("item_cycle")
             return "" if subject.startswith("_:") else subject
         return self._nested(subject, around)

@@ -53,34 +53,25 @@ _IN_LINE = frozenset(
 )
 
 
-def value_text(node: LexborNode, most_chars: int) -> tuple[str, int]:
-    """Returns (the text of an element in one line, without scripts; how many characters it took to read).
-
-    A price in several elements, such as ``<b>9</b>.<sup>99</sup>``, is one word.
-
-    Args:
-        node: The element.
-        most_chars: The text of a larger element is empty.
-    """
+def value_markup(node: LexborNode) -> str:
+    """Returns the markup in an element; of one with nothing but text the same, more cheaply."""
     child = node.child
     if child is None:
-        return "", 0
+        return ""
     if child.is_text_node and child.next is None:
-        text = child.text_content or ""
-        return " ".join(text.split()), len(text)
-    markup = node.inner_html or ""
-    if len(markup) > most_chars:
-        return "", len(markup)
-    return text_of_markup(markup), len(markup)
+        return html.escape(child.text_content or "", quote=False)
+    return node.inner_html or ""
 
 
 def text_of_markup(markup: str) -> str:
-    """Returns the text of well-formed markup in one line.
+    """Returns the text of well-formed markup in one line, without scripts.
+
+    A price in several elements, such as ``<b>9</b>.<sup>99</sup>``, is one word.
 
     >>> text_of_markup('<b>9</b>.<sup>99</sup> &amp; <p title="a>b">new</p><p>line</p><script>x</script>')
     '9.99 & new line'
     """
-    text = _TAG.sub(_space_for, _HIDDEN.sub(" ", markup))
+    text = _TAG.sub(_space_for, _HIDDEN.sub(" ", markup)) if "<" in markup else markup
     return " ".join(html.unescape(text).split())
 
 

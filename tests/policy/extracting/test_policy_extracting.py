@@ -108,7 +108,7 @@ def test_a_rule_that_finds_much_less_or_another_type_is_a_warning():
         assert bool(said) == bool(line)
 
 
-def test_what_is_stored_in_documents_has_all_that_rows_have():
+def test_documents_store_all_values_of_a_record():
     rules = rules_of(extract_sites.RULES)
     html, (right,) = extract_sites.pages()["http://jobs1.test/item/2"]
     (stored,), counts = stored_records(
@@ -169,7 +169,7 @@ def test_values_that_no_column_holds_are_failures():
     assert counts["extract/s/p.price/failed"] == 3
 
 
-def test_the_checker_shows_where_each_field_came_from_and_what_failed():
+def test_the_checker_shows_the_source_of_each_field_and_its_failures():
     rules = rules_of(
         '[[rule]]\nname = "p"\n[rule.fields]\nx = {css = "b", first_of = ["css:i"], type = "number"}'
     )

@@ -64,7 +64,7 @@ def only_record(html, fields):
     return record
 
 
-def test_a_mistake_in_a_rule_is_named_with_its_line_and_what_was_meant():
+def test_a_mistake_in_a_rule_is_named_with_its_line_and_the_nearest_name():
     assert rules_of(GOOD).types["tags"] == "list"
     for before, after, line, words in MISTAKES:
         assert before in GOOD
@@ -151,7 +151,7 @@ def test_items_of_a_list_are_records_and_those_that_lack_a_required_field_say_so
         records(html, 'n = "xpath:b"', "li")
 
 
-def test_selectors_choose_what_parsel_chooses():
+def test_selectors_choose_the_same_elements_as_parsel():
     html = """<div id=o class="a b"><div id=i><p>x</p><p class=z>w</p></div><p id=q>y</p></div><div lang=de-x><p
         class="z k">k<a href=u title="a, b > c">l</a></p><ul><li>1<li>2<li>3</ul></div>"""
     tree, oracle = parse_tree(html.encode()), Selector(html)

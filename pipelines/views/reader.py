@@ -230,7 +230,7 @@ def _frames(pinned: Pinned, what: str, view: View, choice: PageChoice) -> Iterat
         yield from _links(pinned)
     elif what in ITEM_VIEWS:
         stored_items = PageChoice(DOCUMENTS_COLUMNS.pick("structured_data"))
-        for pages in _living_pages(pinned, stored_items):
+        for pages in living_pages(pinned, stored_items):
             yield item_rows(what, pages)
     else:
         assert view.kind is not None

@@ -15,7 +15,7 @@ from ..pages.page import Source, collapse
 from ..pages.parse_options import ParseOptions
 from ..structured.item_collector import StructuredItem
 from ..structured.page_items import ItemSources, items_of_page
-from ..structured.value_text import value_text
+from ..structured.value_text import text_of_markup, value_markup
 from ..urls.userinfo import parse_target
 from .css_paths import MAX_SIBLING_TAGS, CssPath, TooManyElements, in_page_order, select_nodes
 
@@ -135,7 +135,8 @@ class ExtractedPage:
 
 def element_text(node: LexborNode) -> str:
     """Returns the text of an element in one line, without scripts."""
-    return value_text(node, _MAX_MARKUP_CHARS)[0][:MAX_TEXT_CHARS]
+    markup = value_markup(node)
+    return text_of_markup(markup)[:MAX_TEXT_CHARS] if len(markup) <= _MAX_MARKUP_CHARS else ""
 
 
 def own_texts(node: LexborNode) -> list[str]:

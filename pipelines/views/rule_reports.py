@@ -14,6 +14,7 @@ from ...policy.extracting.rule_figures import (
     RuleFigures,
     figures_from_record,
     figures_of_rules,
+    last_good_figures,
     rule_warnings,
 )
 from ...web.base.clock import now_ms
@@ -33,7 +34,7 @@ class RulesReport(NamedTuple):
         version: Version of its rules.
         version_before: That of the run before; empty if there was none.
         figures: By rule.
-        before: Those of the run before.
+        before: What they are compared with, see ``last_good_figures``.
         warnings: (RULE or RULE.FIELD, what is wrong).
     """
 
@@ -55,13 +56,13 @@ class RulesReport(NamedTuple):
             width = max(map(len, rule.fields), default=0)
             for field, figures in rule.fields.items():
                 then = (
-                    f" (before: {self.before[name].share(field):.0%})"
+                    f" (before: {self.before[name].of_field(field).share:.0%})"
                     if name in self.before
                     else ""
                 )
                 bad = f", {figures.failed_share:.1%} not converted" if figures.failed else ""
                 lines.append(
-                    f"  {field:{width}} {rule.share(field):4.0%}{then}{bad}"
+                    f"  {field:{width}} {figures.share:4.0%}{then}{bad}"
                     if rule.pages
                     else f"  {field}"
                 )
@@ -77,9 +78,14 @@ class RulesReport(NamedTuple):
         return {
             "rules": self.rules,
             "version": self.version,
-            "figures": {name: dataclasses.asdict(one) for name, one in self.figures.items()},
+            "figures": figures_record(self.figures),
             "warnings": [{"rule": name, "message": text} for name, text in self.warnings],
         }
+
+
+def figures_record(figures: Mapping[str, RuleFigures]) -> dict[str, Any]:
+    """Returns figures for JSON."""
+    return {name: dataclasses.asdict(one) for name, one in figures.items()}
 
 
 def _left_out(rule: RuleFigures) -> str:
@@ -103,7 +109,7 @@ def report_rules(
     files = open_table(address).files
     earlier = last_extract_run(files, rules.name)
     try:
-        before = figures_from_record(earlier.get("figures") or {})
+        before = figures_from_record(earlier.get("last_good") or {})
     except (TypeError, ValueError, AttributeError, KeyError):
         before = {}
     fields = {rule.name: [field.name for field in rule.fields] for rule in rules.rules}
@@ -114,6 +120,7 @@ def report_rules(
     )
     own = {
         "time": now_ms(),
+        "last_good": figures_record(last_good_figures(figures, before)),
         "command": command,
         "text": rules.text,
         "stored_columns": dict(rules.types) if stored else earlier.get("stored_columns"),

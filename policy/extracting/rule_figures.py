@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...web.base.wording import format_count
 from .extracted_rows import COUNT_PREFIX
 
 # A share that falls below this part of the share before is a warning, if so many pages are compared.
@@ -16,14 +17,21 @@ class FieldFigures:
     """What a field of a rule has found.
 
     Attributes:
-        pages: Pages on which it has a value.
+        searched: Pages on which it was searched.
+        pages: Those on which it has a value.
         values: Its values.
         failed: What was found and did not become a value of its type.
     """
 
+    searched: int = 0
     pages: int = 0
     values: int = 0
     failed: int = 0
+
+    @property
+    def share(self) -> float:
+        """The share of pages on which it has a value."""
+        return self.pages / max(1, self.searched)
 
     @property
     def failed_share(self) -> float:
@@ -49,9 +57,9 @@ class RuleFigures:
     ended: int = 0
     fields: Mapping[str, FieldFigures] = dataclasses.field(default_factory=dict)
 
-    def share(self, field: str) -> float:
-        """Returns the share of pages on which a field has a value."""
-        return self.fields.get(field, FieldFigures()).pages / max(1, self.pages)
+    def of_field(self, name: str) -> FieldFigures:
+        """Returns the figures of a field; zeros if there are none."""
+        return self.fields.get(name, FieldFigures())
 
 
 def figures_of_rules(
@@ -65,7 +73,7 @@ def figures_of_rules(
         fields: Names of the fields of each rule.
 
     >>> counts = {"extract/shop/p/pages": 4, "extract/shop/p.price/pages": 3}
-    >>> figures_of_rules(counts, "shop", {"p": ["price"]})["p"].share("price")
+    >>> figures_of_rules(counts, "shop", {"p": ["price"]})["p"].of_field("price").share
     0.75
     """
     head = f"{COUNT_PREFIX}{rules}/"
@@ -79,7 +87,8 @@ def figures_of_rules(
             number(f"{rule}/timeout") + number(f"{rule}/crashed"),
             {
                 name: FieldFigures(
-                    *(number(f"{rule}.{name}/{what}") for what in ("pages", "values", "failed"))
+                    number(f"{rule}/pages"),
+                    *(number(f"{rule}.{name}/{what}") for what in ("pages", "values", "failed")),
                 )
                 for name in names
             },
@@ -98,6 +107,27 @@ def figures_from_record(record: Mapping[str, Any]) -> dict[str, RuleFigures]:
     }
 
 
+def last_good_figures(
+    now: Mapping[str, RuleFigures], before: Mapping[str, RuleFigures]
+) -> dict[str, RuleFigures]:
+    """Returns what the next run is compared with: of what has found nothing now, the figures before.
+
+    So a rule that finds nothing is a warning in each run, until it finds something or is removed.
+    """
+    figures = {}
+    for name, rule in now.items():
+        earlier = before.get(name, RuleFigures())
+        fields = {
+            field: one
+            if one.pages or not earlier.of_field(field).pages
+            else earlier.of_field(field)
+            for field, one in rule.fields.items()
+        }
+        pages, records = rule.pages or earlier.pages, rule.records or earlier.records
+        figures[name] = dataclasses.replace(rule, pages=pages, records=records, fields=fields)
+    return figures
+
+
 def rule_warnings(
     now: Mapping[str, RuleFigures], before: Mapping[str, RuleFigures]
 ) -> Iterator[tuple[str, str]]:
@@ -105,53 +135,48 @@ def rule_warnings(
 
     Args:
         now: The figures of a run.
-        before: Those of the run before; none in the first run.
+        before: Those of ``last_good_figures`` after the run before; none in the first run.
 
-    >>> before = {"p": RuleFigures(20, 20, 0, 0, {"price": FieldFigures(20, 20, 0)})}
-    >>> now = {"p": RuleFigures(20, 20, 0, 0, {"price": FieldFigures(0, 0, 0)})}
+    >>> before = {"p": RuleFigures(20, 20, 0, 0, {"price": FieldFigures(20, 20, 20)})}
+    >>> now = {"p": RuleFigures(20, 20, 0, 0, {"price": FieldFigures(20)})}
     >>> list(rule_warnings(now, before))
-    [('p.price', 'finds nothing on 20 pages; in the run before it had a value on 100 % of them')]
+    [('p.price', 'finds nothing on 20 pages; before, it had a value on 100 % of them')]
     """
     for name, rule in now.items():
         earlier = before.get(name, RuleFigures())
         if not rule.pages:
             if earlier.pages:
-                yield name, f"is for no page; in the run before it was for {earlier.pages:,}"
+                yield (
+                    name,
+                    f"is for no page; before, it was for {format_count(earlier.pages, 'pages')}",
+                )
             continue
         if rule.ended:
-            yield name, f"took too long on {rule.ended:,} of {rule.pages:,} pages"
+            yield name, f"took too long on {rule.ended:,} of {format_count(rule.pages, 'pages')}"
         if not rule.records and earlier.records:
-            yield (
-                name,
-                (
-                    f"makes no record of {rule.pages:,} pages; in the run before it made {earlier.records:,} of "
-                    f"{earlier.pages:,}"
-                ),
-            )
+            made = format_count(earlier.records, "records")
+            pages = format_count(rule.pages, "pages")
+            yield name, f"makes no record of {pages}; before, it made {made}"
         for field, figures in rule.fields.items():
-            if text := _field_warning(rule, earlier, field, figures):
+            if text := _field_warning(figures, earlier.of_field(field)):
                 yield f"{name}.{field}", text
 
 
-def _field_warning(
-    rule: RuleFigures, earlier: RuleFigures, field: str, figures: FieldFigures
-) -> str:
-    share, share_before = rule.share(field), earlier.share(field)
-    then = f"in the run before it had a value on {share_before:.0%} of them".replace("%", " %")
-    if figures.failed_share > _MANY_FAILURES and _failed_before(earlier, field) <= _MANY_FAILURES:
-        return (
-            f"finds values of another type: {figures.failed:,} of {figures.values + figures.failed:,} did not "
-            "convert"
-        )
-    if not figures.pages and (share_before or not earlier.pages):
-        return f"finds nothing on {rule.pages:,} pages" + (f"; {then}" if earlier.pages else "")
-    compared = min(rule.pages, earlier.pages) >= _LEAST_PAGES
-    if compared and figures.pages and share < _LEAST_PART * share_before:
-        return f"has a value on {share:.0%} of {rule.pages:,} pages; {then}".replace(
-            "% of", " % of", 1
-        )
+def _field_warning(now: FieldFigures, before: FieldFigures) -> str:
+    searched = format_count(now.searched, "pages")
+    then = (
+        f"; before, it had a value on {_percent(before.share)} of them" if before.searched else ""
+    )
+    if now.failed_share > _MANY_FAILURES and before.failed_share <= _MANY_FAILURES:
+        tried = now.values + now.failed
+        return f"finds values of another type: {now.failed:,} of {tried:,} did not convert"
+    if not now.pages and (before.pages or not before.searched):
+        return f"finds nothing on {searched}{then}"
+    compared = min(now.searched, before.searched) >= _LEAST_PAGES
+    if compared and now.pages and now.share < _LEAST_PART * before.share:
+        return f"has a value on {_percent(now.share)} of {searched}{then}"
     return ""
 
 
-def _failed_before(earlier: RuleFigures, field: str) -> float:
-    return earlier.fields.get(field, FieldFigures()).failed_share
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

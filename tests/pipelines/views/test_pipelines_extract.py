@@ -122,11 +122,16 @@ def test_a_changed_layout_is_a_warning_and_new_rules_are_applied_to_old_pages(
     lines = [one["message"] for one in record["warnings"] if one["reason"] == "rules"]
     names = ["shop3.price", "news3.title", "jobs3.salary"]
     assert lines == [
-        f"sites: {name} finds nothing on 4 pages; in the run before it had a value on 100 % of them"
+        f"sites: {name} finds nothing on 4 pages; before, it had a value on 100 % of them"
         for name in names
     ]
     figures = record["extracted"][0]["figures"]
-    assert figures["shop3"]["fields"]["price"] == {"pages": 0, "values": 0, "failed": 0}
+    assert figures["shop3"]["fields"]["price"] == {
+        "searched": 4,
+        "pages": 0,
+        "values": 0,
+        "failed": 0,
+    }
     new.write_text(extract_sites.repaired_rules())
     capsys.readouterr()
     assert nutbeam("parse", table, "--reparse", "--extract", new) == 0

@@ -13,7 +13,11 @@ from nutbeam.policy.extracting.extracted_rows import (
     records_of_page,
     stored_records,
 )
-from nutbeam.policy.extracting.rule_figures import figures_of_rules, rule_warnings
+from nutbeam.policy.extracting.rule_figures import (
+    figures_of_rules,
+    last_good_figures,
+    rule_warnings,
+)
 from nutbeam.web.extracting.rule_reader import read_extraction_rules
 from nutbeam.web.pages.page import Source
 from nutbeam.web.rule_files.rule_files import RuleFile
@@ -72,9 +76,14 @@ def test_a_new_layout_is_a_warning_for_just_the_rules_that_find_nothing_and_is_r
         figures_of_rules(rows_of_sites(rules, layout)[1], "sites", fields) for layout in (0, 1)
     )
     assert list(rule_warnings(before, {})) == []
+    good = last_good_figures(now, last_good_figures(before, {}))
+    assert list(rule_warnings(now, good)) == list(
+        rule_warnings(now, before)
+    )  # until it is repaired
+    assert list(rule_warnings(before, good)) == []
     assert dict(rule_warnings(now, before)) == dict.fromkeys(
         ("shop3.price", "news3.title", "jobs3.salary"),
-        "finds nothing on 4 pages; in the run before it had a value on 100 % of them",
+        "finds nothing on 4 pages; before, it had a value on 100 % of them",
     )
     repaired = rules_of(extract_sites.repaired_rules())
     for layout in (0, 1):
@@ -92,14 +101,14 @@ def test_a_rule_that_finds_much_less_or_another_type_is_a_warning():
 
     good = figures(20, 20, 20, 0)
     cases = (
-        (figures(20, 9, 9, 0), good, "p.x has a value on 45 % of 20 pages; in the run before it had a value on 100 %"),
+        (figures(20, 9, 9, 0), good, "p.x has a value on 45 % of 20 pages; before, it had a value on 100 %"),
         (figures(20, 11, 11, 0), good, ""),
         (figures(9, 1, 1, 0), good, ""),  # too few to say
         (figures(20, 8, 8, 12), good, "p.x finds values of another type: 12 of 20 did not convert"),
         (figures(20, 0, 0, 0), {}, "p.x finds nothing on 20 pages"),
         (figures(20, 0, 0, 0), figures(20, 0, 0, 0), ""),  # as before
-        (figures(0, 0, 0, 0), good, "p is for no page; in the run before it was for 20"),
-        (figures(20, 20, 20, 0, records=0), good, "p makes no record of 20 pages; in the run before it made 20 of 20"),
+        (figures(0, 0, 0, 0), good, "p is for no page; before, it was for 20 pages"),
+        (figures(20, 20, 20, 0, records=0), good, "p makes no record of 20 pages; before, it made 20 records"),
         (figures(20, 20, 20, 0, ended=2), good, "p took too long on 2 of 20 pages"),
     )  # fmt: skip
     for now, before, line in cases:

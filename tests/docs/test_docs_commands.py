@@ -63,6 +63,7 @@ LONG = (
     "batches",
     "configuration",
     "files-and-ftp",
+    "from-scrapy",
     "hosts",
     "indexing",
     "links",

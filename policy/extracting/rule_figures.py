@@ -83,12 +83,16 @@ def figures_of_rules(
 
     return {
         rule: RuleFigures(
-            *(number(f"{rule}/{what}") for what in ("pages", "records", "incomplete")),
-            number(f"{rule}/timeout") + number(f"{rule}/crashed"),
-            {
+            pages=number(f"{rule}/pages"),
+            records=number(f"{rule}/records"),
+            incomplete=number(f"{rule}/incomplete"),
+            ended=number(f"{rule}/timeout") + number(f"{rule}/crashed"),
+            fields={
                 name: FieldFigures(
-                    number(f"{rule}/pages"),
-                    *(number(f"{rule}.{name}/{what}") for what in ("pages", "values", "failed")),
+                    searched=number(f"{rule}/pages"),
+                    pages=number(f"{rule}.{name}/pages"),
+                    values=number(f"{rule}.{name}/values"),
+                    failed=number(f"{rule}.{name}/failed"),
                 )
                 for name in names
             },

@@ -62,6 +62,7 @@ LONG = (
     "archives",
     "batches",
     "configuration",
+    "extracting",
     "files-and-ftp",
     "from-scrapy",
     "hosts",

@@ -93,9 +93,8 @@ class _RuleReader:
         try:
             content = tomllib.loads(self._file.text.replace("\r\n", "\n"))
         except tomllib.TOMLDecodeError as error:
-            line = _LINE.search(str(error))
-            why = _LINE.sub("", str(error)).lower()
-            raise self._mistake(int(line[1]) if line else 0, f"it is no toml: {why}") from None
+            place, why = _LINE.search(str(error)), _LINE.sub("", str(error)).lower()
+            raise self._mistake(int(place[1]) if place else 0, f"it is no toml: {why}") from None
         except RecursionError:
             raise self._mistake(0, "it is nested too deeply") from None
         self._check_keys(content, _SET_KEYS, 0, "a file of rules")

@@ -135,6 +135,9 @@ class ExtractedPage:
 
 def element_text(node: LexborNode) -> str:
     """Returns the text of an element in one line, without scripts."""
+    child = node.child
+    if child is not None and child.is_text_node and child.next is None:  # of most elements
+        return collapse(child.text_content or "")[:MAX_TEXT_CHARS]
     markup = value_markup(node)
     return text_of_markup(markup)[:MAX_TEXT_CHARS] if len(markup) <= _MAX_MARKUP_CHARS else ""
 

@@ -45,12 +45,12 @@ class FieldRule:
     point: str = ""
     date_order: str = ""
 
-    @property
+    @functools.cached_property
     def is_list(self) -> bool:
         """Whether the value is a list."""
         return self.type.startswith(_LIST)
 
-    @property
+    @functools.cached_property
     def item_type(self) -> str:
         """The type of the value, or of each item of the list."""
         return (

@@ -23,7 +23,7 @@ from ...io.batches.batches import live_file
 from ...io.storage.files import creating, read_bytes, write_bytes
 from ...io.storage.places import Place
 from ...io.tablets.checksums import verify_file
-from ...policy.components.vocabulary import STATUS_WORDS, statuses_of
+from ...policy.components.vocabulary import statuses_of
 from ...policy.extracting.extracted_rows import EXTRACTED_FROM, extracted_schema, plain_decimal
 from ...policy.page_rows import PageChoice, page_columns
 from ...transforms.elements.chunks import Chunk
@@ -39,6 +39,7 @@ from ...web.extracting.rule_reader import read_extraction_file
 from ...web.pages.parse_options import ParseOptions
 from ..base.command import DONE, TABLE, Argument, Invocation, configuration
 from ..launch.launch import LaunchOptions
+from . import pages
 from .extracted_reader import extracted_tables
 from .pages import rows_by_document
 from .reader import pages_of_file
@@ -63,14 +64,8 @@ class Options(LaunchOptions, PoolOptions):
         "- is standard output, as JSON lines.",
         short="o",
     )  # fmt: skip
-    status: tuple[str, ...] = option(
-        ("fetched", "unfetched"),
-        "Statuses of the pages: by default those that are alive, as for pages.",
-        choices=STATUS_WORDS,
-    )
-    since: str = option(
-        "", "Only pages whose body was fetched at this date or time (UTC) or later, such as 2026-11-01.",
-    )  # fmt: skip
+    status: tuple[str, ...] = shared_option(pages.Options, "status")
+    since: str = shared_option(pages.Options, "since")
     strict: bool = option(
         False,
         f"End with exit code {RULES_FAILED} if a rule finds nothing, or much less than in the run before.",
@@ -132,10 +127,10 @@ def _write(
         return ()  # compact has dropped the file
     with reading.reading():
         verify_file(reading.table, file)
-        pages = pages_of_file(reading, file, options.choice(), rows)
+        stored_pages = pages_of_file(reading, file, options.choice(), rows)
     counts = Counter[str]()
     path = reading.part_file(file.order, f"-{document.rpartition('/')[2]}{output.suffix}")
-    _write_rows(path, extracted_tables(pages, rules, options, counts), rules, output)
+    _write_rows(path, extracted_tables(stored_pages, rules, options, counts), rules, output)
     write_bytes(_counts_of(path), json.dumps(counts).encode())
     return ()
 

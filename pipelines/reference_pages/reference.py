@@ -19,6 +19,7 @@ import pyarrow as pa
 from ...policy.chunking.chunk_rows import CHUNK_COLUMNS
 from ...policy.chunking.embeddings import EMBEDDING_COLUMN
 from ...policy.components.columns import Column, Form
+from ...policy.components.item_views import PRICE
 from ...policy.components.reasons import ANY_JOB, NO_FAMILY, reasons_by_section
 from ...policy.components.schema import Status
 from ...policy.components.vocabulary import (
@@ -62,6 +63,7 @@ _TYPES = {
     pa.float64(): "number",
     pa.date32(): "date",
     pa.timestamp("ms", "UTC"): "time",
+    PRICE: "decimal with 8 places",
     pa.map_(pa.large_string(), pa.large_string()): "names and values",
 }
 _HEADS = ("column", "type", "in files", "meaning")

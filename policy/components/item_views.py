@@ -8,10 +8,10 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from .columns import Column, Columns, join_columns, time_column
+from .index_schema import TEXTS
 from .schema import TEXT
 
 PRICE = pa.decimal128(28, 8)
-TEXTS = pa.large_list(TEXT)
 
 
 class ItemView(NamedTuple):

@@ -364,7 +364,7 @@ ITEM_FIELDS = Columns(
         ),
     )
 )
-ITEMS = pa.large_list(pa.struct(list(ITEM_FIELDS.schema)))
+STRUCTURED_ITEMS = pa.large_list(pa.struct(list(ITEM_FIELDS.schema)))
 
 EXTRACT_FIELDS = Columns(
     (
@@ -464,7 +464,7 @@ DOCUMENTS_COLUMNS = join_columns(
         ),
         Column(
             "structured_data",
-            ITEMS,
+            STRUCTURED_ITEMS,
             "Structured data of the page, such as products and articles; none if it has none.",
             items=ITEM_FIELDS,
         ),

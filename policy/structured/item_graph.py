@@ -1,11 +1,12 @@
 """The items of a page as they refer to one another, and the plain values of their properties."""
 
 import html
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ...web.structured.item_collector import JSON_LD, MICRODATA, RDFA, list_values, schema_name
+from ...web.structured.item_collector import JSON_LD, MICRODATA, RDFA, schema_name, values_in
 from ...web.urls.userinfo import parse_target
 
 Item = dict[str, Any]
@@ -19,6 +20,9 @@ _HOLDERS = (
 )
 _MOST_HOLDERS = 8  # one in the other
 _MOST_ITEMS = 1_000  # of a page
+_MOST_PROPERTY_VALUES = 1_000
+_NAMES = ("name", "@value", "title", "headline")
+_MOST_NAMES = 3  # one in the other
 
 
 class ItemGraph:
@@ -92,8 +96,9 @@ class ItemGraph:
         values = [item]
         for name in path:
             owners = (each for each in values if isinstance(each, dict))
-            inner = (value for owner in owners for value in list_values(owner.get(name)))
-            values = [self.resolve(value) for value in inner if value not in (None, "")]
+            inner = (value for owner in owners for value in values_in(owner.get(name)))
+            present = (self.resolve(value) for value in inner if value not in (None, ""))
+            values = list(itertools.islice(present, _MOST_PROPERTY_VALUES))
         return values
 
     def text(self, item: Any, *path: str) -> str | None:
@@ -102,7 +107,8 @@ class ItemGraph:
 
     def texts(self, item: Any, *path: str) -> list[str]:
         """Returns the values of a property as texts, without those that have none."""
-        return [text for text in map(self._text_of, self.values(item, *path)) if text]
+        texts = (self._text_of(value, 0) for value in self.values(item, *path))
+        return [text for text in texts if text]
 
     def link(self, item: Any, *path: str) -> str | None:
         """Returns the first value of a property as an absolute URL: of an item its address."""
@@ -113,11 +119,13 @@ class ItemGraph:
                     return parse_target(address, self._url) or address
         return None
 
-    def _text_of(self, value: Any) -> str:
-        if isinstance(value, dict):
-            inner = (self.texts(value, name) for name in ("name", "@value", "title", "headline"))
-            return next((texts[0] for texts in inner if texts), "")
-        return plain_text(value)
+    def _text_of(self, value: Any, depth: int) -> str:
+        """Returns the text of a value; of an item its name, which may be an item, too."""
+        if not isinstance(value, dict):
+            return plain_text(value)
+        inner = (self.values(value, name)[:1] for name in _NAMES if depth < _MOST_NAMES)
+        texts = (self._text_of(each, depth + 1) for values in inner for each in values)
+        return next(filter(None, texts), "")
 
 
 def plain_text(value: Any) -> str:
@@ -139,7 +147,7 @@ def plain_text(value: Any) -> str:
 
 def type_names(item: Item) -> list[str]:
     """Returns the names of an item's types in schema.org."""
-    names = list_values(item.get("@type"))
+    names = values_in(item.get("@type"))
     return [schema_name(name) for name in names if isinstance(name, str)]
 
 

@@ -1,5 +1,6 @@
 """Makes the records of the views of structured data: the typed values of an item of schema.org."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -18,7 +19,7 @@ Record = dict[str, Any]
 _POINT_NUMBER = re.compile(r"[+-]?\d+\.\d+")
 _GTINS = ("gtin", "gtin13", "gtin14", "gtin12", "gtin8", "isbn")
 _ADDRESS = ("streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry")
-_OFFER_TYPES = subtypes_of("Offer")
+_MOST_OFFERS = 100  # of a product
 
 
 def records_of(view: str, graph: ItemGraph) -> list[Record]:
@@ -50,8 +51,9 @@ def records_of(view: str, graph: ItemGraph) -> list[Record]:
 
 
 def _product(graph: ItemGraph, item: Item) -> Iterator[Record]:
-    offers = graph.values(item, "offers")
-    offers += [offer for each in offers for offer in graph.values(each, "offers")]
+    offers = graph.values(item, "offers")[:_MOST_OFFERS]
+    inner = (offer for each in offers for offer in graph.values(each, "offers"))
+    offers += itertools.islice(inner, _MOST_OFFERS - len(offers))
     yield {
         "name": graph.text(item, "name"),
         "brand": graph.text(item, "brand") or graph.text(item, "manufacturer"),
@@ -98,7 +100,7 @@ def _event(graph: ItemGraph, item: Item) -> Iterator[Record]:
         "performers": _unique(graph.texts(item, "performer")),
         "event_status": _name_of(graph.text(item, "eventStatus")),
         "attendance": _name_of(graph.text(item, "eventAttendanceMode")),
-        **_prices(graph, graph.values(item, "offers")),
+        **_prices(graph, graph.values(item, "offers")[:_MOST_OFFERS]),
         **_about(graph, item),
     }
 
@@ -113,11 +115,11 @@ def _job(graph: ItemGraph, item: Item) -> Iterator[Record]:
     currency = _first_text(graph, [*salaries, *amounts], "currency") or graph.text(
         item, "salaryCurrency"
     )
-    lowest = [each for each in amounts for name in ("minValue", "value") if graph.text(each, name)
-              for each in [graph.text(each, name)]]  # fmt: skip
-    highest = [each for each in amounts for name in ("maxValue", "value") if graph.text(each, name)
-               for each in [graph.text(each, name)]]  # fmt: skip
-    plain = [text for text in map(plain_text, amounts) if text]
+    plain = next(filter(None, map(plain_text, amounts)), None)
+    lowest, highest = (
+        _first_text(graph, amounts, name) or _first_text(graph, amounts, "value") or plain
+        for name in ("minValue", "maxValue")
+    )
     remote = graph.text(item, "jobLocationType")
     yield {
         "title": graph.text(item, "title") or graph.text(item, "name"),
@@ -127,8 +129,8 @@ def _job(graph: ItemGraph, item: Item) -> Iterator[Record]:
         "employment_types": _listed(graph.texts(item, "employmentType")),
         **_moment(graph, item, "posted", "datePosted"),
         **_moment(graph, item, "valid_until", "validThrough"),
-        "salary_min": _decimal_of(next(iter([*lowest, *plain]), None)),
-        "salary_max": _decimal_of(next(iter([*highest, *plain]), None)),
+        "salary_min": _decimal_of(lowest),
+        "salary_max": _decimal_of(highest),
         "currency": _currency_of(currency),
         "salary_unit": _first_text(graph, [*amounts, *salaries], "unitText"),
         **_about(graph, item),

@@ -9,8 +9,8 @@ from ..structured.item_collector import (
     MICRODATA,
     RDFA,
     StructuredItem,
-    list_values,
     schema_name,
+    values_in,
 )
 
 # Any of the three ways in which a page may write an item.
@@ -79,12 +79,12 @@ def _nested_nodes(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
 
 
 def _types_of(node: Mapping[str, Any]) -> list[str]:
-    return [schema_name(name) for name in list_values(node.get("@type")) if isinstance(name, str)]
+    return [schema_name(name) for name in values_in(node.get("@type")) if isinstance(name, str)]
 
 
 def _property_values(value: Any, name: str) -> Iterator[Any]:
     if isinstance(value, dict) and name in value:
-        yield from list_values(value[name])
+        yield from values_in(value[name])
 
 
 def _text_of_value(value: Any) -> str:

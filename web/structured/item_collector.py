@@ -18,8 +18,8 @@ SYNTAXES = (JSON_LD, MICRODATA, RDFA, OPEN_GRAPH, TWITTER, DUBLIN_CORE, HIGHWIRE
 
 # Of a page. A unit of work takes 0.1 µs at most: a character of JSON-LD or of the markup of a value.
 MAX_WORK = 300_000
-ELEMENT_WORK = 100  # of an element with attributes of structured data
-MAX_ITEMS = 1_000
+ELEMENT_WORK = 60  # of an element with attributes of structured data
+MAX_PAGE_ITEMS = 1_000
 MAX_VALUES = 10_000
 MAX_ITEM_BYTES = 1_000_000  # of all items together
 # Of an item and of a value.
@@ -30,6 +30,7 @@ MAX_NAMES = 50  # in an attribute
 _SCHEMA_ORG = tuple(
     f"{scheme}://{host}schema.org/" for scheme in ("https", "http") for host in ("", "www.")
 )
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class StructuredItem(NamedTuple):
@@ -89,14 +90,16 @@ class ItemCollector:
 
     def add(self, syntax: str, type_names: list[str], properties: dict[str, Any]) -> None:
         """Adds an item, unless it exceeds a limit of the page."""
-        if len(self.items) >= MAX_ITEMS:
+        if len(self.items) >= MAX_PAGE_ITEMS:
             self.count("too_many_items")
             return
+        values_left = self._values
         cleaned = self._clean(properties, 0)
         if self._values < 0:
             self.count("too_many_item_values")
+            self._values = values_left // 2  # for smaller items; to count again is work, too
             return
-        text = json.dumps(cleaned, ensure_ascii=False, separators=(",", ":"))
+        text = _ENCODER.encode(cleaned)
         self._bytes -= len(text) if text.isascii() else len(text.encode())
         if self._bytes < 0:
             self.count("items_too_large")
@@ -117,6 +120,9 @@ class ItemCollector:
             return value
         if depth >= MAX_ITEM_DEPTH:
             self.count("item_too_deep")
+            return None
+        if len(value) > self._values:
+            self._values = -1
             return None
         if isinstance(value, list):
             return [self._clean(each, depth + 1) for each in value]
@@ -148,7 +154,7 @@ def schema_names(text: str | None) -> list[str]:
     return list(dict.fromkeys(map(schema_name, words)))
 
 
-def list_values(value: Any) -> list[Any]:
+def values_in(value: Any) -> list[Any]:
     """Returns the values of a property: itself, if it is no list."""
     return value if isinstance(value, list) else [value]
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .item_collector import JSON_LD, ItemCollector, list_values, schema_name
+from .item_collector import JSON_LD, ItemCollector, schema_name, values_in
 
 _MAX_REPAIRED_CHARS = 150_000  # of a block
 _MAX_ROOTS = 1_000  # in a block
@@ -46,7 +46,7 @@ def add_json_ld_items(blocks: Iterable[str], items: ItemCollector) -> None:
         if not is_whole:
             items.count("json_ld_malformed")
         for root in roots:
-            for each in list_values(root):
+            for each in values_in(root):
                 if isinstance(each, dict):
                     _add_node(each, None, items)
 
@@ -55,14 +55,14 @@ def _add_node(node: dict[str, Any], context: Any, items: ItemCollector) -> None:
     context = node.get("@context", context)
     graph = node.get("@graph")
     if isinstance(graph, dict | list):
-        for each in list_values(graph):
+        for each in values_in(graph):
             if isinstance(each, dict):
                 _add_node(each if "@graph" not in each else {}, context, items)
         node = {name: value for name, value in node.items() if name != "@graph"}
         if not node.keys() - {"@context", "@id"}:
             return
     vocabulary = _vocabulary_of(context)
-    names = [name for name in list_values(node.get("@type")) if isinstance(name, str)]
+    names = [name for name in values_in(node.get("@type")) if isinstance(name, str)]
     if vocabulary is None:  # of schema.org
         node = {name: value for name, value in node.items() if name != "@context"}
         names = [schema_name(name) for name in names]
@@ -74,7 +74,7 @@ def _add_node(node: dict[str, Any], context: Any, items: ItemCollector) -> None:
 
 def _vocabulary_of(context: Any) -> str | None:
     """Returns the address of the names in a context; None: schema.org, as without a context."""
-    for each in list_values(context):
+    for each in values_in(context):
         address = each.get("@vocab") if isinstance(each, dict) else each
         if isinstance(address, str) and address.strip():
             is_schema = "schema.org" in address.lower()

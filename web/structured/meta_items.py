@@ -1,5 +1,6 @@
 """Makes items of the meta elements of a page: Open Graph, Twitter cards, Dublin Core, Highwire."""
 
+import functools
 from collections.abc import Iterable
 
 from .item_collector import (
@@ -36,11 +37,16 @@ def is_item_meta(name: str) -> bool:
     return name.startswith(_META_PREFIXES)
 
 
+@functools.lru_cache(maxsize=1_000)
+def _syntax_of(name: str) -> str:
+    return next(s for s, prefixes in _SYNTAX_PREFIXES.items() if name.startswith(prefixes))
+
+
 def add_meta_items(metas: Iterable[tuple[str, str]], items: ItemCollector) -> None:
     """Adds an item for each syntax that has meta elements.
 
     Args:
-        metas: (name in lower case, content) of the elements for which ``is_item_meta`` holds.
+        metas: (name in lower case, stripped content) of the elements for which ``is_item_meta`` holds.
         items: Gets the items.
 
     >>> items = ItemCollector(print)
@@ -53,8 +59,7 @@ def add_meta_items(metas: Iterable[tuple[str, str]], items: ItemCollector) -> No
         if number == _MAX_METAS:
             items.count("structured_data_too_large")
             break
-        syntax = next(s for s, prefixes in _SYNTAX_PREFIXES.items() if name.startswith(prefixes))
-        by_syntax.setdefault(syntax, {}).setdefault(name, []).append(content.strip())
+        by_syntax.setdefault(_syntax_of(name), {}).setdefault(name, []).append(content)
     for syntax, properties in by_syntax.items():
         types = properties.get(_TYPES[syntax], [""])[0].split()[:1]
         items.add(syntax, types, single_values(properties))

@@ -7,6 +7,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from ..urls.userinfo import parse_target
 from .item_collector import (
     MAX_ITEM_DEPTH,
+    MAX_NAMES,
     MICRODATA,
     ItemCollector,
     schema_names,
@@ -14,6 +15,8 @@ from .item_collector import (
 )
 
 _MAX_REFERRED = 2_000  # elements of a page that items refer to
+_MAX_IDS = 10_000
+_MAX_IDS_AROUND = 50
 _SELECTOR = "[itemscope],[itemprop]:not([itemscope])"
 # HTML 5.2.4: the attribute with the value. It is a URL, or a text.
 _URLS = {
@@ -42,7 +45,6 @@ class _Microdata:
     def __init__(self, document: LexborHTMLParser, base: str, items: ItemCollector) -> None:
         self._document, self._base, self._items = document, base, items
         self._nodes = items.allowed_elements(document.css(_SELECTOR))
-        self._places = {node.mem_id: at for at, node in enumerate(self._nodes)}
         self._attributes = [node.attributes for node in self._nodes]
         # The element with the nearest itemscope, by that of an element around others.
         self._scopes = {
@@ -51,7 +53,7 @@ class _Microdata:
             if "itemscope" in attributes
         }
         self._properties: dict[int, list[int]] = {}
-        self._by_id: dict[str, LexborNode] | None = None
+        self._places_by_id: dict[str, list[int]] | None = None
         self._referred = _MAX_REFERRED
         self._built: set[int] = set()
 
@@ -109,33 +111,62 @@ class _Microdata:
             value = self._value(place, (*around, at))
             for name in schema_names(self._attributes[place].get("itemprop")):
                 values.setdefault(name, []).append(value)
-        if not values and (text := self._items.text_of(node)):
+        is_whole_page = node.tag in ("html", "body")
+        if not values and not is_whole_page and (text := self._items.text_of(node)):
             item["@value"] = text
         return item | single_values(values)
 
     def _referred_places(self, references: list[str]) -> list[int]:
         """Returns the places of the properties in the elements that an item refers to (HTML 5.2.5)."""
-        if self._by_id is None:
-            self._by_id = {}
-            for node in self._document.css("[id]"):
-                self._by_id.setdefault(node.attributes.get("id") or "", node)
+        if self._places_by_id is None:
+            self._places_by_id = self._find_places_by_id()
         places: list[int] = []
-        for reference in dict.fromkeys(references):
-            node = self._by_id.get(reference)
-            if node is None:
-                continue
-            if node.mem_id in self._places and "itemscope" in node.attributes:
-                inner = [node]
-            elif self._referred > 0:
-                inner = node.css("[itemprop]")
-                scope = self._scope_around(node)
-                inner = [each for each in inner if self._scope_around(each) == scope]
-            else:
-                self._items.count("structured_data_too_large")
-                return places
+        for reference in dict.fromkeys(references[:MAX_NAMES]):
+            inner = self._places_by_id.get(reference, [])
             self._referred -= len(inner)
-            places += [self._places[each.mem_id] for each in inner if each.mem_id in self._places]
-        return [place for place in places if "itemprop" in self._attributes[place]]
+            if self._referred < 0:
+                self._items.count("structured_data_too_large")
+                break
+            places += inner
+        return places
+
+    def _find_places_by_id(self) -> dict[str, list[int]]:
+        """Returns the places of the properties in each element with an id, without those of items in it."""
+        first_elements: dict[str, int] = {}
+        for node in self._document.css("[id]")[:_MAX_IDS]:
+            first_elements.setdefault(node.id or "", node.mem_id)
+        ids = {mem_id: name for name, mem_id in first_elements.items()}
+        places: dict[str, list[int]] = {}
+        around: dict[int, tuple[str, ...]] = {}
+        for at, node in enumerate(self._nodes):
+            if "itemprop" in self._attributes[at]:
+                own = (ids[node.mem_id],) if node.mem_id in ids else ()
+                for name in (*own, *self._ids_around(node.parent, ids, around)):
+                    places.setdefault(name, []).append(at)
+        return places
+
+    def _ids_around(
+        self, node: LexborNode | None, ids: dict[int, str], around: dict[int, tuple[str, ...]]
+    ) -> tuple[str, ...]:
+        """Returns the ids of an element and of those around it, up to the next item.
+
+        Args:
+            node: The element.
+            ids: The ids by element.
+            around: What was returned for other elements.
+        """
+        path: list[int] = []
+        while node is not None and node.mem_id not in around:
+            if self._scopes.get(node.mem_id) == node.mem_id:
+                node = None
+            else:
+                path.append(node.mem_id)
+                node = node.parent
+        names = () if node is None else around[node.mem_id]
+        for mem_id in reversed(path):
+            names = (ids[mem_id], *names)[:_MAX_IDS_AROUND] if mem_id in ids else names
+            around[mem_id] = names
+        return names
 
     def _value(self, place: int, around: tuple[int, ...]) -> Any:
         node, attributes = self._nodes[place], self._attributes[place]
@@ -146,8 +177,10 @@ class _Microdata:
             self._items.count("item_too_deep")
             return None
         if tag in _URLS:
-            address = (attributes.get(_URLS[tag]) or "").strip()
-            return (parse_target(address, self._base) or address) if address else ""
+            if _URLS[tag] not in attributes:
+                return ""
+            address = (attributes[_URLS[tag]] or "").strip()
+            return parse_target(address, self._base) or address
         if tag in _TEXTS:
             return attributes.get(_TEXTS[tag]) or ""
         if tag == "time" and attributes.get("datetime"):

@@ -1,7 +1,6 @@
 """Reads all structured data of a page: what its scripts, its meta elements and its tree hold."""
 
 import dataclasses
-import re
 from collections.abc import Callable
 
 from selectolax.lexbor import LexborHTMLParser
@@ -12,7 +11,12 @@ from .meta_items import add_meta_items
 from .microdata import add_microdata_items
 from .rdfa_lite import add_rdfa_items
 
-_TYPEOF = re.compile(rb"\stypeof\s*=\s*[\"'\w]")
+# The operator typeof of scripts has no "=".
+_TYPEOF = (b"typeof=", b"typeof =")
+# A page with more of these words is not searched: to make so many elements takes too long.
+_MAX_WORDS = 10_000
+_MICRODATA_WORDS = (b"itemscope", b"itemprop")
+_RDFA_WORDS = (b"typeof=", b"property=", b"rel=")
 
 
 @dataclasses.dataclass(slots=True)
@@ -48,10 +52,18 @@ def items_of_page(
     if sources.json_ld:
         add_json_ld_items(sources.json_ld, items)
     lower = markup.lower()
-    if b"itemscope" in lower:
+    if b"itemscope" in lower and _is_searched(lower, _MICRODATA_WORDS, count):
         add_microdata_items(document, base, items)
-    if b"typeof" in lower and _TYPEOF.search(lower):
+    if any(each in lower for each in _TYPEOF) and _is_searched(lower, _RDFA_WORDS, count):
         add_rdfa_items(document, base, items)
     if sources.metas:
         add_meta_items(sources.metas, items)
     return items.items
+
+
+def _is_searched(markup: bytes, words: tuple[bytes, ...], count: Callable[[str], None]) -> bool:
+    """Returns whether the elements with some attributes may be searched; counts it if not."""
+    is_searched = sum(map(markup.count, words)) <= _MAX_WORDS
+    if not is_searched:
+        count("structured_data_too_large")
+    return is_searched

@@ -1,6 +1,7 @@
 """Reads RDFa Lite 1.1: vocab, typeof, property, resource and prefix, as RDFa Core and HTML+RDFa process them.
 
-Subjects without a type are left out, and so are the other attributes of RDFa Core, except ``about``.
+Of RDFa Core it reads ``about`` and ``datatype``, too, ``rel`` with a prefix on an element with a link, and
+``xmlns:`` for prefixes. Subjects without a type are left out.
 """
 
 import re
@@ -50,6 +51,24 @@ class _Surroundings(NamedTuple):
     prefixes: Mapping[str, str]
 
 
+class _Statement(NamedTuple):
+    """What an element says.
+
+    Attributes:
+        subject: Of its properties.
+        typed: Which subject has its types; None: it has none.
+        linked: Address that its properties or ``rel`` lead to; None: it has none.
+        has_rel: Whether it has a ``rel`` that counts.
+        within: What holds within it.
+    """
+
+    subject: str
+    typed: str | None
+    linked: str | None
+    has_rel: bool
+    within: _Surroundings
+
+
 def add_rdfa_items(document: LexborHTMLParser, base: str, items: ItemCollector) -> None:
     """Adds the items of a page that are in no other one.
 
@@ -72,7 +91,9 @@ class _Rdfa:
 
     def read(self) -> None:
         """Adds the items."""
-        elements = self._document.css("[typeof],[property]:not([typeof])")
+        elements = self._document.css(
+            "[typeof],[property]:not([typeof]),[rel*=':']:not([typeof],[property])"
+        )
         for node in self._items.allowed_elements(elements):
             self._take(node)
         inner = {
@@ -90,20 +111,20 @@ class _Rdfa:
     def _take(self, node: LexborNode) -> None:
         """Takes the type and the property of an element."""
         attributes = node.attributes
-        outer = self._surroundings(node.parent)
-        own = self._surroundings(node)
-        if types := self._names(attributes.get("typeof"), own):
-            self._types.setdefault(own.subject, []).extend(
-                name for name in types if name not in self._types[own.subject]
-            )
-        names = self._names(attributes.get("property"), own)
-        if names:
-            has_subject = "property" in attributes and attributes.get("about") is not None
-            subject = self._absolute(attributes["about"] or "") if has_subject else outer.subject
-            value = self._value(node, attributes, own)
-            values = self._nodes.setdefault(subject, {})
+        said = self._statement(node, attributes, self._surroundings(node.parent))
+        if said.typed is not None and (types := self._names(attributes.get("typeof"), said.within)):
+            own_types = self._types.setdefault(said.typed, [])
+            own_types.extend(name for name in types if name not in own_types)
+        values = self._nodes.setdefault(said.subject, {})
+        if names := self._names(attributes.get("property"), said.within):
+            value = self._value(node, attributes, said)
             for name in names:
                 values.setdefault(name, []).append(value)
+        target = said.linked or said.typed
+        if said.has_rel and target is not None:
+            relations = " ".join(filter(_has_prefix, (attributes.get("rel") or "").split()))
+            for name in self._names(relations, said.within):
+                values.setdefault(name, []).append({"@id": target})
 
     def _surroundings(self, node: LexborNode | None) -> _Surroundings:
         """Returns what holds within an element."""
@@ -113,45 +134,58 @@ class _Rdfa:
             node = node.parent
         around = self._page if node is None else self._around[node.mem_id]
         for each in reversed(path):
-            around = self._around[each.mem_id] = self._within(each, around)
+            attributes = each.attributes if each.is_element_node else {}
+            if attributes:
+                around = self._statement(each, attributes, around).within
+            self._around[each.mem_id] = around
         return around
 
-    def _within(self, node: LexborNode, around: _Surroundings) -> _Surroundings:
-        attributes = node.attributes if node.is_element_node else {}
-        if not attributes:
-            return around
-        subject, vocabulary, prefixes = around
+    def _statement(
+        self, node: LexborNode, attributes: Mapping[str, str | None], around: _Surroundings
+    ) -> _Statement:
+        """Returns what an element says (RDFa Core 7.5, steps 2 to 6; HTML+RDFa 3.1)."""
+        outer = around.subject
+        about = self._address(attributes, "about")
+        linked = self._address(attributes, *_RESOURCES)
+        # A rel without a prefix is one of HTML, such as nofollow.
+        has_rel = any(map(_has_prefix, (attributes.get("rel") or "").split()))
+        typed = None
+        if "typeof" in attributes:
+            is_page = node.tag in ("html", "head", "body")
+            typed = about or linked or (outer if is_page else f"_:{node.mem_id}")
+        has_literal = "content" in attributes or "datatype" in attributes
+        if has_rel or ("property" in attributes and not has_literal):
+            subject = about or outer
+            inner = typed or (linked if has_rel else None) or subject
+        else:
+            subject = inner = about or linked or typed or outer
+        prefixes, vocabulary = around.prefixes, around.vocabulary
         if "vocab" in attributes:
             vocabulary = (attributes["vocab"] or "").strip()
-        if attributes.get("prefix") and len(prefixes) < _MAX_PREFIXES:
-            pairs = _PREFIX.findall(attributes["prefix"] or "")[:_MAX_PREFIXES]
-            prefixes = {**prefixes, **{name.lower(): address for name, address in pairs}}
-        # RDFa Core 7.5, steps 5 and 6: a property alone does not change the subject.
-        has_literal = "content" in attributes or "datatype" in attributes
-        if "typeof" in attributes or "property" not in attributes or has_literal:
-            address = next(
-                (attributes[n] for n in ("about", *_RESOURCES) if attributes.get(n)), None
-            )
-            if address is not None:
-                subject = self._absolute(address)
-            elif "typeof" in attributes and node.tag not in ("html", "head", "body"):
-                subject = f"_:{node.mem_id}"
-        return _Surroundings(subject, vocabulary, prefixes)
+        if pairs := _prefixes_in(attributes):
+            prefixes = {**prefixes, **pairs} if len(prefixes) < _MAX_PREFIXES else prefixes
+        return _Statement(
+            subject, typed, linked, has_rel, _Surroundings(inner, vocabulary, prefixes)
+        )
 
     def _value(
-        self, node: LexborNode, attributes: Mapping[str, str | None], own: _Surroundings
+        self, node: LexborNode, attributes: Mapping[str, str | None], said: _Statement
     ) -> Any:
         """Returns the value of a property (RDFa Core 7.5, step 11; HTML+RDFa 3.1)."""
         if "content" in attributes:
             return attributes["content"] or ""
         if "datetime" in attributes:
             return attributes["datetime"] or ""
-        if "typeof" in attributes and "about" not in attributes:
-            return {"@id": own.subject}
-        address = next((attributes[name] for name in _RESOURCES if name in attributes), None)
-        if address is not None:
-            return {"@id": self._absolute(address)}
+        if not said.has_rel and "datatype" not in attributes:
+            target = said.linked or (said.typed if "about" not in attributes else None)
+            if target is not None:
+                return {"@id": target}
         return self._items.text_of(node)
+
+    def _address(self, attributes: Mapping[str, str | None], *names: str) -> str | None:
+        """Returns the address in the first of some attributes, or None without any."""
+        text = next((attributes[name] or "" for name in names if name in attributes), None)
+        return None if text is None else self._absolute(text)
 
     def _names(self, text: str | None, own: _Surroundings) -> list[str]:
         """Returns the names of types or properties; those that mean nothing are left out."""
@@ -192,3 +226,15 @@ class _Rdfa:
             self._items.count("item_cycle")
             return "" if subject.startswith("_:") else subject
         return self._nested(subject, around)
+
+
+def _has_prefix(token: str) -> bool:
+    return ":" in token
+
+
+def _prefixes_in(attributes: Mapping[str, str | None]) -> dict[str, str]:
+    """Returns the addresses of the prefixes that an element declares."""
+    pairs = [(name[6:], address) for name, address in attributes.items() if name[:6] == "xmlns:"]
+    # RDFa Core 7.5, step 3: those in prefix count more.
+    pairs += _PREFIX.findall(attributes.get("prefix") or "")[:_MAX_PREFIXES]
+    return {name.lower(): address for name, address in pairs if address}

@@ -6,7 +6,8 @@ Everything that other programs use is here by name, and loaded when it is first 
 
     state = nutbeam.read("mine", "state")  # a polars frame
 
-``nutbeam.read`` reads a table, ``nutbeam.read_chunks`` chunks of its pages; ``nutbeam.markdown_of`` makes
+``nutbeam.read`` reads a table, ``nutbeam.read_chunks`` chunks of its pages, ``nutbeam.read_extracted`` the fields
+that rules take from them; ``nutbeam.markdown_of`` makes
 Markdown of a page's text and blocks. The transforms work in any Beam pipeline, without a table:
 ``FetchPages``, ``ParsePages``, ``PartitionByHost``, ``TopNPerKey``, ``DedupByHash``,
 ``InvertLinks``, ``GraphBlocks``, ``RankIterations``, ``NearPairs``, ``LeadNearPages``,
@@ -28,6 +29,7 @@ from types import ModuleType
 # What type checkers read; at run time _MODULES says the same, and imports nothing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from nutbeam.pipelines.views.extracted_reader import read_extracted as read_extracted
     from nutbeam.pipelines.views.reader import read as read
     from nutbeam.pipelines.views.reader import read_chunks as read_chunks
     from nutbeam.transforms.dedup_by_hash import DedupByHash as DedupByHash
@@ -64,6 +66,7 @@ _MODULES = {
     "markdown_of": "web.pages.markdown",
     "read": "pipelines.views.reader",
     "read_chunks": "pipelines.views.reader",
+    "read_extracted": "pipelines.views.extracted_reader",
 }
 __all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 

@@ -8,7 +8,7 @@ import pytest
 from crawling import json_lines, nutbeam
 from web_servers import reply, serve
 
-from nutbeam.pipelines.views.extracted_reader import read_extracted
+import nutbeam as nutbeam_package
 
 pytest.importorskip("duckdb")
 
@@ -100,7 +100,7 @@ def test_rules_give_typed_rows_while_crawling_and_of_stored_bodies(crawled, caps
     assert shown(frame, *names) == right_rows(0, *names)
     assert (float(frame["price"].sum()), len(frame)) == (sums["p"], sums["n"])
     assert f"{frame['published'].max():%Y-%m-%dT%H:%M}" == sums["d"][:16]
-    batches = read_extracted(table, rules).read_all()
+    batches = nutbeam_package.read_extracted(table, rules).read_all()
     assert pl.from_arrow(batches).sort("url", "position").equals(frame.sort("url", "position"))
     assert nutbeam("extract", table, rules) == 0
     lines = json_lines(capsys.readouterr().out)

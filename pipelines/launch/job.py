@@ -15,7 +15,7 @@ from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import find_commit, new_id, pinned_operation
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
-from ...policy.extracting.extracted_rows import COUNT_PREFIX
+from ...policy.extracting.rule_figures import COUNT_PREFIX
 from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.operations import Ticket, versions

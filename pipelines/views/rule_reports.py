@@ -4,13 +4,13 @@ import dataclasses
 import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...io.reading.extract_runs import last_extract_run, write_extract_run
 from ...io.snapshots.manifest import Manifest
 from ...io.table.opening import open_table
-from ...policy.extracting.extracted_rows import COUNT_PREFIX
 from ...policy.extracting.rule_figures import (
+    COUNT_PREFIX,
     RuleFigures,
     figures_from_record,
     figures_of_rules,
@@ -21,7 +21,9 @@ from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ...web.base.visible import visible
 from ...web.extracting.extract_options import rule_sets_of
-from ...web.extracting.extraction_rules import RuleSet
+
+if TYPE_CHECKING:
+    from ...web.extracting.extraction_rules import RuleSet
 
 _LOG = logging.getLogger("nutbeam.extract")
 
@@ -95,7 +97,7 @@ def _left_out(rule: RuleFigures) -> str:
 
 
 def report_rules(
-    address: str, rules: RuleSet, counts: Mapping[str, int], command: str, *, stored: bool
+    address: str, rules: "RuleSet", counts: Mapping[str, int], command: str, *, stored: bool
 ) -> RulesReport:
     """Compares a run of a set of rules with the run before, and records it in the table.
 

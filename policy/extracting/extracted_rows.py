@@ -22,12 +22,10 @@ from ...web.html.html import xhtml_as_html
 from ...web.pages.page import Source
 from ...web.plugins.plugin_calls import report_call
 from ..components.schema import TEXT
+from .rule_figures import COUNT_PREFIX, FAULT_PREFIX
 
 # The columns of pages that are needed.
 EXTRACTED_FROM = ("url", "body", "content_type", "headers", "last_fetch_time")
-COUNT_PREFIX = "extract/"
-# Reason of a page at which rules have ended a process, before the name of their set.
-FAULT_PREFIX = "extract_"
 _XHTML = "application/xhtml+xml"
 _MARKUP_TYPES = ("text/html", _XHTML)
 _TIME = pa.timestamp("ms", "UTC")

@@ -5,8 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...web.base.wording import format_count
-from .extracted_rows import COUNT_PREFIX
 
+# What the names of counts begin with.
+COUNT_PREFIX = "extract/"
+# Reason of a page at which rules have ended a process, before the name of their set.
+FAULT_PREFIX = "extract_"
 # A share that falls below this part of the share before is a warning, if so many pages are compared.
 _LEAST_PART, _LEAST_PAGES = 0.5, 10
 _MANY_FAILURES = 0.5

@@ -7,7 +7,7 @@ Parts of pages, such as the items of a feed, become documents, too.
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -20,7 +20,6 @@ from ...web.content.usage import usage_of_page
 from ...web.content.whole_bodies import WHOLE
 from ...web.exchange.status import FETCH_SUCCESS, UNCHECKED
 from ...web.extracting.extract_options import ExtractOptions, rule_sets_of
-from ...web.extracting.extraction_rules import RuleSet
 from ...web.pages.main_part import TextParts
 from ...web.pages.metadata import metadata_of
 from ...web.pages.page import NoParser, Page, ParseFailed, Source
@@ -34,13 +33,16 @@ from ..base.key_columns import host_keys
 from ..components.host_rows import Seeds
 from ..components.rule_counts import cap_rule_counts
 from ..components.schema import DOCUMENTS, conform
-from ..extracting.extracted_rows import FAULT_PREFIX, ended_counts, stored_records
+from ..extracting.rule_figures import FAULT_PREFIX
 from ..scope import TargetOptions, judge
 from ..span_lists import SpanLists
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
 from .parse_results import cut_off, failure_status, not_parsed, success_status
 from .repeated_blocks import RepeatedBlocks
+
+if TYPE_CHECKING:
+    from ...web.extracting.extraction_rules import RuleSet
 
 
 class Parts:
@@ -153,7 +155,7 @@ class ParseRules(NamedTuple):
     options: DocumentOptions
     seeds: Seeds
     filters: Sequence[tuple[str, Filter]] = ()
-    rule_sets: Sequence[RuleSet] = ()
+    rule_sets: "Sequence[RuleSet]" = ()
 
 
 def documents_of(
@@ -318,9 +320,11 @@ def _source(url: str, page: Mapping[str, Any]) -> Source:
 
 
 def _extract(
-    source: Source, rule_sets: Sequence[RuleSet], ended: str, counts: Counter[str]
+    source: Source, rule_sets: "Sequence[RuleSet]", ended: str, counts: Counter[str]
 ) -> list[dict[str, Any]] | None:
     """Returns the records of a page; None if it has none, or if rules have ended a process at it before."""
+    from ..extracting.extracted_rows import ended_counts, stored_records  # late: few pages need it
+
     if ended:
         for rules in rule_sets:
             counts.update(ended_counts(source.url, rules, ended))

@@ -2,16 +2,17 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.option_checks import Launch
 from ..base.options import option
 from ..plugins.plugin_options import PluginOptions
-from .extraction_rules import RuleSet
-from .rule_reader import read_extraction_file
+
+if TYPE_CHECKING:
+    from .extraction_rules import RuleSet
 
 _SETS = "rule_sets"  # key in the pickled state
-_sent_sets: dict[str, RuleSet] = {}  # by path, in a process to which they were sent
+_sent_sets: "dict[str, RuleSet]" = {}  # by path, in a process to which they were sent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +46,7 @@ class ExtractOptions(PluginOptions):
         super().__setstate__(values)
 
 
-def rule_sets_of(paths: tuple[str, ...]) -> list[RuleSet]:
+def rule_sets_of(paths: tuple[str, ...]) -> "list[RuleSet]":
     """Returns the sets of rules in files.
 
     Raises:
@@ -61,5 +62,7 @@ def rule_sets_of(paths: tuple[str, ...]) -> list[RuleSet]:
     return sets
 
 
-def _rule_set_at(path: str) -> RuleSet:
+def _rule_set_at(path: str) -> "RuleSet":
+    from .rule_reader import read_extraction_file  # late: it loads what parses HTML
+
     return _sent_sets.get(path) or read_extraction_file(path)

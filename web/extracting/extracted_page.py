@@ -71,7 +71,7 @@ class ExtractedPage:
     @functools.cached_property
     def is_large(self) -> bool:
         """Whether comparing siblings would take long."""
-        return self.markup.count(b"<") > 2 * MAX_SIBLING_TAGS
+        return self.markup.count(b"<") - self.markup.count(b"</") > MAX_SIBLING_TAGS
 
     @functools.cached_property
     def directives(self) -> set[str]:

@@ -140,6 +140,10 @@ class ParsePages(beam.PTransform):
         super().__init__()
         self.options: Any = options_from(ParsePagesOptions, options, keywords, **_DEFAULTS)
         UrlRules(self.options)  # fails now if a file of rules is missing or wrong
+        if self.options.extract:
+            raise ValueError(
+                f"extract is for the jobs of a table, which store what it takes, got {self.options.extract!r}"
+            )
         self.dead_letters = error_output(error_handling, DOCUMENTS_OUTPUT)
 
     def expand(self, elements: beam.PCollection[Any]) -> Any:

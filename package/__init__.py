@@ -13,7 +13,8 @@ Everything that other programs use is here by name, and loaded when it is first 
 job is a method of it. ``nutbeam.fetch`` and ``nutbeam.parse`` are for single pages. Their errors are
 ``UserError`` and its subclasses. docs/reference/python.md has all of it.
 
-``nutbeam.read`` reads a table, ``nutbeam.read_chunks`` chunks of its pages; ``nutbeam.markdown_of`` makes
+``nutbeam.read`` reads a table, ``nutbeam.read_chunks`` chunks of its pages, ``nutbeam.read_extracted`` the fields
+that rules take from them; ``nutbeam.markdown_of`` makes
 Markdown of a page's text and blocks. The transforms work in any Beam pipeline, without a table:
 ``FetchPages``, ``ParsePages``, ``PartitionByHost``, ``TopNPerKey``, ``DedupByHash``,
 ``InvertLinks``, ``GraphBlocks``, ``RankIterations``, ``NearPairs``, ``LeadNearPages``,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from nutbeam.pipelines.api.single_pages import fetch as fetch
     from nutbeam.pipelines.api.single_pages import parse as parse
     from nutbeam.pipelines.api.table_pages import TablePage as TablePage
+    from nutbeam.pipelines.views.extracted_reader import read_extracted as read_extracted
     from nutbeam.pipelines.views.reader import read as read
     from nutbeam.pipelines.views.reader import read_chunks as read_chunks
     from nutbeam.transforms.dedup_by_hash import DedupByHash as DedupByHash
@@ -111,6 +113,7 @@ _MODULES = {
     "parse": "pipelines.api.single_pages",
     "read": "pipelines.views.reader",
     "read_chunks": "pipelines.views.reader",
+    "read_extracted": "pipelines.views.extracted_reader",
 }
 __all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 

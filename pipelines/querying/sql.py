@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...io.reading.extract_runs import stored_columns
 from ...io.rows.duckdb_tables import (
     MACROS,
     batches_frame,
@@ -24,6 +25,7 @@ from ...io.rows.duckdb_tables import (
     register_files,
     views_sql,
 )
+from ...io.rows.extracted_views import extracted_views_sql
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.storage.places import Place
 from ...io.storage.processes import ScratchFull, full, scratch
@@ -352,6 +354,8 @@ def connect_duckdb(
     }
     register_files(connection, sizes, [] if failures is None else failures)
     for statement in views_sql(root, files):
+        connection.execute(statement)
+    for statement in extracted_views_sql(stored_columns(root)):
         connection.execute(statement)
     listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in sizes)
     connection.execute(f"SET allowed_paths = [{listed}]")

@@ -137,7 +137,7 @@ def run(invocation: Invocation) -> int:
     def build(items: beam.PCollection[ReadItem], reading: Reading) -> None:
         (
             items
-            | "Rows" >> beam.FlatMap(_rows_by_document, choice).with_output_types(tuple[str, Chunk])
+            | "Rows" >> beam.FlatMap(rows_by_document, choice).with_output_types(tuple[str, Chunk])
             | "Write" >> ForEachDocument(_write, (reading, choice, output, chunked))
         )
 
@@ -159,7 +159,8 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:
+def rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:
+    """Yields the rows of the state of a tablet, with the name of the file that has their documents."""
     assert item.tablet is not None
     with item.reading.reading():
         table = item.reading.table

@@ -149,7 +149,7 @@ def read_chunks(
     rules = ChunkRules(limit, counter, wanted, markdown_links)
     frames = (
         chunk_rows(part, rules)
-        for pages in _living_pages(pinned, PageChoice(CHUNKED_COLUMNS, text_of=text_of))
+        for pages in living_pages(pinned, PageChoice(CHUNKED_COLUMNS, text_of=text_of))
         for part in pages.iter_slices(PAGES_AT_ONCE)
     )
     return _in_form(into, shown_schema(wanted), _tables(pinned, frames, wanted))
@@ -226,12 +226,12 @@ def _frames(pinned: Pinned, what: str, view: View, choice: PageChoice) -> Iterat
     if what == "batches":
         yield batches_frame(pinned.manifest())
     elif what == "pages":
-        yield from _living_pages(pinned, choice)
+        yield from living_pages(pinned, choice)
     elif what == "outlinks":
         yield from _links(pinned)
     elif what in ITEM_VIEWS:
         stored_items = PageChoice(DOCUMENTS_COLUMNS.pick("structured_data"))
-        for pages in _living_pages(pinned, stored_items):
+        for pages in living_pages(pinned, stored_items):
             yield item_rows(what, pages)
     else:
         assert view.kind is not None
@@ -278,7 +278,7 @@ def with_owner(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
 def _links(pinned: Pinned) -> Iterator[pl.DataFrame]:
     """Yields the links in the newest text of each URL of any status."""
     choice = PageChoice(DOCUMENTS_COLUMNS.pick("outlinks"), tuple(Status))
-    for pages in _living_pages(pinned, choice):
+    for pages in living_pages(pinned, choice):
         rows = pages.select("key", "outlinks").explode("outlinks").drop_nulls("outlinks")
         link = pl.col("outlinks").struct
         target = link.field("key").alias("target_key")
@@ -286,7 +286,7 @@ def _links(pinned: Pinned) -> Iterator[pl.DataFrame]:
         yield links.with_columns(target_url=from_keys(links.get_column("target_key")))
 
 
-def _living_pages(pinned: Pinned, choice: PageChoice) -> Iterator[pl.DataFrame]:
+def living_pages(pinned: Pinned, choice: PageChoice) -> Iterator[pl.DataFrame]:
     """Yields pages as stored, a frame for each file of documents; memory holds one file's texts."""
     table, manifest = pinned.table, pinned.manifest()
     state = tablets(pinned.files("state"))

@@ -93,6 +93,22 @@ ITEM_FIELDS = Columns(
 )
 STRUCTURED_ITEMS = pa.large_list(pa.struct(list(ITEM_FIELDS.schema)))
 
+EXTRACT_FIELDS = Columns(
+    (
+        Column("rules", TEXT, "Name of the set of rules.", purged=Purged.KEPT),
+        Column("rules_version", TEXT, "Version of its rules.", purged=Purged.KEPT),
+        Column("rule", TEXT, "The rule that made the record.", purged=Purged.KEPT),
+        Column("position", pa.int32(), "Number of the item on the page, from 0."),
+        Column(
+            "fields",
+            TEXT,
+            "JSON: values by field; decimals are texts, dates ms since 1970, UTC.",
+            purged=Purged.KEPT,
+        ),
+    )
+)
+EXTRACTS = pa.large_list(pa.struct(list(EXTRACT_FIELDS.schema)))
+
 # Contents of pages: one row per successfully fetched page, and one per part of a page that is
 # a separate document.
 DOCUMENTS_COLUMNS = join_columns(
@@ -152,6 +168,12 @@ DOCUMENTS_COLUMNS = join_columns(
             STRUCTURED_ITEMS,
             "Structured data of the page, such as products and articles; none if it has none.",
             items=ITEM_FIELDS,
+        ),
+        Column(
+            "extracted",
+            EXTRACTS,
+            "Records that the rules of `--extract` have taken from the page; none if there are none.",
+            items=EXTRACT_FIELDS,
         ),
     ],
 )

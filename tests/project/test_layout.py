@@ -44,7 +44,16 @@ FOLDERS = {
         *("snapshots", "table", "bigtable", "tablets", "storage", "disk"),
     ),
     "web": (
-        *("simweb", "rules", "parsers", "office", "replay", "archive_reading", "archives"),
+        *(
+            "simweb",
+            "rules",
+            "extracting",
+            "parsers",
+            "office",
+            "replay",
+            "archive_reading",
+            "archives",
+        ),
         *(
             "html",
             "values",
@@ -71,6 +80,7 @@ FOLDERS = {
             "updating",
         ),
         "parsing",
+        "extracting",
         *("sitemaps", "structured", "hosting", "dedup", "generating", ""),
         *("scoring", "components", "schedules", "expressions", "base"),
     ),

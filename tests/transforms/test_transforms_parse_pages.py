@@ -266,7 +266,7 @@ def test_pages_of_a_job_that_kills_its_process_are_dead_letters():
 def test_many_pages_are_several_jobs(pool, monkeypatch):
     monkeypatch.setattr(module, "JOB_BYTES", 2 * len(HTML))
     rows = module._admit_pages(table(*(page(key=str(n)) for n in range(10))), ParsePages().options)
-    assert sorted(len(part) for part in module._parts(rows)) == [1, 1, 2, 2, 2, 2]
+    assert sorted(len(part) for part in module.parts_of_pages(rows)) == [1, 1, 2, 2, 2, 2]
     documents, _ = parsed(pool, *(page(key=str(n)) for n in range(10)))
     assert [document["key"] for document in documents] == [str(n) for n in range(10)]
 

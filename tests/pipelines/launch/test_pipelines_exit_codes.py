@@ -31,7 +31,16 @@ LOOKS_AT_ALL = {
 CRAWLS = {"round", "crawl"}
 # A copy is a new table, and a list of URLs a new batch. An index on a server is no part of a table. Hosts record each request.
 NEVER_THE_SAME = {"copy", "freegen", "import_warc", "solrdedup", "sitemap"}
-READERS = {"readdb", "domainstats", "protocolstats", "crawlcomplete", "pages", "export", "warc"}
+READERS = {
+    "readdb",
+    "domainstats",
+    "protocolstats",
+    "crawlcomplete",
+    "pages",
+    "extract",
+    "export",
+    "warc",
+}
 ONE_PAGE = (
     b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://h0.example.com/archived\r\n"
     b"WARC-Date: 2026-01-02T03:04:05Z\r\nContent-Type: application/http\r\n"

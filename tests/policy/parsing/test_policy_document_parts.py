@@ -77,6 +77,7 @@ def test_parts_are_documents_of_their_own(monkeypatch):
         "blocks": None,
         "main": None,
         "structured_data": None,
+        "extracted": None,
     }
     # Without text the URL stands for it: such parts are no duplicates of each other.
     assert b["signature"] == md5(b"", "http://www.example.com/b")

@@ -87,7 +87,7 @@ def test_a_document_has_all_columns_of_its_page():
         "usage": None,
         "nofollow_links": None,
         "main": None,  # one block without a sentence
-        "structured_data": None,
+        "structured_data": None, "extracted": None,
         "blocks": [
             {"kind": "paragraph", "start": 0, "end": 19, "level": 0, "of": ""},
             {"kind": "strong", "start": 5, "end": 9, "level": 0, "of": ""},

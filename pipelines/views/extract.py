@@ -23,9 +23,10 @@ from ...io.batches.batches import live_file
 from ...io.storage.files import creating, read_bytes, write_bytes
 from ...io.storage.places import Place
 from ...io.tablets.checksums import verify_file
+from ...policy.components.views import views
 from ...policy.components.vocabulary import statuses_of
 from ...policy.extracting.extracted_rows import EXTRACTED_FROM, extracted_schema, plain_decimal
-from ...policy.page_rows import PageChoice, page_columns
+from ...policy.page_rows import PageChoice
 from ...transforms.elements.chunks import Chunk
 from ...transforms.extract_pages import ExtractDocuments
 from ...transforms.parse_pages import PoolOptions
@@ -87,7 +88,7 @@ class Options(LaunchOptions, PoolOptions):
         """Returns the wanted pages, with what rules need of them."""
         statuses = sorted({code for word in self.status for code in statuses_of(word)})
         since = time_of(self.since) if self.since else None
-        return PageChoice(page_columns(EXTRACTED_FROM), tuple(statuses), since)
+        return PageChoice(views()["pages"].pick(EXTRACTED_FROM), tuple(statuses), since)
 
 
 def run(invocation: Invocation) -> int:

@@ -9,9 +9,10 @@ import polars as pl
 import pyarrow as pa
 
 from ...io.snapshots.manifest import Snapshot, newest_manifest
+from ...policy.components.views import views
 from ...policy.components.vocabulary import shown_frame
 from ...policy.extracting.extracted_rows import EXTRACTED_FROM, extracted_schema
-from ...policy.page_rows import PageChoice, page_columns
+from ...policy.page_rows import PageChoice
 from ...transforms.extract_pages import extract_pages
 from ...transforms.parse_pages import PoolOptions, parse_pool
 from ...web.base.errors import UsageError
@@ -35,7 +36,7 @@ def extracted_tables(
         counts: Gets the counts of the rules.
     """
     pool = parse_pool(options.parse_processes, options.parser_memory)
-    shown = shown_frame(pages, page_columns(EXTRACTED_FROM))
+    shown = shown_frame(pages, views()["pages"].pick(EXTRACTED_FROM))
     for part in shown.iter_slices(_PAGES_AT_ONCE):
         for table, own_counts in extract_pages(part, rules, pool, options.parser_timeout):
             counts.update(own_counts)
@@ -68,7 +69,7 @@ def read_extracted(
 
     def batches() -> Iterator[pa.RecordBatch]:
         with pinned.reading():
-            for pages in living_pages(pinned, PageChoice(page_columns(EXTRACTED_FROM))):
+            for pages in living_pages(pinned, PageChoice(views()["pages"].pick(EXTRACTED_FROM))):
                 for rows in extracted_tables(pages, rule_set, _Defaults(), Counter()):
                     yield from rows.to_batches()
 

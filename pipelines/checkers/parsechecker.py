@@ -1,6 +1,7 @@
 """parsechecker: fetches single URLs, parses them, and shows the results; needs no table."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -174,6 +175,10 @@ def _document_record(document: Mapping[str, Any]) -> dict[str, Any]:
     return {name: document[name] for name in names} | {
         "metadata": dict(document["metadata"] or {}),
         "signature": document["signature"].hex(),
+        "structured_data": [
+            item | {"properties": json.loads(item["properties"])}
+            for item in document["structured_data"]
+        ],
     }
 
 
@@ -194,6 +199,9 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
         lines.append(f"robots: {', '.join(parse['directives'])}")
     texts = {name: " / ".join(value.splitlines()) for name, value in parse["metadata"].items()}
     lines += [f"meta {name}: {text}" for name, text in texts.items()]
+    lines += [
+        f"item: {item['syntax']} {item['type']}".rstrip() for item in parse["structured_data"]
+    ]
     lines.append(f"outlinks: {len(parse['links'])}")
     lines += [f"  {link['url']} {link['anchor']}".rstrip() for link in parse["links"]]
     if parse["dropped"]:

@@ -89,6 +89,7 @@ def test_a_parsed_page_has_its_links_text_and_metadata(pool):
         "fetch_time": 7,
         "part_of": None,
         "main": [],
+        "structured_data": [],
     }
     assert "Some text" in document["text"]
     assert dict(got["metadata"])["description"] == "About"
@@ -274,7 +275,7 @@ def plain(element):
     if isinstance(element, pa.Table):
         return element.to_pylist(maps_as_pydicts="strict")
     row = element._asdict() if hasattr(element, "_asdict") else element.as_dict()
-    for column in {"links", "blocks", "main"} & row.keys():
+    for column in {"links", "blocks", "main", "structured_data"} & row.keys():
         row[column] = [{name: getattr(each, name) for name in each._fields} for each in row[column]]
     return row
 

@@ -104,7 +104,8 @@ class ItemCollector:
         if self._bytes < 0:
             self.count("items_too_large")
         else:
-            self.items.append(StructuredItem(syntax, " ".join(type_names), text))
+            types = mask_users(storable_text(" ".join(type_names)))
+            self.items.append(StructuredItem(syntax, types, text))
 
     def _clean(self, value: Any, depth: int) -> Any:
         """Returns a value that can be stored: without passwords in URLs, and not too deep."""
@@ -126,10 +127,13 @@ class ItemCollector:
             return None
         if isinstance(value, list):
             return [self._clean(each, depth + 1) for each in value]
-        return {
-            name if _is_plain(name) else storable_text(name): self._clean(each, depth + 1)
-            for name, each in value.items()
-        }
+        return {_clean_name(name): self._clean(each, depth + 1) for name, each in value.items()}
+
+
+def _clean_name(name: str) -> str:
+    if "@" in name and ":" in name:
+        name = mask_users(name)
+    return name if _is_plain(name) else storable_text(name)
 
 
 def _is_plain(text: str) -> bool:

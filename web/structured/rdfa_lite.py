@@ -87,6 +87,7 @@ class _Rdfa:
         self._around: dict[int, _Surroundings] = {}
         self._nodes: dict[str, dict[str, list[Any]]] = {}
         self._types: dict[str, list[str]] = {}
+        self._nested_subjects: set[str] = set()
         self._values_left = _MAX_REPEATED_VALUES
 
     def read(self) -> None:
@@ -104,9 +105,10 @@ class _Rdfa:
             if isinstance(value, dict)
         }
         outer = [subject for subject in self._types if subject not in inner]
-        # Items that refer to one another in a circle have no outer one.
-        for subject in outer or list(self._types)[:1]:
-            self._items.add(RDFA, self._types[subject], self._nested(subject, ()))
+        # Of items that refer to one another in a circle, none is outside of the others.
+        for subject in dict.fromkeys([*outer, *self._types]):
+            if subject not in self._nested_subjects:
+                self._items.add(RDFA, self._types[subject], self._nested(subject, ()))
 
     def _take(self, node: LexborNode) -> None:
         """Takes the type and the property of an element."""
@@ -206,6 +208,7 @@ class _Rdfa:
 
     def _nested(self, subject: str, around: tuple[str, ...]) -> dict[str, Any]:
         """Returns an item, with the items in it in place of their addresses."""
+        self._nested_subjects.add(subject)
         types = self._types.get(subject, [])
         item: dict[str, Any] = {"@type": types[0] if len(types) == 1 else types}
         if not subject.startswith("_:"):

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from pathlib import Path
 
+from ..nutch_text.java_dates import ZONE_HOURS
 from ..pages.directives import parse_moment
 from .typed_value import (
     INCOMPLETE_DATE,
@@ -30,7 +31,11 @@ _YEARS_IN_WORDS = range(1000, 2300)  # others are of another calendar
 _DATE_MARKS = str.maketrans({"年": "-", "년": "-", "月": "-", "월": "-", "日": " ", "일": " "})
 # ISO 8601 4.3.2, the expanded form, and years before the year 0.
 _FAR_YEAR = re.compile(r"(?:[+-]?\d{5,9}|-\d{4})-\d\d(?!\d)")
-_ZONE_NAME = re.compile(r"\b(?:GMT|UTC)(?=[+-]\d)")  # "10:00 GMT+0100", as JavaScript writes it
+_ZONE_NAME = re.compile(r"(?<=[\dmM.] ) ?([A-Z]{3,5})\b")  # "10:00 CET"
+_ZONE_BEFORE_OFFSET = re.compile(
+    r"\b(?:GMT|UTC)(?=[+-]\d)"
+)  # "10:00 GMT+0100", as JavaScript writes it
+_HALF_DAY = re.compile(r"\d\s?[ap]\.?m\b", re.IGNORECASE)
 _NO_DAY = re.compile(r"\d{4}(?:-\d\d)?")
 _EPOCH = re.compile(r"\d{10}|\d{13}")
 _YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})\s?[-./]\s?(\d{1,2})\s?[-./]\s?(\d{1,2})(?!\d)")
@@ -57,7 +62,8 @@ def read_time(text: str, order: str = "") -> TypedValue[int]:
     """Reads a date, or a date and a time, as UTC ms.
 
     Forms: ISO 8601, RFC 5322, seconds or ms since 1970, numbers such as ``5.3.2024``, and names of
-    months in 60 languages. Without a time it is the start of the day; without a zone, UTC.
+    months in 60 languages. Without a time it is the start of the day; without a zone, UTC. Short names
+    of zones count if they mean one, such as ``CET``.
 
     Args:
         text: At most 100 characters.
@@ -80,10 +86,21 @@ def read_time(text: str, order: str = "") -> TypedValue[int]:
         return TypedValue(None, OUT_OF_RANGE)
     if _NO_DAY.fullmatch(text):
         return TypedValue(None, INCOMPLETE_DATE)
-    text = _ZONE_NAME.sub("", text)
-    if not _YEAR_LAST.match(text) and (moment := parse_moment(text)) is not None:
+    text = _ZONE_NAME.sub(_offset_of_zone, _ZONE_BEFORE_OFFSET.sub("", text))
+    # RFC 5322 has neither 5/3/2024 nor am and pm; its reader takes them for something else.
+    is_formal = not _YEAR_LAST.match(text) and not _HALF_DAY.search(text)
+    if is_formal and (moment := parse_moment(text)) is not None:
         return _within_years(moment)
     return _in_numbers(text, order) or _in_words(text)
+
+
+def _offset_of_zone(name: re.Match[str]) -> str:
+    """Returns the offset of a zone, such as ``+0100``; the name, if it is not known or means several."""
+    hours = ZONE_HOURS.get(name[1])
+    if hours is None:
+        return name[0]
+    minutes = abs(round(60 * hours))
+    return f"{'-' if hours < 0 else '+'}{minutes // 60:02}{minutes % 60:02}"
 
 
 def read_duration(text: str) -> TypedValue[float]:

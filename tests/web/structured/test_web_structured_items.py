@@ -49,6 +49,12 @@ SCRIPTS = (
     ('//<![CDATA[\n{"a": 1}\n//]]>', [("", {"a": 1})]),
     ('{"a": 1} {"b": 2},\n{"c": 3}', [("", {"a": 1}), ("", {"b": 2}), ("", {"c": 3})]),
     (r'{"a": "it\'s 5\d \u00e9 \uZZ"}', [("", {"a": r"it's 5\d é \uZZ"})]),
+    (r'{"a": "R\x26B C:\videos"}', [("", {"a": r"R&B C:\videos"})]),
+    (
+        '{"a": ["two "buttons".5", "<p style="x: y;">z</p>"], "b": "it\'s \\"c\\" "d""}',
+        [("", {"a": ['two "buttons".5', '<p style="x: y;">z</p>'], "b": 'it\'s "c" "d"'})],
+    ),
+    ('{"a": 1}}', [("", {"a": 1})]),
     ("{&quot;a&quot;: &quot;b&quot;}", [("", {"a": "b"})]),
     (
         '{"a": "Tea &amp; milk"}',
@@ -138,18 +144,29 @@ def test_nothing_is_read_where_it_is_not_wanted():
     assert page_of(f"<meta name=robots content=noindex>{markup}").items == []
 
 
+def test_items_of_rdfa_in_a_circle_are_kept():
+    page = page_of(
+        '<body vocab="http://schema.org/"><p typeof=Person resource="#p"><b property=name>P</b>'
+        '<p typeof=Article resource="#a"><a property=page href="#w"></a>'
+        '<p typeof=WebPage resource="#w"><a property=entity href="#a"></a>'
+    )
+    assert [item.type for item in page.items] == ["Person", "Article"]
+    inner = json.loads(page.items[1].properties)["page"]
+    assert (inner["@type"], inner["entity"]) == ("WebPage", "http://a.example/shop/tea.html#a")
+
+
 def test_passwords_in_urls_are_removed():
     secret = "http://me:secret@b.example/x"
     page = page_of(
-        json_ld(f'{{"url": "{secret}", "text": "see {secret}", "list": [["{secret}"]]}}')
-        + f'<p itemscope itemid="{secret}"><a itemprop=u href="{secret}">{secret}</a><b itemprop=t>{secret}</b>'
-        f'<p vocab=x: typeof=A resource="{secret}"><b property=t>{secret}</b>'
+        json_ld(f'{{"@type": "{secret}", "text": "see {secret}", "{secret}": [["{secret}"]]}}')
+        + f'<p itemscope itemid="{secret}" itemtype="{secret}"><a itemprop=u href="{secret}">{secret}</a><b itemprop="t {secret}">{secret}</b>'
+        f'<p vocab="{secret}" typeof=A resource="{secret}"><b property=t>{secret}</b>'
         f'<meta property="og:url" content="{secret}">'
     )
     assert len(page.items) == 4
     for item in page.items:
         assert "b.example/x" in item.properties
-        assert "secret" not in item.properties
+        assert "secret" not in item.type + item.properties
 
 
 NUMBERS = ",".join(["1"] * 100_000)

@@ -387,7 +387,7 @@ def _refusal(duckdb: Any, error: Exception, address: str) -> UserError:
     # DuckDB's reader of Parquet has no class for its errors, such as "Out of buffer", and no file.
     if type(error) is duckdb.Error:
         return UserError(f"a file of {address} cannot be read: {text}: run nutbeam fsck {address}")
-    text = with_advice(text, views())
+    text = with_advice(text, [*views(), *stored_columns(open_table(address).files)])
     # Other operational errors come from the machine, such as no memory or no disk space.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)
 

@@ -51,7 +51,6 @@ ARGUMENTS = (TABLE, Argument("rules", "File of rules (toml); see the guide on ex
 ENDINGS_OF_ROWS = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
 # A rule that suddenly finds nothing, with --strict.
 RULES_FAILED = 5
-_PAGES_AT_ONCE = 256
 
 
 @dataclasses.dataclass(frozen=True)

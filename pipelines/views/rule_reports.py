@@ -92,7 +92,7 @@ def figures_record(figures: Mapping[str, RuleFigures]) -> dict[str, Any]:
 
 def _left_out(rule: RuleFigures) -> str:
     parts = [f"{rule.incomplete:,} without a required field"] * bool(rule.incomplete)
-    parts += [f"{rule.ended:,} pages took too long"] * bool(rule.ended)
+    parts += [f"{rule.ended:,} pages failed or took too long"] * bool(rule.ended)
     return f" ({', '.join(parts)})" if parts else ""
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...web.base.errors import one_line
 from ...web.extracting.extracted_page import ExtractedPage, PageTooSlow
 from ...web.extracting.extraction import extract_records
 from ...web.extracting.extraction_rules import ExtractedRecord, PageRule, RuleSet
@@ -13,6 +14,7 @@ from ...web.pages.page import Source
 from ..components.schema import TEXT
 from .extracted_rows import EXTRACTED_FROM, shown_value, source_of_markup, source_of_row
 
+_MOST_CHARS = 200  # of an error
 DESCRIBED = pa.schema([("record", TEXT)])
 
 
@@ -57,6 +59,9 @@ def _describe_rule(page: ExtractedPage, rule: PageRule) -> dict[str, Any]:
         records = list(extract_records(page, rule))
     except PageTooSlow:
         return {"rule": rule.name, "line": rule.line, "records": [], "ended": "timeout"}
+    except Exception as error:  # noqa: BLE001 - such as of XPath; it is shown
+        ended = one_line(f"{type(error).__name__}: {error}", _MOST_CHARS)
+        return {"rule": rule.name, "line": rule.line, "records": [], "ended": ended}
     return {
         "rule": rule.name,
         "line": rule.line,

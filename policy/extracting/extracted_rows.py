@@ -84,6 +84,11 @@ def records_of_page(source: Source, rules: RuleSet) -> PageRecords:
         except PageTooSlow:
             counts[f"{head}/timeout"] += 1
             continue
+        except MemoryError:
+            raise  # the whole process is out of memory
+        except Exception:  # noqa: BLE001 - such as of XPath; it must not cost the page its text
+            counts[f"{head}/crashed"] += 1
+            continue
         good = [record for record in made if not record.missing]
         counts[f"{head}/records"] += len(good)
         counts[f"{head}/incomplete"] += len(made) - len(good)

@@ -50,7 +50,7 @@ class RuleFigures:
         pages: Pages that it was for.
         records: Records that it has made.
         incomplete: Records that were left out, since they lack a required field.
-        ended: Pages that took too long, or ended their process.
+        ended: Pages on which it failed, took too long, or ended the process.
         fields: By name.
     """
 
@@ -159,7 +159,10 @@ def rule_warnings(
                 )
             continue
         if rule.ended:
-            yield name, f"took too long on {rule.ended:,} of {format_count(rule.pages, 'pages')}"
+            yield (
+                name,
+                f"failed or took too long on {rule.ended:,} of {format_count(rule.pages, 'pages')}",
+            )
         if not rule.records and earlier.records:
             made = format_count(earlier.records, "records")
             pages = format_count(rule.pages, "pages")

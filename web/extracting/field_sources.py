@@ -85,7 +85,7 @@ def _xpath_texts(page: ExtractedPage, xpath: str, item: Any, as_markup: bool) ->
     results = (page.selector if item is None else item).xpath(xpath)
     texts = []
     for result in results[:MAX_TAKEN_TEXTS]:
-        is_element = not isinstance(result.root, str)
+        is_element = hasattr(result.root, "tag")  # else a text, a number or a truth value
         # Of an element the text in it, as string() in XPath.
         text = result.get() if as_markup or not is_element else result.xpath("string()").get()
         texts.append(str(text or "")[:MAX_TEXT_CHARS])

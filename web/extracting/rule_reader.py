@@ -91,7 +91,7 @@ class _RuleReader:
 
     def read(self, default_name: str) -> RuleSet:
         try:
-            content = tomllib.loads(self._file.text.replace("\r\n", "\n"))
+            content = tomllib.loads(self._file.text.removeprefix("\ufeff").replace("\r\n", "\n"))
         except tomllib.TOMLDecodeError as error:
             place, why = _LINE.search(str(error)), _LINE.sub("", str(error)).lower()
             raise self._mistake(int(place[1]) if place else 0, f"it is no toml: {why}") from None
@@ -241,7 +241,8 @@ class _RuleReader:
                 continue
             texts = value if isinstance(value, list) else [value]
             for text in texts:
-                with _Naming(self, line, f"field {name!r}: {key}", text):
+                label = "source" if key == "first_of" else key
+                with _Naming(self, line, f"field {name!r}: {label}", text):
                     text = _checked_text(text).strip()
                     source = read_source(text) if key == "first_of" else source_of(key, text)
                 yield source
@@ -309,7 +310,7 @@ class _Naming:
         if (
             not isinstance(text, str)
             or "field" not in self._label
-            or not self._label.endswith("first_of")
+            or not self._label.endswith("source")
         ):
             return ""
         if re.match(r"(?:[a-z-]+):", text):

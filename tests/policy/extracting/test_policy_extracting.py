@@ -109,7 +109,7 @@ def test_a_rule_that_finds_much_less_or_another_type_is_a_warning():
         (figures(20, 0, 0, 0), figures(20, 0, 0, 0), ""),  # as before
         (figures(0, 0, 0, 0), good, "p is for no page; before, it was for 20 pages"),
         (figures(20, 20, 20, 0, records=0), good, "p makes no record of 20 pages; before, it made 20 records"),
-        (figures(20, 20, 20, 0, ended=2), good, "p took too long on 2 of 20 pages"),
+        (figures(20, 20, 20, 0, ended=2), good, "p failed or took too long on 2 of 20 pages"),
     )  # fmt: skip
     for now, before, line in cases:
         said = "; ".join(f"{name} {text}" for name, text in rule_warnings(now, before))
@@ -193,3 +193,11 @@ def test_the_checker_shows_the_source_of_each_field_and_its_failures():
 def test_a_page_of_no_rule_costs_nothing():
     rules = rules_of('[[rule]]\nhost = "b.test"\n[rule.fields]\nx = "css:b"')
     assert records_of_page(Source("http://a.test/", b"<b>1"), rules) == ([], {})
+
+
+def test_a_rule_that_fails_on_a_page_costs_it_no_text():
+    text = (
+        'name = "s"\n[[rule]]\nname = "p"\n[rule.fields]\nx = "xpath://p[re:test(., string(//b))]"'
+    )
+    done = records_of_page(Source("http://a.test/", b"<b>(</b><p>1"), rules_of(text))
+    assert done == ([], {"extract/s/p/pages": 1, "extract/s/p/crashed": 1})

@@ -66,6 +66,7 @@ def only_record(html, fields):
 
 def test_a_mistake_in_a_rule_is_named_with_its_line_and_the_nearest_name():
     assert rules_of(GOOD).types["tags"] == "list"
+    assert rules_of("\ufeff" + GOOD.replace("\n", "\r\n")).types == rules_of(GOOD).types
     for before, after, line, words in MISTAKES:
         assert before in GOOD
         with pytest.raises(ValueError, match="shop") as error:
@@ -119,12 +120,13 @@ def test_types_and_options_of_fields():
     markdown = {css = "#m", type = "markdown"}
     currency = {css = "#c", type = "currency"}
     address = "url:"
+    count = {xpath = "count(//li)", type = "number"}
     """
     record = only_record(html, fields)
     assert record.values == {
         "decimal": record.values["decimal"], "number": 1234.5, "american": 1709596800000,
         "link": "http://a.example/b/x%20y", "text": "A B C", "own": ["A", "C"], "standard": 7.0,
-        "numbers": [1.0, 3.0], "markdown": "a *b*", "currency": "CAD", "address": "http://a.example/d/",
+        "numbers": [1.0, 3.0], "markdown": "a *b*", "currency": "CAD", "address": "http://a.example/d/", "count": 3.0,
     }  # fmt: skip
     assert str(record.values["decimal"]) == "1.234"
     assert {(one.field, one.reason) for one in record.failures} == {

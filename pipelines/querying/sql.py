@@ -36,7 +36,8 @@ from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation
 from ..base.ending import ENDING
-from ..views.reading_job import Reading, csv_line
+from ..outputs.output_files import csv_line
+from ..views.reading_job import Reading
 from .sql_functions import register_functions
 from .sql_shell import hint_on_statuses, run_shell, run_statements, with_statuses
 from .sql_text import json_text, plain_value, readable_value, show, unique_names

@@ -23,8 +23,8 @@ from ...policy.components.vocabulary import shown_schema
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.base.wording import format_count
+from ..outputs.output_files import Output
 from .reader import PAGES_AT_ONCE
-from .reading_job import Output
 
 
 class ChunkedPages(NamedTuple):
@@ -57,6 +57,12 @@ class ChunkedPages(NamedTuple):
         frames = map(embedder.embed, self._chunks(pages, needed))
         output.write_frames(path, frames, join_columns(self.columns, [EMBEDDING_COLUMN]))
         write_bytes(_report_of(path), json.dumps(embedder.report._asdict()).encode())
+
+    def write_gone(self, path: Place, pages: pl.DataFrame, output: Output) -> None:
+        """Writes pages that are gone as a part file: a row for each, without a chunk."""
+        output.write_frames(path, [pages], self.columns)
+        if self.options.embedding:
+            write_bytes(_report_of(path), json.dumps(EmbeddingReport()._asdict()).encode())
 
     def _chunks(self, pages: pl.DataFrame, columns: Columns) -> Iterator[ChunkRows]:
         rules = ChunkRules(self.options.chunks, self.options.tokenizer(), columns)
@@ -92,13 +98,15 @@ class ChunkedPages(NamedTuple):
     def schema(self, report: EmbeddingReport) -> pa.Schema:
         """Returns the columns as they are written.
 
-        Vectors are lists of a fixed length, if each chunk has one: pyarrow 25 cannot read such lists
-        from Parquet if some of them are null.
+        Vectors are lists of a fixed length, if each row has one: pyarrow 25 cannot read such lists
+        from Parquet if some of them are null, as those of pages that are gone.
         """
         schema = shown_schema(self.columns)
         if not self.options.embedding:
             return schema
-        vector = pa.list_(pa.float32(), -1 if report.failed else report.dimension or -1)
+        with_gone = "change" in schema.names
+        length = -1 if report.failed or with_gone else report.dimension or -1
+        vector = pa.list_(pa.float32(), length)
         return schema.append(pa.field(EMBEDDING_COLUMN.name, vector))
 
 

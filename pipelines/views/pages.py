@@ -1,6 +1,7 @@
-"""pages: writes the newest text of each living URL, one record each, as JSON lines, CSV or Parquet.
+"""pages: writes the newest text of each living URL, one record each, to a file or a table.
 
-With ``--chunks`` a record is a piece of a text.
+With ``--chunks`` a record is a piece of a text. With ``--since``, and always in tables, the records are
+those of pages that are new, changed or gone since an older snapshot.
 
 ::
 
@@ -8,6 +9,7 @@ With ``--chunks`` a record is a piece of a text.
 """
 
 import dataclasses
+import functools
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -26,8 +28,13 @@ from ...policy.chosen_text import TextOptions
 from ...policy.chunking.chunk_options import ChunkOptions
 from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS
 from ...policy.chunking.embeddings import EmbeddingReport, embedding_reason
-from ...policy.components.columns import Columns
-from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of
+from ...policy.components.columns import Columns, join_columns
+from ...policy.components.vocabulary import (
+    CHANGE_COLUMNS,
+    STATUS_WORDS,
+    shown_schema,
+    statuses_of,
+)
 from ...policy.page_rows import PageChoice, page_columns
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEachDocument
@@ -39,21 +46,28 @@ from ...web.base.visible import visible
 from ...web.base.wording import format_count, time_of
 from ..base.command import TABLE, Invocation, configuration
 from ..launch.launch import LaunchOptions
+from ..outputs.output_files import Output, output_of
+from ..outputs.output_tables import PARTS, CatalogOptions, Load, TableOutput, source_of
+from ..outputs.table_addresses import names_table, table_output_of
+from .changed_pages import ChangedItem, changed_items, read_changed_pages, since_of
 from .page_chunks import ChunkedPages, failure_line
 from .reader import pages_of_file
-from .reading_job import Output, Reading, ReadItem, export_parts, output_of
+from .reading_job import Reading, ReadItem, export_parts, tablets_of
 
 ARGUMENTS = (TABLE,)
+# Pages that are gone have no file of documents; their part comes last.
+_NO_DOCUMENT, _LAST_PART = "", 99_999_999
 ENDINGS = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(TextOptions, LaunchOptions, ChunkOptions):
+class Options(TextOptions, LaunchOptions, ChunkOptions, CatalogOptions):
     """Options of pages, and of their chunks."""
 
     output: str = option(
-        "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end. "
-        "- is standard output, as JSON lines.",
+        "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end; - is "
+        "standard output, as JSON lines. Or a table to append what is new to: FILE.duckdb, "
+        "FILE.duckdb:TABLE or iceberg:NAMESPACE.TABLE.",
         short="o",
     )  # fmt: skip
     columns: tuple[str, ...] = option(
@@ -68,8 +82,8 @@ class Options(TextOptions, LaunchOptions, ChunkOptions):
         choices=STATUS_WORDS,
     )  # fmt: skip
     since: str = option(
-        "", "Only pages whose text was fetched at this date or time (UTC) or later, such as "
-        "2026-11-01 or 2026-11-01T12:30.",
+        "", "Only pages that are new, changed or gone since a snapshot: its number, or a date or time "
+        "(UTC) such as 2026-11-01T12:30. Column change says which. In a table: since its last run.",
     )  # fmt: skip
     new: str = option(
         "",
@@ -78,17 +92,38 @@ class Options(TextOptions, LaunchOptions, ChunkOptions):
     )
 
     def __post_init__(self) -> None:
-        if self.output != "-" and not self.output.endswith(ENDINGS):
-            raise ValueError(f"--output must end in {', '.join(ENDINGS)}, got {self.output!r}")
+        if self.output != "-" and not self.output.endswith(ENDINGS) and not self.in_table:
+            raise ValueError(
+                f"--output must end in {', '.join(ENDINGS)} or .duckdb, or be "
+                f"iceberg:NAMESPACE.TABLE, got {self.output!r}"
+            )
         try:
             self.wanted_columns()
         except ValueError as error:
             raise ValueError(f"--{error}") from error
-        if self.since:
+        if self.since and not self.since.isdecimal():
             try:
                 time_of(self.since)
             except ValueError as error:
-                raise ValueError(f"--since {error}") from error
+                raise ValueError(f"--since {error}, or the number of a snapshot") from error
+        if self.new and (self.since or self.in_table):
+            other = "--since" if self.since else f"--output {self.output}, which keeps its own note"
+            raise ValueError(f"--new does not go with {other}: leave out --new")
+
+    @property
+    def in_table(self) -> bool:
+        """Whether the pages are appended to a table of another database."""
+        return names_table(self.output)
+
+    @property
+    def shows_changes(self) -> bool:
+        """Whether only pages that have changed are written, with what became of them."""
+        return bool(self.since) or self.in_table
+
+    @property
+    def things(self) -> str:
+        """What a record is."""
+        return "chunks" if self.chunks else "pages"
 
     def wanted_columns(self) -> Columns:
         """Returns the columns to write: of pages, or of chunks.
@@ -97,8 +132,13 @@ class Options(TextOptions, LaunchOptions, ChunkOptions):
             ValueError: There is no such column; the message quotes it.
         """
         if not self.chunks:
-            return page_columns(self.columns)
-        return CHUNK_COLUMNS.pick_named(*self.columns) if self.columns else CHUNK_COLUMNS
+            return join_columns(self._change_columns, page_columns(self.columns))
+        columns = CHUNK_COLUMNS.pick_named(*self.columns) if self.columns else CHUNK_COLUMNS
+        return join_columns(self._change_columns, columns)
+
+    @property
+    def _change_columns(self) -> Columns:
+        return CHANGE_COLUMNS if self.shows_changes else Columns()
 
     def chunked_pages(self) -> ChunkedPages | None:
         """Returns how pages become chunks; None: they do not."""
@@ -112,23 +152,32 @@ class Options(TextOptions, LaunchOptions, ChunkOptions):
         Args:
             batches: Batches whose pages were written before.
         """
+        of_chunks = join_columns(self._change_columns, CHUNKED_COLUMNS)
         return PageChoice(
-            CHUNKED_COLUMNS if self.chunks else self.wanted_columns(),
+            of_chunks if self.chunks else self.wanted_columns(),
             tuple(sorted({code for word in self.status for code in statuses_of(word)})),
-            time_of(self.since) if self.since else None,
             frozenset(batches),
             self.text_of,
         )
+
+    def load_choice(self) -> dict[str, Any]:
+        """Returns the options that must stay the same for all loads of a table, by name."""
+        names = [field.name for field in dataclasses.fields(ChunkOptions) if self.chunks]
+        values = {name: getattr(self, name) for name in ("status", "text_of", *names)}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
 
 
 def run(invocation: Invocation) -> int:
     address, options = str(invocation.table), invocation.options
     with configuration():
         check_setup(options)
-    output = output_of(options.output, "--output")
+    table = table_output_of(options.output, options.catalog, options.things)
+    output = PARTS if table else output_of(options.output, "--output")
     batches_file = output_of(options.new, "--new").path if options.new else None
     choice = options.choice(read_batches(batches_file) if batches_file else ())
     chunked = options.chunked_pages()
+    since = _since_of_run(address, options, table)
+    divide = tablets_of if since is None else functools.partial(changed_items, since=since)
 
     def build(items: beam.PCollection[ReadItem], reading: Reading) -> None:
         (
@@ -137,33 +186,62 @@ def run(invocation: Invocation) -> int:
             | "Write" >> ForEachDocument(_write, (reading, choice, output, chunked))
         )
 
-    with export_parts(address, build, invocation.beam_args, options) as (manifest, parts):
+    with export_parts(address, build, invocation.beam_args, options, divide) as (manifest, parts):
         report = chunked.read_report(parts) if chunked else EmbeddingReport()
         schema = chunked.schema(report) if chunked else shown_schema(choice.columns)
-        number = output.join(parts, schema.names, schema)
+        if table:
+            load = Load(source_of(address), manifest.snapshot, since or 0, options.load_choice())
+            number = table.append_parts(parts, schema, load)
+        else:
+            number = output.join(parts, schema.names, schema)
     if batches_file:
         write_batches(batches_file, manifest)
     if line := failure_line(options, report):
         print(visible(f"nutbeam pages: {line}"), file=sys.stderr)
-    if output.path:
-        things = "chunks" if chunked else "pages"
-        record: dict[str, Any] = {things: number, "output": str(output.path)}
+    place = table.address if table else output.path
+    if place:
+        record: dict[str, Any] = {options.things: number, "output": str(place)}
         if report.failed:
             record["failed"] = {embedding_reason(options.embedding): report.failed}
-        text = f"{format_count(number, things)} in {output.path}"
+        text = f"{format_count(number, options.things)} in {place}"
         print(json.dumps(record) if invocation.format == "json" else text)
     return 0
+
+
+def _since_of_run(address: str, options: Options, table: TableOutput | None) -> int | None:
+    """Returns the snapshot since which pages are compared; None: all pages are written."""
+    if table is None:
+        return since_of(address, options.since) if options.since else None
+    last = table.last_load(source_of(address))
+    if last is None:
+        return since_of(address, options.since or "0")
+    table.check_choice(last, options.load_choice())
+    since = since_of(address, str(last.snapshot))
+    if options.since and since_of(address, options.since) != since:
+        raise UsageError(
+            f"{table.address} has the pages of snapshot {since}: leave out --since "
+            f"{options.since}, or use another table"
+        )
+    return since
 
 
 def _rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:
     assert item.tablet is not None
     with item.reading.reading():
-        table = item.reading.table
-        verify_tablets(table, item.tablet)  # damaged rows are not exported
-        rows = table.read("state", [item.tablet], choice.state_columns, choice.in_state)
-    for (document,), group in rows.group_by("document", maintain_order=True):
-        for chunk in to_chunks(group):
-            yield str(document), chunk
+        for rows in _rows_of_pages(item, choice):
+            for (document,), group in rows.group_by("document", maintain_order=True):
+                for chunk in to_chunks(group):
+                    yield str(document or _NO_DOCUMENT), chunk
+
+
+def _rows_of_pages(item: ReadItem, choice: PageChoice) -> Iterator[pl.DataFrame]:
+    assert item.tablet is not None
+    if isinstance(item, ChangedItem):
+        yield from read_changed_pages(item, choice)
+        return
+    table = item.reading.table
+    verify_tablets(table, item.tablet)  # damaged rows are not exported
+    yield table.read("state", [item.tablet], choice.state_columns, choice.in_state)
 
 
 def _write(
@@ -174,6 +252,13 @@ def _write(
     output: Output,
     chunked: ChunkedPages | None,
 ) -> tuple[()]:
+    if document == _NO_DOCUMENT:
+        path = reading.part_file(_LAST_PART, output.suffix)
+        if chunked:
+            chunked.write_gone(path, rows, output)
+        else:
+            output.write_frames(path, [rows], choice.columns)
+        return ()
     file = live_file(reading.table, reading.manifest(), document)
     if file is None:
         return ()  # compact has dropped the file: there is no text to show

@@ -15,7 +15,7 @@ from ...web.pages.spans import Span
 from ...web.urls.row_keys import from_key
 from ..components.columns import Column, Columns, join_columns
 from ..components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, TEXT
-from ..components.vocabulary import MARKDOWN_COLUMN, URL_COLUMN
+from ..components.vocabulary import CHANGE_COLUMNS, MARKDOWN_COLUMN, URL_COLUMN
 from ..span_lists import spans_of_blocks
 from .text_pieces import TextPiece, cut_into_pieces
 from .tokenizers import Tokenizer
@@ -46,7 +46,7 @@ CHUNKED_COLUMNS = join_columns(
 )
 # Columns that an embedding gets in any case.
 EMBEDDED_COLUMNS = CHUNK_COLUMNS.pick("url", "title", "heading_path", "text", "language")
-_OF_PAGES = ("title", "last_fetch_time", "language")
+_OF_PAGES = ("title", "last_fetch_time", "language", *CHANGE_COLUMNS.schema.names)
 
 
 class ChunkRules(NamedTuple):
@@ -96,7 +96,7 @@ def _chunks_of_page(
         "start": [piece.start for piece in pieces],
         "end": [piece.end for piece in pieces],
         "tokens": [piece.tokens for piece in pieces],
-        **{name: [page[name]] * len(pieces) for name in _OF_PAGES},
+        **{name: [page[name]] * len(pieces) for name in _OF_PAGES if name in page},
     }
     if MARKDOWN_COLUMN.name in names:
         values["markdown"] = _markdown_of_pieces(text, text_spans, pieces, url)

@@ -34,7 +34,16 @@ FOLDERS = {
         *("", "sitemaps", "hosting", "graph", "searching", "indexing", "archives"),
         *("fetching", "figures"),
         *("upkeep", "batch_tools"),
-        *("querying", "views", "updating", "generating", "checkers", "launch", "nutch_conf"),
+        *(
+            "querying",
+            "views",
+            "updating",
+            "generating",
+            "checkers",
+            "outputs",
+            "launch",
+            "nutch_conf",
+        ),
         "base",
     ),
     "io": (

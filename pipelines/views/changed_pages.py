@@ -1,0 +1,65 @@
+"""The pages that are new, changed or gone since an older snapshot, as items of work."""
+
+import dataclasses
+from collections.abc import Iterator
+
+from ...io.reading.state_changes import (
+    changed_rows,
+    changed_tablets,
+    earlier_snapshot,
+    removed_rows,
+)
+from ...io.snapshots.manifest import newest_manifest
+from ...io.tablets.checksums import verify_tablets
+from ...policy.components.schema import StateRows
+from ...policy.page_changes import changed_pages
+from ...policy.page_rows import PageChoice
+from ...web.base.wording import time_of
+from .reading_job import Reading, ReadItem
+
+
+@dataclasses.dataclass(frozen=True)
+class ChangedItem(ReadItem):
+    """A tablet that may have changed since an older snapshot; or one of that, which may have lost rows.
+
+    Attributes:
+        since: Number of the older snapshot.
+        removed: Whether the tablet is one of the older snapshot.
+    """
+
+    since: int = 0
+    removed: bool = False
+
+
+def changed_items(reading: Reading, since: int) -> Iterator[ChangedItem]:
+    """Yields the tablets that may have changed since a snapshot."""
+    changed, lost = changed_tablets(reading, since)
+    for number, tablet in enumerate([*changed, *lost]):
+        removed = number >= len(changed)
+        yield ChangedItem(reading, number, tablet, since=since, removed=removed)
+
+
+def read_changed_pages(item: ChangedItem, choice: PageChoice) -> Iterator[StateRows]:
+    """Yields rows of pages that have changed, with ``CHANGE_COLUMNS``; gone ones have no document."""
+    assert item.tablet is not None
+    verify_tablets(item.reading.table, item.tablet)  # damaged rows are not exported
+    read = removed_rows if item.removed else changed_rows
+    for rows, earlier_rows in read(item.reading, item.since, item.tablet, choice.compared_columns):
+        pages = changed_pages(choice, rows, earlier_rows)
+        yield pages.with_columns(snapshot=item.reading.snapshot)
+
+
+def since_of(address: str, text: str) -> int:
+    """Returns the number of the snapshot that ``--since`` means.
+
+    Args:
+        address: Address of the table.
+        text: A number, or a date or time: the newest snapshot of that time or before.
+
+    Raises:
+        UserError: There was no such snapshot, or it is gone.
+    """
+    manifest = newest_manifest(address)
+    if text.isdecimal():
+        return earlier_snapshot(address, manifest, int(text))
+    return earlier_snapshot(address, manifest, None, time_of(text))

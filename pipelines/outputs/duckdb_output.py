@@ -12,7 +12,7 @@ from ...web.base.errors import UsageError, UserError
 from .output_tables import Load, TableOutput, load_of_json
 
 _NOTES = "nutbeam_loads"
-ADDRESS = re.compile(r"(?P<path>.+\.duckdb)(:(?P<table>[A-Za-z_][A-Za-z0-9_]*))?")
+DUCKDB_ADDRESS = re.compile(r"(?P<path>.+\.duckdb)(:(?P<table>[A-Za-z_][A-Za-z0-9_]*))?")
 _UTC = pa.timestamp("ms", "UTC")
 
 
@@ -119,7 +119,7 @@ def duckdb_output_of(text: str, table: str) -> DuckDBOutput | None:
     Raises:
         UsageError: There is no such folder, or DuckDB is not installed.
     """
-    match = ADDRESS.fullmatch(text)
+    match = DUCKDB_ADDRESS.fullmatch(text)
     if match is None:
         return None
     path = Path(match["path"])

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ...web.base.errors import UsageError, UserError, one_line
 from .output_tables import Load, TableOutput, load_of_json
 
-PREFIX = "iceberg:"
+ICEBERG_PREFIX = "iceberg:"
 _SQLITE = "catalog.db"
 _NOTE = "nutbeam.load."
 _RETRIES = "commit.retry.num-retries"
@@ -41,7 +41,7 @@ class IcebergOutput(TableOutput):
 
     @property
     def address(self) -> str:
-        return f"{PREFIX}{self._name}"
+        return f"{ICEBERG_PREFIX}{self._name}"
 
     def last_load(self, source: str) -> Load | None:
         # A folder that is not there has no table, and is not made before there are rows.
@@ -127,9 +127,9 @@ def iceberg_output_of(text: str, catalog: str) -> IcebergOutput | None:
     Raises:
         UsageError: The address lacks a namespace, or pyiceberg is not installed.
     """
-    if not text.startswith(PREFIX):
+    if not text.startswith(ICEBERG_PREFIX):
         return None
-    name = text.removeprefix(PREFIX)
+    name = text.removeprefix(ICEBERG_PREFIX)
     if len(name.split(".")) < 2 or not all(name.split(".")):
         raise UsageError(f"--output must be iceberg:NAMESPACE.TABLE, got {text!r}")
     try:

@@ -23,7 +23,7 @@ from .output_files import Output
 
 DEFAULT_CATALOG = "./iceberg"
 # What workers write for a table.
-PARTS = Output(None, ".parquet")
+TABLE_PARTS = Output(None, ".parquet")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,12 +47,15 @@ class Load(NamedTuple):
         snapshot: Number of its snapshot that the rows are from.
         since: Number of the snapshot whose rows the table has already; 0: none.
         choice: The options that choose the rows, by name.
+        operation: Id of the operation that made the snapshot: another table at the same address, made
+            again from nothing, has others.
     """
 
     source: str
     snapshot: int
     since: int = 0
     choice: Mapping[str, Any] = {}
+    operation: str = ""
 
     def to_json(self) -> str:
         """Returns the load as the table keeps it."""

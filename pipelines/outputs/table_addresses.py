@@ -1,7 +1,7 @@
 """From an address to a table of another database, of all kinds that there are."""
 
-from .duckdb_output import ADDRESS, duckdb_output_of
-from .iceberg_output import PREFIX, iceberg_output_of
+from .duckdb_output import DUCKDB_ADDRESS, duckdb_output_of
+from .iceberg_output import ICEBERG_PREFIX, iceberg_output_of
 from .output_tables import TableOutput
 
 
@@ -11,7 +11,7 @@ def names_table(text: str) -> bool:
     >>> names_table("iceberg:web.pages"), names_table("a.duckdb:pages"), names_table("a.jsonl")
     (True, True, False)
     """
-    return text.startswith(PREFIX) or ADDRESS.fullmatch(text) is not None
+    return text.startswith(ICEBERG_PREFIX) or DUCKDB_ADDRESS.fullmatch(text) is not None
 
 
 def table_output_of(text: str, catalog: str, table: str) -> TableOutput | None:

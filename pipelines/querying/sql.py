@@ -119,7 +119,7 @@ class StoredRows:
         connection.register("arriving", rows)
         try:
             connection.execute(f"INSERT INTO stored.empty_{name} BY NAME SELECT * FROM arriving")
-        except _duckdb().Error:
+        except import_duckdb().Error:
             if failures:  # DuckDB's error has only its text, among other words
                 raise failures[0] from None
             raise
@@ -150,7 +150,7 @@ def _named_tables(connection: Any, query: str) -> set[str]:
     """Returns the tables below the views that a query names, perhaps more."""
     try:
         return set(connection.get_table_names(query))
-    except _duckdb().Error:
+    except import_duckdb().Error:
         # It cannot bind views of files. Those of pages and links also have rows of the state.
         words = set(re.findall(r"\w+", query.lower()))
         kind_names = {name for name, kind in KINDS.items() if kind.shown_as in words}
@@ -163,14 +163,14 @@ def run(invocation: Invocation) -> int:
         raise UsageError("the query is empty: leave it out for a shell, or write a SELECT")
     address = str(invocation.table)
     root = open_table(address).files
-    duckdb = _duckdb()
+    duckdb = import_duckdb()
     manifest, failures = newest_manifest(address), list[UserError]()
-    with _errors(duckdb, address, failures):
+    with duckdb_errors(duckdb, address, failures):
         stored = StoredRows(address, manifest.snapshot)
         memory = invocation.options.memory_limit
         connection = connect_duckdb(duckdb, root, manifest, memory, stored.kinds, failures)
     with contextlib.closing(connection):
-        errors = functools.partial(_errors, duckdb, address, failures)
+        errors = functools.partial(duckdb_errors, duckdb, address, failures)
         answer = functools.partial(_answer, duckdb, connection, stored, invocation, errors)
         if query is not None:
             answer(query)
@@ -242,7 +242,7 @@ def _print(result: Any, value_rows: Iterator[tuple[Any, ...]], invocation: Invoc
 
 
 @contextlib.contextmanager
-def _errors(duckdb: Any, address: str, failures: list[UserError]) -> Iterator[None]:
+def duckdb_errors(duckdb: Any, address: str, failures: list[UserError]) -> Iterator[None]:
     """Raises errors of DuckDB as errors of users; those of reading files are in ``failures``."""
     failures.clear()
     try:
@@ -253,7 +253,12 @@ def _errors(duckdb: Any, address: str, failures: list[UserError]) -> Iterator[No
         raise _refusal(duckdb, error, address) from error
 
 
-def _duckdb() -> Any:
+def import_duckdb() -> Any:
+    """Returns the module of DuckDB.
+
+    Raises:
+        UsageError: It is not installed.
+    """
     try:
         import duckdb
     except ModuleNotFoundError as error:
@@ -268,6 +273,7 @@ def connect_duckdb(
     memory_limit: float = 0.0,
     in_rows: Collection[str] = (),
     failures: list[UserError] | None = None,
+    disk_limit: float = 0.0,
 ) -> Any:
     """Returns a connection that has one snapshot's files as views, and nothing else.
 
@@ -280,6 +286,7 @@ def connect_duckdb(
         memory_limit: Memory limit in bytes; 0 means DuckDB's default.
         in_rows: Kinds of components that are not in files: ``StoredRows`` brings their rows.
         failures: Gets the errors of reading files in a store.
+        disk_limit: Limit of temporary files in bytes; 0 means DuckDB's default.
     """
     config = {
         "autoinstall_known_extensions": "false",
@@ -310,6 +317,8 @@ def connect_duckdb(
     connection.execute("SET TimeZone = 'UTC'")
     if memory_limit:
         connection.execute(f"SET memory_limit = '{int(memory_limit)}B'")
+    if disk_limit:
+        connection.execute(f"SET max_temp_directory_size = '{int(disk_limit)}B'")
     connection.execute("SET lock_configuration = true")
     return connection
 

@@ -11,8 +11,8 @@ from ...io.reading.state_changes import (
 )
 from ...io.snapshots.manifest import newest_manifest
 from ...io.tablets.checksums import verify_tablets
+from ...policy.compared_pages import changed_pages
 from ...policy.components.schema import StateRows
-from ...policy.page_changes import changed_pages
 from ...policy.page_rows import PageChoice
 from ...web.base.wording import time_of
 from .reading_job import Reading, ReadItem

@@ -20,9 +20,10 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.batches.batches import live_file
-from ...io.snapshots.manifest import Manifest
+from ...io.snapshots.manifest import Manifest, load_manifest
 from ...io.storage.files import write_bytes
 from ...io.storage.local_place import LocalPlace
+from ...io.table.opening import open_table
 from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.chosen_text import TextOptions
 from ...policy.chunking.chunk_options import ChunkOptions
@@ -47,7 +48,7 @@ from ...web.base.wording import format_count, time_of
 from ..base.command import TABLE, Invocation, configuration
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
-from ..outputs.output_tables import PARTS, CatalogOptions, Load, TableOutput, source_of
+from ..outputs.output_tables import TABLE_PARTS, CatalogOptions, Load, TableOutput, source_of
 from ..outputs.table_addresses import names_table, table_output_of
 from .changed_pages import ChangedItem, changed_items, read_changed_pages, since_of
 from .page_chunks import ChunkedPages, failure_line
@@ -172,7 +173,7 @@ def run(invocation: Invocation) -> int:
     with configuration():
         check_setup(options)
     table = table_output_of(options.output, options.catalog, options.things)
-    output = PARTS if table else output_of(options.output, "--output")
+    output = TABLE_PARTS if table else output_of(options.output, "--output")
     batches_file = output_of(options.new, "--new").path if options.new else None
     choice = options.choice(read_batches(batches_file) if batches_file else ())
     chunked = options.chunked_pages()
@@ -190,7 +191,8 @@ def run(invocation: Invocation) -> int:
         report = chunked.read_report(parts) if chunked else EmbeddingReport()
         schema = chunked.schema(report) if chunked else shown_schema(choice.columns)
         if table:
-            load = Load(source_of(address), manifest.snapshot, since or 0, options.load_choice())
+            load = Load(source_of(address), manifest.snapshot, since or 0, options.load_choice(),
+                        manifest.operation)  # fmt: skip
             number = table.append_parts(parts, schema, load)
         else:
             number = output.join(parts, schema.names, schema)
@@ -217,6 +219,11 @@ def _since_of_run(address: str, options: Options, table: TableOutput | None) -> 
         return since_of(address, options.since or "0")
     table.check_choice(last, options.load_choice())
     since = since_of(address, str(last.snapshot))
+    if load_manifest(open_table(address), since).operation != last.operation:
+        raise UsageError(
+            f"{address!r} is another table than the one whose pages {table.address} has: it was made "
+            "again since then; use another table there, too"
+        )
     if options.since and since_of(address, options.since) != since:
         raise UsageError(
             f"{table.address} has the pages of snapshot {since}: leave out --since "

@@ -100,7 +100,7 @@ def test_each_commit_is_one_snapshot_of_iceberg(tmp_path):
     assert (row["http_code"], row["links"], row["metadata"]) == (200, [{"url": "x"}], [("a", "b")])
 
 
-def test_a_load_that_another_run_has_brought_is_refused(output, tmp_path):
+def test_a_load_of_another_run_is_not_repeated(output, tmp_path):
     output.append(rows("u1"), load(3))
     with pytest.raises(
         UserError, match=r"another run has brought snapshot 3 of '/a/table' to .*again"
@@ -143,7 +143,7 @@ def test_other_options_than_before_are_refused(output):
         output.check_choice(last, {"status": ["gone"], "chunks": 0})
 
 
-def test_a_run_that_is_killed_before_its_commit_brings_nothing(output, tmp_path, monkeypatch):
+def test_a_kill_before_the_commit_leaves_no_rows(output, tmp_path, monkeypatch):
     output.append(rows("u1"), load(3))
     with pytest.raises((Killed, UserError)):
         output.append(rows("u2", "u3", fail_after=1), load(5, since=3))
@@ -162,7 +162,7 @@ def killed(*_, **__):
     raise Killed
 
 
-def test_a_run_that_is_killed_after_its_commit_has_brought_all(tmp_path, monkeypatch):
+def test_a_kill_after_the_commit_loses_no_rows(tmp_path, monkeypatch):
     from pyiceberg.table import Table
 
     output, commit = output_in("iceberg", tmp_path), Table._do_commit
@@ -210,7 +210,7 @@ def test_wrong_addresses_and_files_give_one_clear_line(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_process_brings_nothing(kind, tmp_path):
+def test_a_killed_process_leaves_no_rows(kind, tmp_path):
     output = output_in(kind, tmp_path)
     output.append(rows("u1"), load(3))
     program = (

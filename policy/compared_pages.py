@@ -5,7 +5,7 @@ import polars as pl
 from .components.schema import StateRows
 from .page_rows import PageChoice
 
-NEW, CHANGED, GONE = "new", "changed", "gone"
+_NEW, _CHANGED, _GONE = "new", "changed", "gone"
 
 
 def changed_pages(choice: PageChoice, rows: StateRows, earlier_rows: StateRows) -> StateRows:
@@ -25,14 +25,14 @@ def changed_pages(choice: PageChoice, rows: StateRows, earlier_rows: StateRows) 
     of_both = pages.join(earlier_signatures, on="key", how="left", maintain_order="left")
     is_new = pl.col("was_there").is_null()
     differs = pl.col("signature").ne_missing(pl.col("earlier_signature"))
-    change = pl.when(is_new).then(pl.lit(NEW)).when(differs).then(pl.lit(CHANGED)).alias("change")
+    change = pl.when(is_new).then(pl.lit(_NEW)).when(differs).then(pl.lit(_CHANGED)).alias("change")
     shown = (
         of_both.with_columns(change).drop_nulls("change").select(*choice.state_columns, "change")
     )
     gone_keys = earlier_pages.select("key").join(pages.select("key"), on="key", how="anti")
     gone = (
         gone_keys.join(rows.lazy(), on="key", how="left")
-        .with_columns(change=pl.lit(GONE), document=pl.lit(None, pl.String))
+        .with_columns(change=pl.lit(_GONE), document=pl.lit(None, pl.String))
         .select(*choice.state_columns, "change")
     )
     return pl.concat([shown, gone]).collect()

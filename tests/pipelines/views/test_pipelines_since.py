@@ -1,0 +1,189 @@
+"""pages --since, and pages into tables: what is new, changed and gone between two snapshots."""
+
+import shutil
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from crawling import json_lines, nutbeam
+from pyiceberg.catalog import load_catalog
+
+import nutbeam as nutbeam_package
+from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest
+from nutbeam.io.table.opening import open_table
+from nutbeam.policy.components.vocabulary import iso
+
+
+def page(number, text="", *links):
+    anchors = "".join(f"<a href={link}.html>{link}</a> " for link in links)
+    return f"<title>P{number}</title><h1>Page {number}</h1>{anchors}{text}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table after two crawls: of 1 another text is there, 4 is gone, 6 is new, the rest is the same."""
+    folder = tmp_path_factory.mktemp("since")
+    site = folder / "site"
+    site.mkdir()
+    (site / "0.html").write_text(page(0, "", 1, 2, 4))
+    for number in (1, 2, 4):
+        (site / f"{number}.html").write_text(page(number, "as it was"))
+    words = ("--schemes", "file", "--file_roots", site, "--rounds", "2")
+    table = folder / "table"
+    assert nutbeam("crawl", table, f"file://{site}/0.html", *words) == 0
+    (folder / "first").write_text(str(newest_manifest(str(table)).snapshot))
+    assert pages_into(folder, "duckdb", "old.duckdb") == 0
+    assert pages_into(folder, "iceberg", "iceberg:web.pages") == 0
+    (site / "1.html").write_text(page(1, "something else", 6))
+    (site / "6.html").write_text(page(6, "six"))
+    (site / "4.html").unlink()
+    assert nutbeam("crawl", table, *words, "--add_days", "40") == 0
+    return folder
+
+
+def pages_into(folder, kind, address, *words):
+    place = address if kind == "iceberg" else folder / address
+    return nutbeam("pages", folder / "table", "-o", place, "--catalog", f"{folder}/tables", *words)
+
+
+@pytest.fixture
+def first(folder):
+    return int((folder / "first").read_text())
+
+
+@pytest.fixture
+def pages(folder, capsys):
+    """Runs ``pages`` on the table; returns its exit code, records and messages."""
+
+    def run(*words):
+        capsys.readouterr()
+        code = nutbeam("pages", folder / "table", *words)
+        printed = capsys.readouterr()
+        return code, json_lines(printed.out), printed.err
+
+    return run
+
+
+def by_page(records):
+    return {record["url"][-6]: record for record in records}
+
+
+CHANGES = {"1": "changed", "4": "gone", "6": "new"}
+
+
+def test_changes_are_those_of_content(folder, first, pages):
+    """Pages 0 and 2 were fetched again, with the same content."""
+    code, records, _ = pages("--since", first, "--columns", "url,status,text")
+    shown = by_page(records)
+    assert (code, {name: record["change"] for name, record in shown.items()}) == (0, CHANGES)
+    newest = newest_manifest(str(folder / "table")).snapshot
+    assert [*records[0]] == ["change", "snapshot", "url", "status", "text"]
+    assert {record["snapshot"] for record in records} == {newest}
+    assert "something else" in shown["1"]["text"]
+    assert (shown["4"]["status"], shown["4"]["text"]) == ("db_gone", None)
+    assert pages("--since", newest)[:2] == (0, [])
+
+
+def test_a_time_means_the_newest_snapshot_of_then(folder, first, pages):
+    moment = iso(load_manifest(open_table(str(folder / "table")), first).time)
+    assert {n: r["change"] for n, r in by_page(pages("--since", moment)[1]).items()} == CHANGES
+    everything = by_page(pages("--since", "2001-01-01", "--columns", "url")[1])
+    assert {name: record["change"] for name, record in everything.items()} == dict.fromkeys(
+        "0126", "new"
+    )
+
+
+def test_statuses_say_which_pages_are_compared(first, pages):
+    """A page that is gone is new among the pages that are gone."""
+    _, records, _ = pages("--since", first, "--status", "gone", "--columns", "url")
+    assert {name: record["change"] for name, record in by_page(records).items()} == {"4": "new"}
+
+
+def test_chunks_of_changed_pages_have_a_row_for_each_page_that_is_gone(
+    folder, first, pages, tmp_path
+):
+    _, records, _ = pages("--since", first, "--chunks", "64")
+    shown = by_page(records)
+    assert {name: record["change"] for name, record in shown.items()} == CHANGES
+    assert (shown["4"]["chunk_id"], shown["4"]["text"]) == (None, None)
+    (tmp_path / "model.py").write_text(
+        "def vectors(chunks):\n    return [[1.0, 2.0]] * len(chunks)\n"
+    )
+    words = ("--chunks", "64", "--embedding", f"{tmp_path}/model.py:vectors")
+    path = tmp_path / "c.parquet"
+    assert nutbeam("pages", folder / "table", "--since", first, *words, "-o", path) == 0
+    rows = {row["change"]: row["embedding"] for row in pq.read_table(path).to_pylist()}
+    assert rows == {"changed": [1.0, 2.0], "new": [1.0, 2.0], "gone": None}
+
+
+def test_a_second_run_appends_only_changes(folder, first, capsys):
+    def rows_of(kind):
+        if kind == "duckdb":
+            with duckdb.connect(folder / "old.duckdb", read_only=True) as connection:
+                return connection.execute("select change, snapshot, url from pages").fetchall()
+        uri = f"sqlite:///{folder}/tables/catalog.db"
+        table = load_catalog("nutbeam", type="sql", uri=uri).load_table("web.pages")
+        assert len(table.snapshots()) == 2
+        return [(r["change"], r["snapshot"], r["url"]) for r in table.scan().to_arrow().to_pylist()]
+
+    newest = newest_manifest(str(folder / "table")).snapshot
+    for kind, address in {"duckdb": "old.duckdb", "iceberg": "iceberg:web.pages"}.items():
+        capsys.readouterr()
+        assert pages_into(folder, kind, address, "--format", "json") == 0
+        assert '{"pages": 3, ' in capsys.readouterr().out
+        assert pages_into(folder, kind, address) == 0  # as after a kill at its end
+        assert capsys.readouterr().out.startswith("0 pages in ")
+        changes = sorted((change, snapshot, url[-6]) for change, snapshot, url in rows_of(kind))
+        old_rows = [("new", first, name) for name in "0124"]
+        assert changes == sorted([*old_rows, *((c, newest, n) for n, c in CHANGES.items())])
+
+
+def test_impossible_comparisons_are_refused(folder, first, pages, tmp_path):
+    newest = newest_manifest(str(folder / "table")).snapshot
+    for words, message in {
+        ("--since", str(newest + 1)): f"has no snapshot {newest + 1} yet: the newest is {newest}",
+        ("--since", "yesterday"): "--since must be a date such as 2026-11-01 or a time such as",
+        ("--since", "1", "--new", "note.json"): "--new does not go with --since: leave out --new",
+        ("-o", "a.duckdb", "--new", "note.json"): "--new does not go with --output a.duckdb, which",
+        (
+            "-o",
+            "a.db",
+        ): "--output must end in .jsonl, .jsonl.gz, .csv, .csv.gz, .parquet or .duckdb",
+        ("-o", folder / "old.duckdb", "--since", "1"): "has the pages of snapshot",
+        ("-o", folder / "old.duckdb", "--status", "gone"): "and these are by --status gone",
+    }.items():
+        code, _, messages = pages(*words)
+        assert (code, message in messages, "Traceback" in messages) == (2, True, False), messages
+
+
+def test_a_snapshot_that_is_gone_is_named(tmp_path, capsys):
+    table, words = tmp_path / "table", ("--snapshot_retention", "0")
+    assert nutbeam("inject", table, "http://a.com/") == 0
+    assert nutbeam("pages", table, "-o", tmp_path / "a.duckdb") == 0
+    assert nutbeam("inject", table, "http://b.com/") == 0
+    assert nutbeam("compact", table, *words) == 0
+    for words in (("--since", "1"), ("--since", "2001-01-01"), ("-o", tmp_path / "a.duckdb")):
+        capsys.readouterr()
+        assert nutbeam("pages", table, *words) == 3
+        messages = capsys.readouterr().err
+        assert "(--snapshot_retention); the oldest that is left is " in messages, messages
+
+
+def test_a_table_that_was_made_again_is_noticed(tmp_path, capsys):
+    table, output = tmp_path / "table", ("-o", tmp_path / "a.duckdb")
+    assert nutbeam("inject", table, "http://a.com/") == 0
+    assert nutbeam("pages", table, *output) == 0
+    shutil.rmtree(table)
+    assert nutbeam("inject", table, "http://b.com/") == 0
+    capsys.readouterr()
+    assert nutbeam("pages", table, *output) == 2
+    assert "is another table than the one whose pages" in capsys.readouterr().err
+
+
+def test_a_reader_of_a_table_that_is_written_has_one_snapshot(folder, tmp_path):
+    """Rows that arrive after a reader has begun are not among those that it gets."""
+    table = tmp_path / "table"
+    assert nutbeam("inject", table, "http://a.com/") == 0
+    batches = nutbeam_package.read(table, "state", columns=["url"], into="batches")
+    assert nutbeam("inject", table, "http://b.com/") == 0
+    assert batches.read_all()["url"].to_pylist() == ["http://a.com/"]

@@ -54,7 +54,7 @@ def test_the_loaders_of_the_guide_give_documents_of_both_frameworks(tmp_path):
     site.mkdir()
     link = "<a href='b.html'>b</a>"
     (site / "a.html").write_text(
-        f"<title>A</title><h2>One</h2>{'word ' * 15}.<h2>Two</h2>End. {link}"
+        f"<title>A</title><h2>One</h2>{'word ' * 5}.<h2>Two</h2>End. {link}"
     )
     (site / "b.html").write_text("<title>B</title>")  # a page without text
     table, words = tmp_path / "table", ("--schemes", "file", "--file_roots", site)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
+from ...io.disk.record_checks import this_version
 from ...io.snapshots.manifest import newest_manifest
 from ...policy.components.vocabulary import views
 from ...policy.indexing.index_options import IndexWriterOptions
@@ -78,7 +79,9 @@ def table_server(tools: TableTools) -> Any:
         raise UsageError("mcp needs its package: pip install 'nutbeam[mcp]'") from error
     from .marked_content import marked_answer
 
-    server = MCPServer("nutbeam", instructions=INSTRUCTIONS, log_level="WARNING")
+    server = MCPServer(
+        "nutbeam", version=this_version(), instructions=INSTRUCTIONS, log_level="WARNING"
+    )
     # Pages are of an open world, although no tool requests anything.
     hints = ToolAnnotations(
         read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True

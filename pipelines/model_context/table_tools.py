@@ -16,9 +16,6 @@ from ..querying.query_process import QueryProcess
 from ..searching.forgiving_search import ForgivingSearch
 from ..searching.question_vectors import QuestionVectors
 from ..searching.searched_table import SearchedTable
-from ..views.explain import Explainer
-from ..views.explain import Options as ExplainOptions
-from ..views.explain_row import TableAt
 from ..views.reader import page_of_url
 
 # The columns of a page besides its text.
@@ -94,6 +91,12 @@ class TableTools:
         Raises:
             UserError: A file of the table is missing or damaged.
         """
+        from ..views.explain import (
+            Explainer,  # late: it loads Beam, for which clients need not wait
+        )
+        from ..views.explain import Options as ExplainOptions
+        from ..views.explain_row import TableAt
+
         with self._turn:
             return Explainer(ExplainOptions(), TableAt(self._address)).explain(url)
 

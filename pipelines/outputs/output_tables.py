@@ -74,7 +74,10 @@ def load_of_json(text: str, address: str) -> Load:
         UserError: It is damaged, or of a newer nutbeam.
     """
     try:
-        return Load(**json_object(text.encode()))
+        load = Load(**json_object(text.encode()))
+        if type(load.snapshot) is not int or type(load.choice) is not dict:
+            raise ValueError("its snapshot must be a number, and its choice an object")
+        return load
     except (ValueError, TypeError) as error:
         raise UserError(
             f"{address} has a damaged note of what nutbeam brought: {text[:200]!r}: use another table"

@@ -5,10 +5,11 @@ of these, and calls no function that reads files, runs a text as a query, or sho
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...web.base.errors import UsageError
+from .read_only_queries import check_nodes_read, parsed_query, query_nodes
 
 # Functions that a query may select from.
 TABLE_FUNCTIONS = ("generate_series", "json_each", "json_tree", "range", "unnest")
@@ -60,25 +61,16 @@ def check_query(connection: Any, query: str) -> None:
     """
     if len(query) > _LONGEST:
         raise UsageError(f"a query has at most {_LONGEST:,} characters, got {len(query):,}")
-    text = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()[0][0]
-    try:
-        record = json.loads(text)
-    except RecursionError:
-        raise UsageError("the query is nested too deeply: write it flatter") from None
-    if record["error"]:
-        what = record["error_message"]
-        of_kind = "Only SELECT" in what
-        raise UsageError("sql takes one SELECT: the table is only read" if of_kind else what)
-    if len(record["statements"]) != 1:
-        raise UsageError("sql takes one SELECT, without another statement after it")
-    for node in _nodes(record):
+    nodes = list(query_nodes(parsed_query(connection, query)))
+    check_nodes_read(nodes)
+    for node in nodes:
         _check_node(node)
 
 
 def _check_node(node: dict[str, Any]) -> None:
     kind = node.get("type")
     if kind == "TABLE_FUNCTION":
-        name = node["function"].get("function_name", "")
+        name = node.get("function", {}).get("function_name", "a function")
         if name not in TABLE_FUNCTIONS:
             raise UsageError(
                 f"sql selects from views and from {', '.join(TABLE_FUNCTIONS)}, not from {name}()"
@@ -87,17 +79,6 @@ def _check_node(node: dict[str, Any]) -> None:
         raise UsageError(f"the function {node['function_name']}() is not available here")
     elif kind == "BASE_TABLE" and not str(node.get("table_name")).isidentifier():
         raise UsageError(f"sql selects from views by their names, got {node['table_name']!r}")
-
-
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            yield node
-            waiting += node.values()
-        elif isinstance(node, list):
-            waiting += node
 
 
 def bounded_result(

@@ -49,6 +49,7 @@ class LimitedTable:
             connection, stored = self._newest()
             check_query(connection, query)
             runnable = with_statuses(query)
+            check_query(connection, runnable)  # it is another text
             stored.bring(connection, runnable)
             result = connection.execute(runnable)
             names = unique_names([column[0] for column in result.description or ()])

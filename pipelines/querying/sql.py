@@ -38,6 +38,7 @@ from ..base.command import TABLE, Argument, Invocation
 from ..base.ending import ENDING
 from ..outputs.output_files import csv_line
 from ..views.reading_job import Reading
+from .read_only_queries import ONLY_SELECT, check_reads_only
 from .sql_functions import register_functions
 from .sql_shell import hint_on_statuses, run_shell, run_statements, with_statuses
 from .sql_text import json_text, plain_value, readable_value, show, unique_names
@@ -194,7 +195,9 @@ def _answer(
         kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
         statements = connection.extract_statements(text)
         if any(statement.type not in kinds for statement in statements):
-            raise UsageError("sql takes SELECT only: the table is only read")
+            raise UsageError(ONLY_SELECT)
+        for statement in statements:
+            check_reads_only(connection, statement.query)
         for statement in statements:
             query = with_statuses(statement.query)
             _interruptible(connection, stored.bring, connection, query)

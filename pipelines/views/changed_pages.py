@@ -1,7 +1,8 @@
 """The pages that are new, changed or gone since an older snapshot, as items of work."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ...io.reading.state_changes import (
     changed_rows,
@@ -9,12 +10,15 @@ from ...io.reading.state_changes import (
     earlier_snapshot,
     removed_rows,
 )
-from ...io.snapshots.manifest import newest_manifest
+from ...io.snapshots.manifest import load_manifest, newest_manifest
+from ...io.table.opening import open_table
 from ...io.tablets.checksums import verify_tablets
 from ...policy.compared_pages import changed_pages
 from ...policy.components.schema import StateRows
 from ...policy.page_rows import PageChoice
+from ...web.base.errors import UsageError
 from ...web.base.wording import time_of
+from ..outputs.output_tables import TableOutput, source_of
 from .reading_job import Reading, ReadItem
 
 
@@ -47,6 +51,39 @@ def read_changed_pages(item: ChangedItem, choice: PageChoice) -> Iterator[StateR
     for rows, earlier_rows in read(item.reading, item.since, item.tablet, choice.compared_columns):
         pages = changed_pages(choice, rows, earlier_rows)
         yield pages.with_columns(snapshot=item.reading.snapshot)
+
+
+def since_of_run(
+    address: str, since: str, table: TableOutput | None, choice: Mapping[str, Any]
+) -> int | None:
+    """Returns the snapshot with which a run compares pages; None: it writes all pages.
+
+    Args:
+        address: Address of the table of nutbeam.
+        since: The option ``--since``; empty: it was not given.
+        table: The table that rows are appended to, if it is one: what it has is not brought again.
+        choice: As ``Load.choice``.
+
+    Raises:
+        UserError: There was no such snapshot, or it is gone; or the rows do not fit those of the table.
+    """
+    last = table.last_load(source_of(address)) if table else None
+    if table is None or last is None:
+        since = since or ("0" if table else "")
+        return since_of(address, since) if since else None
+    table.check_choice(last, choice)
+    number = since_of(address, str(last.snapshot))
+    if load_manifest(open_table(address), number).operation != last.operation:
+        raise UsageError(
+            f"{address!r} is another table than the one whose rows {table.address} has: it was made "
+            "again since then; use another table there, too"
+        )
+    if since and since_of(address, since) != number:
+        raise UsageError(
+            f"{table.address} has the rows of snapshot {number}: leave out --since {since}, or use "
+            "another table"
+        )
+    return number
 
 
 def since_of(address: str, text: str) -> int:

@@ -20,10 +20,9 @@ import apache_beam as beam
 import polars as pl
 
 from ...io.batches.batches import live_file
-from ...io.snapshots.manifest import Manifest, load_manifest
+from ...io.snapshots.manifest import Manifest
 from ...io.storage.files import write_bytes
 from ...io.storage.local_place import LocalPlace
-from ...io.table.opening import open_table
 from ...io.tablets.checksums import verify_file, verify_tablets
 from ...policy.chosen_text import TextOptions
 from ...policy.chunking.chunk_options import ChunkOptions
@@ -48,9 +47,9 @@ from ...web.base.wording import format_count, time_of
 from ..base.command import TABLE, Invocation, configuration
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
-from ..outputs.output_tables import TABLE_PARTS, CatalogOptions, Load, TableOutput, source_of
+from ..outputs.output_tables import TABLE_PARTS, CatalogOptions, Load, source_of
 from ..outputs.table_addresses import names_table, table_output_of
-from .changed_pages import ChangedItem, changed_items, read_changed_pages, since_of
+from .changed_pages import ChangedItem, changed_items, read_changed_pages, since_of_run
 from .page_chunks import ChunkedPages, failure_line
 from .reader import pages_of_file
 from .reading_job import Reading, ReadItem, export_parts, tablets_of
@@ -177,7 +176,7 @@ def run(invocation: Invocation) -> int:
     batches_file = output_of(options.new, "--new").path if options.new else None
     choice = options.choice(read_batches(batches_file) if batches_file else ())
     chunked = options.chunked_pages()
-    since = _since_of_run(address, options, table)
+    since = since_of_run(address, options.since, table, options.load_choice())
     divide = tablets_of if since is None else functools.partial(changed_items, since=since)
 
     def build(items: beam.PCollection[ReadItem], reading: Reading) -> None:
@@ -200,36 +199,18 @@ def run(invocation: Invocation) -> int:
         write_batches(batches_file, manifest)
     if line := failure_line(options, report):
         print(visible(f"nutbeam pages: {line}"), file=sys.stderr)
-    place = table.address if table else output.path
-    if place:
-        record: dict[str, Any] = {options.things: number, "output": str(place)}
-        if report.failed:
-            record["failed"] = {embedding_reason(options.embedding): report.failed}
-        text = f"{format_count(number, options.things)} in {place}"
-        print(json.dumps(record) if invocation.format == "json" else text)
+    if place := table.address if table else output.path:
+        _print_result(invocation, number, str(place), report)
     return 0
 
 
-def _since_of_run(address: str, options: Options, table: TableOutput | None) -> int | None:
-    """Returns the snapshot since which pages are compared; None: all pages are written."""
-    if table is None:
-        return since_of(address, options.since) if options.since else None
-    last = table.last_load(source_of(address))
-    if last is None:
-        return since_of(address, options.since or "0")
-    table.check_choice(last, options.load_choice())
-    since = since_of(address, str(last.snapshot))
-    if load_manifest(open_table(address), since).operation != last.operation:
-        raise UsageError(
-            f"{address!r} is another table than the one whose pages {table.address} has: it was made "
-            "again since then; use another table there, too"
-        )
-    if options.since and since_of(address, options.since) != since:
-        raise UsageError(
-            f"{table.address} has the pages of snapshot {since}: leave out --since "
-            f"{options.since}, or use another table"
-        )
-    return since
+def _print_result(invocation: Invocation, number: int, place: str, report: EmbeddingReport) -> None:
+    options = invocation.options
+    record: dict[str, Any] = {options.things: number, "output": place}
+    if report.failed:
+        record["failed"] = {embedding_reason(options.embedding): report.failed}
+    text = f"{format_count(number, options.things)} in {place}"
+    print(json.dumps(record) if invocation.format == "json" else text)
 
 
 def _rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:

@@ -192,6 +192,17 @@ def test_a_commit_of_another_writer_in_between_is_not_built_upon(tmp_path, monke
     assert urls(output, tmp_path) == ["u1", "u2"]
 
 
+@pytest.mark.parametrize("note", ["{}", "[]", "x", '{"source": "", "snapshot": "1", "choice": {}}'])
+def test_a_damaged_note_is_an_error(note, tmp_path):
+    output = output_in("duckdb", tmp_path)
+    output.append(rows("u1"), load(3))
+    with duckdb.connect(f"{tmp_path}/site.duckdb") as connection:
+        connection.execute("alter table nutbeam_loads alter load type varchar")
+        connection.execute("update nutbeam_loads set load = ?", [note])
+    with pytest.raises(UserError, match="has a damaged note of what nutbeam brought"):
+        output.last_load("/a/table")
+
+
 def test_wrong_addresses_and_files_give_one_clear_line(tmp_path):
     for address, words in {
         "iceberg:pages": "must be iceberg:NAMESPACE.TABLE, got 'iceberg:pages'",

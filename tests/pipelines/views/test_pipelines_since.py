@@ -149,7 +149,7 @@ def test_impossible_comparisons_are_refused(folder, first, pages, tmp_path):
             "-o",
             "a.db",
         ): "--output must end in .jsonl, .jsonl.gz, .csv, .csv.gz, .parquet or .duckdb",
-        ("-o", folder / "old.duckdb", "--since", "1"): "has the pages of snapshot",
+        ("-o", folder / "old.duckdb", "--since", "1"): "has the rows of snapshot",
         ("-o", folder / "old.duckdb", "--status", "gone"): "and these are by --status gone",
     }.items():
         code, _, messages = pages(*words)
@@ -177,7 +177,7 @@ def test_a_table_that_was_made_again_is_noticed(tmp_path, capsys):
     assert nutbeam("inject", table, "http://b.com/") == 0
     capsys.readouterr()
     assert nutbeam("pages", table, *output) == 2
-    assert "is another table than the one whose pages" in capsys.readouterr().err
+    assert "is another table than the one whose rows" in capsys.readouterr().err
 
 
 def test_a_reader_of_a_table_that_is_written_has_one_snapshot(folder, tmp_path):

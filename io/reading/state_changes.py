@@ -57,8 +57,7 @@ def changed_rows(
     earlier = Snapshot(pinned.address, since)
     earlier_paths = frozenset(file.path for file in earlier.files(_STATE))
     for keys, rows in pinned.table.changed_since(_STATE, tablet, since, earlier_paths):
-        with earlier.reading():
-            earlier_rows = earlier.find_rows(_STATE, keys, columns)
+        earlier_rows = earlier.find_rows(_STATE, keys, columns)
         yield StateChange(rows.select(columns), earlier_rows.select(columns))
 
 
@@ -67,12 +66,11 @@ def removed_rows(
 ) -> Iterator[StateChange]:
     """Yields the rows of a tablet of an older snapshot that are in the table no more, in frames."""
     earlier = Snapshot(pinned.address, since)
-    with earlier.reading():
-        for rows in earlier.table.scan(_STATE, tablet):
-            keys = pinned.find_rows(_STATE, rows.get_column("key"), ("key",))
-            removed = rows.select(columns).join(keys, on="key", how="anti")
-            if len(removed):
-                yield StateChange(empty(STATE).select(columns), removed)
+    for rows in earlier.table.scan(_STATE, tablet):
+        keys = pinned.find_rows(_STATE, rows.get_column("key"), ("key",))
+        removed = rows.select(columns).join(keys, on="key", how="anti")
+        if len(removed):
+            yield StateChange(empty(STATE).select(columns), removed)
 
 
 def earlier_snapshot(address: str, manifest: Manifest, since: int | None, time: int = 0) -> int:

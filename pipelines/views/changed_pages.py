@@ -10,7 +10,7 @@ from ...io.reading.state_changes import (
     earlier_snapshot,
     removed_rows,
 )
-from ...io.snapshots.manifest import load_manifest, newest_manifest
+from ...io.snapshots.manifest import Snapshot, load_manifest, newest_manifest
 from ...io.table.opening import open_table
 from ...io.tablets.checksums import verify_tablets
 from ...policy.compared_pages import changed_pages
@@ -46,11 +46,12 @@ def changed_items(reading: Reading, since: int) -> Iterator[ChangedItem]:
 def read_changed_pages(item: ChangedItem, choice: PageChoice) -> Iterator[StateRows]:
     """Yields rows of pages that have changed, with ``CHANGE_COLUMNS``; gone ones have no document."""
     assert item.tablet is not None
-    verify_tablets(item.reading.table, item.tablet)  # damaged rows are not exported
-    read = removed_rows if item.removed else changed_rows
-    for rows, earlier_rows in read(item.reading, item.since, item.tablet, choice.compared_columns):
-        pages = changed_pages(choice, rows, earlier_rows)
-        yield pages.with_columns(snapshot=item.reading.snapshot)
+    reading, read = item.reading, removed_rows if item.removed else changed_rows
+    with Snapshot(reading.address, item.since).reading():
+        verify_tablets(reading.table, item.tablet)  # damaged rows are not exported
+        for rows, earlier_rows in read(reading, item.since, item.tablet, choice.compared_columns):
+            pages = changed_pages(choice, rows, earlier_rows)
+            yield pages.with_columns(snapshot=reading.snapshot)
 
 
 def since_of_run(

@@ -1,6 +1,9 @@
 """pages --since, and pages into tables: what is new, changed and gone between two snapshots."""
 
 import shutil
+import subprocess
+import sys
+import time
 
 import duckdb
 import pyarrow.parquet as pq
@@ -154,6 +157,55 @@ def test_impossible_comparisons_are_refused(folder, first, pages, tmp_path):
     }.items():
         code, _, messages = pages(*words)
         assert (code, message in messages, "Traceback" in messages) == (2, True, False), messages
+
+
+def test_rows_that_left_the_table_are_gone_and_folded_ones_are_the_same(folder, tmp_path, capsys):
+    table = tmp_path / "copy"
+    assert nutbeam("copy", folder / "table", table) == 0
+    since = ("--since", newest_manifest(str(table)).snapshot, "--columns", "url,status")
+    assert nutbeam("compact", table) == 0  # it makes one file of base and runs
+    capsys.readouterr()
+    assert nutbeam("pages", table, *since) == 0
+    assert capsys.readouterr().out == ""
+    assert nutbeam("filterdb", table, "--exclude", r"6\.html$", "--schemes", "file") == 0
+    capsys.readouterr()
+    assert nutbeam("pages", table, *since) == 0
+    (record,) = json_lines(capsys.readouterr().out)
+    assert (record["change"], record["url"][-6:], record["status"]) == ("gone", "6.html", None)
+
+
+# Files whose making tells how far a run is.
+MOMENTS = {
+    "iceberg": ("table/exports/*/part-*", "new/web/pages/metadata/*.json",
+                "new/web/pages/data/*.parquet", "new/web/pages/metadata/*-m0.avro",
+                "new/web/pages/metadata/snap-*.avro", "new/web/pages/metadata/00001-*.json"),
+    "duckdb": ("table/exports/*/part-*", "new.duckdb", "new.duckdb.wal"),
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", MOMENTS)
+def test_a_command_that_is_killed_at_any_moment_doubles_no_row(kind, folder, tmp_path, capfd):
+    shutil.copytree(folder / "table", tmp_path / "table")
+    address = "iceberg:web.pages" if kind == "iceberg" else "new.duckdb"
+    words = [sys.executable, "-m", "nutbeam", "pages", "table", "-o", address, "--catalog", "./new"]
+    for moment in MOMENTS[kind]:
+        with subprocess.Popen(words, cwd=tmp_path) as run:
+            while run.poll() is None and not list(tmp_path.glob(moment)):
+                time.sleep(0.002)
+            run.kill()
+    assert subprocess.run(words, cwd=tmp_path, check=False).returncode == 0
+    assert subprocess.run(words, cwd=tmp_path, check=False).returncode == 0
+    assert capfd.readouterr().out.splitlines()[-1].startswith("0 pages in ")
+    if kind == "duckdb":
+        with duckdb.connect(tmp_path / "new.duckdb") as connection:
+            urls = [url for (url,) in connection.execute("select url from pages").fetchall()]
+    else:
+        uri = f"sqlite:///{tmp_path}/new/catalog.db"
+        table = load_catalog("nutbeam", type="sql", uri=uri).load_table("web.pages")
+        urls = table.scan().to_arrow()["url"].to_pylist()
+        assert len(table.snapshots()) == 1
+    assert sorted(url[-6] for url in urls) == ["0", "1", "2", "6"]
 
 
 def test_a_snapshot_that_is_gone_is_named(tmp_path, capsys):

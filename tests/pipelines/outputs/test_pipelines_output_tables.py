@@ -239,3 +239,17 @@ def test_a_killed_process_leaves_no_rows(kind, tmp_path):
     assert urls(output, tmp_path) == ["u1"]
     assert output.append(rows("u2", "u3"), load(5, since=3)) == 2
     assert urls(output, tmp_path) == ["u1", "u2", "u3"]
+
+
+@pytest.mark.long
+def test_a_file_that_another_process_has_open_is_named(tmp_path):
+    output = output_in("duckdb", tmp_path)
+    output.append(rows("u1"), load(3))
+    program = f"import duckdb; c = duckdb.connect('{tmp_path}/site.duckdb'); print('open'); input()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as other:  # fmt: skip
+        assert other.stdout.readline() == "open\n"
+        with pytest.raises(UserError, match=r"another process has '.*site.duckdb' open: close it"):
+            output.append(rows("u2"), load(5, since=3))
+        other.communicate("\n")
+    assert output.append(rows("u2"), load(5, since=3)) == 1

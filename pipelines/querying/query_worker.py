@@ -21,6 +21,7 @@ from .sql_shell import with_statuses
 from .sql_text import json_text, plain_value, unique_names
 
 _LATE_S = 5.0
+_THREADS = 4  # each reserves address space
 # Address space that DuckDB and its threads reserve, but do not use.
 _RESERVED = 1 << 30
 _OUT_OF_MEMORY = ("Out of Memory", "Allocation failure", "bad allocation", "MemoryError")
@@ -63,11 +64,11 @@ class LimitedTable:
         manifest = newest_manifest(self._address)
         if self._opened is None or self._opened[2] != manifest.snapshot:
             self._close()
-            stored, memory = StoredRows(self._address, manifest.snapshot), self._limits.memory
+            stored = StoredRows(self._address, manifest.snapshot)
+            files, settings = open_table(self._address).files, _settings(self._limits.memory)
             connection = connect_duckdb(
-                self._duckdb, open_table(self._address).files, manifest, memory / 2,
-                stored.kinds, self._failures, memory,
-            )  # fmt: skip
+                self._duckdb, files, manifest, settings, stored.kinds, self._failures
+            )
             self._opened = connection, stored, manifest.snapshot
         return self._opened[:2]
 
@@ -75,6 +76,14 @@ class LimitedTable:
         opened, self._opened = self._opened, None
         if opened is not None:
             opened[0].close()
+
+
+def _settings(memory: float) -> dict[str, str]:
+    return {
+        "memory_limit": f"{int(memory / 2)}B",
+        "max_temp_directory_size": f"{int(memory)}B",
+        "threads": str(_THREADS),
+    }
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ import functools
 import itertools
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from typing import Any
@@ -169,7 +169,8 @@ def run(invocation: Invocation) -> int:
     with duckdb_errors(duckdb, address, failures):
         stored = StoredRows(address, manifest.snapshot)
         memory = invocation.options.memory_limit
-        connection = connect_duckdb(duckdb, root, manifest, memory, stored.kinds, failures)
+        settings = {"memory_limit": f"{int(memory)}B"} if memory else {}
+        connection = connect_duckdb(duckdb, root, manifest, settings, stored.kinds, failures)
     with contextlib.closing(connection):
         errors = functools.partial(duckdb_errors, duckdb, address, failures)
         answer = functools.partial(_answer, duckdb, connection, stored, invocation, errors)
@@ -273,10 +274,9 @@ def connect_duckdb(
     duckdb: Any,
     root: Place,
     manifest: Manifest,
-    memory_limit: float = 0.0,
+    settings: Mapping[str, str] | None = None,
     in_rows: Collection[str] = (),
     failures: list[UserError] | None = None,
-    disk_limit: float = 0.0,
 ) -> Any:
     """Returns a connection that has one snapshot's files as views, and nothing else.
 
@@ -286,10 +286,9 @@ def connect_duckdb(
         duckdb: The module.
         root: The folder of the table's files, or its name in a store.
         manifest: The snapshot.
-        memory_limit: Memory limit in bytes; 0 means DuckDB's default.
+        settings: DuckDB's settings that are not the defaults, such as ``memory_limit``.
         in_rows: Kinds of components that are not in files: ``StoredRows`` brings their rows.
         failures: Gets the errors of reading files in a store.
-        disk_limit: Limit of temporary files in bytes; 0 means DuckDB's default.
     """
     config = {
         "autoinstall_known_extensions": "false",
@@ -318,10 +317,8 @@ def connect_duckdb(
     connection.execute("SET python_enable_replacements = false")
     # Times of the views are UTC without a zone. DuckDB compares them with now() in the session's.
     connection.execute("SET TimeZone = 'UTC'")
-    if memory_limit:
-        connection.execute(f"SET memory_limit = '{int(memory_limit)}B'")
-    if disk_limit:
-        connection.execute(f"SET max_temp_directory_size = '{int(disk_limit)}B'")
+    for name, value in (settings or {}).items():
+        connection.execute(f"SET {name} = '{value}'")
     connection.execute("SET lock_configuration = true")
     return connection
 

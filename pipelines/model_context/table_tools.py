@@ -42,7 +42,7 @@ class TableTools:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._queries.__exit__(None, None, None)
+        self._queries.close()
 
     def search(self, query: str, top: int) -> dict[str, Any]:
         """Returns the best pages of a query, with a snippet of each.

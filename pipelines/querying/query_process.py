@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
-from typing import Self
 
 from ...web.base.errors import UserError
 from ...web.base.wording import in_words
@@ -27,17 +25,6 @@ class QueryProcess:
         self._words, self._limits = json.dumps([address, *limits]), limits
         self._process: subprocess.Popen[str] | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self._end()
-
     def answer(self, query: str) -> QueryResult:
         """Returns the result of a query.
 
@@ -45,12 +32,12 @@ class QueryProcess:
             UserError: The query is wrong or refused, or has exceeded a limit.
         """
         if self._process is None or self._process.poll() is not None:
-            self._end()
+            self.close()
             self._process = self._start()
             self._ask("SELECT 1", _START_S)
         record = json.loads(self._ask(query, self._limits.seconds))
         if record.get("last"):
-            self._end()
+            self.close()
         if "error" in record:
             raise UserError(record["error"])
         return QueryResult(**record)
@@ -73,21 +60,22 @@ class QueryProcess:
                 process.stdin.flush()
                 answer = line.result(seconds)
             except TimeoutError:
-                self._end()
+                self.close()
                 raise UserError(
                     f"the query took more than {in_words(seconds)} and was stopped: select less"
                 ) from None
             except BrokenPipeError:
                 answer = ""
             except BaseException:
-                self._end()  # else the pool waits for the line
+                self.close()  # else the pool waits for the line
                 raise
         if not answer:
-            self._end()
+            self.close()
             raise UserError("the process of the query has ended: it may have taken too much memory")
         return answer
 
-    def _end(self) -> None:
+    def close(self) -> None:
+        """Ends the process, if there is one."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

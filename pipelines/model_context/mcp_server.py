@@ -38,8 +38,11 @@ class Options(PluginOptions):
     query_seconds: float = option(
         QueryLimits().seconds, "Longest time of a query in SQL.", unit="s", minimum=1.0
     )
-    query_memory: float = option(
-        QueryLimits().memory, "Memory that a query in SQL may take.", unit="B", minimum=1e8
+    query_memory: int = option(
+        QueryLimits().memory,
+        "Memory that a query in SQL may take.",
+        unit="bytes",
+        minimum=100_000_000,
     )
 
 

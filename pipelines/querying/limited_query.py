@@ -32,7 +32,7 @@ class QueryLimits(NamedTuple):
     rows: int = 100
     chars: int = 100_000
     seconds: float = 30.0
-    memory: float = 1e9
+    memory: int = 1_000_000_000
 
 
 class QueryResult(NamedTuple):

@@ -78,10 +78,10 @@ class LimitedTable:
             opened[0].close()
 
 
-def _settings(memory: float) -> dict[str, str]:
+def _settings(memory: int) -> dict[str, str]:
     return {
-        "memory_limit": f"{int(memory / 2)}B",
-        "max_temp_directory_size": f"{int(memory)}B",
+        "memory_limit": f"{memory // 2}B",
+        "max_temp_directory_size": f"{memory}B",
         "threads": str(_THREADS),
     }
 
@@ -118,9 +118,9 @@ def _answer(table: LimitedTable, query: str) -> dict[str, Any]:
         return {"error": text}
 
 
-def _limit_memory(memory: float) -> None:
+def _limit_memory(memory: int) -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + _RESERVED + int(memory)
+    most = pages * resource.getpagesize() + _RESERVED + memory
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -65,9 +65,9 @@ class Options(TextOptions, LaunchOptions, ChunkOptions, CatalogOptions):
     """Options of pages, and of their chunks."""
 
     output: str = option(
-        "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end; - is "
-        "standard output, as JSON lines. Or a table to append what is new to: FILE.duckdb, "
-        "FILE.duckdb:TABLE or iceberg:NAMESPACE.TABLE.",
+        "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end; or a table "
+        "to append changes to: FILE.duckdb or iceberg:NAMESPACE.TABLE; - is standard output, as JSON "
+        "lines. FILE.duckdb:TABLE names the table in the file.",
         short="o",
     )  # fmt: skip
     columns: tuple[str, ...] = option(

@@ -183,7 +183,7 @@ def test_results_are_bounded():
 
 @pytest.mark.long
 def test_a_query_that_takes_too_much_ends_alone(table):
-    limits = QueryLimits(seconds=5.0, memory=3e8)
+    limits = QueryLimits(seconds=5.0, memory=300_000_000)
     with TableTools(SearchedTable(str(table), "main"), QuestionVectors(), limits) as tools:
         for query, message in {
             "select length(repeat('x', 3000000000))": "takes more memory than it may",

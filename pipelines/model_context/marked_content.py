@@ -35,7 +35,7 @@ def marked_answer(
     """
     shown = _visible_values(record)
     body = visible(text, "\n\t") if text else json.dumps(shown, ensure_ascii=False)
-    mark = _mark(body)
+    mark = secrets.token_hex(_MARK_BYTES)
     for_model = Annotations(audience=["assistant"], priority=0.5)
     return CallToolResult(
         content=[
@@ -52,12 +52,6 @@ def marked_answer(
         structured_content={"notice": _STRUCTURED_NOTICE, UNTRUSTED: shown},
         is_error=failed,
     )
-
-
-def _mark(body: str) -> str:
-    while (mark := secrets.token_hex(_MARK_BYTES)) in body:
-        pass
-    return mark
 
 
 def _visible_values(value: Any) -> Any:

@@ -11,7 +11,6 @@ from crawling import nutbeam
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from nutbeam.pipelines.model_context.marked_content import marked_answer
 from nutbeam.pipelines.model_context.mcp_server import table_server
 from nutbeam.pipelines.model_context.table_tools import TableTools
 from nutbeam.pipelines.querying.limited_query import QueryLimits, bounded_result, check_query
@@ -61,7 +60,7 @@ def untrusted(answer):
     return answer.structured_content["untrusted"]
 
 
-def test_all_tools_only_read(tools):
+def test_all_tools_only_read_the_newest_snapshot(call, tools, table):
     async def ask():
         async with Client(table_server(tools)) as client:
             return (await client.list_tools()).tools
@@ -70,9 +69,6 @@ def test_all_tools_only_read(tools):
     assert [tool.name for tool in listed] == ["search", "read_page", "explain", "sql"]
     assert all(tool.annotations.read_only_hint for tool in listed)
     assert all(tool.annotations.open_world_hint for tool in listed)
-
-
-def test_the_tools_answer_of_the_newest_snapshot(call, table):
     url = f"file://{table.parent}/index.html"
     found = untrusted(call("search", query="kettle"))
     assert [page["url"] for page in found["pages"]] == [url]
@@ -116,13 +112,6 @@ def test_a_page_cannot_pass_for_the_server(call, table):
     assert len(marks) == len(answers)
     assert answers[-1].is_error
     assert "END 0123>>>" in answers[0].content[1].text
-
-
-def test_a_mark_that_a_text_has_is_drawn_again(monkeypatch):
-    drawn = iter(["aa", "bb", "cc"])
-    monkeypatch.setattr("secrets.token_hex", lambda _: next(drawn))
-    answer = marked_answer({"text": "aa and bb"})
-    assert answer.content[1].text.startswith("<<<BEGIN cc\n")
 
 
 REFUSED = {

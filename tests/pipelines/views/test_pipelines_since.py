@@ -85,6 +85,9 @@ def test_changes_are_those_of_content(folder, first, pages):
     assert "something else" in shown["1"]["text"]
     assert (shown["4"]["status"], shown["4"]["text"]) == ("db_gone", None)
     assert pages("--since", newest)[:2] == (0, [])
+    # A page that is gone is new among the pages that are gone.
+    _, records, _ = pages("--since", first, "--status", "gone", "--columns", "url")
+    assert {name: record["change"] for name, record in by_page(records).items()} == {"4": "new"}
 
 
 def test_a_time_means_the_newest_snapshot_of_then(folder, first, pages):
@@ -94,12 +97,6 @@ def test_a_time_means_the_newest_snapshot_of_then(folder, first, pages):
     assert {name: record["change"] for name, record in everything.items()} == dict.fromkeys(
         "0126", "new"
     )
-
-
-def test_statuses_say_which_pages_are_compared(first, pages):
-    """A page that is gone is new among the pages that are gone."""
-    _, records, _ = pages("--since", first, "--status", "gone", "--columns", "url")
-    assert {name: record["change"] for name, record in by_page(records).items()} == {"4": "new"}
 
 
 def test_chunks_of_changed_pages_have_a_row_for_each_page_that_is_gone(

@@ -7,6 +7,7 @@ that one may have brought the same rows.
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from .output_tables import Load, TableOutput, load_of_json
 
 ICEBERG_PREFIX = "iceberg:"
 _SQLITE = "catalog.db"
+_NAME = re.compile(r"[\w-]+(\.[\w-]+)+")  # the folders of a table are named after it
 _NOTE = "nutbeam.load."
 _RETRIES = "commit.retry.num-retries"
 _SIGNED = {
@@ -88,7 +90,8 @@ class IcebergOutput(TableOutput):
         folder = Path(self._catalog_name).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         uri = f"sqlite:///{folder / _SQLITE}"
-        return load_catalog("nutbeam", type="sql", uri=uri, warehouse=folder.as_uri())
+        # Not as_uri(): pyiceberg takes escapes for names.
+        return load_catalog("nutbeam", type="sql", uri=uri, warehouse=f"file://{folder}")
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -125,13 +128,19 @@ def iceberg_output_of(text: str, catalog: str) -> IcebergOutput | None:
     """Returns the table of an address ``iceberg:NAMESPACE.TABLE``; None if it is none.
 
     Raises:
-        UsageError: The address lacks a namespace, or pyiceberg is not installed.
+        UsageError: The address lacks a namespace, the folder of the catalog has a name that no address
+            may have, or pyiceberg is not installed.
     """
     if not text.startswith(ICEBERG_PREFIX):
         return None
     name = text.removeprefix(ICEBERG_PREFIX)
-    if len(name.split(".")) < 2 or not all(name.split(".")):
+    if not _NAME.fullmatch(name):
         raise UsageError(f"--output must be iceberg:NAMESPACE.TABLE, got {text!r}")
+    folder = str(Path(catalog).absolute()) if is_folder(catalog) else ""
+    if any(mark in folder for mark in "%?#"):
+        raise UsageError(
+            f"--catalog must be a folder without %, ? and # in its path, got {folder!r}"
+        )
     try:
         import pyiceberg.catalog  # noqa: F401
     except ModuleNotFoundError as error:

@@ -41,7 +41,7 @@ def output(request, tmp_path):
 
 def output_in(kind, folder):
     address = ADDRESSES[kind].format(folder=folder)
-    return table_output_of(address, f"{folder}/warehouse", "pages")
+    return table_output_of(address, f"{folder}/ware house", "pages")
 
 
 def rows(*names, schema=SCHEMA, fail_after=None, failure=Killed):
@@ -64,7 +64,7 @@ def load(snapshot, since=0, source="/a/table", **choice):
 
 
 def iceberg_table(folder):
-    uri = f"sqlite:///{folder}/warehouse/catalog.db"
+    uri = f"sqlite:///{folder}/ware house/catalog.db"
     return load_catalog("nutbeam", type="sql", uri=uri).load_table("web.pages")
 
 
@@ -84,6 +84,7 @@ def test_each_load_is_appended_with_its_note(output, tmp_path):
     assert output.append(rows("u1"), load(8, source="/another")) == 1
     assert output.append(rows(), load(9, since=5)) == 0
     assert urls(output, tmp_path) == ["u1", "u1", "u2", "u3"]
+    assert len(list(tmp_path.iterdir())) == 1
     assert output.last_load("/a/table") == load(9, since=5)
     assert output.last_load("/another") == load(8, source="/another")
     with pytest.raises(
@@ -114,9 +115,9 @@ def test_columns_are_added_and_missing_ones_are_null(output, tmp_path):
 def test_a_table_of_something_else_stays_as_it_is(output, tmp_path):
     own = pa.schema([("url", pa.large_string())])
     if output.address.startswith("iceberg:"):
-        (tmp_path / "warehouse").mkdir()
-        catalog = load_catalog("nutbeam", type="sql", warehouse=f"file://{tmp_path}/warehouse",
-                               uri=f"sqlite:///{tmp_path}/warehouse/catalog.db")  # fmt: skip
+        (tmp_path / "ware house").mkdir()
+        catalog = load_catalog("nutbeam", type="sql", warehouse=f"file://{tmp_path}/ware house",
+                               uri=f"sqlite:///{tmp_path}/ware house/catalog.db")  # fmt: skip
         catalog.create_namespace("web")
         catalog.create_table("web.pages", own)
     else:
@@ -202,6 +203,7 @@ def test_a_damaged_note_is_an_error(tmp_path):
 def test_wrong_addresses_and_files_give_one_clear_line(tmp_path):
     for address, words in {
         "iceberg:pages": "must be iceberg:NAMESPACE.TABLE, got 'iceberg:pages'",
+        "iceberg:a.b/../../c": "must be iceberg:NAMESPACE.TABLE, got 'iceberg:a.b/../../c'",
         f"{tmp_path}/no/site.duckdb": "no folder ",
     }.items():
         with pytest.raises(UsageError, match=words):
@@ -211,6 +213,10 @@ def test_wrong_addresses_and_files_give_one_clear_line(tmp_path):
         UserError, match=r"cannot write to .*site.duckdb:pages: .*not a valid DuckDB"
     ):
         output_in("duckdb", tmp_path).last_load("/a/table")
+    with pytest.raises(
+        UsageError, match=r"--catalog must be a folder without %, \? and # in its path"
+    ):
+        table_output_of("iceberg:web.pages", f"{tmp_path}/50%/", "")
     with pytest.raises(UserError, match=r"cannot append to iceberg:web.pages, catalog 'nowhere': "):
         table_output_of("iceberg:web.pages", "nowhere", "").last_load("/a/table")
 

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import polars as pl
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...io.storage.files import read_bytes, write_bytes
 from ...io.storage.places import Place
+from ...policy.base.key_columns import from_keys
 from ...policy.chunking.chunk_options import ChunkOptions
 from ...policy.chunking.chunk_rows import EMBEDDED_COLUMNS, ChunkRows, ChunkRules, chunk_rows
 from ...policy.chunking.embeddings import (
@@ -19,7 +20,7 @@ from ...policy.chunking.embeddings import (
     embedding_reason,
 )
 from ...policy.components.columns import Columns, join_columns
-from ...policy.components.vocabulary import shown_schema
+from ...policy.components.vocabulary import CHANGE_COLUMNS, shown_schema
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.base.wording import format_count
@@ -50,11 +51,10 @@ class ChunkedPages(NamedTuple):
             UserError: The plug-in that counts tokens failed.
         """
         if not self.options.embedding:
-            output.write_frames(path, self._chunks(pages, self.columns), self.columns)
+            output.write_frames(path, self._frames(pages, lambda chunks: chunks), self.columns)
             return
         embedder = Embedder(self.options.embedding)
-        needed = Columns(dict.fromkeys([*self.columns, *EMBEDDED_COLUMNS]))
-        frames = map(embedder.embed, self._chunks(pages, needed))
+        frames = self._frames(pages, embedder.embed)
         output.write_frames(path, frames, join_columns(self.columns, [EMBEDDING_COLUMN]))
         write_bytes(_report_of(path), json.dumps(embedder.report._asdict()).encode())
 
@@ -64,9 +64,25 @@ class ChunkedPages(NamedTuple):
         if self.options.embedding:
             write_bytes(_report_of(path), json.dumps(EmbeddingReport()._asdict()).encode())
 
-    def _chunks(self, pages: pl.DataFrame, columns: Columns) -> Iterator[ChunkRows]:
+    def _frames(
+        self, pages: pl.DataFrame, embed: Callable[[ChunkRows], pl.DataFrame]
+    ) -> Iterator[pl.DataFrame]:
+        """Yields chunks of pages; with ``change`` also a row for each page that has none (any more)."""
+        needed = EMBEDDED_COLUMNS if self.options.embedding else EMBEDDED_COLUMNS.pick("url")
+        columns = Columns(dict.fromkeys([*self.columns, *needed]))
         rules = ChunkRules(self.options.chunks, self.options.tokenizer(), columns)
-        return (chunk_rows(part, rules) for part in pages.iter_slices(PAGES_AT_ONCE))
+        for part in pages.iter_slices(PAGES_AT_ONCE):
+            chunks = chunk_rows(part, rules)
+            yield embed(chunks)
+            if self._shows_changes:
+                has_none = ~from_keys(part.get_column("key")).is_in(
+                    chunks.get_column("url").implode()
+                )
+                yield part.filter(has_none).select("key", *CHANGE_COLUMNS.schema.names)
+
+    @property
+    def _shows_changes(self) -> bool:
+        return CHANGE_COLUMNS[0] in self.columns
 
     def read_report(self, parts: Iterable[Place]) -> EmbeddingReport:
         """Returns what became of the vectors of all parts.
@@ -104,8 +120,8 @@ class ChunkedPages(NamedTuple):
         schema = shown_schema(self.columns)
         if not self.options.embedding:
             return schema
-        with_gone = "change" in schema.names
-        length = -1 if report.failed or with_gone else report.dimension or -1
+        some_have_none = report.failed or self._shows_changes
+        length = -1 if some_have_none else report.dimension or -1
         vector = pa.list_(pa.float32(), length)
         return schema.append(pa.field(EMBEDDING_COLUMN.name, vector))
 

@@ -37,8 +37,9 @@ def folder(tmp_path_factory):
     (folder / "first").write_text(str(newest_manifest(str(table)).snapshot))
     assert pages_into(folder, "duckdb", "old.duckdb") == 0
     assert pages_into(folder, "iceberg", "iceberg:web.pages") == 0
-    (site / "1.html").write_text(page(1, "something else", 6))
+    (site / "1.html").write_text(page(1, "something else", 6, 7))
     (site / "6.html").write_text(page(6, "six"))
+    (site / "7.html").write_text("<title>P7</title>")  # it has no text
     (site / "4.html").unlink()
     assert nutbeam("crawl", table, *words, "--add_days", "40") == 0
     return folder
@@ -71,7 +72,7 @@ def by_page(records):
     return {record["url"][-6]: record for record in records}
 
 
-CHANGES = {"1": "changed", "4": "gone", "6": "new"}
+CHANGES = {"1": "changed", "4": "gone", "6": "new", "7": "new"}
 
 
 def test_changes_are_those_of_content(folder, first, pages):
@@ -95,7 +96,7 @@ def test_a_time_means_the_newest_snapshot_of_then(folder, first, pages):
     assert {n: r["change"] for n, r in by_page(pages("--since", moment)[1]).items()} == CHANGES
     everything = by_page(pages("--since", "2001-01-01", "--columns", "url")[1])
     assert {name: record["change"] for name, record in everything.items()} == dict.fromkeys(
-        "0126", "new"
+        "01267", "new"
     )
 
 
@@ -105,15 +106,16 @@ def test_chunks_of_changed_pages_have_a_row_for_each_page_that_is_gone(
     _, records, _ = pages("--since", first, "--chunks", "64")
     shown = by_page(records)
     assert {name: record["change"] for name, record in shown.items()} == CHANGES
-    assert (shown["4"]["chunk_id"], shown["4"]["text"]) == (None, None)
+    for without in ("4", "7"):  # gone, and without text: what a store has of them goes
+        assert (shown[without]["chunk_id"], shown[without]["text"]) == (None, None)
     (tmp_path / "model.py").write_text(
         "def vectors(chunks):\n    return [[1.0, 2.0]] * len(chunks)\n"
     )
     words = ("--chunks", "64", "--embedding", f"{tmp_path}/model.py:vectors")
     path = tmp_path / "c.parquet"
     assert nutbeam("pages", folder / "table", "--since", first, *words, "-o", path) == 0
-    rows = {row["change"]: row["embedding"] for row in pq.read_table(path).to_pylist()}
-    assert rows == {"changed": [1.0, 2.0], "new": [1.0, 2.0], "gone": None}
+    vectors = {row["url"][-6]: row["embedding"] for row in pq.read_table(path).to_pylist()}
+    assert vectors == {"1": [1.0, 2.0], "6": [1.0, 2.0], "4": None, "7": None}
 
 
 def test_a_second_run_appends_only_changes(folder, first, capsys):
@@ -130,7 +132,7 @@ def test_a_second_run_appends_only_changes(folder, first, capsys):
     for kind, address in {"duckdb": "old.duckdb", "iceberg": "iceberg:web.pages"}.items():
         capsys.readouterr()
         assert pages_into(folder, kind, address, "--format", "json") == 0
-        assert '{"pages": 3, ' in capsys.readouterr().out
+        assert '{"pages": 4, ' in capsys.readouterr().out
         assert pages_into(folder, kind, address) == 0  # as after a kill at its end
         assert capsys.readouterr().out.startswith("0 pages in ")
         changes = sorted((change, snapshot, url[-6]) for change, snapshot, url in rows_of(kind))
@@ -202,7 +204,7 @@ def test_a_command_that_is_killed_at_any_moment_doubles_no_row(kind, folder, tmp
         table = load_catalog("nutbeam", type="sql", uri=uri).load_table("web.pages")
         urls = table.scan().to_arrow()["url"].to_pylist()
         assert len(table.snapshots()) == 1
-    assert sorted(url[-6] for url in urls) == ["0", "1", "2", "6"]
+    assert sorted(url[-6] for url in urls) == ["0", "1", "2", "6", "7"]
 
 
 def test_a_snapshot_that_is_gone_is_named(tmp_path, capsys):

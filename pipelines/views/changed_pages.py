@@ -16,7 +16,7 @@ from ...io.tablets.checksums import verify_tablets
 from ...policy.compared_pages import changed_pages
 from ...policy.components.schema import StateRows
 from ...policy.page_rows import PageChoice
-from ...web.base.errors import UsageError
+from ...web.base.errors import UsageError, UserError
 from ...web.base.wording import time_of
 from ..outputs.output_tables import TableOutput, source_of
 from .reading_job import Reading, ReadItem
@@ -73,7 +73,12 @@ def since_of_run(
         since = since or ("0" if table else "")
         return since_of(address, since) if since else None
     table.check_choice(last, choice)
-    number = since_of(address, str(last.snapshot))
+    try:
+        number = since_of(address, str(last.snapshot))
+    except UserError as error:
+        raise type(error)(
+            f"{error}; {table.address} has its rows: bring all rows into another table"
+        ) from error
     if load_manifest(open_table(address), number).operation != last.operation:
         raise UsageError(
             f"{address!r} is another table than the one whose rows {table.address} has: it was made "

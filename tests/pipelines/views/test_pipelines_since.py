@@ -218,6 +218,7 @@ def test_a_snapshot_that_is_gone_is_named(tmp_path, capsys):
         assert nutbeam("pages", table, *words) == 3
         messages = capsys.readouterr().err
         assert "(--snapshot_retention); the oldest that is left is " in messages, messages
+    assert messages.endswith("a.duckdb:pages has its rows: bring all rows into another table\n")
 
 
 def test_a_table_that_was_made_again_is_noticed(tmp_path, capsys):

@@ -49,7 +49,7 @@ help:
 	@echo "make lint       check style and format"
 	@echo "make types      check types"
 	@echo "make wheel      build wheel and source distribution into dist/"
-	@echo "make docs       generate docs/reference and templates from the options"
+	@echo "make docs       generate docs/reference, templates and methods of Table from declarations"
 	@echo "make pictures   draw the pictures of the README again"
 	@echo "make pins       pin what the Dataflow image installs, with hashes"
 	@echo "make docs-site  install Debian's documentation and nginx, a real site to crawl"

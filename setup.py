@@ -28,6 +28,8 @@ setup(
         "nutbeam.web.html": ["*.toml"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],
+        "nutbeam.web.structured": ["*.toml"],
+        "nutbeam.web.values": ["*.toml", "*.txt"],
         "nutbeam.policy.components": ["*.toml"],
     },
 )

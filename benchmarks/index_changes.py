@@ -73,7 +73,8 @@ def grow(table: str, batch: str, numbers: list[int], words: int) -> None:
 def _documents(numbers: list[int], words: int) -> "Iterator[pl.DataFrame]":
     import polars as pl
 
-    from nutbeam.policy.components.schema import DOCUMENTS, conform, empty, to_frame
+    from nutbeam.policy.components.document_schema import DOCUMENTS
+    from nutbeam.policy.components.schema import conform, empty, to_frame
 
     rng = random.Random(words)
     vocabulary = ["".join(rng.choices("etaoinshrdlu", k=rng.randint(3, 9))) for _ in range(20_000)]

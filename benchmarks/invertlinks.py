@@ -48,8 +48,8 @@ def _fill(table: str, known: int) -> None:
 
     from nutbeam.io.snapshots.commit import commit
     from nutbeam.io.snapshots.operations import begin
-    from nutbeam.policy.components.link_rows import link_keys
-    from nutbeam.policy.components.schema import INLINKS, conform, to_frame
+    from nutbeam.policy.components.link_rows import INLINKS, link_keys
+    from nutbeam.policy.components.schema import conform, to_frame
 
     operation = begin(table, "fill", "bench.fill")
     frames = []

@@ -176,8 +176,8 @@ def make_links(table: str, links: int) -> int:
 
 def _link_rows(links: int) -> Iterator[pl.DataFrame]:
     """Yields the rows of random links, in the order of their keys."""
-    from nutbeam.policy.components.link_rows import link_keys
-    from nutbeam.policy.components.schema import INLINKS, conform, to_frame
+    from nutbeam.policy.components.link_rows import INLINKS, link_keys
+    from nutbeam.policy.components.schema import conform, to_frame
 
     rng, pages = np.random.default_rng(1), links // 10
     targets = (rng.random(links) ** 3 * pages).astype(np.int32)

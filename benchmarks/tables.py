@@ -19,7 +19,8 @@ from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import ROW_NUMBER
 from nutbeam.io.tablets.tablets import tablets as known_tablets
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE, Status, conform
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import FETCHLIST, PAGES, STATE, Status, conform
 from nutbeam.web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS, SUCCESS
 
 DAY_MS = 86_400_000

@@ -4,9 +4,17 @@ Everything that other programs use is here by name, and loaded when it is first 
 
     import nutbeam
 
-    state = nutbeam.read("mine", "state")  # a polars frame
+    table = nutbeam.crawl("mine", "https://www.your-site.org/", agent_name="mybot",
+                          agent_email="you@your-site.org")
+    for page in table.pages():
+        print(page.url, page.title)
 
-``nutbeam.read`` reads a table, ``nutbeam.read_chunks`` chunks of its pages; ``nutbeam.markdown_of`` makes
+``nutbeam.crawl`` crawls as the command does and returns a ``Table``; ``nutbeam.open`` opens one. Each
+job is a method of it. ``nutbeam.fetch`` and ``nutbeam.parse`` are for single pages. Their errors are
+``UserError`` and its subclasses. docs/reference/python.md has all of it.
+
+``nutbeam.read`` reads a table, ``nutbeam.read_chunks`` chunks of its pages, ``nutbeam.read_extracted`` the fields
+that rules take from them; ``nutbeam.markdown_of`` makes
 Markdown of a page's text and blocks. The transforms work in any Beam pipeline, without a table:
 ``FetchPages``, ``ParsePages``, ``PartitionByHost``, ``TopNPerKey``, ``DedupByHash``,
 ``InvertLinks``, ``GraphBlocks``, ``RankIterations``, ``NearPairs``, ``LeadNearPages``,
@@ -28,6 +36,22 @@ from types import ModuleType
 # What type checkers read; at run time _MODULES says the same, and imports nothing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from nutbeam.io.storage.file_errors import ConflictError as ConflictError
+    from nutbeam.io.storage.file_errors import NoTable as NoTable
+    from nutbeam.pipelines.api.crawl_table import Table as Table
+    from nutbeam.pipelines.api.crawl_table import crawl as crawl
+    from nutbeam.pipelines.api.crawl_table import open as open
+    from nutbeam.pipelines.api.results import CrawlResult as CrawlResult
+    from nutbeam.pipelines.api.results import JobResult as JobResult
+    from nutbeam.pipelines.api.results import NothingFetched as NothingFetched
+    from nutbeam.pipelines.api.single_pages import DocumentContent as DocumentContent
+    from nutbeam.pipelines.api.single_pages import FetchedDocument as FetchedDocument
+    from nutbeam.pipelines.api.single_pages import NotFetched as NotFetched
+    from nutbeam.pipelines.api.single_pages import NotParsed as NotParsed
+    from nutbeam.pipelines.api.single_pages import fetch as fetch
+    from nutbeam.pipelines.api.single_pages import parse as parse
+    from nutbeam.pipelines.api.table_pages import TablePage as TablePage
+    from nutbeam.pipelines.views.extracted_reader import read_extracted as read_extracted
     from nutbeam.pipelines.views.reader import read as read
     from nutbeam.pipelines.views.reader import read_chunks as read_chunks
     from nutbeam.transforms.dedup_by_hash import DedupByHash as DedupByHash
@@ -43,27 +67,53 @@ if TYPE_CHECKING:
     from nutbeam.transforms.parse_pages import ParsePages as ParsePages
     from nutbeam.transforms.partition import PartitionByHost as PartitionByHost
     from nutbeam.transforms.top_n_per_key import TopNPerKey as TopNPerKey
+    from nutbeam.web.base.errors import JobFailed as JobFailed
+    from nutbeam.web.base.errors import NothingToDo as NothingToDo
+    from nutbeam.web.base.errors import Unavailable as Unavailable
+    from nutbeam.web.base.errors import UsageError as UsageError
+    from nutbeam.web.base.errors import UserError as UserError
     from nutbeam.web.pages.markdown import markdown_of as markdown_of
 
     __version__: str
 
 _MODULES = {
     "ChunksToRows": "transforms.elements.rows",
+    "ConflictError": "io.storage.file_errors",
+    "CrawlResult": "pipelines.api.results",
     "DedupByHash": "transforms.dedup_by_hash",
+    "DocumentContent": "pipelines.api.single_pages",
     "FetchPages": "transforms.fetch_pages",
+    "FetchedDocument": "pipelines.api.single_pages",
     "GraphBlocks": "transforms.graph.graph_blocks",
     "InvertLinks": "transforms.invert_links",
+    "JobFailed": "web.base.errors",
+    "JobResult": "pipelines.api.results",
     "JoinByHash": "transforms.join_by_hash",
     "LeadNearPages": "transforms.near_pages.lead_near_pages",
     "NearPairs": "transforms.near_pages.near_pairs",
+    "NoTable": "io.storage.file_errors",
+    "NotFetched": "pipelines.api.single_pages",
+    "NotParsed": "pipelines.api.single_pages",
+    "NothingFetched": "pipelines.api.results",
+    "NothingToDo": "web.base.errors",
     "ParsePages": "transforms.parse_pages",
     "PartitionByHost": "transforms.partition",
     "RankIterations": "transforms.graph.rank_iterations",
     "RowsToChunks": "transforms.elements.rows",
+    "Table": "pipelines.api.crawl_table",
+    "TablePage": "pipelines.api.table_pages",
     "TopNPerKey": "transforms.top_n_per_key",
+    "Unavailable": "web.base.errors",
+    "UsageError": "web.base.errors",
+    "UserError": "web.base.errors",
+    "crawl": "pipelines.api.crawl_table",
+    "fetch": "pipelines.api.single_pages",
     "markdown_of": "web.pages.markdown",
+    "open": "pipelines.api.crawl_table",
+    "parse": "pipelines.api.single_pages",
     "read": "pipelines.views.reader",
     "read_chunks": "pipelines.views.reader",
+    "read_extracted": "pipelines.views.extracted_reader",
 }
 __all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 

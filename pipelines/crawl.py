@@ -144,7 +144,8 @@ def run(invocation: Invocation) -> int:
         launched = options.operation or new_id()
         named = dataclasses.replace(options, operation=launched)
         manifests = []
-        for manifest in crawl(address, words, named, beam_args):
+        is_typed = invocation.take_record is None
+        for manifest in crawl(address, words, named, beam_args, announce=is_typed):
             manifests.append(manifest)
             if archive_rounds and manifest.job == options.last_job:
                 archive_rounds()
@@ -204,7 +205,12 @@ def finish(
 
 
 def crawl(
-    address: str, words: Sequence[str], options: Options, beam_args: Sequence[str] = ()
+    address: str,
+    words: Sequence[str],
+    options: Options,
+    beam_args: Sequence[str] = (),
+    *,
+    announce: bool = True,
 ) -> Iterator[Manifest]:
     """Crawls; yields the manifest of each snapshot as soon as a job has made it.
 
@@ -215,6 +221,7 @@ def crawl(
         words: Seeds: URLs, files, folders.
         options: Options of all jobs.
         beam_args: Arguments for Beam.
+        announce: Whether to print when it waits.
     """
     launched = options.operation or new_id()
     json_logs.set_logged_operation(launched)
@@ -231,7 +238,7 @@ def crawl(
     manifests = manifests_of_launch(address, launched, seen)
     yield from manifests
     seen = manifests[-1].snapshot if manifests else seen
-    yield from _stretches(ticket, manifests, seen, options, beam_args)
+    yield from _stretches(ticket, manifests, seen, options, beam_args, announce=announce)
 
 
 def _stretches(
@@ -240,6 +247,8 @@ def _stretches(
     seen: int,
     options: Options,
     beam_args: Sequence[str],
+    *,
+    announce: bool,
 ) -> Iterator[Manifest]:
     """Runs rounds; with ``wait``, again and again, as soon as pages are due.
 
@@ -252,6 +261,7 @@ def _stretches(
         seen: The newest of them, or the one before.
         options: Options of all jobs.
         beam_args: Arguments for Beam.
+        announce: Whether to print when it waits.
     """
     number, idle = _stretch_under_way(ticket), 0
     own = f"{_stretch(ticket, number).operation}."
@@ -270,7 +280,7 @@ def _stretches(
         idle = idle + 1 if _in_vain(stretch_manifests) else 0
         if not (options.wait and rounds_left and _goes_on(ticket)):
             return
-        if not wait_for_due(ticket.address, options, ticket.until, idle):
+        if not wait_for_due(ticket.address, options, ticket.until, idle, announce=announce):
             return
         number += 1
 

@@ -69,6 +69,7 @@ from .fetching.followed_links import (
 from .fetching.host_findings import HostFindings
 from .launch.earlier_jobs import done_with
 from .launch.job import BatchOptions, run_job
+from .views.rule_reports import report_one_job
 
 ARGUMENTS = (TABLE,)
 
@@ -115,7 +116,7 @@ class Partition:
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "fetch")
+    return run_job(invocation, build, "fetch", after=report_one_job)
 
 
 def build(

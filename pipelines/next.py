@@ -21,6 +21,7 @@ from .indexing import index as indexing_job
 from .launch.job import report, run_job
 from .launch.launch import workers_elsewhere
 from .launch.runner import look_again
+from .views.rule_reports import report_one_job
 
 ARGUMENTS = (TABLE,)
 FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}
@@ -60,7 +61,9 @@ def _run_phase(invocation: Invocation) -> int:
     invocation = dataclasses.replace(
         invocation, options=module.Options(**values), beam_args=beam_args
     )
-    after = indexing_job.check_refusals if name == "index" else None
+    after = {
+        "index": indexing_job.check_refusals, "fetch": report_one_job, "parse": report_one_job,
+    }.get(name)  # fmt: skip
     return run_job(invocation, module.build, name, batch, after=after, over_batches=False)
 
 

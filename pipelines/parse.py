@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 from ..io.batches.batches import batch_component
-from ..io.snapshots.manifest import newest_manifest
+from ..io.snapshots.manifest import Manifest, newest_manifest
 from ..io.snapshots.operations import UPKEEP, Operation
 from ..policy.components.vocabulary import PARSED_PHASE
 from ..policy.parsing.documents import DocumentOptions
@@ -26,6 +26,7 @@ from .batch_tools import reparse
 from .batch_tools.reparse import batches_to_reparse
 from .launch.earlier_jobs import check_done_alike, done_with
 from .launch.job import BatchOptions, run_each_batch, run_job
+from .views.rule_reports import report_job, report_one_job
 
 ARGUMENTS = (TABLE,)
 
@@ -41,6 +42,19 @@ class Options(ParsePagesOptions, BatchOptions):
         nutch="parse -reparse",
         group="parse",
     )
+    all: bool = option(
+        False,
+        "With --reparse: all batches that have bodies, as it takes without --batch.",
+        group="parse",
+    )
+
+    def __post_init__(self) -> None:
+        if self.all and not self.reparse:
+            raise ValueError(
+                "--all needs --reparse: else parse takes the oldest batch that waits, or --batch"
+            )
+        if self.all and self.batch:
+            raise ValueError("--all and --batch cannot be used together")
 
 
 def run(invocation: Invocation) -> int:
@@ -55,17 +69,29 @@ def run(invocation: Invocation) -> int:
     if batch:
         _check_in_time(address, batch)
         check_done_alike(address, batch, PARSED_PHASE, invocation.options, DocumentOptions)
-    return run_job(invocation, build, "parse")
+    return run_job(invocation, build, "parse", after=report_one_job)
 
 
 def _reparse(invocation: Invocation) -> int:
-    address = str(invocation.table)
+    address, options = str(invocation.table), invocation.options
     manifest = newest_manifest(address)
-    names = batches_to_reparse(manifest, address, invocation.options.batch)
+    names = batches_to_reparse(manifest, address, options.batch)
+    # Each job is for one of them.
+    invocation = dataclasses.replace(invocation, options=dataclasses.replace(options, all=False))
     first = [name for name in names if manifest.batches[name].phase == "fetched"]
     again = [name for name in names if name not in first]
-    jobs = [(first, build), (again, reparse.build)]
-    return max(run_each_batch(invocation, some, job, "parse") for some, job in jobs if some)
+    jobs, manifests = [(first, build), (again, reparse.build)], list[Manifest]()
+
+    def keep_manifest(_: str, made_manifest: Manifest, __: Options) -> None:
+        manifests.append(made_manifest)
+
+    code = max(
+        run_each_batch(invocation, batches, job, "parse", keep_manifest)
+        for batches, job in jobs
+        if batches
+    )
+    report_job(address, manifests, invocation.options)
+    return code
 
 
 def _check_in_time(address: str, batch: str) -> None:

@@ -6,7 +6,8 @@ import polars as pl
 
 from ..web.base.options import option
 from .base.key_columns import host_keys
-from .components.schema import DocumentRows, StateRows
+from .components.document_schema import DocumentRows
+from .components.schema import StateRows
 from .scope import TargetOptions
 from .scoring.scoring import PassedLinkRows, SharingRows
 from .scoring.scorings import OPIC, Scorings

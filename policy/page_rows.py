@@ -1,25 +1,20 @@
 """Makes pages as users see them: rows of the state with the newest text of each URL."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import polars as pl
 
+from ..web.base.options import option
 from ..web.pages.markdown import markdown_of
 from ..web.urls.row_keys import from_key
 from .base.key_columns import from_keys
 from .chosen_text import ALL, with_chosen_text
 from .components.columns import Columns
+from .components.document_schema import DocumentRows
 from .components.page_facts import unique_documents
-from .components.schema import DocumentRows, StateRows
-from .components.vocabulary import (
-    CHANGE_COLUMNS,
-    LIVING,
-    MARKDOWN_COLUMN,
-    PAGE_COLUMNS,
-    URL_COLUMN,
-    views,
-)
+from .components.schema import StateRows
+from .components.vocabulary import CHANGE_COLUMNS, LIVING, MARKDOWN_COLUMN, PAGE_COLUMNS, URL_COLUMN
 from .span_lists import spans_of_blocks
 
 # Columns of pages that come from the state, and from the files of bodies; the others come from
@@ -32,6 +27,18 @@ _MADE_OF = {"links": ("outlinks",), MARKDOWN_COLUMN.name: ("text", "blocks")}
 
 
 @dataclasses.dataclass(frozen=True)
+class MarkdownOptions:
+    """Options of Markdown."""
+
+    GROUP = "markdown"
+
+    markdown_links: bool = option(
+        True,
+        "Whether Markdown has the targets of links, and images; else only the texts of both.",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class PageChoice:
     """Which pages a reader wants.
 
@@ -40,12 +47,14 @@ class PageChoice:
         statuses: Statuses of their URLs.
         held_batches: Batches whose pages the reader has already.
         text_of: Which text of them: ``main`` or ``all``.
+        markdown_links: Whether their Markdown has the targets of links, and images.
     """
 
     columns: Columns = PAGE_COLUMNS
     statuses: tuple[int, ...] = LIVING
     held_batches: Collection[str] = ()
     text_of: str = ALL
+    markdown_links: bool = True
 
     @property
     def state_columns(self) -> list[str]:
@@ -71,7 +80,7 @@ class PageChoice:
         """Columns to read from documents."""
         others = (*_OF_STATE, *_OF_BODIES, *CHANGE_COLUMNS.schema.names, URL_COLUMN.name)
         names = [column.name for column in self.columns if column.name not in others]
-        stored = [name for shown in names for name in _MADE_OF.get(shown, (shown,))]
+        stored = stored_names(names)
         if self.cuts_text:
             stored += ["text", "main"]
         return list(dict.fromkeys(["key", "part_of", *stored]))
@@ -111,20 +120,42 @@ def page_rows(choice: PageChoice, rows: StateRows, documents: DocumentRows) -> p
         pages = pages.with_columns(with_urls(pages.get_column("outlinks")).alias("links"))
     if choice.cuts_text:
         pages = with_chosen_text(pages, choice.text_of)
-    if choice.wanted_among(MARKDOWN_COLUMN.name):
-        pages = pages.with_columns(markdown_of_pages(pages))
+    pages = with_markdown(pages, choice.columns, choice.markdown_links)
     columns = [*choice.state_columns, *(column.name for column in choice.columns)]
     return pages.select([name for name in dict.fromkeys(columns) if name in pages.columns])
 
 
-def markdown_of_pages(pages: pl.DataFrame) -> pl.Series:
+def stored_names(names: Iterable[str]) -> list[str]:
+    """Returns the names of the stored columns that some columns are made of.
+
+    >>> stored_names(["title", "markdown"])
+    ['title', 'text', 'blocks']
+    """
+    return [name for shown in names for name in _MADE_OF.get(shown, (shown,))]
+
+
+def with_markdown(pages: pl.DataFrame, columns: Columns, with_links: bool) -> pl.DataFrame:
+    """Returns pages with their Markdown, if it is among the wanted columns.
+
+    Args:
+        pages: Rows, with what ``markdown_of_pages`` needs if it is.
+        columns: The wanted columns.
+        with_links: Whether it has the targets of links, and images.
+    """
+    if MARKDOWN_COLUMN not in columns:
+        return pages
+    return pages.with_columns(markdown_of_pages(pages, with_links))
+
+
+def markdown_of_pages(pages: pl.DataFrame, with_links: bool = True) -> pl.Series:
     """Returns the Markdown of pages, named ``markdown``; null is that of no text.
 
     Args:
         pages: Rows with ``key``, ``text`` and ``blocks``.
+        with_links: Whether it has the targets of links, and images.
     """
     texts = [
-        None if text is None else markdown_of(text, spans, from_key(key))
+        None if text is None else markdown_of(text, spans, from_key(key), with_links=with_links)
         for key, text, spans in zip(
             pages.get_column("key"),
             pages.get_column("text"),
@@ -142,12 +173,3 @@ def with_urls(links: pl.Series) -> pl.Series:
     url = field("key").replace_strict(targets, from_keys(targets), return_dtype=pl.String)
     link = pl.struct(url.alias("url"), field("anchor"), field("rel"))
     return links.to_frame("links").select(pl.col("links").fill_null([]).list.eval(link)).to_series()
-
-
-def page_columns(names: Collection[str]) -> Columns:
-    """Returns columns of pages by name; none means ``PAGE_COLUMNS``.
-
-    Raises:
-        ValueError: There is no such column; the message quotes it.
-    """
-    return views()["pages"].columns.pick_named(*names) if names else PAGE_COLUMNS

@@ -5,7 +5,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..web.pages.spans import Span
-from .components.schema import SPANS
+from .components.document_schema import SPANS
 
 
 class SpanLists:

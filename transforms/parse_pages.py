@@ -20,16 +20,8 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written
 from ..policy.base.key_columns import from_keys
-from ..policy.components.schema import (
-    PAGES,
-    TEXT,
-    ParseMinor,
-    ParseStatus,
-    columns,
-    conform,
-    empty,
-    to_frame,
-)
+from ..policy.components.document_schema import ParseMinor
+from ..policy.components.schema import PAGES, TEXT, ParseStatus, columns, conform, empty, to_frame
 from ..policy.page_rows import with_urls
 from ..policy.parsing.documents import NEEDED, DocumentOptions, documents_of, load_parse_rules
 from ..policy.parsing.parse_results import status_text
@@ -140,6 +132,10 @@ class ParsePages(beam.PTransform):
         super().__init__()
         self.options: Any = options_from(ParsePagesOptions, options, keywords, **_DEFAULTS)
         UrlRules(self.options)  # fails now if a file of rules is missing or wrong
+        if self.options.extract:
+            raise ValueError(
+                f"extract is for the jobs of a table, which store what it takes, got {self.options.extract!r}"
+            )
         self.dead_letters = error_output(error_handling, DOCUMENTS_OUTPUT)
 
     def expand(self, elements: beam.PCollection[Any]) -> Any:
@@ -203,7 +199,7 @@ def parse_pages(
     done: list[pl.DataFrame] = []
     counts = Counter[str]()
     job = Job("", "a chunk of pages", (), (), parse_task(options))
-    jobs = [(part, pool.submit(job, _job_pages(part))) for part in _parts(pages)]
+    jobs = [(part, pool.submit(job, _job_pages(part))) for part in parts_of_pages(pages)]
     with contextlib.ExitStack() as stack:
         stack.callback(pool.abandon, [number for _, number in jobs])
         for part, number in jobs:
@@ -254,7 +250,7 @@ def _admit_pages(chunk: Chunk, options: DocumentOptions) -> pl.DataFrame:
     ).with_columns(reason=reason, message=message)
 
 
-def _parts(pages: pl.DataFrame) -> list[pl.DataFrame]:
+def parts_of_pages(pages: pl.DataFrame) -> list[pl.DataFrame]:
     """Cuts pages into parts, each for one process."""
     part = pages.get_column("body").bin.size().cum_sum() // JOB_BYTES
     numbered = pages.with_columns(part.alias("_part"))
@@ -342,6 +338,7 @@ def _parsed_rows(rows: pl.DataFrame) -> pl.DataFrame:
         directives=pl.col("directives").fill_null([]),
         blocks=pl.col("blocks").fill_null([]),
         main=pl.col("main").fill_null([]),
+        structured_data=pl.col("structured_data").fill_null([]),
     )
     return to_frame(conform(frame, PARSED))
 

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ...policy.components.schema import DOCUMENTS, HOSTS, ParseStatus
+from ...policy.components.document_schema import DOCUMENTS
+from ...policy.components.schema import HOSTS, ParseStatus
 from ...web.archives.page_records import PageContent
 from ...web.urls.row_keys import from_key
 from ..batches.batches import batch_component, live_file

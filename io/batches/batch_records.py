@@ -7,9 +7,10 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.batch_rows import BatchRows
+from ...policy.components.document_schema import DOCUMENTS
 from ...policy.components.kinds import KINDS
 from ...policy.components.page_facts import unique_documents
-from ...policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, empty
+from ...policy.components.schema import FETCHLIST, PAGES, empty
 from ..snapshots.manifest import Pinned
 from ..storage.parquet_files import collect, scan
 from ..tablets.checksums import verify_file

@@ -15,9 +15,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...policy.components.document_schema import DOCUMENTS
 from ...policy.components.kinds import KINDS, folders_of
 from ...policy.components.page_facts import unique_documents
-from ...policy.components.schema import DOCUMENTS, FETCHLIST, FetchListRows, empty
+from ...policy.components.schema import FETCHLIST, FetchListRows, empty
 from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.file_errors import MissingFile

@@ -27,7 +27,7 @@ _WORDS = {
     "PARTITION": r"p\d{5,}",
     **{word: rf"\d{{{digits},}}" for word, digits in _DIGITS.items()},
     "RUN": r"\d+-(?:[0-9a-f]{3})?[0-9a-f]{8}",
-    **dict.fromkeys(("ID", "INDEX", "COMPONENT"), "[^/]+"),
+    **dict.fromkeys(("ID", "INDEX", "SET", "COMPONENT"), "[^/]+"),
     "PART": r"[^/]+(?:/[^/]+)*",
 }
 _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b")
@@ -47,7 +47,10 @@ _CLEANED_FORMS = (
     *("batches/ID/aside/NAME.arrow", "seeds/NAME.txt", "seeds/RUN.txt", "exports/RUN/PART"),
     *(f"changes/{above}COMPONENT/NAME.parquet" for above in ("", "deleted/", "purged/")),
 )
-_OTHER_FORMS = ("history/SNAPSHOT-SNAPSHOT.jsonl", "operations/purge.hold")
+_OTHER_FORMS = (
+    *("history/SNAPSHOT-SNAPSHOT.jsonl", "operations/purge.hold"),
+    "extracts/SET/RUN.json",
+)
 # A file that is not complete yet.
 _HIDDEN = r"(?:[^/]+/){1,4}\.(?:exclusive-|[^/]+\.)?[0-9a-f]{16}"
 _BY_CHANCE = re.compile(rf"{_WORDS['NAME']}\.(?:parquet|arrow)")
@@ -57,7 +60,7 @@ def name_forms() -> tuple[str, ...]:
     """Returns the forms of all names that jobs give to files, those of components first.
 
     >>> name_forms()[0], name_forms()[-1]
-    ('state/NAME.parquet', 'operations/purge.hold')
+    ('state/NAME.parquet', 'extracts/SET/RUN.json')
     """
     return (*_forms_of_components(), *_CLEANED_FORMS, *_OTHER_FORMS)
 

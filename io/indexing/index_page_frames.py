@@ -12,10 +12,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...policy.components.document_schema import DOCUMENTS
 from ...policy.components.index_schema import INDEX_PAGES, CandidateRows, IndexPageFacts
 from ...policy.components.kinds import KINDS
-from ...policy.components.link_rows import range_of_target
-from ...policy.components.schema import INLINKS, PAGES, conform, empty, to_frame
+from ...policy.components.link_rows import INLINKS, range_of_target
+from ...policy.components.schema import PAGES, conform, empty, to_frame
 from ..batches.batches import documents_with_keys, named_rows
 from ..reading.inlinks import by_target
 from ..snapshots.manifest import Pinned
@@ -28,6 +29,7 @@ _DOCUMENT = ("key", "title", "text", "outlinks", "directives", "language", "char
 _STATE = ("key", "status", "score", "signature", "modified_time", "repr_url", "batch_id", "retries",
           "fetch_interval", "usage")  # fmt: skip
 _LINK = ("key", "target", "source", "anchor", "rel", "score", "gone_since")
+_BLOCKS = DOCUMENTS.field("blocks")
 _LINKS, _RANKS = KINDS["links"], KINDS["page_ranks"].schema
 _NO_LINKS = empty(pa.schema([INLINKS.field(name) for name in _LINK]))
 # Documents with their headers and inlinks in one frame, unless a single one is larger.
@@ -40,15 +42,17 @@ LONGEST_TEXT = 8 << 20
 
 @dataclasses.dataclass(frozen=True)
 class PageNeeds:
-    """What index filters read besides documents and rows of the state.
+    """What is read of pages besides what all index filters get.
 
     Attributes:
-        columns: Those of ``headers``, ``ip``, ``anchors``, ``inlinks`` that they read.
+        columns: Those of ``headers``, ``ip``, ``anchors``, ``inlinks`` that index filters read.
         most: How many inlinks of a page to read.
+        blocks: Whether the blocks of texts are read.
     """
 
     columns: frozenset[str]
     most: int
+    blocks: bool = False
 
 
 def page_frames(
@@ -71,8 +75,14 @@ def page_frames(
     ranks, headers = _ranks(pinned, keys), needs.columns & {"headers", "ip"}
     wants_links = bool(needs.columns & {"anchors", "inlinks"})
     links = PageInlinks(pinned, keys, needs.most) if wants_links else None
-    for table in documents_with_keys(pinned.table, file, keys, _DOCUMENT):
+    blocks = [_BLOCKS.name] if needs.blocks else []
+    schema = INDEX_PAGES.append(_BLOCKS) if needs.blocks else INDEX_PAGES
+    for table in documents_with_keys(pinned.table, file, keys, (*_DOCUMENT, *blocks)):
         documents = to_frame(cut_texts(table, counts))
+        is_whole = pl.col("text").str.len_chars() < LONGEST_TEXT
+        documents = documents.with_columns(
+            pl.when(is_whole).then(name).alias(name) for name in blocks
+        )
         if links is not None and not documents.get_column("key").is_sorted():
             documents = documents.sort("key")
         page_candidates = documents.select("key").join(
@@ -83,7 +93,7 @@ def page_frames(
             page_rows = page_rows.join(other, on="key", how="left", maintain_order="left")
         with_links = ((page_rows, None),) if links is None else links.of_pages(page_rows)
         for pages, link_rows in with_links:
-            yield from _in_frames(to_frame(conform(pages, INDEX_PAGES)), page_candidates, link_rows)
+            yield from _in_frames(to_frame(conform(pages, schema)), page_candidates, link_rows)
             page_candidates = page_candidates[len(pages) :]
 
 
@@ -93,7 +103,7 @@ def _in_frames(
     """Yields pages in frames of about ``MOST_BYTES``, each with its links.
 
     Args:
-        pages: INDEX_PAGES rows.
+        pages: INDEX_PAGES rows, perhaps with blocks.
         candidate_rows: The candidates of the same pages in the same order, perhaps more.
         link_rows: Links to these pages; None: no filter reads them.
     """

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 import polars as pl
 
 from ...policy.components.kinds import KINDS
-from ...policy.components.link_rows import best_inlinks, range_of_target
-from ...policy.components.schema import INLINKS, empty
+from ...policy.components.link_rows import INLINKS, best_inlinks, range_of_target
+from ...policy.components.schema import empty
 from ..snapshots.manifest import Pinned
 from ..tablets.tablets import tablets
 

@@ -27,9 +27,11 @@ import pyarrow as pa
 
 from ...policy.components.columns import Column, Form
 from ...policy.components.declaration import Kind
+from ...policy.components.item_views import ITEM_VIEWS
 from ...policy.components.kinds import components_of, kind_of
 from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
-from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, View, views
+from ...policy.components.views import View, views
+from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, MARKDOWN_COLUMN
 from ...web.base.errors import UserError
 from ..snapshots.manifest import DEDUP, Manifest
 from ..storage import stores
@@ -59,6 +61,7 @@ MACROS = (
 )
 # Macros that make these columns of a row key.
 _NAMES = {"url": "url_of", "host": "host_of"}
+_LIVING = ", ".join(str(int(status)) for status in LIVING)
 # How many small files are kept in memory, because DuckDB opens a file several times.
 _KEPT = 64
 _NEVER_CHANGED = datetime.datetime(2025, 1, 1)
@@ -119,6 +122,12 @@ def views_sql(root: Folder, files: dict[str, list[tuple[str, DataFile]]]) -> Ite
         SELECT url_of(key) AS url, url_of(link.key) AS target_url, link.anchor AS anchor,
                link.rel AS rel, key, link.key AS target_key
         FROM (SELECT key, unnest(outlinks) AS link FROM stored.newest_documents)"""
+    for name, item_view in ITEM_VIEWS.items():
+        columns = ", ".join(_expression(column, "item.") for column in item_view.columns)
+        yield f"""CREATE VIEW {name} AS SELECT url_of(key) AS url, {columns}, key
+            FROM (SELECT d.key AS key, unnest({name}_of(d.key, d.structured_data)) AS item
+                  FROM stored.state AS s JOIN stored.newest_documents AS d ON d.key = s.key
+                  WHERE s.status IN ({_LIVING}) AND len(d.structured_data) > 0)"""
 
 
 def _expression(column: Column, source: str = "") -> str:
@@ -128,6 +137,9 @@ def _expression(column: Column, source: str = "") -> str:
         column: The declaration.
         source: Prefix of the column's name, such as ``s.``.
     """
+    if column == MARKDOWN_COLUMN:
+        names = ", ".join(f"{source}{name}" for name in ("key", "text", "blocks"))
+        return f"markdown_of({names}) AS {column.name}"
     if column.name in _NAMES:
         return f"{_NAMES[column.name]}({source}key) AS {column.name}"
     name = f"{source}{column.name}"
@@ -156,25 +168,23 @@ def _pages(view: View) -> str:
     """
     of_state = {column.name for column in STATE_COLUMNS} - {"distance", "metadata", "parse_status"}
     of_body = {"headers", "body"}
-    made = {
-        "links": "[{'url': url_of(link.key), 'anchor': link.anchor, 'rel': link.rel} "
-        "FOR link IN coalesce(d.outlinks, [])] AS links",
-        "markdown": "markdown_of(d.key, d.text, d.blocks) AS markdown",
-    }
+    links = (
+        "[{'url': url_of(link.key), 'anchor': link.anchor, 'rel': link.rel} "
+        "FOR link IN coalesce(d.outlinks, [])] AS links"
+    )
     columns = ", ".join(
-        made[column.name]
-        if column.name in made
+        links
+        if column.name == "links"
         else _expression(
             column,
             "s." if column.name in (*of_state, "url") else "b." if column.name in of_body else "d.",
         )
         for column in view.columns
     )
-    living = ", ".join(str(int(status)) for status in LIVING)
     return f"""CREATE VIEW pages AS SELECT {columns}
         FROM stored.state AS s JOIN stored.newest_documents AS d ON d.key = s.key
         LEFT JOIN stored.newest_pages AS b ON b.key = s.key
-        WHERE s.status IN ({living})"""
+        WHERE s.status IN ({_LIVING})"""
 
 
 def _newest(root: Folder, kind: str, files: Sequence[tuple[str, DataFile]]) -> str:

@@ -6,6 +6,7 @@ import functools
 import polars as pl
 import pyarrow as pa
 
+from ...policy.components.document_schema import DOCUMENTS, DocumentRows
 from ...policy.components.host_rows import number_of_urls
 from ...policy.components.page_facts import (
     COLUMNS_OF_PAGES,
@@ -21,12 +22,10 @@ from ...policy.components.page_facts import (
 )
 from ...policy.components.schema import (
     BLOCKLIST,
-    DOCUMENTS,
     HOST_COUNTS,
     HOSTS,
     PAGES,
     STATE,
-    DocumentRows,
     PageRows,
     StateRows,
     empty,

@@ -7,7 +7,6 @@
 """
 
 import dataclasses
-import json
 
 from ...policy.components.schema import PAGES_COLUMNS
 from ...policy.conditions import wanted_rows
@@ -15,7 +14,15 @@ from ...web.archives.warc_options import INDEX_OF_HOSTS, WarcOptions
 from ...web.base.option_checks import Launch
 from ...web.base.options import option
 from ...web.base.wording import format_count
-from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
+from ..base.command import (
+    DONE,
+    NOTHING_TO_DO,
+    TABLE,
+    Argument,
+    Invocation,
+    configuration,
+    gives_record,
+)
 from ..launch.launch import LaunchOptions, preflight
 from .archiving import ArchiveRun, check_folder, complete_archive, write_archive
 
@@ -54,9 +61,7 @@ def run(invocation: Invocation) -> int:
     folder = check_folder(address, name, options, beam_args, options.expr)
     done = write_archive(address, folder, options, beam_args, options.batch, options.expr)
     completed = not done.open and complete_archive(address, folder, options, beam_args)
-    if invocation.format == "json":
-        print(json.dumps({**vars(done), "archive": folder}))
-    else:
+    if not gives_record(invocation, {**vars(done), "archive": folder}):
         print("\n".join(archive_lines(done, name)))
         if completed:
             products = [

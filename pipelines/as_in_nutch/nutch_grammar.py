@@ -239,19 +239,25 @@ def grammar_of(
     )  # fmt: skip
 
 
-def flag_with_one_dash(command: str, flag: str, options: Iterable[Option]) -> str | None:
-    """Returns the flag of Nutch that was typed with two dashes; None if there is none.
+def advice_on_dashes(command: str, flag: str, options: Iterable[Option]) -> str:
+    """Returns what is said of a flag of Nutch that was typed with two dashes; empty if there is none.
 
     It is asked only for flags that nutbeam does not have.
 
-    >>> flag_with_one_dash("mergesegs", "--dir", []), flag_with_one_dash("fetch", "--x", [])
-    ('-dir', None)
+    >>> advice_on_dashes("mergesegs", "--dir", []), advice_on_dashes("fetch", "--x", [])
+    ('type -dir, as in Nutch', '')
+    >>> advice_on_dashes("fetch", "--all", [])
+    'it is not needed: a job takes the batch that is next in line'
     """
     if not flag.startswith("--") or len(flag) < 5:
-        return None
+        return ""
     name = f"-{re.sub('[-_]', '', flag).lower()}"
-    found = grammar_of(command, options).flags.get(name)
-    return found.name if found and not found.name.startswith("--") else None
+    nutch_flag = grammar_of(command, options).flags.get(name)
+    if nutch_flag is None or nutch_flag.name.startswith("--"):
+        return ""
+    verb, _, reason = nutch_flag.gives.partition(" ")
+    advice = {"drop": f"it is not needed: {reason}", "refuse": reason}
+    return advice.get(verb, f"type {nutch_flag.name}, as in Nutch")
 
 
 def _roles(words: Iterable[str]) -> tuple[Role, ...]:

@@ -7,6 +7,7 @@ fields), ``ARGUMENTS`` and ``run(invocation) -> exit code``. A module with sever
 
 import contextlib
 import dataclasses
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -87,6 +88,7 @@ class Invocation:
             file.
         typed: Values of the options on the command line, by name, as they were typed.
         modules: The modules of all commands, for commands about them; each is imported when it is asked for.
+        take_record: Takes the result, if a Python program calls the command; None prints it.
     """
 
     command: str
@@ -99,6 +101,22 @@ class Invocation:
     given_names: frozenset[str] = frozenset()
     typed: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     modules: Mapping[str, "CommandModule"] = dataclasses.field(default_factory=dict)
+    take_record: Callable[[Mapping[str, Any]], object] | None = None
+
+
+def gives_record(invocation: Invocation, record: Mapping[str, Any]) -> bool:
+    """Gives the result of a command to the program that called it, or prints it as JSON for scripts.
+
+    Returns:
+        False if the result must be printed as text, for people.
+    """
+    if invocation.take_record is not None:
+        invocation.take_record(record)
+    elif invocation.format == "json":
+        print(json.dumps(record))
+    else:
+        return False
+    return True
 
 
 class CommandModule(Protocol):

@@ -25,7 +25,7 @@ from ...policy.batch_tools.reparsed_rows import (
     apply_reparsed,
     reparsed_changes,
 )
-from ...policy.components.schema import DOCUMENTS
+from ...policy.components.document_schema import DOCUMENTS
 from ...policy.components.vocabulary import PARSED_PHASE, PHASES
 from ...policy.parsing.documents import DocumentOptions
 from ...policy.recorded_rules import recorded_rules

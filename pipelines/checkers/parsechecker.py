@@ -1,6 +1,7 @@
 """parsechecker: fetches single URLs, parses them, and shows the results; needs no table."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -81,9 +82,18 @@ def check_pages(
 
 
 def request_page(
-    first_url: str, options: Options, rules: UrlRules
+    first_url: str,
+    options: Options,
+    rules: UrlRules,
+    known_hosts: dict[str, HostRecord] | None = None,
 ) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
     """Requests a URL, and follows redirects if that is wanted.
+
+    Args:
+        first_url: The URL.
+        options: How to request it.
+        rules: Its normalizers.
+        known_hosts: What earlier requests have found about hosts; gets what these find.
 
     Returns:
         (``url``, and ``fetch`` or ``error``; the answer, or None if there is none).
@@ -94,7 +104,7 @@ def request_page(
         if url is None:
             return {"url": first_url, "error": {"reason": reason, "message": None}}, None
     record: dict[str, Any] = {"url": first_url, "redirects": []}
-    hosts: dict[str, HostRecord] = {}
+    hosts = {} if known_hosts is None else known_hosts
     hops = _HOPS if options.follow_redirects else 0
     while True:
         kind, page = _fetch_page(str(url), options, hosts)
@@ -174,6 +184,10 @@ def _document_record(document: Mapping[str, Any]) -> dict[str, Any]:
     return {name: document[name] for name in names} | {
         "metadata": dict(document["metadata"] or {}),
         "signature": document["signature"].hex(),
+        "structured_data": [
+            item | {"properties": json.loads(item["properties"])}
+            for item in document["structured_data"]
+        ],
     }
 
 
@@ -194,6 +208,9 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
         lines.append(f"robots: {', '.join(parse['directives'])}")
     texts = {name: " / ".join(value.splitlines()) for name, value in parse["metadata"].items()}
     lines += [f"meta {name}: {text}" for name, text in texts.items()]
+    lines += [
+        f"item: {item['syntax']} {item['type']}".rstrip() for item in parse["structured_data"]
+    ]
     lines.append(f"outlinks: {len(parse['links'])}")
     lines += [f"  {link['url']} {link['anchor']}".rstrip() for link in parse["links"]]
     if parse["dropped"]:

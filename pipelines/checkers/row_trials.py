@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from ...policy.base.row_status import Status
-from ...policy.components.schema import CHANGES, DOCUMENTS, STATE, StateRows, conform_frame
+from ...policy.components.document_schema import DOCUMENTS
+from ...policy.components.schema import CHANGES, STATE, StateRows, conform_frame
 from ...policy.links import LinkOptions, links_of_documents, share_scores, sum_links
 from ...policy.schedules.reschedule import reschedule
 from ...policy.schedules.schedule import DAY_MS, RescheduleOptions

@@ -6,14 +6,15 @@ of an option that only Beam knows as a positional argument.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from ...web.base.errors import UsageError, one_line
-from ...web.base.options import Option, options_of, parse_value, validate
+from ...web.base.options import Option, options_of, parse_value, validate, value_text
 from ...web.base.wording import quote_value
 from ...web.plugins.plugin_files import is_plugin_file, read_plugin_files
 from ...web.plugins.plugin_options import names_in, plugin_names
-from ..as_in_nutch.nutch_grammar import flag_with_one_dash
+from ..as_in_nutch.nutch_grammar import advice_on_dashes
 from ..base.command import TABLE, Argument, CommandModule, CommonOptions, Invocation, is_page
 from ..base.suggestions import endings, nearest_spellings, one_of, suggestion
 from .config import DeclaredOptions, from_environment, listed_options, without_sources
@@ -104,8 +105,8 @@ def split(
     words = list(argv)
 
     def refuse_flag(flag: str, beams: Iterable[str] = ()) -> UsageError:
-        if in_nutch := flag_with_one_dash(command, flag, options.values()):
-            return UsageError(f"unknown option {quote_value(flag)}; type {in_nutch}, as in Nutch")
+        if advice := advice_on_dashes(command, flag, options.values()):
+            return UsageError(f"unknown option {quote_value(flag)}; {advice}")
         return unknown_option(command, flag, names, beams)
 
     while words:
@@ -168,6 +169,29 @@ def _no_value(flag: str, words: Sequence[str]) -> str:
     return f"{quote_value(words[0])}{hint}"
 
 
+def beam_parser() -> "ArgumentParser":
+    """Returns a parser of all Beam options; it raises ``UsageError``."""
+    import argparse
+
+    from apache_beam.options.pipeline_options import PipelineOptions  # late: it takes a second
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise UsageError(one_line(message))
+
+    parser = Parser(add_help=False, allow_abbrev=False)
+    for options in PipelineOptions.__subclasses__():
+        if options.__module__.startswith("apache_beam."):
+            options._add_argparse_args(parser)  # type: ignore[arg-type]
+    return parser
+
+
+def takes_value(flag: str) -> bool:
+    """Returns whether a flag of Beam takes a value; one that Beam does not know may."""
+    action = beam_flag(flag, beam_parser())[1]
+    return action is None or action.nargs != 0
+
+
 def beam_flag(flag: str, parser: "ArgumentParser") -> tuple[str, "Action | None"]:
     """Returns a flag as Beam spells it, and what Beam's parser knows of it."""
     beams = parser._option_string_actions
@@ -216,11 +240,20 @@ def read_invocation(
     typed: TypedWords,
     environ: Mapping[str, str],
     declared: DeclaredOptions,
+    values_of_program: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Invocation, CommonOptions]:
     """Returns the invocation.
 
-    An option may have values in several sources; the first one counts: command line,
+    An option may have values in several sources; the first one counts: command line or program,
     environment, toml file, default.
+
+    Args:
+        command: Name of the command.
+        module: Its module.
+        typed: The words of the command line.
+        environ: The environment.
+        declared: The options.
+        values_of_program: Values of options, checked, if a Python program calls the command.
 
     Raises:
         UsageError: A value or name is wrong; the message is one line that quotes it.
@@ -229,7 +262,7 @@ def read_invocation(
         name: _parse(declared.options[name], texts)
         for name, texts in typed.values.items()
         if name in declared.options
-    }
+    } | dict(values_of_program)
     arguments = _arguments(module.ARGUMENTS, typed, declared.options)
     values = without_sources(from_environment(environ, declared))
     config = typed_values.get("config") or environ.get("NUTBEAM_CONFIG")
@@ -258,7 +291,8 @@ def read_invocation(
         table=arguments.get("table"),
         progress=common.progress,
         given_names=frozenset(values),
-        typed={name: texts for name, texts in typed.values.items() if name in declared.options},
+        typed={name: texts for name, texts in typed.values.items() if name in declared.options}
+        | {n: [value_text(declared.options[n], v)] for n, v in values_of_program.items()},
     )
     return invocation, common
 

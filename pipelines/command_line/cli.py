@@ -18,35 +18,39 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import NoReturn, cast
 
-from ...io.storage.processes import all_in_scratch, full_by
 from ...web.base import json_logs
-from ...web.base.errors import UsageError, UserError, one_line
+from ...web.base.errors import UsageError
 from ...web.base.imports import safe_environment
 from ...web.base.memory import collect_seldom, keep_modules, share_heaps
 from ...web.base.terminal import NOTICE, LineFormatter, close_views, pass_records, visible_streams
 from ...web.base.visible import check_utf8
 from ...web.base.wording import quote_value
 from ..as_in_nutch.nutch_grammar import answer_to, find_command, may_be_nutch_line, own_command
-from ..base.command import CommandModule, Invocation, configuration, is_page
+from ..base.command import CommandModule, configuration, is_page
 from ..base.ending import ENDING, INTERRUPTED, watch_signals
 from ..base.suggestions import suggestion
 from .arguments import (
-    beam_flag,
+    beam_parser,
     command_options,
     names_of_options,
     read_invocation,
     split,
+    takes_value,
     unknown_option,
 )
 from .commands import COMMANDS, overview
 from .config import DeclaredOptions, listed_options
 from .foreign_names import command_hint, unsupported_commands
-from .messages import print_line, print_notice, print_traceback, printed_into, reader_left
-
-if TYPE_CHECKING:
-    from argparse import ArgumentParser
+from .invocations import do_nothing, run_invocation
+from .messages import (
+    failure_message,
+    print_line,
+    print_notice,
+    print_traceback,
+    reader_left,
+)
 
 _NUTCH_HOME = re.compile(r".*/(?=bin/(?:nutch|crawl)$)")  # scripts of Nutch, by their paths
 _READERS = ("readdb", "pages", "export")  # read-only commands with Beam options
@@ -129,19 +133,11 @@ def _report_interrupt(command: str, *words: str) -> int:
 
 def _report_failure(command: str, error: Exception) -> int:
     """Prints why a command failed; returns its exit code."""
-    if isinstance(error, UserError):
-        print_traceback()
-        return print_line(command, str(error), error.exit_code)
     if isinstance(error, BrokenPipeError) and reader_left():
         return 0
-    if isinstance(error, OSError):
+    if reason := failure_message(error):
         print_traceback()
-        where = f": {error.filename!r}" if error.filename is not None else ""
-        reason = f"{(error.strerror or str(error)).lower()}{where}"
-        return print_line(command, full_by(error) or reason, 3)
-    if isinstance(error, MemoryError):
-        print_traceback()
-        return print_line(command, f"there is not enough memory: {one_line(error, 200)}", 3)
+        return print_line(command, reason, getattr(error, "exit_code", 3))
     print_line(command, f"internal error: {type(error).__name__}: {error}", 3)
     if not print_traceback():
         print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)
@@ -187,9 +183,6 @@ def _run(command: str, words: list[str]) -> int:
     return _run_own(command, words[1:])
 
 
-def _do_nothing() -> None: ...
-
-
 def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
     """Runs a line that may be one of Nutch; shows what it is in nutbeam, if it is another one."""
     from ..as_in_nutch.nutch_lines import OwnLine, Translation, translate_line
@@ -219,7 +212,7 @@ def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
 
     for number, line in enumerate(translation.lines):
         code = _run_own(
-            line.words[0], line.words[1:], _do_nothing if number else announce, line.output
+            line.words[0], line.words[1:], do_nothing if number else announce, line.output
         )
         if code:
             return code
@@ -229,7 +222,7 @@ def _run_as_in_nutch(typed_name: str, words: list[str]) -> int:
 def _run_own(
     command: str,
     words: Sequence[str],
-    before_run: Callable[[], None] = _do_nothing,
+    before_run: Callable[[], None] = do_nothing,
     output: str = "",
 ) -> int:
     """Runs a command line of nutbeam.
@@ -267,46 +260,7 @@ def _run_own(
         raise UsageError(
             f"--format must be {' or '.join(formats)} for {command}, got {common.format!r}"
         )
-    if invocation.table is not None and invocation.table != getattr(module, "NO_TABLE", None):
-        from ...io.table.opening import open_table
-
-        if "batch" in options:
-            from ..batch_tools.batch_addresses import batch_as_segment
-
-            invocation = batch_as_segment(invocation)
-        try:
-            open_table(str(invocation.table)).check_place()
-        except UsageError as error:
-            if advice := _advice_for_folder(str(invocation.table), command):
-                raise UsageError(advice) from error
-            raise
-    if invocation.beam_args:
-        # Checks the types of values; unknown options are for a job server.
-        beam_parser().parse_known_args(invocation.beam_args)
-    before_run()
-    scratch = all_in_scratch() if COMMANDS[command].scratch else contextlib.nullcontext()
-    with scratch, printed_into(output):
-        return _run_module(module, invocation, command)
-
-
-def _run_module(module: CommandModule, invocation: Invocation, command: str) -> int:
-    try:
-        return module.run(invocation)
-    except UsageError as error:
-        from ...io.storage.file_errors import NoTable
-
-        # In a store only a request tells: there is none where there is a table.
-        is_missing = isinstance(error, NoTable) and invocation.table is not None
-        if is_missing and (advice := _advice_for_folder(str(invocation.table), command)):
-            raise UsageError(advice) from error
-        raise
-
-
-def _advice_for_folder(address: str, command: str) -> str:
-    """Returns what to do with a folder that has Nutch's folders or seeds; empty for another one."""
-    from ..as_in_nutch.nutch_paths import explain_folder, explain_seeds
-
-    return explain_folder(address) or explain_seeds(address, command)
+    return run_invocation(module, invocation, before_run, output)
 
 
 def _without_command(words: list[str]) -> int:
@@ -349,29 +303,6 @@ def _unknown_command(name: str) -> UsageError:
     else:
         advice = suggestion(name, COMMANDS) or "; nutbeam --help lists the commands"
     return UsageError(f"unknown command {quote_value(name)}{advice}")
-
-
-def beam_parser() -> "ArgumentParser":
-    """Returns a parser of all Beam options; it raises ``UsageError``."""
-    import argparse
-
-    from apache_beam.options.pipeline_options import PipelineOptions  # late: it takes a second
-
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise UsageError(one_line(message))
-
-    parser = Parser(add_help=False, allow_abbrev=False)
-    for options in PipelineOptions.__subclasses__():
-        if options.__module__.startswith("apache_beam."):
-            options._add_argparse_args(parser)  # type: ignore[arg-type]
-    return parser
-
-
-def takes_value(flag: str) -> bool:
-    """Returns whether a flag of Beam takes a value; one that Beam does not know may."""
-    action = beam_flag(flag, beam_parser())[1]
-    return action is None or action.nargs != 0
 
 
 def quiet(level: int) -> None:

@@ -23,6 +23,8 @@ class Command(NamedTuple):
         example: A command line that works, without ``nutbeam`` and the command's name.
         options: The options that ``--help`` shows, in order; empty for those that only commands
             of its kind have.
+        method: Name of the method of ``nutbeam.Table`` that runs it; empty for none.
+        returns: The class of what this method returns.
     """
 
     module: str
@@ -31,6 +33,8 @@ class Command(NamedTuple):
     group: str = "take care of a table"
     example: str = "mine"
     options: tuple[str, ...] = ()
+    method: str = ""
+    returns: str = ""
 
     @property
     def file(self) -> str:
@@ -59,6 +63,8 @@ def _read_commands() -> dict[str, Command]:
             group,
             declared.get("example", "mine").format_map(texts),
             tuple(declared.get("options", "").format_map(texts).split()),
+            declared.get("method", name if "returns" in declared else ""),
+            declared.get("returns", ""),
         )
         for group, commands in groups.items()
         for name, declared in commands.items()

@@ -9,8 +9,9 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...io.storage.processes import full_by
 from ...web.base import json_logs
-from ...web.base.errors import one_line
+from ...web.base.errors import UserError, one_line
 from ...web.base.visible import visible
 from ..base.command import NOTHING_TO_DO
 from ..base.ending import INTERRUPTED
@@ -55,6 +56,18 @@ def print_line(command: str, message: str, code: int) -> int:
         else:
             print(f"{name}: {line}", file=sys.stderr)
     return code
+
+
+def failure_message(error: Exception) -> str:
+    """Returns why a command failed, in a line; empty if the error is a defect of nutbeam."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError):
+        where = f": {error.filename!r}" if error.filename is not None else ""
+        return full_by(error) or f"{(error.strerror or str(error)).lower()}{where}"
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {one_line(error, 200)}"
+    return ""
 
 
 def print_traceback() -> bool:

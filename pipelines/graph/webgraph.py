@@ -18,11 +18,12 @@ from ...io.batches.link_sources import WITHOUT_LINKS
 from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
+from ...policy.components.document_schema import DOCUMENTS
 from ...policy.components.graph_schema import GRAPH_LEVELS, MOST_BLOCK_NODES
 from ...policy.components.kinds import KINDS
 from ...policy.components.link_rows import says_nofollow
 from ...policy.components.page_facts import unique_documents
-from ...policy.components.schema import DOCUMENTS, Status
+from ...policy.components.schema import Status
 from ...policy.graph.graph_blocks import BLOCK_NODES
 from ...policy.graph.link_limits import LinkLimits
 from ...policy.page_rows import PageChoice

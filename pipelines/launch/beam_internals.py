@@ -35,8 +35,17 @@ quick_stages:      a crawl runs the same short pipeline   about twice the time o
 - _get_cache_token Beam caches side inputs, and walks     side inputs that are read once are
                    through all modules to find their      measured and kept.
                    size.
+- _check_fn_use_   Beam reads the source of each DoFn,    a twentieth of the time to build a
+  yield_and_return to warn of a yield beside a return.    pipeline.
+- DisplayData      it collects the options of each step   a quarter of the time to translate a
+                   for a page of a cluster.               pipeline.
 - bz2              Beam packs each DoFn at each start     each start packs and unpacks the same
                    of a stage.                            few thousand bytes.
+OwnPipeline:       for the steps of nutbeam's pipelines:
+- is_in_ipython    Beam imports IPython to see whether it  a tenth of a second at each start, where
+                   runs there, if it is installed.        IPython is installed.
+- alter_label_if_  there, Beam names steps by their       in a notebook each job needs pandas and
+  ipython          cells.                                 more of Beam's extra interactive.
 CachedOptions      Beam asks for views of its options     some 10 ms at each start of a pipeline.
                    at each step of a pipeline.
 silence_runners:   portable runners raise errors and      each error is printed several times:
@@ -66,6 +75,7 @@ import inspect
 import logging
 import operator
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
@@ -130,6 +140,41 @@ def in_process_runner() -> PipelineRunner | str:
 def beam_options(flags: Sequence[str]) -> PipelineOptions:
     """Returns Beam's options for a pipeline."""
     return (CachedOptions if _may_change() else PipelineOptions)(list(flags))
+
+
+class OwnPipeline(beam.Pipeline):
+    """A pipeline of nutbeam, whose steps Beam does not name by cells of a notebook."""
+
+
+def new_pipeline(
+    options: PipelineOptions, runner: PipelineRunner | str | None = None
+) -> OwnPipeline:
+    """Returns an empty pipeline."""
+    if _may_change():
+        _leave_own_pipelines_alone()
+    return OwnPipeline(runner=runner, options=options)
+
+
+@functools.cache
+def _leave_own_pipelines_alone() -> None:
+    """Changes for good what Beam does in IPython; for pipelines of users it does the same as before."""
+    from apache_beam import pipeline
+    from apache_beam.utils import interactive_utils
+
+    is_in_ipython: Callable[[], bool] = interactive_utils.is_in_ipython
+    name_by_cell: Callable[[Any, Any], None] = interactive_utils.alter_label_if_ipython
+
+    def runs_in_ipython() -> bool:
+        return "IPython" in sys.modules and is_in_ipython()
+
+    def name_of_others(transform: Any, inputs: Any) -> None:
+        values = inputs.values() if isinstance(inputs, dict) else inputs
+        values = values if isinstance(inputs, dict | tuple) else (inputs,)
+        if not any(isinstance(getattr(one, "pipeline", one), OwnPipeline) for one in values):
+            name_by_cell(transform, inputs)
+
+    for module in (pipeline, interactive_utils):
+        vars(module).update(is_in_ipython=runs_in_ipython, alter_label_if_ipython=name_of_others)
 
 
 class InProcessRunner(FnApiRunner):
@@ -207,7 +252,7 @@ def _changed_stages() -> Iterator[None]:
     from apache_beam.runners.worker import bundle_processor
     from apache_beam.runners.worker.sdk_worker import GlobalCachingStateHandler
     from apache_beam.runners.worker.statesampler import StateSampler
-    from apache_beam.transforms import core, userstate
+    from apache_beam.transforms import core, display, userstate
 
     look, read = userstate.get_dofn_specs, core.get_function_args_defaults
     changed = (
@@ -220,6 +265,8 @@ def _changed_stages() -> Iterator[None]:
         (StateSampler, "stop", _stop_without_thread),
         (GlobalCachingStateHandler, "_get_cache_token", lambda *_: None),
         (cloudpickle_pickler, "bz2", _QuickBz2),
+        (core, "_check_fn_use_yield_and_return", lambda _: False),
+        (display.DisplayData, "create_from", staticmethod(_nothing_to_display)),
     )
     originals = [(owner, name, vars(owner)[name]) for owner, name, _ in changed]
     for owner, name, value in changed:
@@ -229,6 +276,12 @@ def _changed_stages() -> Iterator[None]:
     finally:
         for owner, name, value in originals:
             setattr(owner, name, value)
+
+
+def _nothing_to_display(component: Any, extra_items: Any = None) -> Any:
+    from apache_beam.transforms.display import DisplayData
+
+    return DisplayData(f"{type(component).__module__}.{type(component).__name__}", {})
 
 
 def _state_specs(look: Callable[[beam.DoFn], Any], dofn: beam.DoFn) -> Any:

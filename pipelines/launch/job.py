@@ -2,10 +2,8 @@
 
 import contextlib
 import dataclasses
-import json
 import logging
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +13,7 @@ from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import find_commit, new_id, pinned_operation
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
+from ...policy.extracting.rule_figures import COUNT_PREFIX
 from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
 from ...transforms.operations import Ticket, versions
@@ -25,7 +24,7 @@ from ...web.base.option_checks import Launch, check_setup
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ...web.plugins.plugins import installed_plugins
-from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
+from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration, gives_record
 from ..base.live import live_view
 from .beam_internals import quick_stages
 from .delivery import Arrive, check_worker, snapshot_to_find
@@ -181,8 +180,14 @@ def run_job(
     return code
 
 
-def run_each_batch(invocation: Invocation, batches: Sequence[str], build: Build, job: str) -> int:
-    """Runs one job on some batches, one after the other; returns the highest exit code.
+def run_each_batch(
+    invocation: Invocation,
+    batches: Sequence[str],
+    build: Build,
+    job: str,
+    after: Callable[[str, Manifest, Any], None] | None = None,
+) -> int:
+    """Runs one job on some batches, one after the other, as ``run_job``; returns the highest exit code.
 
     Each run has an operation of its own: the id of the command's operation with a number.
     """
@@ -192,7 +197,8 @@ def run_each_batch(invocation: Invocation, batches: Sequence[str], build: Build,
         options = dataclasses.replace(
             invocation.options, operation=f"{operation}-{number}" if operation else "", batch=batch
         )
-        codes.append(run_job(dataclasses.replace(invocation, options=options), build, job))
+        own = dataclasses.replace(invocation, options=options)
+        codes.append(run_job(own, build, job, after=after))
     return max(codes)
 
 
@@ -263,17 +269,20 @@ def differ(older: Manifest, newer: Manifest) -> bool:
 
 
 def report(invocation: Invocation, record: Mapping[str, Any], code: int = DONE) -> int:
-    """Prints a job's record as JSON for scripts, or as a line; returns the exit code.
+    """Gives or prints a job's record, as JSON for scripts or as a line; returns the exit code.
 
     "nothing to do" is the line of ``NOTHING_TO_DO``, and of no other code.
     """
-    if invocation.format == "json":
-        json.dump(record, sys.stdout)
-        print()
+    if gives_record(invocation, record):
         return code
     head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
     head += " (dry run)" if record.get("dry_run") else ""
-    parts = [f"{name} {number:,}" for name, number in record.get("counts", {}).items()]
+    # What rules have found has a report of its own.
+    parts = [
+        f"{name} {number:,}"
+        for name, number in record.get("counts", {}).items()
+        if not name.startswith(COUNT_PREFIX)
+    ]
     if code == NOTHING_TO_DO:
         parts = parts or ["nothing to do"]
     elif not record.get("changed") and not record.get("dry_run"):

@@ -27,7 +27,13 @@ from ...io.storage.file_errors import BatchMovedOn, ConflictError, PurgedMeanwhi
 from ...io.storage.processes import ScratchFull, full_by
 from ...io.table.opening import open_table
 from ...web.base.errors import JobFailed, UsageError, UserError, one_line
-from .beam_internals import beam_options, in_process_runner, keep_paths_safe, silence_runners
+from .beam_internals import (
+    beam_options,
+    in_process_runner,
+    keep_paths_safe,
+    new_pipeline,
+    silence_runners,
+)
 
 # Runners where a job continues without the command that submitted it.
 _CLUSTERS = ("portable", "flink", "spark", "dataflow")
@@ -46,10 +52,10 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
     runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
     try:
         if runner in _IN_PROCESS:
-            return beam.Pipeline(runner=in_process_runner(), options=options)
+            return new_pipeline(options, in_process_runner())
         silence_runners()
         keep_paths_safe(options)
-        return beam.Pipeline(options=options)
+        return new_pipeline(options)
     except (ValueError, RuntimeError, ImportError) as error:
         raise UsageError(one_line(error)) from error
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from ...policy.components.vocabulary import views
+from ...policy.components.views import views
 from ...web.base.errors import UserError
 from .marked_content import marked_answer
 from .table_tools import TableTools

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from ...io.snapshots.manifest import Snapshot, newest_manifest
 from ...policy.components.schema import Status
-from ...policy.components.vocabulary import views
+from ...policy.components.views import views
 from ...policy.page_rows import PageChoice
 from ...policy.searching.search_query import parse_search
 from ...web.base.errors import UsageError, UserError

@@ -11,7 +11,6 @@
 
 import dataclasses
 import functools
-import json
 import logging
 from collections import Counter
 from collections.abc import Iterator
@@ -48,7 +47,7 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.nutch_text.java_dates import check_zone
 from ..archives.import_warc import Options as ImportWarcOptions
-from ..base.command import DONE, TABLE, Argument, Invocation
+from ..base.command import DONE, TABLE, Argument, Invocation, gives_record
 from ..batch_tools.batch_addresses import id_of_batch
 from ..invertlinks import link_resolver
 from ..launch.job import JobOptions, run_job
@@ -104,11 +103,8 @@ def run(invocation: Invocation) -> int:
     sources = _sources_of(invocation) if words else None
     if options.conf:
         report = import_configuration(options.conf, options.conf_to, invocation.modules)
-        print(
-            json.dumps(report.record())
-            if invocation.format == "json"
-            else "\n".join(report.lines())
-        )
+        if not gives_record(invocation, report.record()):
+            print("\n".join(report.lines()))
     if sources is None:
         return DONE
     for _, line in sources.notes:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...io.reading.extract_runs import stored_columns
 from ...io.rows.duckdb_tables import (
     MACROS,
     batches_frame,
@@ -24,6 +25,7 @@ from ...io.rows.duckdb_tables import (
     register_files,
     views_sql,
 )
+from ...io.rows.extracted_views import extracted_views_sql
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.storage.places import Place
 from ...io.storage.processes import ScratchFull, full, scratch
@@ -31,7 +33,7 @@ from ...io.table.opening import open_table
 from ...io.tablets.tablets import tablets
 from ...policy.components.kinds import KINDS, components_of
 from ...policy.components.schema import conform
-from ...policy.components.vocabulary import views
+from ...policy.components.views import views
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation
@@ -51,6 +53,7 @@ FORMATS = ("text", "json", "csv")
 FORMAT_HELP = "Format of the result; json is one object per line for each row."
 _ROWS_AT_ONCE = 1000
 _PATIENCE_S = 0.1
+_SUM = pa.decimal128(38, 0)  # sums of whole numbers
 # Messages of DuckDB if there is no space for its temporary files.
 _FULL = ("failed to offload data block", "No space left on device", "File too large")
 _NO_TABLE = re.compile(r'Table with name "?([^"\s]+)"? does not exist.*', re.DOTALL)
@@ -163,17 +166,8 @@ def run(invocation: Invocation) -> int:
     if query is not None and not query.strip():
         raise UsageError("the query is empty: leave it out for a shell, or write a SELECT")
     address = str(invocation.table)
-    root = open_table(address).files
-    duckdb = import_duckdb()
-    manifest, failures = newest_manifest(address), list[UserError]()
-    with duckdb_errors(duckdb, address, failures):
-        stored = StoredRows(address, manifest.snapshot)
-        memory = invocation.options.memory_limit
-        settings = {"memory_limit": f"{int(memory)}B"} if memory else {}
-        connection = connect_duckdb(duckdb, root, manifest, settings, stored.kinds, failures)
-    with contextlib.closing(connection):
-        errors = functools.partial(duckdb_errors, duckdb, address, failures)
-        answer = functools.partial(_answer, duckdb, connection, stored, invocation, errors)
+    with _connected(address, invocation.options.memory_limit) as (connection, stored, errors):
+        answer = functools.partial(_answer, connection, stored, invocation, errors)
         if query is not None:
             answer(query)
         elif sys.stdin.isatty() and sys.stdout.isatty():
@@ -183,8 +177,72 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
+@contextlib.contextmanager
+def _connected(
+    address: str, memory_limit: float
+) -> Iterator[tuple[Any, StoredRows, Callable[[], AbstractContextManager[None]]]]:
+    """Yields a connection to the newest snapshot, its stored rows, and the context of their errors."""
+    root = open_table(address).files
+    duckdb = import_duckdb()
+    manifest, failures = newest_manifest(address), list[UserError]()
+    errors = functools.partial(duckdb_errors, duckdb, address, failures)
+    with errors():
+        stored = StoredRows(address, manifest.snapshot)
+        settings = {"memory_limit": f"{int(memory_limit)}B"} if memory_limit else {}
+        connection = connect_duckdb(duckdb, root, manifest, settings, stored.kinds, failures)
+    with contextlib.closing(connection):
+        yield connection, stored, errors
+
+
+def query_rows(address: str, query: str, memory_limit: float = 0.0) -> pa.Table:
+    """Returns the rows of a SELECT; of columns with one name, later ones get a number.
+
+    Args:
+        address: Address of the table.
+        query: The SELECT.
+        memory_limit: Memory that DuckDB may use, in bytes; 0 is its own default.
+
+    Raises:
+        UserError: The query is wrong, is more than one SELECT, or the table cannot be read.
+    """
+    with _connected(address, memory_limit) as (connection, stored, errors), errors():
+        statements = _selects(connection, query)
+        if len(statements) != 1:
+            raise UsageError(f"sql takes one SELECT, got {len(statements)} statements")
+        result = _execute(connection, stored, statements[0], connection.sql)
+        rows = _interruptible(connection, result.to_arrow_table)
+    for number, field in enumerate(rows.schema):
+        if field.type == _SUM:
+            with contextlib.suppress(pa.ArrowInvalid):  # it is larger
+                rows = rows.set_column(number, field.name, rows.column(number).cast(pa.int64()))
+    return rows.rename_columns(unique_names(rows.column_names))
+
+
+def _selects(connection: Any, text: str) -> list[Any]:
+    """Returns the statements in a text.
+
+    Raises:
+        UsageError: One of them is more than a query.
+    """
+    kinds = import_duckdb().StatementType
+    statements = list(connection.extract_statements(text))
+    if any(statement.type not in (kinds.SELECT, kinds.EXPLAIN) for statement in statements):
+        raise UsageError(ONLY_SELECT)
+    for statement in statements:
+        check_reads_only(connection, statement.query)
+    return statements
+
+
+def _execute(
+    connection: Any, stored: StoredRows, statement: Any, execute: Callable[[str], Any]
+) -> Any:
+    query = with_statuses(statement.query)
+    _interruptible(connection, stored.bring, connection, query)
+    return _interruptible(connection, execute, query)
+
+
 def _answer(
-    duckdb: Any, connection: Any, stored: StoredRows, invocation: Invocation,
+    connection: Any, stored: StoredRows, invocation: Invocation,
     errors: Callable[[], AbstractContextManager[None]], text: str,
 ) -> None:  # fmt: skip
     """Prints the results of the statements in a text, one after the other.
@@ -193,16 +251,8 @@ def _answer(
         UserError: A statement is wrong, or more than a query.
     """
     with errors():
-        kinds = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-        statements = connection.extract_statements(text)
-        if any(statement.type not in kinds for statement in statements):
-            raise UsageError(ONLY_SELECT)
-        for statement in statements:
-            check_reads_only(connection, statement.query)
-        for statement in statements:
-            query = with_statuses(statement.query)
-            _interruptible(connection, stored.bring, connection, query)
-            result = _interruptible(connection, connection.execute, query)
+        for statement in _selects(connection, text):
+            result = _execute(connection, stored, statement, connection.execute)
             rows = _rows(connection, result)
             first = next(rows, None)
             _print(result, rows if first is None else itertools.chain([first], rows), invocation)
@@ -215,10 +265,14 @@ def _interruptible(connection: Any, function: Callable[..., Any], *args: Any) ->
     """Calls a function of DuckDB in a thread, so that Ctrl-C ends its query at once."""
     with ENDING.noting() as interrupted, ThreadPoolExecutor(max_workers=1) as pool:
         result = pool.submit(function, *args)
-        # After readline, a signal does not end a wait without a timeout.
-        while not wait([result], timeout=_PATIENCE_S).done:
-            if interrupted.is_set():
-                connection.interrupt()
+        try:
+            # After readline, a signal does not end a wait without a timeout.
+            while not wait([result], timeout=_PATIENCE_S).done:
+                if interrupted.is_set():
+                    connection.interrupt()
+        except KeyboardInterrupt:  # of a Python program, which handles signals itself
+            connection.interrupt()
+            raise
         return result.result()
 
 
@@ -310,6 +364,8 @@ def connect_duckdb(
     }
     register_files(connection, sizes, [] if failures is None else failures)
     for statement in views_sql(root, files):
+        connection.execute(statement)
+    for statement in extracted_views_sql(stored_columns(root)):
         connection.execute(statement)
     listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in sizes)
     connection.execute(f"SET allowed_paths = [{listed}]")

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from ...policy.components.vocabulary import STATUS_WORDS, View, statuses_of, views
+from ...policy.components.views import View, views
+from ...policy.components.vocabulary import STATUS_WORDS, statuses_of
 from ...web.base.errors import UsageError, UserError, one_line
 from ..base.ending import ENDING
 

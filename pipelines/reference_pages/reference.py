@@ -19,15 +19,17 @@ import pyarrow as pa
 from ...policy.chunking.chunk_rows import CHUNK_COLUMNS
 from ...policy.chunking.embeddings import EMBEDDING_COLUMN
 from ...policy.components.columns import Column, Form
+from ...policy.components.item_views import PRICE
 from ...policy.components.reasons import ANY_JOB, NO_FAMILY, reasons_by_section
 from ...policy.components.schema import Status
+from ...policy.components.views import views
 from ...policy.components.vocabulary import (
     BATCHES_COLUMNS,
     CHANGE_COLUMNS,
     HOST_COLUMN,
+    MARKDOWN_COLUMN,
     URL_COLUMN,
     shown_type,
-    views,
 )
 from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
@@ -39,8 +41,11 @@ from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
 from ..command_line.foreign_names import unsupported_commands
 from ..command_line.usage import COMMON_GROUP, options_by_group
+from .markdown_tables import markdown_table
 from .option_files import write_option_files
 from .property_tables import SECTIONS, property_rows
+from .python_files import formatted, python_files
+from .python_page import python_tables
 
 _BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
@@ -63,6 +68,7 @@ _TYPES = {
     pa.float64(): "number",
     pa.date32(): "date",
     pa.timestamp("ms", "UTC"): "time",
+    PRICE: "decimal with 8 places",
     pa.map_(pa.large_string(), pa.large_string()): "names and values",
 }
 _HEADS = ("column", "type", "in files", "meaning")
@@ -75,9 +81,11 @@ def main(argv: Sequence[str]) -> None:
     quiet(logging.WARNING)
     root = Path(argv[0])
     write_option_files(root, modules())
+    for path, text in python_files(modules()).items():
+        (root / path).write_text(formatted(text), "utf-8")
     pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables(),
              "reasons": reason_tables(), "nutch-commands": nutch_tables(unsupported_commands()),
-             "nutch-properties": nutch_property_tables()}  # fmt: skip
+             "nutch-properties": nutch_property_tables(), "python": python_tables()}  # fmt: skip
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
@@ -282,6 +290,8 @@ def _in_files(column: Column) -> str:
     """Returns the stored type, with the unit of times and days."""
     if column in (URL_COLUMN, HOST_COLUMN):
         return "not stored: made of `key`"
+    if column == MARKDOWN_COLUMN:
+        return "not stored: made of `text` and `blocks`"
     if column in BATCHES_COLUMNS.pick("batch_id"):
         return "not stored: the folder"
     unit = f", {column.form.value}" if column.form in (Form.TIME, Form.DAY, Form.URL) else ""
@@ -306,20 +316,6 @@ def _values(column: Column) -> str:
         rows = [(f"`{n}`", str(c), _STATUSES[Status(c)]) for c, n in column.codes.items()]
         return markdown_table(("name", "number", "meaning"), rows)
     return markdown_table(("name", "number"), [(f"`{n}`", str(c)) for c, n in column.codes.items()])
-
-
-def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a table.
-
-    >>> print(markdown_table(("a", "b"), [("1|2", "3")]))
-    | a | b |
-    | --- | --- |
-    | 1\\|2 | 3 |
-    """
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(
-        "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |" for cells in lines
-    )
 
 
 # The commands that have a Flex Template: the jobs that change the table, and a whole round.

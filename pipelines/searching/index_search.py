@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tantivy
 
 from ...io.indexing.language_terms import language_terms
-from ...io.indexing.page_vectors import VectorMaker, Vectors, differing_vectors, read_vectors
+from ...io.indexing.page_vectors import VectorMaker, differing_vectors, read_vectors
 from ...io.indexing.shard_documents import (
     TEXT_FIELDS,
     analyzers,
@@ -21,7 +21,7 @@ from ...policy.searching.snippet_choice import Marks, without_title
 from ...web.base.errors import UserError
 from ...web.content.searched_forms import ANALYZERS, url_words
 from ...web.pages.document_dates import document_date
-from .meaning_ranks import MeaningRanks
+from .meaning_ranks import MeaningRanks, Question
 from .page_snippets import PageSnippets
 from .query_building import QueryBuilder
 from .search_completion import Completions, complete_text
@@ -124,7 +124,7 @@ class ShardSearch:
         *,
         order: str = RESULT_ORDERS[0],
         facets: bool = False,
-        question: Vectors | None = None,
+        question: Question | None = None,
     ) -> FoundPages:
         """Returns the best pages of a query, or the newest.
 
@@ -137,7 +137,7 @@ class ShardSearch:
             offset: Number of pages to leave out before.
             order: One of ``RESULT_ORDERS``.
             facets: Whether to count values of all pages.
-            question: A unit vector; pages are then ranked by it, too, and those with near chunks are
+            question: Pages are then ranked by its vector, too, and those with near chunks are
                 found without the words. The index must have vectors of its length.
         """
         free = [clause for clause in clauses if not clause.is_filter and not clause.name]

@@ -19,6 +19,18 @@ _FUSED = 200  # pages with the words of a query that are ranked again; others fo
 _MULTIPLIED_BYTES = 64 << 20  # of vectors at once
 
 
+class Question(NamedTuple):
+    """What is asked for, as a vector.
+
+    Attributes:
+        vector: A unit vector.
+        least_cosine: A page is near only if the cosine of its best chunk is larger.
+    """
+
+    vector: Vectors
+    least_cosine: float = 0.0
+
+
 class RankedPages(NamedTuple):
     """Pages in the order of both ranks.
 
@@ -50,14 +62,14 @@ class MeaningRanks:
         self._gone = np.array([not url for url in self._urls], np.bool_)
 
     def rank(
-        self, query: Any, clauses: Sequence[Clause], question: Vectors, top_n: int, offset: int
+        self, query: Any, clauses: Sequence[Clause], question: Question, top_n: int, offset: int
     ) -> RankedPages:
         """Returns pages by reciprocal rank fusion of their words and their best chunks.
 
         Args:
             query: tantivy's query of the words.
             clauses: The clauses that it was made of; phrases and operators hold for all pages.
-            question: The vector of what was asked for.
+            question: What was asked for.
             top_n: Most pages to return.
             offset: Number of pages to leave out before.
         """
@@ -84,16 +96,16 @@ class MeaningRanks:
             ],
         )
 
-    def _nearest_pages(self, question: Vectors, needed: Sequence[Clause]) -> tuple[list[Any], Any]:
+    def _nearest_pages(self, question: Question, needed: Sequence[Clause]) -> tuple[list[Any], Any]:
         """Returns the places of the nearest pages that a query allows, and the query of them.
 
         The query has only these pages, so that the number of pages does not depend on how many were
         looked at.
         """
-        scores = np.concatenate([_page_scores(shard, question) for shard in self._shards])
-        scores[self._gone] = 0.0
+        scores = np.concatenate([_page_scores(shard, question.vector) for shard in self._shards])
+        scores[self._gone] = -1.0
         order = np.argsort(-scores, kind="stable")[:_MOST_LOOKED_AT]
-        urls = [self._urls[at] for at in order if scores[at] > 0]
+        urls = [self._urls[at] for at in order if scores[at] > question.least_cosine]
         allowed = self._builder.build(needed) if needed else tantivy.Query.all_query()
         if needed and not self._searcher.search(allowed, 1).count:
             urls = []
@@ -114,9 +126,9 @@ class MeaningRanks:
         return places, pages
 
 
-def _page_scores(shard: ShardVectors, question: Vectors) -> Vectors:
-    """Returns the cosine of the best chunk of each page."""
-    products = [part @ question for part in _parts(shard.matrix)]
+def _page_scores(shard: ShardVectors, vector: Vectors) -> Vectors:
+    """Returns the cosine of the best chunk of each page with a unit vector."""
+    products = [part @ vector for part in _parts(shard.matrix)]
     return best_chunk_scores(np.concatenate([*products, np.zeros(0, np.float32)]), shard.counts)
 
 

@@ -14,6 +14,7 @@ from ...web.base.errors import UserError
 from ...web.plugins.call_limits import CallTookTooLong, call_within
 from ...web.plugins.plugin_files import fault_text, is_plugin_file
 from ...web.plugins.plugins import callable_plugin, load_plugin
+from .meaning_ranks import Question
 
 _LOG = logging.getLogger("nutbeam.search")
 _LONGEST_S = 10.0
@@ -27,18 +28,20 @@ class QuestionVectors:
     Args:
         embedding: Name of the plug-in; empty: that which the index names, if it is installed. A file
             that only the index names is never run, since its maker may be a stranger.
+        least_cosine: A page is near only if the cosine of its best chunk is larger.
 
     Raises:
         UsageError: There is no such plug-in, or it cannot be imported.
     """
 
-    def __init__(self, embedding: str = "") -> None:
+    def __init__(self, embedding: str = "", least_cosine: float = 0.0) -> None:
         self._name, self._last_line = embedding, ""
+        self._least_cosine = least_cosine
         if embedding:
             _load(embedding)
 
-    def of(self, clauses: Iterable[Clause], maker: VectorMaker | None) -> Vectors | None:
-        """Returns the unit vector of the words of a query; None if it has none, or there is none.
+    def of(self, clauses: Iterable[Clause], maker: VectorMaker | None) -> Question | None:
+        """Returns the words of a query as a vector; None if it has none, or there is none.
 
         Args:
             clauses: The query.
@@ -58,7 +61,8 @@ class QuestionVectors:
             self._warn(f"the index has vectors; to rank by them, too, give --embedding {name}")
             return None
         try:
-            return _question_vector(name, " ".join(words), maker.dimension)
+            vector = _question_vector(name, " ".join(words), maker.dimension)
+            return Question(vector, self._least_cosine)
         except UserError as error:
             self._warn(str(error))
         return None

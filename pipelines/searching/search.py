@@ -48,6 +48,14 @@ class Options(PluginOptions):
         plugins=True,
         group="search",
     )
+    least_cosine: float = option(
+        0.0,
+        "A page whose text lacks the words of the query is a result only if the cosine between the vectors of "
+        "its best chunk and of the query is larger. It depends on the model which one says something.",
+        minimum=0.0,
+        maximum=1.0,
+        group="search",
+    )
     top: int = option(10, "Most pages to show.", minimum=1, maximum=1000, group="search")
     sort: Literal["relevance", "date"] = option(
         "relevance", "Order of pages: the best first, or the newest.", group="search"
@@ -121,7 +129,7 @@ def run(invocation: Invocation) -> int:
             raise UsageError("--serve takes its queries from the search page: leave out the query")
         from .search_serving import SearchServer, serve_search  # late, so that a query is fast
 
-        questions = QuestionVectors(options.embedding)
+        questions = QuestionVectors(options.embedding, options.least_cosine)
         with SearchServer(searched, address, options.top, options.page_name, questions) as server:
             return serve_search(server)
     if query is None:
@@ -130,10 +138,7 @@ def run(invocation: Invocation) -> int:
         raise UsageError(
             "--explain shows scores, and pages by --sort date have none: leave out one"
         )
-    with configuration():
-        parse_search(query)  # a wrong query is refused before the index is opened
-    search = ForgivingSearch(searched.newest(), QuestionVectors(options.embedding))
-    results = search.search(query, options.top, order=options.sort)
+    results = search_pages(invocation)
     notes = [visible(f"{note.text} {note.query}".rstrip()) for note in results.notes]
     if invocation.format == "json":
         print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
@@ -142,6 +147,21 @@ def run(invocation: Invocation) -> int:
     else:
         _show(results, notes, explain=options.explain)
     return DONE if results.hits else NOTHING_TO_DO
+
+
+def search_pages(invocation: Invocation) -> FoundPages:
+    """Returns the pages for the query of a command.
+
+    Raises:
+        UserError: The query is wrong, or there is no such index.
+    """
+    options, query = invocation.options, invocation.arguments["query"]
+    with configuration():
+        parse_search(query)  # a wrong query is refused before the index is opened
+    searched = SearchedTable(str(invocation.table), options.index, options.cache_folder)
+    questions = QuestionVectors(options.embedding, options.least_cosine)
+    search = ForgivingSearch(searched.newest(), questions)
+    return search.search(query, options.top, order=options.sort)
 
 
 def _export(searched: SearchedTable, options: Options) -> int:

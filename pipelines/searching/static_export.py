@@ -3,7 +3,8 @@
 The folder has a page, its scripts, ``about.json``, and one folder of data. The words of the index are
 sorted and cut into files, so a browser loads only those in which the words of a query are; a list of a
 word has the score that the search gives each page for this word alone. A file per page has its title
-and text, for snippets and for the words that are near one another. ``static_search.js`` reads them.
+and text, for snippets and for the words that are near one another; a file has the pages of each host.
+``static_search.js`` reads them.
 
 Each file of data is a JSON text in gzip, named ``.bin`` so that no server unpacks it on the way.
 """
@@ -17,6 +18,7 @@ import shutil
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from ...web.base.errors import UsageError, UserError
 from ...web.base.wording import quote_value
@@ -125,8 +127,10 @@ def _write(index: WholeIndex, folder: Path, name: str) -> ExportedSize:
 def _write_pages(index: WholeIndex, data: "_DataFolder") -> tuple[dict[Hashable, int], list[float]]:
     """Writes a file per page; returns their numbers, and the mean words of titles and of texts."""
     numbers, sums = dict[Hashable, int](), [0, 0]
+    hosts = dict[str, list[int]]()
     for number, page in enumerate(index.pages()):
         numbers[page.place] = number
+        hosts.setdefault(urlsplit(page.url).hostname or "", []).append(number)
         texts = page.title, page.text[:_LONGEST_TEXT]
         words = [len(_WORD.findall(text)) for text in texts]
         sums = [total + count for total, count in zip(sums, words, strict=True)]
@@ -135,6 +139,7 @@ def _write_pages(index: WholeIndex, data: "_DataFolder") -> tuple[dict[Hashable,
             "url": page.url, "title": texts[0], "text": texts[1], "words": words,
             "factor": round(page.factor, 4), "day": day, "kind": kind,
         })  # fmt: skip
+    data.write("hosts", hosts)
     return numbers, [max(1.0, round(total / max(1, len(numbers)), 2)) for total in sums]
 
 

@@ -7,6 +7,7 @@ import { completeWhileTyping } from "./combobox.js";
 
 const PER_PAGE = 10;
 const RERANKED = 30; // best pages whose texts are read
+const WITH_PHRASE = 100; // of a query with a phrase: others are left out
 const MOST_CHARS = 1000; // of a query
 const MOST_WORDS = 32;
 const SNIPPET_CHARS = 220;
@@ -17,7 +18,10 @@ const PAIR_BOOST = 0.8;
 const MOST_NEAR = 8;
 const SPACELESS = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 const WORD = new RegExp(`${SPACELESS.source}|(?:(?!${SPACELESS.source})[\\p{L}\\p{M}\\p{N}])+`, "gu");
-const OPERATOR = /^-?(?:site|type|lang|after|before|inurl|intitle):/i;
+const SITE = /^(-?)(?:site|host|domain):(.+)/i;
+const OPERATOR = /^-?(?:type|lang|after|before|inurl|intitle):/i;
+const SHORTEST = 4; // letters of a word for which another one is suggested
+const TWO_MISTAKES = 6; // letters of a word that may have two
 
 const files = new Map(); // promises, by name
 let about; // about.json: what the index has
@@ -69,24 +73,79 @@ async function lookUp(word) {
   return { pages, beginning, rarity };
 }
 
+// The word of the same file that was probably meant, or "".
+async function suggest(word) {
+  if (word.length < SHORTEST || !/^\p{L}+$/u.test(word)) return "";
+  const { forms, lists } = await shardOf(word);
+  let [best, most] = ["", [word.length < TWO_MISTAKES ? 2 : 3, 0]];
+  for (const form of Object.keys(forms)) {
+    if (Math.abs(form.length - word.length) > 2) continue;
+    const [distance, pages] = [mistakes(form, word), lists[forms[form][0]][0].length];
+    if (distance < most[0] || (best && distance === most[0] && pages > most[1])) {
+      [best, most] = [form, [distance, pages]];
+    }
+  }
+  return best;
+}
+
+// How many letters are missing, too many, wrong, or have changed places.
+function mistakes(one, other) {
+  let [before, above] = [[], Array.from({ length: other.length + 1 }, (_, at) => at)];
+  for (let row = 1; row <= one.length; row += 1) {
+    const here = [row];
+    for (let at = 1; at <= other.length; at += 1) {
+      const same = one[row - 1] === other[at - 1];
+      here[at] = Math.min(above[at] + 1, here[at - 1] + 1, above[at - 1] + (same ? 0 : 1));
+      if (row > 1 && at > 1 && one[row - 1] === other[at - 2] && one[row - 2] === other[at - 1]) {
+        here[at] = Math.min(here[at], before[at - 2] + 1);
+      }
+    }
+    [before, above] = [above, here];
+  }
+  return above[other.length];
+}
+
 function parse(query) {
   const clauses = [];
   const ignored = [];
+  const sites = [];
   for (const [, minus, phrase, word] of query.slice(0, MOST_CHARS).matchAll(/(-?)(?:"([^"]*)"|([^\s"]+))/g)) {
     if (phrase === undefined && OPERATOR.test(minus + word)) {
       ignored.push(minus + word);
       continue;
     }
+    const site = phrase === undefined && (minus + word).match(SITE);
+    if (site) {
+      sites.push({ host: site[2].toLowerCase(), excluded: Boolean(site[1]) });
+      continue;
+    }
     const words = wordsOf(phrase ?? word);
     if (words.length) clauses.push({ words, excluded: Boolean(minus), follow: words.length > 1 });
   }
-  return { clauses: clauses.slice(0, MOST_WORDS), ignored };
+  return { clauses: clauses.slice(0, MOST_WORDS), ignored, sites };
+}
+
+// The numbers of the pages of a host and of those below it.
+async function pagesBelow(name) {
+  const hosts = await read(`${about.data}/hosts.bin`);
+  return Object.keys(hosts).filter((host) => host === name || host.endsWith(`.${name}`))
+    .flatMap((host) => hosts[host]);
+}
+
+// A function that says whether a page is of the wanted hosts; and all pages of these.
+async function sitesOf(sites) {
+  const lists = await Promise.all(sites.map(({ host }) => pagesBelow(host)));
+  const wanted = new Set(lists.filter((_, at) => !sites[at].excluded).flat());
+  const excluded = new Set(lists.filter((_, at) => sites[at].excluded).flat());
+  const all = sites.every((site) => site.excluded);
+  return { has: (page) => (all || wanted.has(page)) && !excluded.has(page), wanted };
 }
 
 // Pages with a clause: of several words, those that have all of them.
 async function pagesOf(clause) {
   const parts = await Promise.all(clause.words.map(lookUp));
-  if (parts.some((part) => part === null)) return { pages: new Map(), parts: [] };
+  const missing = clause.words.filter((_, at) => parts[at] === null);
+  if (missing.length) return { pages: new Map(), parts: [], missing };
   const [first, ...others] = parts;
   const pages = new Map();
   for (const [page, score] of first.pages) {
@@ -94,17 +153,23 @@ async function pagesOf(clause) {
       pages.set(page, others.reduce((sum, part) => sum + part.pages.get(page), score));
     }
   }
-  return { pages, parts };
+  return { pages, parts, missing };
 }
 
 async function search(query) {
-  const { clauses, ignored } = parse(query);
+  const { clauses, ignored, sites } = parse(query);
+  const { has, wanted: pagesOfSites } = await sitesOf(sites);
   const common = new Set(about.common);
   const wanted = clauses.filter((clause) => !clause.excluded);
   const rare = wanted.filter((clause) => clause.follow || !common.has(clause.words[0]));
   const counted = rare.length ? rare : wanted;
   const results = await Promise.all(counted.map(pagesOf));
   const excluded = await Promise.all(clauses.filter((clause) => clause.excluded).map(pagesOf));
+  const missing = await Promise.all([...new Set(results.flatMap((one) => one.missing))].map(
+    async (word) => [word, await suggest(word)]));
+  if (!counted.length) {
+    return { pages: [...pagesOfSites].filter(has).map((page) => [page, 0]), ignored, missing, parts: [] };
+  }
   const optional = counted.filter((clause) => !clause.follow).length;
   for (const least of [optional <= 2 ? optional : Math.ceil(optional * 0.6), Math.min(1, optional)]) {
     const scores = new Map();
@@ -116,12 +181,13 @@ async function search(query) {
       }
     });
     const required = results.filter((_, at) => counted[at].follow);
-    const pages = [...scores].filter(([page]) =>
+    const pages = [...scores].filter(([page]) => has(page) &&
       (numbers.get(page) ?? 0) >= least && required.every((one) => one.pages.has(page)) &&
       !excluded.some((one) => one.pages.has(page)));
     if (pages.length || least <= 1) {
       pages.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
-      return { pages: await rerank(pages, counted, results), ignored, parts: results.flatMap((one) => one.parts) };
+      const ordered = await rerank(pages, counted, results);
+      return { pages: ordered, ignored, missing, parts: results.flatMap((one) => one.parts) };
     }
   }
 }
@@ -131,13 +197,15 @@ async function rerank(pages, clauses, results) {
   const near = results.flatMap((one) => one.parts);
   const phrases = results.filter((_, at) => clauses[at].follow);
   if (near.length < 2) return pages;
-  const best = await Promise.all(pages.slice(0, RERANKED).map(async ([page, score]) => {
+  const number = phrases.length ? WITH_PHRASE : RERANKED;
+  const best = await Promise.all(pages.slice(0, number).map(async ([page, score]) => {
     const text = await read(`${about.data}/page-${page}.bin`);
     const places = placesOf(text, near);
     const follow = ({ parts }) => worthOf(places, near, parts.map((part) => near.indexOf(part)), 0, text);
     return phrases.every(follow) ? [page, score + text.factor * nearness(places, near, text)] : null;
   }));
-  return [...best.filter(Boolean).sort((a, b) => b[1] - a[1] || a[0] - b[0]), ...pages.slice(RERANKED)];
+  const ordered = best.filter(Boolean).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  return phrases.length ? ordered : [...ordered, ...pages.slice(RERANKED)];
 }
 
 // Where words begin so, in title and text, by the number of the word.
@@ -218,6 +286,13 @@ function snippetOf(text, parts) {
   return [...spans, [text.slice(at, end), false], [end < text.length ? "…" : "", false]];
 }
 
+// A text without its first line if that is in the title, which is shown beside it.
+function withoutTitle({ title, text }) {
+  const at = text.indexOf("\n");
+  const isTitle = at >= 0 && title.toLowerCase().includes(text.slice(0, at).trim().toLowerCase());
+  return (isTitle && text.slice(at).trimStart()) || text;
+}
+
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -233,7 +308,7 @@ function item(text, parts) {
   if (text.day) {
     line.append(element("span", {}, `${text.kind} `, element("time", { datetime: text.day }, text.day)));
   }
-  const snippet = snippetOf(text.text, parts).filter(([span]) => span).map(
+  const snippet = snippetOf(withoutTitle(text), parts).filter(([span]) => span).map(
     ([span, isMark]) => (isMark ? element("mark", {}, span) : span));
   return element("li", {}, element("h2", { dir: "auto" }, linked), line,
     element("p", { dir: "auto" }, ...snippet));
@@ -266,16 +341,30 @@ export async function answer(query, start = 0) {
   const first = Math.min(Math.floor(start / PER_PAGE) * PER_PAGE, last);
   const texts = await Promise.all(result.pages.slice(first, first + PER_PAGE).map(
     ([page]) => read(`${about.data}/page-${page}.bin`)));
-  return { first, total, texts, ignored: result.ignored, parts: result.parts };
+  return { ...result, first, total, texts };
+}
+
+// What is said of words that no page has.
+function notes(query, missing) {
+  return missing.map(([word, meant]) => {
+    const note = element("p", { class: "notice" }, `No page has: ${word}`);
+    if (meant) {
+      const other = query.normalize("NFKC").toLowerCase().replaceAll(word, meant);
+      note.append("; did you mean ",
+        element("a", { href: `?${new URLSearchParams({ q: other })}` }, meant), "?");
+    }
+    return note;
+  });
 }
 
 async function show(main, query, start) {
-  const { first, total, texts, ignored, parts } = await answer(query, start);
+  const { first, total, texts, ignored, missing, parts } = await answer(query, start);
   const numbers = total > texts.length ? `${first + 1}–${first + texts.length} of ` : "";
   const count = total ? `${numbers}${total} ${total === 1 ? "page" : "pages"}` : "No page found.";
   main.replaceChildren(
     ...(ignored.length
       ? [element("p", { class: "notice" }, `Not searched here: ${ignored.join(" ")}`)] : []),
+    ...notes(query, missing),
     element("p", { class: "soft", role: "status" }, count),
     element("ol", { class: "results", start: first + 1 }, ...texts.map((text) => item(text, parts))),
     steps(query, first, total));

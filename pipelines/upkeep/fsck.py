@@ -9,7 +9,6 @@
 
 import dataclasses
 import functools
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -60,7 +59,7 @@ from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
 from ...web.base.wording import format_count
-from ..base.command import DONE, TABLE, Invocation
+from ..base.command import DONE, TABLE, Invocation, gives_record
 from ..base.live import live_view
 
 ARGUMENTS = (TABLE,)
@@ -165,9 +164,7 @@ def run(invocation: Invocation) -> int:
         check_result = look_live()
         if done.manifest is not None:
             repairs = dataclasses.replace(repairs, snapshot=done)
-    if invocation.format == "json":
-        print(json.dumps(_record(check_result, repairs)))
-    else:
+    if not gives_record(invocation, _record(check_result, repairs)):
         print(visible_lines(_lines(check_result, repairs, address, options)))
     return DAMAGED if check_result.problems else DONE
 

@@ -12,7 +12,8 @@ import polars as pl
 
 from ...policy.components.host_rows import Seeds
 from ...policy.components.kinds import KINDS
-from ...policy.components.vocabulary import record_of, shown_columns
+from ...policy.components.views import shown_columns
+from ...policy.components.vocabulary import record_of
 from ...policy.generating.selection import GenerateOptions
 from ...policy.schedules.due_rules import due_rule
 from ...policy.schedules.reschedule import intervals_of_hosts
@@ -91,18 +92,22 @@ class Options(TargetOptions, DepthOptions, UpdateOptions, GenerateOptions, Shown
 def run(invocation: Invocation) -> int:
     """Explains each URL."""
     options, address = invocation.options, invocation.arguments["table"]
-    for group, names in chosen_plugins(options):
-        load_plugins(group, names)
-    table = None
+    explainer = explainer_of(invocation)
     if address != NO_TABLE:
-        table = TableAt(address)
         warn_of_clocks(address, options)
-    explainer = Explainer(options, table)
     print(f"rule files: {', '.join(explainer.rules.sources.values()) or 'none'}", file=sys.stderr)
     for url in urls_of(invocation.arguments["urls"]):
         record = explainer.explain(url)
         say(record, _lines(record, options), invocation.format)
     return DONE
+
+
+def explainer_of(invocation: Invocation) -> "Explainer":
+    """Returns what explains the URLs of a command."""
+    options, address = invocation.options, invocation.arguments["table"]
+    for group, names in chosen_plugins(options):
+        load_plugins(group, names)
+    return Explainer(options, None if address == NO_TABLE else TableAt(address))
 
 
 # Stands for any local document; no URL has this row key.

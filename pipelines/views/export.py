@@ -8,7 +8,7 @@
 import dataclasses
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import apache_beam as beam
@@ -17,11 +17,14 @@ import polars as pl
 from ...io.rows.duckdb_tables import batches_frame, files_of
 from ...io.storage.parquet_files import row_groups
 from ...io.tablets.checksums import verify_file, verify_tablets
+from ...policy.components.columns import Columns
 from ...policy.components.kinds import components_of
 from ...policy.components.schema import to_frame
-from ...policy.components.vocabulary import View, shown_schema, views
+from ...policy.components.views import View, views
+from ...policy.components.vocabulary import shown_schema
 from ...policy.conditions import ExprOptions, wanted_rows
 from ...policy.expressions.compiler import Expression
+from ...policy.page_rows import MarkdownOptions, with_markdown
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -30,7 +33,7 @@ from ..base.command import TABLE, Invocation, configuration
 from ..base.suggestions import suggestion
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
-from .reader import with_owner
+from .reader import stored_names_of, with_owner
 from .reading_job import Reading, ReadItem, export_parts, tablets_of
 
 ARGUMENTS = (TABLE,)
@@ -44,7 +47,7 @@ def _names() -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(ExprOptions, LaunchOptions):
+class Options(ExprOptions, MarkdownOptions, LaunchOptions):
     """Options of export."""
 
     GROUP = "export"
@@ -52,6 +55,10 @@ class Options(ExprOptions, LaunchOptions):
     what: str = option(
         "state",
         f"Component or list to write: {', '.join(_names()[:-1])} or {_names()[-1]}.",
+    )
+    columns: tuple[str, ...] = option(
+        (),
+        "Columns to write, such as url,markdown; the default is all but markdown.",
     )
     output: str = option(
         "-",
@@ -73,6 +80,18 @@ class Options(ExprOptions, LaunchOptions):
                 else suggestion(self.what, names)
             )
             raise ValueError(f"--what must be one of {', '.join(names)}, got {self.what!r}{advice}")
+        try:
+            self.wanted_columns()
+        except ValueError as error:
+            raise ValueError(f"--{error}") from error
+
+    def wanted_columns(self) -> Columns:
+        """Returns the columns to write.
+
+        Raises:
+            ValueError: There is no such column; the message quotes it.
+        """
+        return views()[self.what].pick(self.columns)
 
 
 def run(invocation: Invocation) -> int:
@@ -85,10 +104,10 @@ def run(invocation: Invocation) -> int:
         _condition(options.what, options.expr, now)
 
     def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
-        items | "Write" >> beam.Map(_write, options.what, output, options.expr, now)
+        items | "Write" >> beam.Map(_write, options, output, now)
 
     divide = functools.partial(_items, what=options.what)
-    schema = shown_schema(views()[options.what].columns)
+    schema = shown_schema(options.wanted_columns())
     with export_parts(address, build, invocation.beam_args, options, divide) as (_, parts):
         number = output.join(parts, schema.names, schema)
     if output.path:
@@ -139,8 +158,8 @@ def _items(reading: Reading, what: str) -> Iterator[ReadItem]:
             yield ReadItem(reading, number, file=file, owner=owner)
 
 
-def _frames(item: ReadItem, view: View) -> Iterator[pl.DataFrame]:
-    """Yields stored rows, with their batch or index if they are of one."""
+def _frames(item: ReadItem, view: View, names: Iterable[str]) -> Iterator[pl.DataFrame]:
+    """Yields stored rows with at least these columns; with their batch or index if they are of one."""
     table, kind = item.reading.table, view.kind
     if kind is None:
         yield batches_frame(item.reading.manifest())
@@ -153,21 +172,24 @@ def _frames(item: ReadItem, view: View) -> Iterator[pl.DataFrame]:
         return
     assert item.file is not None
     verify_file(table, item.file)
-    for group in row_groups(table / item.file.path, kind.schema):
+    for group in row_groups(table / item.file.path, kind.schema, stored_names_of(kind, names)):
         yield with_owner(to_frame(group), kind, item.owner)
 
 
-def _write(item: ReadItem, what: str, output: Output, expr: str, now: int) -> None:
-    view, path = views()[what], item.reading.part_file(item.number, output.suffix)
-    wanted, frames = _condition(what, expr, now), _frames(item, view)
+def _write(item: ReadItem, options: Options, output: Output, now: int) -> None:
+    view, path = views()[options.what], item.reading.part_file(item.number, output.suffix)
+    wanted, columns = _condition(options.what, options.expr, now), options.wanted_columns()
+    needs = wanted.needs if wanted else ()
+    frames = _frames(item, view, [*(column.name for column in columns), *needs])
     if wanted is not None:
         condition = wanted.expr
         frames = (frame.filter(condition) for frame in frames)
+    frames = (with_markdown(frame, columns, options.markdown_links) for frame in frames)
     with item.reading.reading():
-        output.write_frames(path, frames, view.columns)
+        output.write_frames(path, frames, columns)
 
 
 def _condition(what: str, expr: str, now: int) -> Expression | None:
     """Returns the condition of ``--expr`` on the stored rows of a view, or None."""
     view = views()[what]
-    return wanted_rows(expr, view.columns.drop("url", "host"), now)
+    return wanted_rows(expr, view.columns.drop("url", "host", *view.on_request), now)

@@ -12,7 +12,7 @@ from ...io.storage.files import size_of
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile
-from ...policy.components.vocabulary import views
+from ...policy.components.views import views
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation

@@ -67,7 +67,7 @@ def run(invocation: Invocation) -> int:
         total = {}  # the newest manifest is damaged; its line shows that
     if invocation.format == "json":
         record = {
-            "snapshots": [_record(event) for event in all_events],
+            "snapshots": [event_record(event) for event in all_events],
             "sizes": {n: _sizes(s) for n, s in total.items()},
         }
         print(json.dumps(record))
@@ -80,7 +80,8 @@ def run(invocation: Invocation) -> int:
     return 0
 
 
-def _record(event: ShownSnapshot) -> dict[str, Any]:
+def event_record(event: ShownSnapshot) -> dict[str, Any]:
+    """Returns a snapshot as a record; with ``error`` if its manifest cannot be read."""
     manifest = event.manifest
     if manifest is None:
         return {"snapshot": event.number, "error": event.error}

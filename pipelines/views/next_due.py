@@ -108,7 +108,14 @@ def _first_due(
     return best[1] if best else None
 
 
-def wait_for_due(address: str, options: GenerateOptions, until: int | None, idle: int = 0) -> bool:
+def wait_for_due(
+    address: str,
+    options: GenerateOptions,
+    until: int | None,
+    idle: int = 0,
+    *,
+    announce: bool = True,
+) -> bool:
     """Waits until a page may be due; returns False if the crawl ends instead.
 
     It ends because of a stop file, because its time is over, or because the table has no URL.
@@ -119,6 +126,7 @@ def wait_for_due(address: str, options: GenerateOptions, until: int | None, idle
         until: Time at which the crawl ends, ms; None is no limit.
         idle: How many times in a row pages were due, and none was fetched. They are still due, so
             the next try waits for longer, unless another page becomes due.
+        announce: Whether to print until when it waits.
     """
     table, earliest = open_table(address), 0
     waiting = next_url(address, options, after_now=idle > 0)
@@ -128,7 +136,8 @@ def wait_for_due(address: str, options: GenerateOptions, until: int | None, idle
         earliest = now_ms() + int(1000 * min(_LONGEST_S, _FIRST_S * 2.0 ** min(idle - 1, 20)))
         earliest = min(earliest, waiting.time) if waiting is not None else earliest
     when = max(earliest, 0 if idle or waiting is None else waiting.time)
-    print(f"waiting for pages that are due: until {iso(when)}", file=sys.stderr)
+    if announce:
+        print(f"waiting for pages that are due: until {iso(when)}", file=sys.stderr)
     PROGRESS.start("wait")
     try:
         return _wait(table, options, until, earliest)

@@ -34,10 +34,12 @@ class ChunkedPages(NamedTuple):
     Attributes:
         options: How they are cut, and what makes their vectors.
         columns: Columns of the chunks.
+        markdown_links: Whether their Markdown has the targets of links, and images.
     """
 
     options: ChunkOptions
     columns: Columns
+    markdown_links: bool = True
 
     def write(self, path: Place, pages: pl.DataFrame, output: Output) -> None:
         """Writes the chunks of pages as a part file, and beside it what became of their vectors.
@@ -70,7 +72,8 @@ class ChunkedPages(NamedTuple):
         """Yields chunks of pages; with ``change`` also a row for each page that has none (any more)."""
         needed = EMBEDDED_COLUMNS if self.options.embedding else EMBEDDED_COLUMNS.pick("url")
         columns = Columns(dict.fromkeys([*self.columns, *needed]))
-        rules = ChunkRules(self.options.chunks, self.options.tokenizer(), columns)
+        tokenizer = self.options.tokenizer()
+        rules = ChunkRules(self.options.chunks, tokenizer, columns, self.markdown_links)
         for part in pages.iter_slices(PAGES_AT_ONCE):
             chunks = chunk_rows(part, rules)
             yield embed(chunks)

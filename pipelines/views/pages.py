@@ -29,13 +29,14 @@ from ...policy.chunking.chunk_options import ChunkOptions
 from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS
 from ...policy.chunking.embeddings import EmbeddingReport, embedding_reason
 from ...policy.components.columns import Columns, join_columns
+from ...policy.components.views import views
 from ...policy.components.vocabulary import (
     CHANGE_COLUMNS,
     STATUS_WORDS,
     shown_schema,
     statuses_of,
 )
-from ...policy.page_rows import PageChoice, page_columns
+from ...policy.page_rows import MarkdownOptions, PageChoice
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEachDocument
 from ...web.base.errors import UsageError
@@ -56,12 +57,12 @@ from .reading_job import Reading, ReadItem, export_parts, tablets_of
 
 ARGUMENTS = (TABLE,)
 # Pages that are gone have no file of documents; their part comes last.
-_NO_DOCUMENT, _LAST_PART = "", 99_999_999
+NO_DOCUMENT, _LAST_PART = "", 99_999_999
 ENDINGS = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(TextOptions, LaunchOptions, ChunkOptions, CatalogOptions):
+class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions, CatalogOptions):
     """Options of pages, and of their chunks."""
 
     output: str = option(
@@ -132,7 +133,7 @@ class Options(TextOptions, LaunchOptions, ChunkOptions, CatalogOptions):
             ValueError: There is no such column; the message quotes it.
         """
         if not self.chunks:
-            return join_columns(self._change_columns, page_columns(self.columns))
+            return join_columns(self._change_columns, views()["pages"].pick(self.columns))
         columns = CHUNK_COLUMNS.pick_named(*self.columns) if self.columns else CHUNK_COLUMNS
         return join_columns(self._change_columns, columns)
 
@@ -144,7 +145,9 @@ class Options(TextOptions, LaunchOptions, ChunkOptions, CatalogOptions):
         """Returns how pages become chunks; None: they do not."""
         names = [field.name for field in dataclasses.fields(ChunkOptions)]
         own = ChunkOptions(**{name: getattr(self, name) for name in names})
-        return ChunkedPages(own, self.wanted_columns()) if self.chunks else None
+        return (
+            ChunkedPages(own, self.wanted_columns(), self.markdown_links) if self.chunks else None
+        )
 
     def choice(self, batches: Iterable[str]) -> PageChoice:
         """Returns the wanted pages.
@@ -158,6 +161,7 @@ class Options(TextOptions, LaunchOptions, ChunkOptions, CatalogOptions):
             tuple(sorted({code for word in self.status for code in statuses_of(word)})),
             frozenset(batches),
             self.text_of,
+            self.markdown_links,
         )
 
     def load_choice(self) -> dict[str, Any]:
@@ -182,7 +186,7 @@ def run(invocation: Invocation) -> int:
     def build(items: beam.PCollection[ReadItem], reading: Reading) -> None:
         (
             items
-            | "Rows" >> beam.FlatMap(_rows_by_document, choice).with_output_types(tuple[str, Chunk])
+            | "Rows" >> beam.FlatMap(rows_by_document, choice).with_output_types(tuple[str, Chunk])
             | "Write" >> ForEachDocument(_write, (reading, choice, output, chunked))
         )
 
@@ -213,13 +217,17 @@ def _print_result(invocation: Invocation, number: int, place: str, report: Embed
     print(json.dumps(record) if invocation.format == "json" else text)
 
 
-def _rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:
+def rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:
+    """Yields the rows of the state of a tablet, with the name of the file that has their documents.
+
+    Rows of pages that are gone have none: its name is ``NO_DOCUMENT``.
+    """
     assert item.tablet is not None
     with item.reading.reading():
         for rows in _rows_of_pages(item, choice):
             for (document,), group in rows.group_by("document", maintain_order=True):
                 for chunk in to_chunks(group):
-                    yield str(document or _NO_DOCUMENT), chunk
+                    yield str(document or NO_DOCUMENT), chunk
 
 
 def _rows_of_pages(item: ReadItem, choice: PageChoice) -> Iterator[pl.DataFrame]:
@@ -240,7 +248,7 @@ def _write(
     output: Output,
     chunked: ChunkedPages | None,
 ) -> tuple[()]:
-    if document == _NO_DOCUMENT:
+    if document == NO_DOCUMENT:
         path = reading.part_file(_LAST_PART, output.suffix)
         if chunked:
             chunked.write_gone(path, rows, output)

@@ -21,17 +21,12 @@ from ...io.storage.parquet_files import collect, scan
 from ...io.storage.places import Place
 from ...io.table.opening import open_table
 from ...policy.components.columns import Form
+from ...policy.components.document_schema import DOCUMENTS, DOCUMENTS_COLUMNS
 from ...policy.components.kinds import KINDS
 from ...policy.components.page_facts import unique_documents
-from ...policy.components.schema import DOCUMENTS, DOCUMENTS_COLUMNS, STATE, STATUS_NAMES, empty
-from ...policy.components.vocabulary import (
-    code_name,
-    iso,
-    normal_text,
-    record_of,
-    shown_columns,
-    shown_schema,
-)
+from ...policy.components.schema import STATE, STATUS_NAMES, empty
+from ...policy.components.views import shown_columns
+from ...policy.components.vocabulary import code_name, iso, normal_text, record_of, shown_schema
 from ...policy.conditions import RowOptions, chosen_rows, wanted_rows
 from ...policy.figures import (
     KEY,

@@ -20,25 +20,14 @@ from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS, ChunkR
 from ...policy.chunking.tokenizers import tokenizer_of
 from ...policy.components.columns import Columns
 from ...policy.components.declaration import Kind, Owner
+from ...policy.components.document_schema import DOCUMENTS, DOCUMENTS_COLUMNS
+from ...policy.components.item_views import ITEM_VIEWS
 from ...policy.components.kinds import components_of
-from ...policy.components.schema import (
-    DOCUMENTS,
-    DOCUMENTS_COLUMNS,
-    PAGES,
-    Status,
-    conform,
-    empty,
-    to_frame,
-)
-from ...policy.components.vocabulary import (
-    PAGE_COLUMNS,
-    View,
-    record_of,
-    shown_frame,
-    shown_schema,
-    views,
-)
-from ...policy.page_rows import PageChoice, page_rows
+from ...policy.components.schema import PAGES, Status, conform, empty, to_frame
+from ...policy.components.views import View, views
+from ...policy.components.vocabulary import record_of, shown_frame, shown_schema
+from ...policy.page_rows import PageChoice, page_rows, stored_names, with_markdown
+from ...policy.structured.item_rows import item_rows
 from ...web.base.errors import UsageError
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
@@ -57,6 +46,7 @@ def read(
     snapshot: int | None = None,
     into: Literal["polars"] = "polars",
     text_of: TextOf = "all",
+    markdown_links: bool = True,
 ) -> pl.DataFrame: ...
 
 
@@ -69,6 +59,7 @@ def read(
     snapshot: int | None = None,
     into: Literal["arrow", "batches", "duckdb"],
     text_of: TextOf = "all",
+    markdown_links: bool = True,
 ) -> Any: ...
 
 
@@ -80,6 +71,7 @@ def read(
     snapshot: int | None = None,
     into: Into = "polars",
     text_of: TextOf = "all",
+    markdown_links: bool = True,
 ) -> Any:
     """Reads rows of a table in a folder, in a store or in Bigtable.
 
@@ -90,15 +82,18 @@ def read(
     Args:
         table: Address of the table.
         what: ``state``, ``hosts``, ``pages`` (the newest text of each URL that is alive),
-            ``outlinks``, ``batches``, or a component of batches such as ``batch_pages``.
-        columns: Names of the columns to read. Only these are read from the files. None means all;
-            of pages all but the Markdown, the blocks, the parts, the body, the headers, the batch and the key.
+            ``outlinks``, ``batches``, a type of structured data such as ``products``, or a component
+            of batches such as ``batch_pages``.
+        columns: Names of the columns to read. Only these are read from the files. None means all but
+            ``markdown``; of pages all but the Markdown, the blocks, the parts, the structured data, the
+            body, the headers, the batch and the key.
         snapshot: Number of the snapshot, as in ``nutbeam history``; None means the newest.
         into: ``polars`` gives a frame, ``arrow`` a pyarrow.Table, and ``duckdb`` a relation, whose
             rows are in memory. ``batches`` gives a pyarrow.RecordBatchReader, which reads a large
             table piece by piece.
         text_of: Which text of ``pages`` counts, and which Markdown is made: ``main`` is their main content,
             without navigation and the like.
+        markdown_links: Whether Markdown has the targets of links, and images.
 
     Raises:
         UsageError: There is no such table, snapshot, component or column.
@@ -108,7 +103,8 @@ def read(
     _check_text(text_of)
     view, wanted = _choice(what, columns)
     pinned = _snapshot_to_read(os.fspath(table), snapshot)
-    frames = _frames(pinned, what, view, PageChoice(wanted, text_of=text_of))
+    choice = PageChoice(wanted, text_of=text_of, markdown_links=markdown_links)
+    frames = _frames(pinned, what, view, choice)
     return _in_form(into, shown_schema(wanted), _tables(pinned, frames, wanted))
 
 
@@ -119,6 +115,7 @@ def read_chunks(
     tokenizer: str = "words",
     columns: Sequence[str] = (),
     text_of: TextOf = "all",
+    markdown_links: bool = True,
     snapshot: int | None = None,
     into: Into = "polars",
 ) -> Any:
@@ -131,6 +128,7 @@ def read_chunks(
             plug-in.
         columns: Names of the columns to read; none means all.
         text_of: As for ``read``.
+        markdown_links: As for ``read``.
         snapshot: Number of the snapshot; None means the newest.
         into: As for ``read``.
 
@@ -142,17 +140,17 @@ def read_chunks(
     _check_text(text_of)
     if limit < 1:
         raise UsageError(f"limit must be at least 1, got {limit!r}")
-    wanted = _picked(CHUNK_COLUMNS, columns)
+    wanted = _picked(View("a chunk", CHUNK_COLUMNS), columns)
     try:
         in_file = tokenizer.endswith(".json")
         counter = tokenizer_of("", tokenizer) if in_file else tokenizer_of(tokenizer)
     except ValueError as error:
         raise UsageError(str(error)) from error
     pinned = _snapshot_to_read(os.fspath(table), snapshot)
-    rules = ChunkRules(limit, counter, wanted)
+    rules = ChunkRules(limit, counter, wanted, markdown_links)
     frames = (
         chunk_rows(part, rules)
-        for pages in _living_pages(pinned, PageChoice(CHUNKED_COLUMNS, text_of=text_of))
+        for pages in living_pages(pinned, PageChoice(CHUNKED_COLUMNS, text_of=text_of))
         for part in pages.iter_slices(PAGES_AT_ONCE)
     )
     return _in_form(into, shown_schema(wanted), _tables(pinned, frames, wanted))
@@ -186,16 +184,15 @@ def _choice(what: str, columns: Sequence[str]) -> tuple[View, Columns]:
     if what not in views_by_name:
         raise UsageError(f"what must be one of {', '.join(views_by_name)}, got {what!r}")
     view = views_by_name[what]
-    picked = _picked(view.columns, columns)
-    return view, PAGE_COLUMNS if what == "pages" and not columns else picked
+    return view, _picked(view, columns)
 
 
-def _picked(declared: Columns, names: Sequence[str]) -> Columns:
-    """Returns the columns with some names; none means all."""
+def _picked(view: View, names: Sequence[str]) -> Columns:
+    """Returns the columns of a view that were asked for."""
     if isinstance(names, str):
         raise UsageError(f"columns must be a list of names, got {names!r}")
     try:
-        return declared.pick_named(*names) if names else declared
+        return view.pick(names)
     except ValueError as error:
         raise UsageError(str(error)) from error
 
@@ -230,15 +227,19 @@ def _frames(pinned: Pinned, what: str, view: View, choice: PageChoice) -> Iterat
     if what == "batches":
         yield batches_frame(pinned.manifest())
     elif what == "pages":
-        yield from _living_pages(pinned, choice)
+        yield from living_pages(pinned, choice)
     elif what == "outlinks":
         yield from _links(pinned)
+    elif what in ITEM_VIEWS:
+        stored_items = PageChoice(DOCUMENTS_COLUMNS.pick("structured_data"))
+        for pages in living_pages(pinned, stored_items):
+            yield item_rows(what, pages)
     else:
         assert view.kind is not None
-        names = [column.name for column in choice.columns]
-        stored = list(dict.fromkeys(["key", *(n for n in names if n in view.kind.schema.names)]))
+        stored = stored_names_of(view.kind, (column.name for column in choice.columns))
         in_tablets = view.kind.in_tablets or view.kind.owner is Owner.TABLE
-        yield from (_of_tablets if in_tablets else _of_files)(pinned, view.kind, stored)
+        for frame in (_of_tablets if in_tablets else _of_files)(pinned, view.kind, stored):
+            yield with_markdown(frame, choice.columns, choice.markdown_links)
 
 
 def _of_tablets(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -257,6 +258,18 @@ def _of_files(pinned: Pinned, kind: Kind, stored: Sequence[str]) -> Iterator[pl.
             yield with_owner(to_frame(group), kind, batch)
 
 
+def stored_names_of(kind: Kind, shown: Iterable[str]) -> list[str]:
+    """Returns the names of the columns of a kind to read, so that some can be shown.
+
+    >>> from ...policy.components.kinds import KINDS
+    >>> stored_names_of(KINDS["documents"], ["url", "markdown"]), stored_names_of(KINDS["page_edges"], ["links"])
+    (['key', 'text', 'blocks'], ['key', 'links'])
+    """
+    own = kind.schema.names
+    names = (name for one in shown for name in ([one] if one in own else stored_names([one])))
+    return list(dict.fromkeys(["key", *(name for name in names if name in own)]))
+
+
 def with_owner(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
     """Returns rows with their batch or their index, if they have one."""
     column = kind.owner.column
@@ -266,7 +279,7 @@ def with_owner(rows: pl.DataFrame, kind: Kind, owner: str) -> pl.DataFrame:
 def _links(pinned: Pinned) -> Iterator[pl.DataFrame]:
     """Yields the links in the newest text of each URL of any status."""
     choice = PageChoice(DOCUMENTS_COLUMNS.pick("outlinks"), tuple(Status))
-    for pages in _living_pages(pinned, choice):
+    for pages in living_pages(pinned, choice):
         rows = pages.select("key", "outlinks").explode("outlinks").drop_nulls("outlinks")
         link = pl.col("outlinks").struct
         target = link.field("key").alias("target_key")
@@ -274,7 +287,7 @@ def _links(pinned: Pinned) -> Iterator[pl.DataFrame]:
         yield links.with_columns(target_url=from_keys(links.get_column("target_key")))
 
 
-def _living_pages(pinned: Pinned, choice: PageChoice) -> Iterator[pl.DataFrame]:
+def living_pages(pinned: Pinned, choice: PageChoice) -> Iterator[pl.DataFrame]:
     """Yields pages as stored, a frame for each file of documents; memory holds one file's texts."""
     table, manifest = pinned.table, pinned.manifest()
     state = tablets(pinned.files("state"))

@@ -16,7 +16,7 @@ import polars as pl
 
 from ...io.reading.inlinks import all_inlinks, inlinks_of, link_frames, top_targets
 from ...io.snapshots.manifest import newest_manifest
-from ...policy.components.schema import INLINKS_COLUMNS
+from ...policy.components.link_rows import INLINKS_COLUMNS
 from ...policy.components.vocabulary import record_of
 from ...policy.inlinks.edges import BestOptions, anchors_of
 from ...web.base.errors import NothingToDo, UsageError

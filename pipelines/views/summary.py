@@ -1,7 +1,6 @@
 """Makes the summary at the end of a crawl: how it ended, results, speed, and what was left out."""
 
 import contextlib
-import json
 import logging
 import sys
 from collections import Counter
@@ -31,13 +30,14 @@ from ...web.base.wording import format_count
 from ...web.exchange.status import PROTOCOL_STATUS_NAMES
 from ...web.robots.rules import read_robots_rules
 from ...web.urls.row_keys import from_key
-from ..base.command import Invocation
+from ..base.command import Invocation, gives_record
 from ..base.live import duration
 from ..generating.generate_rules import settings_of_host
 from .endings import CrawlStop, by_reason, crawl_warnings, ending_of, unfetched_of, work_of
 from .explain_row import TableAt
 from .next_due import NextUrl, next_url
 from .readdb import Figures, read_statistics
+from .rule_reports import report_stored_rules
 
 BEST = 5
 _LOG = logging.getLogger("nutbeam")
@@ -72,6 +72,7 @@ def summary_of(
     if len(seeds) == 1 and not is_place(seeds[0]):
         examples = dict.fromkeys(work.refused, without_login(seeds[0])) | examples
     ending = ending_of(work, options, end, waiting, examples)
+    reports = report_stored_rules(address, options.extract, [total], invocation.command)
     unfetched = statistics["status"].get("db_unfetched", 0)
     return {
         "table": address,
@@ -80,7 +81,13 @@ def summary_of(
         "message": ending.text or unfetched_of(unfetched, work, options, waiting),
         "warnings": crawl_warnings(
             work, counts, options, odd_delay, _fault_pages(address, manifests, counts)
-        ),
+        )
+        + [
+            {"count": 1, "reason": "rules", "message": line}
+            for report in reports
+            for line in report.warning_lines
+        ],
+        "extracted": [report.record() for report in reports],
         "next": _next_record(waiting),
         "rounds": work.rounds,
         "requests": work.requests,
@@ -207,9 +214,7 @@ def print_summary(invocation: Invocation, record: dict[str, Any]) -> None:
         _LOG.info(
             "%s ends: %s", invocation.command, record["ending"], extra=_ending(invocation, record)
         )
-    if invocation.format == "json":
-        print(json.dumps(record))
-    else:
+    if not gives_record(invocation, record):
         _print_tables(record)
 
 
@@ -241,6 +246,10 @@ def last_lines(record: dict[str, Any]) -> Iterator[str]:
         counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in due.items())
         first = record["next"]
         yield f"due: {counts}" + (f"; the first one at {first['fetch_time']}" if first else "")
+    for extracted in record["extracted"]:
+        for name, rule in extracted["figures"].items():
+            made = f"{format_count(rule['records'], 'records')} of {format_count(rule['pages'], 'pages')}"
+            yield f"{extracted['rules']}: {name}: {made}"
     for warning in record["warnings"]:
         yield f"warning: {warning['message']}"
     if record["rounds"]:

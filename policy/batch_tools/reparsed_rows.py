@@ -3,8 +3,9 @@
 import polars as pl
 import pyarrow as pa
 
+from ..components.document_schema import DocumentRows
 from ..components.page_facts import unique_documents
-from ..components.schema import STATE, TEXT, DocumentRows, StateRows, columns
+from ..components.schema import STATE, TEXT, StateRows, columns
 
 # The changes: what a page has become, and the files that rows name which have its body or text.
 REPARSED = pa.schema(

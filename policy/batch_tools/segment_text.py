@@ -11,7 +11,8 @@ from typing import Any
 from ...web.content.whatwg_encodings import decode_as, encoding_name
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES
 from ...web.urls.row_keys import from_key
-from ..components.schema import PARSE_STATUS_NAMES, ParseMinor, ParseStatus
+from ..components.document_schema import ParseMinor
+from ..components.schema import PARSE_STATUS_NAMES, ParseStatus
 from ..components.vocabulary import datum_text
 
 StoredRow = Mapping[str, Any]

@@ -1,5 +1,6 @@
 """Makes rows of chunks: pieces of the texts of pages, with ids that stay while the content does."""
 
+import functools
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,8 @@ from ...web.pages.span_ranges import spans_of_ranges
 from ...web.pages.spans import Span
 from ...web.urls.row_keys import from_key
 from ..components.columns import Column, Columns, join_columns
-from ..components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, TEXT
+from ..components.document_schema import DOCUMENTS_COLUMNS
+from ..components.schema import STATE_COLUMNS, TEXT
 from ..components.vocabulary import CHANGE_COLUMNS, MARKDOWN_COLUMN, URL_COLUMN
 from ..span_lists import spans_of_blocks
 from .text_pieces import TextPiece, cut_into_pieces
@@ -56,11 +58,13 @@ class ChunkRules(NamedTuple):
         limit: Most tokens of a chunk.
         tokenizer: What counts them.
         columns: Columns of the chunks.
+        markdown_links: Whether their Markdown has the targets of links, and images.
     """
 
     limit: int
     tokenizer: Tokenizer
     columns: Columns = CHUNK_COLUMNS
+    markdown_links: bool = True
 
 
 def chunk_rows(pages: pl.DataFrame, rules: ChunkRules) -> ChunkRows:
@@ -99,7 +103,16 @@ def _chunks_of_page(
         **{name: [page[name]] * len(pieces) for name in _OF_PAGES if name in page},
     }
     if MARKDOWN_COLUMN.name in names:
-        values["markdown"] = _markdown_of_pieces(text, text_spans, pieces, url)
+        base = next((of for kind, *_, of in text_spans[:1] if kind == spans.BASE), url)
+        render = functools.partial(markdown_of, url=base, with_links=rules.markdown_links)
+        ranges = [(piece.start, piece.end) for piece in pieces]
+        parts = spans_of_ranges(text_spans, ranges)
+        values["markdown"] = [
+            render(text, part)
+            if any(kind in spans.LEAVES for kind, *_ in part)
+            else render(piece_text, ())
+            for piece_text, part in zip(texts, parts, strict=True)
+        ]
     return zip(*(values[name] for name in names), strict=True)
 
 
@@ -122,16 +135,3 @@ def chunk_ids(url: str, pieces: Sequence[TextPiece], texts: Sequence[str]) -> li
             digest.update(b"%d:" % len(data) + data)
         ids.append(digest.hexdigest()[:32])
     return ids
-
-
-def _markdown_of_pieces(
-    text: str, text_spans: Sequence[Span], pieces: Sequence[TextPiece], url: str
-) -> list[str]:
-    base = next((of for kind, *_, of in text_spans[:1] if kind == spans.BASE), url)
-    ranges = [(piece.start, piece.end) for piece in pieces]
-    return [
-        markdown_of(text, part, base)
-        if any(kind in spans.LEAVES for kind, *_ in part)
-        else markdown_of(text[start:end], ())
-        for (start, end), part in zip(ranges, spans_of_ranges(text_spans, ranges), strict=True)
-    ]

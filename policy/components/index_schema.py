@@ -7,17 +7,9 @@ import polars as pl
 import pyarrow as pa
 
 from .columns import Column, Columns, Form, Purged, code_column, join_columns, time_column
-from .schema import (
-    DOCUMENTS_COLUMNS,
-    PAGES_COLUMNS,
-    STATE,
-    STATE_COLUMNS,
-    TEXT,
-    TEXT_MAP,
-    LinkRows,
-    StateRows,
-    empty,
-)
+from .document_schema import DOCUMENTS_COLUMNS
+from .link_rows import LinkRows
+from .schema import PAGES_COLUMNS, STATE, STATE_COLUMNS, TEXT, TEXT_MAP, StateRows, empty
 
 JournalRows: TypeAlias = pl.DataFrame  # columns of INDEXED
 CandidateRows: TypeAlias = pl.DataFrame  # columns of INDEX_CANDIDATES
@@ -176,7 +168,7 @@ class IndexPageFacts(NamedTuple):
     """What the table knows of some pages that are to be added to an index.
 
     Attributes:
-        pages: INDEX_PAGES rows, without ``anchors`` and ``inlinks``.
+        pages: INDEX_PAGES rows, without ``anchors`` and ``inlinks``; with ``blocks`` if they are wanted.
         candidate_rows: The decisions about them so far, in the same order.
         link_rows: The best links to them, best first: ``target``, ``source``, ``anchor`` and
             ``rel`` of the link table; None: no index filter reads links.

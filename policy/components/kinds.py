@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from .columns import Column, Columns, join_columns
 from .declaration import Flushed, Kept, Kind, Owner, RowKey, RowLayout, Zone
+from .document_schema import DOCUMENTS_COLUMNS
 from .graph_schema import EDGE_COLUMNS, NODE_COLUMNS, RANK_COLUMNS
 from .index_schema import (
     DEAD_LETTERS_COLUMNS,
@@ -21,14 +22,13 @@ from .index_schema import (
     INDEXED_COLUMNS,
     SHARD_COLUMNS,
 )
+from .link_rows import INLINKS_COLUMNS
 from .schema import (
     BLOCKLIST_COLUMNS,
-    DOCUMENTS_COLUMNS,
     FETCHLIST_COLUMNS,
     HOST_COUNTS_COLUMNS,
     HOST_SETTINGS_COLUMNS,
     HOSTS_COLUMNS,
-    INLINKS_COLUMNS,
     OUTCOME_COLUMNS,
     PAGES_COLUMNS,
     STATE_COLUMNS,

@@ -1,4 +1,4 @@
-"""Rows of the link table: their keys, and which inlinks of a page are the best.
+"""Declares the rows of the link table, their keys, and which inlinks of a page are the best.
 
 A key is the key of the target, a space, the key of the source. A space is smaller than all characters
 of row keys, and ``#`` is not one of them. So the inlinks of a page are one range of keys, as are those
@@ -7,13 +7,44 @@ of a host; the blocklist, tablets and Bigtable find the host of the target at th
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import polars as pl
+import pyarrow as pa
 
 from ...web.base.columns import number_in
 from ...web.urls.row_keys import MAX_KEY_BYTES
 from ..base.key_columns import host_keys
-from .schema import LinkRows
+from .columns import Column, Columns, Form, Purged, time_column
+from .schema import TEXT
+
+LinkRows: TypeAlias = pl.DataFrame  # columns of INLINKS
+
+# The link table: one row per pair of a target and a page that links to it.
+INLINKS_COLUMNS = Columns(
+    (
+        Column("key", TEXT, "Row key of the target, a space, row key of the source."),
+        Column("target", TEXT, "The page that the link leads to.", form=Form.URL),
+        Column("source", TEXT, "The page that has the link.", form=Form.URL),
+        Column(
+            "anchor",
+            TEXT,
+            "Texts of its links to the target, one per line; null: they have none.",
+            purged=Purged.KEPT,
+        ),
+        Column(
+            "rel",
+            TEXT,
+            "Those of `nofollow`, `sponsored` and `ugc` that all its links to the target have.",
+            purged=Purged.KEPT,
+        ),
+        Column("score", pa.float32(), "Score of the source when it was last fetched."),
+        time_column("first_seen", "When the source was first found to have the link."),
+        time_column("last_seen", "When the source was last found to have the link."),
+        time_column("gone_since", "Since when the source does not have it any more."),
+    )
+)
+INLINKS = INLINKS_COLUMNS.schema
 
 # Lists of links in documents. Links that say nofollow are in the second.
 LISTS_OF_LINKS = ("outlinks", "nofollow_links")

@@ -10,14 +10,13 @@ from typing import NamedTuple
 import polars as pl
 
 from .blocklist import Blocklist, blocklist_of
+from .document_schema import DOCUMENTS, DocumentRows
 from .host_rows import Seeds, seeds_of
 from .schema import (
     BLOCKLIST,
-    DOCUMENTS,
     FETCHLIST,
     STATE,
     BlocklistRows,
-    DocumentRows,
     FetchListRows,
     HostRows,
     PageRows,

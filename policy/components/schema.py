@@ -19,14 +19,12 @@ from .columns import Column, Columns, Form, Planned, Purged, code_column, join_c
 # What a frame holds, in signatures: rows with columns of a schema, perhaps with further ones.
 StateRows: TypeAlias = pl.DataFrame  # columns of STATE
 PageRows: TypeAlias = pl.DataFrame  # columns of PAGES
-DocumentRows: TypeAlias = pl.DataFrame  # columns of DOCUMENTS
 FetchListRows: TypeAlias = pl.DataFrame  # columns of FETCHLIST
 SeedRows: TypeAlias = pl.DataFrame  # columns of SEEDS
 ChangeRows: TypeAlias = pl.DataFrame  # columns of CHANGES
 OutcomeRows: TypeAlias = pl.DataFrame  # columns of OUTCOME
 HostRows: TypeAlias = pl.DataFrame  # columns of HOSTS
 HostCountRows: TypeAlias = pl.DataFrame  # columns of HOST_COUNTS
-LinkRows: TypeAlias = pl.DataFrame  # columns of INLINKS
 BlocklistRows: TypeAlias = pl.DataFrame  # columns of BLOCKLIST
 
 TEXT = pa.large_string()
@@ -48,20 +46,7 @@ class ParseStatus(IntEnum):
     FAILED = 2
 
 
-class ParseMinor(IntEnum):
-    """Nutch's minor parse status: kind of success, or reason of failure."""
-
-    OK = 0
-    REDIRECT = 100  # a meta refresh
-    EXCEPTION = 200
-    TRUNCATED = 202
-    INVALID_FORMAT = 203
-    MISSING_PARTS = 204
-    MISSING_CONTENT = 205
-
-
 PARSE_STATUS_NAMES = {int(status): status.name.lower() for status in ParseStatus}
-PARSE_MINOR_NAMES = {int(minor): minor.name.lower() for minor in ParseMinor}
 
 STATE_COLUMNS = Columns(
     (
@@ -298,132 +283,6 @@ HOST_COUNTS_COLUMNS = HOSTS_COLUMNS.pick("key", *URL_COUNTS)
 HOST_COUNTS = HOST_COUNTS_COLUMNS.schema
 HOST_SETTINGS_COLUMNS = HOSTS_COLUMNS.pick("key", "settings")
 HOST_SETTINGS = HOST_SETTINGS_COLUMNS.schema
-
-# The fields of a link in a document.
-LINK_FIELDS = Columns(
-    (
-        Column("key", TEXT, "Row key of the target.", form=Form.URL),
-        Column("anchor", TEXT, "Text of the link.", purged=Purged.KEPT),
-        Column("rel", TEXT, "Its attribute `rel`.", purged=Purged.KEPT),
-    )
-)
-LINKS = pa.large_list(pa.struct(list(LINK_FIELDS.schema)))
-PAGE_LINKS = pa.large_list(pa.struct([("url", TEXT), ("anchor", TEXT), ("rel", TEXT)]))
-
-SPAN_FIELDS = Columns(
-    (
-        Column(
-            "kind",
-            TEXT,
-            "What it is: a block (`paragraph`, `heading`, `term`, `caption`, `preformatted`, `rule`), what holds "
-            "blocks (`list`, `item`, `description`, `quote`, `table`, `row`, `cell`, `section`), or a mark "
-            "(`link`, `image`, `code`, `strong`, `emphasis`, `deleted`, `break`); `base`: see `of`.",
-        ),
-        Column("start", pa.int32(), "Number of its first character in the text, from 0."),
-        Column("end", pa.int32(), "Number of the character after it."),
-        Column(
-            "level",
-            pa.int16(),
-            "Of a heading 1 to 6; of a list and an item how deep they nest; 1 for the heading of a column or "
-            "row, and for a paragraph that is an element of its own.",
-        ),
-        Column(
-            "of",
-            TEXT,
-            "Target of a link and source of an image, as they stand in the page; language of preformatted "
-            "text; first number of a list; columns of a cell; name of a section; URL that targets are "
-            "relative to.",
-        ),
-    )
-)
-SPANS = pa.large_list(pa.struct(list(SPAN_FIELDS.schema)))
-
-TEXT_PART_FIELDS = SPAN_FIELDS.pick("start", "end")
-TEXT_PARTS = pa.large_list(pa.struct(list(TEXT_PART_FIELDS.schema)))
-
-# The link table: one row per pair of a target and a page that links to it.
-INLINKS_COLUMNS = Columns(
-    (
-        Column("key", TEXT, "Row key of the target, a space, row key of the source."),
-        Column("target", TEXT, "The page that the link leads to.", form=Form.URL),
-        Column("source", TEXT, "The page that has the link.", form=Form.URL),
-        Column(
-            "anchor",
-            TEXT,
-            "Texts of its links to the target, one per line; null: they have none.",
-            purged=Purged.KEPT,
-        ),
-        Column(
-            "rel",
-            TEXT,
-            "Those of `nofollow`, `sponsored` and `ugc` that all its links to the target have.",
-            purged=Purged.KEPT,
-        ),
-        Column("score", pa.float32(), "Score of the source when it was last fetched."),
-        time_column("first_seen", "When the source was first found to have the link."),
-        time_column("last_seen", "When the source was last found to have the link."),
-        time_column("gone_since", "Since when the source does not have it any more."),
-    )
-)
-INLINKS = INLINKS_COLUMNS.schema
-
-# Contents of pages: one row per successfully fetched page, and one per part of a page that is
-# a separate document.
-DOCUMENTS_COLUMNS = join_columns(
-    STATE_COLUMNS.pick("key", "score", "distance"),
-    PAGES_COLUMNS.pick("fetch_time"),
-    [
-        code_column("parse_status", PARSE_STATUS_NAMES, "Result of parsing."),
-        Column("parse_message", TEXT, "The reason, if parsing failed."),
-        Column("title", TEXT, "Title of the page.", purged=Purged.KEPT),
-        Column(
-            "text",
-            TEXT,
-            "Text of the page, a line for each block; paragraphs have an empty line between them.",
-            purged=Purged.KEPT,
-        ),
-        Column(
-            "outlinks",
-            LINKS,
-            "Accepted links: row key of the target, anchor, rel.",
-            items=LINK_FIELDS,
-        ),
-        Column("refresh", TEXT, "Target of a meta refresh, as an absolute URL."),
-        Column(
-            "directives", pa.large_list(TEXT), "Robots directives of the page, such as `noindex`."
-        ),
-        Column("language", TEXT, "Language that the page declares."),
-        Column("charset", TEXT, "Charset of the body."),
-        *STATE_COLUMNS.pick("content_type", "signature"),
-        Column("metadata", TEXT_MAP, "Names and values from the page: meta tags and properties."),
-        code_column("parse_minor", PARSE_MINOR_NAMES, "Kind of success, or of failure."),
-        Column("part_of", TEXT, "The page that this is a part of, such as a feed.", form=Form.URL),
-        *STATE_COLUMNS.pick("usage"),
-        Column(
-            "nofollow_links",
-            LINKS,
-            "Accepted links that say `nofollow`, like `outlinks`. Only the link table has them, "
-            "too.",
-            items=LINK_FIELDS,
-        ),
-        Column("refresh_seconds", pa.int32(), "Time after which a meta refresh takes place, s."),
-        Column(
-            "blocks",
-            SPANS,
-            "Blocks of the text and marks in it, those around others first; none if it is not known.",
-            items=SPAN_FIELDS,
-        ),
-        Column(
-            "main",
-            TEXT_PARTS,
-            "Parts of the text that are its main content, without navigation and the like; none if they are "
-            "not known.",
-            items=TEXT_PART_FIELDS,
-            purged=Purged.KEPT,
-        ),
-    ],
-)
-DOCUMENTS = DOCUMENTS_COLUMNS.schema
 
 # The effect of a batch on the table: one row per URL that was tried.
 OUTCOME_COLUMNS = join_columns(

@@ -8,7 +8,7 @@ users see are declared here.
 import base64
 import datetime
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -17,17 +17,8 @@ from ...web.urls.row_keys import from_host_key, from_key
 from ..base.key_columns import from_keys
 from ..base.row_status import FETCHED_STATUSES
 from .columns import Column, Columns, Form, join_columns, time_column
-from .declaration import Kind, Owner, RowKey
-from .kinds import KINDS
-from .schema import (
-    DOCUMENTS_COLUMNS,
-    PAGE_LINKS,
-    PAGES_COLUMNS,
-    STATE_COLUMNS,
-    STATUS_NAMES,
-    TEXT,
-    Status,
-)
+from .document_schema import DOCUMENTS_COLUMNS, PAGE_LINKS
+from .schema import STATE_COLUMNS, STATUS_NAMES, TEXT, Status
 
 # The phases of a batch, in order.
 PHASES = ("generated", "fetched", "parsed", "updated")
@@ -139,72 +130,6 @@ def statuses_of(word: str) -> tuple[Status, ...]:
         return _WORDS[word]
     except KeyError:
         raise ValueError(f"status must be one of {', '.join(_WORDS)}, got {word!r}") from None
-
-
-class View(NamedTuple):
-    """Rows that users can query and export, under a name.
-
-    Attributes:
-        meaning: What a row is, such as a URL of the table.
-        columns: The columns of the view, as users see them.
-        kind: The component whose rows the view has; None if it is made of several components.
-    """
-
-    meaning: str
-    columns: Columns
-    kind: Kind | None = None
-
-
-INDEX_NAMES = Columns([Column("index_name", TEXT, "Name of the index (`--index`).")])
-
-
-def views() -> dict[str, View]:
-    """Returns the views that users can query and export, by name, the most used ones first.
-
-    >>> list(views())[:6]
-    ['state', 'hosts', 'inlinks', 'pages', 'outlinks', 'batches']
-    """
-    of_rows = [kind for kind in KINDS.values() if kind.in_tablets and kind.owner is not Owner.INDEX]
-    of_batches = [kind for kind in KINDS.values() if kind.owner is Owner.BATCH]
-    others = [kind for kind in KINDS.values() if kind not in (*of_rows, *of_batches)]
-    named_views = [
-        *((kind.shown_as, _view_of(kind)) for kind in of_rows),
-        ("pages", View("a URL that is alive: fetched, and not gone, redirected or a duplicate; with its newest text", join_columns(
-            PAGE_COLUMNS,
-            [MARKDOWN_COLUMN],
-            DOCUMENTS_COLUMNS.pick("blocks", "main"),
-            PAGES_COLUMNS.pick("headers", "body"),
-            STATE_COLUMNS.pick("batch_id", "key"),
-        ))),
-        ("outlinks", View("a link in the newest text of a URL", LINK_COLUMNS)),
-        ("batches", View("a batch", BATCHES_COLUMNS)),
-        *((kind.shown_as, _view_of(kind)) for kind in (*of_batches, *others)),
-    ]  # fmt: skip
-    by_name = dict(named_views)
-    if len(by_name) < len(named_views):
-        raise ValueError(f"two views have one name: {[name for name, _ in named_views]}")
-    return by_name
-
-
-def _view_of(kind: Kind) -> View:
-    return View(kind.meaning, shown_columns(kind), kind)
-
-
-def shown_columns(kind: Kind) -> Columns:
-    """Returns the columns of a component that users see: URL or host first, the key last.
-
-    >>> from .kinds import KINDS
-    >>> names = [column.name for column in shown_columns(KINDS["outcome"])]
-    >>> names[:4], names[-1]
-    (['batch_id', 'url', 'document', 'status'], 'key')
-    """
-    name = HOST_COLUMN if kind.key is RowKey.HOST else URL_COLUMN
-    owner = Columns()
-    if kind.owner is not Owner.TABLE:
-        columns = BATCHES_COLUMNS if kind.owner is Owner.BATCH else INDEX_NAMES
-        owner = columns.pick(kind.owner.column)
-    named = [name] if kind.key in (RowKey.URL, RowKey.HOST) else []
-    return join_columns(owner, named, kind.columns.drop("key"), kind.columns.pick("key"))
 
 
 def shown_type(column: Column) -> pa.DataType:

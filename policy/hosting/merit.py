@@ -16,8 +16,9 @@ import polars as pl
 from ...web.base.columns import number_in
 from ...web.urls.row_keys import from_host_key, host_key
 from ..base.key_columns import domain_keys, host_keys
+from ..components.document_schema import DocumentRows
 from ..components.page_facts import DomainFacts, TableFacts
-from ..components.schema import ChangeRows, DocumentRows, HostRows, StateRows
+from ..components.schema import ChangeRows, HostRows, StateRows
 from ..traps import BudgetOptions, NewUrlRows, best_of_groups
 from .sketches import domain_hashes, number_of_domains, sketch_domains, sketch_hashes
 

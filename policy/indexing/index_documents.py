@@ -13,7 +13,7 @@ from ..base.key_columns import from_keys
 from ..base.made_by_plugin import made_by_plugin
 from ..chosen_text import with_chosen_text
 from ..components.index_schema import DROPPED, CandidateRows, IndexPageFacts
-from ..components.schema import LinkRows
+from ..components.link_rows import LinkRows
 from ..expressions.syntax import or_nearest
 from ..inlinks.edges import anchors_by_target
 from ..scoring.scorings import OPIC, Scorings

@@ -16,8 +16,16 @@ import pyarrow as pa
 from ...web.base.columns import each_once, repeat_value
 from ...web.base.options import option, shared_option
 from ..base.key_columns import host_keys
-from ..components.link_rows import LISTS_OF_LINKS, SEPARATOR, link_keys, says_nofollow
-from ..components.schema import DOCUMENTS, INLINKS, TEXT, DocumentRows, LinkRows, columns
+from ..components.document_schema import DOCUMENTS, DocumentRows
+from ..components.link_rows import (
+    INLINKS,
+    LISTS_OF_LINKS,
+    SEPARATOR,
+    LinkRows,
+    link_keys,
+    says_nofollow,
+)
+from ..components.schema import TEXT, columns
 from ..schedules.schedule import ScheduleOptions
 
 # Most different texts that an edge keeps: a page may link to another one very often.

@@ -9,8 +9,8 @@ from ...web.rules.url_rules import UrlRules
 from ..base.key_columns import from_keys
 from ..components.blocklist import Blocklist
 from ..components.clocks import COUNT, RightTimes, set_right
-from ..components.link_rows import link_keys
-from ..components.schema import INLINKS, INLINKS_COLUMNS, LinkRows, conform_frame
+from ..components.link_rows import INLINKS, INLINKS_COLUMNS, LinkRows, link_keys
+from ..components.schema import conform_frame
 from .edges import LINK_CHANGES, LinkChangeRows, merge_rows, with_halves
 
 SourceRows: TypeAlias = pl.DataFrame  # ``source``, ``since``, ``lives``; see ``read_source_rows``

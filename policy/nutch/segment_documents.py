@@ -8,16 +8,8 @@ import polars as pl
 
 from ...web.content.usage import usage_of_page
 from ...web.exchange.status import FETCH_SUCCESS
-from ..components.schema import (
-    DOCUMENTS,
-    PARSE_MINOR_NAMES,
-    PARSE_STATUS_NAMES,
-    DocumentRows,
-    PageRows,
-    ParseMinor,
-    ParseStatus,
-    conform_frame,
-)
+from ..components.document_schema import DOCUMENTS, PARSE_MINOR_NAMES, DocumentRows, ParseMinor
+from ..components.schema import PARSE_STATUS_NAMES, PageRows, ParseStatus, conform_frame
 from .crawldb_rows import DatumRows, NutchRules, admit_urls
 from .datum_fields import METADATA_MAP
 from .segment_rows import SegmentBodyRows

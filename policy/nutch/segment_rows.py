@@ -20,14 +20,8 @@ from ...web.exchange.status import (
     SUCCESS,
     TEMP_MOVED,
 )
-from ..components.schema import (
-    FETCHLIST,
-    PAGES,
-    DocumentRows,
-    FetchListRows,
-    PageRows,
-    conform_frame,
-)
+from ..components.document_schema import DocumentRows
+from ..components.schema import FETCHLIST, PAGES, FetchListRows, PageRows, conform_frame
 from ..generating.selection import queue_names
 from .crawldb_rows import DatumRows, NutchRules, admit_urls
 from .datum_fields import add_fields

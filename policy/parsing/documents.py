@@ -7,7 +7,7 @@ Parts of pages, such as the items of a feed, become documents, too.
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -19,6 +19,7 @@ from ...web.content.signature import SignatureOptions, signature_of
 from ...web.content.usage import usage_of_page
 from ...web.content.whole_bodies import WHOLE
 from ...web.exchange.status import FETCH_SUCCESS, UNCHECKED
+from ...web.extracting.extract_options import ExtractOptions, rule_sets_of
 from ...web.pages.main_part import TextParts
 from ...web.pages.metadata import metadata_of
 from ...web.pages.page import NoParser, Page, ParseFailed, Source
@@ -29,15 +30,20 @@ from ...web.plugins.plugin_options import names_in
 from ...web.plugins.plugins import load_plugins
 from ...web.urls.row_keys import from_key
 from ..base.key_columns import host_keys
+from ..components.document_schema import DOCUMENTS
 from ..components.host_rows import Seeds
 from ..components.rule_counts import cap_rule_counts
-from ..components.schema import DOCUMENTS, conform
+from ..components.schema import conform
+from ..extracting.rule_figures import FAULT_PREFIX
 from ..scope import TargetOptions, judge
 from ..span_lists import SpanLists
 from .page_links import PageLinks
 from .parse_filters import Filter, FilteredPage, apply_filters
 from .parse_results import cut_off, failure_status, not_parsed, success_status
 from .repeated_blocks import RepeatedBlocks
+
+if TYPE_CHECKING:
+    from ...web.extracting.extraction_rules import RuleSet
 
 
 class Parts:
@@ -110,7 +116,7 @@ _TAKEN = ("key", "score", "distance", "fetch_time", "content_type")
 
 
 @dataclasses.dataclass(frozen=True)
-class DocumentOptions(ParseOptions, SignatureOptions, TargetOptions):
+class DocumentOptions(ParseOptions, SignatureOptions, TargetOptions, ExtractOptions):
     """Options of parsing: the content to store, and the links to follow."""
 
     parse_filters: tuple[str, ...] = option(
@@ -134,7 +140,7 @@ def load_parse_rules(
     """
     names = dict.fromkeys(name for text in options.parsers for name in names_in(text))
     load_plugins(PARSERS, tuple(names))
-    return ParseRules(options, seeds, filters)
+    return ParseRules(options, seeds, filters, rule_sets_of(options.extract))
 
 
 class ParseRules(NamedTuple):
@@ -144,11 +150,13 @@ class ParseRules(NamedTuple):
         options: Options of parsing.
         seeds: Hosts and domains of the seeds, for the scope.
         filters: (name, parse filter) pairs to apply to each page.
+        rule_sets: Rules by which fields are taken from each page.
     """
 
     options: DocumentOptions
     seeds: Seeds
     filters: Sequence[tuple[str, Filter]] = ()
+    rule_sets: "Sequence[RuleSet]" = ()
 
 
 def documents_of(
@@ -256,7 +264,8 @@ def _document(
     url, body = from_key(page["key"]), page["body"] or b""
     parsed: Page | None = None
     try:
-        if ended is not None:
+        is_of_rules = ended is not None and ended.startswith(FAULT_PREFIX)
+        if ended is not None and not is_of_rules:
             reason, _, detail = ended.partition(" ")
             raise ParseFailed(reason) from (_Ended(detail) if detail else None)
         page_content, metadata, dropped = _parse(url, page, rules)
@@ -265,6 +274,11 @@ def _document(
             return None, None
         content = _content(page_content, metadata)
         parsed = page_content
+        if rules.rule_sets:
+            ended_rules = str(ended) if is_of_rules else ""
+            content["extracted"] = _extract(
+                _source(url, page), rules.rule_sets, ended_rules, counts
+            )
     except MemoryError:
         raise  # the whole process is out of memory
     except NoParser as error:
@@ -292,16 +306,33 @@ def _parse(
     url: str, page: Mapping[str, Any], rules: ParseRules
 ) -> tuple[Page, dict[str, str], str | None]:
     """Returns (parsed page, its metadata, reason why a filter drops it or None)."""
-    body = page["body"] or b""
-    parsed = parse_document(
-        Source(url, body, page["content_type"], _headers(page), page["fetch_time"]), rules.options
-    )
+    parsed = parse_document(_source(url, page), rules.options)
     metadata = metadata_of(parsed)
     if page["protocol_message"] == UNCHECKED:
         metadata["tls"] = "unchecked"
     filtered = FilteredPage(url, page["content_type"], parsed, metadata)
     apply_filters(filtered, rules.filters)
     return parsed, filtered.metadata, filtered.dropped
+
+
+def _source(url: str, page: Mapping[str, Any]) -> Source:
+    body = page["body"] or b""
+    return Source(url, body, page["content_type"], _headers(page), page["fetch_time"])
+
+
+def _extract(
+    source: Source, rule_sets: "Sequence[RuleSet]", ended: str, counts: Counter[str]
+) -> list[dict[str, Any]] | None:
+    """Returns the records of a page; None if it has none, or if rules have ended a process at it before."""
+    from ..extracting.extracted_rows import ended_counts, stored_records  # late: few pages need it
+
+    if ended:
+        for rules in rule_sets:
+            counts.update(ended_counts(source.url, rules, ended))
+        return None
+    records, own_counts = stored_records(source, rule_sets)
+    counts.update(own_counts)
+    return records or None
 
 
 def _headers(page: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -320,6 +351,7 @@ def _content(page: Page, metadata: dict[str, str]) -> dict[str, Any]:
         "language": page.language or None,
         "charset": page.charset,
         "metadata": list(metadata.items()),
+        "structured_data": [item._asdict() for item in page.items] or None,
     }
 
 

@@ -14,9 +14,9 @@ from ...web.pages.page import Page
 from ...web.rules.chains import normalizers_in
 from ...web.rules.url_rules import absolute_urls
 from ...web.urls.schemes import plugin_schemes
+from ..components.document_schema import LINKS
 from ..components.host_rows import Seeds
 from ..components.rule_counts import cap_rule_counts, rules_by_row
-from ..components.schema import LINKS
 from ..scope import TargetOptions, judge
 
 # Largest size of the cache of links.

@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 from ...web.pages.page import NoParser, ParseFailed
-from ..components.schema import ParseMinor, ParseStatus
+from ..components.document_schema import ParseMinor
+from ..components.schema import ParseStatus
 
 ParseResult = dict[str, Any]
 

@@ -12,16 +12,9 @@ import pyarrow as pa
 
 from ...web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS, SUCCESS
 from ..components.blocklist import drop_blocked, drop_blocked_hosts
+from ..components.document_schema import DocumentRows
 from ..components.page_facts import EARLIER_COLUMNS, PageFacts, with_unique_rows
-from ..components.schema import (
-    CHANGES,
-    DocumentRows,
-    FetchListRows,
-    HostRows,
-    PageRows,
-    columns,
-    conform_frame,
-)
+from ..components.schema import CHANGES, FetchListRows, HostRows, PageRows, columns, conform_frame
 from ..hosting.hosts import page_findings
 from ..hosting.merit import (
     Merits,

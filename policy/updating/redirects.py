@@ -21,17 +21,11 @@ from ...web.exchange.status import (
 )
 from ...web.urls.domains import registered_domain
 from ...web.urls.row_keys import from_key, to_key
+from ..components.document_schema import DOCUMENTS, DocumentRows
 from ..components.host_rows import Seeds
 from ..components.page_facts import INHERITED, PageFacts
 from ..components.rule_counts import by_rule
-from ..components.schema import (
-    DOCUMENTS,
-    DocumentRows,
-    FetchListRows,
-    PageRows,
-    StateRows,
-    empty,
-)
+from ..components.schema import FetchListRows, PageRows, StateRows, empty
 from ..scope import TargetOptions, judge
 from .update_rules import UpdateRules
 

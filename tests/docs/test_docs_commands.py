@@ -63,7 +63,9 @@ LONG = (
     "archives",
     "batches",
     "configuration",
+    "extracting",
     "files-and-ftp",
+    "from-scrapy",
     "hosts",
     "indexing",
     "links",
@@ -213,13 +215,15 @@ def test_readme_lists_the_commands_of_each_group():
     assert list(rows.items()) == list(names.items())
 
 
-def test_the_python_of_the_readme_prints_pages_of_the_demo(tmp_path, kept_crawls):
-    """The demo is run by ``make demo``; here is a smaller table in its place."""
-    (lines,) = re.findall(
-        r"^```python\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL
-    )
+def test_the_python_of_the_readme_prints_the_output_that_it_shows(tmp_path):
+    """With a simulated site, and the options that reach it from the environment."""
+    page = README.read_text("utf-8")
+    (lines,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    site = "https://your.site/"
+    assert lines.count(site) == 1
+    assert len([line for line in lines.splitlines() if line]) == 3
     with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as web:
-        kept_crawls.make(web, tmp_path / ".work" / "demo")
-    printed = run_as_typed(f"python <<'END'\n{lines}END\n", tmp_path)
-    assert "http://h0.example.com/" in printed
-    assert printed.startswith("shape: (3, 3)")
+        reach = f"export NUTBEAM_SERVER_DELAY=0 NUTBEAM_CONNECT_TO='{','.join(web.connect_to)}'"
+        lines = lines.replace(site, web.seeds[0])
+        printed = run_as_typed(f"{reach}\npython <<'END'\n{lines}END\n", tmp_path)
+    assert printed in [text for text, _ in blocks(README, "text")]

@@ -64,6 +64,7 @@ def test_all_walks_are_followed():
     assert {title for title, _ in walks()} == NEW
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("title", "blocks"), [pytest.param(*walk, id=walk[0]) for walk in walks()])
 @pytest.mark.few(3)
 def test_a_walk_leads_where_it_says(title, blocks, tmp_path, monkeypatch):

@@ -26,6 +26,7 @@ def patterns():
     }
 
 
+@pytest.mark.long
 def test_every_file_of_a_table_is_listed(tmp_path):
     table = tmp_path / "table"
     (tmp_path / "hosts").write_text("h0.example.com\tdelay=1\n")

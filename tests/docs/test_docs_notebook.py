@@ -6,7 +6,7 @@ import re
 import pytest
 from here import ROOT
 
-from nutbeam.policy.components.vocabulary import views
+from nutbeam.policy.components.views import views
 
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 pytestmark = pytest.mark.skipif(not NOTEBOOK.exists(), reason="docs/ is not part of the wheel")
@@ -25,8 +25,8 @@ def test_the_notebook_is_stored_without_results(notebook):
 
 def test_the_notebook_reads_existing_views(notebook):
     code = "".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    read = re.findall(r'nutbeam\.read\(table, "(\w+)"', code)
-    assert len(read) == code.count("nutbeam.read(") > 2
+    read = re.findall(r'table\.frame\("(\w+)"', code) + re.findall(r"FROM (\w+)", code)
+    assert len(read) == code.count("table.frame(") + code.count("table.sql(") > 2
     assert set(read) <= views().keys()
 
 
@@ -40,7 +40,10 @@ def test_the_notebook_runs(notebook, tmp_path, monkeypatch):
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=600, resources=resources).execute()
     shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]
-    assert "rounds" in "".join(o.get("text", "") for o in shown)
+    printed = "".join(o.get("text", "") for o in shown)
+    assert re.search(r"rounds, [1-9]\d* pages fetched", printed)
+    assert "dropped: out_of_scope" in printed
+    assert [o for o in shown if o.get("name") == "stderr"] == []
     assert sum("image/png" in o.get("data", ()) for o in shown) == 1
     texts = [o["data"]["text/plain"] for o in shown if "text/plain" in o.get("data", ())]
     assert any("db_fetched" in text for text in texts)

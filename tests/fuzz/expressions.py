@@ -5,7 +5,8 @@ import re
 import polars as pl
 import pyarrow as pa
 
-from nutbeam.policy.components.schema import DOCUMENTS_COLUMNS, STATE_COLUMNS, conform
+from nutbeam.policy.components.document_schema import DOCUMENTS_COLUMNS
+from nutbeam.policy.components.schema import STATE_COLUMNS, conform
 from nutbeam.policy.conditions import fields_of
 from nutbeam.policy.expressions.compiler import condition, value_of
 from nutbeam.policy.expressions.syntax import ExpressionError

@@ -75,6 +75,7 @@ def test_generate_receives_due_rows_only(counted):
     assert counter.read == [("s", "org.example.h00:http/00000")]
 
 
+@pytest.mark.long
 def test_a_round_is_not_begun_for_nothing(counted, web, capsys):
     table, counter = counted
     now = clock(table)
@@ -120,6 +121,7 @@ def test_update_reads_and_writes_touched_rows_only(counted, web):
     assert len(read) == len(set(read))
 
 
+@pytest.mark.long
 @pytest.mark.few(2)
 @pytest.mark.parametrize("what", ["state", "hosts", "batch_pages", "batch_documents"])
 def test_an_export_is_that_of_a_folder(table, here, what, tmp_path):
@@ -132,11 +134,13 @@ def test_an_export_is_that_of_a_folder(table, here, what, tmp_path):
     assert len(found)
 
 
+@pytest.mark.long
 def test_frames_are_those_of_a_folder(table, here):
     assert nutbeam("copy", here[0], table) == 0
     assert_same_frames(table, here[0])
 
 
+@pytest.mark.long
 def test_a_folder_is_crawled_without_googles_libraries(tmp_path):
     script = """if True:
         import sys

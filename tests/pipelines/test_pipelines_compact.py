@@ -21,7 +21,8 @@ from nutbeam.io.tablets.tablet_writer import write_run
 from nutbeam.io.tablets.tablets import ROW_NUMBER, Tablet, read_tablets, tablets
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.compaction import fold, plan_folds
-from nutbeam.policy.components.schema import DOCUMENTS, STATE
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import STATE
 
 DAY = 86_400
 
@@ -273,6 +274,7 @@ def test_retention_keeps_the_snapshots_that_readers_need(crawled, tmp_path):
     assert nutbeam("readdb", table) == 0
 
 
+@pytest.mark.long
 def test_bodies_that_a_purge_rewrote_stay(crawled, tmp_path, capsys):
     """Rows of the state go on naming the files that those have taken the place of."""
     table = tmp_path / "table"

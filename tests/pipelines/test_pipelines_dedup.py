@@ -113,6 +113,7 @@ def test_duplicates_of_a_page_that_is_tried_again_wait_until_it_is_gone(tmp_path
     ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("way", ["filterdb", "purge", "inject"])
 def test_duplicates_of_a_page_that_an_operator_removes_come_back(tmp_path, way):

@@ -185,7 +185,7 @@ def cases():
     ]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("job", "trap"), cases())
 def test_a_step_that_fails_is_done_again(web, stages, tmp_path, monkeypatch, job, trap):
     before, right, counts = stages[job]

@@ -76,6 +76,7 @@ def test_a_random_history_in_a_store(stores, web):
     random_history(stores.address("gs"), web, 4)
 
 
+@pytest.mark.long
 def test_a_304_keeps_links_and_says_when_they_were_seen(tmp_path, web):
     web.links |= {1: [(2, "one", "")], 3: [(1, "two", "")]}  # /3 has no ETag
     table = start(tmp_path / "table", web)
@@ -103,6 +104,7 @@ def test_a_page_that_redirects_takes_its_links_along(tmp_path, web):
     assert stored_links(table) == true_links(table) != {}
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("words", [(), ("--ignore_internal_links",), ("--ignore_external_links",)])
 def test_which_links_the_table_keeps(tmp_path, web, words):
@@ -125,6 +127,7 @@ def test_which_links_the_table_keeps(tmp_path, web, words):
     assert set(urls(stored_links(table))) == kept
 
 
+@pytest.mark.long
 def test_options_that_leave_no_link_are_refused_and_links_may_stay_in_the_table(
     tmp_path, web, capsys
 ):
@@ -183,6 +186,7 @@ def test_links_of_a_page_that_is_not_due_stay_however_old_they_are(tmp_path, mon
     assert (web.url(2), web.url(1)) in urls(stored_links(table))
 
 
+@pytest.mark.long
 def test_a_batch_is_added_and_nothing_that_exists_is_rewritten(tmp_path):
     with linked_web(5, pages=60) as web:
         table = start(tmp_path / "table", web)

@@ -80,6 +80,7 @@ def test_compact_keeps_the_outcome_that_invertlinks_still_needs(table):
     assert "batches/17-2/outcome" not in manifest_of(table).components
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["folder", pytest.param("bigtable", marks=pytest.mark.bigtable)])
 def test_links_that_cannot_be_compared_end_by_age_and_nothing_else(request, tmp_path, kind):
     table = str(tmp_path / "table")

@@ -32,6 +32,7 @@ def sizes(monkeypatch, resize_tables, tmp_path):
     return lambda: [int(line) for line in noted.read_text().splitlines()]
 
 
+@pytest.mark.long
 def test_links_of_hubs_are_divided_and_each_is_there_once(tmp_path, sizes):
     some = [f"http://s{n % 40}.com/{n}" for n in range(MANY)]
     pairs = [*((HUB, source) for source in some), *((target, LISTING) for target in some)]

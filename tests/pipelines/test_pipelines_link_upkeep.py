@@ -150,6 +150,7 @@ def test_compact_leaves_out_links_that_have_ended(crawl, resize_tables):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("moves", [True, False])

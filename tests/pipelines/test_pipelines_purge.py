@@ -161,6 +161,7 @@ def versions_of(table):
     return found | {"other cells": pa.table({"text": rest})}
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("what", WHAT)
 def test_the_new_snapshot_holds_none_of_it(table, whole, what, capsys):

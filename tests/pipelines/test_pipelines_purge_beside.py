@@ -30,7 +30,7 @@ from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep import over_purges
 from nutbeam.io.upkeep import purge as purge_module
 from nutbeam.policy.components.blocklist import Names, blocklist_of
-from nutbeam.policy.components.schema import DOCUMENTS
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.purging import Purge
 from nutbeam.web.urls.row_keys import host_key
 
@@ -157,6 +157,7 @@ def test_it_does_not_wait_for_jobs_that_were_rolled_back(table, caplog):
     assert_gone(table)
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_purge_waits_at_most_wait_seconds_and_the_other_job_begins_again(table):
     with gates(waits=True):
@@ -173,6 +174,7 @@ def test_purge_waits_at_most_wait_seconds_and_the_other_job_begins_again(table):
     assert_gone(table)
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_a_fetch_that_runs_is_neither_waited_for_nor_lost(table):
     launch("generate", table, top_n=8, operation="last")

@@ -51,6 +51,7 @@ def assert_conserved(table, web):
     assert len(rows.filter(pl.col("cash") < pl.col("score") / 2)) > len(web.seeds)
 
 
+@pytest.mark.long
 def test_a_crawl_conserves_cash(web, tmp_path):
     table = tmp_path / "table"
     assert crawl(table, web, *web.seeds, "--scoring", "opic_cash") == 0
@@ -132,6 +133,7 @@ def test_generate_chooses_by_the_sort_value(tmp_path, capsys):
     assert "score 0.4, min_score is 0.5" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_scoring_of_a_plugin(plugin, web, tmp_path, capsys):
     table = seeds_in(tmp_path / "table", tmp_path)
     assert best(table, tmp_path / "1", capsys, "--scoring", "short") == "news/1"

@@ -56,7 +56,7 @@ def test_refused_requests_of_reading_commands_are_reported(proxied, code, capsys
         check(capsys.readouterr().err, table, code)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", first(1, ["gs", "s3"]))
 @pytest.mark.parametrize("after", first(2, [0, 5, 1, 2, 3]))
 @pytest.mark.parametrize("job", ["inject", "generate", "updatedb", "compact"])

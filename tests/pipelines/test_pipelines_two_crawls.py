@@ -100,6 +100,7 @@ def started(command, table, *words):
             process.kill()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("first", "second", "codes", "last"),
     [

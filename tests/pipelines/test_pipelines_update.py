@@ -41,6 +41,7 @@ def test_several_batches_in_one_call(batches, capsys):
     assert manifest_of(table).snapshot == before
 
 
+@pytest.mark.long
 def test_a_batch_that_was_not_parsed_is_fetched_without_text_and_links(batches):
     table, _, fetched = batches
     before = set(statuses_of(table))
@@ -53,6 +54,7 @@ def test_a_batch_that_was_not_parsed_is_fetched_without_text_and_links(batches):
     assert row["page"]
 
 
+@pytest.mark.long
 def test_without_a_name_a_batch_that_was_not_parsed_waits(batches, capsys):
     table, _, fetched = batches
     assert nutbeam("updatedb", table) == 0
@@ -88,6 +90,7 @@ def test_all_batches_are_checked_before_the_first_is_applied(batches, capsys):
     assert manifest_of(table).batches[parsed].phase == "parsed"
 
 
+@pytest.mark.long
 def test_an_updated_batch_without_texts_says_that_it_is_too_late_to_parse_it(batches, capsys):
     table, parsed, fetched = batches
     assert nutbeam("updatedb", table, "--batch", f"{parsed},{fetched}") == 0

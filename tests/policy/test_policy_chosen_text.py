@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from nutbeam.policy.chosen_text import with_chosen_text
-from nutbeam.policy.components.schema import DOCUMENTS, conform, to_frame
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import conform, to_frame
 
 SPAN = {"kind": "paragraph", "start": 6, "end": 10, "level": 1, "of": ""}
 PART = {"start": 6, "end": 10}

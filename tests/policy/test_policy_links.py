@@ -2,9 +2,10 @@ import pytest
 from file_changes import changes_of
 from frames import frame_of
 
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
-from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES
+from nutbeam.policy.components.schema import CHANGES, PAGES
 from nutbeam.policy.links import LinkOptions
 from nutbeam.web.exchange.status import FETCH_REDIR_TEMP, FETCH_RETRY, FETCH_SUCCESS
 from nutbeam.web.urls.row_keys import to_key

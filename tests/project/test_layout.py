@@ -30,7 +30,7 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 # ones. "" is the room itself. A folder's modules may import one another.
 FOLDERS = {
     "pipelines": (
-        *("reference_pages", "command_line", "as_in_nutch", "nutch"),
+        *("reference_pages", "api", "command_line", "as_in_nutch", "nutch"),
         *("", "sitemaps", "hosting", "graph", "model_context", "searching", "indexing", "archives"),
         *("fetching", "figures"),
         *("upkeep", "batch_tools"),
@@ -53,8 +53,26 @@ FOLDERS = {
         *("snapshots", "table", "bigtable", "tablets", "storage", "disk"),
     ),
     "web": (
-        *("simweb", "rules", "parsers", "office", "replay", "archive_reading", "archives"),
-        *("html", "pages", "normalizers", "filters", "rule_files", "patterns"),
+        *(
+            "simweb",
+            "rules",
+            "extracting",
+            "parsers",
+            "office",
+            "replay",
+            "archive_reading",
+            "archives",
+        ),
+        *(
+            "html",
+            "values",
+            "pages",
+            "structured",
+            "normalizers",
+            "filters",
+            "rule_files",
+            "patterns",
+        ),
         *("nutch_text", "hadoop", "indexing", "engine", "robots", "clients", "exchange", "content"),
         *("network", "urls", "tls", "plugins", "base"),
     ),
@@ -71,7 +89,8 @@ FOLDERS = {
             "updating",
         ),
         "parsing",
-        *("sitemaps", "hosting", "dedup", "generating", ""),
+        "extracting",
+        *("sitemaps", "structured", "hosting", "dedup", "generating", ""),
         *("scoring", "components", "schedules", "expressions", "base"),
     ),
     "transforms": ("archives", "graph", "indexing", "near_pages", "", "elements", "wiring"),
@@ -102,6 +121,7 @@ SAME_NAMES = {
         ("ARGUMENTS", "FORMATS", "Options", "run"), (("pipelines/",), "each command has them")
     ),
     "build": (("pipelines/",), "each job has it"),
+    "crawl": (("pipelines/",), "nutbeam.crawl, for programs, and the rounds of the command crawl"),
     "main": (
         ("pipelines/", "io/parsing/parse_worker.py", "web/simweb/worker.py"),
         "each module that is run as a program has it",

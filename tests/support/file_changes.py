@@ -5,21 +5,14 @@ from typing import NamedTuple
 
 import polars as pl
 
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.page_facts import (
     PageFacts,
     TableFacts,
     in_file,
     with_unique_rows,
 )
-from nutbeam.policy.components.schema import (
-    CHANGES,
-    DOCUMENTS,
-    FETCHLIST,
-    STATE,
-    conform,
-    empty,
-    to_frame,
-)
+from nutbeam.policy.components.schema import CHANGES, FETCHLIST, STATE, conform, empty, to_frame
 from nutbeam.policy.schedules.visits import default_schedule
 from nutbeam.policy.scoring.scorings import OPIC
 from nutbeam.policy.updating import status

@@ -18,7 +18,8 @@ from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution, Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.schema import DOCUMENTS, STATE, Status
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.web.urls.row_keys import from_key
 
 FETCHED = int(Status.DB_FETCHED)
@@ -38,8 +39,8 @@ def put(table, batch, pages, *, backwards=False):
     Args:
         table: Address of the table.
         batch: Id of the batch.
-        pages: By row key: None removes the row; else columns of the state. ``text`` and
-            ``directives`` make a new document; without them the row keeps ``document``.
+        pages: By row key: None removes the row; else columns of the state. ``text``, ``main``
+            and ``directives`` make a new document; without them the row keeps ``document``.
         backwards: Whether the documents are in the reversed order of their keys.
     """
     operation = begin(str(table), "inject", f"{batch}.inject")
@@ -48,7 +49,8 @@ def put(table, batch, pages, *, backwards=False):
     if texts:
         rows = (
             {"key": key, "text": page["text"], "title": page["text"][:1000],
-             "parse_status": page.get("parse_status", 1), "directives": page.get("directives", []), "outlinks": [], "fetch_time": 1}
+             "parse_status": page.get("parse_status", 1), "directives": page.get("directives", []), "outlinks": [], "fetch_time": 1,
+             "main": page.get("main")}
             for key, page in sorted(texts.items(), reverse=backwards)
         )  # fmt: skip
         groups = (frame_of(DOCUMENTS, *group) for group in grouped(rows))
@@ -56,7 +58,7 @@ def put(table, batch, pages, *, backwards=False):
         written.append(Written(batch_component(batch, "documents"), (file,)))
         for page in texts.values():
             page["document"] = file.path
-    own = ("text", "directives")
+    own = ("text", "directives", "main")
     state = [
         {"key": key, **{name: value for name, value in (page or {}).items() if name not in own}}
         for key, page in sorted(pages.items())

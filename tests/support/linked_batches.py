@@ -13,7 +13,8 @@ from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.schema import DOCUMENTS, OUTCOME, STATE, Status
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import OUTCOME, STATE, Status
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 
 DAY_MS = 86_400_000

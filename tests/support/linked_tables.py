@@ -9,8 +9,8 @@ from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.snapshots.operations import begin, new_id
 from nutbeam.pipelines.views.reading_job import Reading
-from nutbeam.policy.components.link_rows import link_keys
-from nutbeam.policy.components.schema import INLINKS, STATE, Status, conform, to_frame
+from nutbeam.policy.components.link_rows import INLINKS, link_keys
+from nutbeam.policy.components.schema import STATE, Status, conform, to_frame
 
 
 def random_edges(seed, nodes=60, links=240):

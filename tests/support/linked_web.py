@@ -18,8 +18,9 @@ from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.link_rows import SEPARATOR, half, link_keys
-from nutbeam.policy.components.schema import DOCUMENTS, INLINKS, Status, conform, to_frame
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.link_rows import INLINKS, SEPARATOR, half, link_keys
+from nutbeam.policy.components.schema import Status, conform, to_frame
 from nutbeam.web.urls.row_keys import from_key, to_key
 
 HOST = "a.example.com"

@@ -12,7 +12,8 @@ from nutbeam.io.batches.batches import batch_files, page_order, write_file
 from nutbeam.io.snapshots.operations import UPKEEP
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, ParseStatus
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import FETCHLIST, PAGES, ParseStatus
 from nutbeam.transforms.operations import Commit, Ticket, begin_job, commit_job
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.exchange.status import SUCCESS as ANSWERED

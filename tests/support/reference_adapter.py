@@ -13,9 +13,10 @@ from reference_schedules import DAY_S, Adaptive, Limits, Row
 from reference_scoring import Factors
 from reference_update import KNOWN, NOT_CHANGED, SUCCESS, UNFETCHED, Rules, update_url
 
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.host_rows import Seeds, settings_of
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
-from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE
+from nutbeam.policy.components.schema import CHANGES, PAGES, STATE
 from nutbeam.policy.hosting.host_settings import Bounds, interval_bounds
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.reschedule import built_in_schedule

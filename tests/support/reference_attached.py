@@ -14,9 +14,10 @@ from reference_adapter import NO_BUDGETS
 from reference_rates import Visits
 from reference_schedules import MODIFIED, NOTMODIFIED, Adaptive, Limits, Row
 
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
-from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, Status
+from nutbeam.policy.components.schema import CHANGES, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.adaptive_schedule import (
     AdaptiveSchedule,

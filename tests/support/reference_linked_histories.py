@@ -15,6 +15,7 @@ from reference_linking import Chain, Visit
 from reference_schedules import DAY_S, Row
 from reference_update import DAY_MS, KNOWN, UNFETCHED, Rules
 
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import (
     COLUMNS_OF_PAGES,
@@ -22,7 +23,7 @@ from nutbeam.policy.components.page_facts import (
     EARLIER_COLUMNS,
     BatchOrigin,
 )
-from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, STATE
+from nutbeam.policy.components.schema import FETCHLIST, PAGES, STATE
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.scoring.scorings import Scorings, chosen_scorings

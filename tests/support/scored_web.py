@@ -6,9 +6,10 @@ import polars as pl
 from file_changes import Earlier, changes_of, update_state
 from frames import frame_of
 
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import BatchOrigin
-from nutbeam.policy.components.schema import DOCUMENTS, PAGES, SEEDS, STATE, empty
+from nutbeam.policy.components.schema import PAGES, SEEDS, STATE, empty
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.scoring.scoring import ScoringOptions

@@ -11,7 +11,7 @@ from running import apply, run
 from simulated_web import SimWeb
 
 from nutbeam.io.parsing.parse_pool import Parsed, ParsePool, ParserDied
-from nutbeam.policy.components.schema import DOCUMENTS as STORED
+from nutbeam.policy.components.document_schema import DOCUMENTS as STORED
 from nutbeam.policy.components.schema import conform, to_frame
 from nutbeam.policy.parsing.documents import DocumentOptions
 from nutbeam.transforms import parse_pages as module
@@ -89,6 +89,7 @@ def test_a_parsed_page_has_its_links_text_and_metadata(pool):
         "fetch_time": 7,
         "part_of": None,
         "main": [],
+        "structured_data": [],
     }
     assert "Some text" in document["text"]
     assert dict(got["metadata"])["description"] == "About"
@@ -265,7 +266,7 @@ def test_pages_of_a_job_that_kills_its_process_are_dead_letters():
 def test_many_pages_are_several_jobs(pool, monkeypatch):
     monkeypatch.setattr(module, "JOB_BYTES", 2 * len(HTML))
     rows = module._admit_pages(table(*(page(key=str(n)) for n in range(10))), ParsePages().options)
-    assert sorted(len(part) for part in module._parts(rows)) == [1, 1, 2, 2, 2, 2]
+    assert sorted(len(part) for part in module.parts_of_pages(rows)) == [1, 1, 2, 2, 2, 2]
     documents, _ = parsed(pool, *(page(key=str(n)) for n in range(10)))
     assert [document["key"] for document in documents] == [str(n) for n in range(10)]
 
@@ -274,7 +275,7 @@ def plain(element):
     if isinstance(element, pa.Table):
         return element.to_pylist(maps_as_pydicts="strict")
     row = element._asdict() if hasattr(element, "_asdict") else element.as_dict()
-    for column in {"links", "blocks", "main"} & row.keys():
+    for column in {"links", "blocks", "main", "structured_data"} & row.keys():
         row[column] = [{name: getattr(each, name) for name in each._fields} for each in row[column]]
     return row
 

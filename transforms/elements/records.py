@@ -130,6 +130,20 @@ class ParsedPart(NamedTuple):
     end: int
 
 
+class ParsedItem(NamedTuple):
+    """An item of structured data of a page, such as a product.
+
+    Attributes:
+        syntax: How the page writes it, such as ``json-ld``.
+        type: Its types, with a space between them, such as ``Product``.
+        properties: Its values by name, as JSON.
+    """
+
+    syntax: str
+    type: str
+    properties: str
+
+
 class ParsedPage(NamedTuple):
     """The content of a page.
 
@@ -156,6 +170,7 @@ class ParsedPage(NamedTuple):
             for a page.
         blocks: Blocks of the text and marks in it, those around others first.
         main: Parts of the text that are its main content; none if they are not known.
+        structured_data: Products, articles and the like.
     """
 
     url: str
@@ -177,7 +192,17 @@ class ParsedPage(NamedTuple):
     part_of: Optional[str]
     blocks: Sequence[ParsedBlock]
     main: Sequence[ParsedPart]
+    structured_data: Sequence[ParsedItem]
 
 
-for _record in (Header, FetchedPage, DeadLetter, ParsedLink, ParsedBlock, ParsedPart, ParsedPage):
+for _record in (
+    Header,
+    FetchedPage,
+    DeadLetter,
+    ParsedLink,
+    ParsedBlock,
+    ParsedPart,
+    ParsedItem,
+    ParsedPage,
+):
     beam.coders.registry.register_coder(_record, beam.coders.RowCoder)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from ...io.batches.batches import documents_with_keys, live_file
 from ...io.indexing.index_run import IndexRun
 from ...io.indexing.page_vectors import (
     VECTORS_FIELD,
@@ -18,6 +17,7 @@ from ...io.indexing.shards import shard_vector_maker, with_orders
 from ...io.storage.places import Folder
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.written import Written
+from ...policy.chosen_text import with_chosen_text
 from ...policy.chunking.chunk_rows import (
     EMBEDDED_COLUMNS,
     ChunkRules,
@@ -26,14 +26,14 @@ from ...policy.chunking.chunk_rows import (
 from ...policy.chunking.embeddings import EMBEDDING_COLUMN, Embedder, embedding_reason
 from ...policy.chunking.tokenizers import tokenizer_of
 from ...policy.components.index_routes import IndexRoutes
-from ...policy.components.schema import to_frame
+from ...policy.indexing.index_documents import DocumentRules
 from ...web.base.errors import UsageError, UserError
 from ...web.base.wording import format_count
 
 EMBEDDED_KIND = "tantivy"  # the kind of writers that store vectors
 _CHUNK_WORDS = 256
 _PAGES_AT_ONCE = 64
-_READ = ("title", "text", "blocks", "language")
+_EMBEDDED = ("title", "text", "blocks", "language")
 
 
 class PageEmbedder:
@@ -53,27 +53,24 @@ class PageEmbedder:
         self._rules = ChunkRules(_CHUNK_WORDS, tokenizer_of("words", ""), EMBEDDED_COLUMNS)
         self._maker = None if index_run.full else stored_maker(index_run)
 
-    def embed_pages(self, name: str, ids: pl.DataFrame) -> pl.Series:
+    def embed_pages(self, pages: pl.DataFrame, rules: DocumentRules) -> pl.Series:
         """Returns the vectors of pages, packed; null for pages without any.
 
+        They are those of the text that the documents of the index have, before its filters.
+
         Args:
-            name: Path of the file with their documents.
-            ids: ``key`` and ``id``, the URL that the index has.
+            pages: INDEX_PAGES rows with ``blocks``.
+            rules: How pages become documents.
 
         Raises:
             UserError: The vectors have another length than those that the index has.
         """
-        table, manifest = self._index_run.operation.table, self._index_run.operation.manifest()
-        file = live_file(table, manifest, name)
-        frames = [pl.DataFrame(schema={"key": pl.String, VECTORS_FIELD: pl.Binary})]
-        columns = ("key", *_READ)
-        keys = ids.get_column("key")
-        for documents in documents_with_keys(table, file, keys, columns) if file else ():
-            frames += map(self._embed, to_frame(documents).iter_slices(_PAGES_AT_ONCE))
-        vectors = pl.concat(frames)
-        return ids.join(vectors, on="key", how="left", maintain_order="left")[VECTORS_FIELD]
+        parts = [pl.Series(VECTORS_FIELD, [], pl.Binary)]
+        for some in pages.select("key", "main", *_EMBEDDED).iter_slices(_PAGES_AT_ONCE):
+            parts.append(self._embed(with_chosen_text(some, rules.options.text_of)))
+        return pl.concat(parts)
 
-    def _embed(self, pages: pl.DataFrame) -> pl.DataFrame:
+    def _embed(self, pages: pl.DataFrame) -> pl.Series:
         dated = pages.with_columns(last_fetch_time=pl.lit(None, pl.Int64))
         chunks = [chunk_rows(page, self._rules) for page in dated.iter_slices(1)]
         rows = self._embedder.embed(pl.concat(chunks))
@@ -86,7 +83,7 @@ class PageEmbedder:
             values[int(str(number))] = pack_vectors(self._name, matrix)
         if self._maker and dimension and dimension != self._maker.dimension:
             raise UserError(differing_vectors(self._maker, VectorMaker(self._name, dimension)))
-        return pages.select("key", pl.Series(VECTORS_FIELD, values, pl.Binary))
+        return pl.Series(VECTORS_FIELD, values, pl.Binary)
 
     def count_failures(self, counts: Counter[str]) -> None:
         """Counts the chunks that have no vector.

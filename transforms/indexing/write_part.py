@@ -98,11 +98,12 @@ class _PartWriter:
         if file is None:  # compact has dropped it
             self._skip(self._rows)
             return
-        needs = PageNeeds(rules.columns, rules.options.max_inlinks)
+        blocks = self._embedder is not None
+        needs = PageNeeds(rules.columns, rules.options.max_inlinks, blocks)
         seen = [self._rows.get_column("key").clear()]
         for facts in page_frames(operation, file, self._rows, needs, self._counts):
             seen.append(facts.candidate_rows.get_column("key"))
-            self._add_pages(name, facts, rules)
+            self._add_pages(facts, rules)
         self._skip(self._rows.filter(~pl.col("key").is_in(pl.concat(seen).implode())))
 
     def _skip(self, rows: pl.DataFrame) -> None:
@@ -112,27 +113,27 @@ class _PartWriter:
         if self._index_run.full:
             self._delete(forget_unsent_pages(missing).filter(pl.col("action") == DELETE))
 
-    def _add_pages(self, name: str, facts: IndexPageFacts, rules: DocumentRules) -> None:
+    def _add_pages(self, facts: IndexPageFacts, rules: DocumentRules) -> None:
         decided, documents, shares = decide_writer_documents(facts, rules, self._index_run.routes)
         if self._index_run.full:
             decided = forget_unsent_pages(decided)
         self._counts.update(counts_of(decided))
         self._delete(decided.filter(pl.col("action") == DELETE))
         if len(documents):
-            added_rows = select_rows(decided, decided.get_column("action") == ADD)
-            self._send(name, added_rows, documents, shares)
+            is_added = decided.get_column("action") == ADD
+            vectors = None
+            if self._embedder is not None:
+                vectors = self._embedder.embed_pages(select_rows(facts.pages, is_added), rules)
+            self._send(select_rows(decided, is_added), documents, shares, vectors)
 
     def _send(
         self,
-        name: str,
         decided: pl.DataFrame,
         documents: pl.DataFrame,
         shares: dict[str, pl.Series],
+        vectors: pl.Series | None,
     ) -> None:
         ids, earlier_writers = documents.get_column("id"), decided.get_column("writers")
-        vectors = None
-        if self._embedder is not None:
-            vectors = self._embedder.embed_pages(name, decided.select("key", ids))
         for rule in self._index_run.routes.writers:
             share = shares[rule.name]
             # A document that another writer gets now.

@@ -52,3 +52,8 @@ def object_or_empty(data: bytes | str) -> dict[str, Any]:
         return json_object(data)
     except ValueError:
         return {}
+
+
+def storable_text(text: str) -> str:
+    """Returns text without lone surrogates and NULs, which JSON's escapes can make."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()

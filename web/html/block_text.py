@@ -1,7 +1,7 @@
 """Takes the text of an HTML page as a person would copy it, and its blocks: headings, lists, tables and so on.
 
 It reads the mark-up that lexbor writes of its tree: each element there has an end tag, and each value is in
-double quotes, so one expression finds all tags. That takes a fifth of the time of a walk over the nodes.
+double quotes and escaped, so one expression finds all tags. That takes a fifth of the time of a walk over the nodes.
 """
 
 import re
@@ -9,25 +9,21 @@ from typing import NamedTuple
 
 from ..pages.spans import Span
 from .containers import Containers
+from .inline_marks import LINE_BREAK, MARK_END, MARK_START, take_marks
+from .seen_markup import seen_markup
 from .tag_actions import ACTIONS_WITH_LINE_NUMBERS, ACTIONS_WITH_NOSCRIPT, TAG_ACTIONS
+from .tag_attributes import CODE_IN_PRE
 from .tag_reader import TagReader
-from .text_writer import LINE_BREAK, MARK_END, MARK_START
+from .text_writer import TextWriter
 
 _CONTROLS = dict.fromkeys((*range(1, 9), 11, *range(14, 32), 127))
-
-# Comments and the like; elements whose content is no text, which is not escaped; tags.
-_TAGS = re.compile(
-    r"<(?:!--.*?--|\?[^>]*+"
-    + "".join(
-        rf"|{tag}(?=[\s>]).*?</{tag}"
-        for tag in ("script", "style", "iframe", "noembed", "noframes")
-    )
-    + r"|(/?[a-z][^\s>/]*+)([^>]*+))>",
-    re.DOTALL,
-)
-_RAW_TEXT = re.compile(r"<(?:!--.*?--|(xmp|plaintext)(?=[\s>])([^>]*+)>(.*?)</\1)>", re.DOTALL)
-# Words in the mark-up without which nothing is hidden, or no line has a number.
-_HIDING = ("hidden", "display", "Display", "DISPLAY")
+_TAGS = re.compile(r"<(/?[a-z][^\s>/]*+)([^>]*+)>")
+# Tags that say nothing here; they are many, and leave the mark-up all at once.
+_NEUTRAL = "font|small|sup|sub|label|time|abbr|u|svg|path|g|use|picture|source"
+_NEUTRAL_TAGS = re.compile(rf"</?(?:span|{_NEUTRAL})(?=[\s>])[^>]*+>")
+_NEUTRAL_TAGS_BUT_SPANS = re.compile(rf"</?(?:{_NEUTRAL})(?=[\s>])[^>]*+>")
+_CODE_IN_PRE = re.compile(r"(<pre(?=[\s>])[^>]*+>[^<]*+<)code((?:\s[^>]*+)?>)")
+# Words in the mark-up without which no line has a number.
 _NUMBERING = ("lineno", "line-num", "gutter")
 
 
@@ -58,21 +54,16 @@ def block_text(markup: str, *, with_noscript: bool = False) -> BlockText:
     """
     if MARK_START in markup or MARK_END in markup or LINE_BREAK in markup or "\0" in markup:
         markup = markup.replace("\0", "").translate(_CONTROLS)
-    if "<xmp" in markup or "<plaintext" in markup:
-        markup = _RAW_TEXT.sub(_as_preformatted, markup)
-    actions = TAG_ACTIONS
+    markup = seen_markup(markup)
+    actions, neutral_tags = TAG_ACTIONS, _NEUTRAL_TAGS
     if with_noscript:
         actions = actions | ACTIONS_WITH_NOSCRIPT
     if any(word in markup for word in _NUMBERING):
-        actions = actions | ACTIONS_WITH_LINE_NUMBERS
-    may_hide = any(word in markup for word in _HIDING)
-    reader = TagReader(_TAGS.split(markup), actions, may_hide=may_hide)
+        actions, neutral_tags = actions | ACTIONS_WITH_LINE_NUMBERS, _NEUTRAL_TAGS_BUT_SPANS
+    if "<pre" in markup:
+        markup = _CODE_IN_PRE.sub(rf"\1{CODE_IN_PRE}\2<code>", markup)
+    markup, marks = take_marks(neutral_tags.sub("", markup))
+    reader = TagReader(_TAGS.split(markup), actions, TextWriter(marks))
     reader.read()
-    return BlockText(*reader.writer.finish(), reader.containers)
-
-
-def _as_preformatted(element: re.Match[str]) -> str:
-    if not element[1]:
-        return element[0]
-    text = element[3].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return f"<pre{element[2]}>{text}</pre>"
+    text, found = reader.writer.finish()
+    return BlockText(text, found, reader.containers())

@@ -1,7 +1,8 @@
 """Elements that hold the blocks of a page, and what their names and attributes say about the content."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import NamedTuple
 
 _TAGS = (
     "body div section article main nav header footer aside form fieldset details figure center address "
@@ -25,7 +26,7 @@ _VALUES = re.compile(r"\s(?:(role)|class|id|itemprop)=\"([^\"]*)\"")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
-class Containers:
+class Containers(NamedTuple):
     """The elements around the blocks of a text, outer ones first.
 
     Attributes:
@@ -36,43 +37,53 @@ class Containers:
         ends: Length of the text where each ends.
     """
 
-    __slots__ = ("_open", "attributes", "ends", "parents", "starts", "tags")
-
-    def __init__(self) -> None:
-        self.parents: list[int] = []
-        self.tags: list[str] = []
-        self.attributes: list[str] = []
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        self._open = -1
-
-    def open(self, tag: str, attributes: str, at: int) -> None:
-        """Begins a container at a length of the text."""
-        self.parents.append(self._open)
-        self._open = len(self.tags)
-        self.tags.append(tag)
-        self.attributes.append(attributes)
-        self.starts.append(at)
-        self.ends.append(at)
-
-    def close(self, at: int) -> None:
-        """Ends the container that began last and is open."""
-        if self._open >= 0:
-            self.ends[self._open] = at
-            self._open = self.parents[self._open]
+    parents: list[int]
+    tags: list[str]
+    attributes: list[str]
+    starts: list[int]
+    ends: list[int]
 
 
-def attribute_words(attributes: str) -> Iterator[str]:
-    """Yields what attributes say about the content of an element: its role, and words of class, id and itemprop.
+def containers_of(
+    names: Sequence[str | None],
+    attributes: Sequence[str],
+    leaf_places: Sequence[tuple[int, int]],
+) -> Containers:
+    """Returns the containers among some tags.
 
-    >>> list(attribute_words(' role="main" class="articleBody post_2"'))
-    ['<main>', 'article', 'body', 'post']
+    Args:
+        names: Those of the tags; None for one that is passed over.
+        attributes: Those of the tags.
+        leaf_places: For each block of text, the tag at which it was written, and the length after it.
     """
-    for role, value in _VALUES.findall(attributes[:_MAX_ATTRIBUTE_CHARS]):
-        if not role:
-            yield from map(str.lower, _WORDS.findall(value))
-        elif value in _ROLES:
-            yield f"<{_ROLES[value]}>"
+    found = Containers([], [], [], [], [])
+    around, length, leaves = -1, 0, iter([*leaf_places, (len(names), 0)])
+    leaf_tag, leaf_end = next(leaves)
+    for number in [number for number, name in enumerate(names) if name in CONTAINER_TAGS]:
+        while leaf_tag <= number:
+            length = leaf_end
+            leaf_tag, leaf_end = next(leaves)
+        name = names[number]
+        if CONTAINER_TAGS[name]:
+            found.parents.append(around)
+            around = len(found.tags)
+            found.tags.append(name)
+            found.attributes.append(attributes[number])
+            found.starts.append(length)
+            found.ends.append(length)
+        elif around >= 0:
+            found.ends[around] = length
+            around = found.parents[around]
+    return found
+
+
+def name_words(name: str) -> list[str]:
+    """Returns the words in a name of a class, an id or a property.
+
+    >>> name_words("articleBody-post_2")
+    ['article', 'body', 'post']
+    """
+    return list(map(str.lower, _WORDS.findall(name)))
 
 
 class ContainerMarks:
@@ -86,12 +97,14 @@ class ContainerMarks:
         self._bits = {word: 1 << number for number, word in enumerate(words)}
         self._of_tags = {word[1:-1]: bit for word, bit in self._bits.items() if word[0] == "<"}
         self._of_attributes: dict[str, int] = {}
+        self._of_names: dict[str, int] = {}  # names are in many attributes
 
     def of(self, containers: Containers) -> list[int]:
         """Returns the words that hold for each container; those of the body itself do not count."""
         of_tags, of_attributes = self._of_tags, self._of_attributes
-        if len(of_attributes) > _MAX_REMEMBERED:
-            of_attributes.clear()
+        for remembered in (of_attributes, self._of_names):
+            if len(remembered) > _MAX_REMEMBERED:
+                remembered.clear()
         marks = list[int]()
         rows = zip(containers.parents, containers.tags, containers.attributes, strict=True)
         for parent, tag, attributes in rows:
@@ -107,8 +120,20 @@ class ContainerMarks:
 
     def _find(self, attributes: str) -> int:
         found = 0
-        for word in attribute_words(attributes):
-            found |= self._bits.get(word, 0)
+        for role, value in _VALUES.findall(attributes[:_MAX_ATTRIBUTE_CHARS]):
+            if role:
+                found |= self._bits.get(f"<{_ROLES.get(value)}>", 0)
+                continue
+            for name in value.split():
+                mark = self._of_names.get(name)
+                found |= self._find_name(name) if mark is None else mark
         if len(attributes) <= _MAX_ATTRIBUTE_CHARS:
             self._of_attributes[attributes] = found
+        return found
+
+    def _find_name(self, name: str) -> int:
+        found = 0
+        for word in name_words(name):
+            found |= self._bits.get(word, 0)
+        self._of_names[name] = found
         return found

@@ -15,6 +15,8 @@ from ..pages.language import declared_language
 from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_each
 from ..pages.parse_options import ParseOptions
 from ..pages.spans import Span
+from ..structured.meta_items import is_item_meta
+from ..structured.page_items import ItemSources, items_of_page
 from ..urls.userinfo import parse_target
 from . import tree
 from .block_text import block_text
@@ -82,6 +84,7 @@ def parse_markup(source: Source, utf8: bytes, charset: str, options: ParseOption
     reader = _Reader(page, safe, source, options)
     reader.read()
     if "noindex" not in page.directives:
+        reader.read_items(safe)
         reader.read_content()
     obey_nofollow(page)
     return page
@@ -115,6 +118,7 @@ class _Reader:
         self._languages: list[str] = []
         self._headings: list[tuple[str, LexborNode]] = []
         self._not_text: list[LexborNode] = []
+        self._item_sources = ItemSources()
         # Links nest in tables. All long anchors together may be twice as long as the page.
         self._long_anchor_chars = 2 * len(page.body)
 
@@ -153,6 +157,13 @@ class _Reader:
             self._take_element(node, attributes, links, text)
         page.rels += [""] * (len(hrefs) - len(page.rels))
         page.anchors = collapse_each(anchors)
+
+    def read_items(self, markup: bytes) -> None:
+        """Extracts structured data."""
+        if self._options.structured_data:
+            page = self.page
+            sources = self._item_sources
+            page.items = items_of_page(self._document, markup, page.base, sources, page.count)
 
     def read_content(self) -> None:
         """Extracts title, text and headings; this destroys the tree."""
@@ -220,7 +231,9 @@ class _Reader:
         if tag in tree.NOT_TEXT:
             self._not_text.append(node)
             if tag == "script" and metadata.is_json_ld(attributes):
-                metadata.add_json_ld(self.page, tree.text_of(node))
+                block = node.text() or ""
+                metadata.add_json_ld(self.page, block)
+                self._item_sources.json_ld.append(block)
         elif tag == "meta":
             self._take_meta(attributes)
         elif tag == "base" and self._base is None and not tree.is_in_drawing(node):
@@ -254,6 +267,13 @@ class _Reader:
             if (equivalent or name) in metadata.LANGUAGE_METAS:
                 self._languages.append(content)
             metadata.add_meta(page, name, content)
+            self._take_item_meta(attributes, content)
+
+    def _take_item_meta(self, attributes: Mapping[str, str | None], content: str) -> None:
+        names = ((attributes.get(each) or "").strip().lower() for each in ("property", "name"))
+        for name in dict.fromkeys(names):
+            if content and is_item_meta(name):
+                self._item_sources.metas.append((name, content))
 
     def _resolve(self) -> None:
         page = self.page

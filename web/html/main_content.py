@@ -23,6 +23,7 @@ _LIKELY, _POSSIBLE = 0.5, 0.2
 _MOST_BETWEEN = 4
 # Where less than this share of a text is likely, as on a page of links, all that is possible counts.
 _LEAST_SHARE = 0.1
+_MAX_REMEMBERED = 16_384
 
 
 class _Weights:
@@ -35,15 +36,21 @@ class _Weights:
         words: dict[str, float] = content["words"]
         self.marks = ContainerMarks(list(words))
         self._word_weights = list(words.values())
+        self._sums: dict[int, float] = {}  # by the words that hold
 
     def of_containers(self, containers: Containers) -> NDArray[np.float64]:
         """Returns the sum of the weights of the words that hold for each container."""
-        marks = self.marks.of(containers)
-        sums = {mark: self._sum(mark) for mark in set(marks)}
-        return np.array([sums[mark] for mark in marks])
+        sums = self._sums
+        if len(sums) > _MAX_REMEMBERED:
+            sums.clear()
+        return np.array(
+            [sums[mark] if mark in sums else self._sum(mark) for mark in self.marks.of(containers)]
+        )
 
     def _sum(self, mark: int) -> float:
-        return sum(weight for number, weight in enumerate(self._word_weights) if mark >> number & 1)
+        weights = enumerate(self._word_weights)
+        self._sums[mark] = sum(weight for number, weight in weights if mark >> number & 1)
+        return self._sums[mark]
 
 
 @functools.cache

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 from ..pages import spans
-from ..urls.userinfo import mask_users
 from .tag_attributes import attribute_number, attribute_value, has_attribute, has_line_numbers
-from .tag_reader import HIDDEN, OpenList, TagAction, TagReader
+from .tag_reader import OpenList, TagAction, TagReader
 from .text_writer import PLAIN_LEAF
 
 _MAX_NESTING = 32  # of lists; deeper ones count as that deep
@@ -16,12 +15,6 @@ _MAX_SPANNED = 32  # columns in which a cell may reach into rows below
 _SKIPPED = "template select datalist textarea progress meter rp annotation annotation-xml video audio canvas title desc"
 _SECTIONS = frozenset(["nav", "header", "footer", "aside", "main", "article"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_MARKS = {
-    **dict.fromkeys(("code", "kbd", "samp", "tt", "var"), spans.CODE),
-    **dict.fromkeys(("b", "strong"), spans.STRONG),
-    **dict.fromkeys(("i", "em", "cite", "dfn"), spans.EMPHASIS),
-    **dict.fromkeys(("del", "s", "strike"), spans.DELETION),
-}
 _LISTS = ("ul", "ol", "menu", "dir")
 # Lines break around these (HTML 15.3); around the second ones there is an empty line, too.
 _APART = "address body center details div fieldset form hgroup legend search section summary"
@@ -43,7 +36,7 @@ def _pass_over(reader: TagReader, name: str, attributes: str) -> None:
     """The tag does nothing."""
 
 
-@_on(HIDDEN, "noscript", *_SKIPPED.split())
+@_on("noscript", *_SKIPPED.split())
 def _skip(reader: TagReader, name: str, attributes: str) -> None:
     reader.skip()
 
@@ -249,42 +242,6 @@ def _end_cell(reader: TagReader, name: str, attributes: str) -> None:
         reader.writer.close_cell()
     else:
         reader.writer.break_line(1)
-
-
-def _target(attributes: str, name: str) -> str:
-    """Returns the URL in an attribute, as it stands there, but without a user and a password."""
-    target = attribute_value(attributes, name)
-    # As browsers: a backslash is a slash.
-    return mask_users(target.replace("\\", "/")) if "@" in target else target
-
-
-@_on(*_MARKS)
-def _begin_mark(reader: TagReader, name: str, attributes: str) -> None:
-    reader.begin_mark(name, _MARKS[name])
-
-
-@_on("a")
-def _begin_link(reader: TagReader, name: str, attributes: str) -> None:
-    target = _target(attributes, "href")
-    if "#" in target and reader.is_self_link():
-        reader.skip()
-        return
-    is_link = target and not target[:11].lower().startswith("javascript:")
-    reader.begin_mark("a", spans.LINK if is_link else "", target)
-
-
-@_on("/a", *("/" + name for name in _MARKS))
-def _end_mark(reader: TagReader, name: str, attributes: str) -> None:
-    reader.writer.close_mark()
-
-
-@_on("img")
-def _add_image(reader: TagReader, name: str, attributes: str) -> None:
-    if instead := attribute_value(attributes, "alt"):
-        source = _target(attributes, "src")
-        is_data = source[:5].lower() == "data:"
-        instead = instead.replace("&", "&amp;")
-        reader.writer.add_mark(spans.IMAGE_TEXT, instead, "" if is_data else source)
 
 
 @_on("br")

@@ -4,7 +4,9 @@ import itertools
 import re
 from collections.abc import Sequence
 
-_MAX_CHARS = 4_096
+# The name that code gets with which preformatted text begins, because its language is that of the text.
+CODE_IN_PRE = "code-in-pre"
+MAX_VALUE_CHARS = 4_096
 _PAIRS = re.compile(r'\s(=?[^\s=>]*+)="([^"]*+)"')
 _NUMBERS = {name: re.compile(rf'\s{name}="\s*0*([1-9][0-9]{{0,3}})') for name in ("colspan", "rowspan")}  # fmt: skip
 _UNSEEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
@@ -44,8 +46,13 @@ def attribute_value(attributes: str, name: str) -> str:
     >>> attribute_value(' class="a" href=" b&amp;c "', "href")
     'b&c'
     """
+    return unescape(attribute_source(attributes, name)).strip()
+
+
+def attribute_source(attributes: str, name: str) -> str:
+    """Returns the value of an attribute, escaped, and at most 4,096 characters; empty without it."""
     _, sign, rest = attributes.partition(f' {name}="')
-    return unescape(rest[: rest.index('"')][:_MAX_CHARS]).strip() if sign else ""
+    return rest[: rest.index('"')][:MAX_VALUE_CHARS] if sign else ""
 
 
 def attribute_number(attributes: str, name: str) -> int:
@@ -65,15 +72,6 @@ def has_attribute(attributes: str, name: str) -> bool:
     (True, False)
     """
     return name in attributes and name in dict(_PAIRS.findall(attributes))
-
-
-def hidden_tags(attributes: Sequence[str | None]) -> list[int]:
-    """Returns the numbers of the tags whose attributes hide their element."""
-    return [
-        number
-        for number, text in enumerate(attributes)
-        if text and ("hidden" in text or "isplay" in text or "ISPLAY" in text) and is_hidden(text)
-    ]
 
 
 def is_hidden(attributes: str) -> bool:
@@ -109,7 +107,7 @@ def code_language(
         lambda before: names[before] in _AROUND_CODE,
         range(number - 1, max(number - 1 - _MAX_AROUND, -1), -1),
     )
-    in_code = [number + 1] if names[number + 1 : number + 2] == ["code"] else []
+    in_code = [number + 1] if names[number + 1 : number + 2] == [CODE_IN_PRE] else []
     for place in (number, *in_code, *around):
         if language := _named_language(attributes[place] or ""):
             return language

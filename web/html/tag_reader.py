@@ -4,16 +4,12 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from .containers import CONTAINER_TAGS, Containers
-from .tag_attributes import attribute_value, code_language, hidden_tags
+from .containers import Containers, containers_of
+from .seen_markup import VOID_TAGS
+from .tag_attributes import attribute_value, code_language
 from .text_writer import TextWriter
 
 _MAX_MATH_TAGS = 2_000
-# What a link to the place where it stands may show.
-_SELF_LINKS = frozenset(["¶", "#", "§", "🔗", "\u200b"])
-# The name in place of which a tag gets, whose element is hidden.
-HIDDEN = "hidden!"
-_VOID = "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr"
 # Elements that make a cell one that arranges a page, if no cell of its table is a heading.
 _ARRANGED = frozenset(
     ["h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "pre", "form", "blockquote", "table"]
@@ -37,14 +33,13 @@ class TagReader:
     Args:
         tokens: A text, and then for each tag its name, its attributes and the text after it.
         actions: What each tag does.
-        may_hide: Whether attributes may hide elements.
+        writer: Gets the text.
 
     Attributes:
         writer: What is written.
         at: Number of the tag that is read.
         tables: Of tables that are open, whether they hold data.
         lists: Those that are open.
-        containers: Elements around the blocks of the text.
         row: Number of the row in the table.
         column: Number of the next cell's first column.
         spanned: The last row into which a cell above reaches, by column.
@@ -52,52 +47,45 @@ class TagReader:
     """
 
     def __init__(
-        self, tokens: Sequence[Any], actions: Mapping[str, "TagAction"], *, may_hide: bool
+        self, tokens: Sequence[Any], actions: Mapping[str, "TagAction"], writer: TextWriter
     ) -> None:
-        self.writer = TextWriter()
+        self.writer = writer
         self.at = 0
         self.tables: list[bool] = []
         self.lists: list[OpenList] = []
-        self.containers = Containers()
         self.row = self.column = 0
         self.spanned: dict[int, int] = {}
         self.language = ""
         self._actions = actions
-        self._names, self._attributes, self._texts = tokens[1::3], tokens[2::3], tokens[3::3]
+        self._names: list[str | None] = tokens[1::3]
+        self._attributes: Sequence[str] = tokens[2::3]
+        self._texts: Sequence[str] = tokens[3::3]
         self._tags = enumerate(zip(self._names, self._attributes, self._texts, strict=True))
         self._data_tables = _data_tables(self._names, self._attributes)
-        if may_hide:
-            self._hide()
-
-    def _hide(self) -> None:
-        names = list(self._names)
-        for number in hidden_tags(self._attributes):
-            if names[number] != "body":  # which scripts show once they have run
-                names[number] = HIDDEN
-        self._tags = enumerate(zip(names, self._attributes, self._texts, strict=True))
 
     def read(self) -> None:
         """Writes all of it."""
         writer, run, actions = self.writer, self.writer.run, self._actions
         for number, (name, attributes, text) in self._tags:
             if action := actions.get(name):
-                self.at = number
+                self.at = writer.tag = number
                 action(self, name, attributes)
-                if self.at != number:
-                    name, text = None, self._texts[self.at]
-            if (opens := CONTAINER_TAGS.get(name)) is not None:
-                if opens:
-                    self.containers.open(name, attributes, writer.length)
-                else:
-                    self.containers.close(writer.length)
-            if text and (run or not text.isspace() or writer.is_preformatted):
-                run.append(text)
+                text = self._texts[self.at]
+            if text:
+                if writer.is_preformatted:
+                    writer.add_preformatted(text)
+                elif run or not text.isspace():
+                    run.append(text)
+
+    def containers(self) -> Containers:
+        """Returns the elements around the blocks of what was read."""
+        return containers_of(self._names, self._attributes, self.writer.leaf_places)
 
     def skip(self) -> None:
         """Passes over the element that begins."""
         names = self._names
         name = names[self.at]
-        if name in _VOID.split():
+        if name in VOID_TAGS:
             return
         end, depth = f"/{name}", 1
         for number in range(self.at + 1, len(names)):
@@ -106,19 +94,17 @@ class TagReader:
             elif names[number] == end:
                 depth -= 1
                 if not depth:
-                    next(itertools.islice(self._tags, number - self.at - 1, None))
-                    self.at = number
+                    self._pass_to(number)
                     return
 
-    def begin_mark(self, name: str, kind: str, of: str = "") -> None:
-        """Begins a mark; most have only text in them, and are written at once."""
-        at = self.at
-        if self._names[at + 1 : at + 2] == [f"/{name}"]:
-            self.writer.add_mark(kind, self._texts[at], of)
-            next(self._tags)
-            self.at = at + 1
-        else:
-            self.writer.open_mark(kind, of)
+    def _pass_to(self, number: int) -> None:
+        """Passes over tags and the texts between them."""
+        count = number - self.at
+        for text in self._texts[self.at : number]:
+            self.writer.pass_marks(text)
+        next(itertools.islice(self._tags, count - 1, None))
+        self._names[self.at : number + 1] = [None] * (count + 1)
+        self.at = number
 
     @property
     def is_in_data(self) -> bool:
@@ -132,12 +118,6 @@ class TagReader:
     def code_language(self) -> str:
         """Returns the language of the code that begins here."""
         return code_language(self._names, self._attributes, self.at)
-
-    def is_self_link(self) -> bool:
-        """Returns whether all that a link shows is a sign for it."""
-        return self._texts[self.at].strip() in _SELF_LINKS and self._names[
-            self.at + 1 : self.at + 2
-        ] == ["/a"]
 
     def tex(self) -> str:
         """Returns the formula that begins here in TeX, escaped, if it is there."""

@@ -1,28 +1,37 @@
 """Writes a text and its spans: white space is collapsed, and lines and tabs separate what stands apart."""
 
 import re
-from typing import Any, TypeAlias, cast
+from typing import cast
 
 from ..pages import spans
 from ..pages.spans import Span
+from .inline_marks import (
+    LINE_BREAK,
+    MARK_END,
+    MARK_START,
+    Mark,
+    OpenSpan,
+    are_tidy,
+    place_marks,
+    place_tidy_marks,
+    tidy_marks,
+)
 from .tag_attributes import unescape
 
-# What stands in a run of text until it is written: the start and the end of a mark, and a break of a line.
-MARK_START, MARK_END, LINE_BREAK = "\x01", "\x02", "\x03"
-_SIGNS = re.compile("([\x01\x02\x03])")
-# Where spaces or breaks are to be moved, or nothing is marked; most blocks of text have none of these.
-_UNTIDY = (f"{MARK_START} ", f" {MARK_END}", MARK_START + MARK_END)
 _EMPTY_LINES = re.compile(r"\A(?:[^\S\n]*+\n)++")
+_BLANK = re.compile(rf"(?:\s|&nbsp;|{MARK_START}|{MARK_END})*+\Z")
+_SIGNS = re.compile(f"[{MARK_START}{MARK_END}]")
 _NO_START = -1
 
-# A span that is not complete yet.
-OpenSpan: TypeAlias = list[Any]
 LeafKind = tuple[str, int, str]
 PLAIN_LEAF: LeafKind = (spans.PARAGRAPH, 0, "")
 
 
 class TextWriter:
-    """Takes runs of text and where blocks and marks begin and end.
+    """Takes runs of text and where blocks begin and end.
+
+    Args:
+        marks: The marks of the whole text, for which the runs have signs.
 
     Attributes:
         run: Pieces of the block of text that is being read, escaped.
@@ -31,15 +40,19 @@ class TextWriter:
         cells: Data cells that are open, at most one: blocks in it are no blocks.
         is_preformatted: Whether the run is text that stays as it stands.
         length: Number of characters that are written.
+        tag: Number of the tag that is read.
+        leaf_places: For each block of text, the tag at which it was written, and the length after it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, marks: list[Mark]) -> None:
         self.run: list[str] = []
         self.leaf = PLAIN_LEAF
         self.cells = 0
         self.is_preformatted = False
         self._pieces: list[str] = []
         self.length = 0
+        self.tag = 0
+        self.leaf_places: list[tuple[int, int]] = []
         self.newlines = self._tabs = 0
         self._starts_cell = False
         self._row_at = 0  # number of the first entry in the row
@@ -47,9 +60,9 @@ class TextWriter:
         self._open_blocks: list[OpenSpan] = []
         # The last ones of these, of which nothing is written yet.
         self._waiting_blocks: list[OpenSpan] = []
-        self._run_marks: list[OpenSpan] = []
-        self._open_marks: dict[str, str] = {}
-        self._open_kinds: list[str] = []  # of them, and of marks that only wait for their end
+        self._marks = marks
+        self._next_mark = 0
+        self._open_marks: list[Mark] = []
         self._cells_columns = 1
 
     def break_line(self, newlines: int) -> None:
@@ -116,36 +129,23 @@ class TextWriter:
                     cell[1] = cell[2] = at
                 at = max(at, cell[2])
 
-    def open_mark(self, kind: str, of: str = "") -> None:
-        """Begins a mark; one without a kind, or in another one of its kind, only waits for its end."""
-        if self.is_preformatted:
-            return
-        if kind in self._open_marks:
-            kind = ""
-        self._open_kinds.append(kind)
-        if kind:
-            self._open_marks[kind] = of
-            self.run.append(MARK_START)
-            self._run_marks.append([kind, _NO_START, 0, 0, of])
+    def pass_marks(self, text: str) -> None:
+        """Passes over the marks of a text that is not written."""
+        if count := text.count(MARK_START):
+            if self.is_preformatted:
+                self._next_mark += count
+            else:
+                self.run.append((MARK_START + MARK_END) * count)
 
-    def close_mark(self) -> None:
-        """Ends the mark that began last."""
-        if self._open_kinds and not self.is_preformatted and (kind := self._open_kinds.pop()):
-            del self._open_marks[kind]
-            self.run.append(MARK_END)
-
-    def add_mark(self, kind: str, text: str, of: str = "") -> None:
-        """Adds a mark with all that is in it, which is an escaped text."""
-        if (
-            kind
-            and not self.is_preformatted
-            and kind not in self._open_marks
-            and not text.isspace()
-        ):
-            self.run += (MARK_START, text, MARK_END)
-            self._run_marks.append([kind, _NO_START, 0, 0, of])
-        else:
-            self.run.append(text)
+    def add_preformatted(self, text: str) -> None:
+        """Adds a text that stays as it stands, without its marks; those that go on after it have no kind."""
+        for sign in _SIGNS.findall(text):
+            if sign == MARK_START:
+                self._next_mark += 1
+                self._open_marks.append(("", ""))
+            else:
+                self._open_marks.pop()
+        self.run.append(_SIGNS.sub("", text))
 
     def add_rule(self) -> None:
         """Adds a line between two blocks that stand in the same one."""
@@ -165,9 +165,7 @@ class TextWriter:
             run.append("\n")
             return
         last = len(run) - 1
-        while last >= 0 and (
-            run[last] in (MARK_START, MARK_END) or not run[last].replace("&nbsp;", "").strip()
-        ):
+        while last >= 0 and _BLANK.match(run[last]):
             last -= 1
         if last >= 0 and run[last] != LINE_BREAK:
             run.append(LINE_BREAK)
@@ -178,19 +176,22 @@ class TextWriter:
 
     def flush(self) -> None:
         """Writes the run."""
-        text = " ".join(unescape("".join(self.run)).split())
-        if self._run_marks or LINE_BREAK in text:
-            self._write_marked(text)
+        text = "".join(self.run)
+        if "&" in text:
+            text = unescape(text)
+        text = " ".join(text.split())
+        self.run.clear()
+        if MARK_START in text or self._open_marks or LINE_BREAK in text:
+            if self._open_marks or not self._write_one_mark(text):
+                self._write_marked(text)
         elif text:
             self._write_leaf(text)
-        self._begin_run()
 
     def begin_preformatted(self) -> None:
         """Begins a run that stays as it stands, without marks."""
         if not self.is_preformatted:
             self.is_preformatted = True
             self.run.clear()
-            self._run_marks = []
 
     def end_preformatted(self, language: str) -> None:
         """Writes the run as it stands, as preformatted text."""
@@ -203,22 +204,15 @@ class TextWriter:
             self.leaf = (spans.PREFORMATTED, 0, language)
             self._write_leaf(text)
         self.leaf, self.is_preformatted = PLAIN_LEAF, False
-        self._begin_run()
+        self.run.clear()
 
     def finish(self) -> tuple[str, list[Span]]:
         """Returns the text and the spans."""
+        self.tag += 1
         if self.run:
             self.flush()
         complete = [tuple(entry) for entry in self._entries if entry[1] != _NO_START]
         return "".join(self._pieces), cast(list[Span], complete)
-
-    def _begin_run(self) -> None:
-        """Begins a run; marks that are open go on in it."""
-        self.run.clear()
-        self._run_marks = []
-        for kind, of in self._open_marks.items():
-            self.run.append(MARK_START)
-            self._run_marks.append([kind, _NO_START, 0, 0, of])
 
     def _write_leaf(self, text: str) -> None:
         """Appends a text, after what separates it from the one before; blocks begin with their first text."""
@@ -229,6 +223,7 @@ class TextWriter:
         start = self.length
         self._pieces.append(text)
         self.length += len(text)
+        self.leaf_places.append((self.tag, self.length))
         self.newlines = self._tabs = 0
         self._starts_cell = False
         for block in self._waiting_blocks:
@@ -238,113 +233,35 @@ class TextWriter:
             kind, level, of = self.leaf
             self._entries.append([kind, start, self.length, level, of])
 
+    def _write_one_mark(self, text: str) -> bool:
+        """Writes a text that is one mark, as a link in a list is; returns whether it is."""
+        inner = text[1:-1].strip(" ")
+        # Signs cannot be printed.
+        if text[0] != MARK_START or text[-1] != MARK_END or not (inner and inner.isprintable()):
+            return False
+        kind, of = self._marks[self._next_mark]
+        self._next_mark += 1
+        self._write_leaf(inner)
+        if kind:
+            self._entries.append([kind, self.length - len(inner), self.length, 0, of])
+        return True
+
     def _write_marked(self, text: str) -> None:
-        """Writes a text with signs in it."""
-        marks = self._run_marks
-        after_space, before_space, nothing = _UNTIDY
-        if LINE_BREAK in text or after_space in text or before_space in text or nothing in text:
-            plain, marks = place_marks(text, marks)
-            if plain:
-                self._write_leaf(plain)
-                start = self.length - len(plain)
-                for mark in marks:
-                    mark[1] += start
-                    mark[2] += start
-                self._entries += marks
-        elif plain := text.replace(MARK_START, "").replace(MARK_END, ""):
+        """Writes a text with signs in it; marks that were open go on in it."""
+        first, self._next_mark = self._next_mark, self._next_mark + text.count(MARK_START)
+        marks = [*self._open_marks, *self._marks[first : self._next_mark]]
+        text = tidy_marks(MARK_START * len(self._open_marks) + text)
+        if are_tidy(text):
+            plain = text.replace(MARK_START, "").replace(MARK_END, "")
             self._write_leaf(plain)
-            self._entries += place_tidy_marks(text, marks, self.length - len(plain))
-
-
-def place_tidy_marks(text: str, marks: list[OpenSpan], start: int) -> list[OpenSpan]:
-    """Returns the marks of a text with their places; ``place_marks`` does it if the text has any of ``_UNTIDY``.
-
-    Args:
-        text: The text with signs.
-        marks: Its marks in their order; ``MARK_START`` begins the next.
-        start: Place of the text.
-
-    >>> place_tidy_marks("a \x01b\x02", [["strong", -1, 0, 0, ""]], 5)
-    [['strong', 7, 8, 0, '']]
-    """
-    opened, open_marks = 0, list[OpenSpan]()
-    opening, closing = text.find(MARK_START), text.find(MARK_END)
-    while opening >= 0 or closing >= 0:
-        if closing < 0 or 0 <= opening < closing:
-            mark = marks[opened]
-            mark[1] = opening + start
-            open_marks.append(mark)
-            opened += 1
-            opening = text.find(MARK_START, opening + 1)
-        else:
-            open_marks.pop()[2] = closing + start
-            closing = text.find(MARK_END, closing + 1)
-        start -= 1  # for the sign, which is not in the text that is written
-    if not open_marks:
-        return marks
-    end = len(text) + start
-    for mark in open_marks:
-        mark[2] = end
-    return [mark for mark in marks if _fit(mark, end)]
-
-
-def place_marks(text: str, marks: list[OpenSpan]) -> tuple[str, list[OpenSpan]]:
-    """Returns a text without signs, and its marks with their places; those of nothing are left out.
-
-    Spaces at the ends of a mark are outside of it. Breaks at the ends of the text are left out.
-
-    Args:
-        text: The text; a run of white space in it is one space.
-        marks: Its marks in their order; ``MARK_START`` begins the next.
-
-    >>> place_marks("a\x01 b \x02c", [["strong", -1, 0, 0, ""]])
-    ('a b c', [['strong', 2, 3, 0, '']])
-    """
-    entries, open_marks, waiting = list[OpenSpan](), list[OpenSpan](), list[OpenSpan]()
-    pieces, length, space, coming = list[str](), 0, False, iter(marks)
-    for number, piece in enumerate(_SIGNS.split(text)):
-        if number % 2 == 0:
-            if not piece:
-                continue
-            core = piece.strip(" ")
-            space = space or piece[0] == " "
-            if not core:
-                continue
-            if space and length and pieces[-1] != "\n":
-                pieces.append(" ")
-                length += 1
-            for entry in waiting:
-                entry[1] = length
-            waiting.clear()
-            pieces.append(core)
-            length += len(core)
-            space = piece[-1] == " "
-        elif piece == MARK_START:
-            entry = next(coming)
-            entries.append(entry)
-            open_marks.append(entry)
-            waiting.append(entry)
-        elif piece == MARK_END:
-            entry = open_marks.pop()
-            entry[2] = length
-            if waiting and waiting[-1] is entry:
-                waiting.pop()
-        elif length:
-            space = False
-            pieces.append("\n")
-            entries.append([spans.BREAK, length, length + 1, 0, ""])
-            length += 1
-    while pieces and pieces[-1] in "\n ":
-        length -= len(pieces.pop())
-    for entry in open_marks:
-        entry[2] = length
-    kept = [entry for entry in entries if entry[1] != _NO_START and _fit(entry, length)]
-    return "".join(pieces), kept
-
-
-def _fit(entry: OpenSpan, length: int) -> bool:
-    """Cuts a mark to the length of its text; returns whether anything is left of it."""
-    if entry[2] > length:
-        entry[2] = length
-        entry[1] = min(entry[1], length)
-    return bool(entry[2] > entry[1])
+            entries, self._open_marks = place_tidy_marks(text, marks, self.length - len(plain))
+            self._entries += entries
+            return
+        plain, entries, self._open_marks = place_marks(text, marks)
+        if plain:
+            self._write_leaf(plain)
+            start = self.length - len(plain)
+            for entry in entries:
+                entry[1] += start
+                entry[2] += start
+            self._entries += entries

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
-# Only names that mean one zone. Those of daylight saving time say so themselves.
-_HOURS = {
+# Hours from UTC by the short name of a zone, only of names that mean one zone. Those of daylight saving time
+# say so themselves.
+ZONE_HOURS = {
     **dict.fromkeys(("UTC", "GMT", "Z", "WET", "UCT"), 0.0),
     **dict.fromkeys(("CET", "MET", "WEST"), 1.0),
     **dict.fromkeys(("CEST", "MEST", "EET"), 2.0),
@@ -100,7 +101,7 @@ def _offsets_of(names: Iterable[str], zone: str) -> dict[str, int]:
             ) / datetime.timedelta(hours=1)
     offsets = {}
     for name in names:
-        hours = own.get(name, _HOURS.get(name))
+        hours = own.get(name, ZONE_HOURS.get(name))
         if hours is None and (match := _OFFSET.fullmatch(name)):
             hours = (int(match[2]) + int(match[3]) / 60) * (-1 if match[1] == "-" else 1)
         if hours is None:

@@ -1,12 +1,14 @@
-"""Collects a document piece by piece: its text up to a limit, and its links."""
+"""Collects a document piece by piece: its text up to a limit, its blocks if it has any, and its links."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ..pages.directives import header_directives, obey
 from ..pages.language import declared_language
 from ..pages.page import MAX_TITLE_CHARS, Page, Source, collapse, collapse_lines
 from ..pages.parse_options import ParseOptions
+from ..pages.spans import Span
+from .table_layout import CELL_END, HEADING_MARK, PARAGRAPH_GAP, lay_out_tables, without_marks
 
 MAX_CHARS = 8 << 20
 _MAX_ANCHOR_CHARS = 1_000
@@ -18,13 +20,18 @@ class TextLimitReached(Exception):
 
 
 class Collector:
-    """Text and links of one document."""
+    """Text and links of one document.
+
+    Its text is made of lines, of tables, or of parts with blocks of their own.
+    """
 
     def __init__(self, source: Source, options: ParseOptions) -> None:
         self.page = Page(base=source.url)
         self.page.directives = header_directives(source, options)
         self._pieces: list[str] = []
         self._chars_left = MAX_CHARS
+        self._part_spans: list[Span] = []
+        self._has_cells = False
 
     def add_text(self, text: str) -> None:
         """Adds text.
@@ -32,11 +39,43 @@ class Collector:
         Raises:
             TextLimitReached: The text has reached its limit.
         """
-        self._pieces.append(text[: self._chars_left].replace("\0", ""))
+        self._pieces.append(without_marks(text[: self._chars_left]))
         self._chars_left -= len(text)
         if self._chars_left < 0:
             self.note_cut("characters")
             raise TextLimitReached
+
+    def add_heading(self, text: str) -> None:
+        """Adds the heading of a table, on a line of its own."""
+        self.add_text("\n")
+        self._pieces.append(HEADING_MARK)
+        self.add_text(collapse(text) + "\n")
+
+    def end_cells(self, number: int = 1) -> None:
+        """Ends the cell to which the text since the last one belongs, and adds empty ones."""
+        self._has_cells = True
+        self._pieces.append(CELL_END * number)
+        self._chars_left -= number
+
+    def add_part(self, text: str, text_spans: Iterable[Span]) -> None:
+        """Adds a text with blocks of its own. All other text of the document must be added so, too.
+
+        Raises:
+            TextLimitReached: The text has reached its limit.
+        """
+        if not text:
+            return
+        start = MAX_CHARS - self._chars_left
+        if self._pieces:
+            start += len(PARAGRAPH_GAP)
+            self.add_text(PARAGRAPH_GAP)
+        end = min(start + len(text), MAX_CHARS)
+        self._part_spans += (
+            (kind, start + first, min(start + after, end), level, of)
+            for kind, first, after, level, of in text_spans
+            if start + first < end
+        )
+        self.add_text(text)
 
     def note_cut(self, at: str) -> None:
         """Records the limit at which the text was cut."""
@@ -89,7 +128,13 @@ class Collector:
         """
         with contextlib.suppress(TextLimitReached):
             take(*args, self)
-        obey(self.page, collapse_lines("".join(self._pieces)))
+        text = "".join(self._pieces)
+        if self._part_spans:
+            obey(self.page, text, self._part_spans)
+        elif self._has_cells:
+            obey(self.page, *lay_out_tables(text))
+        else:
+            obey(self.page, collapse_lines(text))
         return self.page
 
 

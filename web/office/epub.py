@@ -2,10 +2,13 @@
 
 import functools
 import re
+from collections.abc import Iterator
 
 from ..html.html import parse_xhtml
+from ..pages import spans
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
+from ..pages.spans import Span
 from .archive import BOOK, Archive, entry_name, read_parts, read_properties
 from .collector import Collector
 
@@ -24,6 +27,7 @@ _UNSPECIFIC = frozenset(
 )
 _CHAPTER_NAME = re.compile(r".*\.(?:x?html?|xht)", re.IGNORECASE | re.DOTALL)
 _PACKAGE_END = ".opf"
+_WITH_TARGETS = frozenset({spans.IMAGE_TEXT, spans.LINK})
 # A link that leads out of a book names its scheme.
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 
@@ -91,6 +95,14 @@ def _is_chapter(media_type: str, href: str) -> bool:
     return mime in _CHAPTERS or (mime in _UNSPECIFIC and _CHAPTER_NAME.fullmatch(href) is not None)
 
 
+def _spans_in_book(chapter: Page) -> Iterator[Span]:
+    """Yields the spans of a chapter; links to other places in the book have no targets."""
+    for kind, start, end, level, of in chapter.spans:
+        is_inner = kind in _WITH_TARGETS and _ABSOLUTE.match(of) is None
+        if kind != spans.BASE:
+            yield kind, start, end, level, "" if is_inner else of
+
+
 def _read_chapters(
     archive: Archive, names: list[str], options: ParseOptions, collector: Collector
 ) -> None:
@@ -101,4 +113,4 @@ def _read_chapters(
             if _ABSOLUTE.match(href):
                 collector.add_link(href, anchor)
         collector.set_language(chapter.language or "")
-        collector.add_text(chapter.text + "\n")
+        collector.add_part(chapter.text, _spans_in_book(chapter))

@@ -9,12 +9,13 @@ import functools
 import re
 from collections.abc import Callable, Iterable
 
-from ..pages.page import Page, ParseFailed, Source
+from ..pages.page import Page, ParseFailed, Source, collapse
 from ..pages.parse_options import ParseOptions
 from ..pages.xml_events import CHARACTERS, END, START, Attributes, Event
 from .archive import Archive, read_parts, read_properties, without_escapes
 from .collector import MAX_CHARS, Collector
 from .ooxml_parts import read_words, relations_of
+from .table_layout import MOST_EMPTY
 
 _FORMULA = re.compile(r'\s*(?:_xlfn\.)?HYPERLINK\(\s*"([^"]+)"', re.IGNORECASE)
 _MAX_FORMULA_CHARS = 8_192
@@ -69,7 +70,7 @@ def read_workbook(archive: Archive, main: str, collector: Collector) -> None:
     styles = archive.events(relations.first.get("styles", _USUAL_STYLES))
     date_formats = read_date_styles(styles, is_1904)
     for name, part in dict.fromkeys(sheets):  # no sheet twice
-        collector.add_text(f"\n{without_escapes(name)}\n")
+        collector.add_heading(without_escapes(name))
         if archive.require(part):
             around = relations_of(archive, part)
             _Cells(collector, shared, date_formats, around.outside).read(archive, part)
@@ -138,6 +139,8 @@ class _Cells:
         self._value: list[str] = []
         self._formula = ""
         self._is_phonetic = False
+        self._column = -1  # of the cell
+        self._columns = 0  # of its row, that are written
 
     def read(self, archive: Archive, part: str) -> None:
         """Collects the texts of a worksheet's cells, and the links at them."""
@@ -149,12 +152,15 @@ class _Cells:
             element = value if kind == START else ""
             if value == "c" and kind == START:
                 self._cell, self._value, self._formula = attributes, [], ""
+                name = attributes.get("r", "")
+                self._column = column_number(name) if name else self._column + 1
             elif value == "c":
                 self._take_cell()
             elif value == "rPh":
                 self._is_phonetic = kind == START
             elif value == "row" and kind == END:
                 self._collector.add_text("\n")
+                self._column, self._columns = -1, 0
             elif value == "hyperlink" and kind == START:
                 self._link(attributes)
         for target in self._outside.values():  # at no cell
@@ -190,7 +196,25 @@ class _Cells:
         if text:
             if self._outside and len(self._texts) < _MAX_LINKED_CELLS:
                 self._texts[self._cell.get("r", "")] = text
-            self._collector.add_text(text + " ")
+            if self._columns < self._column <= self._columns + MOST_EMPTY:
+                self._collector.end_cells(self._column - self._columns)
+            self._collector.add_text(collapse(text))
+            self._collector.end_cells()
+            self._columns = max(self._columns, self._column) + 1
+
+
+def column_number(cell: str) -> int:
+    """Returns the number of the column of a cell, from 0; 0, too, if its name has none.
+
+    >>> column_number("A1"), column_number("Z9"), column_number("AB12"), column_number("")
+    (0, 25, 27, 0)
+    """
+    number = 0
+    for letter in cell[:4]:
+        if not "A" <= letter <= "Z":
+            break
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return max(number - 1, 0)
 
 
 def read_date_styles(events: Iterable[Event], is_1904: bool) -> dict[str, DateFormat]:

@@ -3,12 +3,13 @@
 import datetime
 import functools
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from email.utils import parsedate_to_datetime
 
 from ..base.agent import DEFAULT_NAME
 from .page import Page, Source
 from .parse_options import ParseOptions
+from .spans import Span
 
 _HEADER = "x-robots-tag"
 
@@ -131,12 +132,12 @@ def parse_moment(text: str) -> int | None:
     return None
 
 
-def obey(page: Page, text: str) -> None:
-    """Gives a page its text, which has no spans, and leaves it its links, as far as its directives allow."""
+def obey(page: Page, text: str, text_spans: Sequence[Span] = ()) -> None:
+    """Gives a page its text and its spans, and leaves it its links, as far as its directives allow."""
     if "noindex" in page.directives:
         page.title = ""
     else:
-        page.text = text
+        page.text, page.spans = text, list(text_spans)
     obey_nofollow(page)
 
 

@@ -3,10 +3,11 @@
 import re
 import string
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from ..urls.userinfo import parse_target
 from . import spans
+from .delimiter_runs import Sign, unpaired_marks
 from .spans import Span
 
 # Signs that mean something anywhere in a line. An underscore does not between letters.
@@ -18,6 +19,7 @@ _LINE_START = re.compile(
 _NUMBER = re.compile(r"\d{1,9}(?=[.)](?:\s|$))")
 _TICKS = re.compile(r"`+")
 _WRAPS = {spans.STRONG: "**", spans.EMPHASIS: "*", spans.DELETION: "~~"}
+_MOST_PASSES = 8
 # Between two of these nothing in Markdown says where one ends.
 _MERGED = frozenset({spans.CODE, *_WRAPS})
 _PUNCTUATION = "("
@@ -51,13 +53,38 @@ def escape_line_start(line: str) -> str:
 
 
 class _Open:
-    """A mark that is open, and what is written in it."""
+    """A mark that is open, and what is written in it.
 
-    __slots__ = ("end", "kind", "of", "pieces")
+    Attributes:
+        kind: What it is.
+        number: Its number among the marks.
+        end: The character after it.
+        of: Its target.
+        pieces: What is written in it.
+        length: Number of characters of the pieces.
+        signs: The signs in them of emphasis and deletion.
+    """
 
-    def __init__(self, kind: str, end: int, of: str) -> None:
-        self.kind, self.end, self.of = kind, end, of
+    __slots__ = ("end", "kind", "length", "number", "of", "pieces", "signs")
+
+    def __init__(self, kind: str, number: int, end: int, of: str) -> None:
+        self.kind, self.number, self.end, self.of = kind, number, end, of
         self.pieces: list[str] = []
+        self.length = 0
+        self.signs: list[Sign] = []
+
+    def append(self, piece: str, signs: Sequence[Sign] = ()) -> None:
+        """Writes a piece; its signs count from its start."""
+        if signs:
+            self.signs += (sign.moved(self.length) for sign in signs)
+        self.pieces.append(piece)
+        self.length += len(piece)
+
+    def escape_last(self) -> None:
+        """Escapes an exclamation mark before a link, which would be an image with it."""
+        if self.pieces and self.pieces[-1].endswith("!"):
+            self.pieces[-1] = f"{self.pieces[-1][:-1]}\\!"
+            self.length += 1
 
 
 class InlineRenderer:
@@ -81,24 +108,46 @@ class InlineRenderer:
             marks: The marks in it, in their order.
             line_break: What a break becomes.
         """
-        stack = [_Open("", end, "")]
+        if not marks:
+            return escape_text(self._text[start:end])
+        ordered, left_out = _ordered(marks), set[int]()
+        for _ in range(_MOST_PASSES):
+            markdown, unpaired = self._render(start, end, ordered, left_out, line_break)
+            if not unpaired:
+                return markdown
+            left_out.update(unpaired)
+        left_out.update(number for number, mark in enumerate(ordered) if mark[0] in _WRAPS)
+        return self._render(start, end, ordered, left_out, line_break)[0]
+
+    def _render(
+        self, start: int, end: int, marks: Sequence[Span], left_out: Container[int], line_break: str
+    ) -> tuple[str, list[int]]:
+        """Returns Markdown, and the numbers of the marks whose signs would not count in it."""
+        unpaired: list[int] = []
+        stack = [_Open("", -1, end, "")]
         at = start
-        for kind, first, after, _, of in _ordered(marks):
+        for number, (kind, first, after, _, of) in enumerate(marks):
+            if number in left_out:
+                continue
             while len(stack) > 1 and first >= stack[-1].end:
                 at = self._add_text(stack, at, stack[-1].end)
                 is_sign = stack[-1].end == first and _WRAPS.get(kind, "")[:1] != "*"
-                self._close(stack, _PUNCTUATION if is_sign else self._char(stack[-1].end, end))
+                following = _PUNCTUATION if is_sign else self._char(stack[-1].end, end)
+                unpaired += self._close(stack, following)
             at = self._add_text(stack, at, first)
             if kind == spans.BREAK:
-                _append(stack, line_break)
+                stack[-1].append(line_break)
                 at = after
             elif not any(mark.kind == kind for mark in stack):
-                stack.append(_Open(kind, min(after, stack[-1].end), of))
+                stack.append(_Open(kind, number, min(after, stack[-1].end), of))
         while len(stack) > 1:
             at = self._add_text(stack, at, stack[-1].end)
-            self._close(stack, self._char(stack[-1].end, end))
+            unpaired += self._close(stack, self._char(stack[-1].end, end))
         self._add_text(stack, at, end)
-        return "".join(stack[0].pieces)
+        markdown = "".join(stack[0].pieces)
+        if stack[0].signs:
+            unpaired += unpaired_marks(markdown, stack[0].signs)
+        return markdown, unpaired
 
     def _char(self, at: int, end: int) -> str:
         """Returns the character at a place, or a space after the end."""
@@ -107,26 +156,37 @@ class InlineRenderer:
     def _add_text(self, stack: list[_Open], start: int, end: int) -> int:
         if end > start:
             piece = self._text[start:end]
-            is_code = any(mark.kind == spans.CODE for mark in stack)
-            stack[-1].pieces.append(piece if is_code else escape_text(piece))
+            stack[-1].append(piece if stack[-1].kind == spans.CODE else escape_text(piece))
         return max(start, end)
 
-    def _close(self, stack: list[_Open], following: str) -> None:
+    def _close(self, stack: list[_Open], following: str) -> list[int]:
+        """Writes what is in a mark; returns the numbers of marks in it whose signs would not count."""
         mark = stack.pop()
-        content = "".join(mark.pieces)
+        content, signs, unpaired = "".join(mark.pieces), mark.signs, list[int]()
+        target = self._target(mark.of) if mark.kind in (spans.IMAGE_TEXT, spans.LINK) else ""
         if mark.kind == spans.CODE:
-            _append(stack, _code(content))
-        elif mark.kind == spans.IMAGE_TEXT:
-            target = self._target(mark.of)
-            _append(stack, f"![{content}]({target})" if target else content)
-        elif mark.kind == spans.LINK:
-            target = self._target(mark.of)
-            _append(stack, f"[{content}]({target})" if target else content, is_link=bool(target))
-        else:
-            last = _last_char(stack)
-            wrapped = _wrapped(content, _WRAPS[mark.kind], last, following)
-            # The signs of a mark in one that got none itself.
-            _append(stack, f"<!-- -->{wrapped}" if wrapped[:1] == last == "*" else wrapped)
+            content = _code(content)
+        elif sign := _WRAPS.get(mark.kind, ""):
+            start, end = _wrapped_part(content, sign, _last_char(stack), following)
+            if start < end:
+                begin = Sign(start, len(sign), mark.number, True)
+                finish = Sign(end + len(sign), len(sign), mark.number, False)
+                signs = [begin, *(inner.moved(len(sign)) for inner in signs), finish]
+                content = f"{content[:start]}{sign}{content[start:end]}{sign}{content[end:]}"
+        elif target and mark.kind == spans.LINK:
+            # Signs in a link pair with one another only.
+            if signs:
+                unpaired = unpaired_marks(f"[{content}]", [inner.moved(1) for inner in signs])
+            content, signs = f"[{content}]({target})", []
+        elif target:
+            content = f"![{content}]({target})"
+        if content[:1] == "[":
+            stack[-1].escape_last()
+        elif content[:1] in ("*", "`") and content[:1] == _last_char(stack):
+            # They would be one with the signs before them, which end another mark.
+            stack[-1].append("<!-- -->")
+        stack[-1].append(content, signs)
+        return unpaired
 
     def _target(self, target: str) -> str:
         if not self._with_links or not target:
@@ -141,26 +201,26 @@ def _ordered(marks: Sequence[Span]) -> list[Span]:
     There are none in code, and neighbours of the same kind are one.
     """
     ordered: list[Span] = []
+    # Numbers of the marks that are open; and of those that have ended, the outermost last.
+    around, ended = list[int](), list[int]()
     end_of_code = 0
     for mark in sorted(marks, key=lambda mark: (mark[1], -mark[2], mark[0] != spans.LINK)):
         kind, start, end, level, of = mark
-        last = ordered[-1] if ordered else mark
         if start < end_of_code:
             continue
         if kind == spans.CODE:
             end_of_code = end
-        if kind in _MERGED and last[0] == kind and last[2] == start:
-            ordered[-1] = (kind, last[1], end, level, of)
+        while around and ordered[around[-1]][2] <= start:
+            ended.append(around.pop())
+        last = ordered[ended[-1]] if ended else mark
+        if kind in _MERGED and (last[0], last[2]) == (kind, start):
+            ordered[ended[-1]] = (kind, last[1], end, level, of)
+            around.append(ended.pop())
         else:
+            ended.clear()
+            around.append(len(ordered))
             ordered.append(mark)
     return ordered
-
-
-def _append(stack: list[_Open], piece: str, is_link: bool = False) -> None:
-    pieces = stack[-1].pieces
-    if is_link and pieces and pieces[-1].endswith("!"):
-        pieces[-1] = f"{pieces[-1][:-1]}\\!"
-    pieces.append(piece)
 
 
 def _last_char(stack: list[_Open]) -> str:
@@ -190,14 +250,14 @@ def _code(text: str) -> str:
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
-def _wrapped(content: str, sign: str, before: str, after: str) -> str:
-    """Returns a text within signs, or without them where they would not count.
+def _wrapped_part(content: str, sign: str, before: str, after: str) -> tuple[int, int]:
+    """Returns the start and the end of what gets signs in a text; both 0 if they would not count.
 
     CommonMark 6.2: at a word's letter, what the signs hold must not begin or end with punctuation there.
     Such punctuation gets before or after the signs.
 
-    >>> _wrapped("Note:", "**", " ", "t"), _wrapped("「a」", "*", "b", "c")
-    ('**Note**:', '「*a*」')
+    >>> _wrapped_part("Note:", "**", " ", "t"), _wrapped_part("「a」", "*", "b", "c")
+    ((0, 4), (1, 2))
     """
     start, end = 0, len(content)
     parts_before, parts_after = _parts_words(before), _parts_words(after)
@@ -209,9 +269,7 @@ def _wrapped(content: str, sign: str, before: str, after: str) -> str:
     is_clear = inner.strip() == inner != "" and (before != sign[0] or start > 0)
     begins = start > 0 or inner[:1].isalnum() or parts_before
     ends = end < len(content) or inner[-1:].isalnum() or parts_after
-    if not (is_clear and begins and ends):
-        return content
-    return f"{content[:start]}{sign}{inner}{sign}{content[end:]}"
+    return (start, end) if is_clear and begins and ends else (0, 0)
 
 
 def _parts_words(char: str) -> bool:

@@ -35,7 +35,8 @@ def markdown_of(
     if not any(kind in spans.LEAVES for kind, *_ in text_spans):
         return "\n".join(map(escape_line_start, escape_text(text).split("\n")))
     base = next((of for kind, *_, of in text_spans[:1] if kind == spans.BASE), url)
-    return _BlockRenderer(text, text_spans, InlineRenderer(text, base, with_links)).render()
+    all_spans = _with_all_in_items(text_spans)
+    return _BlockRenderer(text, all_spans, InlineRenderer(text, base, with_links)).render()
 
 
 class _Holder:
@@ -50,7 +51,6 @@ class _Holder:
         has_items: Whether a list has an item yet.
         number: Of the next item of a list; -1: they have none.
         sign: What marks the items of a list, or ends their numbers.
-        width: Of the mark of the last item of a list.
         last_list: (whether it has numbers, sign) of the list that is the last block in it.
     """
 
@@ -64,14 +64,13 @@ class _Holder:
         "number",
         "prefix",
         "sign",
-        "width",
     )
 
     def __init__(self, kind: str, end: int) -> None:
         self.kind, self.end = kind, end
         self.prefix = self.first_prefix = self.sign = ""
         self.is_tight = self.has_items = False
-        self.number, self.width = -1, 0
+        self.number = -1
         self.last_list: tuple[bool, str] | None = None
 
 
@@ -130,14 +129,12 @@ class _BlockRenderer:
             # Longer numbers are none in CommonMark.
             holder.number = (int(of) if len(of) < _MAX_DIGITS else 1) if of else -1
             signs = _ENDS_OF_NUMBERS if of else _BULLETS
-            holder.prefix = " " * around.width  # of the item before it, if it is in none itself
             holder.sign = signs[around.last_list == (bool(of), signs[0])]
         elif kind == spans.ITEM:
             mark = _BULLETS[0]
             if around.kind == spans.LIST:
                 mark = around.sign if around.number < 0 else f"{around.number}{around.sign}"
                 around.number += around.number >= 0
-                around.width = len(mark) + 1
             holder.first_prefix, holder.prefix = f"{mark} ", " " * (len(mark) + 1)
         else:
             holder.prefix = "> "
@@ -166,7 +163,10 @@ class _BlockRenderer:
             around = self._open[number - 1]
             if around.has_items:
                 return not around.is_tight
-            if around.kind != spans.LIST or number < 3:
+            # A list that begins with another number than 1 does not end the paragraph before it.
+            first_number = holder.first_prefix[:-2]
+            cannot_interrupt = first_number.isdigit() and first_number != "1"
+            if around.kind != spans.LIST or number < 3 or cannot_interrupt:
                 return True
             item = self._open[number - 2].kind == spans.ITEM
             return not self._open[number - 2 - item].is_tight
@@ -218,6 +218,34 @@ class _BlockRenderer:
         rows.insert(1, ["---"] * columns)
         least = columns if columns <= _MAX_PADDED else 1
         self._write_block([f"| {' | '.join([*row, *[''] * (least - len(row))])} |" for row in rows])
+
+
+def _with_all_in_items(text_spans: Sequence[Span]) -> list[Span]:
+    """Returns spans in which what stands in a list beside its items is in the item before it."""
+    if not any(kind == spans.LIST for kind, *_ in text_spans):
+        return list(text_spans)
+    out: list[Span] = []
+    open_spans: list[Span] = []  # lists and items
+    last_items: list[int | None] = []  # of each of these the number of its last item
+    for span in text_spans:
+        kind, start, end, level, _ = span
+        while open_spans and start >= open_spans[-1][2]:
+            open_spans.pop()
+            last_items.pop()
+        if open_spans and open_spans[-1][0] == spans.LIST:
+            if kind == spans.ITEM:
+                last_items[-1] = len(out)
+            elif (last := last_items[-1]) is not None:
+                _, first, after, of_list, of = out[last]
+                out[last] = (spans.ITEM, first, max(after, end, start + 1), of_list, of)
+            else:
+                last_items[-1] = len(out)
+                out.append((spans.ITEM, start, max(end, start + 1), level, ""))
+        out.append(span)
+        if kind in (spans.LIST, spans.ITEM):
+            open_spans.append(span)
+            last_items.append(None)
+    return out
 
 
 def _tight_lists(text_spans: Sequence[Span]) -> set[int]:

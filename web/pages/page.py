@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..content.whatwg_encodings import encode_query
+from ..structured.item_collector import StructuredItem
 from .main_part import TextParts
 from .spans import Span
 
@@ -134,6 +135,7 @@ class Page:
             document order; at most 100 of 500 characters. None on noindex.
         json_ld: Blocks of JSON-LD as they stand there, not checked; at most 20
             of 65,536 characters in all.
+        items: Structured data, such as products and articles; none on noindex.
         counts: How often something was left out or not found, by reason.
         dropped: How many links were left out, by reason: ``nofollow``,
             ``page_nofollow``, ``url_too_long`` (over 65,536 characters).
@@ -161,6 +163,7 @@ class Page:
     alternates: dict[str, str] = dataclasses.field(default_factory=dict)
     headings: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     json_ld: list[str] = dataclasses.field(default_factory=list)
+    items: list[StructuredItem] = dataclasses.field(default_factory=list)
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
     dropped: dict[str, int] = dataclasses.field(default_factory=dict)
     parts: list[tuple[str, "Page"]] = dataclasses.field(default_factory=list)

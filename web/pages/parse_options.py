@@ -47,6 +47,10 @@ class ParseOptions(PluginOptions):
         nutch="headings",
         choices=("h1", "h2", "h3", "h4", "h5", "h6"),
     )
+    structured_data: bool = option(
+        True,
+        "Store the structured data of pages: JSON-LD, microdata, RDFa, Open Graph and the like.",
+    )
     detect_language: bool = option(
         False,
         "Guess the language of pages that declare none from their text; needs nutbeam[language].",

@@ -4,6 +4,7 @@ import contextlib
 import json
 from typing import Any
 
+from ..base.safe_json import storable_text
 from ..pages.page import MAX_TITLE_CHARS, Page, ParseFailed, Source, collapse
 from ..pages.parse_options import ParseOptions
 from .feed import MAX_ITEMS, fill_from_feed
@@ -94,11 +95,6 @@ def _list(fields: dict[str, Any], name: str) -> list[Any]:
 def _string(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name)
     return storable_text(value).strip() if isinstance(value, str) else ""
-
-
-def storable_text(text: str) -> str:
-    """Returns text without lone surrogates and NULs, which JSON's escapes can make."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _absolute_url(base: str, href: str) -> str:

@@ -9,7 +9,8 @@ from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Batch, Snapshot
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import FETCHLIST, PAGES
 
 SCHEMAS = {"fetchlist": FETCHLIST, "pages": PAGES, "documents": DOCUMENTS}
 

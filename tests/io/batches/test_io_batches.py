@@ -20,7 +20,8 @@ from nutbeam.io.snapshots.manifest import Batch, Manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, OUTCOME, PAGES
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import FETCHLIST, OUTCOME, PAGES
 
 KEYS = [f"com.example:http/{n}" for n in range(9)]
 

@@ -169,6 +169,7 @@ def test_killed_at_random_moments(log, kills):
         last = newest
 
 
+@pytest.mark.long
 def test_no_commit_of_concurrent_writers_is_lost(log):
     """4 threads raise one number 20 times each, each on top of what it has read."""
     root, threads, times = place_of(log.settings().files), 4, 20

@@ -196,6 +196,7 @@ def test_a_job_that_fails_for_another_reason_is_one_clear_line(pool):
         pool.result(number)
 
 
+@pytest.mark.long
 def test_no_memory_for_a_group_of_pages_is_no_damage_of_the_file():
     """Another child tries it; if the file is at fault, the error would say to check the table."""
     pool = ParsePool(1, 1 << 30)

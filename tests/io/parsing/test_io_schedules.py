@@ -49,6 +49,7 @@ def test_the_schedule_of_the_guide_in_a_crawl(site, capsys):
         assert row_of(site, capsys)["fetch_interval"] == days * 86_400
 
 
+@pytest.mark.long
 def test_built_in_schedules_in_a_crawl(site, capsys):
     for schedule, days in (("default", 30), ("adaptive", 42), ("mime_adaptive", 42 * 1.2)):
         assert crawl(site, "--schedule", schedule, "--sync_delta", "false") == 0

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from nutbeam.io.reading.inlinks import by_target, top_targets
-from nutbeam.policy.components.link_rows import link_keys
-from nutbeam.policy.components.schema import INLINKS, conform, to_frame
+from nutbeam.policy.components.link_rows import INLINKS, link_keys
+from nutbeam.policy.components.schema import conform, to_frame
 
 
 def links_of(pairs):

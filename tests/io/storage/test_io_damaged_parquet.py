@@ -57,6 +57,7 @@ READERS = {
 CAUSES = dict.fromkeys(READERS, UnicodeDecodeError) | {"frame": pl.exceptions.SchemaError}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.few(2)
 def test_a_damaged_end_is_an_error_of_a_data_file(tmp_path, reader):

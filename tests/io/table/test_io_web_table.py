@@ -20,7 +20,8 @@ from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.io.tablets.tablets import Due, tablets
 from nutbeam.io.upkeep.rollback import roll_back
 from nutbeam.policy.components.kinds import KINDS, kind_of
-from nutbeam.policy.components.schema import HOSTS, INLINKS, STATE
+from nutbeam.policy.components.link_rows import INLINKS
+from nutbeam.policy.components.schema import HOSTS, STATE
 from nutbeam.web.base.errors import UsageError, UserError
 
 

@@ -216,6 +216,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(FILES, max_examples=12)
 @given(st.lists(st.tuples(KEYS, st.integers(0, 4)), max_size=60), STEPS, st.integers(1, 9))
 def test_runs_and_folds_give_the_same_rows_as_a_dict(tmp_path, first, steps, group_rows):
@@ -288,6 +289,7 @@ def test_more_changes_than_a_fifth_of_the_rows_make_a_new_base(kept):
     kept.check()
 
 
+@pytest.mark.long
 def test_the_bytes_of_an_update_grow_with_the_changes_and_not_with_the_table(tmp_path):
     written = {}
     for rows in (20_000, 200_000):

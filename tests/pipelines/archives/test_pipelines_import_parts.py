@@ -14,6 +14,7 @@ from nutbeam.web.exchange.status import FETCH_NOTMODIFIED
 web = served_web(hosts=2, pages=4, scope="module")
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 def test_a_crawl_written_to_warc_and_imported_parses_to_the_same(web, tmp_path, out, capsys):
     crawled, archive = tmp_path / "crawled", tmp_path / "archive"
@@ -43,6 +44,7 @@ def test_a_crawl_written_to_warc_and_imported_parses_to_the_same(web, tmp_path, 
     assert documents[0] == documents[1]
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("gzipped", [True, False])
 def test_revisits_get_their_bodies_from_the_import_or_the_table(tmp_path, out, capsys, gzipped):

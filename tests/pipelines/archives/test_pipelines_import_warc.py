@@ -288,6 +288,7 @@ def test_a_file_that_is_no_archive_is_refused_before_anything_is_written(tmp_pat
     assert not (tmp_path / "table").exists()
 
 
+@pytest.mark.few(1)
 @in_stores
 def test_archives_in_a_store_are_read_by_ranges(address, capsys):
     archive = Archive()

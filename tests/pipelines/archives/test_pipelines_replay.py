@@ -170,6 +170,7 @@ def write_cut_archive(folder):
     return folder
 
 
+@pytest.mark.long
 def test_a_page_that_was_cut_is_not_taken_for_the_whole(tmp_path):
     with served(write_cut_archive(tmp_path / "archive")) as server:
         with pytest.raises(http.client.IncompleteRead) as caught:
@@ -306,6 +307,7 @@ def test_many_connections_at_once_are_all_answered(server):
         }
 
 
+@pytest.mark.long
 def test_warc_files_are_replayed_as_their_table_is(table, tmp_path):
     assert nutbeam("warc", table, tmp_path / "archive") == 0
     archives = [ReplayArchive([str(each)]) for each in (table, tmp_path / "archive")]

@@ -139,6 +139,7 @@ def test_a_crawl_becomes_files_that_warcio_accepts(table, site, tmp_path, capsys
     assert {revisit[1], revisit[2]["WARC-Refers-To-Target-URI"]} == {f"{HOST}/same", f"{HOST}/copy"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("revisits", ["true", "false"])
 @pytest.mark.few(1)
 def test_a_second_run_adds_new_batches_and_a_304_names_the_response_before(
@@ -324,6 +325,7 @@ def test_kills_while_writing_leave_no_broken_and_no_double_record(tmp_path, kill
         assert package.testzip() is None
 
 
+@pytest.mark.long
 def test_a_stored_wire_is_written_as_it_came(site, tmp_path):
     table, archive = tmp_path / "table", tmp_path / "archive"
     assert crawl(table, site, "--store_wire") == 0
@@ -385,6 +387,7 @@ def test_the_index_finds_each_answer_in_the_files(table, tmp_path):
 WHOLE = ["--warc_indexes", "cdxj,columnar,host", "--warc_wet", "--warc_wat", "--wacz"]
 
 
+@pytest.mark.long
 def test_tables_texts_and_a_package_are_made_of_an_archive_and_renewed(
     table, site, tmp_path, capsys
 ):

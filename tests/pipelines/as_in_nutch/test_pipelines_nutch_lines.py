@@ -50,6 +50,7 @@ def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("line", "ours"),
     [
@@ -298,6 +299,7 @@ def test_lines_of_ours_do_not_read_the_tables_of_nutch():
     assert read_sections.cache_info().misses == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES["do_their_work"].split())
 def test_a_name_of_nutch_shows_its_help_and_refuses_a_bad_flag_in_one_line(name, capsys):
     assert main([name, "--help"]) == 0
@@ -398,6 +400,14 @@ def test_a_property_that_an_option_overrides_may_have_any_value():
         (
             ["dump", "--outputDir", "a"],
             "unknown option '--outputDir'; type -outputDir, as in Nutch",
+        ),
+        (
+            ["fetch", "mine", "--all"],
+            "unknown option '--all'; it is not needed: a job takes the batch that is next in line",
+        ),
+        (
+            ["readdb", "mine", "--text"],
+            "unknown option '--text'; nutbeam pages writes texts and links",
         ),
     ],
 )

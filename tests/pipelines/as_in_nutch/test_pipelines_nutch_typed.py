@@ -88,6 +88,7 @@ def run_lines(lines, web, folder):
     return results
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("run", "number"), CASES)
 def test_a_line_of_nutch_runs_as_it_is_typed(ran, run, number):
     line, result = ran(run)[number]

@@ -247,6 +247,7 @@ def test_while_it_compacts(tmp_path):
     answer.go.set()
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("job", "form"), [("crawl", "json"), ("fetch", "text"), ("sitemap", "json")]

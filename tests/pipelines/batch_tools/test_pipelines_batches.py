@@ -34,6 +34,7 @@ def results(table):
     return state_of(table).select(OF_RESULTS).sort("key").rows()
 
 
+@pytest.mark.long
 def test_batches_that_are_copied_and_updated_make_the_same_table(table, out, capsys):
     before = results(table)
     printed(capsys, "batches", "copy", out, f"{table}/batches")
@@ -56,6 +57,7 @@ def test_rows_that_are_merged_after_a_copy_keep_their_texts(table, out, capsys):
     assert printed(capsys, "pages", out) == printed(capsys, "pages", table)
 
 
+@pytest.mark.long
 def test_rows_that_are_merged_after_a_filtered_copy_keep_the_texts_that_came_along(
     table, out, backend, capsys
 ):
@@ -85,6 +87,7 @@ def test_a_damaged_fetch_list_is_not_copied(table, backend, out, refuse):
     assert "data file is damaged" in refuse("batches", "copy", out, f"{copy}/batches", code=3)
 
 
+@pytest.mark.long
 def test_a_merge_is_one_batch_with_each_url_once(table, out, capsys):
     (first, *others) = sorted(manifest_of(table).batches)
     each = [word for name in others for word in ("-dir", f"{table}/batches/{name}")]
@@ -99,6 +102,7 @@ def test_a_merge_is_one_batch_with_each_url_once(table, out, capsys):
     assert nutbeam("fsck", out) == 0
 
 
+@pytest.mark.long
 def test_the_newest_batch_of_a_url_wins_with_its_own_text(table, out, backend, web, capsys):
     """The same pages are fetched again, with other texts: those are in the merge."""
     again = str(backend.fresh())
@@ -119,6 +123,7 @@ def test_the_newest_batch_of_a_url_wins_with_its_own_text(table, out, backend, w
     assert {key: found[key] for key in pages} == pages
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_slices_have_the_given_number_of_urls_and_lose_none(table, out, capsys, size):

@@ -54,6 +54,7 @@ def documents_in(folder):
     return {doc["url"]: doc for doc in (document_of(path.read_bytes()) for path in paths)}
 
 
+@pytest.mark.long
 def test_each_page_is_a_document_with_its_request_and_response(table, pages, tmp_path, capsys):
     words = ["-outputDir", tmp_path, "-segment", f"{table}/batches"]
     line = printed(capsys, "commoncrawldump", *words)

@@ -36,11 +36,12 @@ def signatures(table):
     return dict(rows.select("key", "signature").rows()), dict(texts.rows())
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 def test_all_batches_are_parsed_again_without_a_request_and_rows_follow(table, web, capsys):
     before, phases = state_of(table), {n: b.phase for n, b in manifest_of(table).batches.items()}
     requests = len(web.requests())
-    printed(capsys, "parse", table, "-reparse", *SIMHASH)
+    printed(capsys, "parse", table, "--reparse", "--all", *SIMHASH)
     assert len(web.requests()) == requests
     after = {n: b.phase for n, b in manifest_of(table).batches.items()}
     assert after == {n: "parsed" if p == "fetched" else p for n, p in phases.items()}

@@ -207,6 +207,7 @@ COMMANDS = ("normalizerchecker", "filterchecker", "parsechecker", "indexchecker"
             "robotsparser robots.txt", "inject T", "crawl T")  # fmt: skip
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("word", "said"),
@@ -403,6 +404,7 @@ def test_robotsparser_names_urls_that_are_too_costly(typed, tmp_path):
     assert printed == f"too costly:\t{urls[0]}\nallowed:\t{urls[1]}\n"
 
 
+@pytest.mark.long
 def test_robotsparser_and_parsechecker_of_a_server(typed):
     with serve(answer) as server:
         there = ("--connect_to", f"a.com:80:127.0.0.1:{server.port}", "--agent_name", "bot")

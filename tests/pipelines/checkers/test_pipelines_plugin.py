@@ -180,6 +180,7 @@ def test_a_misspelt_attribute_of_a_page_is_a_fault(tried, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_a_parser_that_ends_its_process_or_catches_its_end_is_a_fault_in_one_line(tried, tmp_path):
     (tmp_path / "exit.txt").write_text("exit")
     (tmp_path / "loop.txt").write_text("loop")

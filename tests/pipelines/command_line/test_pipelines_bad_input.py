@@ -244,6 +244,7 @@ def test_tables_without_write_permission_can_be_read_but_not_written(original, t
 # Configuration.
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -307,6 +308,7 @@ def bad_hosts(web):
     return [*connect_to, *reach(web)]
 
 
+@pytest.mark.long
 def test_hosts_that_do_not_answer_as_they_should(tables, tmp_path, bad_hosts, web):
     folder = tables(tmp_path / "table")
     names = ("slow", "hang", "garbage", "endless", "reset", "cut", "loop")
@@ -341,6 +343,7 @@ def test_hosts_that_do_not_answer_as_they_should(tables, tmp_path, bad_hosts, we
     assert sum(n for name, n in counts.items() if name.startswith("protocol/")) == counts["pages"]
 
 
+@pytest.mark.long
 def test_a_host_that_does_not_resolve_and_addresses_that_are_not_ours(tables, tmp_path, web):
     folder = tables(tmp_path / "table")
     urls = ["http://no-such-host.invalid/", "http://127.0.0.1/", "http://[::1]/",

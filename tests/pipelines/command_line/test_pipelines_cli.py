@@ -8,7 +8,7 @@ import pytest
 from waiting import PATIENCE
 
 from nutbeam.pipelines.base.command import Argument
-from nutbeam.pipelines.command_line import cli
+from nutbeam.pipelines.command_line import cli, invocations
 from nutbeam.pipelines.command_line.commands import Command
 from nutbeam.web.base.errors import JobFailed, UsageError
 from nutbeam.web.base.options import option
@@ -56,7 +56,8 @@ class Fake(types.ModuleType):
 def fake(monkeypatch, tmp_path):
     module = Fake()
     commands = {"fake": Command("fake", "Do nothing."), "simweb": cli.COMMANDS["simweb"]}
-    monkeypatch.setattr(cli, "COMMANDS", commands)
+    for user in (cli, invocations):
+        monkeypatch.setattr(user, "COMMANDS", commands)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("NUTBEAM_")]:
@@ -352,6 +353,7 @@ def nutbeam(*words, **options):
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

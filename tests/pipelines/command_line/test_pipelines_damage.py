@@ -23,7 +23,7 @@ def damage_manifest(table, change):
     return path
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.files
 @pytest.mark.parametrize("command", ["inject", *COMMANDS])
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def file_of(table, kind):
     return files_of(table, f"batches/{batch_in(table, phase)}/{kind}")[0]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.files
 @pytest.mark.parametrize("damage", [remove, cut, scramble])
 @pytest.mark.parametrize(

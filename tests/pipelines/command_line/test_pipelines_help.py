@@ -19,8 +19,8 @@ AGENT_FIRST = ("crawl", "fetch", "round", "next", "parsechecker")
 NOT_RUN = ("table", "simweb", "replay", "graphfiles", "solrindex", "solrclean", "solrdedup")
 
 # Options with another text in each command, but one meaning: which rows, how many, to which file.
-ONE_MEANING = {"batch", "dump", "embedding", "expr", "full", "host", "index", "level", "min_score", "output", "port",
-               "regex", "sort", "status", "top", "what"}  # fmt: skip
+ONE_MEANING = {"batch", "columns", "dump", "embedding", "expr", "full", "host", "index", "level", "min_score", "output",
+               "port", "regex", "sort", "status", "top", "what"}  # fmt: skip
 
 
 @pytest.fixture

@@ -219,6 +219,7 @@ def pause_at_rest(process, web):
     process.send_signal(signal.SIGSTOP)
 
 
+@pytest.mark.long
 def test_a_killed_fetch_is_taken_over_at_once(tmp_path, web):
     table = generated(tmp_path, web)
     command = fetch_command(table, web, "--operation", "one")

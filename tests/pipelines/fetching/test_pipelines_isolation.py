@@ -142,6 +142,7 @@ def parsed(tmp_path_factory):
     return documents, manifest_of(table).counts, done, left, list((folder / "tmp").iterdir())
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_that_is_made_to_hurt_is_one_record_with_a_reason(parsed, name):
     documents, expected = parsed[0], PAGES[name][2]

@@ -15,7 +15,8 @@ from web_servers import connect_to, reply, serve
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.followed_links import OutlinkOptions, Outlinks, RequestedPages
 from nutbeam.policy.components.blocklist import Names, blocklist_of
-from nutbeam.policy.components.schema import DOCUMENTS, PAGES, Status, conform, empty
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import PAGES, Status, conform, empty
 from nutbeam.web.base.progress import PROGRESS
 
 A, B, C = (f"http://{name}.example.com" for name in "abc")
@@ -132,6 +133,7 @@ def test_the_table_is_as_after_a_round_more(tmp_path, table, server):
     assert len(mine) == 18
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("scoring", ["opic", "opic_cash"])
 def test_a_followed_page_that_is_unchanged_gives_no_score_again(table, server, scoring):

@@ -208,6 +208,7 @@ def reach(server):
     return [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
 
 
+@pytest.mark.long
 def test_no_redirect_is_followed_into_another_partition(tmp_path):
     table, hosts = str(tmp_path / "table"), [f"h{n}.example.com" for n in range(12)]
     following = dict(zip(hosts, [*hosts[1:], hosts[0]], strict=True))
@@ -294,6 +295,7 @@ WALLS = ("itself", "over", "first", "long", "endless", "session")
 SEEDED = tuple(f"http://{name}.example.com/" for name in WALLS)
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("client", ["threads", "asyncio"])
 @pytest.mark.parametrize("redirect_max", [0, 5])
@@ -311,6 +313,7 @@ def test_pages_that_only_cookies_show_are_fetched(walls, tmp_path, client, redir
     assert Counter(asked(walls))["http://over.example.com/"] == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("with_b", [True, False])
 def test_a_cookie_from_another_host_needs_a_page_of_it_in_the_partition(tmp_path, with_b):
     a, b = "http://a.example.com/", "http://b.example.com/"
@@ -330,6 +333,7 @@ def test_a_cookie_from_another_host_needs_a_page_of_it_in_the_partition(tmp_path
     assert statuses_of(str(tmp_path / "table"))[a] == ("db_fetched" if with_b else "db_redir_temp")
 
 
+@pytest.mark.long
 def test_cookies_last_for_the_crawl_and_end_with_the_host(walls, tmp_path):
     table = str(tmp_path / "table")
     words = (*reach(walls), "--server_delay", "0.01")

@@ -151,6 +151,7 @@ def test_an_ftp_server_is_crawled(tables, tree, tmp_path):
     assert counts_of(table)["protocol/notmodified"] >= 4
 
 
+@pytest.mark.long
 def test_a_page_of_the_web_never_leads_to_the_disk(tables, tree, tmp_path):
     """Not by link, base, frame, refresh or canonical, by redirect, nor by robots.txt."""
     secret = url_of(tree / "a" / "one.html")  # which file: may well read

@@ -44,6 +44,7 @@ def table(tmp_path_factory):
     return table
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("source", ["links", "documents", "auto"])
 def test_links_are_those_of_all_pages_that_are_alive(table, source):

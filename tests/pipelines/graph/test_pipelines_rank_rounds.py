@@ -35,6 +35,7 @@ def test_a_ranking_ends_at_a_very_small_tolerance(table, capsys, tolerance):
     assert changes[-1] > 0
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.usefixtures("in_ranges")
 @pytest.mark.parametrize(

@@ -89,6 +89,7 @@ def test_no_key_of_a_shuffle_has_all_links_of_a_hub(tmp_path, monkeypatch, limit
         assert sum(sizes) > 4 * most or limits == LinkLimits(), path.name
 
 
+@pytest.mark.long
 def test_links_between_two_blocks_meet_piece_by_piece(table, edges, monkeypatch, in_ranges):
     """However many links a block has, memory holds those of a piece, or of one source."""
     limits, sizes, real = LinkLimits(False, False, False, False), [], graph_layout.local_piece
@@ -126,6 +127,7 @@ def measured_by(monkeypatch, name, path):
     monkeypatch.setattr(write_blocks, name, step)
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.usefixtures("in_ranges")
 @pytest.mark.parametrize("level", ["page", "host", "domain"])
@@ -198,6 +200,7 @@ def test_a_killed_ranking_continues_only_with_the_same_rounds(table, monkeypatch
     assert not list((table / "page_ranks").glob("rounds-*"))
 
 
+@pytest.mark.long
 def test_a_ranking_that_has_not_ended_says_so(tmp_path, caplog):
     """The pages of a chain are farther apart than there are rounds."""
     keys = [f"com.a{n:03}:http/" for n in range(12)]
@@ -215,6 +218,7 @@ def test_a_ranking_that_has_not_ended_says_so(tmp_path, caplog):
     assert ranks_in(table)["harmonic"].to_list() == pytest.approx(right)
 
 
+@pytest.mark.long
 def test_ranks_by_default_are_those_of_networkx(table, edges):
     no_limits = [f"--{name}=false" for name in dataclasses.asdict(LinkLimits())]
     assert nutbeam("webgraph", table, *no_limits) == 0
@@ -247,6 +251,7 @@ def _noting(write, made):
     return noting
 
 
+@pytest.mark.long
 def test_scores_are_ranks_and_others_are_cleared(table, capsys):
     assert nutbeam("webgraph", table) == nutbeam("linkrank", table) == 0
     assert nutbeam("scoreupdater", table, "--clear_score", "0.25") == 0
@@ -286,6 +291,7 @@ def test_nodes_are_shown_best_first(table, edges, capsys):
             assert shown == right
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("level", ["domain", "host"])
 def test_files_of_a_graph_are_as_common_crawl_publishes_them(table, edges, tmp_path, level):

@@ -23,6 +23,7 @@ def test_small_blocks_are_made_as_the_option_says(tmp_path, block_nodes):
     assert len(found) / block_nodes <= files <= 3 * len(found) / block_nodes
 
 
+@pytest.mark.long
 def test_a_graph_of_one_site_says_how_to_keep_its_links(tmp_path, caplog):
     links = [("com.a:http/", f"com.a:http/{n}") for n in range(9)] + [
         ("com.a:http/", "com.b:http/")

@@ -69,6 +69,7 @@ def assert_counted(reading):
     ) <= sum(statuses)  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 def test_numbers_are_right_in_each_snapshot(table):
     snapshots = [manifest.snapshot for manifest in manifests_of(table)]
@@ -114,6 +115,7 @@ def test_readhostdb_refuses_in_one_line(table, capsys, words, message):
     assert message in error
 
 
+@pytest.mark.long
 def test_look_ups_are_kept_when_another_job_commits_meanwhile(tmp_path, monkeypatch):
     table, asked, real = tmp_path / "table", [], updatehostdb.look_up
     assert nutbeam("inject", table, "http://a.invalid/", "http://b.invalid/") == 0

@@ -37,6 +37,7 @@ def journal_of(table, name="main"):
     return dict(rows.select("key", "state").iter_rows())
 
 
+@pytest.mark.long
 def test_a_row_that_leaves_the_table_is_deleted(table, out):
     assert index(table, out) == 0
     put(table, "17-2", {"com.a:http/1": None, "com.a:http/2": GONE})
@@ -46,6 +47,7 @@ def test_a_row_that_leaves_the_table_is_deleted(table, out):
     assert dict(manifest_of(table).counts) == {"deleted_gone": 1, "deleted_unknown": 1}
 
 
+@pytest.mark.long
 def test_the_exit_code_says_that_there_was_nothing_to_do(table, out, capsys):
     assert index(table, out) == 0
     capsys.readouterr()
@@ -55,6 +57,7 @@ def test_the_exit_code_says_that_there_was_nothing_to_do(table, out, capsys):
     assert capsys.readouterr().out == "index: nothing to do\n"
 
 
+@pytest.mark.long
 def test_clean_deletes_and_adds_nothing(table, out):
     assert index(table, out) == 0
     put(table, "17-2", {"com.a:http/2": GONE, "com.a:http/4": page("new")})
@@ -90,6 +93,7 @@ def test_clean_deletes_redirected_duplicate_and_orphan_pages(table, out, delete_
         assert nutbeam("clean", table, *writer(out)) == 0
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("job", [("index",), ("index", "--full"), ("clean",)], ids=" ".join)
 def test_a_page_whose_new_body_was_not_parsed_leaves_the_index(table, out, job):
@@ -101,6 +105,7 @@ def test_a_page_whose_new_body_was_not_parsed_leaves_the_index(table, out, job):
     assert manifest_of(table).counts["deleted_not_parsed"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "left"),
@@ -121,6 +126,7 @@ def test_the_journal_of_a_rebuilt_index_has_the_pages_of_the_index(table, out, w
     assert {from_key(key) for key in journal_of(table)} == left
 
 
+@pytest.mark.long
 def test_a_batch_alone(table, out):
     put(table, "17-2", {"com.a:http/4": page("new")})
     assert index(table, out, "--batch", "17-2") == 0
@@ -129,6 +135,7 @@ def test_a_batch_alone(table, out):
     assert len(visible(out)) == 4
 
 
+@pytest.mark.long
 def test_two_indexes_do_not_disturb_each_other(table, out, tmp_path):
     assert index(table, out) == 0
     assert index(table, tmp_path / "two", "--index", "two") == 0
@@ -199,6 +206,7 @@ def test_a_document_that_moves_to_another_writer_leaves_the_embedded_index(table
     assert nutbeam(*search) == 1
 
 
+@pytest.mark.long
 def test_purge_takes_a_url_out_and_the_next_run_deletes_it(table, out):
     assert index(table, out) == 0
     assert holders(open_table(table).files / "index", ("com.a:http/2",))

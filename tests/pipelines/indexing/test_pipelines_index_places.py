@@ -74,6 +74,7 @@ def test_an_index_that_was_lost_is_named_and_built_again(server, table, line, ac
     assert nutbeam(*words) == 1
 
 
+@pytest.mark.long
 def test_an_index_that_is_empty_as_it_should_be_is_not_lost(server, table):
     words = index_command(server, table)
     assert nutbeam(*words) == 0

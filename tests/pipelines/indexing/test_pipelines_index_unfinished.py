@@ -39,7 +39,7 @@ def has_other(id_, document):
     return "refused" in document.get("content", "")
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("known", [False, True], ids=["first run", "later run"])
 @pytest.mark.parametrize(
     ("after", "options"),
@@ -81,6 +81,7 @@ def test_a_page_that_must_go_is_deleted_with_any_rules(server, killed, tmp_path)
     assert server.texts() == {from_key(one): "first"}
 
 
+@pytest.mark.long
 def test_a_url_that_stood_for_a_page_only_while_a_run_was_killed(server, killed, tmp_path):
     table, (one, *_) = str(tmp_path / "table"), KEYS
     words, first = index_command(server, table), page("text")
@@ -100,6 +101,7 @@ def shown(server):
     return [document["url"] for document in index["documents"].values()]
 
 
+@pytest.mark.long
 def test_a_page_that_goes_to_another_writer_after_a_kill(server, killed, tmp_path):
     table, (one, two, *_) = str(tmp_path / "table"), KEYS
     with index_server() as second:
@@ -121,6 +123,7 @@ def test_a_page_that_goes_to_another_writer_after_a_kill(server, killed, tmp_pat
         assert (server.texts(), second.texts()) == ({from_key(one): "here again"}, {})
 
 
+@pytest.mark.long
 def test_a_refused_text_leaves_the_one_before_which_later_runs_delete(server, killed, tmp_path):
     table, (one, two, *_) = str(tmp_path / "table"), KEYS
     words = index_command(server, table)

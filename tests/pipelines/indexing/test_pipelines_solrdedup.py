@@ -133,6 +133,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_the_cases_of_the_seed_over_two_shards(case, tmp_path):
     shards, keep, left = CASES[case]

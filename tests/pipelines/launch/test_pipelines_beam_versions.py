@@ -119,6 +119,7 @@ def test_on_a_version_that_was_not_tried_a_crawl_gives_the_same_with_one_warning
     assert_same(contents(tmp_path / "table"), contents(tmp_path / "right"))
 
 
+@pytest.mark.long
 def test_on_a_version_that_was_not_tried_a_job_runs_with_one_warning(tmp_path):
     assert (
         pretend("inject", tmp_path, "http://example.com/")

@@ -31,7 +31,16 @@ LOOKS_AT_ALL = {
 CRAWLS = {"round", "crawl"}
 # A copy is a new table, and a list of URLs a new batch. An index on a server is no part of a table. Hosts record each request.
 NEVER_THE_SAME = {"copy", "freegen", "import_warc", "solrdedup", "sitemap"}
-READERS = {"readdb", "domainstats", "protocolstats", "crawlcomplete", "pages", "export", "warc"}
+READERS = {
+    "readdb",
+    "domainstats",
+    "protocolstats",
+    "crawlcomplete",
+    "pages",
+    "extract",
+    "export",
+    "warc",
+}
 ONE_PAGE = (
     b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://h0.example.com/archived\r\n"
     b"WARC-Date: 2026-01-02T03:04:05Z\r\nContent-Type: application/http\r\n"
@@ -74,6 +83,7 @@ def rows_of(table):
     return {name: c.list for name, c in components.items() if not name.endswith("index_runs")}
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("job", [*WAITS, *LOOKS_AT_ALL])
 def test_a_job_without_work_says_so_by_its_code_its_line_and_json(job, table, web, capsys):
     words, code = words_of(job, {**WAITS, **LOOKS_AT_ALL}[job], table, web), DONE

@@ -87,6 +87,7 @@ def test_each_step_has_a_unique_and_readable_label(job, tmp_path):
         assert "0x" not in label  # no addresses
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("job", JOBS)
 def test_display_data_shows_the_options_and_no_secret(job, tmp_path):
     found = shown(graph(job, tmp_path / "table"))
@@ -145,7 +146,7 @@ def crawled(kept_crawls, tmp_path_factory):
     return table, before
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("job", JOBS)
 def test_the_graph_of_an_empty_table_is_that_of_any_other(job, crawled):
     table, before = crawled
@@ -180,6 +181,7 @@ def contents(proto):
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not ARCHITECTURE.exists(), reason="docs/ is not part of the wheel")
 def test_the_graphs_in_the_docs_are_up_to_date():
     page = ARCHITECTURE.read_text("utf-8")

@@ -106,6 +106,7 @@ def test_each_job_by_hand_gives_the_table_of_a_crawl(web, table, tables, tmp_pat
     assert phases == ["generated", "fetched", "parsed", "updated", "updated"] * rounds
 
 
+@pytest.mark.long
 def test_next_does_each_job_in_its_turn(web, table, tables, tmp_path, say):
     folder = tables(tmp_path / "table")
     say("inject", folder, *web.seeds)
@@ -169,6 +170,7 @@ def test_a_job_that_has_nothing_to_do_is_exit_1(table, capsys):
     assert tree(table) == files
 
 
+@pytest.mark.long
 def test_dedup_without_a_batch_compares_everything(web, tables, tmp_path, say):
     folder = tables(tmp_path / "table")
     copies = [url for urls in web.site.duplicates() for url in urls]
@@ -269,6 +271,7 @@ def test_readdb_dump(table, say, tmp_path):
     assert [line["signature"] or None for line in lines] == [r["signature"] for r in records]
 
 
+@pytest.mark.long
 def test_readdb_dump_of_some(table, say):
     found = statuses_of(table)
     words = ("readdb", table, "--dump", "-")
@@ -284,6 +287,7 @@ def test_readdb_dump_of_some(table, say):
     assert say(*words, "--retry", "1") == ""
 
 
+@pytest.mark.long
 def test_a_spreadsheet_takes_nothing_for_a_formula(tables, tmp_path, say):
     folder, out = tables(tmp_path / "table"), tmp_path / "dump.csv"
     evil = ["=1+2", "+1", "-1", "@SUM(A1)", 'say "no", twice']

@@ -31,6 +31,7 @@ def logged(tmp_path_factory):
     return [json.loads(line) for line in said.splitlines()]
 
 
+@pytest.mark.long
 def test_json_logs_are_of_nutbeam_only(logged):
     assert {one["logger"].partition(".")[0] for one in logged} == {"nutbeam"}
     assert {one["severity"] for one in logged} <= {"INFO", "WARNING"}

@@ -114,6 +114,7 @@ def test_a_job_server_at_an_unknown_host_is_refused():
         preflight("t", SHARED, ["--runner=PortableRunner", "--job_endpoint=no.such.host.invalid:1"])
 
 
+@pytest.mark.long
 def test_a_port_where_something_else_listens():
     with (
         rest({}) as address,
@@ -145,6 +146,7 @@ OVERVIEW = {"taskmanagers": 2, "slots-total": 2, "slots-available": 0, "jobs-run
 NATIVE = [{"key": "kubernetes.cluster-id", "value": "flink"}]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
@@ -212,6 +214,7 @@ def test_client_libraries_that_are_missing(monkeypatch):
     assert "'google.cloud.storage' is not installed" in str(caught.value)
 
 
+@pytest.mark.long
 def test_workers_elsewhere_get_nutbeam_first_and_then_the_plug_ins(tmp_path, monkeypatch):
     install_example(tmp_path / "site")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))

@@ -56,6 +56,7 @@ def test_a_batch_that_was_done_with_other_options_is_refused(table, web, capsys)
     assert f"{batch[1]} --reparse parses" in error_of(capsys, "parse", table, *batch)
 
 
+@pytest.mark.long
 def test_a_batch_that_was_parsed_while_it_was_fetched_remembers_the_options_too(table, capsys):
     (batch,) = manifest_of(table).batches
     assert nutbeam("parse", table, "--batch", batch, *RULES[:4]) == 0
@@ -74,6 +75,7 @@ def test_schemes_are_no_rule_for_links(table, web, capsys, caplog):
     assert "schemes" not in caplog.text + capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [("crawl",), ("round",), ("next",), ("parse",), ("updatedb",), ("generate", "--filter")],
@@ -87,6 +89,7 @@ def test_a_job_that_has_nothing_to_do_does_not_warn_of_missing_rules(words, tabl
     assert "lacks" not in caplog.text
 
 
+@pytest.mark.long
 def test_the_warning_says_how_to_drop_a_rule_and_names_no_module(table, web, tmp_path):
     command = [sys.executable, "-m", "nutbeam", "crawl", table, *reach(web), "--top_n", "1"]
 
@@ -105,6 +108,7 @@ def test_the_warning_says_how_to_drop_a_rule_and_names_no_module(table, web, tmp
     assert "lacks" not in said("--rounds", "1", *shlex.split(dropping))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["crawl", "round", "next", "updatedb", "filterdb", "sitemap"])
 @pytest.mark.few(1)
 def test_a_job_that_lacks_rules_of_the_job_before_names_them(command, table, web, caplog):
@@ -129,6 +133,7 @@ def test_a_job_that_lacks_rules_of_the_job_before_names_them(command, table, web
         assert "lacks" not in caplog.text
 
 
+@pytest.mark.long
 def test_rules_in_a_file_are_not_missing_and_stay_until_another_job_has_others(
     table, web, tmp_path, monkeypatch, caplog
 ):
@@ -145,6 +150,7 @@ def test_rules_in_a_file_are_not_missing_and_stay_until_another_job_has_others(
     assert manifest_of(table).rules == {}
 
 
+@pytest.mark.long
 def test_recorded_names_that_are_no_options_are_ignored_and_long_values_are_cut(
     table, web, capsys, caplog
 ):

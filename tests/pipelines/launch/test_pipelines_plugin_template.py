@@ -20,6 +20,7 @@ def site(tmp_path_factory):
     return install_template(tmp_path_factory.mktemp("template"))
 
 
+@pytest.mark.long
 def test_the_tests_of_the_template_pass(site, tmp_path):
     words = ("-q", "-c", "/dev/null", "-p", "no:cacheprovider", str(TEMPLATE / "tests"))
     done = subprocess.run(

@@ -33,6 +33,7 @@ def make_room(folder):
     (folder / "ballast").unlink()
 
 
+@pytest.mark.long
 @pytest.mark.few(2)
 @pytest.mark.parametrize("left", first(2, [0, 12_288, 4096, 24_576]))
 @pytest.mark.parametrize("job", JOBS)
@@ -66,6 +67,7 @@ def test_a_full_disk(web, full, tmp_path, capsys, job, left):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 @pytest.mark.few(2)
 @pytest.mark.parametrize("command", ["rollback", "purge", "fsck", "export"])
 def test_a_full_disk_and_the_commands_that_mend(web, full, capsys, command):

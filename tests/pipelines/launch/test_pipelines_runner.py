@@ -1,6 +1,7 @@
 import logging
 import subprocess
 import sys
+import types
 
 import apache_beam as beam
 import pytest
@@ -72,6 +73,19 @@ def test_the_in_process_runner_stands_for_beams_direct_runner(name):
     assert type(pipeline.runner) is beam_internals.InProcessRunner
 
 
+def test_in_a_notebook_steps_keep_their_names_and_need_no_pandas(monkeypatch):
+    notebook = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(execution_count=7))
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    pipeline = make_pipeline([])
+    pipeline | "Numbers" >> beam.Create([1]) | "Texts" >> beam.Map(str)
+    run_pipeline(pipeline)
+    assert {"Numbers", "Texts"} <= pipeline.applied_labels
+    with pytest.raises(ImportError, match="pandas"):  # Beam's own way, for pipelines of users
+        beam.Pipeline("FnApiRunner") | "Numbers" >> beam.Create([1])
+
+
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("beam_args", "message"),
     [(["--runner=Nope"], "nope"), (["--runner=DataflowRunner"], "project|dataflow|gcp|google")],
@@ -88,6 +102,7 @@ def append(line, path):
         file.write(f"{line}\n")
 
 
+@pytest.mark.long
 def test_windows_of_a_pipeline_are_kept_however_often_it_runs(tmp_path):
     def in_window(pair, window=beam.DoFn.WindowParam):
         return f"{sorted(pair[1])} {window.end}"
@@ -141,6 +156,7 @@ def test_counters_of_steps_are_reported():
     assert [(one.key.metric.name, one.committed) for one in counters] == [("elements", 3)]
 
 
+@pytest.mark.long
 def test_worker_processes_are_quiet():
     code = (
         "from nutbeam.pipelines.command_line.cli import quiet\n"

@@ -154,6 +154,7 @@ def test_files_of_pages_are_spread_over_the_workers(table, tmp_path):
     spread(recorded(table, tmp_path / "out", divide, *WORKERS), items)
 
 
+@pytest.mark.long
 def test_in_this_process_without_them(table, tmp_path):
     def divide(operation):
         for file in operation.files("state"):

@@ -135,7 +135,7 @@ def test_a_quota_is_a_full_tmpdir(web, tmp_path):
     assert (code, error) == (3, f"nutbeam parse: {full(temporary)}")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", ["crawl", "generate", "sql", "parsechecker"])
 def test_a_missing_tmpdir_is_reported_at_once(tmp_path, command):
     agent = ["--agent_name", "a", "--agent_email", "a@b.example"]

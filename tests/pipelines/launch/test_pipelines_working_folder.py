@@ -43,6 +43,7 @@ def crawl(folder, program, *words, python_path=""):
     )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("program", "words", "python_path"),
     [

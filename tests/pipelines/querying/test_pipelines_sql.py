@@ -25,18 +25,21 @@ from sql_rows import rows_of
 
 from nutbeam.policy.components.columns import Form
 from nutbeam.policy.components.kinds import KINDS, kinds_of_batches
-from nutbeam.policy.components.vocabulary import iso, record_of, shown_columns, views
+from nutbeam.policy.components.views import shown_columns, views
+from nutbeam.policy.components.vocabulary import iso, record_of
 
 duckdb = pytest.importorskip("duckdb")
 COLUMNS = shown_columns(KINDS["state"])
 
 
+@pytest.mark.long
 def test_the_state_is_that_of_the_newest_snapshot(table, ask):
     found = rows_of(ask, "select * from state order by key")
     right = [record_of(row, COLUMNS) for row in state_of(table).iter_rows(named=True)]
     assert found == right
 
 
+@pytest.mark.long
 def test_each_view_has_the_rows_of_the_snapshot(table, ask):
     manifest = manifest_of(table)
     for view in ("state", "hosts"):
@@ -59,6 +62,7 @@ def test_each_view_has_the_rows_of_the_snapshot(table, ask):
     assert found[0]["created"] == iso(manifest.batches[found[0]["batch_id"]].created)
 
 
+@pytest.mark.long
 def test_each_view_has_the_columns_that_are_declared(ask):
     listed = ask("show tables", "--format", "csv").split()
     assert sorted(listed[1:]) == sorted(views())
@@ -90,6 +94,7 @@ def test_views_can_be_joined(table, ask):
     assert rows_of(ask, recent)[0]["n"] > 16
 
 
+@pytest.mark.long
 def test_links_are_those_of_the_newest_document_of_each_page(table, tmp_path, capsys):
     table = shutil.copytree(table, tmp_path / "table")
     before = links(table, capsys)
@@ -127,11 +132,13 @@ def links(table, capsys):
     return rows
 
 
+@pytest.mark.long
 def test_hosts_by_name(table, ask):
     found = {row["host"] for row in rows_of(ask, "select host from hosts")}
     assert {"h0.example.com", "[::1]"} <= found
 
 
+@pytest.mark.long
 def test_output_for_people_and_for_scripts(ask):
     query = "select 1 as a, '=1+1' as b, [1, null] as c, 'x'::blob as d, null as e, 'a\x1b[2J' as f"
     out = ask(query)
@@ -152,7 +159,7 @@ def test_people_see_the_first_rows(ask):
     assert len(rows_of(ask, "select * from range(5000) t(n)")) == 5000
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("query", "message"),
     [
@@ -203,6 +210,7 @@ def test_invalid_queries_are_refused_and_write_no_file(ask, tmp_path, query, mes
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.parquet"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "query", ["select * from nowhere", "select foo(1)", "select * from state where fetch_time > 1"]
 )
@@ -221,6 +229,7 @@ def test_variables_of_the_program_are_not_seen(ask):
     assert "manifest" in ask("select * from manifest", code=2)
 
 
+@pytest.mark.long
 def test_a_fresh_table_has_all_views(tmp_path, capsys):
     assert nutbeam("inject", tmp_path / "t", "http://a.example.com/") == 0
     capsys.readouterr()
@@ -247,6 +256,7 @@ def test_json_has_columns_of_equal_name_and_decimals_as_numbers(ask):
     )
 
 
+@pytest.mark.long
 def test_negative_decimals_are_numbers_in_csv_and_in_text(ask):
     query = "select -1.50::decimal(4, 2) as d, [-0.10::decimal(4, 2)] as list"
     assert ask(query, "--format", "csv") == "d,list\n-1.50,[-0.10]\n"

@@ -15,7 +15,7 @@ from crawling import nutbeam
 from waiting import wait_until
 
 from nutbeam.pipelines.querying.sql_shell import is_complete
-from nutbeam.policy.components.vocabulary import views
+from nutbeam.policy.components.views import views
 
 pytest.importorskip("duckdb")
 

@@ -12,7 +12,7 @@ from stores_here import in_stores
 from nutbeam.io.storage import stores as clients
 from nutbeam.io.storage.files import remove_file, write_bytes
 from nutbeam.io.storage.place_addresses import place_of
-from nutbeam.policy.components.vocabulary import views
+from nutbeam.policy.components.views import views
 
 pytestmark = pytest.mark.usefixtures("all_stores")
 QUERIES = [

@@ -5,6 +5,7 @@ import shutil
 import pytest
 from here import ROOT
 
+import nutbeam
 from nutbeam.pipelines.base.command import Argument, CommonOptions
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import beam_parser, load
@@ -38,6 +39,18 @@ from_source = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    """The folder in which make docs has written all that it generates."""
+    folder = tmp_path_factory.mktemp("generated")
+    for name in ("docs/reference", "templates"):
+        shutil.copytree(ROOT / name, folder / name)
+    for name in ("api", "command_line", "as_in_nutch", "nutch_conf"):
+        (folder / "pipelines" / name).mkdir(parents=True)
+    main([str(folder)])
+    return folder
+
+
 @from_source
 @pytest.mark.parametrize(
     ("folder", "files"),
@@ -47,17 +60,30 @@ from_source = pytest.mark.skipif(
         ("pipelines/command_line", "option_*.txt"),
         ("pipelines/as_in_nutch", "option_*.txt"),
         ("pipelines/nutch_conf", "option_*.txt"),
+        ("pipelines/api", "table_*.py"),
+        ("pipelines/api", "job_*.py"),
     ],
 )
-def test_generated_files_are_up_to_date(folder, files, tmp_path):
-    for name in ("docs/reference", "templates"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    for name in ("command_line", "as_in_nutch", "nutch_conf"):
-        (tmp_path / "pipelines" / name).mkdir(parents=True)
-    main([str(tmp_path)])
-    made = {path.name: path.read_text() for path in (tmp_path / folder).glob(files)}
+def test_generated_files_are_up_to_date(folder, files, generated):
+    made = {path.name: path.read_text() for path in (generated / folder).glob(files)}
     committed = {path.name: path.read_text() for path in (ROOT / folder).glob(files)}
     assert committed == made, "run make docs"
+
+
+@from_source
+def test_the_page_of_python_has_each_public_name():
+    page = (ROOT / "docs" / "reference" / "python.md").read_text("utf-8")
+    others = {"__version__", "transforms"}  # the guide of transforms has these
+    names = [
+        name
+        for name in nutbeam.__all__
+        if name not in others and not nutbeam._MODULES[name].startswith("transforms.")
+    ]
+    methods = [name for name in dir(nutbeam.Table) if not name.startswith("_")]
+    headings = [*(rf"nutbeam\.{n}\b|### {n}\b|## {n}\b" for n in names),
+                *(rf"Table\.{n}\b|`{n}\(" for n in methods)]  # fmt: skip
+    assert len(names) > 20
+    assert [each for each in headings if not re.search(each, page)] == []
 
 
 def test_every_job_that_changes_the_table_has_a_template():

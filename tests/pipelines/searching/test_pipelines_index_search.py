@@ -139,6 +139,7 @@ FORMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("language", ["en", "tr", None])
 @pytest.mark.parametrize("field", ["title", "text", "anchor"])
 def test_texts_and_queries_have_one_form_of_unicode(tmp_path, field, language):

@@ -51,6 +51,7 @@ def serve(table):
         server.server_close()
 
 
+@pytest.mark.long
 def test_only_requests_for_allowed_names_are_answered(serve):
     ask = serve(allowed_hosts=("Search.example.com", "other.example.com:8443"))
     answered = {

@@ -56,6 +56,7 @@ def browse(tmp_path, *words):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 400])
 def test_the_page_fits_and_has_the_colours_of_the_system(address, tmp_path, width, dark):
@@ -176,6 +177,7 @@ def test_the_form_works_without_scripts(browser, address):
         browser.send("Emulation.setScriptExecutionDisabled", value=False)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 400])
 def test_no_part_of_the_page_shuts_people_out(page_of, width, dark):

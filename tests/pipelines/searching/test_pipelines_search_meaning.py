@@ -11,6 +11,7 @@ from indexed_tables import page, put
 from plugins import install
 
 from nutbeam.io.indexing.page_vectors import pack_vectors
+from nutbeam.pipelines.searching.meaning_ranks import Question
 from nutbeam.pipelines.searching.question_vectors import QuestionVectors
 from nutbeam.pipelines.searching.search_address import SearchAddress
 from nutbeam.pipelines.searching.search_serving import SearchServer
@@ -104,6 +105,8 @@ def test_a_page_is_found_by_a_word_that_it_does_not_have(table, find):
     assert find(table, "car") == ["a.com/both", "a.com/yard", "b.com/far"]
     assert find(table, "doctor") == ["a.com/long"]  # by its last chunk
     assert find(table, "zebra") == []
+    assert find(table, "car doctor", "--least_cosine", "0.8") == ["a.com/both"]
+    assert len(find(table, "car doctor")) == 4
 
 
 def test_operators_hold_for_pages_that_are_found_by_their_vectors(table, find):
@@ -129,12 +132,16 @@ def test_a_filter_looks_beyond_the_nearest_pages(tmp_path):
     search = searched(
         tmp_path / "t", write_shards(tmp_path / "t", pages, at_once=100), tmp_path / "c"
     )
-    question = np.array([1, 0], np.float32)
+    question = Question(np.array([1, 0], np.float32))
     near = search.search(parse_search("lake site:b.com"), question=question)
     assert [hit.url for hit in near.hits] == ["http://b.com/0", "http://b.com/1"]
     assert near.total == 2
     every = search.search(parse_search("lake"), 100, question=question)
     assert (every.total, {hit.url[:12] for hit in every.hits}) == (50, {"http://a.com"})
+    strict = search.search(
+        parse_search("lake site:b.com"), question=question._replace(least_cosine=0.8)
+    )
+    assert strict.total == 0
     mixed = search.search(parse_search("river"), 60, 195, question=question)
     assert (mixed.total, len({hit.url for hit in mixed.hits})) == (702, 60)
 
@@ -160,6 +167,7 @@ def test_the_number_of_pages_and_the_scores_are_those_of_both_ranks(table, model
     assert printed.count("of its ranks by words and by meaning") == 2
 
 
+@pytest.mark.long
 def test_changed_deleted_and_merged_pages_have_the_vectors_of_their_newest_text(table, find, model):
     assert len(find(table, "car")) == 3  # the next view has the files of this one
     changes = {"com.a:http/yard": page("Now a ferry"), "com.b:http/far": None}
@@ -171,12 +179,23 @@ def test_changed_deleted_and_merged_pages_have_the_vectors_of_their_newest_text(
         assert nutbeam("compact", table, "--full") == 0
 
 
+def test_vectors_are_of_the_text_that_the_index_has(tmp_path, find, model):
+    table, text = str(tmp_path / "table"), "Each physician\n\nA ferry leaves"
+    put(table, "17-1", {"com.a:http/menu": page(text, main=[{"start": 16, "end": len(text)}])})
+    for words, paths in (((), []), (("--text_of", "all"), ["a.com/menu"])):
+        assert nutbeam("index", table, "--full", "--embedding", f"{model}Synonyms", *words) == 0
+        assert find(table, "doctor") == paths
+        assert find(table, "boat") == ["a.com/menu"]
+
+
+@pytest.mark.long
 def test_a_purged_page_is_not_found_by_its_vector(table, find):
     assert len(find(table, "car")) == 3
     assert nutbeam("purge", table, "--url", "http://a.com/yard") == 0
     assert find(table, "car") == ["a.com/both", "b.com/far"]
 
 
+@pytest.mark.long
 def test_without_vectors_words_alone_count(tmp_path, find):
     table = str(tmp_path / "table")
     put(table, "17-1", PAGES)
@@ -188,6 +207,7 @@ def test_without_vectors_words_alone_count(tmp_path, find):
     assert find.lines == []
 
 
+@pytest.mark.long
 def test_a_file_that_only_the_index_names_is_not_run(table, find, model, tmp_path):
     (tmp_path / "model.py").write_text("raise SystemExit('it was run')")
     assert find(table, "car", embedding="") == ["a.com/both"]
@@ -195,6 +215,7 @@ def test_a_file_that_only_the_index_names_is_not_run(table, find, model, tmp_pat
     assert line.endswith(f"give --embedding {model}Synonyms")
 
 
+@pytest.mark.long
 def test_an_installed_embedding_that_the_index_names_is_used(tmp_path, find, monkeypatch):
     folder, table = tmp_path / "packages", str(tmp_path / "table")
     install(
@@ -213,6 +234,7 @@ def test_an_installed_embedding_that_the_index_names_is_used(tmp_path, find, mon
     forget_plugins()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("embedding", "line"),
     [("no_questions", "LookupError: no questions"), ("Wider", "returns vectors of 7 numbers")],
@@ -223,6 +245,7 @@ def test_where_a_question_has_no_vector_words_alone_count(table, find, embedding
     assert line in printed
 
 
+@pytest.mark.long
 def test_a_page_for_which_the_embedding_fails_is_found_by_its_words(tmp_path, find, model, capsys):
     table = str(tmp_path / "table")
     put(table, "17-1", PAGES)
@@ -233,6 +256,7 @@ def test_a_page_for_which_the_embedding_fails_is_found_by_its_words(tmp_path, fi
     assert find(table, "doctor") == ["a.com/long"]
 
 
+@pytest.mark.long
 def test_vectors_of_another_embedding_are_refused_until_the_index_is_built_again(
     table, find, model, tmp_path, capsys
 ):

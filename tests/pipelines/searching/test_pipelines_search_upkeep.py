@@ -42,6 +42,7 @@ def shards(table):
 EVERY = {f"http://a.com/{n}": f"v{min(n, 8)}" for n in range(10)}
 
 
+@pytest.mark.long
 def test_compact_merges_shards_and_search_finds_the_same(table, found):
     assert found(table) == EVERY
     assert shards(table) == 9
@@ -51,6 +52,7 @@ def test_compact_merges_shards_and_search_finds_the_same(table, found):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 def test_purge_takes_a_page_out_of_shards_and_unpacked_indexes(table, found, tmp_path):
     assert found(table) == EVERY
     assert table_cache(str(table)).is_dir()
@@ -62,6 +64,7 @@ def test_purge_takes_a_page_out_of_shards_and_unpacked_indexes(table, found, tmp
     assert len(found(tmp_path / "copy")) == 9
 
 
+@pytest.mark.long
 def test_a_rollback_brings_the_index_back(table, found):
     before = newest_manifest(str(table)).snapshot
     new = write_shards(table, [page("http://b.com/", "new", "river")], list(EVERY), 100)
@@ -71,6 +74,7 @@ def test_a_rollback_brings_the_index_back(table, found):
     assert found(table) == EVERY
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("index", ["main", "other"])
 @pytest.mark.parametrize("how", ["flipped", "cut", "gone"])

@@ -51,6 +51,7 @@ PAGES = [
     page("http://a.com/kyoto", "京都", "京都の天気は雨です", lang="ja"),
     page("http://a.com/cafe", "Menú", "Una información del café", lang="es"),
     page("http://a.com/long", "Words apart", f"aardvark {'filler ' * 400} zebra", tstamp=0),
+    page("http://b.com/numbat", "Small animals", "Small animals\n\nThe numbat eats termites."),
     page("http://a.com/near", "Words near", "an aardvark and a zebra", published="2020-02-29"),
 ]
 
@@ -83,17 +84,19 @@ def files(folder):
     }
 
 
+@pytest.mark.long
 def test_its_size_is_printed(export, tmp_path):
     out = export()
     written = files(tmp_path / "site")
     size = sum(map(len, written.values())) / 1e6
     assert re.fullmatch(
-        rf"126 pages in \S+/site: {len(written)} files, {size:.1f} MB; "
+        rf"127 pages in \S+/site: {len(written)} files, {size:.1f} MB; "
         r"a first search for a word loads about \d+ kB\n",
         out,
     )
 
 
+@pytest.mark.long
 def test_the_same_index_gives_the_same_files(export, tmp_path):
     export(tmp_path / "one")
     export(tmp_path / "two")
@@ -111,6 +114,7 @@ def test_an_earlier_export_is_replaced(export, tmp_path):
     assert not (tmp_path / "site" / about["data"] / "words-99.bin").exists()
 
 
+@pytest.mark.long
 def test_an_export_that_was_killed_is_done_again(table, export, tmp_path, monkeypatch):
     def kill(*_):
         raise KeyboardInterrupt
@@ -145,7 +149,7 @@ def test_a_file_in_the_place_of_the_folder_is_an_error(export, tmp_path):
 
 def test_an_index_with_too_many_pages_is_refused(export, tmp_path, monkeypatch):
     monkeypatch.setattr(static_export, "MOST_PAGES", 100)
-    assert "--export takes at most 100 pages, and the index has 126: serve it" in export(code=2)
+    assert "--export takes at most 100 pages, and the index has 127: serve it" in export(code=2)
     assert not (tmp_path / "site").exists()
 
 
@@ -158,7 +162,7 @@ def test_a_word_has_the_scores_that_the_search_gives_it(table, export, tmp_path)
     export()
     about = json.loads((tmp_path / "site" / "about.json").read_text())
     data = tmp_path / "site" / about["data"]
-    pages = [json.loads(gzip.decompress((data / f"page-{n}.bin").read_bytes())) for n in range(126)]
+    pages = [json.loads(gzip.decompress((data / f"page-{n}.bin").read_bytes())) for n in range(127)]
     for word in ("otter", "rivers", "information", "informacion"):
         hits = table.newest().search(parse_search(word), 200).hits
         shards = [json.loads(gzip.decompress(path.read_bytes())) for path in data.glob("words-*")]
@@ -213,6 +217,7 @@ def answer(site, query):
     return site.evaluate(script)
 
 
+@pytest.mark.long
 @needs_browser
 def test_most_queries_have_the_first_result_of_the_server(site, table):
     draw, same, queries = random.Random(7), 0, []
@@ -234,6 +239,11 @@ def test_most_queries_have_the_first_result_of_the_server(site, table):
         ("aardvark zebra", ["near", "long"]),  # words near one another count more
         ('"aardvark and a zebra"', ["near"]),
         ("aardvark -near", ["long"]),
+        ("aardvark site:com", ["near", "long"]),
+        ("aardvark site:b.com", []),
+        ("numbat -site:b.com", []),
+        ("SITE:b.com", ["numbat"]),
+        ('"zebra aardvark"', []),
         ("aardvarks", ["near", "long"]),  # another form, which no page has
         ("información", ["cafe"]),
         ("informacion", ["cafe"]),
@@ -276,7 +286,22 @@ def test_pages_of_results_are_turned(site):
 
 @needs_browser
 def test_operators_that_need_a_server_are_named(site):
-    assert "Not searched here: site:a.com" in look_up(site, "river+site:a.com")
+    assert "Not searched here: lang:en" in look_up(site, "river+lang:en")
+
+
+@needs_browser
+def test_a_word_that_no_page_has_is_named_with_what_was_meant(site):
+    assert "No page has: qaugga; did you mean quagga?" in look_up(site, "qaugga+zebra")
+    site.evaluate("document.querySelector('.notice a').click()")
+    site.wait_for("/^quagga zebra/.test(document.title)")
+    assert "No page has: xyzzy\n" in look_up(site, "xyzzy")
+
+
+@needs_browser
+def test_a_snippet_does_not_repeat_the_title(site):
+    text = look_up(site, "numbat")
+    assert text.count("Small animals") == 1
+    assert "The numbat eats termites." in text
 
 
 @needs_browser

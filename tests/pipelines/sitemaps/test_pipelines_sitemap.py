@@ -63,6 +63,7 @@ def known(table):
     return {from_key(key) for key in state_of(table).get_column("key")}
 
 
+@pytest.mark.long
 def test_a_crawl_finds_pages_that_no_link_leads_to(tmp_path):
     with SimWeb(hosts=2, pages=3, seed=7, crawl_delay=0, sitemaps=True) as web:
         lone, linked = lone_urls(web.site), web.site.urls()
@@ -79,6 +80,7 @@ def test_a_crawl_finds_pages_that_no_link_leads_to(tmp_path):
         }
 
 
+@pytest.mark.long
 def test_once_reads_the_sitemaps_of_the_seeds(tmp_path):
     with SimWeb(hosts=2, pages=2, seed=7, crawl_delay=0, sitemaps=True) as web:
         words = (*web.seeds, "--sitemaps", "once", "--rounds", 1)
@@ -96,6 +98,7 @@ def test_once_reads_the_sitemaps_of_the_seeds(tmp_path):
         assert {host for host, _ in asked} == {"h0.example.com"}
 
 
+@pytest.mark.long
 def test_sitemaps_as_sites_have_them(tmp_path):
     pages = {
         "/robots.txt": "Sitemap: /%7Euser/sitemap.xml\nSitemap: feed.php\n",
@@ -112,6 +115,7 @@ def test_sitemaps_as_sites_have_them(tmp_path):
     assert "/sitemap.xml" not in site.seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("named", [True, False])
 def test_a_given_sitemap_names_all_urls_of_its_host_only_if_robots_txt_names_it(tmp_path, named):
     pages = {
@@ -124,6 +128,7 @@ def test_a_given_sitemap_names_all_urls_of_its_host_only_if_robots_txt_names_it(
     assert known(tmp_path / "table") == {f"{HOME}/news/1", *([f"{HOME}/2"] if named else [])}
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["folder", pytest.param("bigtable", marks=pytest.mark.bigtable)])
 def test_sitemaps_of_every_kind(tmp_path, kind, request):
@@ -171,6 +176,7 @@ def test_sitemaps_of_every_kind(tmp_path, kind, request):
         assert (host["seed"], host["robots_status"]) == (True, 200)
 
 
+@pytest.mark.long
 def test_the_first_request_for_a_page_has_no_condition(tmp_path):
     pages = {"/s.xml": urls("/1", inside="<lastmod>2024-01-02</lastmod>")}
     with serve(Site(pages).answer) as server:
@@ -185,6 +191,7 @@ def test_the_first_request_for_a_page_has_no_condition(tmp_path):
         assert "If-Modified-Since" not in head
 
 
+@pytest.mark.long
 def test_images_videos_and_other_languages_are_urls_too(tmp_path):
     inside = EXTENSIONS.replace("http://cdn.net", HOME).replace("http://example.com", HOME)
     with serve(Site({"/s.xml": urls("/1", inside=inside)}).answer) as server:
@@ -238,6 +245,7 @@ def hosts_asked(server):
     return {line.split(":", 1)[1].strip() for line in lines if line[:5].lower() == "host:"}
 
 
+@pytest.mark.long
 def test_all_hosts_are_those_with_urls_and_settings_are_obeyed(tmp_path):
     table, settings = tmp_path / "t", tmp_path / "settings"
     settings.write_text("a.example.com delay=0.3\nblocked.example.com blocked=true\n"
@@ -259,6 +267,7 @@ def test_all_hosts_are_those_with_urls_and_settings_are_obeyed(tmp_path):
     assert counts_of(table)["not_read/host_blocked"] == 2
 
 
+@pytest.mark.long
 def test_many_hosts_are_read_some_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(sitemap, "HOSTS_AT_ONCE", 2)
     names = [f"h{n}.example.com" for n in range(5)]
@@ -356,6 +365,7 @@ def test_no_sitemap_leads_to_a_private_address(tmp_path):
         assert counts_of(tmp_path / "t")["not_read/address_denied"] >= 3
 
 
+@pytest.mark.long
 def test_fetches_and_sitemaps_wait_for_one_another(tmp_path, capsys):
     table = tmp_path / "t"
     with serve(Site({"/s.xml": urls("/1")}).answer) as server:

@@ -89,6 +89,7 @@ def repeat_pages(table):
         pq.write_table(pa.concat_tables([rows, rows]), file)
 
 
+@pytest.mark.long
 def test_a_304_renews_the_links_of_the_page_and_a_lost_document_is_counted(site, table, tmp_path):
     site.links = {"/": ["/leaf"], "/leaf": []}
     injected(table, tmp_path, "/")
@@ -110,6 +111,7 @@ def test_a_304_renews_the_links_of_the_page_and_a_lost_document_is_counted(site,
     assert state_of(table)["/leaf"]["last_inlink_day"] == leaf["last_inlink_day"]
 
 
+@pytest.mark.long
 def test_pages_that_answer_304_read_each_old_file_once_and_only_columns_for_links(
     site, table, tmp_path, monkeypatch
 ):
@@ -155,6 +157,7 @@ def spoil_columns(path, kept):
                 file.write(b"\xff" * chunk.total_compressed_size)
 
 
+@pytest.mark.long
 def test_a_304_brings_back_no_url_that_filterdb_has_dropped(site, table, tmp_path):
     site.links = {"/": ["/leaf", "/calendar/1"], "/leaf": [], "/calendar/1": []}
     injected(table, tmp_path, "/")
@@ -169,6 +172,7 @@ def test_a_304_brings_back_no_url_that_filterdb_has_dropped(site, table, tmp_pat
     assert rows["/leaf"]["last_inlink_day"] == first["/leaf"]["last_inlink_day"] + 31
 
 
+@pytest.mark.long
 def test_after_a_purge_the_links_of_a_304_are_those_of_the_rewritten_document(
     site, table, tmp_path
 ):
@@ -188,6 +192,7 @@ def test_after_a_purge_the_links_of_a_304_are_those_of_the_rewritten_document(
     assert rows["/leaf"]["last_inlink_day"] == first["last_inlink_day"] + 31
 
 
+@pytest.mark.long
 def test_a_304_renews_the_target_of_the_refresh_of_the_page(site, table, tmp_path):
     site.links, site.refreshes = {"/": [], "/x/y": []}, {"/": "0; url=/x/y"}
     injected(table, tmp_path, "/")
@@ -238,6 +243,7 @@ def test_a_url_stands_for_a_page_only_while_it_redirects_to_it(site, table, tmp_
     assert len(statuses_of(table)) == 3
 
 
+@pytest.mark.long
 def test_a_page_that_answers_304_stands_for_no_url_that_has_an_own_page_now(site, table, tmp_path):
     site.links, site.moved = {"/home": []}, {"/": "/home"}
     injected(table, tmp_path, "/", "/home")
@@ -249,6 +255,7 @@ def test_a_page_that_answers_304_stands_for_no_url_that_has_an_own_page_now(site
     assert (home["http_code"], home["repr_url"]) == (304, None)
 
 
+@pytest.mark.long
 def test_a_url_that_filterdb_has_dropped_stands_no_more(site, table, tmp_path):
     site.links, site.moved = {"/home": []}, {"/": "/home"}
     injected(table, tmp_path, "/", "/home")
@@ -275,6 +282,7 @@ def test_a_url_answered_in_another_batch_is_no_longer_representative(site, table
     assert state_of(table)["/home"]["repr_url"] == (f"{HOST}/" if lost else None)
 
 
+@pytest.mark.long
 def test_settings_of_a_host_change_the_next_date(site, table, tmp_path):
     site.links = {"/": []}
     injected(table, tmp_path, "/")

@@ -277,6 +277,7 @@ TIMES = {
 }
 
 
+@pytest.mark.long
 def test_links_seen_by_a_clock_ahead_are_seen_again(linked, web):
     assert {("links", "first_seen"), ("links", "last_seen")} <= future_times(linked)
     assert nutbeam("generate", linked, "--add_days", "60") == 0
@@ -295,6 +296,7 @@ def test_hosts_that_were_looked_up_by_a_clock_ahead_are_looked_up_again(linked):
     assert not {name for name, _ in future_times(linked)} & {"hosts"}
 
 
+@pytest.mark.long
 def test_fsck_repairs_times_of_links_and_of_look_ups(linked, capsys):
     assert nutbeam("fsck", linked) == 3
     assert "rows of links with times that cannot be" in capsys.readouterr().out

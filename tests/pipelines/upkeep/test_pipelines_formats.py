@@ -81,6 +81,7 @@ def test_older_tables_show_the_same_rows(table, written, capsys):
     assert {url for url, _ in found} & set(capsys.readouterr().out.split())
 
 
+@pytest.mark.few(1)
 def test_texts_of_one_line_become_texts_of_blocks_without_a_request(table, capsys):
     columns = ["url", "text", "markdown", "blocks"]
     pages = read(table, "pages", columns=columns).sort("url")

@@ -67,7 +67,7 @@ def test_compact_folds_it_and_deletes_old_files(table):
     assert not any(path.exists() for path in old)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("to", ["folder", "bigtable"])
 def test_copy_has_it(table, tmp_path, request, to):
     copy = str(tmp_path / "copy")
@@ -122,7 +122,7 @@ def test_columns_of_a_later_version_are_kept(table, tmp_path, monkeypatch, marks
         assert rows_as_later(one, monkeypatch) == wanted
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_history_and_rollback(table, capsys):
     capsys.readouterr()
     assert nutbeam("history", table) == 0
@@ -281,7 +281,7 @@ def mention(host):
     }  # fmt: skip
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_purge_follows_the_declared_columns(table, monkeypatch):
     monkeypatch.setitem(KINDS, "mentions", Kind("mentions", MENTIONS, layout=RowLayout.TABLETS))
     rows = {"com.a:http/1": mention("evil"), "com.a:http/2": mention("good"),

@@ -80,7 +80,7 @@ def test_compact_keeps_its_files_and_deletes_replaced_ones(table, component):
     assert nutbeam("fsck", table) == 0
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("to", ["folder", "bigtable"])
 def test_copy_has_it(table, component, tmp_path, request, to):
     copy = str(tmp_path / "copy")
@@ -102,7 +102,7 @@ def test_history_and_rollback(table, component, capsys):
         assert nutbeam("fsck", table) == 0
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("spoil", [break_byte, Path.unlink], ids=["damaged", "lost"])
 def test_a_spoiled_file_is_found_and_left_out(table, component, tmp_path, capsys, spoil):
     _, spoiled = files_of(table, component)

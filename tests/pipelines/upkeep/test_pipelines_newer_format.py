@@ -51,6 +51,7 @@ WORDS = {
     "nodedumper": (),
     "graphfiles": ("-o", "TO"),
     "pages": (),
+    "extract": None,  # it reads its rules first
     "export": (),
     "export_nutch": ("TO",),
     "readseg": ("--list_batches",),
@@ -80,6 +81,7 @@ WORDS = {
     "plugin": None,
     "robotsparser": None,
     "parsechecker": None,
+    "extractchecker": None,
     "indexchecker": None,
     "explain": ("http://a.example.com/",),
     "simweb": None,

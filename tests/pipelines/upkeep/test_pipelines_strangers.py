@@ -79,7 +79,7 @@ def test_rows_of_another_component_are_no_internal_error_of_readdb(made, tmp_pat
 UNPACKED = ("data unpacks to gigabytes", "keys repeat a long text", "metadata repeats a long text")
 
 
-@pytest.mark.few(14)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("what", HOSTILE)
 def test_each_command_ends_with_one_line_and_reads_nothing_outside(what, made, tmp_path, capsys):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
@@ -106,6 +106,7 @@ def test_each_command_ends_with_one_line_and_reads_nothing_outside(what, made, t
 GROWN = pytest.param("data unpacks to gigabytes", marks=pytest.mark.long)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("what", [GROWN if what in GROWN.values else what for what in HOSTILE])
 def test_fsck_reports_each_hostile_change_of_a_stranger(what, made, tmp_path, capsys):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
@@ -210,6 +211,7 @@ def test_history_of_a_stranger_is_checked_where_it_is_read(fields, made, tmp_pat
     assert nutbeam("fsck", tmp_path / "table") == 0
 
 
+@pytest.mark.long
 def test_a_graph_of_a_stranger_with_a_block_of_two_billion_nodes_takes_no_memory(tmp_path, capsys):
     (tmp_path / "a.html").write_text('<a href="b.html">b</a>')
     (tmp_path / "b.html").write_text('<a href="a.html">a</a>')

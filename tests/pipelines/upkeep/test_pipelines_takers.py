@@ -99,6 +99,7 @@ def keys_of(table):
     return sorted(values_of(table, component="gists"))
 
 
+@pytest.mark.long
 def test_each_takes_in_the_batches_that_it_has_not_taken_in(table):
     assert take_in(table) == 0
     assert waiting(table) == ([SECOND], [FIRST, SECOND])
@@ -113,6 +114,7 @@ def test_each_takes_in_the_batches_that_it_has_not_taken_in(table):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 def test_next_inverts_the_links_of_batches_that_another_component_has_taken_in(table):
     assert take_in(table) == 0
     assert nutbeam("next", table, "--links") == 0
@@ -122,6 +124,7 @@ def test_next_inverts_the_links_of_batches_that_another_component_has_taken_in(t
     assert nutbeam("next", table, "--links") == 1  # no page is due, and no links are left
 
 
+@pytest.mark.long
 def test_compact_keeps_files_until_the_component_that_needs_them_has_taken_them_in(table):
     def kept(name):
         return [b for b in PAGES if files_of(table, f"batches/{b}/{name}")]

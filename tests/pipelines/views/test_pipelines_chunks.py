@@ -74,6 +74,7 @@ def chunks(folder, capsys):
     return run
 
 
+@pytest.mark.long
 def test_a_recrawl_gives_new_ids_only_to_chunks_that_changed(folder, chunks):
     before = json_lines((folder / "before.jsonl").read_text())
     code, after, _ = chunks()
@@ -85,6 +86,7 @@ def test_a_recrawl_gives_new_ids_only_to_chunks_that_changed(folder, chunks):
     assert [*after[0]] == [column.name for column in CHUNK_COLUMNS]
 
 
+@pytest.mark.long
 def test_chunks_are_parts_of_the_texts_of_pages(folder, chunks, capsys):
     _, records, _ = chunks("--columns", "url,number,text,start,end")
     assert nutbeam("pages", folder / "table", "--columns", "url,text") == 0
@@ -96,6 +98,7 @@ def test_chunks_are_parts_of_the_texts_of_pages(folder, chunks, capsys):
         assert "".join("".join(part["text"] for part in parts).split()) == "".join(text.split())
 
 
+@pytest.mark.long
 def test_parquet_and_csv_hold_the_same_chunks(folder, chunks, tmp_path, capsys):
     _, records, _ = chunks()
     for kind in ("parquet", "csv"):
@@ -123,6 +126,7 @@ def test_vectors_are_a_column_of_lists_of_one_length(folder, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.long
 def test_chunks_for_which_the_plug_in_fails_have_no_vector_and_are_counted(
     folder, chunks, tmp_path, capsys
 ):
@@ -144,6 +148,7 @@ def test_chunks_for_which_the_plug_in_fails_have_no_vector_and_are_counted(
     assert (vectors.null_count, vectors.type) == (6, pa.list_(pa.float32()))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -184,6 +189,7 @@ def test_a_tokenizer_of_a_plug_in_counts(folder, chunks):
     assert len(records) > 60
 
 
+@pytest.mark.long
 def test_a_program_reads_the_same_chunks(folder, chunks, tmp_path):
     _, records, _ = chunks()
     rows = nutbeam_package.read_chunks(folder / "table", 64).sort("url", "number")

@@ -291,6 +291,7 @@ def crawled(capsys, *words, code):
     return record
 
 
+@pytest.mark.long
 def test_a_refusal_of_localhost_names_the_option_and_nothing_is_due_then(tmp_path, capsys):
     table, agent = tmp_path / "table", ("--agent_name", "bot", "--agent_email", "a@example.com")
     seed = "http://localhost:8000/"
@@ -347,6 +348,7 @@ def site():
         yield [word for mapping in connect_to(server.port) for word in ("--connect_to", mapping)]
 
 
+@pytest.mark.long
 def test_robots_denied_is_no_request(site, tmp_path, capsys):
     record = crawled(capsys, tmp_path / "a", "http://a.example.com/denied/1", *site, code=4)
     assert (record["requests"], record["fetched"]) == (0, 0)
@@ -368,6 +370,7 @@ def test_a_crawl_that_fetched_pages_in_an_earlier_round_is_done(site, tmp_path, 
     assert crawled(capsys, tmp_path / "a", *site, code=4)["ending"] == "nothing_fetched"
 
 
+@pytest.mark.long
 def test_a_redirect_out_of_scope_says_so(site, tmp_path, capsys):
     record = crawled(capsys, tmp_path / "a", "http://a.example.com/away", *site, code=4)
     assert "temp_moved 1 (http://a.example.com/away: it redirects" in record["message"]

@@ -88,7 +88,7 @@ DROPPED = [
 ]  # fmt: skip
 
 
-@pytest.mark.few(14)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("words", "url", "reason"), DROPPED, ids=[case[2] for case in DROPPED])
 def test_explain_gives_the_reason_for_each_url_that_is_not_admitted(
     table, explained, tmp_path, monkeypatch, words, url, reason
@@ -140,6 +140,7 @@ NOT_CHOSEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("words", "url", "reasons"), NOT_CHOSEN)
 def test_explain_gives_the_reasons_for_a_url_that_is_not_chosen(
     table, explained, words, url, reasons
@@ -149,6 +150,7 @@ def test_explain_gives_the_reasons_for_a_url_that_is_not_chosen(
     assert [why["reason"] for why in record["generate"]] == reasons
 
 
+@pytest.mark.long
 def test_explain_reports_urls_over_the_limit_of_their_host_or_domain(table, explained):
     keys = sorted(to_key(f"{SITE}/{name}") for name in ("a", "b", "private/x"))
     words = [f"{SITE}/{key.partition('/')[2]}" for key in keys]
@@ -160,6 +162,7 @@ def test_explain_reports_urls_over_the_limit_of_their_host_or_domain(table, expl
         assert {why["reason"] for reasons in found for why in reasons} == {"max_count"}
 
 
+@pytest.mark.long
 def test_explain_names_the_open_batch_of_a_url(table, explained, tmp_path):
     copy = shutil.copytree(table, tmp_path / "table")
     assert nutbeam("generate", copy) == 0
@@ -171,6 +174,7 @@ def test_explain_names_the_open_batch_of_a_url(table, explained, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_explain_shows_the_verdict_of_robots_txt(table, explained):
     urls = [f"{SITE}/private/x", f"{SITE}/private/but", f"{SITE}/b", "http://down.example.com/",
             "http://new.example.com/", "https://site.example.com/"]  # fmt: skip
@@ -205,6 +209,7 @@ def test_which_line_of_robots_txt_decides(text, url, line):
     assert (found.number if found else None) == line
 
 
+@pytest.mark.long
 def test_a_robots_txt_that_is_too_costly():
     make, path = ATTACKS["permutations"]
     host = {"robots_status": 200, "robots_origin": SITE, "robots_text": make(MOST),
@@ -218,6 +223,7 @@ def test_a_robots_txt_that_is_too_costly():
     assert (found["crawl_delay"], found["odd_delay"]) == (None, "1/2")
 
 
+@pytest.mark.long
 def test_as_people_read_it(table, capsys):
     capsys.readouterr()
     assert nutbeam("explain", table, f"{SITE}/private/x", f"{SITE}/a.png", "HTTP://Site.example.com",
@@ -257,6 +263,7 @@ def test_without_a_table(explained, capsys):
 EXEMPT = ("--source", f"{SITE}/", "--url_filters", "regex,ignoreexempt", "--url_rules_dir", "rules")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("url", "reason", "scope", "exemption"),
     [
@@ -293,6 +300,7 @@ def test_links_that_are_exempt_from_the_scope(
     assert printed.err == f"{files}built-in regex-normalize.xml\n"
 
 
+@pytest.mark.long
 def test_explain_and_generate_agree_on_each_row(table, explained, tmp_path):
     """What generate chooses is what explain says it would."""
     rows = state_of(table)

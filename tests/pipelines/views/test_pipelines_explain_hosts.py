@@ -43,6 +43,7 @@ def chosen_by(capsys, table, *words):
     return {r["row"]["url"] for r in found if r["last_generate"]["reason"] == "chosen"}, found
 
 
+@pytest.mark.long
 def test_settings_of_hosts_count_as_generate_counts_them(table, capsys):
     before = explained(capsys, table, *URLS)
     free = {record["row"]["url"] for record in before if not reasons(record)}
@@ -62,6 +63,7 @@ def test_settings_of_hosts_count_as_generate_counts_them(table, capsys):
     assert hosts[URLS[9]] == {"settings": {}, "max_count": None, "delay": None, "boost": None}
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "number"),
@@ -80,6 +82,7 @@ def test_boosts_and_limits_decide_which_urls_are_chosen(table, capsys, words, nu
         assert {url for url in URLS if "boosted" in url} < chosen
 
 
+@pytest.mark.long
 def test_as_people_read_it(table, capsys):
     capsys.readouterr()
     assert nutbeam("explain", table, URLS[0], URLS[3], URLS[6]) == 0
@@ -92,6 +95,7 @@ def test_as_people_read_it(table, capsys):
     assert max(text.count("\n") for text in (blocked, capped, boosted)) < 24, "one screen"
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.bigtable
 @pytest.mark.parametrize("tables", ["folder", "bigtable"], indirect=True)
@@ -169,6 +173,7 @@ def test_explain_does_not_request_robots_txt_without_an_agent_name(tmp_path, cap
     assert "agent" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_crawl_says_that_all_that_is_due_is_blocked(table, tmp_path, capsys):
     (tmp_path / "all.txt").write_text("".join(f"{n}.example.com blocked=true\n" for n in HOSTS))
     assert nutbeam("hostinject", table, tmp_path / "all.txt") == 0

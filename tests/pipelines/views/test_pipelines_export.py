@@ -10,7 +10,8 @@ import pytest
 from crawling import files_of, json_lines, manifest_of, nutbeam, state_of
 from simulated_web import served_web
 
-from nutbeam.policy.components.vocabulary import record_of, shown_schema, views
+from nutbeam.policy.components.views import views
+from nutbeam.policy.components.vocabulary import record_of, shown_schema
 from nutbeam.web.base.wording import format_count
 
 WHAT = tuple(name for name, view in views().items() if view.kind or name == "batches")
@@ -37,6 +38,7 @@ def stored(table, what):
     return sum(c.rows for name, c in components if name.rpartition("/")[2] == kind)
 
 
+@pytest.mark.long
 @pytest.mark.few(3)
 @pytest.mark.parametrize("what", WHAT)
 def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
@@ -47,7 +49,7 @@ def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
         rows = format_count(stored(table, what), "rows")
         assert capsys.readouterr().out == f"{rows} of {what} in {path}\n"
     rows = pq.read_table(tmp_path / "out.parquet")
-    assert rows.schema.equals(shown_schema(views()[what].columns))
+    assert rows.schema.equals(shown_schema(views()[what].usual_columns))
     assert len(rows) == stored(table, what)
     records = json_lines((tmp_path / "out.jsonl").read_text("utf-8"))
     with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
@@ -61,6 +63,7 @@ def test_three_formats_hold_the_same_rows(table, tmp_path, capsys, what):
     assert [r[first] for r in records] == [r[first] for r in lines] == rows[first].to_pylist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("what", "expr", "wanted"),
     [
@@ -107,6 +110,7 @@ def test_bodies_are_whole(table, tmp_path):
                     assert found[name.split("/")[1], key] == (body or None)
 
 
+@pytest.mark.long
 def test_standard_output_and_json(table, tmp_path, capfdbinary):
     assert nutbeam("export", table, "--what", "batches") == 0
     lines = json_lines(capfdbinary.readouterr().out.decode())
@@ -117,6 +121,7 @@ def test_standard_output_and_json(table, tmp_path, capfdbinary):
     assert record == {"what": "state", "rows": stored(table, "state"), "output": str(path)}
 
 
+@pytest.mark.long
 def test_the_format_that_is_given_counts_not_the_ending(table, tmp_path, capfdbinary):
     for kind in ("parquet", "csv", "jsonl"):
         named, plain = tmp_path / f"named.{kind}", tmp_path / f"plain-{kind}.txt"

@@ -39,6 +39,7 @@ def answer(path, head):
     return reply(body, "200 OK", f"Content-Type: {content_type}")
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("parses", ["true", "false"], ids=["while-fetching", "after"])
 def test_a_crawl_ends_with_a_line_to_paste_for_each_plug_in_that_failed(

@@ -32,7 +32,7 @@ from nutbeam.io.storage.file_errors import ConflictError
 from nutbeam.io.tablets.file_lists import Component, load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.rollback import sizes
-from nutbeam.policy.components.vocabulary import views
+from nutbeam.policy.components.views import views
 
 web = served_web(hosts=2, pages=8, scope="module")
 

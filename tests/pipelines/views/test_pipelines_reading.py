@@ -16,14 +16,10 @@ from simulated_web import served_web
 
 import nutbeam
 from nutbeam.io.table.opening import open_table
+from nutbeam.policy.components.item_views import ITEM_VIEWS
 from nutbeam.policy.components.schema import STATUS_NAMES
-from nutbeam.policy.components.vocabulary import (
-    LIVING,
-    PAGE_COLUMNS,
-    shown_schema,
-    statuses_of,
-    views,
-)
+from nutbeam.policy.components.views import views
+from nutbeam.policy.components.vocabulary import LIVING, PAGE_COLUMNS, shown_schema, statuses_of
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.base.options import options_of
 
@@ -115,6 +111,7 @@ def test_all_readers_of_pages_agree(table, pages, tmp_path, capsys):
     assert in_sql == [{n: by_url[url][n] for n in names} for url in sorted(by_url)]
 
 
+@pytest.mark.long
 def test_pages_as_csv_and_compressed(table, pages, tmp_path):
     columns = ("--columns", "url,status,fetch_time,links")
     for name in ("a.csv", "a.csv.gz", "b.csv.gz", "a.jsonl.gz"):
@@ -200,26 +197,27 @@ def test_pages_refuses_in_one_line(crawled, words, message, capsys, monkeypatch,
     assert error.count("\n") == 1
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", list(views()))
 def test_read_gives_the_same_rows_and_columns_as_sql(table, what, capsys):
     frame = nutbeam.read(table, what)
-    columns = PAGE_COLUMNS if what == "pages" else views()[what].columns
+    columns = views()[what].usual_columns
     assert frame.columns == shown_schema(columns).names
     capsys.readouterr()
     assert command("sql", table, f"select count(*) as n from {what}", "--format", "json") == 0
     assert json_lines(capsys.readouterr().out) == [{"n": len(frame)}]
     # No seeds' hosts are apart from hosts in a folder; nothing was purged, and nothing filtered
     # while a batch was open.
-    # Nothing has inverted links, or made an index.
+    # Nothing has inverted links, or made an index. Pages of the simulated web have no items.
     empty = ("seed_hosts", "blocklist", "batch_removed", "inlinks", "host_settings",
-             "indexed", "dead_letters", "shards", "index_runs")  # fmt: skip
+             "indexed", "dead_letters", "shards", "index_runs", *ITEM_VIEWS)  # fmt: skip
     graph = what.endswith(("_nodes", "_edges", "_ranks"))  # no graph was made
     assert (len(frame) == 0) == (what in empty or graph)
     first = frame.columns[0]
     assert nutbeam.read(table, what, columns=[first]).equals(frame.select(first))
 
 
+@pytest.mark.long
 def test_read_folds_runs(table):
     assert [file for file in listed(table) if file["run_on"]]
     state = nutbeam.read(table)
@@ -231,6 +229,7 @@ def test_read_folds_runs(table):
     assert state.schema["fetch_time"] == pl.Datetime("ms", "UTC")
 
 
+@pytest.mark.long
 def test_read_into_arrow_batches_and_duckdb(table):
     frame = nutbeam.read(table, "outlinks")
     arrow = nutbeam.read(table, "outlinks", into="arrow")
@@ -274,6 +273,7 @@ def test_read_refuses_in_one_line(crawled, arguments, message):
         nutbeam.read(**{"table": crawled, **arguments})
 
 
+@pytest.mark.long
 def test_read_needs_no_beam(crawled):
     code = (
         f"import nutbeam, sys; nutbeam.read({str(crawled)!r}); print('apache_beam' in sys.modules)"
@@ -284,6 +284,7 @@ def test_read_needs_no_beam(crawled):
     assert done.stdout == "False\n"
 
 
+@pytest.mark.long
 def test_read_shows_nothing_that_was_purged(crawled, tmp_path):
     folder = tmp_path / "table"
     shutil.copytree(crawled, folder)

@@ -33,6 +33,7 @@ def table(address):
     return address
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_a_url_and_its_anchors(table, capsys):
     out = printed(capsys, "readlinkdb", table, A)
@@ -82,6 +83,7 @@ def test_over_the_limit_the_best_sources_are_shown(address, capsys):
         assert [link["source"] for link in json.loads(out)["inlinks"]] == best[:most]
 
 
+@pytest.mark.long
 def test_a_limit_in_the_table_is_for_tables_in_files(table, capsys):
     code = 2 if table.startswith("bigtable:") else 0
     assert nutbeam("compact", table, "--full", "--keep_inlinks", "1") == code
@@ -91,6 +93,7 @@ def test_a_limit_in_the_table_is_for_tables_in_files(table, capsys):
     assert len(json.loads(left)["inlinks"]) == (3 if code else 1)
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_links_of_other_tables_are_merged(table, tmp_path, capsys):
     other = str(tmp_path / "other")
@@ -107,6 +110,7 @@ def test_links_of_other_tables_are_merged(table, tmp_path, capsys):
     assert "dropped/purged 1" in printed(capsys, "mergelinkdb", table, other)
 
 
+@pytest.mark.long
 def test_a_link_table_is_not_merged_with_itself_nor_with_one_that_is_missing(tmp_path, refuse):
     table = tmp_path / "table"
     (tmp_path / "link").symlink_to(table)
@@ -118,6 +122,7 @@ def test_a_link_table_is_not_merged_with_itself_nor_with_one_that_is_missing(tmp
     assert refuse("mergelinkdb", table, __file__).startswith("the table must be a folder, got ")
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 @pytest.mark.few(2)
 @pytest.mark.parametrize("words", [(), ("--filter_links",), ("--normalize_links",)])
@@ -149,6 +154,7 @@ def test_merged_links_are_normalized_and_filtered_on_request(address, tmp_path, 
     assert rows[keys[B], keys[A]]["anchor"] == "2"  # the newest text counts
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -42,6 +42,7 @@ def said(crawled, capsys):
     return run
 
 
+@pytest.mark.long
 def test_explain_and_readdb_show_both_urls(said):
     assert f"\nshown as: {SEED}\n" in said("explain", TARGET)
     assert "shown as" not in said("explain", SEED)
@@ -55,6 +56,7 @@ def test_explain_and_readdb_show_both_urls(said):
     assert f"repr_url: {SEED}\n" in said("readdb", TARGET)
 
 
+@pytest.mark.long
 def test_an_index_has_its_own_url_as_id_and_shows_the_other(crawled, said, tmp_path):
     pytest.importorskip("tantivy")
     assert nutbeam("index", crawled) == 0
@@ -71,6 +73,7 @@ def test_an_index_has_its_own_url_as_id_and_shows_the_other(crawled, said, tmp_p
     assert said("sql", "select url from indexed", "--format", "csv").split() == ["url", TARGET]
 
 
+@pytest.mark.long
 def test_an_index_learns_later_which_url_stands_for_a_page(tmp_path, capsys):
     pytest.importorskip("tantivy")
     table, found = tmp_path / "table", []
@@ -88,6 +91,7 @@ def test_an_index_learns_later_which_url_stands_for_a_page(tmp_path, capsys):
     assert found == [TARGET, SEED]
 
 
+@pytest.mark.long
 def test_after_a_purge_an_index_elsewhere_shows_the_url_of_the_page_itself(crawled, tmp_path):
     table, out = tmp_path / "table", tmp_path / "out"
     shutil.copytree(crawled, table)

@@ -55,6 +55,31 @@ def test_sql_cuts_the_text_where_the_others_do(table, shown):
     assert json.loads(shown("sql", table, query, "--format=json")) == {"m": MAIN, "w": True}
 
 
+def test_markdown_is_the_same_everywhere_and_has_links_by_option(table, shown):
+    query = """SELECT p.markdown = d.markdown AS same,
+        markdown_of(p.key, p.text, p.blocks, with_links := false) AS plain
+        FROM pages p JOIN batch_documents d USING (key)"""
+    answer = json.loads(shown("sql", table, query, "--format=json"))
+    whole = package.read(table, "pages", columns=["markdown"]).item()
+    content = whole.partition("\n\n")[2]
+    assert answer == {"same": True, "plain": f"- Home\n- Shop\n\n{content}"}
+    exported, words = {}, ("export", table, "--what=batch_documents", "--columns=url,markdown")
+    for links in (True, False):
+        record = json.loads(shown(*words, f"--markdown_links={links}"))
+        assert list(record) == ["url", "markdown"]
+        exported[links] = record["markdown"]
+    assert exported == {True: whole, False: answer["plain"]}
+    words = ("pages", table, "--columns=markdown", "--markdown_links=false")
+    assert json.loads(shown(*words)) == {"markdown": answer["plain"]}
+    chunks = [json.loads(line)["markdown"] for line in shown(*words, "--chunks=512").splitlines()]
+    assert "\n\n".join(chunks) == answer["plain"]
+    read_chunks = package.read_chunks(table, 512, columns=["markdown"], markdown_links=False)
+    assert read_chunks["markdown"].to_list() == chunks
+    documents = package.read(table, "batch_documents", columns=["markdown"], markdown_links=False)
+    assert documents.item() == answer["plain"]
+
+
+@pytest.mark.long
 def test_an_index_gets_the_main_content_unless_all_is_wanted(table, shown):
     site = table.parent / "site"
     words = ("indexchecker", f"file://{site}/a.html", "--schemes=file", f"--file_roots={site}", "--format=json")  # fmt: skip

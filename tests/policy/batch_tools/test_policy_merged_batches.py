@@ -8,7 +8,8 @@ import pytest
 from nutbeam.policy.batch_tools.merged_batches import KeyRules, admit_rows, find_superseded
 from nutbeam.policy.components.batch_rows import BatchRows
 from nutbeam.policy.components.blocklist import Blocklist
-from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES, to_frame
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import FETCHLIST, PAGES, to_frame
 from nutbeam.web.exchange.status import FETCH_GONE, FETCH_SUCCESS
 from nutbeam.web.rules.url_options import UrlOptions
 from nutbeam.web.rules.url_rules import UrlRules

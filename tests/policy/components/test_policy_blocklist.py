@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of, digest, drop_blocked
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.kinds import kind_of
-from nutbeam.policy.components.schema import BLOCKLIST, DOCUMENTS, HOSTS, PAGES, STATE, conform
+from nutbeam.policy.components.schema import BLOCKLIST, HOSTS, PAGES, STATE, conform
 from nutbeam.policy.purging import pattern_of_names, purge_rows
 from nutbeam.web.urls.row_keys import from_host_key, from_key
 

@@ -206,6 +206,7 @@ TIMES = [
 ]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("kind", "column"), TIMES, ids=lambda one: one.name)
 @pytest.mark.parametrize("ahead", AHEAD)
 def test_each_time_of_a_row_that_is_in_the_future_is_corrected(kind, column, ahead):

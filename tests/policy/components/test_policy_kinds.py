@@ -7,7 +7,7 @@ from nutbeam.policy.components.columns import Column, Columns
 from nutbeam.policy.components.declaration import Kind, RowKey, Zone
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import TEXT
-from nutbeam.policy.components.vocabulary import views
+from nutbeam.policy.components.views import views
 
 COLUMNS = Columns([Column("key", TEXT, "A URL."), Column("time", pa.int64(), "A time.")])
 

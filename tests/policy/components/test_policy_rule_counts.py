@@ -10,6 +10,7 @@ from frames import table_of
 from simulated_web import SimWeb
 
 from nutbeam.io.tablets.written import sum_counts
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import BatchOrigin
 from nutbeam.policy.components.rule_counts import (
@@ -19,7 +20,7 @@ from nutbeam.policy.components.rule_counts import (
     cap_rule_counts,
     is_of_rule,
 )
-from nutbeam.policy.components.schema import DOCUMENTS, PAGES, empty, to_frame
+from nutbeam.policy.components.schema import PAGES, empty, to_frame
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
 from nutbeam.transforms.wiring.metrics import metrics_of

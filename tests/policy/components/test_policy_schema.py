@@ -3,9 +3,9 @@ import pyarrow as pa
 import pytest
 
 from nutbeam.policy.components import schema
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.schema import (
     CHANGES,
-    DOCUMENTS,
     OUTCOME,
     PAGES,
     SEEDS,

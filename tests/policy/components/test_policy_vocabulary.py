@@ -11,11 +11,11 @@ from frames import frame_of
 from nutbeam.policy.components.columns import Form
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.schema import STATE, STATE_COLUMNS, STATUS_NAMES, Status, conform
+from nutbeam.policy.components.views import shown_columns
 from nutbeam.policy.components.vocabulary import (
     STATUS_WORDS,
     code_name,
     record_of,
-    shown_columns,
     shown_frame,
     shown_schema,
     statuses_of,

@@ -64,6 +64,7 @@ def beats(new, old, keep):
     return keep is Keep.HIGHEST_SCORE_NEWEST and new["time"] > old["time"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("keep", Keep)
 def test_random_shards_agree_with_the_rules_document_by_document(keep):
     numbers = random.Random(keep.name)

@@ -35,6 +35,7 @@ def found_pairs(hashes, distance):
     return set(found)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("crowd", [512, 3])
 @pytest.mark.parametrize("distance", [0, 1, 3, 7, pytest.param(20, marks=pytest.mark.long)])
 def test_bands_find_all_pairs_once(monkeypatch, crowd, distance):

@@ -30,6 +30,7 @@ def ranks_of(ranking, edges, block_nodes, rounds=200, tolerance=1e-14, limits=AL
     return [dict(zip(graph.nodes["key"], ranks[name], strict=True)) for name in ranking.results]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("block_nodes", [1000, 7])
 @pytest.mark.parametrize("seed", range(5))
 def test_ranks_agree_with_networkx(seed, block_nodes):

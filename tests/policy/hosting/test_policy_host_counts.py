@@ -21,6 +21,7 @@ def frame(rows):
     return pl.DataFrame(sorted(rows.values(), key=lambda row: row["key"]), schema=TYPES)
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("web", "seed"), [(PLAIN, 0), (ALL, 1)])
 def test_two_years_of_updates(web, seed):

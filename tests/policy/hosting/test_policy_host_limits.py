@@ -177,6 +177,7 @@ def test_a_gone_page_backs_off_and_keeps_the_shortest_interval_of_its_host(low, 
     assert again["fetch_time"].to_list() == [NOW + DAY_MS]
 
 
+@pytest.mark.long
 @pytest.mark.few(12)
 @pytest.mark.parametrize(("low", "high"), [(200, None), (1, 1), (None, 2), (100, 100), (None, 89)])
 @pytest.mark.parametrize("schedule", ["default", "adaptive", "rate"])

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from frames import frame_of
 
-from nutbeam.policy.components.schema import DOCUMENTS, PAGES, to_frame
+from nutbeam.policy.components.document_schema import DOCUMENTS
+from nutbeam.policy.components.schema import PAGES, to_frame
 from nutbeam.policy.hosting.hosts import page_findings
 from nutbeam.policy.hosting.merit import (
     DomainRoom,
@@ -124,6 +125,7 @@ def test_links_that_do_not_count_lead_to_no_unknown_domain():
     assert counts == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("comments", [1, 2, 5])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_farm_has_no_more_than_the_links_to_it_bring(seed, comments):

@@ -8,6 +8,7 @@ from frames import frame_of
 from linked_web import link_key
 
 from nutbeam.policy.components.link_rows import (
+    INLINKS,
     MAX_HALF,
     best_inlinks,
     half,
@@ -15,7 +16,7 @@ from nutbeam.policy.components.link_rows import (
     link_keys,
     range_of_target,
 )
-from nutbeam.policy.components.schema import INLINKS, empty, to_frame
+from nutbeam.policy.components.schema import empty, to_frame
 from nutbeam.policy.inlinks.edges import (
     LINK_CHANGES,
     MAX_TEXTS,

@@ -3,9 +3,10 @@
 import pytest
 from frames import frame_of, table_of
 
+from nutbeam.policy.components.document_schema import DOCUMENTS, ParseMinor
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import unique_documents
-from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus
+from nutbeam.policy.components.schema import PAGES, ParseStatus
 from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
 from nutbeam.web.content.signature import md5
@@ -75,6 +76,8 @@ def test_parts_are_documents_of_their_own(monkeypatch):
         "nofollow_links": None,
         "blocks": None,
         "main": None,
+        "structured_data": None,
+        "extracted": None,
     }
     # Without text the URL stands for it: such parts are no duplicates of each other.
     assert b["signature"] == md5(b"", "http://www.example.com/b")

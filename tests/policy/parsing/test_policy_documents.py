@@ -5,9 +5,10 @@ from types import MappingProxyType
 import pytest
 from frames import frame_of, table_of
 
+from nutbeam.policy.components.document_schema import DOCUMENTS, ParseMinor
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.rule_counts import cap_rule_counts
-from nutbeam.policy.components.schema import DOCUMENTS, PAGES, ParseMinor, ParseStatus, empty
+from nutbeam.policy.components.schema import PAGES, ParseStatus, empty
 from nutbeam.policy.parsing import documents as module
 from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
 from nutbeam.policy.parsing.parse_results import status_text
@@ -86,6 +87,7 @@ def test_a_document_has_all_columns_of_its_page():
         "usage": None,
         "nofollow_links": None,
         "main": None,  # one block without a sentence
+        "structured_data": None, "extracted": None,
         "blocks": [
             {"kind": "paragraph", "start": 0, "end": 19, "level": 0, "of": ""},
             {"kind": "strong", "start": 5, "end": 9, "level": 0, "of": ""},

@@ -8,10 +8,11 @@ from file_changes import Earlier, changes_of, update_state
 from frames import frame_of, table_of
 
 from nutbeam.policy.components.blocklist import Names, blocklist_of
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
-from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, PAGES, STATE, ParseStatus, Status
+from nutbeam.policy.components.schema import CHANGES, PAGES, STATE, ParseStatus, Status
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.purging import pattern_of_names, purge_rows
 from nutbeam.policy.schedules.schedule import DAY_MS

@@ -33,6 +33,7 @@ CHAINS = {
 NUMBERS = {"score", "cash"}  # sums in another order differ in the last digit
 
 
+@pytest.mark.long
 def test_some_months_of_fetches_agree(tmp_path):
     chain = CHAINS["all"]
     seen = check(itertools.islice(history(0, chain, tmp_path), 20), chain)

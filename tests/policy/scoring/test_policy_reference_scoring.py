@@ -76,6 +76,7 @@ def table_of_pages(numbers, **columns):
     ]  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("factors", [Factors(), Factors(0.5, 1.0)])
 @pytest.mark.parametrize("seed", range(5))
 def test_cash_of_the_product(seed, factors):

@@ -3,6 +3,7 @@
 from frames import frame_of
 
 from nutbeam.policy.components.blocklist import Names
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.page_facts import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -13,7 +14,7 @@ from nutbeam.policy.components.page_facts import (
     TableFacts,
     in_file,
 )
-from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES
+from nutbeam.policy.components.schema import FETCHLIST, PAGES
 from nutbeam.policy.scoring.scoring import ScoringOptions
 from nutbeam.policy.scoring.scorings import chosen_scorings
 from nutbeam.policy.updating.page_changes import decide_page_changes, decide_unchanged_pages

@@ -8,9 +8,10 @@ from file_changes import Earlier, changes_of, update_state
 from frames import frame_of
 from status_rows import MONTH, NOW, OPTIONS
 
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.host_rows import Seeds
 from nutbeam.policy.components.page_facts import COLUMNS_OF_PAGES, DOCUMENT_COLUMNS, BatchOrigin
-from nutbeam.policy.components.schema import CHANGES, DOCUMENTS, FETCHLIST, PAGES, STATE, Status
+from nutbeam.policy.components.schema import CHANGES, FETCHLIST, PAGES, STATE, Status
 from nutbeam.policy.links import LinkOptions
 from nutbeam.policy.schedules.schedule import DAY_MS
 from nutbeam.policy.updating.redirects import NO_URL, choose_representative

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 from frames import frame_of
 
+from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.page_facts import (
     COLUMNS_OF_PAGES,
     DOCUMENT_COLUMNS,
@@ -11,7 +12,7 @@ from nutbeam.policy.components.page_facts import (
     BatchOrigin,
     PageFacts,
 )
-from nutbeam.policy.components.schema import DOCUMENTS, FETCHLIST, PAGES
+from nutbeam.policy.components.schema import FETCHLIST, PAGES
 from nutbeam.policy.updating.redirects import begin_chains, follow_chains, keys_to_read
 from nutbeam.policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from nutbeam.web.exchange.status import FAILED, MOVED, NOTFOUND, NOTMODIFIED, SUCCESS

@@ -47,6 +47,7 @@ def write_map_file(folder, rows, **options):
         writer.close()
 
 
+@pytest.mark.long
 def test_nutch_reads_a_crawl_db_of_each_compression(tmp_path):
     rows = export_rows()
     forms = [

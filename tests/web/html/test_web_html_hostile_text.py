@@ -70,6 +70,7 @@ def test_a_first_page_loads_the_parsers():
     assert measured(b"<p>a<a href=x>b</a>")[1] == "a[b](http://e.com/d/x)"
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", REPEATED)
 def test_time_and_space_grow_as_the_page(name):
     once, repeated, count = REPEATED[name]

@@ -34,7 +34,7 @@ def parse(markup):
 def blocks(page):
     """Yields kind, level or language, and text of the blocks that Markdown has, too."""
     begins_table = False
-    for kind, start, end, level, of in page.spans:
+    for number, (kind, start, end, level, of) in enumerate(page.spans):
         text = " ".join(page.text[start:end].split())
         if kind in PARAGRAPHS:
             yield spans.PARAGRAPH, text
@@ -52,8 +52,15 @@ def blocks(page):
         elif kind == spans.ROW:
             yield kind, begins_table
             begins_table = False
-        elif kind in (spans.ITEM, spans.QUOTE, spans.RULE):
+        elif kind in (spans.ITEM, spans.QUOTE) or (
+            kind == spans.RULE and not ends_item(page, number)
+        ):
             yield (kind,)
+
+
+def ends_item(page, number):
+    """Returns whether a rule is the last in an item: there it parts nothing, and comes from two only."""
+    return [kind for kind, *_ in page.spans[number + 1 :] if kind != spans.RULE][:1] == [spans.ITEM]
 
 
 def read_markdown(markdown):
@@ -120,8 +127,7 @@ BLOCKS = st.recursive(
 )
 
 
-# Always the same pages: others find rare places where a deletion beside a letter does not come back.
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None)
 @given(join(BLOCKS))
 def test_generated_pages(markup):
     assert_goes_round(markup)

@@ -15,6 +15,7 @@ from hostile_files import (
 from small_files import TYPES, docx, docx_entries, epub, packed, relations
 
 from nutbeam.web.office import archive, collector
+from nutbeam.web.pages.markdown import markdown_of
 from nutbeam.web.pages.page import ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import has_parser, parse_document
@@ -153,9 +154,15 @@ def test_a_workbook():
     sheet["A1"], sheet["B1"], sheet["C1"] = "hello", 3.5, True
     sheet["A2"], sheet["A3"] = "look", '=HYPERLINK("http://b.com/formula", "f")'
     sheet["A2"].hyperlink = "http://b.com/cell"
+    sheet["C4"] = "below\nTRUE"
     book.create_sheet("Second")["A1"] = "two"
     page = parsed(saved(book), "xlsx")
-    assert (page.title, page.text) == ("Numbers", "First\nhello 3.5 TRUE\nlook\nSecond\ntwo")
+    rows = "hello\t3.5\tTRUE\nlook\n\t\tbelow TRUE"
+    assert (page.title, page.text) == ("Numbers", f"First\n\n{rows}\n\nSecond\n\ntwo")
+    assert markdown_of(page.text, page.spans).split("\n")[:8] == [
+        "# First", "", "|  |  |  |", "| --- | --- | --- |", "| hello | 3.5 | TRUE |",
+        "| look |  |  |", "|  |  | below TRUE |", "",
+    ]  # fmt: skip
     assert links(page) == [("http://b.com/formula", ""), ("http://b.com/cell", "look")]
 
 
@@ -173,9 +180,9 @@ COMMENTS = {
     ("kinds", "text"),
     [
         (["drawing"], "in a box"),
-        (["comments"], "one note\ntwo"),
-        (["comments", "threadedComment"], "why?\nbecause"),
-        (["drawing", "comments"], "in a box\none note\ntwo"),
+        (["comments"], "one note\n\ntwo"),
+        (["comments", "threadedComment"], "why?\n\nbecause"),
+        (["drawing", "comments"], "in a box\n\none note\n\ntwo"),
     ],
 )
 def test_text_boxes_and_comments_of_a_workbook(kinds, text):
@@ -188,7 +195,7 @@ def test_text_boxes_and_comments_of_a_workbook(kinds, text):
         "xl/worksheets/_rels/s.xml.rels": relations(*around),
         **{f"xl/{kind}.xml": COMMENTS[kind] for kind in kinds},
     }
-    assert parsed(packed(entries), "xlsx").text == f"S\n7\n{text}"
+    assert parsed(packed(entries), "xlsx").text == f"S\n\n7\n\n{text}"
     del entries["xl/worksheets/s.xml"]
     page = parsed(packed(entries), "xlsx")
     assert (page.text, page.metas["text_cut"]) == ("S", "damage")
@@ -202,7 +209,7 @@ def test_sheets_of_one_name_and_numbers_with_blanks():
         **{f"xl/worksheets/sheet{n + 1}.xml": f"<worksheet><row><c t='s'><v> {n} </v></c></row></worksheet>"
            for n in range(2)},
     }  # fmt: skip
-    assert parsed(packed(entries), "xlsx").text == "S\none\nS\ntwo"
+    assert parsed(packed(entries), "xlsx").text == "S\n\none\n\nS\n\ntwo"
 
 
 def test_diagrams_and_fields_without_quotes():
@@ -304,7 +311,10 @@ def test_rows_and_slides_of_opendocument_are_lines():
 
     cells = "<table:table-cell><p>a</p></table:table-cell><table:table-cell><p>b</p><p>c</p></table:table-cell>"
     rows = f"<table:table>{f'<table:table-row>{cells}</table:table-row>' * 2}</table:table>"
-    assert text("ods", f"<office:spreadsheet>{rows}</office:spreadsheet>") == "a b c\na b c"
+    empty = "<table:table-cell table:number-columns-repeated='{}'/>"
+    gaps = f"<table:table-row>{empty.format(2)}{cells}{empty.format(1020)}</table:table-row>"
+    sheet = f"<office:spreadsheet>{rows}{gaps}</office:spreadsheet>"
+    assert text("ods", sheet) == "a\tb c\na\tb c\n\t\ta\tb c"
     assert text("odt", f"<office:text>{rows}</office:text>") == "a\nb\nc\na\nb\nc"
     assert text("odp", "<draw:page><h>a</h><p>b</p></draw:page>") == "a\nb"
 
@@ -314,14 +324,16 @@ def test_a_book():
         [
             '<html lang=de><title/><script src="x"/><body>One <a id="x"/><a href="1.xhtml">next</a> '
             + '<a href="http://b.com/">out</a></body></html>',
-            "<html><body><p>Two</p></body></html>",
+            "<html><body><h2>Two</h2><ul><li>in two lines</li></ul></body></html>",
         ],
         "<dc:title>A book</dc:title><dc:creator>Me</dc:creator><dc:creator>You</dc:creator>"
         "<dc:language>en</dc:language>",
     )
     page = parsed(body, "epub")
     assert (page.title, page.language, page.metas) == ("A book", "en", {"author": "Me, You"})
-    assert page.text == "One next out\nTwo"
+    assert page.text == "One next out\n\nTwo\n\nin two lines"
+    markdown = markdown_of(page.text, page.spans, "http://a.com/b.epub")
+    assert markdown == "One next [out](http://b.com/)\n\n## Two\n\n- in two lines"
     assert links(page) == [("http://b.com/", "out")]
 
 

@@ -167,7 +167,7 @@ def test_dates_of_a_workbook_are_dates():
         book.active.append(values)
         body = io.BytesIO()
         book.save(body)
-        assert parsed(body.getvalue(), "xlsx").text == f"Sheet\n{' '.join(texts)}"
+        assert parsed(body.getvalue(), "xlsx").text == "Sheet\n\n" + "\t".join(texts)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_escapes_of_a_workbook_are_decoded():
         "xl/t.xml": "<sst><si><t>a_x000D_\nline</t></si></sst>",
     })  # fmt: skip
     page = parsed(body, "xlsx")
-    assert (page.title, page.text) == ("A title", "S&T\na\nline b_x0041_ c d")
+    assert (page.title, page.text) == ("A title", "S&T\n\na line\tb_x0041_\tc d")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_chapters_of_a_book_are_read_with_any_declared_type(mime):
     with zipfile.ZipFile(io.BytesIO(body)) as file:
         entries = {name: file.read(name) for name in file.namelist()}
     package = entries["OEBPS/book.opf"].replace(b"application/xhtml+xml", mime.encode())
-    assert parsed(packed(entries | {"OEBPS/book.opf": package}), "epub").text == "One\nTwo"
+    assert parsed(packed(entries | {"OEBPS/book.opf": package}), "epub").text == "One\n\nTwo"
 
 
 def test_a_book_with_damage_is_read():
@@ -238,8 +238,8 @@ def test_a_book_with_damage_is_read():
         "META-INF/encryption.xml": b"<broken",
         "OEBPS/book.opf": entries["OEBPS/book.opf"].partition(b"<spine")[0],
     }.items():
-        assert parsed(packed(entries | {name: content}), "epub").text == "One\nTwo", name
-    assert parsed(damaged(entries, "OEBPS/t/0.xhtml", None), "epub").text == "One\nTwo"
+        assert parsed(packed(entries | {name: content}), "epub").text == "One\n\nTwo", name
+    assert parsed(damaged(entries, "OEBPS/t/0.xhtml", None), "epub").text == "One\n\nTwo"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_mistake_in_the_list_of_chapters_costs_none(mistake):
     assert "<metadata" in package
     package = package.replace("</metadata>", f"{mistake}</metadata>")
     page = parsed(packed(entries | {"OEBPS/book.opf": package}), "epub")
-    assert (page.text, page.metas["text_cut"]) == ("One\nTwo", "damage")
+    assert (page.text, page.metas["text_cut"]) == ("One\n\nTwo", "damage")
 
 
 @pytest.mark.parametrize(

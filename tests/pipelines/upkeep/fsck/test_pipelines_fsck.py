@@ -37,7 +37,7 @@ def test_no_table(tmp_path, capsys):
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("damage", "word"),
     [(remove, "missing"), (cut, "size"), (flip, "damaged")],

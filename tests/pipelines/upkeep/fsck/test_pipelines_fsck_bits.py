@@ -43,6 +43,7 @@ def test_a_bit_that_flips_anywhere_is_found_or_harmless(table, fsck, seed, capsy
     assert nutbeam("readdb", table) == 0
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("seed", first(3, range(24)))
 def test_a_bit_that_flips_stops_a_job_with_one_line_or_not_at_all(table, web, seed, capsys):

@@ -27,6 +27,7 @@ def digit(path):
     path.write_text(text.replace('"rows": ', '"rows": 1', 1))
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("damage", [half, digit, remove])
 def test_without_its_newest_manifest_a_table_goes_back_to_the_one_before(

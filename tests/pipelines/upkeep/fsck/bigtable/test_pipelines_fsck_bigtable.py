@@ -105,6 +105,7 @@ def test_each_damaged_cell_is_named_and_comes_back_or_goes(table, web, fsck, cap
     assert fsck(table)["clean"]
 
 
+@pytest.mark.long
 def test_purged_rows_and_undone_changes_do_not_come_back(table, fsck):
     state = rows_of(table, "state")
     keys = state["key"].to_list()
@@ -139,6 +140,7 @@ def test_purged_rows_and_undone_changes_do_not_come_back(table, fsck):
     assert log.head().snapshot == back.snapshot + 1
 
 
+@pytest.mark.long
 def test_a_cell_of_a_newer_nutbeam_is_left_alone(table, fsck, capsys):
     key = rows_of(table, "state")["key"][0]
     version = STATE_CELL.newest.version + 1
@@ -171,6 +173,7 @@ def test_many_damaged_cells_in_one_piece_are_all_found():
     assert not is_newer(BAD, STATE_CELL)
 
 
+@pytest.mark.long
 def test_no_bytes_make_more_than_a_damaged_cell():
     dice = random.Random(4)
     metadata = pa.array([[("a", "b")]], STATE.field("metadata").type)
@@ -218,6 +221,7 @@ def with_rows_of(files, left):
     return [dataclasses.replace(left[0], rows=left[0].rows + gone), *left[1:]]
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("word", ["gap", "overlap", "open"])
 def test_ranges_that_do_not_fit(table, fsck, word):

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.bigtable
 # The history.
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("which", ["newest", "middle"])
 @pytest.mark.parametrize("damage", ["gone", "record", "commit"])
@@ -124,6 +125,7 @@ MORE = "http://h0.example.com/more"
 OTHERS = (MORE, "http://www.example.org/")
 
 
+@pytest.mark.long
 def test_a_commit_that_was_cut_off_is_no_damage_and_can_be_finished(
     table, fsck, monkeypatch, capsys
 ):
@@ -223,6 +225,7 @@ def test_the_rows_that_are_lost_are_counted(table, fsck, monkeypatch):
     assert record["repaired"]["dropped"] == paths
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("step", ["leave_out", "apply", "finish", "store"])
 def test_a_repair_that_was_cut_off_is_repeated(table, fsck, monkeypatch, step):

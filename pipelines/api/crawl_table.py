@@ -1,0 +1,274 @@
+"""``nutbeam.Table``: a web table in Python, read and changed by methods."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from ...web.base.errors import UsageError
+from .calls import calling, read_call, with_options
+from .results import CrawlResult, Explanation, HistoryEntry, TableStats
+from .table_jobs import TableAddress, TableJobs
+from .table_pages import NESTED, TablePage
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..searching.index_search import FoundPages
+    from .job_keywords import CrawlKeywords, ExplainKeywords
+
+TextPart = Literal["main", "all"]
+
+
+class Table(TableJobs):
+    """A web table: a folder, or an address such as ``gs://…``, ``s3://…``, ``hdfs://…``, ``bigtable://…``.
+
+    A table holds no open files and needs no ``with``. Each call reads the snapshot that is the newest
+    then, whole, even while other processes write. Of the jobs, ``crawl``, ``inject``, ``sitemap`` and
+    the imports begin a table that does not exist yet.
+
+    Attributes:
+        address: Its address.
+        last_crawl: The result of the crawl that ``nutbeam.crawl`` has done; else None.
+    """
+
+    def __init__(self, address: TableAddress) -> None:
+        if not isinstance(address, str | os.PathLike):
+            raise UsageError(f"a table is named by a text or a path, got {address!r}")
+        self.address = os.fspath(address)
+        self.last_crawl: CrawlResult | None = None
+
+    def __fspath__(self) -> str:
+        return self.address
+
+    def __repr__(self) -> str:
+        return f"nutbeam.Table({self.address!r})"
+
+    def pages(
+        self,
+        *,
+        columns: Sequence[str] = (),
+        text_of: TextPart = "all",
+        snapshot: int | None = None,
+    ) -> Iterator[TablePage]:
+        """Returns the pages that are alive, each with its newest text, in no order.
+
+        Memory holds the texts of one file of the table at a time.
+
+        Args:
+            columns: Names of the columns to read; the others are None. Without any, all are read but
+                ``markdown``, ``blocks``, ``main``, ``headers``, ``body``, ``batch_id`` and ``key``.
+            text_of: ``main``: the text is the main content alone, without navigation and the like.
+            snapshot: Number of the snapshot; None is the newest.
+
+        Raises:
+            UserError: There is no such column or snapshot, or the table cannot be read.
+        """
+        return _records_of(self._read("pages", columns, "batches", snapshot, text_of))
+
+    def frame(
+        self,
+        what: str = "state",
+        *,
+        columns: Sequence[str] = (),
+        text_of: TextPart = "all",
+        snapshot: int | None = None,
+    ) -> "pl.DataFrame":
+        """Returns rows as a polars frame; pages are in no order.
+
+        Args:
+            what: ``state``, ``hosts``, ``pages``, ``outlinks``, ``batches`` or another view of
+                docs/reference/data.md.
+            columns: Names of the columns to read; without any, all, as ``pages`` does.
+            text_of: As in ``pages``.
+            snapshot: Number of the snapshot; None is the newest.
+
+        Raises:
+            UserError: There is no such view, column or snapshot, or the table cannot be read.
+        """
+        frame: pl.DataFrame = self._read(what, columns, "polars", snapshot, text_of)
+        return frame
+
+    def arrow(
+        self,
+        what: str = "state",
+        *,
+        columns: Sequence[str] = (),
+        text_of: TextPart = "all",
+        snapshot: int | None = None,
+    ) -> Any:
+        """Returns rows as a ``pyarrow.Table``; see ``frame``."""
+        return self._read(what, columns, "arrow", snapshot, text_of)
+
+    def _read(
+        self, what: str, columns: Sequence[str], into: str, snapshot: int | None, text_of: TextPart
+    ) -> Any:
+        from ..views.reader import read
+
+        form: Any = into
+        with calling():
+            return read(self, what, columns=columns, snapshot=snapshot, into=form, text_of=text_of)
+
+    def chunks(
+        self,
+        limit: int = 512,
+        *,
+        tokenizer: str = "words",
+        columns: Sequence[str] = (),
+        text_of: TextPart = "all",
+        snapshot: int | None = None,
+    ) -> "pl.DataFrame":
+        """Returns the texts of pages in chunks, as ``nutbeam.read_chunks`` does."""
+        from ..views.reader import read_chunks
+
+        with calling():
+            chunks: pl.DataFrame = read_chunks(
+                self,
+                limit,
+                tokenizer=tokenizer,
+                columns=columns,
+                text_of=text_of,
+                snapshot=snapshot,
+            )
+        return chunks
+
+    def sql(self, query: str, *, memory_limit: float = 0.0) -> "pl.DataFrame":
+        """Returns the rows of a SELECT, by DuckDB over the newest snapshot (``nutbeam[sql]``).
+
+        Args:
+            query: The SELECT; docs/guides/query.md has the views.
+            memory_limit: Memory that DuckDB may use, in bytes; 0 is its own default.
+
+        Raises:
+            UserError: The query is wrong, is more than one SELECT, or the table cannot be read.
+        """
+        from ...io.storage.processes import all_in_scratch
+        from ...policy.components.schema import to_frame
+        from ..querying.sql import query_rows
+
+        with calling(), all_in_scratch():
+            return to_frame(query_rows(self.address, query, memory_limit))
+
+    def stats(self) -> TableStats:
+        """Returns figures about the table, as ``nutbeam readdb`` shows them."""
+        from ..launch.launch import LaunchOptions
+        from ..views.readdb import read_statistics
+
+        with calling():
+            record, _ = read_statistics(self.address, LaunchOptions())
+        return TableStats.of(record)
+
+    @with_options("explain")
+    def explain(self, url: str, **options: "Unpack[ExplainKeywords]") -> Explanation:
+        """Returns what would happen to a URL, and why, as ``nutbeam explain`` shows it.
+
+        Args:
+            url: The URL as it was found; it need not be in the table.
+        """
+        from ..views.explain import explainer_of, verdict
+
+        with calling():
+            _, invocation = read_call("explain", (self.address, url), options)
+            record = explainer_of(invocation).explain(url)
+        given = record["url"], verdict(record), record["reason"], record["normalized"]
+        return Explanation(*given, record.get("row"), record)
+
+    def history(self, last: int = 20) -> list[HistoryEntry]:
+        """Returns the snapshots, the newest first, as ``nutbeam history`` shows them.
+
+        Args:
+            last: How many; 0 is all.
+        """
+        from ...io.snapshots.manifest import newest_manifest
+        from ...io.table.opening import open_table
+        from ...io.upkeep.rollback import events
+        from ..views.history import event_record
+
+        with calling():
+            newest_manifest(self.address)
+            records = [event_record(event) for event in events(open_table(self.address), last)]
+        return [HistoryEntry.of(record) for record in reversed(records)]
+
+    def search(
+        self,
+        query: str,
+        *,
+        index: str = "main",
+        top: int = 10,
+        sort: Literal["relevance", "date"] = "relevance",
+        embedding: str = "",
+    ) -> "FoundPages":
+        """Returns the best pages of a query in an index that ``index`` has made.
+
+        Args:
+            query: Words, phrases and operators, as in ``nutbeam search``.
+            index: Name of the index.
+            top: Most pages to return, 1 to 1,000.
+            sort: Order of pages: the best first, or the newest.
+            embedding: Plug-in that makes the vector of the query; as in ``nutbeam search``.
+
+        Raises:
+            UserError: The query is wrong, or there is no such index.
+        """
+        from ..searching.search import search_pages
+
+        options = {"index": index, "top": top, "sort": sort, "embedding": embedding}
+        with calling():
+            return search_pages(read_call("search", (self.address, query), options)[1])
+
+
+def _records_of(batches: Any) -> Iterator[TablePage]:
+    """Yields the rows of Arrow batches as pages."""
+    while True:
+        with calling():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        for row in batch.to_pylist(maps_as_pydicts="lossy"):
+            yield _page_of(row)
+
+
+def _page_of(row: Mapping[str, Any]) -> TablePage:
+    values = dict(row)
+    for name, kind in NESTED.items():
+        if values.get(name) is not None:
+            values[name] = tuple(kind(**item) for item in values[name])
+    return TablePage(**values)
+
+
+@with_options("crawl")
+def crawl(table: TableAddress, *seeds: TableAddress, **options: "Unpack[CrawlKeywords]") -> Table:
+    """Crawls, and returns the table; the same call again fetches only what is due.
+
+    It does what ``nutbeam crawl`` does, with the same options by name, the same defaults, and the same
+    errors as exceptions. Nothing is printed without ``progress=True``. Ctrl-C raises
+    ``KeyboardInterrupt``: what was fetched is kept, and the same call goes on.
+
+    Args:
+        table: Folder or address of the table.
+        seeds: URLs, files and folders of URLs; none if the table exists.
+
+    Raises:
+        NothingFetched: URLs were tried, and no page was fetched.
+        UserError: An option is wrong, or the crawl failed; the message is that of the command line.
+    """
+    crawled = Table(table)
+    crawled.last_crawl = crawled.crawl(*seeds, **options)
+    return crawled
+
+
+def open(table: TableAddress) -> Table:
+    """Returns a table that exists.
+
+    Args:
+        table: Folder or address of the table.
+
+    Raises:
+        NoTable: There is none.
+        UserError: It cannot be read.
+    """
+    from ...io.snapshots.manifest import newest_manifest
+
+    opened = Table(table)
+    with calling():
+        newest_manifest(opened.address)
+    return opened

@@ -1,0 +1,100 @@
+"""Leaves out of mark-up what is not seen: comments, elements whose content is no text, and hidden elements.
+
+The mark-up is what lexbor writes of its tree: each element has an end tag, unless it is void.
+"""
+
+import re
+from collections.abc import Iterator
+
+from .tag_attributes import is_hidden
+
+VOID_TAGS = frozenset(
+    [
+        "area",
+        "base",
+        "basefont",
+        "bgsound",
+        "br",
+        "col",
+        "embed",
+        "frame",
+        "hr",
+        "img",
+        "input",
+        "keygen",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+    ]
+)
+_RAW_TAGS = ("script", "style", "iframe", "noembed", "noframes")
+_ODD = re.compile(
+    # Comments and the like, and elements whose content is not escaped and no text;
+    "<(?:!--[^-]*+(?:-(?!->)[^-]*+)*+--|\\?[^>]*+"
+    + "".join(rf"|{tag}(?=[\s>]).*?</{tag}" for tag in _RAW_TAGS)
+    # those whose content is text; tags with a "<" in their name or in one of an attribute.
+    + r"|(?P<raw>xmp|plaintext)(?=[\s>])(?P<of>[^>]*+)>(?P<text>.*?)</(?P=raw)"
+    + r"|(?P<before>/?[a-z][^<>]*+)<(?P<after>[^>]*+))>",
+    re.DOTALL,
+)
+# A word of these is in all attributes that hide an element.
+_HIDING = ("hidden", "isplay", "ISPLAY")
+_TAG = re.compile(r"<([a-z][^\s>/]*+)([^>]*+)>")
+
+
+def seen_markup(markup: str) -> str:
+    """Returns mark-up without what is not seen; text that is not escaped becomes preformatted.
+
+    >>> seen_markup('<p>a<!-- b --><b hidden="">c<b>d</b></b> <xmp>&e</xmp></p>')
+    '<p>a <pre>&amp;e</pre></p>'
+    """
+    markup = _ODD.sub(_plain_form, markup)
+    pieces, after = list[str](), 0
+    for start, end in _hidden_elements(markup):
+        pieces.append(markup[after:start])
+        after = end
+    return "".join(pieces) + markup[after:] if after else markup
+
+
+def _plain_form(odd: re.Match[str]) -> str:
+    if odd["raw"]:
+        text = odd["text"].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return f"<pre{odd['of'].replace('<', '')}>{text}</pre>"
+    return f"<{odd['before']}{odd['after'].replace('<', '')}>" if odd["before"] else ""
+
+
+def _hidden_elements(markup: str) -> Iterator[tuple[int, int]]:
+    """Yields where hidden elements begin and end, outer ones only."""
+    after = 0  # what is before it has been looked at
+    for place in sorted(place for word in _HIDING for place in _places(markup, word)):
+        start = markup.rfind("<", after, place)
+        after = max(after, place)
+        if start < 0 or not (tag := _TAG.match(markup, start)) or tag.end() < place:
+            continue
+        after = tag.end()
+        # Scripts show the body once they have run.
+        if tag[1] != "body" and is_hidden(tag[2]):
+            after = after if tag[1] in VOID_TAGS else _end_of(markup, tag[1], after)
+            yield start, after
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + len(word))
+
+
+def _end_of(markup: str, name: str, at: int) -> int:
+    """Returns where an element ends whose content begins at a place."""
+    end_tag, depth = f"</{name}>", 1
+    while depth:
+        end = markup.find(end_tag, at)
+        if end < 0:
+            return len(markup)
+        depth += markup.count(f"<{name}>", at, end) + markup.count(f"<{name} ", at, end) - 1
+        at = end + len(end_tag)
+    return at

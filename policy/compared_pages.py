@@ -5,7 +5,8 @@ import polars as pl
 from .components.schema import StateRows
 from .page_rows import PageChoice
 
-_NEW, _CHANGED, _GONE = "new", "changed", "gone"
+NEW = "new"
+_CHANGED, _GONE = "changed", "gone"
 
 
 def changed_pages(choice: PageChoice, rows: StateRows, earlier_rows: StateRows) -> StateRows:
@@ -25,7 +26,7 @@ def changed_pages(choice: PageChoice, rows: StateRows, earlier_rows: StateRows) 
     of_both = pages.join(earlier_signatures, on="key", how="left", maintain_order="left")
     is_new = pl.col("was_there").is_null()
     differs = pl.col("signature").ne_missing(pl.col("earlier_signature"))
-    change = pl.when(is_new).then(pl.lit(_NEW)).when(differs).then(pl.lit(_CHANGED)).alias("change")
+    change = pl.when(is_new).then(pl.lit(NEW)).when(differs).then(pl.lit(_CHANGED)).alias("change")
     shown = (
         of_both.with_columns(change).drop_nulls("change").select(*choice.state_columns, "change")
     )

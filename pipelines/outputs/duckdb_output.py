@@ -133,8 +133,11 @@ def duckdb_output_of(text: str, table: str) -> DuckDBOutput | None:
 
 def without_zones(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """Returns rows with times in UTC without a zone, as ``sql`` shows them."""
-    fields = [f.with_type(pa.timestamp("ms")) if f.type == _UTC else f for f in rows.schema]
-    schema = pa.schema(fields)
+    plain = pa.timestamp("ms")
+    types = {_UTC: plain, pa.large_list(_UTC): pa.large_list(plain)}
+    schema = pa.schema(
+        [field.with_type(types.get(field.type, field.type)) for field in rows.schema]
+    )
     batches = (pa.Table.from_batches([b]).cast(schema).to_batches() for b in rows)
     return pa.RecordBatchReader.from_batches(schema, (b for part in batches for b in part))
 

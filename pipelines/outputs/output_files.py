@@ -57,9 +57,7 @@ class Output:
             self.write(path, (record_of(row, columns) for row in rows))
             return
         schema = shown_schema(columns)
-        with creating(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for frame in frames:
-                writer.write_table(conform(shown_frame(frame, columns), schema))
+        write_parquet(path, (conform(shown_frame(f, columns), schema) for f in frames), schema)
 
     @contextmanager
     def open_file(self) -> Iterator[IO[bytes]]:
@@ -97,6 +95,13 @@ class Output:
                         rows += sum(piece.count(b"\n") for piece in pieces[quotes % 2 :: 2])
                         quotes += len(pieces) - 1
         return rows
+
+
+def write_parquet(path: Place, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
+    """Writes rows as a part file in Parquet, one table after the other."""
+    with creating(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table)
 
 
 def _line(record: Mapping[str, Any], suffix: str) -> str:

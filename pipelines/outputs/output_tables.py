@@ -46,7 +46,7 @@ class Load(NamedTuple):
         source: Address of the table of nutbeam.
         snapshot: Number of its snapshot that the rows are from.
         since: Number of the snapshot whose rows the table has already; 0: none.
-        choice: The options that choose the rows, by name.
+        choice: What chooses the rows, such as ``--status``, by its name in messages.
         operation: Id of the operation that made the snapshot: another table at the same address, made
             again from nothing, has others.
     """
@@ -164,13 +164,13 @@ class TableOutput(abc.ABC):
             if before != now:
                 raise UsageError(
                     f"{self.address} has rows by {_flag(name, before)}, and these are by "
-                    f"{_flag(name, now)}: use the same option, or another table"
+                    f"{_flag(name, now)}: use the same, or another table"
                 )
 
 
 def _flag(name: str, value: Any) -> str:
     shown = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
-    return f"--{name} {shown}" if shown or shown == 0 else f"no --{name}"
+    return f"{name} {shown}" if shown or shown == 0 else f"no {name}"
 
 
 def _batches(parts: Iterable[Place], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,6 @@ those of pages that are new, changed or gone since an older snapshot.
 """
 
 import dataclasses
-import functools
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -44,21 +43,20 @@ from ...web.base.option_checks import check_setup
 from ...web.base.options import option
 from ...web.base.safe_json import json_object
 from ...web.base.visible import visible
-from ...web.base.wording import format_count, time_of
+from ...web.base.wording import format_count
 from ..base.command import TABLE, Invocation, configuration
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
-from ..outputs.output_tables import TABLE_PARTS, CatalogOptions, Load, source_of
-from ..outputs.table_addresses import names_table, table_output_of
-from .changed_pages import ChangedItem, changed_items, read_changed_pages, since_of_run
+from ..outputs.output_tables import CatalogOptions
+from .changed_pages import ChangedItem, read_changed_pages
 from .page_chunks import ChunkedPages, failure_line
 from .reader import pages_of_file
-from .reading_job import Reading, ReadItem, export_parts, tablets_of
+from .reading_job import Reading, ReadItem, export_parts
+from .rows_destination import check_destination, destination_of, shows_changes
 
 ARGUMENTS = (TABLE,)
 # Pages that are gone have no file of documents; their part comes last.
-NO_DOCUMENT, _LAST_PART = "", 99_999_999
-ENDINGS = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
+NO_DOCUMENT, LAST_PART = "", 99_999_999
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +72,7 @@ class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions, Catalog
     columns: tuple[str, ...] = option(
         (),
         "Columns to write, such as url,title,text or url,markdown; the default is all but markdown, "
-        "blocks, main, headers, body, batch_id and key. With --chunks, columns of chunks: by default all.",
+        "blocks, main, structured_data, headers, body, batch_id and key. With --chunks, columns of chunks: by default all.",
     )
     status: tuple[str, ...] = option(
         ("fetched", "unfetched"),
@@ -93,33 +91,14 @@ class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions, Catalog
     )
 
     def __post_init__(self) -> None:
-        if self.output != "-" and not self.output.endswith(ENDINGS) and not self.in_table:
-            raise ValueError(
-                f"--output must end in {', '.join(ENDINGS)} or .duckdb, or be "
-                f"iceberg:NAMESPACE.TABLE, got {self.output!r}"
-            )
+        check_destination(self)
         try:
             self.wanted_columns()
         except ValueError as error:
             raise ValueError(f"--{error}") from error
-        if self.since and not self.since.isdecimal():
-            try:
-                time_of(self.since)
-            except ValueError as error:
-                raise ValueError(f"--since {error}, or the number of a snapshot") from error
-        if self.new and (self.since or self.in_table):
+        if self.new and shows_changes(self):
             other = "--since" if self.since else f"--output {self.output}, which keeps its own note"
             raise ValueError(f"--new does not go with {other}: leave out --new")
-
-    @property
-    def in_table(self) -> bool:
-        """Whether the pages are appended to a table of another database."""
-        return names_table(self.output)
-
-    @property
-    def shows_changes(self) -> bool:
-        """Whether only pages that have changed are written, with what became of them."""
-        return bool(self.since) or self.in_table
 
     @property
     def things(self) -> str:
@@ -139,7 +118,7 @@ class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions, Catalog
 
     @property
     def _change_columns(self) -> Columns:
-        return CHANGE_COLUMNS if self.shows_changes else Columns()
+        return CHANGE_COLUMNS if shows_changes(self) else Columns()
 
     def chunked_pages(self) -> ChunkedPages | None:
         """Returns how pages become chunks; None: they do not."""
@@ -167,7 +146,7 @@ class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions, Catalog
     def load_choice(self) -> dict[str, Any]:
         """Returns the options that must stay the same for all loads of a table, by name."""
         names = [field.name for field in dataclasses.fields(ChunkOptions) if self.chunks]
-        values = {name: getattr(self, name) for name in ("status", "text_of", *names)}
+        values = {f"--{name}": getattr(self, name) for name in ("status", "text_of", *names)}
         return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
 
 
@@ -175,36 +154,29 @@ def run(invocation: Invocation) -> int:
     address, options = str(invocation.table), invocation.options
     with configuration():
         check_setup(options)
-    table = table_output_of(options.output, options.catalog, options.things)
-    output = TABLE_PARTS if table else output_of(options.output, "--output")
+    destination = destination_of(address, options, options.things, options.load_choice())
     batches_file = output_of(options.new, "--new").path if options.new else None
     choice = options.choice(read_batches(batches_file) if batches_file else ())
     chunked = options.chunked_pages()
-    since = since_of_run(address, options.since, table, options.load_choice())
-    divide = tablets_of if since is None else functools.partial(changed_items, since=since)
 
     def build(items: beam.PCollection[ReadItem], reading: Reading) -> None:
         (
             items
             | "Rows" >> beam.FlatMap(rows_by_document, choice).with_output_types(tuple[str, Chunk])
-            | "Write" >> ForEachDocument(_write, (reading, choice, output, chunked))
+            | "Write" >> ForEachDocument(_write, (reading, choice, destination.output, chunked))
         )
 
-    with export_parts(address, build, invocation.beam_args, options, divide) as (manifest, parts):
+    exported = export_parts(address, build, invocation.beam_args, options, destination.divide)
+    with exported as (manifest, parts):
         report = chunked.read_report(parts) if chunked else EmbeddingReport()
         schema = chunked.schema(report) if chunked else shown_schema(choice.columns)
-        if table:
-            load = Load(source_of(address), manifest.snapshot, since or 0, options.load_choice(),
-                        manifest.operation)  # fmt: skip
-            number = table.append_parts(parts, schema, load)
-        else:
-            number = output.join(parts, schema.names, schema)
+        number = destination.bring(parts, schema, manifest)
     if batches_file:
         write_batches(batches_file, manifest)
     if line := failure_line(options, report):
         print(visible(f"nutbeam pages: {line}"), file=sys.stderr)
-    if place := table.address if table else output.path:
-        _print_result(invocation, number, str(place), report)
+    if destination.place:
+        _print_result(invocation, number, destination.place, report)
     return 0
 
 
@@ -249,7 +221,7 @@ def _write(
     chunked: ChunkedPages | None,
 ) -> tuple[()]:
     if document == NO_DOCUMENT:
-        path = reading.part_file(_LAST_PART, output.suffix)
+        path = reading.part_file(LAST_PART, output.suffix)
         if chunked:
             chunked.write_gone(path, rows, output)
         else:

@@ -132,12 +132,12 @@ def test_a_table_of_something_else_stays_as_it_is(output, tmp_path):
 
 def test_other_options_than_before_are_refused(tmp_path):
     output = output_in("duckdb", tmp_path)
-    last = load(3, status=["fetched"], chunks=0)
+    last = load(3, **{"--status": ["fetched"], "--chunks": 0})
     output.check_choice(last, last.choice)
     with pytest.raises(
         UsageError, match="has rows by --status fetched, and these are by --status gone"
     ):
-        output.check_choice(last, {"status": ["gone"], "chunks": 0})
+        output.check_choice(last, {"--status": ["gone"], "--chunks": 0})
 
 
 def test_a_kill_before_the_commit_leaves_no_rows(output, tmp_path, monkeypatch):

@@ -16,6 +16,17 @@ from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest
 from nutbeam.io.table.opening import open_table
 from nutbeam.policy.components.vocabulary import iso
 
+# Of each page that is as it was: of all types of columns.
+RULES = r"""
+[[rule]]
+[rule.fields]
+was = {css = "body", regex = "as it was", required = true}
+number = {css = "h1", type = "decimal"}
+numbers = {css = "h1", type = "list of number"}
+days = {css = "h1", type = "list of date"}
+told = {css = "h1", type = "bool"}
+"""
+
 
 def page(number, text="", *links):
     anchors = "".join(f"<a href={link}.html>{link}</a> " for link in links)
@@ -37,6 +48,8 @@ def folder(tmp_path_factory):
     (folder / "first").write_text(str(newest_manifest(str(table)).snapshot))
     assert pages_into(folder, "duckdb", "old.duckdb") == 0
     assert pages_into(folder, "iceberg", "iceberg:web.pages") == 0
+    (folder / "seen.toml").write_text(RULES)
+    assert records_into(folder, f"{folder}/old.duckdb") == 0
     (site / "1.html").write_text(page(1, "something else", 6, 7))
     (site / "6.html").write_text(page(6, "six"))
     (site / "7.html").write_text("<title>P7</title>")  # it has no text
@@ -48,6 +61,11 @@ def folder(tmp_path_factory):
 def pages_into(folder, kind, address, *words):
     place = address if kind == "iceberg" else folder / address
     return nutbeam("pages", folder / "table", "-o", place, "--catalog", f"{folder}/tables", *words)
+
+
+def records_into(folder, address, *words):
+    words = ("-o", address, "--catalog", f"{folder}/tables", *words)
+    return nutbeam("extract", folder / "table", folder / "seen.toml", *words)
 
 
 @pytest.fixture
@@ -138,6 +156,51 @@ def test_a_second_run_appends_only_changes(folder, first, capsys):
         changes = sorted((change, snapshot, url[-6]) for change, snapshot, url in rows_of(kind))
         old_rows = [("new", first, name) for name in "0124"]
         assert changes == sorted([*old_rows, *((c, newest, n) for n, c in CHANGES.items())])
+
+
+def test_records_of_rules_have_changes_too(folder, first, capsys, tmp_path):
+    newest = newest_manifest(str(folder / "table")).snapshot
+    capsys.readouterr()
+    assert records_into(folder, "-", "--since", first) == 0
+    shown = by_page(json_lines(capsys.readouterr().out))
+    # Page 1 has no record any more: what a reader has of it goes. Pages 6 and 7 never had one.
+    assert {name: (r["change"], r["snapshot"], r["was"]) for name, r in shown.items()} == {
+        "1": ("changed", newest, None), "4": ("gone", newest, None)
+    }  # fmt: skip
+    rules = folder / "seen.toml"
+    repaired = tmp_path / "seen.toml"
+    repaired.write_text(rules.read_text().replace("as it was", "as it was|something else"))
+    assert nutbeam("extract", folder / "table", repaired, "--since", first) == 0
+    shown = by_page(json_lines(capsys.readouterr().out))
+    assert (shown["1"]["was"], shown["1"]["number"]) == ("something else", "1")
+
+
+def test_records_of_rules_are_appended_to_tables(folder, first, capsys, tmp_path):
+    newest = newest_manifest(str(folder / "table")).snapshot
+    output = f"{folder}/old.duckdb"
+    capsys.readouterr()
+    assert records_into(folder, output) == 0
+    assert f"2 rows in {output}:seen (rules " in capsys.readouterr().out
+    assert records_into(folder, output, "--strict") == 0  # no page is new: no rule is at fault
+    assert f"0 rows in {output}:seen (rules " in capsys.readouterr().out
+    with duckdb.connect(output, read_only=True) as connection:
+        rows = connection.execute("select change, snapshot, url, number from seen").fetchall()
+        names = ["number", "numbers", "days", "last_fetch_time"]
+        types = [str(connection.table("seen").select(name).types[0]) for name in names]
+    assert sorted((*row[:2], row[2][-6], row[3]) for row in rows) == [
+        ("changed", newest, "1", None), ("gone", newest, "4", None),
+        *(("new", first, str(number), number) for number in (1, 2, 4)),
+    ]  # fmt: skip
+    assert types == ["DECIMAL(28,8)", "DOUBLE[]", "TIMESTAMP_MS[]", "TIMESTAMP_MS"]
+    assert records_into(folder, "iceberg:web.seen") == 0
+    uri = f"sqlite:///{folder}/tables/catalog.db"
+    table = load_catalog("nutbeam", type="sql", uri=uri).load_table("web.seen")
+    (row,) = table.scan().to_arrow().to_pylist()
+    assert (row["url"][-6], row["change"], row["number"]) == ("2", "new", 2)
+    (folder / "seen.toml").write_text(f"{RULES}# others\n")
+    assert records_into(folder, output) == 2
+    assert ": use the same, or another table" in capsys.readouterr().err
+    (folder / "seen.toml").write_text(RULES)
 
 
 def test_impossible_comparisons_are_refused(folder, first, pages, tmp_path):

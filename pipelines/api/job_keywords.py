@@ -163,6 +163,8 @@ class _Shared7(TypedDict, total=False):
 
     parser_memory: int | str
     """Largest memory of each process that parses; 0: no limit. Unit: bytes. Default: 8589934592."""
+    extract: Sequence[str]
+    """Files of rules (toml): take fields from pages by them, while these are parsed, and store them; see the guide on extracting. Default: none."""
     signature: Literal["md5", "text_md5", "text_profile", "simhash"]
     """The fingerprint by which pages are compared: md5 of the body; text_md5 of the title and the text, in which all white space is alike; text_profile, their frequent words; simhash of both, which differs in few bits where pages differ in few words. A page without text has the md5 of its body. Default: md5."""
     text_profile_min_word_len: int
@@ -179,6 +181,8 @@ class _Shared7(TypedDict, total=False):
     """Longest time that the parsing of a page may take. Unit: s. Default: 30."""
     headings: Sequence[Literal["h1", "h2", "h3", "h4", "h5", "h6"]] | str
     """Headings whose texts go into the metadata of a page, under these names. Default: h1,h2."""
+    structured_data: bool
+    """Store the structured data of pages: JSON-LD, microdata, RDFa, Open Graph and the like. Default: true."""
     detect_language: bool
     """Guess the language of pages that declare none from their text; needs nutbeam[language]. Default: false."""
     skip_truncated: bool
@@ -966,6 +970,8 @@ class ParseKeywords(
 
     reparse: bool
     """Parse the bodies of batches again that were parsed before, as today's options say; without --batch, those of all batches. Default: false."""
+    all: bool
+    """With --reparse: all batches that have bodies, as it takes without --batch. Default: false."""
 
 
 class UpdatedbKeywords(

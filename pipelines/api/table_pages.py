@@ -56,6 +56,21 @@ class PageMain:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class PageStructured_data:
+    """An item of ``structured_data``: Structured data of the page, such as products and articles; none if it has none.
+
+    Attributes:
+        syntax: How the page writes it: `json-ld`, `microdata`, `rdfa`, `opengraph`, `twitter`, `dublin-core`, `highwire`.
+        type: Its types, with a space between them: the names of schema.org's, such as `Product`; the URLs of others.
+        properties: JSON: values by name, with `@type` and `@id` as in JSON-LD; items in it have the same form.
+    """
+
+    syntax: str | None = None
+    type: str | None = None
+    properties: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class PageHeader:
     """An item of ``headers``: Headers of the response, in order.
 
@@ -95,6 +110,7 @@ class TablePage:
         markdown: The text as Markdown, with links and images: CommonMark, with GitHub's tables.
         blocks: Blocks of the text and marks in it, those around others first; none if it is not known.
         main: Parts of the text that are its main content, without navigation and the like; none if they are not known.
+        structured_data: Structured data of the page, such as products and articles; none if it has none.
         headers: Headers of the response, in order.
         body: The body, without the codings of HTTP.
         batch_id: The batch of the newest body.
@@ -123,6 +139,7 @@ class TablePage:
     markdown: str | None = None
     blocks: tuple[PageBlock, ...] | None = None
     main: tuple[PageMain, ...] | None = None
+    structured_data: tuple[PageStructured_data, ...] | None = None
     headers: tuple[PageHeader, ...] | None = None
     body: bytes | None = None
     batch_id: str | None = None
@@ -134,5 +151,6 @@ NESTED: Mapping[str, type] = {
     "links": PageLink,
     "blocks": PageBlock,
     "main": PageMain,
+    "structured_data": PageStructured_data,
     "headers": PageHeader,
 }

@@ -62,7 +62,7 @@ class Load(NamedTuple):
         return json.dumps(self._asdict(), sort_keys=True)
 
 
-def source_of(address: str) -> str:
+def source_of_load(address: str) -> str:
     """Returns the address of a table of nutbeam, the same wherever a command runs."""
     return open_table(address).worker_address()
 

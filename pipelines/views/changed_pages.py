@@ -18,7 +18,7 @@ from ...policy.components.schema import StateRows
 from ...policy.page_rows import PageChoice
 from ...web.base.errors import UsageError, UserError
 from ...web.base.wording import time_of
-from ..outputs.output_tables import TableOutput, source_of
+from ..outputs.output_tables import TableOutput, source_of_load
 from .reading_job import Reading, ReadItem
 
 
@@ -68,7 +68,7 @@ def since_of_run(
     Raises:
         UserError: There was no such snapshot, or it is gone; or the rows do not fit those of the table.
     """
-    last = table.last_load(source_of(address)) if table else None
+    last = table.last_load(source_of_load(address)) if table else None
     if table is None or last is None:
         since = since or ("0" if table else "")
         return since_of(address, since) if since else None

@@ -10,7 +10,7 @@ from ...io.snapshots.manifest import Manifest
 from ...io.storage.places import Place
 from ...web.base.wording import time_of
 from ..outputs.output_files import Output, output_of
-from ..outputs.output_tables import TABLE_PARTS, Load, TableOutput, source_of
+from ..outputs.output_tables import TABLE_PARTS, Load, TableOutput, source_of_load
 from ..outputs.table_addresses import names_table, table_output_of
 from .changed_pages import changed_items, since_of_run
 from .reading_job import Reading, ReadItem, tablets_of
@@ -34,7 +34,7 @@ class DestinationOptions(Protocol):
         """Older snapshot, by number or time, of which only changes are written; empty: none."""
 
 
-class Destination(NamedTuple):
+class RowsDestination(NamedTuple):
     """Where the rows of a run go, and which they are.
 
     Attributes:
@@ -71,14 +71,14 @@ class Destination(NamedTuple):
         """
         if self.table is None:
             return self.output.join(parts, schema.names, schema)
-        load = Load(source_of(self.address), manifest.snapshot, self.since or 0, self.choice,
+        load = Load(source_of_load(self.address), manifest.snapshot, self.since or 0, self.choice,
                     manifest.operation)  # fmt: skip
         return self.table.append_parts(parts, schema, load)
 
 
 def destination_of(
     address: str, options: DestinationOptions, name: str, choice: Mapping[str, Any]
-) -> Destination:
+) -> RowsDestination:
     """Returns where the rows of a run go.
 
     Args:
@@ -94,7 +94,7 @@ def destination_of(
     table = table_output_of(options.output, options.catalog, name)
     output = TABLE_PARTS if table else output_of(options.output, "--output")
     since = since_of_run(address, options.since, table, choice)
-    return Destination(address, output, table, since, choice)
+    return RowsDestination(address, output, table, since, choice)
 
 
 def shows_changes(options: DestinationOptions) -> bool:

@@ -45,14 +45,14 @@ class Containers(NamedTuple):
 
 
 def containers_of(
-    names: Sequence[str | None],
+    names: Sequence[str],
     attributes: Sequence[str],
     leaf_places: Sequence[tuple[int, int]],
 ) -> Containers:
     """Returns the containers among some tags.
 
     Args:
-        names: Those of the tags; None for one that is passed over.
+        names: Those of the tags; empty for one that is passed over.
         attributes: Those of the tags.
         leaf_places: For each block of text, the tag at which it was written, and the length after it.
     """

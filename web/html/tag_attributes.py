@@ -93,9 +93,7 @@ def has_line_numbers(attributes: str) -> bool:
     return bool(attributes) and _LINE_NUMBERS.search(attribute_value(attributes, "class")) is not None  # fmt: skip
 
 
-def code_language(
-    names: Sequence[str | None], attributes: Sequence[str | None], number: int
-) -> str:
+def code_language(names: Sequence[str], attributes: Sequence[str], number: int) -> str:
     """Returns the language of code as the page names it, in lower case; empty if it does not.
 
     Args:
@@ -109,9 +107,9 @@ def code_language(
     )
     in_code = [number + 1] if names[number + 1 : number + 2] == [CODE_IN_PRE] else []
     for place in (number, *in_code, *around):
-        if language := _named_language(attributes[place] or ""):
+        if language := _named_language(attributes[place]):
             return language
-    language = attribute_value(attributes[number] or "", "lang").lower()
+    language = attribute_value(attributes[number], "lang").lower()
     return language if len(language) > 2 and "-" not in language else ""  # not "en", "en-GB"
 
 

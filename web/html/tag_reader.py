@@ -57,7 +57,7 @@ class TagReader:
         self.spanned: dict[int, int] = {}
         self.language = ""
         self._actions = actions
-        self._names: list[str | None] = tokens[1::3]
+        self._names: list[str] = list(tokens[1::3])
         self._attributes: Sequence[str] = tokens[2::3]
         self._texts: Sequence[str] = tokens[3::3]
         self._tags = enumerate(zip(self._names, self._attributes, self._texts, strict=True))
@@ -103,7 +103,7 @@ class TagReader:
         for text in self._texts[self.at : number]:
             self.writer.pass_marks(text)
         next(itertools.islice(self._tags, count - 1, None))
-        self._names[self.at : number + 1] = [None] * (count + 1)
+        self._names[self.at : number + 1] = [""] * (count + 1)
         self.at = number
 
     @property
@@ -134,7 +134,7 @@ class TagReader:
 TagAction: TypeAlias = Callable[[TagReader, str, str], None]
 
 
-def _data_tables(names: Sequence[str | None], attributes: Sequence[str | None]) -> frozenset[int]:
+def _data_tables(names: Sequence[str], attributes: Sequence[str]) -> frozenset[int]:
     """Returns the numbers of the tags at which tables with data begin; others arrange a page.
 
     Data have no table within them, and headings of columns or rows, or only short cells in columns.
@@ -147,12 +147,12 @@ def _data_tables(names: Sequence[str | None], attributes: Sequence[str | None]) 
             stack.append((number, False))
         elif stack:
             start, has_table = stack.pop()
-            if not has_table and _has_data(names[start + 1 : number], attributes[start] or ""):
+            if not has_table and _has_data(names[start + 1 : number], attributes[start]):
                 found.append(start)
     return frozenset(found)
 
 
-def _has_data(names: Sequence[str | None], attributes: str) -> bool:
+def _has_data(names: Sequence[str], attributes: str) -> bool:
     if attribute_value(attributes, "role") in _NO_DATA:
         return False
     if "th" in names or "caption" in names:

@@ -42,7 +42,7 @@ from ...web.base.wording import format_count
 from ...web.extracting.extraction_rules import RuleSet
 from ...web.extracting.rule_reader import read_extraction_file
 from ...web.pages.parse_options import ParseOptions
-from ..base.command import DONE, TABLE, Argument, Invocation, configuration
+from ..base.command import DONE, TABLE, Argument, Invocation, configuration, gives_record
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, write_parquet
 from ..outputs.output_tables import CatalogOptions
@@ -99,7 +99,7 @@ def run(invocation: Invocation) -> int:
         check_setup(options)
         rules = read_extraction_file(invocation.arguments["rules"], "rules")
     loaded = {"--status": list(options.status), "rules": f"{rules.name} {rules.version}"}
-    destination = destination_of(address, options, rules.name, loaded)
+    destination = destination_of(invocation, rules.name, loaded)
 
     def build(items: beam.PCollection[ReadItem], reading: Reading) -> None:
         (
@@ -212,12 +212,10 @@ def _read_counts(part: Place) -> Counter[str]:
 
 def _print(invocation: Invocation, place: str, rows: int, report: RulesReport) -> None:
     """Prints what the rules have found: the rows themselves may be on standard output."""
-    for line in report.warning_lines:
+    for line in report.warning_lines if invocation.take_record is None else ():
         print(visible(f"nutbeam extract: {line}"), file=sys.stderr)
     if not place:
         return
-    if invocation.format == "json":
-        print(json.dumps({"rows": rows, "output": place, **report.record()}))
-        return
-    print("\n".join(report.lines))
-    print(f"{format_count(rows, 'rows')} in {place} (rules {report.version})")
+    if not gives_record(invocation, {"rows": rows, "output": place, **report.record()}):
+        print("\n".join(report.lines))
+        print(f"{format_count(rows, 'rows')} in {place} (rules {report.version})")

@@ -44,7 +44,7 @@ from ...web.base.options import option
 from ...web.base.safe_json import json_object
 from ...web.base.visible import visible
 from ...web.base.wording import format_count
-from ..base.command import TABLE, Invocation, configuration
+from ..base.command import TABLE, Invocation, configuration, gives_record
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
 from ..outputs.output_tables import CatalogOptions
@@ -154,7 +154,7 @@ def run(invocation: Invocation) -> int:
     address, options = str(invocation.table), invocation.options
     with configuration():
         check_setup(options)
-    destination = destination_of(address, options, options.things, options.load_choice())
+    destination = destination_of(invocation, options.things, options.load_choice())
     batches_file = output_of(options.new, "--new").path if options.new else None
     choice = options.choice(read_batches(batches_file) if batches_file else ())
     chunked = options.chunked_pages()
@@ -173,7 +173,8 @@ def run(invocation: Invocation) -> int:
         number = destination.bring(parts, schema, manifest)
     if batches_file:
         write_batches(batches_file, manifest)
-    if line := failure_line(options, report):
+    line = failure_line(options, report)
+    if line and invocation.take_record is None:
         print(visible(f"nutbeam pages: {line}"), file=sys.stderr)
     if destination.place:
         _print_result(invocation, number, destination.place, report)
@@ -185,8 +186,8 @@ def _print_result(invocation: Invocation, number: int, place: str, report: Embed
     record: dict[str, Any] = {options.things: number, "output": place}
     if report.failed:
         record["failed"] = {embedding_reason(options.embedding): report.failed}
-    text = f"{format_count(number, options.things)} in {place}"
-    print(json.dumps(record) if invocation.format == "json" else text)
+    if not gives_record(invocation, record):
+        print(f"{format_count(number, options.things)} in {place}")
 
 
 def rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:

@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.places import Place
+from ...web.base.errors import UsageError
 from ...web.base.wording import time_of
+from ..base.command import Invocation
 from ..outputs.output_files import Output, output_of
 from ..outputs.output_tables import TABLE_PARTS, Load, TableOutput, source_of_load
 from ..outputs.table_addresses import names_table, table_output_of
@@ -76,14 +78,11 @@ class RowsDestination(NamedTuple):
         return self.table.append_parts(parts, schema, load)
 
 
-def destination_of(
-    address: str, options: DestinationOptions, name: str, choice: Mapping[str, Any]
-) -> RowsDestination:
+def destination_of(invocation: Invocation, name: str, choice: Mapping[str, Any]) -> RowsDestination:
     """Returns where the rows of a run go.
 
     Args:
-        address: Address of the table of nutbeam.
-        options: The options.
+        invocation: The command, with ``DestinationOptions``.
         name: Name of the table in a database, if ``output`` has none.
         choice: As ``Load.choice``.
 
@@ -91,6 +90,9 @@ def destination_of(
         UserError: The place cannot be written, there was no such snapshot, or the rows do not fit
             those that the table of another database has.
     """
+    address, options = str(invocation.table), invocation.options
+    if options.output == "-" and invocation.take_record is not None:
+        raise UsageError("output must name a file or a table: a call prints no rows")
     table = table_output_of(options.output, options.catalog, name)
     output = TABLE_PARTS if table else output_of(options.output, "--output")
     since = since_of_run(address, options.since, table, choice)

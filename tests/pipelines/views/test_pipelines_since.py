@@ -15,6 +15,7 @@ import nutbeam as nutbeam_package
 from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest
 from nutbeam.io.table.opening import open_table
 from nutbeam.policy.components.vocabulary import iso
+from nutbeam.web.base.errors import UsageError
 
 # Of each page that is as it was: of all types of columns.
 RULES = r"""
@@ -201,6 +202,21 @@ def test_records_of_rules_are_appended_to_tables(folder, first, capsys, tmp_path
     assert records_into(folder, output) == 2
     assert ": use the same, or another table" in capsys.readouterr().err
     (folder / "seen.toml").write_text(RULES)
+
+
+def test_python_programs_write_pages_and_records_without_a_word(folder, first, capsys, tmp_path):
+    table, rules = nutbeam_package.open(folder / "table"), folder / "seen.toml"
+    capsys.readouterr()
+    written = table.write_pages(output=tmp_path / "pages.jsonl", since=str(first))
+    assert (written.rows, written.output) == (4, f"{tmp_path}/pages.jsonl")
+    assert table.write_pages(output=f"{tmp_path}/new.duckdb").rows == 5
+    extracted = table.extract(rules, output=f"{tmp_path}/new.duckdb")
+    assert (extracted.rows, extracted.output) == (1, f"{tmp_path}/new.duckdb:seen")
+    warnings = table.extract(rules, output=tmp_path / "seen.csv", since=str(first)).warnings
+    assert warnings[0].startswith("rule1 makes no record of 3 pages; before, it made ")
+    with pytest.raises(UsageError, match="output must name a file or a table"):
+        table.write_pages()
+    assert capsys.readouterr() == ("", "")
 
 
 def test_impossible_comparisons_are_refused(folder, first, pages, tmp_path):

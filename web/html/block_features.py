@@ -30,7 +30,7 @@ _KINDS = {spans.PARAGRAPH: 0, spans.HEADING: 3, spans.TERM: 4, spans.CAPTION: 5,
 _KINDS_OF_PARAGRAPHS = {"li": 8, "dd": 9, "td": 10, "th": 10, "blockquote": 11}
 # Elements that mostly hold one block; a cell may hold a whole page.
 _HOLD_ONE = frozenset({"li", "dd", "blockquote"})
-_TITLES = (1, 2)  # kinds: headings of the levels 1 and 2
+_LAST_TITLE = 2  # kinds: 1 and 2 are headings of these levels
 _NO_KIND = 12
 _NO_LINKS = 5
 # Of a sentence, and what leads on; also those of Chinese and Japanese.
@@ -75,7 +75,7 @@ def blocks_of(text_spans: Sequence[Span], containers: Containers) -> Blocks:
     firsts = np.searchsorted(places, np.array(containers.starts, np.int64))
     lasts = np.searchsorted(places, np.array(containers.ends, np.int64))
     innermost = np.zeros(len(places), np.int64)
-    for number in np.flatnonzero(lasts > firsts).tolist():
+    for number in (lasts > firsts).nonzero()[0].tolist():
         innermost[firsts[number] : lasts[number]] = number
     after = np.array(ends, np.int64)
     lengths = np.minimum(np.array(links, np.int64), after - places)
@@ -106,11 +106,15 @@ def block_features(text: str, blocks: Blocks, containers: Containers) -> Mapping
     kinds = np.where(blocks.kinds == 0, of_paragraphs[blocks.containers], blocks.kinds)
     holds_one = np.array([tag in _HOLD_ONE for tag in containers.tags])
 
-    is_prose = (density < _PROSE_LINKS) & (lengths >= _PROSE_CHARS) & ~np.isin(kinds, _TITLES)
+    is_prose = (
+        (density < _PROSE_LINKS)
+        & (lengths >= _PROSE_CHARS)
+        & ((kinds == 0) | (kinds > _LAST_TITLE))
+    )
     prose = _sums(np.where(is_prose, lengths - blocks.links, 0))
     share = (prose[blocks.lasts] - prose[blocks.firsts]) / max(1, prose[-1])
-    distance = _distances(blocks, parents, np.flatnonzero((share >= _PROSE_SHARE) & ~holds_one))
-    near = np.flatnonzero(is_prose & (distance == 0))
+    distance = _distances(blocks, parents, ((share >= _PROSE_SHARE) & ~holds_one).nonzero()[0])
+    near = (is_prose & (distance == 0)).nonzero()[0]
     last = near[-1] if len(near) else len(lengths) - 1
 
     link_classes = np.searchsorted(_LINKS, density)
@@ -163,9 +167,6 @@ def _means_around(links: BlockNumbers, lengths: BlockNumbers) -> NDArray[np.floa
 
 def _neighbours(values: BlockNumbers, none: int, step: int) -> BlockNumbers:
     """Returns the value of the block before (1) or after (-1) each."""
-    shifted = np.full_like(values, none)
     if step > 0:
-        shifted[1:] = values[:-1]
-    else:
-        shifted[:-1] = values[1:]
-    return shifted
+        return np.concatenate(([none], values[:-1]))
+    return np.concatenate((values[1:], [none]))

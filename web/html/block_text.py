@@ -58,9 +58,9 @@ def block_text(markup: str, *, with_noscript: bool = False) -> BlockText:
     actions, neutral_tags = TAG_ACTIONS, _NEUTRAL_TAGS
     if with_noscript:
         actions = actions | ACTIONS_WITH_NOSCRIPT
-    if any(word in markup for word in _NUMBERING):
-        actions, neutral_tags = actions | ACTIONS_WITH_LINE_NUMBERS, _NEUTRAL_TAGS_BUT_SPANS
     if "<pre" in markup:
+        if any(word in markup for word in _NUMBERING):
+            actions, neutral_tags = actions | ACTIONS_WITH_LINE_NUMBERS, _NEUTRAL_TAGS_BUT_SPANS
         markup = _CODE_IN_PRE.sub(rf"\1{CODE_IN_PRE}\2<code>", markup)
     markup, marks = take_marks(neutral_tags.sub("", markup))
     reader = TagReader(_TAGS.split(markup), actions, TextWriter(marks))

@@ -70,7 +70,7 @@ def main_parts(page: BlockText) -> TextParts:
     if not len(blocks.starts):
         return []
     is_main = main_blocks(block_chances(page, blocks), blocks.ends - blocks.starts)
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], is_main, [False])))).tolist()
+    edges = np.diff(np.concatenate(([False], is_main, [False]))).nonzero()[0].tolist()
     return [
         (int(blocks.starts[first]), int(blocks.ends[after - 1]))
         for first, after in zip(edges[::2], edges[1::2], strict=True)

@@ -8,38 +8,22 @@ from collections.abc import Iterator
 
 from .tag_attributes import is_hidden
 
-VOID_TAGS = frozenset(
-    [
-        "area",
-        "base",
-        "basefont",
-        "bgsound",
-        "br",
-        "col",
-        "embed",
-        "frame",
-        "hr",
-        "img",
-        "input",
-        "keygen",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-    ]
-)
+_VOID = "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr"
+VOID_TAGS = frozenset(_VOID.split())
+# Elements whose content is no text, and is not escaped. Comments and the like are left out with them.
 _RAW_TAGS = ("script", "style", "iframe", "noembed", "noframes")
+_NO_TEXT = "!--[^-]*+(?:-(?!->)[^-]*+)*+--|\\?[^>]*+" + "".join(
+    rf"|{tag}(?=[\s>]).*?</{tag}" for tag in _RAW_TAGS
+)
+_UNSEEN = re.compile(f"<(?:{_NO_TEXT})>", re.DOTALL)
 _ODD = re.compile(
-    # Comments and the like, and elements whose content is not escaped and no text;
-    "<(?:!--[^-]*+(?:-(?!->)[^-]*+)*+--|\\?[^>]*+"
-    + "".join(rf"|{tag}(?=[\s>]).*?</{tag}" for tag in _RAW_TAGS)
-    # those whose content is text; tags with a "<" in their name or in one of an attribute.
+    f"<(?:{_NO_TEXT}"
+    # Elements whose content is text that is not escaped; tags with a "<" in the name of an attribute.
     + r"|(?P<raw>xmp|plaintext)(?=[\s>])(?P<of>[^>]*+)>(?P<text>.*?)</(?P=raw)"
     + r"|(?P<before>/?[a-z][^<>]*+)<(?P<after>[^>]*+))>",
     re.DOTALL,
 )
+_RAW_TEXT = re.compile(r"<(?:xmp|plaintext)[\s>]")
 # A word of these is in all attributes that hide an element.
 _HIDING = ("hidden", "isplay", "ISPLAY")
 _TAG = re.compile(r"<([a-z][^\s>/]*+)([^>]*+)>")
@@ -51,7 +35,10 @@ def seen_markup(markup: str) -> str:
     >>> seen_markup('<p>a<!-- b --><b hidden="">c<b>d</b></b> <xmp>&e</xmp></p>')
     '<p>a <pre>&amp;e</pre></p>'
     """
-    markup = _ODD.sub(_plain_form, markup)
+    if markup.count("<") != markup.count(">") or _RAW_TEXT.search(markup):
+        markup = _ODD.sub(_plain_form, markup)
+    else:
+        markup = _UNSEEN.sub("", markup)
     pieces, after = list[str](), 0
     for start, end in _hidden_elements(markup):
         pieces.append(markup[after:start])

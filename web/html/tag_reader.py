@@ -56,21 +56,24 @@ class TagReader:
         self.row = self.column = 0
         self.spanned: dict[int, int] = {}
         self.language = ""
-        self._actions = actions
         self._names: list[str] = list(tokens[1::3])
         self._attributes: Sequence[str] = tokens[2::3]
         self._texts: Sequence[str] = tokens[3::3]
-        self._tags = enumerate(zip(self._names, self._attributes, self._texts, strict=True))
+        tag_actions = map(actions.get, tokens[1::3])
+        self._tags = enumerate(
+            zip(self._names, tag_actions, self._attributes, self._texts, strict=True)
+        )
         self._data_tables = _data_tables(self._names, self._attributes)
 
     def read(self) -> None:
         """Writes all of it."""
-        writer, run, actions = self.writer, self.writer.run, self._actions
-        for number, (name, attributes, text) in self._tags:
-            if action := actions.get(name):
+        writer, run, texts = self.writer, self.writer.run, self._texts
+        for number, (name, action, attributes, text) in self._tags:
+            if action:
                 self.at = writer.tag = number
                 action(self, name, attributes)
-                text = self._texts[self.at]
+                if self.at != number:
+                    text = texts[self.at]
             if text:
                 if writer.is_preformatted:
                     writer.add_preformatted(text)

@@ -1,7 +1,8 @@
 """Reads JSON-LD of pages, also with the mistakes that pages make.
 
 Repaired are: comments of HTML, CDATA and JavaScript around and in it, a comma or semicolon after the last value,
-control characters in strings, wrong escapes, quotes as ``&quot;``, and several values one after another.
+control characters in strings, wrong escapes, quotes as ``&quot;``, quotes in strings, and several values one after
+another.
 """
 
 import html
@@ -12,7 +13,6 @@ from typing import Any
 
 from .item_collector import JSON_LD, ItemCollector, schema_name, values_in
 
-_MAX_REPAIRED_CHARS = 150_000  # of a block
 _MAX_ROOTS = 1_000  # in a block
 # A string, a comment, or a comma with nothing after it.
 _TOKEN = re.compile(
@@ -20,7 +20,10 @@ _TOKEN = re.compile(
     r"|,(?=\s*+(?:[\]}]|\Z))",
     re.DOTALL,
 )
-_WRONG_ESCAPE = re.compile(r'\\(u(?![0-9a-fA-F]{4})|[^"\\/bfnrtu])', re.DOTALL)
+# A string that may have quotes in it: one that ends it stands before a colon, a comma or a bracket.
+_QUOTING_STRING = re.compile(r'"((?:[^"\\]|\\.|"(?!\s*+(?:[,:\]}]|\Z)))*+)(?:"|\Z)', re.DOTALL)
+_QUOTE = re.compile(r'(\\.)|"', re.DOTALL)
+_WRONG_ESCAPE = re.compile(r'\\(x[0-9a-fA-F]{2}|u(?![0-9a-fA-F]{4})|[^"\\/bfnrtu])', re.DOTALL)
 _BETWEEN = re.compile(r"[\s,;\ufeff]*+")
 
 
@@ -39,7 +42,7 @@ def add_json_ld_items(blocks: Iterable[str], items: ItemCollector) -> None:
         if not items.allows(len(block)):
             continue
         try:
-            roots, is_whole = _load_roots(block)
+            roots, is_whole = _load_roots(block, items)
         except RecursionError:
             items.count("json_ld_too_deep")
             continue
@@ -82,7 +85,7 @@ def _vocabulary_of(context: Any) -> str | None:
     return None
 
 
-def _load_roots(block: str) -> tuple[list[Any], bool]:
+def _load_roots(block: str, items: ItemCollector) -> tuple[list[Any], bool]:
     """Returns the values in a block, up to a mistake that is not repaired, and whether there is none."""
     text = block.strip()
     if not text:
@@ -90,12 +93,21 @@ def _load_roots(block: str) -> tuple[list[Any], bool]:
     try:
         return [_DECODER.decode(text)], True
     except ValueError:
-        if len(text) > _MAX_REPAIRED_CHARS:
+        if not items.allows(len(text)):  # to repair it is work, too
             return [], False
-    roots, is_whole = _decode_each(_TOKEN.sub(_repair_token, text))
+    roots, is_whole = _decode_each(text)
     if not roots and "&" in text:
-        roots, is_whole = _decode_each(_TOKEN.sub(_repair_token, html.unescape(text)))
+        roots, is_whole = _decode_each(html.unescape(text))
+    if not roots:
+        roots, is_whole = _decode_each(_QUOTING_STRING.sub(_escape_quotes, text))
     return roots, is_whole
+
+
+def _escape_quotes(string: re.Match[str]) -> str:
+    inner = (
+        _QUOTE.sub(lambda quote: quote[1] or '\\"', string[1]) if '"' in string[1] else string[1]
+    )
+    return f'"{inner}"'
 
 
 def _repair_token(token: re.Match[str]) -> str:
@@ -106,12 +118,15 @@ def _repair_token(token: re.Match[str]) -> str:
 
 
 def _repair_escape(escape: re.Match[str]) -> str:
+    if len(escape[1]) > 1:  # "\x26", as in JavaScript
+        return f"\\u00{escape[1][1:]}"
     return "'" if escape[1] == "'" else f"\\\\{escape[1]}"
 
 
 def _decode_each(text: str) -> tuple[list[Any], bool]:
+    """Returns the values in a text after repair, up to a mistake, and whether there is none."""
     roots: list[Any] = []
-    for value in _roots_in(text):
+    for value in _roots_in(_TOKEN.sub(_repair_token, text)):
         if value is _MISTAKE:
             return roots, False
         roots.append(value)

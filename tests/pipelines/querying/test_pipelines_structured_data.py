@@ -54,13 +54,15 @@ def test_views_have_typed_columns_in_sql_and_in_frames(table, capsys):
     assert articles["published"].dt.hour().to_list() == [8]
 
 
+ALL_KEYS = " union all ".join(f"select '{name}' as name, key from {name}" for name in ITEM_VIEWS)
+
+
 def test_all_views_are_the_same_in_sql_and_in_frames(table, capsys):
-    for name in ITEM_VIEWS:
-        frame = package.read(table, name)
-        rows = asked(capsys, table, f"select * from {name}")
-        assert [list(row) for row in rows] == [frame.columns] * len(frame)
-        assert sorted(row["key"] for row in rows) == sorted(frame["key"])
-    assert package.read(table, "jobs")["remote"].to_list() == [True]
+    rows = sorted((row["name"], row["key"]) for row in asked(capsys, table, ALL_KEYS))
+    frames = {name: package.read(table, name) for name in ITEM_VIEWS}
+    assert rows == sorted((name, key) for name, frame in frames.items() for key in frame["key"])
+    assert {name for name, _ in rows} == {"products", "articles", "jobs", "organizations"}
+    assert frames["jobs"]["remote"].to_list() == [True]
 
 
 def test_items_are_a_column_of_pages(table, capsys):
@@ -77,9 +79,8 @@ def test_purge_removes_items_and_reparse_fills_tables_of_older_versions(table, t
     for batch in package.read(copy, "batches")["batch_id"]:
         for path in files_of(copy, f"batches/{batch}/documents"):
             pl.read_parquet(path).drop("structured_data").write_parquet(path)
-    for name in ITEM_VIEWS:
-        assert package.read(copy, name).is_empty()
-        assert asked(capsys, copy, f"select * from {name}") == []
+    assert package.read(copy, "products").is_empty()
+    assert asked(capsys, copy, ALL_KEYS) == []
     assert nutbeam("parse", copy, "--reparse") == 0
     assert len(package.read(copy, "products")) == 2
     assert nutbeam("parse", copy, "--reparse", "--structured_data=false") == 0

@@ -290,7 +290,7 @@ def test_operators_that_need_a_server_are_named(site):
 
 
 @needs_browser
-def test_a_word_that_no_page_has_is_named_with_what_was_meant(site):
+def test_a_word_that_no_page_has_is_named_beside_a_similar_one(site):
     assert "No page has: qaugga; did you mean quagga?" in look_up(site, "qaugga+zebra")
     site.evaluate("document.querySelector('.notice a').click()")
     site.wait_for("/^quagga zebra/.test(document.title)")

@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-beam-oldest
-.PHONY: test-servers test-pythons
+.PHONY: test-servers test-pythons test-loaders
 .PHONY: test-long test-clusters test-here test-runners bench
 .PHONY: lint types wheel docs pictures pins docs-site browser clean
 
@@ -39,6 +39,8 @@ help:
 	@echo "                run the tests on real OpenSearch, Elasticsearch and Solr, with Java and Maven"
 	@echo "make test-beam-oldest"
 	@echo "                run the tests of transforms and crawls with the oldest Beam that pyproject.toml allows"
+	@echo "make test-loaders"
+	@echo "                run the loaders of the docs with LangChain and LlamaIndex"
 	@echo "make test-pythons"
 	@echo "                run the same tests with Python 3.12 and 3.13, where they are installed"
 	@echo "make test-long  run all of them, the long ones too (three hours)"
@@ -94,6 +96,16 @@ build/airflow/ready: templates/airflow/constraints.txt
 	@build/airflow/bin/pip install --quiet --disable-pip-version-check apache-airflow -c $<
 	@touch $@
 
+# LangChain and LlamaIndex bring packages of which no test needs more than this one.
+test-loaders: $(READY) build/loaders/ready
+	@$(BIN)/pytest -q -m long tests/docs/test_docs_loaders.py $(ARGS)
+
+build/loaders/ready: pyproject.toml $(READY)
+	@"$(PYTHON)" -m venv build/loaders
+	@$(BIN)/uv pip install --quiet --python build/loaders/bin/python --editable . \
+	  langchain-core llama-index-core
+	@touch $@
+
 # The emulator is part of the Google Cloud SDK. Without it the tests are skipped, and say so.
 # ARGS="-m 'bigtable and long and not flink'" runs the long ones; test-here runs most of these.
 test-bigtable: $(READY)
@@ -143,7 +155,7 @@ test-pythons: $(READY)
 ON_CLUSTERS := flink|prism|dataflow|yaml|servers
 
 # Each part takes up to two and a half hours. `make -k test-long` goes on after a part that failed.
-test-long: test-airflow test-clusters test-here test-runners test-beam-oldest test-pythons
+test-long: test-airflow test-clusters test-here test-runners test-beam-oldest test-pythons test-loaders
 
 # The long tests that need a cluster, Prism or a server.
 test-clusters: $(VENV)/gcp

@@ -14,7 +14,7 @@ from .components.columns import Columns
 from .components.document_schema import DocumentRows
 from .components.page_facts import unique_documents
 from .components.schema import StateRows
-from .components.vocabulary import LIVING, MARKDOWN_COLUMN, PAGE_COLUMNS, URL_COLUMN
+from .components.vocabulary import CHANGE_COLUMNS, LIVING, MARKDOWN_COLUMN, PAGE_COLUMNS, URL_COLUMN
 from .span_lists import spans_of_blocks
 
 # Columns of pages that come from the state, and from the files of bodies; the others come from
@@ -45,7 +45,6 @@ class PageChoice:
     Attributes:
         columns: Columns of the view ``pages``.
         statuses: Statuses of their URLs.
-        since: Earliest fetch of their bodies, ms; None is any.
         held_batches: Batches whose pages the reader has already.
         text_of: Which text of them: ``main`` or ``all``.
         markdown_links: Whether their Markdown has the targets of links, and images.
@@ -53,7 +52,6 @@ class PageChoice:
 
     columns: Columns = PAGE_COLUMNS
     statuses: tuple[int, ...] = LIVING
-    since: int | None = None
     held_batches: Collection[str] = ()
     text_of: str = ALL
     markdown_links: bool = True
@@ -66,6 +64,13 @@ class PageChoice:
         return list(dict.fromkeys(["key", *places, *wanted]))
 
     @property
+    def compared_columns(self) -> list[str]:
+        """Columns of the state by which two snapshots are compared."""
+        return list(
+            dict.fromkeys([*self.state_columns, "status", "document", "signature", "batch_id"])
+        )
+
+    @property
     def body_columns(self) -> list[str]:
         """Columns to read from the files of bodies."""
         return self.wanted_among(*_OF_BODIES)
@@ -73,12 +78,12 @@ class PageChoice:
     @property
     def document_columns(self) -> list[str]:
         """Columns to read from documents."""
-        others = (*_OF_STATE, *_OF_BODIES, URL_COLUMN.name)
+        others = (*_OF_STATE, *_OF_BODIES, *CHANGE_COLUMNS.schema.names, URL_COLUMN.name)
         names = [column.name for column in self.columns if column.name not in others]
         stored = stored_names(names)
         if self.cuts_text:
             stored += ["text", "main"]
-        return list(dict.fromkeys(["key", "part_of", "fetch_time", *stored]))
+        return list(dict.fromkeys(["key", "part_of", *stored]))
 
     @property
     def cuts_text(self) -> bool:
@@ -97,10 +102,7 @@ class PageChoice:
         )
         if self.held_batches:
             rows = rows.filter(~pl.col("batch_id").is_in(list(self.held_batches)).fill_null(False))
-        if self.since is None:
-            return rows
-        # The last fetch is that of the body, or a later one; a part of a page may have none.
-        return rows.filter((pl.col("last_fetch_time") >= self.since).fill_null(True))
+        return rows
 
 
 def page_rows(choice: PageChoice, rows: StateRows, documents: DocumentRows) -> pl.DataFrame:
@@ -113,10 +115,7 @@ def page_rows(choice: PageChoice, rows: StateRows, documents: DocumentRows) -> p
             that of the page itself counts, or else the first.
     """
     pages = unique_documents(documents)
-    if choice.since is not None:
-        pages = pages.filter(pl.col("fetch_time") >= choice.since)
-    # The fetch time of a document is when it was fetched, that of the state when it is due.
-    pages = pages.drop("fetch_time").join(rows, on="key", how="inner", maintain_order="left")
+    pages = pages.join(rows, on="key", how="inner", maintain_order="left")
     if choice.wanted_among("links"):
         pages = pages.with_columns(with_urls(pages.get_column("outlinks")).alias("links"))
     if choice.cuts_text:

@@ -48,6 +48,7 @@ class Table(TableJobs):
         *,
         columns: Sequence[str] = (),
         text_of: TextPart = "all",
+        markdown_links: bool = True,
         snapshot: int | None = None,
     ) -> Iterator[TablePage]:
         """Returns the pages that are alive, each with its newest text, in no order.
@@ -56,14 +57,18 @@ class Table(TableJobs):
 
         Args:
             columns: Names of the columns to read; the others are None. Without any, all are read but
-                ``markdown``, ``blocks``, ``main``, ``headers``, ``body``, ``batch_id`` and ``key``.
+                ``markdown``, ``blocks``, ``main``, ``structured_data``, ``headers``, ``body``, ``batch_id``
+                and ``key``.
             text_of: ``main``: the text is the main content alone, without navigation and the like.
+            markdown_links: Whether the Markdown has the targets of links, and images.
             snapshot: Number of the snapshot; None is the newest.
 
         Raises:
             UserError: There is no such column or snapshot, or the table cannot be read.
         """
-        return _records_of(self._read("pages", columns, "batches", snapshot, text_of))
+        return _records_of(
+            self._read("pages", columns, "batches", snapshot, text_of, markdown_links)
+        )
 
     def frame(
         self,
@@ -71,6 +76,7 @@ class Table(TableJobs):
         *,
         columns: Sequence[str] = (),
         text_of: TextPart = "all",
+        markdown_links: bool = True,
         snapshot: int | None = None,
     ) -> "pl.DataFrame":
         """Returns rows as a polars frame; pages are in no order.
@@ -79,13 +85,13 @@ class Table(TableJobs):
             what: ``state``, ``hosts``, ``pages``, ``outlinks``, ``batches`` or another view of
                 docs/reference/data.md.
             columns: Names of the columns to read; without any, all, as ``pages`` does.
-            text_of: As in ``pages``.
+            text_of, markdown_links: As in ``pages``.
             snapshot: Number of the snapshot; None is the newest.
 
         Raises:
             UserError: There is no such view, column or snapshot, or the table cannot be read.
         """
-        frame: pl.DataFrame = self._read(what, columns, "polars", snapshot, text_of)
+        frame: pl.DataFrame = self._read(what, columns, "polars", snapshot, text_of, markdown_links)
         return frame
 
     def arrow(
@@ -94,19 +100,28 @@ class Table(TableJobs):
         *,
         columns: Sequence[str] = (),
         text_of: TextPart = "all",
+        markdown_links: bool = True,
         snapshot: int | None = None,
     ) -> Any:
         """Returns rows as a ``pyarrow.Table``; see ``frame``."""
-        return self._read(what, columns, "arrow", snapshot, text_of)
+        return self._read(what, columns, "arrow", snapshot, text_of, markdown_links)
 
     def _read(
-        self, what: str, columns: Sequence[str], into: str, snapshot: int | None, text_of: TextPart
-    ) -> Any:
+        self, what: str, columns: Sequence[str], into: Any, snapshot: int | None, text_of: TextPart,
+        markdown_links: bool,
+    ) -> Any:  # fmt: skip
         from ..views.reader import read
 
-        form: Any = into
         with calling():
-            return read(self, what, columns=columns, snapshot=snapshot, into=form, text_of=text_of)
+            return read(
+                self,
+                what,
+                columns=columns,
+                snapshot=snapshot,
+                into=into,
+                text_of=text_of,
+                markdown_links=markdown_links,
+            )
 
     def chunks(
         self,
@@ -115,6 +130,7 @@ class Table(TableJobs):
         tokenizer: str = "words",
         columns: Sequence[str] = (),
         text_of: TextPart = "all",
+        markdown_links: bool = True,
         snapshot: int | None = None,
     ) -> "pl.DataFrame":
         """Returns the texts of pages in chunks, as ``nutbeam.read_chunks`` does."""
@@ -127,6 +143,7 @@ class Table(TableJobs):
                 tokenizer=tokenizer,
                 columns=columns,
                 text_of=text_of,
+                markdown_links=markdown_links,
                 snapshot=snapshot,
             )
         return chunks

@@ -54,7 +54,7 @@ class _Shared1(TypedDict, total=False):
 
 
 class _Shared2(TypedDict, total=False):
-    """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, warc, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, purge."""
+    """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, pages, extract, warc, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, purge."""
 
     shared_path: bool
     """The table's folder is the same on this machine and on all workers, as on a network drive. Default: false."""
@@ -152,49 +152,19 @@ class _Shared5(TypedDict, total=False):
 
 
 class _Shared6(TypedDict, total=False):
-    """Of crawl, fetch, parse, round, next."""
+    """Of crawl, fetch, parse, round, next, extract."""
 
     parse_processes: int
     """How many processes parse on a worker; 0 is one for each core. Default: 0."""
 
 
 class _Shared7(TypedDict, total=False):
-    """Of crawl, fetch, parse, round, next, parsechecker."""
+    """Of crawl, fetch, parse, round, next, extract, parsechecker."""
 
     parser_memory: int | str
     """Largest memory of each process that parses; 0: no limit. Unit: bytes. Default: 8589934592."""
-    extract: Sequence[str]
-    """Files of rules (toml): take fields from pages by them, while these are parsed, and store them; see the guide on extracting. Default: none."""
-    signature: Literal["md5", "text_md5", "text_profile", "simhash"]
-    """The fingerprint by which pages are compared: md5 of the body; text_md5 of the title and the text, in which all white space is alike; text_profile, their frequent words; simhash of both, which differs in few bits where pages differ in few words. A page without text has the md5 of its body. Default: md5."""
-    text_profile_min_word_len: int
-    """With text_profile: words up to this length do not count. Unit: characters. Default: 2."""
-    text_profile_quant_rate: float
-    """With text_profile: counts of words are rounded down to this share of the highest. Default: 0.01."""
-    max_outlinks: int
-    """Most links kept per page, of those that pass the filters; -1: no limit. Nutch keeps 100. Unit: links. Default: 10000."""
-    outlinks_ignore_tags: Sequence[str]
-    """Elements whose links are not followed, such as img or script. Default: none."""
-    form_use_action: bool
-    """Follow the action of forms, except of those with the method POST. Default: false."""
     parser_timeout: float | str
     """Longest time that the parsing of a page may take. Unit: s. Default: 30."""
-    headings: Sequence[Literal["h1", "h2", "h3", "h4", "h5", "h6"]] | str
-    """Headings whose texts go into the metadata of a page, under these names. Default: h1,h2."""
-    structured_data: bool
-    """Store the structured data of pages: JSON-LD, microdata, RDFa, Open Graph and the like. Default: true."""
-    detect_language: bool
-    """Guess the language of pages that declare none from their text; needs nutbeam[language]. Default: false."""
-    skip_truncated: bool
-    """Do not parse pages that were cut at the content limit. Default: true."""
-    feed_documents: bool
-    """Make a document of each item of a feed, if the item's link is on the feed's host. Default: false."""
-    pdf_max_pages: int
-    """Most pages of a PDF that are read, each in about 2 ms; -1: no limit. Unit: pages. Default: 2000."""
-    parsers: Sequence[str]
-    """Plug-ins that parse documents, as TYPE=NAME with a media type or TYPE/*, in place of the parser of nutbeam, if it has one. Default: none."""
-    parse_filters: Sequence[str]
-    """Parse filters of plug-ins that each page goes through, in this order. Default: none."""
 
 
 class _Shared8(TypedDict, total=False):
@@ -302,6 +272,41 @@ class _Shared13(TypedDict, total=False):
 
 
 class _Shared14(TypedDict, total=False):
+    """Of crawl, fetch, parse, round, next, parsechecker."""
+
+    extract: Sequence[str]
+    """Files of rules (toml): take fields from pages by them, while these are parsed, and store them; see the guide on extracting. Default: none."""
+    signature: Literal["md5", "text_md5", "text_profile", "simhash"]
+    """The fingerprint by which pages are compared: md5 of the body; text_md5 of the title and the text, in which all white space is alike; text_profile, their frequent words; simhash of both, which differs in few bits where pages differ in few words. A page without text has the md5 of its body. Default: md5."""
+    text_profile_min_word_len: int
+    """With text_profile: words up to this length do not count. Unit: characters. Default: 2."""
+    text_profile_quant_rate: float
+    """With text_profile: counts of words are rounded down to this share of the highest. Default: 0.01."""
+    max_outlinks: int
+    """Most links kept per page, of those that pass the filters; -1: no limit. Nutch keeps 100. Unit: links. Default: 10000."""
+    outlinks_ignore_tags: Sequence[str]
+    """Elements whose links are not followed, such as img or script. Default: none."""
+    form_use_action: bool
+    """Follow the action of forms, except of those with the method POST. Default: false."""
+    headings: Sequence[Literal["h1", "h2", "h3", "h4", "h5", "h6"]] | str
+    """Headings whose texts go into the metadata of a page, under these names. Default: h1,h2."""
+    structured_data: bool
+    """Store the structured data of pages: JSON-LD, microdata, RDFa, Open Graph and the like. Default: true."""
+    detect_language: bool
+    """Guess the language of pages that declare none from their text; needs nutbeam[language]. Default: false."""
+    skip_truncated: bool
+    """Do not parse pages that were cut at the content limit. Default: true."""
+    feed_documents: bool
+    """Make a document of each item of a feed, if the item's link is on the feed's host. Default: false."""
+    pdf_max_pages: int
+    """Most pages of a PDF that are read, each in about 2 ms; -1: no limit. Unit: pages. Default: 2000."""
+    parsers: Sequence[str]
+    """Plug-ins that parse documents, as TYPE=NAME with a media type or TYPE/*, in place of the parser of nutbeam, if it has one. Default: none."""
+    parse_filters: Sequence[str]
+    """Parse filters of plug-ins that each page goes through, in this order. Default: none."""
+
+
+class _Shared15(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, round, next, filterdb, mergelinkdb, mergedb, explain, parsechecker."""
 
     schemes: Sequence[str]
@@ -342,7 +347,7 @@ class _Shared14(TypedDict, total=False):
     """Longest query that the filter fast accepts; -1: no limit. Unit: characters. Default: -1."""
 
 
-class _Shared15(TypedDict, total=False):
+class _Shared16(TypedDict, total=False):
     """Of crawl, sitemap, fetch, parse, round, next, explain, parsechecker."""
 
     agent_name: str
@@ -351,7 +356,7 @@ class _Shared15(TypedDict, total=False):
     """Further names whose rules in robots.txt and in pages are obeyed, together with agent_name's. Default: none."""
 
 
-class _Shared16(TypedDict, total=False):
+class _Shared17(TypedDict, total=False):
     """Of crawl, fetch, updatedb, round, next."""
 
     internal_link_factor: float
@@ -360,14 +365,14 @@ class _Shared16(TypedDict, total=False):
     """How much of a page's share goes to a link on another host. Default: 1."""
 
 
-class _Shared17(TypedDict, total=False):
+class _Shared18(TypedDict, total=False):
     """Of crawl, round."""
 
     parse_while_fetching: bool
     """Parse pages while others are fetched; false makes parse a phase of its own. Default: true."""
 
 
-class _Shared18(TypedDict, total=False):
+class _Shared19(TypedDict, total=False):
     """Of crawl, fetch, round, next."""
 
     follow_outlinks_depth: int
@@ -384,14 +389,14 @@ class _Shared18(TypedDict, total=False):
     """Write a page to disk at most this long after it arrived, with all pages since then. Pages that are not written are lost if the process dies. Unit: s. Default: 5."""
 
 
-class _Shared19(TypedDict, total=False):
+class _Shared20(TypedDict, total=False):
     """Of crawl, import_warc, fetch, round, next."""
 
     store_wire: bool
     """Store each answer as it came, too, for nutbeam warc: its head, its body with all codings, and the bodies of error pages; and the version of TLS. Coded bodies are stored twice. Default: false."""
 
 
-class _Shared20(TypedDict, total=False):
+class _Shared21(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next, explain, parsechecker."""
 
     file_roots: Sequence[str]
@@ -422,7 +427,7 @@ class _Shared20(TypedDict, total=False):
     """Hosts, with all below them, whose robots.txt is NOT fetched and NOT obeyed: only for sites of your own, or whose operators have agreed. Default: none."""
 
 
-class _Shared21(TypedDict, total=False):
+class _Shared22(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next, parsechecker."""
 
     file_parent: bool
@@ -481,7 +486,7 @@ class _Shared21(TypedDict, total=False):
     """Start measuring the throughput after this time. Unit: s. Default: 300."""
 
 
-class _Shared22(TypedDict, total=False):
+class _Shared23(TypedDict, total=False):
     """Of crawl, sitemap, import_warc, fetch, round, next, parsechecker."""
 
     content_limit: int | str
@@ -490,14 +495,14 @@ class _Shared22(TypedDict, total=False):
     """Like content_limit, for PDF, office documents and e-books, which cannot be read when they are cut. If content_limit is larger, it applies. Unit: bytes. Default: 8388608."""
 
 
-class _Shared23(TypedDict, total=False):
+class _Shared24(TypedDict, total=False):
     """Of crawl, sitemap, generate, freegen, fetch, round, next, explain, parsechecker."""
 
     queue_mode: Literal["host", "domain", "ip"]
     """Which hosts share a queue, with one request at a time and a delay. host: each host has its own queue. domain: the hosts of a registered domain share one. ip: the hosts of an IP address share one (with several num_fetchers, generate resolves the hosts). Give the same value to generate and to fetch. Default: host."""
 
 
-class _Shared24(TypedDict, total=False):
+class _Shared25(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, index, clean, filterdb, explain."""
 
     mark_gone_after: int | str
@@ -506,7 +511,7 @@ class _Shared24(TypedDict, total=False):
     """Scoring orphan and --drop_orphans: time without a link to a page after which it is an orphan; the scoring gives it the status db_orphan. Unit: s. Default: 3456000."""
 
 
-class _Shared25(TypedDict, total=False):
+class _Shared26(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, index, clean, explain."""
 
     scoring: Sequence[str]
@@ -531,7 +536,7 @@ class _Shared25(TypedDict, total=False):
     """Scoring urlboost: what is multiplied. choice: the value by which generate chooses URLs. new: the score of a new URL, once; then urlboost must come after scorings that change scores. Default: choice."""
 
 
-class _Shared26(TypedDict, total=False):
+class _Shared27(TypedDict, total=False):
     """Of crawl, dedup, round, next."""
 
     dedup_group: Literal["none", "host", "domain"]
@@ -542,7 +547,7 @@ class _Shared26(TypedDict, total=False):
     """With --signature simhash: pages whose signatures differ in up to this number of bits are duplicates, too; 0: only pages with equal signatures are. Unit: bits. Default: 3."""
 
 
-class _Shared27(TypedDict, total=False):
+class _Shared28(TypedDict, total=False):
     """Of crawl, invertlinks, round, next."""
 
     ignore_internal_links: bool
@@ -553,21 +558,21 @@ class _Shared27(TypedDict, total=False):
     """Drop links that were not found again for longer than this. A link in the newest document of its page stays. 0 means twice --max_fetch_interval. Unit: s. Default: 0."""
 
 
-class _Shared28(TypedDict, total=False):
+class _Shared29(TypedDict, total=False):
     """Of crawl, import_nutch, invertlinks, round, next."""
 
     max_anchor_length: int
     """How much of the text of a link is kept. Unit: characters. Default: 100."""
 
 
-class _Shared29(TypedDict, total=False):
+class _Shared30(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, invertlinks, round, next, fsck, explain."""
 
     max_fetch_interval: int | str
     """Longest time between two fetches of a page. Unit: s. Default: 7776000."""
 
 
-class _Shared30(TypedDict, total=False):
+class _Shared31(TypedDict, total=False):
     """Of crawl, sitemap, updatedb, round, next, explain."""
 
     max_per_host: int
@@ -606,21 +611,21 @@ class _Shared30(TypedDict, total=False):
     """Schedule rate: fetches a day for the whole table. 0: enough to fetch each page once per fetch_interval. Default: 0."""
 
 
-class _Shared31(TypedDict, total=False):
+class _Shared32(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, updatedb, round, next, explain."""
 
     fetch_interval: int | str
     """Time between two fetches of a page. Unit: s. Default: 2592000."""
 
 
-class _Shared32(TypedDict, total=False):
+class _Shared33(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, explain."""
 
     retry_max: int
     """After how many failures in a row a URL is gone. Default: 3."""
 
 
-class _Shared33(TypedDict, total=False):
+class _Shared34(TypedDict, total=False):
     """Of crawl, updatedb, round, next, explain."""
 
     additions_allowed: bool
@@ -629,21 +634,21 @@ class _Shared33(TypedDict, total=False):
     """Set the status db_parse_failed for pages that failed to parse, and schedule them like gone pages. Default: false."""
 
 
-class _Shared34(TypedDict, total=False):
+class _Shared35(TypedDict, total=False):
     """Of crawl, generate, freegen, import_warc, import_nutch, round, next, explain."""
 
     generate_mark_ttl: int | str
     """How long an unfinished batch keeps its URLs from other batches. Unit: s. Default: 604800."""
 
 
-class _Shared35(TypedDict, total=False):
+class _Shared36(TypedDict, total=False):
     """Of crawl, generate, freegen, round, next, explain."""
 
     num_fetchers: int
     """How many partitions a batch has; hosts are divided among them. Default: 1."""
 
 
-class _Shared36(TypedDict, total=False):
+class _Shared37(TypedDict, total=False):
     """Of crawl, sitemap."""
 
     sitemap_strict_parsing: bool
@@ -674,7 +679,7 @@ class _Shared36(TypedDict, total=False):
     """How many URLs of one host are added from its sitemaps at once, the best by priority; -1: no limit. These URLs do not count for --max_new_per_host. Default: 50000."""
 
 
-class _Shared37(TypedDict, total=False):
+class _Shared38(TypedDict, total=False):
     """Of crawl, inject."""
 
     injected_score: float
@@ -687,8 +692,8 @@ class _Shared37(TypedDict, total=False):
     """Also filter and normalize the URLs of the table, by the rules for seeds. Refused URLs are dropped, and seeds are optional. filterdb also applies the rules for links. Default: false."""
 
 
-class _Shared39(TypedDict, total=False):
-    """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, warc, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, rollback, fsck, purge, explain, parsechecker."""
+class _Shared40(TypedDict, total=False):
+    """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, pages, extract, warc, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, rollback, fsck, purge, explain, parsechecker."""
 
     config: str | None
     """File with options; by default nutbeam.toml in the working directory, if it exists. Default: none."""
@@ -696,7 +701,7 @@ class _Shared39(TypedDict, total=False):
     """Show progress on standard error, as a live view if that is a terminal. Default: none."""
 
 
-class _Shared41(TypedDict, total=False):
+class _Shared42(TypedDict, total=False):
     """Of freegen, import_warc, import_nutch, mergedb."""
 
     filter_urls: bool
@@ -705,35 +710,72 @@ class _Shared41(TypedDict, total=False):
     """Apply the URL rewriting rules. Without it, URLs only get the form that row keys need. Default: false."""
 
 
-class _Shared43(TypedDict, total=False):
+class _Shared44(TypedDict, total=False):
     """Of import_warc, import_nutch."""
 
     part_size: int | str
     """Size of the parts of a file that workers share. Unit: bytes. Default: 67108864."""
 
 
-class _Shared45(TypedDict, total=False):
+class _Shared46(TypedDict, total=False):
     """Of fetch, parse."""
 
     batch: str
     """Id of the batch. Without it, the oldest batch that waits. Default: none."""
 
 
-class _Shared46(TypedDict, total=False):
+class _Shared47(TypedDict, total=False):
     """Of fetch, next."""
 
     parse_while_fetching: bool
     """Parse pages while others are fetched; false makes parse a phase of its own. Default: false."""
 
 
-class _Shared54(TypedDict, total=False):
+class _Shared53(TypedDict, total=False):
+    """Of pages, extract."""
+
+    catalog: str
+    """Catalog of the Iceberg table: its name in the configuration of pyiceberg, or a folder, with a / in it, for the tables and a catalog in SQLite. Default: ./iceberg."""
+    output: str
+    """File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end; or a table to append changes to: FILE.duckdb or iceberg:NAMESPACE.TABLE; - is standard output, as JSON lines. FILE.duckdb:TABLE names the table in the file. Default: -."""
+    status: (
+        Sequence[
+            Literal[
+                "db_unfetched",
+                "db_fetched",
+                "db_gone",
+                "db_redir_temp",
+                "db_redir_perm",
+                "db_notmodified",
+                "db_duplicate",
+                "db_orphan",
+                "db_parse_failed",
+                "unfetched",
+                "fetched",
+                "gone",
+                "redir_temp",
+                "redir_perm",
+                "notmodified",
+                "duplicate",
+                "orphan",
+                "parse_failed",
+            ]
+        ]
+        | str
+    )
+    """Statuses of the pages to write. By default pages that are alive: fetched (or not modified since), and those whose next fetch failed but is tried again. Default: fetched,unfetched."""
+    since: str
+    """Only pages that are new, changed or gone since a snapshot: its number, or a date or time (UTC) such as 2026-11-01T12:30. Column change says which. In a table: since its last run. Default: none."""
+
+
+class _Shared58(TypedDict, total=False):
     """Of webgraph, linkrank."""
 
     level: Literal["page", "host", "domain"]
     """The graph: its nodes are pages, hosts or domains. Default: page."""
 
 
-class _Shared57(TypedDict, total=False):
+class _Shared61(TypedDict, total=False):
     """Of index, clean."""
 
     index: str
@@ -778,7 +820,8 @@ class CrawlKeywords(
     _Shared35,
     _Shared36,
     _Shared37,
-    _Shared39,
+    _Shared38,
+    _Shared40,
     PipelineKeywords,
     total=False,
 ):
@@ -800,14 +843,14 @@ class InjectKeywords(
     _Shared2,
     _Shared3,
     _Shared9,
-    _Shared14,
-    _Shared24,
+    _Shared15,
     _Shared25,
-    _Shared29,
-    _Shared31,
+    _Shared26,
+    _Shared30,
     _Shared32,
-    _Shared37,
-    _Shared39,
+    _Shared33,
+    _Shared38,
+    _Shared40,
     PipelineKeywords,
     total=False,
 ):
@@ -821,20 +864,20 @@ class SitemapKeywords(
     _Shared9,
     _Shared10,
     _Shared11,
-    _Shared14,
     _Shared15,
-    _Shared20,
+    _Shared16,
     _Shared21,
     _Shared22,
     _Shared23,
     _Shared24,
     _Shared25,
-    _Shared29,
+    _Shared26,
     _Shared30,
     _Shared31,
     _Shared32,
-    _Shared36,
-    _Shared39,
+    _Shared33,
+    _Shared37,
+    _Shared40,
     PipelineKeywords,
     total=False,
 ):
@@ -851,16 +894,16 @@ class GenerateKeywords(
     _Shared10,
     _Shared11,
     _Shared12,
-    _Shared14,
-    _Shared23,
+    _Shared15,
     _Shared24,
     _Shared25,
-    _Shared29,
-    _Shared31,
+    _Shared26,
+    _Shared30,
     _Shared32,
-    _Shared34,
+    _Shared33,
     _Shared35,
-    _Shared39,
+    _Shared36,
+    _Shared40,
     PipelineKeywords,
     total=False,
 ):
@@ -870,13 +913,13 @@ class GenerateKeywords(
 class FreegenKeywords(
     _Shared2,
     _Shared3,
-    _Shared14,
-    _Shared23,
-    _Shared31,
-    _Shared34,
+    _Shared15,
+    _Shared24,
+    _Shared32,
     _Shared35,
-    _Shared39,
-    _Shared41,
+    _Shared36,
+    _Shared40,
+    _Shared42,
     PipelineKeywords,
     total=False,
 ):
@@ -886,13 +929,13 @@ class FreegenKeywords(
 class ImportWarcKeywords(
     _Shared2,
     _Shared3,
-    _Shared14,
-    _Shared19,
-    _Shared22,
-    _Shared34,
-    _Shared39,
-    _Shared41,
-    _Shared43,
+    _Shared15,
+    _Shared20,
+    _Shared23,
+    _Shared35,
+    _Shared40,
+    _Shared42,
+    _Shared44,
     PipelineKeywords,
     total=False,
 ):
@@ -905,12 +948,12 @@ class ImportWarcKeywords(
 class ImportNutchKeywords(
     _Shared2,
     _Shared3,
-    _Shared14,
-    _Shared28,
-    _Shared34,
-    _Shared39,
-    _Shared41,
-    _Shared43,
+    _Shared15,
+    _Shared29,
+    _Shared35,
+    _Shared40,
+    _Shared42,
+    _Shared44,
     PipelineKeywords,
     total=False,
 ):
@@ -937,15 +980,16 @@ class FetchKeywords(
     _Shared14,
     _Shared15,
     _Shared16,
-    _Shared18,
+    _Shared17,
     _Shared19,
     _Shared20,
     _Shared21,
     _Shared22,
     _Shared23,
-    _Shared39,
-    _Shared45,
+    _Shared24,
+    _Shared40,
     _Shared46,
+    _Shared47,
     PipelineKeywords,
     total=False,
 ):
@@ -961,8 +1005,9 @@ class ParseKeywords(
     _Shared10,
     _Shared14,
     _Shared15,
-    _Shared39,
-    _Shared45,
+    _Shared16,
+    _Shared40,
+    _Shared46,
     PipelineKeywords,
     total=False,
 ):
@@ -980,16 +1025,16 @@ class UpdatedbKeywords(
     _Shared8,
     _Shared9,
     _Shared10,
-    _Shared14,
-    _Shared16,
-    _Shared24,
+    _Shared15,
+    _Shared17,
     _Shared25,
-    _Shared29,
+    _Shared26,
     _Shared30,
     _Shared31,
     _Shared32,
     _Shared33,
-    _Shared39,
+    _Shared34,
+    _Shared40,
     PipelineKeywords,
     total=False,
 ):
@@ -1000,7 +1045,7 @@ class UpdatedbKeywords(
 
 
 class InvertlinksKeywords(
-    _Shared2, _Shared3, _Shared27, _Shared28, _Shared29, _Shared39, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared28, _Shared29, _Shared30, _Shared40, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam invertlinks``."""
 
@@ -1008,7 +1053,7 @@ class InvertlinksKeywords(
     """Id of the batch. Without it, all batches that wait, one after the other; a job that is only submitted to a cluster takes the oldest of them. Default: none."""
 
 
-class DedupKeywords(_Shared2, _Shared3, _Shared26, _Shared39, PipelineKeywords, total=False):
+class DedupKeywords(_Shared2, _Shared3, _Shared27, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam dedup``."""
 
     batch: str
@@ -1050,7 +1095,8 @@ class RoundKeywords(
     _Shared33,
     _Shared34,
     _Shared35,
-    _Shared39,
+    _Shared36,
+    _Shared40,
     PipelineKeywords,
     total=False,
 ):
@@ -1073,7 +1119,7 @@ class NextKeywords(
     _Shared14,
     _Shared15,
     _Shared16,
-    _Shared18,
+    _Shared17,
     _Shared19,
     _Shared20,
     _Shared21,
@@ -1091,8 +1137,9 @@ class NextKeywords(
     _Shared33,
     _Shared34,
     _Shared35,
-    _Shared39,
-    _Shared46,
+    _Shared36,
+    _Shared40,
+    _Shared47,
     PipelineKeywords,
     total=False,
 ):
@@ -1102,7 +1149,37 @@ class NextKeywords(
     """Wait until the phase is done. Without it, a phase whose workers are elsewhere is only submitted. Default: false."""
 
 
-class WarcKeywords(_Shared1, _Shared2, _Shared39, PipelineKeywords, total=False):
+class PagesKeywords(_Shared2, _Shared40, _Shared53, PipelineKeywords, total=False):
+    """Options of ``nutbeam pages``."""
+
+    chunks: int
+    """Write chunks of pages, with at most this number of tokens, instead of pages: 16 or more. 0: write pages. Default: 0."""
+    chunk_tokenizer: str
+    """What counts tokens: words, characters, or the name of a plug-in. Default: words."""
+    tokenizer_file: str
+    """File tokenizer.json of a model, on each worker; it counts tokens instead of --chunk_tokenizer, and needs nutbeam[tokenizers]. Default: none."""
+    embedding: str
+    """Plug-in that makes a vector of each chunk; the vectors are the column embedding. Default: none."""
+    markdown_links: bool
+    """Whether Markdown has the targets of links, and images; else only the texts of both. Default: true."""
+    text_of: Literal["main", "all"]
+    """Which text of a page counts: main, its main content, without navigation, comments and the like; or all. A page of which the main content is not known has all. Default: all."""
+    columns: Sequence[str]
+    """Columns to write, such as url,title,text or url,markdown; the default is all but markdown, blocks, main, structured_data, headers, body, batch_id and key. With --chunks, columns of chunks: by default all. Default: none."""
+    new: str
+    """File that records the last run: write only pages that are new or changed since then, or all if the file does not exist. Then the run writes the file. Default: none."""
+
+
+class ExtractKeywords(
+    _Shared2, _Shared6, _Shared7, _Shared40, _Shared53, PipelineKeywords, total=False
+):
+    """Options of ``nutbeam extract``."""
+
+    strict: bool
+    """End with exit code 5 if a rule finds nothing, or much less than in the run before. Default: false."""
+
+
+class WarcKeywords(_Shared1, _Shared2, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam warc``."""
 
     batch: Sequence[str]
@@ -1111,7 +1188,7 @@ class WarcKeywords(_Shared1, _Shared2, _Shared39, PipelineKeywords, total=False)
     """Write only answers for which this expression is true, such as "http_code == 200". Its names are the columns of batch_pages in the data dictionary. Default: none."""
 
 
-class WebgraphKeywords(_Shared2, _Shared3, _Shared39, _Shared54, PipelineKeywords, total=False):
+class WebgraphKeywords(_Shared2, _Shared3, _Shared40, _Shared58, PipelineKeywords, total=False):
     """Options of ``nutbeam webgraph``."""
 
     ignore_internal_host: bool
@@ -1128,7 +1205,7 @@ class WebgraphKeywords(_Shared2, _Shared3, _Shared39, _Shared54, PipelineKeyword
     """Approximate number of nodes per block; the memory of ranking depends on it. Default: 1048576."""
 
 
-class LinkrankKeywords(_Shared2, _Shared3, _Shared39, _Shared54, PipelineKeywords, total=False):
+class LinkrankKeywords(_Shared2, _Shared3, _Shared40, _Shared58, PipelineKeywords, total=False):
     """Options of ``nutbeam linkrank``."""
 
     ranking: Literal["linkrank", "pagerank", "hits", "harmonic"]
@@ -1149,7 +1226,7 @@ class LinkrankKeywords(_Shared2, _Shared3, _Shared39, _Shared54, PipelineKeyword
     """harmonic: registers of a counter, a byte each, as a power of 2. 6 has an error of 13 % for a node, 10 of 3 %. Default: 6."""
 
 
-class ScoreupdaterKeywords(_Shared2, _Shared3, _Shared39, PipelineKeywords, total=False):
+class ScoreupdaterKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam scoreupdater``."""
 
     rank: Literal["linkrank", "pagerank", "authority", "hub", "harmonic"]
@@ -1162,10 +1239,10 @@ class IndexKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared24,
     _Shared25,
-    _Shared39,
-    _Shared57,
+    _Shared26,
+    _Shared40,
+    _Shared61,
     PipelineKeywords,
     total=False,
 ):
@@ -1183,17 +1260,17 @@ class CleanKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared24,
     _Shared25,
-    _Shared39,
-    _Shared57,
+    _Shared26,
+    _Shared40,
+    _Shared61,
     PipelineKeywords,
     total=False,
 ):
     """Options of ``nutbeam clean``."""
 
 
-class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared11, _Shared39, PipelineKeywords, total=False):
+class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared11, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam updatehostdb``."""
 
     check: Literal["none", "new", "known", "failed", "all"]
@@ -1210,7 +1287,7 @@ class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared11, _Shared39, PipelineKey
     """Stop looking up after this time in each part of the table; the other hosts are looked up the next time. Unit: s. Default: 600."""
 
 
-class HostinjectKeywords(_Shared2, _Shared3, _Shared39, PipelineKeywords, total=False):
+class HostinjectKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam hostinject``."""
 
 
@@ -1219,9 +1296,9 @@ class FilterdbKeywords(
     _Shared3,
     _Shared9,
     _Shared10,
-    _Shared14,
-    _Shared24,
-    _Shared39,
+    _Shared15,
+    _Shared25,
+    _Shared40,
     PipelineKeywords,
     total=False,
 ):
@@ -1235,7 +1312,7 @@ class FilterdbKeywords(
     """Change nothing: count what would be done, and show examples. Default: false."""
 
 
-class CompactKeywords(_Shared2, _Shared3, _Shared39, PipelineKeywords, total=False):
+class CompactKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam compact``."""
 
     full: bool
@@ -1248,11 +1325,11 @@ class CompactKeywords(_Shared2, _Shared3, _Shared39, PipelineKeywords, total=Fal
     """How many of the newest batches keep all their files. A file of an older batch is deleted after the retention if all its pages were fetched again. Default: 1."""
 
 
-class CopyKeywords(_Shared2, _Shared3, _Shared39, PipelineKeywords, total=False):
+class CopyKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam copy``."""
 
 
-class MergelinkdbKeywords(_Shared2, _Shared3, _Shared14, _Shared39, PipelineKeywords, total=False):
+class MergelinkdbKeywords(_Shared2, _Shared3, _Shared15, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam mergelinkdb``."""
 
     normalize_links: bool
@@ -1262,12 +1339,12 @@ class MergelinkdbKeywords(_Shared2, _Shared3, _Shared14, _Shared39, PipelineKeyw
 
 
 class MergedbKeywords(
-    _Shared2, _Shared3, _Shared14, _Shared39, _Shared41, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared15, _Shared40, _Shared42, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam mergedb``."""
 
 
-class RollbackKeywords(_Shared3, _Shared39, total=False):
+class RollbackKeywords(_Shared3, _Shared40, total=False):
     """Options of ``nutbeam rollback``."""
 
     to: int
@@ -1276,7 +1353,7 @@ class RollbackKeywords(_Shared3, _Shared39, total=False):
     """Go back to a snapshot before a purge, too: purged rows come back, but stay in the blocklist. Default: false."""
 
 
-class FsckKeywords(_Shared29, _Shared39, total=False):
+class FsckKeywords(_Shared30, _Shared40, total=False):
     """Options of ``nutbeam fsck``."""
 
     quick: bool
@@ -1289,7 +1366,7 @@ class FsckKeywords(_Shared29, _Shared39, total=False):
     """How many files, or ranges of rows, to read at a time. Default: 4."""
 
 
-class PurgeKeywords(_Shared2, _Shared3, _Shared39, PipelineKeywords, total=False):
+class PurgeKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam purge``."""
 
     url: Sequence[str]
@@ -1312,20 +1389,20 @@ class ExplainKeywords(
     _Shared10,
     _Shared11,
     _Shared12,
-    _Shared14,
     _Shared15,
-    _Shared20,
-    _Shared23,
+    _Shared16,
+    _Shared21,
     _Shared24,
     _Shared25,
-    _Shared29,
+    _Shared26,
     _Shared30,
     _Shared31,
     _Shared32,
     _Shared33,
     _Shared34,
     _Shared35,
-    _Shared39,
+    _Shared36,
+    _Shared40,
     total=False,
 ):
     """Options of ``nutbeam explain``."""
@@ -1345,11 +1422,12 @@ class ParsecheckerKeywords(
     _Shared11,
     _Shared14,
     _Shared15,
-    _Shared20,
+    _Shared16,
     _Shared21,
     _Shared22,
     _Shared23,
-    _Shared39,
+    _Shared24,
+    _Shared40,
     total=False,
 ):
     """Options of ``nutbeam parsechecker``."""

@@ -215,6 +215,31 @@ class WarcResult:
 
 
 @dataclasses.dataclass(frozen=True)
+class RowsResult:
+    """The rows that ``write_pages`` or ``extract`` has written.
+
+    Attributes:
+        rows: Number of rows: pages, chunks of them, or records of rules.
+        output: The file, or the table that has them.
+        failed: Number of chunks without a vector, by reason.
+        warnings: What is strange about the rules.
+    """
+
+    rows: int
+    output: str
+    failed: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, outcome: CallOutcome) -> "RowsResult":
+        """Returns the result of a call."""
+        record = outcome.records[-1]
+        rows = next(record[name] for name in ("rows", "pages", "chunks") if name in record)
+        warnings = (f"{each['rule']} {each['message']}" for each in record.get("warnings", ()))
+        return cls(rows, record["output"], record.get("failed", {}), tuple(warnings))
+
+
+@dataclasses.dataclass(frozen=True)
 class TableStats:
     """Figures about a table.
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from .calls import call_command, with_options
-from .results import CrawlResult, FsckResult, JobResult, WarcResult
+from .results import CrawlResult, FsckResult, JobResult, RowsResult, WarcResult
 
 if TYPE_CHECKING:
     from .job_keywords import (
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         CopyKeywords,
         CrawlKeywords,
         DedupKeywords,
+        ExtractKeywords,
         FetchKeywords,
         FilterdbKeywords,
         FreegenKeywords,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         MergedbKeywords,
         MergelinkdbKeywords,
         NextKeywords,
+        PagesKeywords,
         ParseKeywords,
         PurgeKeywords,
         RollbackKeywords,
@@ -192,6 +194,25 @@ class TableJobs:
         It does what ``nutbeam next`` does.
         """
         return JobResult.of(call_command("next", (self.address,), options))
+
+    @with_options("pages")
+    def write_pages(self, **options: "Unpack[PagesKeywords]") -> RowsResult:
+        """Write the text of each page, to a file or a table.
+
+        It does what ``nutbeam pages`` does.
+        """
+        return RowsResult.of(call_command("pages", (self.address,), options))
+
+    @with_options("extract")
+    def extract(self, rules: TableAddress, **options: "Unpack[ExtractKeywords]") -> RowsResult:
+        """Take fields from the stored pages by rules, as a table.
+
+        It does what ``nutbeam extract`` does.
+
+        Args:
+            rules: File of rules (toml); see the guide on extracting.
+        """
+        return RowsResult.of(call_command("extract", (self.address, rules), options))
 
     @with_options("warc")
     def warc(self, archive: TableAddress, **options: "Unpack[WarcKeywords]") -> WarcResult:

@@ -56,7 +56,7 @@ class PageMain:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PageStructured_data:
+class PageStructuredData:
     """An item of ``structured_data``: Structured data of the page, such as products and articles; none if it has none.
 
     Attributes:
@@ -139,7 +139,7 @@ class TablePage:
     markdown: str | None = None
     blocks: tuple[PageBlock, ...] | None = None
     main: tuple[PageMain, ...] | None = None
-    structured_data: tuple[PageStructured_data, ...] | None = None
+    structured_data: tuple[PageStructuredData, ...] | None = None
     headers: tuple[PageHeader, ...] | None = None
     body: bytes | None = None
     batch_id: str | None = None
@@ -151,6 +151,6 @@ NESTED: Mapping[str, type] = {
     "links": PageLink,
     "blocks": PageBlock,
     "main": PageMain,
-    "structured_data": PageStructured_data,
+    "structured_data": PageStructuredData,
     "headers": PageHeader,
 }

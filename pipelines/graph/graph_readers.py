@@ -37,7 +37,8 @@ from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ...web.base.wording import format_count
 from ..base.command import CommandParts, Invocation
-from ..views.reading_job import Output, Reading, output_of
+from ..outputs.output_files import Output, output_of
+from ..views.reading_job import Reading
 from .scoreupdater import RankOptions
 from .webgraph import LevelOptions
 

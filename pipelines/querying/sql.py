@@ -9,7 +9,7 @@ import functools
 import itertools
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from typing import Any
@@ -38,7 +38,9 @@ from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation
 from ..base.ending import ENDING
-from ..views.reading_job import Reading, csv_line
+from ..outputs.output_files import csv_line
+from ..views.reading_job import Reading
+from .read_only_queries import ONLY_SELECT, check_reads_only
 from .sql_functions import register_functions
 from .sql_shell import hint_on_statuses, run_shell, run_statements, with_statuses
 from .sql_text import json_text, plain_value, readable_value, show, unique_names
@@ -121,7 +123,7 @@ class StoredRows:
         connection.register("arriving", rows)
         try:
             connection.execute(f"INSERT INTO stored.empty_{name} BY NAME SELECT * FROM arriving")
-        except _duckdb().Error:
+        except import_duckdb().Error:
             if failures:  # DuckDB's error has only its text, among other words
                 raise failures[0] from None
             raise
@@ -152,7 +154,7 @@ def _named_tables(connection: Any, query: str) -> set[str]:
     """Returns the tables below the views that a query names, perhaps more."""
     try:
         return set(connection.get_table_names(query))
-    except _duckdb().Error:
+    except import_duckdb().Error:
         # It cannot bind views of files. Those of pages and links also have rows of the state.
         words = set(re.findall(r"\w+", query.lower()))
         kind_names = {name for name, kind in KINDS.items() if kind.shown_as in words}
@@ -181,12 +183,13 @@ def _connected(
 ) -> Iterator[tuple[Any, StoredRows, Callable[[], AbstractContextManager[None]]]]:
     """Yields a connection to the newest snapshot, its stored rows, and the context of their errors."""
     root = open_table(address).files
-    duckdb = _duckdb()
+    duckdb = import_duckdb()
     manifest, failures = newest_manifest(address), list[UserError]()
-    errors = functools.partial(_errors, duckdb, address, failures)
+    errors = functools.partial(duckdb_errors, duckdb, address, failures)
     with errors():
         stored = StoredRows(address, manifest.snapshot)
-        connection = connect_duckdb(duckdb, root, manifest, memory_limit, stored.kinds, failures)
+        settings = {"memory_limit": f"{int(memory_limit)}B"} if memory_limit else {}
+        connection = connect_duckdb(duckdb, root, manifest, settings, stored.kinds, failures)
     with contextlib.closing(connection):
         yield connection, stored, errors
 
@@ -221,10 +224,12 @@ def _selects(connection: Any, text: str) -> list[Any]:
     Raises:
         UsageError: One of them is more than a query.
     """
-    kinds = (_duckdb().StatementType.SELECT, _duckdb().StatementType.EXPLAIN)
+    kinds = import_duckdb().StatementType
     statements = list(connection.extract_statements(text))
-    if any(statement.type not in kinds for statement in statements):
-        raise UsageError("sql takes SELECT only: the table is only read")
+    if any(statement.type not in (kinds.SELECT, kinds.EXPLAIN) for statement in statements):
+        raise UsageError(ONLY_SELECT)
+    for statement in statements:
+        check_reads_only(connection, statement.query)
     return statements
 
 
@@ -295,7 +300,7 @@ def _print(result: Any, value_rows: Iterator[tuple[Any, ...]], invocation: Invoc
 
 
 @contextlib.contextmanager
-def _errors(duckdb: Any, address: str, failures: list[UserError]) -> Iterator[None]:
+def duckdb_errors(duckdb: Any, address: str, failures: list[UserError]) -> Iterator[None]:
     """Raises errors of DuckDB as errors of users; those of reading files are in ``failures``."""
     failures.clear()
     try:
@@ -306,7 +311,12 @@ def _errors(duckdb: Any, address: str, failures: list[UserError]) -> Iterator[No
         raise _refusal(duckdb, error, address) from error
 
 
-def _duckdb() -> Any:
+def import_duckdb() -> Any:
+    """Returns the module of DuckDB.
+
+    Raises:
+        UsageError: It is not installed.
+    """
     try:
         import duckdb
     except ModuleNotFoundError as error:
@@ -318,7 +328,7 @@ def connect_duckdb(
     duckdb: Any,
     root: Place,
     manifest: Manifest,
-    memory_limit: float = 0.0,
+    settings: Mapping[str, str] | None = None,
     in_rows: Collection[str] = (),
     failures: list[UserError] | None = None,
 ) -> Any:
@@ -330,7 +340,7 @@ def connect_duckdb(
         duckdb: The module.
         root: The folder of the table's files, or its name in a store.
         manifest: The snapshot.
-        memory_limit: Memory limit in bytes; 0 means DuckDB's default.
+        settings: DuckDB's settings that are not the defaults, such as ``memory_limit``.
         in_rows: Kinds of components that are not in files: ``StoredRows`` brings their rows.
         failures: Gets the errors of reading files in a store.
     """
@@ -363,8 +373,8 @@ def connect_duckdb(
     connection.execute("SET python_enable_replacements = false")
     # Times of the views are UTC without a zone. DuckDB compares them with now() in the session's.
     connection.execute("SET TimeZone = 'UTC'")
-    if memory_limit:
-        connection.execute(f"SET memory_limit = '{int(memory_limit)}B'")
+    for name, value in (settings or {}).items():
+        connection.execute(f"SET {name} = '{value}'")
     connection.execute("SET lock_configuration = true")
     return connection
 

@@ -230,7 +230,8 @@ def _page_module(columns: Iterable[Column]) -> str:
 
 
 def _item_class(column: Column) -> str:
-    return f"Page{singular(column.name).capitalize()}"
+    words = singular(column.name).split("_")
+    return f"Page{''.join(map(str.capitalize, words))}"
 
 
 def _fields_of(column: Column) -> Iterator[tuple[str, str, str]]:

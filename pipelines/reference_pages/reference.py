@@ -25,6 +25,7 @@ from ...policy.components.schema import Status
 from ...policy.components.views import views
 from ...policy.components.vocabulary import (
     BATCHES_COLUMNS,
+    CHANGE_COLUMNS,
     HOST_COLUMN,
     MARKDOWN_COLUMN,
     URL_COLUMN,
@@ -72,6 +73,7 @@ _TYPES = {
 }
 _HEADS = ("column", "type", "in files", "meaning")
 _CHUNK = "a part of the text of a page, by `nutbeam pages --chunks` and `nutbeam.read_chunks`; it is no view of `sql`"
+_CHANGE = "what became of a page, by `nutbeam pages --since` and in tables: these columns, then those of the page or chunk"
 
 
 def main(argv: Sequence[str]) -> None:
@@ -247,6 +249,7 @@ def data_tables() -> str:
         parts += _section(name, view.meaning, view.columns, in_files=view.kind is not None)
         if name == "pages":
             parts += _section("chunks", _CHUNK, [*CHUNK_COLUMNS, EMBEDDING_COLUMN], in_files=False)
+            parts += _section("changes", _CHANGE, CHANGE_COLUMNS, in_files=False)
     parts.append("## Values of codes\n")
     for column in _codes():
         parts += [f"### {column.name}\n", _values(column), ""]

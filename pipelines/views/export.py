@@ -32,8 +32,9 @@ from ...web.base.wording import format_count
 from ..base.command import TABLE, Invocation, configuration
 from ..base.suggestions import suggestion
 from ..launch.launch import LaunchOptions
+from ..outputs.output_files import Output, output_of
 from .reader import stored_names_of, with_owner
-from .reading_job import Output, Reading, ReadItem, export_parts, output_of, tablets_of
+from .reading_job import Reading, ReadItem, export_parts, tablets_of
 
 ARGUMENTS = (TABLE,)
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")

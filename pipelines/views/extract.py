@@ -11,20 +11,24 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from typing import Any
 
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from ...io.batches.batches import live_file
-from ...io.storage.files import creating, read_bytes, write_bytes
+from ...io.storage.files import read_bytes, write_bytes
 from ...io.storage.places import Place
 from ...io.tablets.checksums import verify_file
+from ...policy.compared_pages import NEW
+from ...policy.components.columns import Columns, join_columns
+from ...policy.components.schema import conform
 from ...policy.components.views import views
-from ...policy.components.vocabulary import statuses_of
+from ...policy.components.vocabulary import CHANGE_COLUMNS, shown_frame, shown_schema, statuses_of
 from ...policy.extracting.extracted_rows import EXTRACTED_FROM, extracted_schema, plain_decimal
 from ...policy.page_rows import PageChoice
 from ...transforms.elements.chunks import Chunk
@@ -34,36 +38,34 @@ from ...web.base.option_checks import check_setup
 from ...web.base.options import option, shared_option
 from ...web.base.safe_json import json_object
 from ...web.base.visible import visible
-from ...web.base.wording import format_count, time_of
+from ...web.base.wording import format_count
 from ...web.extracting.extraction_rules import RuleSet
 from ...web.extracting.rule_reader import read_extraction_file
 from ...web.pages.parse_options import ParseOptions
-from ..base.command import DONE, TABLE, Argument, Invocation, configuration
+from ..base.command import DONE, TABLE, Argument, Invocation, configuration, gives_record
 from ..launch.launch import LaunchOptions
+from ..outputs.output_files import Output, write_parquet
+from ..outputs.output_tables import CatalogOptions
 from . import pages
 from .extracted_reader import extracted_tables
-from .pages import rows_by_document
+from .pages import LAST_PART, NO_DOCUMENT, rows_by_document
 from .reader import pages_of_file
-from .reading_job import Output, Reading, ReadItem, export_parts, output_of
+from .reading_job import Reading, ReadItem, export_parts
+from .rows_destination import check_destination, destination_of, shows_changes
 from .rule_reports import RulesReport, report_rules
 
 ARGUMENTS = (TABLE, Argument("rules", "File of rules (toml); see the guide on extracting."))
-ENDINGS_OF_ROWS = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
 # A rule that suddenly finds nothing, with --strict.
 RULES_FAILED = 5
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(LaunchOptions, PoolOptions):
+class Options(LaunchOptions, PoolOptions, CatalogOptions):
     """Options of extract."""
 
     GROUP = "extract"
 
-    output: str = option(
-        "-", "File to write: .parquet, .jsonl or .csv, the last two also with .gz at the end. "
-        "- is standard output, as JSON lines.",
-        short="o",
-    )  # fmt: skip
+    output: str = shared_option(pages.Options, "output")
     status: tuple[str, ...] = shared_option(pages.Options, "status")
     since: str = shared_option(pages.Options, "since")
     strict: bool = option(
@@ -73,21 +75,22 @@ class Options(LaunchOptions, PoolOptions):
     parser_timeout: float = shared_option(ParseOptions, "parser_timeout")
 
     def __post_init__(self) -> None:
-        if self.output != "-" and not self.output.endswith(ENDINGS_OF_ROWS):
-            raise ValueError(
-                f"--output must end in {', '.join(ENDINGS_OF_ROWS)}, got {self.output!r}"
-            )
-        if self.since:
-            try:
-                time_of(self.since)
-            except ValueError as error:
-                raise ValueError(f"--since {error}") from error
+        check_destination(self)
 
     def choice(self) -> PageChoice:
         """Returns the wanted pages, with what rules need of them."""
         statuses = sorted({code for word in self.status for code in statuses_of(word)})
-        since = time_of(self.since) if self.since else None
-        return PageChoice(views()["pages"].pick(EXTRACTED_FROM), tuple(statuses), since)
+        needed = views()["pages"].pick(EXTRACTED_FROM)
+        return PageChoice(join_columns(self.change_columns, needed), tuple(statuses))
+
+    @property
+    def change_columns(self) -> Columns:
+        """The columns of rows that say what became of their page; none if all pages are written."""
+        return CHANGE_COLUMNS if shows_changes(self) else Columns()
+
+    def schema(self, rules: RuleSet) -> pa.Schema:
+        """Returns the columns of the rows of a set of rules."""
+        return pa.schema([*shown_schema(self.change_columns), *extracted_schema(rules)])
 
 
 def run(invocation: Invocation) -> int:
@@ -95,22 +98,26 @@ def run(invocation: Invocation) -> int:
     with configuration():
         check_setup(options)
         rules = read_extraction_file(invocation.arguments["rules"], "rules")
-    output = output_of(options.output, "--output")
-    schema = extracted_schema(rules)
+    loaded = {"--status": list(options.status), "rules": f"{rules.name} {rules.version}"}
+    destination = destination_of(invocation, rules.name, loaded)
 
     def build(items: beam.PCollection[ReadItem], reading: Reading) -> None:
         (
             items
             | "Rows"
             >> beam.FlatMap(rows_by_document, options.choice()).with_output_types(tuple[str, Chunk])
-            | "Extract" >> ExtractDocuments(_write, (reading, rules, output, options))
+            | "Extract" >> ExtractDocuments(_write, (reading, rules, destination.output, options))
         )
 
-    with export_parts(address, build, invocation.beam_args, options) as (_, parts):
+    exported = export_parts(address, build, invocation.beam_args, options, destination.divide)
+    with exported as (manifest, parts):
         counts = sum((_read_counts(part) for part in parts), Counter[str]())
-        number = output.join(parts, schema.names, schema)
-    report = report_rules(address, rules, counts, "extract", stored=False)
-    _print(invocation, output, number, report)
+        number = destination.bring(parts, options.schema(rules), manifest)
+    only_changes = destination.since is not None
+    report = report_rules(
+        address, rules, counts, "extract", stored=False, only_changes=only_changes
+    )
+    _print(invocation, destination.place, number, report)
     return RULES_FAILED if options.strict and report.warnings else DONE
 
 
@@ -122,6 +129,13 @@ def _write(
     output: Output,
     options: Options,
 ) -> tuple[()]:
+    schema = options.schema(rules)
+    if document == NO_DOCUMENT:
+        gone = _rows_without_records(rows, set(), schema)
+        path = reading.part_file(LAST_PART, output.suffix)
+        _write_part(path, [gone], schema, output)
+        write_bytes(_counts_of(path), b"{}")
+        return ()
     file = live_file(reading.table, reading.manifest(), document)
     if file is None:
         return ()  # compact has dropped the file
@@ -130,22 +144,51 @@ def _write(
         stored_pages = pages_of_file(reading, file, options.choice(), rows)
     counts = Counter[str]()
     path = reading.part_file(file.order, f"-{document.rpartition('/')[2]}{output.suffix}")
-    _write_rows(path, extracted_tables(stored_pages, rules, options, counts), rules, output)
+    tables = extracted_tables(stored_pages, rules, options, counts)
+    if options.change_columns:
+        tables = _with_changes(tables, stored_pages, schema)
+    _write_part(path, tables, schema, output)
     write_bytes(_counts_of(path), json.dumps(counts).encode())
     return ()
 
 
-def _write_rows(path: Place, tables: Iterable[pa.Table], rules: RuleSet, output: Output) -> None:
-    if output.suffix != ".parquet":
-        output.write(path, (record for table in tables for record in _records(table, rules)))
-        return
-    schema = extracted_schema(rules)
-    with creating(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for table in tables:
-            writer.write_table(table)
+def _with_changes(
+    tables: Iterable[pa.Table], stored_pages: pl.DataFrame, schema: pa.Schema
+) -> Iterator[pa.Table]:
+    """Yields rows with what became of their pages; and one for each changed page that has no more."""
+    changes = _shown_changes(stored_pages)
+    urls = set[str]()
+    for table in tables:
+        urls.update(table["url"].to_pylist())
+        of_rows = changes.take(pc.index_in(table["url"], changes["url"].combine_chunks()))
+        columns = [of_rows[name] for name in CHANGE_COLUMNS.schema.names]
+        yield pa.Table.from_arrays([*columns, *table.columns], schema=schema)
+    yield _rows_without_records(stored_pages.filter(pl.col("change") != NEW), urls, schema)
 
 
-def _records(table: pa.Table, rules: RuleSet) -> Iterator[dict[str, Any]]:
+def _rows_without_records(
+    rows: pl.DataFrame, urls: AbstractSet[str], schema: pa.Schema
+) -> pa.Table:
+    """Returns a row for each page that is not among some, so that a reader forgets its records."""
+    changes = _shown_changes(rows).to_pylist()
+    return pa.Table.from_pylist([row for row in changes if row["url"] not in urls], schema=schema)
+
+
+def _shown_changes(rows: pl.DataFrame) -> pa.Table:
+    """Returns what became of pages, with ``CHANGE_COLUMNS``, ``url`` and ``last_fetch_time``."""
+    names = views()["pages"].pick(("url", "last_fetch_time"))
+    columns = join_columns(CHANGE_COLUMNS, names)
+    return conform(shown_frame(rows, columns), shown_schema(columns))
+
+
+def _write_part(path: Place, tables: Iterable[pa.Table], schema: pa.Schema, output: Output) -> None:
+    if output.suffix == ".parquet":
+        write_parquet(path, tables, schema)
+    else:
+        output.write(path, (record for table in tables for record in _records(table)))
+
+
+def _records(table: pa.Table) -> Iterator[dict[str, Any]]:
     """Yields rows for JSON lines and CSV."""
     for row in table.to_pylist():
         yield {name: _plain(value) for name, value in row.items()}
@@ -167,14 +210,12 @@ def _read_counts(part: Place) -> Counter[str]:
     return Counter(json_object(read_bytes(_counts_of(part))))
 
 
-def _print(invocation: Invocation, output: Output, rows: int, report: RulesReport) -> None:
+def _print(invocation: Invocation, place: str, rows: int, report: RulesReport) -> None:
     """Prints what the rules have found: the rows themselves may be on standard output."""
-    for line in report.warning_lines:
+    for line in report.warning_lines if invocation.take_record is None else ():
         print(visible(f"nutbeam extract: {line}"), file=sys.stderr)
-    if not output.path:
+    if not place:
         return
-    if invocation.format == "json":
-        print(json.dumps({"rows": rows, "output": str(output.path), **report.record()}))
-        return
-    print("\n".join(report.lines))
-    print(f"{format_count(rows, 'rows')} in {output.path} (rules {report.version})")
+    if not gives_record(invocation, {"rows": rows, "output": place, **report.record()}):
+        print("\n".join(report.lines))
+        print(f"{format_count(rows, 'rows')} in {place} (rules {report.version})")

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import polars as pl
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...io.storage.files import read_bytes, write_bytes
 from ...io.storage.places import Place
+from ...policy.base.key_columns import from_keys
 from ...policy.chunking.chunk_options import ChunkOptions
 from ...policy.chunking.chunk_rows import EMBEDDED_COLUMNS, ChunkRows, ChunkRules, chunk_rows
 from ...policy.chunking.embeddings import (
@@ -19,12 +20,12 @@ from ...policy.chunking.embeddings import (
     embedding_reason,
 )
 from ...policy.components.columns import Columns, join_columns
-from ...policy.components.vocabulary import shown_schema
+from ...policy.components.vocabulary import CHANGE_COLUMNS, shown_schema
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ...web.base.wording import format_count
+from ..outputs.output_files import Output
 from .reader import PAGES_AT_ONCE
-from .reading_job import Output
 
 
 class ChunkedPages(NamedTuple):
@@ -52,18 +53,39 @@ class ChunkedPages(NamedTuple):
             UserError: The plug-in that counts tokens failed.
         """
         if not self.options.embedding:
-            output.write_frames(path, self._chunks(pages, self.columns), self.columns)
+            output.write_frames(path, self._frames(pages, lambda chunks: chunks), self.columns)
             return
         embedder = Embedder(self.options.embedding)
-        needed = Columns(dict.fromkeys([*self.columns, *EMBEDDED_COLUMNS]))
-        frames = map(embedder.embed, self._chunks(pages, needed))
+        frames = self._frames(pages, embedder.embed)
         output.write_frames(path, frames, join_columns(self.columns, [EMBEDDING_COLUMN]))
         write_bytes(_report_of(path), json.dumps(embedder.report._asdict()).encode())
 
-    def _chunks(self, pages: pl.DataFrame, columns: Columns) -> Iterator[ChunkRows]:
+    def write_gone(self, path: Place, pages: pl.DataFrame, output: Output) -> None:
+        """Writes pages that are gone as a part file: a row for each, without a chunk."""
+        output.write_frames(path, [pages], self.columns)
+        if self.options.embedding:
+            write_bytes(_report_of(path), json.dumps(EmbeddingReport()._asdict()).encode())
+
+    def _frames(
+        self, pages: pl.DataFrame, embed: Callable[[ChunkRows], pl.DataFrame]
+    ) -> Iterator[pl.DataFrame]:
+        """Yields chunks of pages; with ``change`` also a row for each page that has none (any more)."""
+        needed = EMBEDDED_COLUMNS if self.options.embedding else EMBEDDED_COLUMNS.pick("url")
+        columns = Columns(dict.fromkeys([*self.columns, *needed]))
         tokenizer = self.options.tokenizer()
         rules = ChunkRules(self.options.chunks, tokenizer, columns, self.markdown_links)
-        return (chunk_rows(part, rules) for part in pages.iter_slices(PAGES_AT_ONCE))
+        for part in pages.iter_slices(PAGES_AT_ONCE):
+            chunks = chunk_rows(part, rules)
+            yield embed(chunks)
+            if self._shows_changes:
+                has_none = ~from_keys(part.get_column("key")).is_in(
+                    chunks.get_column("url").implode()
+                )
+                yield part.filter(has_none).select("key", *CHANGE_COLUMNS.schema.names)
+
+    @property
+    def _shows_changes(self) -> bool:
+        return CHANGE_COLUMNS[0] in self.columns
 
     def read_report(self, parts: Iterable[Place]) -> EmbeddingReport:
         """Returns what became of the vectors of all parts.
@@ -95,13 +117,15 @@ class ChunkedPages(NamedTuple):
     def schema(self, report: EmbeddingReport) -> pa.Schema:
         """Returns the columns as they are written.
 
-        Vectors are lists of a fixed length, if each chunk has one: pyarrow 25 cannot read such lists
-        from Parquet if some of them are null.
+        Vectors are lists of a fixed length, if each row has one: pyarrow 25 cannot read such lists
+        from Parquet if some of them are null, as those of pages that are gone.
         """
         schema = shown_schema(self.columns)
         if not self.options.embedding:
             return schema
-        vector = pa.list_(pa.float32(), -1 if report.failed else report.dimension or -1)
+        some_have_none = report.failed or self._shows_changes
+        length = -1 if some_have_none else report.dimension or -1
+        vector = pa.list_(pa.float32(), length)
         return schema.append(pa.field(EMBEDDING_COLUMN.name, vector))
 
 

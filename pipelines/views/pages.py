@@ -1,6 +1,7 @@
-"""pages: writes the newest text of each living URL, one record each, as JSON lines, CSV or Parquet.
+"""pages: writes the newest text of each living URL, one record each, to a file or a table.
 
-With ``--chunks`` a record is a piece of a text.
+With ``--chunks`` a record is a piece of a text. With ``--since``, and always in tables, the records are
+those of pages that are new, changed or gone since an older snapshot.
 
 ::
 
@@ -26,9 +27,14 @@ from ...policy.chosen_text import TextOptions
 from ...policy.chunking.chunk_options import ChunkOptions
 from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS
 from ...policy.chunking.embeddings import EmbeddingReport, embedding_reason
-from ...policy.components.columns import Columns
+from ...policy.components.columns import Columns, join_columns
 from ...policy.components.views import views
-from ...policy.components.vocabulary import STATUS_WORDS, shown_schema, statuses_of
+from ...policy.components.vocabulary import (
+    CHANGE_COLUMNS,
+    STATUS_WORDS,
+    shown_schema,
+    statuses_of,
+)
 from ...policy.page_rows import MarkdownOptions, PageChoice
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEachDocument
@@ -37,30 +43,36 @@ from ...web.base.option_checks import check_setup
 from ...web.base.options import option
 from ...web.base.safe_json import json_object
 from ...web.base.visible import visible
-from ...web.base.wording import format_count, time_of
-from ..base.command import TABLE, Invocation, configuration
+from ...web.base.wording import format_count
+from ..base.command import TABLE, Invocation, configuration, gives_record
 from ..launch.launch import LaunchOptions
+from ..outputs.output_files import Output, output_of
+from ..outputs.output_tables import CatalogOptions
+from .changed_pages import ChangedItem, read_changed_pages
 from .page_chunks import ChunkedPages, failure_line
 from .reader import pages_of_file
-from .reading_job import Output, Reading, ReadItem, export_parts, output_of
+from .reading_job import Reading, ReadItem, export_parts
+from .rows_destination import check_destination, destination_of, shows_changes
 
 ARGUMENTS = (TABLE,)
-ENDINGS = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".parquet")
+# Pages that are gone have no file of documents; their part comes last.
+NO_DOCUMENT, LAST_PART = "", 99_999_999
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions):
+class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions, CatalogOptions):
     """Options of pages, and of their chunks."""
 
     output: str = option(
-        "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end. "
-        "- is standard output, as JSON lines.",
+        "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end; or a table "
+        "to append changes to: FILE.duckdb or iceberg:NAMESPACE.TABLE; - is standard output, as JSON "
+        "lines. FILE.duckdb:TABLE names the table in the file.",
         short="o",
     )  # fmt: skip
     columns: tuple[str, ...] = option(
         (),
         "Columns to write, such as url,title,text or url,markdown; the default is all but markdown, "
-        "blocks, main, headers, body, batch_id and key. With --chunks, columns of chunks: by default all.",
+        "blocks, main, structured_data, headers, body, batch_id and key. With --chunks, columns of chunks: by default all.",
     )
     status: tuple[str, ...] = option(
         ("fetched", "unfetched"),
@@ -69,8 +81,8 @@ class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions):
         choices=STATUS_WORDS,
     )  # fmt: skip
     since: str = option(
-        "", "Only pages whose text was fetched at this date or time (UTC) or later, such as "
-        "2026-11-01 or 2026-11-01T12:30.",
+        "", "Only pages that are new, changed or gone since a snapshot: its number, or a date or time "
+        "(UTC) such as 2026-11-01T12:30. Column change says which. In a table: since its last run.",
     )  # fmt: skip
     new: str = option(
         "",
@@ -79,17 +91,19 @@ class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions):
     )
 
     def __post_init__(self) -> None:
-        if self.output != "-" and not self.output.endswith(ENDINGS):
-            raise ValueError(f"--output must end in {', '.join(ENDINGS)}, got {self.output!r}")
+        check_destination(self)
         try:
             self.wanted_columns()
         except ValueError as error:
             raise ValueError(f"--{error}") from error
-        if self.since:
-            try:
-                time_of(self.since)
-            except ValueError as error:
-                raise ValueError(f"--since {error}") from error
+        if self.new and shows_changes(self):
+            other = "--since" if self.since else f"--output {self.output}, which keeps its own note"
+            raise ValueError(f"--new does not go with {other}: leave out --new")
+
+    @property
+    def things(self) -> str:
+        """What a record is."""
+        return "chunks" if self.chunks else "pages"
 
     def wanted_columns(self) -> Columns:
         """Returns the columns to write: of pages, or of chunks.
@@ -98,8 +112,13 @@ class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions):
             ValueError: There is no such column; the message quotes it.
         """
         if not self.chunks:
-            return views()["pages"].pick(self.columns)
-        return CHUNK_COLUMNS.pick_named(*self.columns) if self.columns else CHUNK_COLUMNS
+            return join_columns(self._change_columns, views()["pages"].pick(self.columns))
+        columns = CHUNK_COLUMNS.pick_named(*self.columns) if self.columns else CHUNK_COLUMNS
+        return join_columns(self._change_columns, columns)
+
+    @property
+    def _change_columns(self) -> Columns:
+        return CHANGE_COLUMNS if shows_changes(self) else Columns()
 
     def chunked_pages(self) -> ChunkedPages | None:
         """Returns how pages become chunks; None: they do not."""
@@ -115,21 +134,27 @@ class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions):
         Args:
             batches: Batches whose pages were written before.
         """
+        of_chunks = join_columns(self._change_columns, CHUNKED_COLUMNS)
         return PageChoice(
-            CHUNKED_COLUMNS if self.chunks else self.wanted_columns(),
+            of_chunks if self.chunks else self.wanted_columns(),
             tuple(sorted({code for word in self.status for code in statuses_of(word)})),
-            time_of(self.since) if self.since else None,
             frozenset(batches),
             self.text_of,
             self.markdown_links,
         )
+
+    def load_choice(self) -> dict[str, Any]:
+        """Returns the options that must stay the same for all loads of a table, by name."""
+        names = [field.name for field in dataclasses.fields(ChunkOptions) if self.chunks]
+        values = {f"--{name}": getattr(self, name) for name in ("status", "text_of", *names)}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
 
 
 def run(invocation: Invocation) -> int:
     address, options = str(invocation.table), invocation.options
     with configuration():
         check_setup(options)
-    output = output_of(options.output, "--output")
+    destination = destination_of(invocation, options.things, options.load_choice())
     batches_file = output_of(options.new, "--new").path if options.new else None
     choice = options.choice(read_batches(batches_file) if batches_file else ())
     chunked = options.chunked_pages()
@@ -138,37 +163,54 @@ def run(invocation: Invocation) -> int:
         (
             items
             | "Rows" >> beam.FlatMap(rows_by_document, choice).with_output_types(tuple[str, Chunk])
-            | "Write" >> ForEachDocument(_write, (reading, choice, output, chunked))
+            | "Write" >> ForEachDocument(_write, (reading, choice, destination.output, chunked))
         )
 
-    with export_parts(address, build, invocation.beam_args, options) as (manifest, parts):
+    exported = export_parts(address, build, invocation.beam_args, options, destination.divide)
+    with exported as (manifest, parts):
         report = chunked.read_report(parts) if chunked else EmbeddingReport()
         schema = chunked.schema(report) if chunked else shown_schema(choice.columns)
-        number = output.join(parts, schema.names, schema)
+        number = destination.bring(parts, schema, manifest)
     if batches_file:
         write_batches(batches_file, manifest)
-    if line := failure_line(options, report):
+    line = failure_line(options, report)
+    if line and invocation.take_record is None:
         print(visible(f"nutbeam pages: {line}"), file=sys.stderr)
-    if output.path:
-        things = "chunks" if chunked else "pages"
-        record: dict[str, Any] = {things: number, "output": str(output.path)}
-        if report.failed:
-            record["failed"] = {embedding_reason(options.embedding): report.failed}
-        text = f"{format_count(number, things)} in {output.path}"
-        print(json.dumps(record) if invocation.format == "json" else text)
+    if destination.place:
+        _print_result(invocation, number, destination.place, report)
     return 0
 
 
+def _print_result(invocation: Invocation, number: int, place: str, report: EmbeddingReport) -> None:
+    options = invocation.options
+    record: dict[str, Any] = {options.things: number, "output": place}
+    if report.failed:
+        record["failed"] = {embedding_reason(options.embedding): report.failed}
+    if not gives_record(invocation, record):
+        print(f"{format_count(number, options.things)} in {place}")
+
+
 def rows_by_document(item: ReadItem, choice: PageChoice) -> Iterator[tuple[str, Chunk]]:
-    """Yields the rows of the state of a tablet, with the name of the file that has their documents."""
+    """Yields the rows of the state of a tablet, with the name of the file that has their documents.
+
+    Rows of pages that are gone have none: its name is ``NO_DOCUMENT``.
+    """
     assert item.tablet is not None
     with item.reading.reading():
-        table = item.reading.table
-        verify_tablets(table, item.tablet)  # damaged rows are not exported
-        rows = table.read("state", [item.tablet], choice.state_columns, choice.in_state)
-    for (document,), group in rows.group_by("document", maintain_order=True):
-        for chunk in to_chunks(group):
-            yield str(document), chunk
+        for rows in _rows_of_pages(item, choice):
+            for (document,), group in rows.group_by("document", maintain_order=True):
+                for chunk in to_chunks(group):
+                    yield str(document or NO_DOCUMENT), chunk
+
+
+def _rows_of_pages(item: ReadItem, choice: PageChoice) -> Iterator[pl.DataFrame]:
+    assert item.tablet is not None
+    if isinstance(item, ChangedItem):
+        yield from read_changed_pages(item, choice)
+        return
+    table = item.reading.table
+    verify_tablets(table, item.tablet)  # damaged rows are not exported
+    yield table.read("state", [item.tablet], choice.state_columns, choice.in_state)
 
 
 def _write(
@@ -179,6 +221,13 @@ def _write(
     output: Output,
     chunked: ChunkedPages | None,
 ) -> tuple[()]:
+    if document == NO_DOCUMENT:
+        path = reading.part_file(LAST_PART, output.suffix)
+        if chunked:
+            chunked.write_gone(path, rows, output)
+        else:
+            output.write_frames(path, [rows], choice.columns)
+        return ()
     file = live_file(reading.table, reading.manifest(), document)
     if file is None:
         return ()  # compact has dropped the file: there is no text to show

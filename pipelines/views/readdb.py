@@ -51,7 +51,8 @@ from ..base.command import NUTCH_FILE, TABLE, Argument, Invocation, configuratio
 from ..checkers.checking import row_key
 from ..launch.earlier_jobs import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from .reading_job import Output, Reading, ReadItem, check_dump, export_parts, output_of
+from ..outputs.output_files import Output, output_of
+from .reading_job import Reading, ReadItem, check_dump, export_parts
 
 ARGUMENTS = (
     TABLE,

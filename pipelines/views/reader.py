@@ -25,7 +25,7 @@ from ...policy.components.item_views import ITEM_VIEWS
 from ...policy.components.kinds import components_of
 from ...policy.components.schema import PAGES, Status, conform, empty, to_frame
 from ...policy.components.views import View, views
-from ...policy.components.vocabulary import shown_frame, shown_schema
+from ...policy.components.vocabulary import record_of, shown_frame, shown_schema
 from ...policy.page_rows import PageChoice, page_rows, stored_names, with_markdown
 from ...policy.structured.item_rows import item_rows
 from ...web.base.errors import UsageError
@@ -34,6 +34,7 @@ Into = Literal["polars", "arrow", "batches", "duckdb"]
 TextOf = Literal["main", "all"]
 INTO = ("polars", "arrow", "batches", "duckdb")
 PAGES_AT_ONCE = 64  # that are cut into chunks
+_FEW_PAGES = 10  # whose texts are not read together with all others of their file
 
 
 @overload
@@ -297,6 +298,25 @@ def living_pages(pinned: Pinned, choice: PageChoice) -> Iterator[pl.DataFrame]:
             yield pages_of_file(pinned, file, choice, group)
 
 
+def page_of_url(pinned: Pinned, key: str, choice: PageChoice) -> dict[str, Any] | None:
+    """Returns the newest text of one URL, as users see it; None if there is none.
+
+    Args:
+        pinned: The snapshot.
+        key: Row key of the URL.
+        choice: The wanted columns and statuses.
+    """
+    with pinned.reading():
+        rows = pinned.find_rows("state", pl.Series("key", [key]))
+        rows = choice.in_state(rows.lazy()).select(choice.state_columns).collect()
+        document = rows.get_column("document").item() if len(rows) else None
+        file = live_file(pinned.table, pinned.manifest(), document) if document else None
+        pages = pages_of_file(pinned, file, choice, rows) if file else None
+    if pages is None or pages.is_empty():
+        return None
+    return record_of(pages.row(0, named=True), choice.columns)
+
+
 def pages_of_file(
     pinned: Pinned, file: DataFile, choice: PageChoice, rows: pl.DataFrame
 ) -> pl.DataFrame:
@@ -309,6 +329,8 @@ def pages_of_file(
         rows: Rows of the state that name the file, with ``choice.state_columns``.
     """
     documents = scan([pinned.table / file.path], DOCUMENTS).select(choice.document_columns)
+    if len(rows) <= _FEW_PAGES:
+        documents = documents.filter(pl.col("key").is_in(rows.get_column("key").implode()))
     pages = page_rows(choice, rows, collect(documents))
     if not choice.body_columns:
         return pages

@@ -97,8 +97,9 @@ def _left_out(rule: RuleFigures) -> str:
 
 
 def report_rules(
-    address: str, rules: "RuleSet", counts: Mapping[str, int], command: str, *, stored: bool
-) -> RulesReport:
+    address: str, rules: "RuleSet", counts: Mapping[str, int], command: str, *, stored: bool,
+    only_changes: bool = False,
+) -> RulesReport:  # fmt: skip
     """Compares a run of a set of rules with the run before, and records it in the table.
 
     Args:
@@ -107,6 +108,7 @@ def report_rules(
         counts: Counts of the run.
         command: Name of the command.
         stored: Whether the rows are in the table, so that ``sql`` has a view of them.
+        only_changes: Whether the run had only pages that have changed: a rule may then be for none.
     """
     files = open_table(address).files
     earlier = last_extract_run(files, rules.name)
@@ -116,7 +118,8 @@ def report_rules(
         before = {}
     fields = {rule.name: [field.name for field in rule.fields] for rule in rules.rules}
     figures = figures_of_rules(counts, rules.name, fields)
-    warnings = list(rule_warnings(figures, before))
+    compared = {name: rule for name, rule in figures.items() if rule.pages or not only_changes}
+    warnings = list(rule_warnings(compared, before))
     report = RulesReport(
         rules.name, rules.version, str(earlier.get("version") or ""), figures, before, warnings
     )

@@ -17,7 +17,7 @@ from ...web.urls.row_keys import from_key
 from ..components.columns import Column, Columns, join_columns
 from ..components.document_schema import DOCUMENTS_COLUMNS
 from ..components.schema import STATE_COLUMNS, TEXT
-from ..components.vocabulary import MARKDOWN_COLUMN, URL_COLUMN
+from ..components.vocabulary import CHANGE_COLUMNS, MARKDOWN_COLUMN, URL_COLUMN
 from ..span_lists import spans_of_blocks
 from .text_pieces import TextPiece, cut_into_pieces
 from .tokenizers import Tokenizer
@@ -48,7 +48,7 @@ CHUNKED_COLUMNS = join_columns(
 )
 # Columns that an embedding gets in any case.
 EMBEDDED_COLUMNS = CHUNK_COLUMNS.pick("url", "title", "heading_path", "text", "language")
-_OF_PAGES = ("title", "last_fetch_time", "language")
+_OF_PAGES = ("title", "last_fetch_time", "language", *CHANGE_COLUMNS.schema.names)
 
 
 class ChunkRules(NamedTuple):
@@ -100,7 +100,7 @@ def _chunks_of_page(
         "start": [piece.start for piece in pieces],
         "end": [piece.end for piece in pieces],
         "tokens": [piece.tokens for piece in pieces],
-        **{name: [page[name]] * len(pieces) for name in _OF_PAGES},
+        **{name: [page[name]] * len(pieces) for name in _OF_PAGES if name in page},
     }
     if MARKDOWN_COLUMN.name in names:
         base = next((of for kind, *_, of in text_spans[:1] if kind == spans.BASE), url)

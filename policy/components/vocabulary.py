@@ -64,6 +64,19 @@ MARKDOWN_COLUMN = Column(
     "The text as Markdown, with links and images: CommonMark, with GitHub's tables.",
 )
 
+# What a reader of changes gets of each page or chunk, before its columns.
+CHANGE_COLUMNS = Columns(
+    (
+        Column(
+            "change",
+            TEXT,
+            "What became of the page since the older snapshot: `new`, `changed` (its content has "
+            "another signature) or `gone`. Of a page that is gone, there is no text.",
+        ),
+        Column("snapshot", pa.int64(), "Number of the snapshot that the row was read from."),
+    )
+)
+
 # A link as users see it.
 LINK_COLUMNS = Columns(
     (

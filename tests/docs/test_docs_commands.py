@@ -59,6 +59,7 @@ def shape(line):
 
 # Guides that take half a minute each, and whose jobs other tests run, too.
 LONG = (
+    "agents",
     "archives",
     "batches",
     "configuration",

@@ -31,10 +31,19 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 FOLDERS = {
     "pipelines": (
         *("reference_pages", "api", "command_line", "as_in_nutch", "nutch"),
-        *("", "sitemaps", "hosting", "graph", "searching", "indexing", "archives"),
+        *("", "sitemaps", "hosting", "graph", "model_context", "searching", "indexing", "archives"),
         *("fetching", "figures"),
         *("upkeep", "batch_tools"),
-        *("querying", "views", "updating", "generating", "checkers", "launch", "nutch_conf"),
+        *(
+            "querying",
+            "views",
+            "updating",
+            "generating",
+            "checkers",
+            "outputs",
+            "launch",
+            "nutch_conf",
+        ),
         "base",
     ),
     "io": (

@@ -13,8 +13,11 @@ from .field_sources import FieldSource
 SCALAR_TYPES = ("text", "number", "decimal", "currency", "date", "bool", "url", "markdown")
 _LIST = "list"
 LIST_TYPES = (_LIST, *(f"{_LIST} of {name}" for name in SCALAR_TYPES))
-# Columns that each row has besides its fields.
-ROW_COLUMNS = ("url", "rule", "position", "rules_version", "last_fetch_time")
+# Columns that rows have besides their fields; the first two if they are changes.
+ROW_COLUMNS = (
+    *("change", "snapshot"),
+    *("url", "rule", "position", "rules_version", "last_fetch_time"),
+)
 ANY_HOST = "*"
 _LIMIT = TimeLimit()
 

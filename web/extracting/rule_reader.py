@@ -181,7 +181,7 @@ class _RuleReader:
             raise self._mistake(line, f"a field is lower-case letters, digits and _, got {name!r}")
         if name in ROW_COLUMNS:
             raise self._mistake(
-                line, f"{name!r} is a column of each row: give the field another name"
+                line, f"{name!r} is a column of the rows: give the field another name"
             )
         facts = {"first_of": [value]} if isinstance(value, str) else value
         if not isinstance(facts, dict):

@@ -170,6 +170,15 @@ def test_people_see_the_first_rows(ask):
         ("create table x as select 1", "sql takes SELECT only"),
         ("drop view state", "sql takes SELECT only"),
         ("copy state to '{here}/x.csv'", "sql takes SELECT only"),
+        ("with x as (copy state to '{here}/x.csv') from x", "sql takes SELECT only"),
+        (
+            "from (with x as (delete from stored.batches returning *) from x)",
+            "sql takes SELECT only",
+        ),
+        (
+            "explain analyze with x as (copy state to '{here}/x.csv') from x",
+            "sql takes SELECT only",
+        ),
         ("attach '{here}/x.db'", "sql takes SELECT only"),
         ("install httpfs", "sql takes SELECT only"),
         ("load json", "sql takes SELECT only"),
@@ -209,6 +218,11 @@ def test_errors_give_no_wrong_advice(ask, query):
     error = ask(query, code=2)
     assert "Did you mean" not in error
     assert "explicit cast" not in error
+
+
+def test_a_plan_is_shown(ask):
+    for explain in ("explain", "/* a */ EXPLAIN ANALYZE", "explain (analyze, format json)"):
+        assert "_plan" in ask(f"{explain} select count(*) from batch_pages")
 
 
 def test_variables_of_the_program_are_not_seen(ask):

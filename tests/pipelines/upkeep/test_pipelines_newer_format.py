@@ -66,6 +66,7 @@ WORDS = {
     "index": (),
     "clean": (),
     "search": ("word",),
+    "mcp": (),
     "solrindex": ("--writer_parameters", "url=http://localhost:1/solr/c"),
     "solrclean": ("--writer_parameters", "url=http://localhost:1/solr/c"),
     "solrdedup": None,  # it reads the server

@@ -15,6 +15,7 @@ from crawling import nutbeam as command
 from simulated_web import served_web
 
 import nutbeam
+from nutbeam.io.table.opening import open_table
 from nutbeam.policy.components.item_views import ITEM_VIEWS
 from nutbeam.policy.components.schema import STATUS_NAMES
 from nutbeam.policy.components.views import views
@@ -127,16 +128,32 @@ def test_pages_as_csv_and_compressed(table, pages, tmp_path):
     assert [json.loads(row["links"]) for row in rows] == [record["links"] for record in records]
 
 
-def test_pages_by_status_and_since(table, pages):
+def test_pages_by_status(table, pages):
     assert {r["status"] for r in pages(table, "--status", "duplicate")} == {"db_duplicate"}
     assert {r["status"] for r in pages(table, "--status", "db_notmodified")} == {"db_notmodified"}
-    texts = nutbeam.read(table, "batch_documents", columns=["url", "fetch_time"])
-    newest = texts.group_by("url").agg(pl.col("fetch_time").max()).sort("fetch_time")
-    since = newest["fetch_time"][len(newest) // 2]
-    urls = {record["url"] for record in pages(table, "--since", since.isoformat())}
-    alive = set(nutbeam.read(table, "pages", columns=["url"])["url"])
-    assert urls == set(newest.filter(pl.col("fetch_time") >= since)["url"]) & alive
-    assert 0 < len(urls) < len(alive)
+
+
+def test_changes_since_a_snapshot_are_those_between_two_reads(table, pages):
+    def contents(snapshot):
+        rows = nutbeam.read(
+            table, columns=["url", "status", "document", "signature"], snapshot=snapshot
+        )
+        alive = pl.col("status").is_in(["db_fetched", "db_notmodified", "db_unfetched"])
+        rows = rows.filter(alive & pl.col("document").is_not_null())
+        return dict(rows.select("url", "signature").iter_rows())
+
+    kinds, now = set(), contents(None)
+    snapshots = open_table(str(table)).snapshots()
+    for snapshot in snapshots[:: max(1, len(snapshots) // 5)]:
+        then = contents(snapshot)
+        wanted = dict.fromkeys(then.keys() - now.keys(), "gone")
+        wanted |= dict.fromkeys(now.keys() - then.keys(), "new")
+        wanted |= {u: "changed" for u in now.keys() & then.keys() if now[u] != then[u]}
+        records = pages(table, "--since", snapshot, "--columns", "url")
+        assert {record["url"]: record["change"] for record in records} == wanted
+        assert len(records) == len(wanted)
+        kinds |= {*wanted.values()}
+    assert "new" in kinds
     assert pages(table, "--since", "2999-01-01") == []
 
 
@@ -159,7 +176,10 @@ def test_a_second_run_writes_only_new_pages(crawled, table, note, pages, tmp_pat
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-o", "x.txt"], "--output must end in .jsonl, .jsonl.gz, .csv, .csv.gz, .parquet, got"),
+        (
+            ["-o", "x.txt"],
+            "--output must end in .jsonl, .jsonl.gz, .csv, .csv.gz, .parquet or .duckdb",
+        ),
         (["-o", "x.parquet.gz"], "got 'x.parquet.gz'"),
         (["--columns", "url,nix"], "--columns must be of url, title"),
         (["--status", "nix"], "--status must be one of db_unfetched, "),

@@ -37,7 +37,7 @@ MISTAKES = (
     ("SKU: (", "SKU: ((", 9, "no regular expression: missing )"),
     ('"/product/"', '"("', 4, "url '(': it is no regular expression"),
     ('name = "product"', "name = product", 2, "it is no toml"),
-    ("title =", "url =", 6, "'url' is a column of each row"),
+    ("title =", "url =", 6, "'url' is a column of the rows"),
     ('"shop.example"', '"http://shop.example/"', 3, "a host is shop.example, *.shop.example or *"),
     ('css = ".tag"', 'xpath = "//["', 8, "it is no XPath"),
     ('{css = ".tag", type = "list"}', "3", 8, 'a text such as "css:h1"'),

@@ -43,6 +43,7 @@ def test_all_hostile_hosts_are_listed():
     assert f"```text\n{listing()}\n```\n" in GUIDE
 
 
+@pytest.mark.long
 def test_no_name_of_a_file_is_made_of_a_url(tmp_path):
     marked = b'<a href="/sentinel/../%2e%2e%2fsentinel?sentinel=/etc">sentinel</a>'
     table, seed = tmp_path / "table", "http://sentinel.example.com/sentinel"

@@ -85,6 +85,7 @@ def test_the_same_operation_again_changes_nothing(web, table, capsys):
     )
 
 
+@pytest.mark.long
 def test_seeds_that_are_known_change_nothing_and_nothing_due_is_exit_1(web, tables, tmp_path):
     # One page, so that a crawl is one round.
     folder = tables(tmp_path / "table")
@@ -201,6 +202,7 @@ def test_a_crawl_that_died_before_dedup_is_deduplicated_by_the_next(web, tables,
     assert (last.job, last.batch) == ("dedup", batch)
 
 
+@pytest.mark.long
 def test_the_summary_for_scripts(web, tables, tmp_path, capsys):
     folder = tables(tmp_path / "table")
     capsys.readouterr()

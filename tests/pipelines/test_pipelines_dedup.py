@@ -72,6 +72,7 @@ def test_when_the_page_that_stays_goes_another_one_stays(tmp_path):
     assert [row for path, row in found.items() if path != kept] == [(Status.DB_DUPLICATE, kept)]
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_duplicates_that_were_not_fetched_again_come_back_too(backend):
     table, site = backend.fresh(), Site()

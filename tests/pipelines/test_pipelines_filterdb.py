@@ -93,6 +93,7 @@ def filterdb(capsys, table, *words):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_generate_refuses_urls_that_filterdb_would_drop_or_move(table, rules, capsys):
     words = words_of(rules | {"exclude": ("gone", "6")})
@@ -105,6 +106,7 @@ def test_generate_refuses_urls_that_filterdb_would_drop_or_move(table, rules, ca
     assert refused["left_out/normalized"] == dry["moved"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 def test_filterdb_gives_the_same_rows_as_in_memory_and_a_dry_run_predicts_its_counts(
     table, backend, rules, capsys, caplog
@@ -139,6 +141,7 @@ def test_a_rollback_restores_dropped_rows(table, backend):
     assert all(nutbeam(command, table) == 0 for command in backend.commands)
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_all_rows_may_go_and_come_again(table, backend, web, capsys):
     rows = len(rows_of(table, "state"))

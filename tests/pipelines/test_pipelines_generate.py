@@ -188,6 +188,7 @@ def test_everything_due_without_a_limit_that_matters(table, state):
     assert manifest.counts == {"chosen": len(rows), "due": len(rows)}
 
 
+@pytest.mark.long
 @pytest.mark.few(3)
 @pytest.mark.parametrize(("mode", "most"), [("host", 5), ("host", 400), ("domain", 7)])
 def test_max_count_is_exact(table, state, steps, mode, most):

@@ -42,6 +42,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.long
 @given(ROWS, st.integers(0, 30))
 def test_the_sum_of_parts_is_the_whole(rows, cut):
     parts = [statistics_of(frame_of(STATE, *some)) for some in (rows[:cut], rows[cut:])]

@@ -205,6 +205,7 @@ def test_the_tree_in_the_docs_is_the_declared_one():
     assert shown == {place: list(folders) for place, folders in FOLDERS.items()}
 
 
+@pytest.mark.long
 def test_a_module_that_is_a_program_calls_it_at_its_end():
     early = [
         label(path)

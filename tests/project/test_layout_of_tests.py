@@ -100,6 +100,7 @@ def repeated_functions(folder):
     return [list(found.values()) for found in places.values() if len(found) > 1]
 
 
+@pytest.mark.long
 def test_a_function_that_several_files_need_stands_once():
     """Move a helper to tests/support, a fixture to conftest.py of the folder that has all these files."""
     assert repeated_functions(TESTS) == []

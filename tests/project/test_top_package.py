@@ -75,6 +75,7 @@ def test_the_room_of_transforms_has_them_by_name():
     ]
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("first", "warns"), [("from nutbeam import PartitionByHost", False), ("pass", True)]

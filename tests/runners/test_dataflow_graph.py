@@ -94,6 +94,7 @@ def test_a_graph_is_no_larger_for_a_large_table(tables, command):
     assert abs(len(small) - len(large)) < 200
 
 
+@pytest.mark.long
 def test_a_graph_is_built_without_a_look_at_the_data(tables):
     # No file of the large table's lists is there.
     table = tables / "large"

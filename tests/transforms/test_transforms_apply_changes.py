@@ -123,6 +123,7 @@ def test_tablets_without_changes_stay_as_they_are(table):
     assert len(before & after) >= len(before) - 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chunk_rows", [7, 500])
 def test_it_tells_how_many_changes_there_were_and_how_many_were_resolved(table, chunk_rows):
     hosts = table_of(HOSTS, {"key": "com.b"}, {"key": "com.a", "seed": True})
@@ -139,10 +140,12 @@ def test_it_tells_how_many_changes_there_were_and_how_many_were_resolved(table, 
                 check_whole("test", [*written[:lost], *written[lost + 1 :]], ["Resolve"])
 
 
+@pytest.mark.long
 def test_no_changes_are_all_changes(table):
     check_whole("test", apply(table, []), ["Resolve"])
 
 
+@pytest.mark.long
 def test_several_components_at_once(table):
     hosts = table_of(HOSTS, {"key": "com.b"}, {"key": "com.a", "seed": True})
     written = [
@@ -202,6 +205,7 @@ def drop(table, changed, range_bytes=None, operation="op", trial=False):
 
 
 # Few changes make a run elsewhere, many a new base; changes in several ranges divide a tablet.
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("every", "range_bytes"), [(7, None), (2, None), (2, 500)])
 def test_a_resolver_may_delete_rows(table, every, range_bytes):

@@ -46,6 +46,7 @@ BAD = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("client", ["threads", "asyncio"])
 def test_answers_of_servers_become_columns_of_pages(web, client):
     urls = [url for url in some(web.site) if "/private/" not in url]

@@ -59,6 +59,7 @@ def retried(web, monkeypatch, **more):
     return KEPT[PAGES_OUTPUT], KEPT[DEAD_LETTERS_OUTPUT], asked(web, began)
 
 
+@pytest.mark.long
 def test_a_retry_gives_the_same_and_each_url_once(web, monkeypatch):
     delay = 0.2
     pages, dead, requests = retried(web, monkeypatch, server_delay=delay)

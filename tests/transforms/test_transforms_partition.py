@@ -45,6 +45,7 @@ def test_text_and_bytes_are_alike():
     assert hash_buckets(text, 4096).to_list() == hash_buckets(data, 4096).to_list()
 
 
+@pytest.mark.long
 def test_numbers_are_the_same_in_another_process():
     program = """
 import polars

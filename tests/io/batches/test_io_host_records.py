@@ -26,6 +26,7 @@ def known(table, hosts, notes=None):
     return HostRecords(pinned.table, pinned.files("hosts"), keys, notes or {})
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 def test_host_records_go_from_the_table_to_the_engine_and_back(backend):
     table = backend.fresh()

@@ -130,6 +130,7 @@ def test_a_paused_holder_sends_nothing_after_it_is_superseded(tmp_path, clock):
         assert not second.said("lost")
 
 
+@pytest.mark.long
 def test_a_paused_holder_that_was_not_superseded_beats_and_goes_on(tmp_path):
     path = tmp_path / "batches" / "1-x" / "leases" / "p00000-000001.beat"
     with Holder(tmp_path) as holder:
@@ -224,6 +225,7 @@ def test_only_one_of_many_holders_has_a_partition_at_a_time(tmp_path):
     assert all(not holder.said("lost") for holder in holders)
 
 
+@pytest.mark.long
 def test_only_one_of_many_batches_sends_at_a_time(tmp_path):
     batches = ["1-x", "2-y", "3-z"]
     with contextlib.ExitStack() as stack:

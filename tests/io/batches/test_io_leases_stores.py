@@ -18,6 +18,7 @@ from nutbeam.io.storage.place_addresses import place_of
 SLOWER = TIMES._replace(beat=1.0, fresh=4.0, stale=8.0)
 
 
+@pytest.mark.long
 @pytest.mark.few(2)
 @in_stores
 def test_one_holds_it_and_the_other_waits(root):
@@ -42,6 +43,7 @@ def test_one_holds_it_and_the_other_waits(root):
     ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @in_stores
 def test_a_killed_holder_is_recognized_as_dead(root, tmp_path):
@@ -68,6 +70,7 @@ def test_a_stopped_holder_is_superseded_and_sends_no_more(root, tmp_path):
         assert len(holder.said("sent")) <= sent + 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", ["gs"], indirect=True)
 def test_two_processes_in_turn(root, tmp_path):
     with (

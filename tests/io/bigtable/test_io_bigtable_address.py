@@ -89,6 +89,7 @@ def test_commands_without_bigtable_do_not_load_its_libraries():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_packing_and_the_parse_worker_do_not_load_pandas(tmp_path):
     # pyarrow loads it, where it is installed, for its most common calls; that takes a second.
     (tmp_path / "pandas.py").write_text("raise SystemExit('pandas is loaded')")

@@ -90,6 +90,7 @@ def same(table, other):
         assert found == wanted, name
 
 
+@pytest.mark.few(1)
 @KINDS
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
@@ -98,6 +99,7 @@ def test_rows_survive(kind, data):
     same(decode(encode(table, kind), kind), table)
 
 
+@pytest.mark.long
 @KINDS
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
@@ -344,6 +346,7 @@ def test_a_newer_version_is_refused():
         decode(newer, STATE_CELL)
 
 
+@pytest.mark.few(1)
 @KINDS
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())

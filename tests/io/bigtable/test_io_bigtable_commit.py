@@ -105,6 +105,7 @@ def run_until(log, step):
     )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.few(3)
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_at_any_step_the_table_is_old_or_new(log, step):

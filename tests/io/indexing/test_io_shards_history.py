@@ -26,6 +26,7 @@ def changes(rng, known):
     return pages, names[cut:]
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_history_ends_in_the_documents_that_were_written_last(tmp_path, seed):

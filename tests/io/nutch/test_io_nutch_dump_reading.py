@@ -18,6 +18,7 @@ RECORD = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_size_of_pieces_changes_no_record(tmp_path, monkeypatch, size, packed):

@@ -45,6 +45,7 @@ def test_the_best_of_each_target(rows, most):
     assert top.rows() == best
 
 
+@pytest.mark.long
 def test_a_hub_is_cut_while_it_is_read():
     links = links_of([("com.hub:http/", f"com.a:http/{n}") for n in range(50_000)])
     (best,) = by_target(links.iter_slices(100), 10)

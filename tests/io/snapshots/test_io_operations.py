@@ -67,7 +67,7 @@ def test_the_table_may_have_moved(table, tmp_path):
     assert again == dataclasses.replace(first, address=str(moved))
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("job", "batch"), [("dedup", "b1"), ("update", "b2"), ("update", None)])
 def test_an_id_belongs_to_one_job_and_batch(table, job, batch):
     begin(table, "update", "op", batch="b1")
@@ -194,6 +194,7 @@ def test_a_commit_conflicts_if_a_component_that_it_read_has_changed(table, reads
     assert "x" not in live(mine)
 
 
+@pytest.mark.few(1)
 def test_an_operation_that_lost_begins_again_under_the_same_id(table):
     """As a scheduler does that tries again: what was read before would never be true again."""
     for number in range(1, 4):
@@ -274,6 +275,7 @@ def test_one_of_two_operations_with_the_same_work_on_a_batch_commits(table):
     assert live(one, "batches/b1/documents") == ["d1"]
 
 
+@pytest.mark.long
 def test_many_commits_at_once_all_count(table):
     operations = [begin(table, f"job{n}", f"op{n}") for n in range(8)]
     gate = threading.Barrier(8)

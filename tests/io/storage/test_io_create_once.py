@@ -60,6 +60,7 @@ def _race(address, me, gate, results):
     results.put(won)
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("address", ["gs", "s3"], indirect=True)
 def test_each_name_is_won_once_by_processes(address):

@@ -27,6 +27,7 @@ STEP = 11  # one bit of each eleventh byte
 MASKS = (1, 16, 128)
 
 
+@pytest.mark.long
 def test_polars_panics_are_errors_of_a_data_file(tmp_path):
     """Some damage polars finds in its assertions, and a panic is no Exception."""
     path = tmp_path / "state.parquet"
@@ -110,6 +111,7 @@ def test_columns_of_nulls_empty_lists_and_empty_maps_have_no_values(tmp_path):
     assert columns_with_values(path, schema.names) == set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("known", [True, False])
 def test_a_damaged_file_list_is_an_error_of_the_list(tmp_path, known):
     """Lists that old versions have written are known without a checksum."""

@@ -149,6 +149,7 @@ def test_files_that_are_missing_or_damaged(root):
 WIDE = pa.schema([("key", pa.large_string()), ("body", pa.large_binary())])
 
 
+@pytest.mark.long
 @in_stores
 def test_a_large_file_goes_up_in_pieces_and_is_given_up_whole(root, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_BYTES", 5 << 20)

@@ -122,6 +122,7 @@ def test_rows_that_are_put_aside_are_read_back_and_removed(root):
     assert names(root / "batches" / "1-x" / "aside") == []
 
 
+@pytest.mark.few(2)
 @PROXIED
 @pytest.mark.parametrize(
     ("code", "word"),
@@ -137,6 +138,7 @@ def test_a_store_that_refuses(proxied, code, word):
         create_exclusive(root / "x", b"")
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @PROXIED
 def test_a_store_that_is_busy_now_and_then(proxied):

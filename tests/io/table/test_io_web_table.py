@@ -227,6 +227,7 @@ def test_columns_that_few_rows_have_are_not_overlooked(address):
     assert any(table.columns_with_values(tablet, ["metadata"]) for tablet in known)
 
 
+@pytest.mark.long
 def test_an_older_snapshot_stays_as_it_was(address):
     change(address, state_of(ROWS), "first")
     for number in (2, 3):

@@ -71,6 +71,7 @@ def test_by_path_a_page_has_its_styles_scripts_and_images(web, tmp_path):
     assert len(web[0].paths) == asked
 
 
+@pytest.mark.long
 def test_by_path_no_request_is_sent_elsewhere(web, tmp_path):
     _, replay, elsewhere = web
     picture(tmp_path, f"http://127.0.0.1:{replay.port}/http://{HOST}/leaves")

@@ -167,6 +167,7 @@ def test_a_second_run_adds_new_batches_and_a_304_names_the_response_before(
     }
 
 
+@pytest.mark.long
 def test_options_choose_pages_records_and_form(table, tmp_path):
     archive = tmp_path / "archive"
     words = ["--only_successful_responses", "--expr", "not url.endswith('/same')", "--warc_robots", "false",
@@ -195,6 +196,7 @@ def test_options_choose_pages_records_and_form(table, tmp_path):
     assert b"operator: Ada\r\n" in gzip.decompress(files_of(archive)[0].read_bytes())
 
 
+@pytest.mark.long
 def test_files_end_at_a_size_and_zstd_has_the_same_records(table, tmp_path):
     import zstandard
 
@@ -238,6 +240,7 @@ def test_a_wrong_option_is_quoted_before_anything_is_written(
     assert not (tmp_path / "archive").exists()
 
 
+@pytest.mark.long
 def test_an_archive_is_not_mixed_and_not_in_the_table(table, tmp_path, capsys):
     assert nutbeam("warc", table, tmp_path / "archive") == 0
     assert nutbeam("warc", table, tmp_path / "archive", "--warc_version", "1.0") == 2

@@ -152,7 +152,7 @@ def test_a_property_of_other_commands_is_left_out_with_a_note():
     assert str(translation) == "nutbeam generate mine"
     (note,) = translation.notes
     assert note.startswith(
-        "fetcher.server.delay is not needed here: it is --server_delay of crawl, fetch, "
+        "fetcher.server.delay is not needed here: it is --server_delay of crawl, "
     )
 
 

@@ -76,6 +76,7 @@ def test_each_page_is_a_document_with_its_request_and_response(table, pages, tmp
     assert tree(tmp_path, ignore=()) == before
 
 
+@pytest.mark.long
 def test_the_form_of_documents_and_names_on_request(table, pages, tmp_path, capsys):
     words = ["-keyPrefix", "pre", "-reverseKey", "-SimpleDateFormat", "-jsonArray",
              "-epochFilename", "-extension", "cbor", "-linkdb", table]  # fmt: skip

@@ -20,6 +20,7 @@ def crawled(web, backend, kept_crawls):
     return made
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 def test_a_new_table_gets_the_rows_of_all_tables_and_the_next_crawl_goes_on(
     crawled, out, backend, web, capsys

@@ -76,6 +76,7 @@ def test_one_seed_that_can_be_requested_is_enough(tmp_path, capsys):
     assert "sites must be able to tell who crawls them: add --agent_name" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_local_files_need_no_agent(tmp_path):
     (tmp_path / "a.html").write_text("<p>x")
     words = [f"file://{tmp_path}/a.html", "--schemes", "http,file", "--file_roots", tmp_path]

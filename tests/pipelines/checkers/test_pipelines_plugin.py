@@ -156,6 +156,7 @@ def test_a_url_normalizer_is_tried_in_a_scope(tried):
     assert (code, record["normalized"], record["fault"]) == (0, None, None)
 
 
+@pytest.mark.long
 def test_a_parser_and_a_parse_filter_are_tried_on_a_file(tried, tmp_path):
     (tmp_path / "a.html").write_text("<title>t</title><a href=/x>drop</a>")
     (tmp_path / "b.html").write_text("<title>t</title>no link")
@@ -190,6 +191,7 @@ def test_a_parser_that_ends_its_process_or_catches_its_end_is_a_fault_in_one_lin
     assert (code, record["fault"]) == (1, "it took longer than 0.1 s (--parser_timeout)")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["url_filter", "url_normalizer"])
 def test_a_plug_in_that_ends_its_process_at_one_url_is_named_for_it(tried, tmp_path, kind):
     (tmp_path / "urls.txt").write_text("http://a.com/1\nhttp://a.com/end\nhttp://a.com/2\n")
@@ -309,6 +311,7 @@ def loops(chunks):
 """
 
 
+@pytest.mark.long
 def test_a_tokenizer_and_an_embedding_are_tried_on_a_page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rules.py").write_text(CHUNK_RULES)

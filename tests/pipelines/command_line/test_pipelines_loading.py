@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 from waiting import PATIENCE
 
 
@@ -33,6 +34,7 @@ def test_help_and_version_come_at_once_and_without_beam():
     assert python("-c", code).returncode == 0
 
 
+@pytest.mark.long
 def test_a_crawl_loads_only_the_modules_that_it_needs():
     """Links, indexes, sitemaps and archives are loaded when they are asked for."""
     code = "import sys, nutbeam.pipelines.crawl; print(*sys.modules)"

@@ -126,6 +126,7 @@ def answer(path, head):
     return reply(b"<title>x</title>" + page.encode(), "200 OK", f"Content-Type: {kind}")
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "wanted"),

@@ -312,6 +312,7 @@ def test_every_command_shows_escapes_and_obeys_none(folder, web, ftp, monkeypatc
     assert set(silent) <= COUNTS
 
 
+@pytest.mark.long
 def test_json_stays_json_on_a_terminal(folder, monkeypatch):
     words = ("explain", "-", f"{SITE}/{EVIL}", "--format", "json")
     (record,) = json_lines(typed(monkeypatch, *words)[1].decode().partition("\n")[2])

@@ -58,6 +58,7 @@ def hosts_asked(server):
     return {head.split("Host: ")[1].split(":")[0] for _, head, _ in server.requests}
 
 
+@pytest.mark.long
 def test_an_address_belongs_to_one_partition_and_its_host_is_requested_at_no_other(
     tmp_path, names, servers
 ):
@@ -115,6 +116,7 @@ def test_a_batch_dealt_by_host_is_not_fetched_by_address(tmp_path, capsys, names
     assert "generate with --queue_mode ip, too" in error
 
 
+@pytest.mark.long
 def test_a_batch_dealt_by_address_is_fetched_by_host(tmp_path, names, servers):
     table, port = tmp_path / "table", servers[0].port
     reach = ("--allow_addresses", "127.0.0.0/8", "--allowed_ports", port)
@@ -178,6 +180,7 @@ def test_a_host_is_reached_where_it_is_pinned(names):
     assert denied.value.reason == module.ADDRESS_CHANGED
 
 
+@pytest.mark.long
 def test_hosts_that_are_reached_by_name_are_queues_by_name(tmp_path):
     with SimWeb(hosts=3, pages=2, seed=7, crawl_delay=0) as web:
         words = ("--queue_mode", "ip", "--num_fetchers", "2", "--rounds", "1", *reach(web))

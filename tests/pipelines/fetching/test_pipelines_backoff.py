@@ -27,6 +27,7 @@ def run_round(table, server, *words):
     return counts
 
 
+@pytest.mark.long
 def test_a_busy_host_is_left_out_of_the_next_batch(tmp_path):
     table = str(tmp_path / "table")
     with serve(lambda path, _: answer(path, server.requests[-1][1])) as server:
@@ -45,6 +46,7 @@ def test_a_busy_host_is_left_out_of_the_next_batch(tmp_path):
     assert fine["robots_failing_since"] is None
 
 
+@pytest.mark.long
 def test_since_when_robots_txt_fails_is_kept_over_rounds(tmp_path):
     table = str(tmp_path / "table")
     since = set()
@@ -77,6 +79,7 @@ def test_a_batch_dealt_by_host_is_not_fetched_by_domain(tmp_path, capsys, mode):
     assert "was not generated for queues by domain" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_seed_sets_the_delay_between_requests_to_its_host(tmp_path):
     table, seeds = str(tmp_path / "table"), tmp_path / "seeds.txt"
     lines = [f"http://slow.example.com/{n}" for n in range(4)] + ["http://quick.example.com/"]

@@ -276,6 +276,7 @@ def throttled(table, *urls, **options):
     return sum(counter.committed for counter in found["counters"]), server
 
 
+@pytest.mark.long
 def test_waits_for_politeness_are_reported_to_the_runner(tmp_path):
     urls = [f"http://a.example.com/{number}" for number in range(7)]
     seconds, server = throttled(tmp_path / "table", *urls, server_delay=1.0)

@@ -17,6 +17,7 @@ PASSWORD = "s3cret-of-ours"
 VOLATILE = ("Date", "Connection")
 
 
+@pytest.mark.long
 def test_a_crawl_with_credentials_of_a_host_that_is_not_checked(tmp_path, capsys, caplog):
     pem, file, table = tmp_path / "a.pem", tmp_path / "credentials", tmp_path / "table"
     pem.write_text(CERTIFICATE)

@@ -52,6 +52,7 @@ def dropped(table):
     return {name.partition("/")[2]: n for name, n in counts.items() if name.startswith("dropped/")}
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "words",

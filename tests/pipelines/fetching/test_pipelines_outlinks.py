@@ -195,6 +195,7 @@ def test_a_fetch_that_was_killed_goes_on_where_it_was(web, right, tmp_path, seed
     assert fetched.total == fetched.done == len(right[0])
 
 
+@pytest.mark.long
 def test_hosts_of_other_partitions_are_not_requested(tmp_path):
     table, hosts = tmp_path / "table", [f"h{n}.example.com" for n in range(8)]
 
@@ -225,6 +226,7 @@ def test_a_time_limit_leaves_the_rest_to_update(table, server):
     assert manifest_of(table).counts["dropped/time_limit"] == 2
 
 
+@pytest.mark.long
 def test_next_goes_on_with_updatedb(table, server):
     assert nutbeam("next", table, *words(server, *FOLLOW)) == 0
     assert manifest_of(table).job == "fetch"

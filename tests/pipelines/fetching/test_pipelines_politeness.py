@@ -51,6 +51,7 @@ def test_each_host_waits_and_none_for_another(tmp_path, workers, client):
     assert SHARE * span <= (largest - 1) * DELAY
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("client", ["threads", "asyncio"])
 def test_each_partition_requests_a_redirect_target_at_most_once_per_delay(tmp_path, client):

@@ -56,6 +56,7 @@ def test_traps_of_all_kinds_end_with_their_reasons(web, tmp_path, capsys):
     assert found["status"].get("db_unfetched", 0) == 0
 
 
+@pytest.mark.long
 def test_no_depth_is_only_the_seeds(web, tmp_path, capsys):
     before = len(asked(web))
     assert nutbeam("crawl", tmp_path / "table", *web.seeds, *reach(web), "--depth", "0") == 0

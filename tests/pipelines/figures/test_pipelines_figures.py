@@ -222,6 +222,7 @@ def test_a_wrong_expression_names_the_nearest_column(tmp_path, capsys, command):
     assert "at character 5 of the expression" in error
 
 
+@pytest.mark.long
 def test_the_lowest_keys_are_shown_first_among_equal_scores(tmp_path, shown, resize_tables):
     dice = random.Random(3)
     keys = sorted(to_key(f"http://{dice.choice(HOSTS)}/{n}") for n in range(400))

@@ -78,6 +78,7 @@ def test_numbers_are_right_in_each_snapshot(table):
         assert_counted(pinned(table, snapshot))
 
 
+@pytest.mark.long
 def test_readhostdb(table, web, capsys):
     lines = printed(capsys, "readhostdb", table).splitlines()
     assert lines[0].split("\t")[:4] == ["hostname", "unfetched", "fetched", "gone"]

@@ -182,6 +182,7 @@ def test_several_writers_get_the_documents_that_routes_assign(table, tmp_path):
     assert writers["com.a:http/1"] == ["rest"]
 
 
+@pytest.mark.long
 def test_a_document_that_moves_to_another_writer_leaves_the_embedded_index(table, tmp_path, capsys):
     rules = tmp_path / "writers.toml"
     rules.write_text(f"""
@@ -219,6 +220,7 @@ def test_purge_takes_a_url_out_and_the_next_run_deletes_it(table, out):
     assert [len(adds) for _, adds, _ in operations_of(out)] == [2]
 
 
+@pytest.mark.long
 def test_a_purge_that_keeps_older_snapshots_costs_one_delete(table, out):
     assert index(table, out) == 0
     assert nutbeam("purge", table, "--url", "http://a.com/2") == 0
@@ -242,6 +244,7 @@ def test_after_a_rollback_the_index_is_built_again(table, out):
     assert sorted(visible(out)) == [f"http://a.com/{n}" for n in (1, 2, 3)]
 
 
+@pytest.mark.long
 def test_copy_fsck_and_compact_know_an_index(table, out, tmp_path, capsys):
     assert index(table, out) == 0
     put(table, "17-2", {"com.a:http/2": GONE})
@@ -298,6 +301,7 @@ def test_crawl_brings_each_round_into_the_index(tmp_path, out):
         assert {document["countryIsoCode"] for document in documents} == {"XX"}
 
 
+@pytest.mark.long
 def test_a_page_that_has_changed_gets_the_texts_of_links_as_they_are_now(table, out, tmp_path):
     target, source, other = "http://a.com/1", "http://b.com/", tmp_path / "other"
     fill_links(table, {(target, source): ("old text", None, 1.0)})

@@ -79,6 +79,7 @@ def test_a_run_ends_early_when_a_rebuild_has_committed(table, tmp_path, monkeypa
     assert visible(out) == {ONE: "text 1", TWO: "text 2"}
 
 
+@pytest.mark.long
 def test_documents_that_an_overtaken_run_sent_are_sent_again(table, tmp_path, monkeypatch):
     """A server without versions may have got its text after that of the later run."""
     out, receipts = tmp_path / "out", tmp_path / "table" / "index" / "main" / "receipts"

@@ -42,6 +42,7 @@ def assert_first(found):
     assert all(boost > 1.5 * other and score > lower for _, (lower, other) in rest)
 
 
+@pytest.mark.long
 def test_a_page_with_a_higher_rank_is_found_first(table, found):
     filters = ("--index_filters", "basic")  # without the texts of links
     assert nutbeam("index", table, *filters) == 0

@@ -83,6 +83,7 @@ def names_beam(node):
     return bool(re.search(r"\b(beam|runner|pipeline|options|row_type|collection|chunks)$", word))
 
 
+@pytest.mark.long
 def test_private_names_of_beam_stand_in_one_file_of_a_room():
     names = {path.relative_to(PACKAGE).as_posix(): private_uses(path) for path in FILES}
     assert {name for name, uses in names.items() if uses} == set(INTERNALS)

@@ -159,6 +159,7 @@ def test_one_id_is_one_operation(tables, tmp_path, say, capsys):
     assert "choose another id" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_job_that_has_nothing_to_do_is_exit_1(table, capsys):
     files = tree(table)
     for job in ("fetch", "parse", "updatedb"):

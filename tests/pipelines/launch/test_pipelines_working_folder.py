@@ -61,6 +61,7 @@ def test_files_of_the_working_folder_are_not_imported(trapped, program, words, p
     assert "1 page" in done.stdout
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("program", [MODULE, (sys.executable, "-mnutbeam"), SCRIPT])
 def test_the_start_of_the_package_imports_nothing_from_the_working_folder(trapped, program):
     for name in EARLY:
@@ -69,6 +70,7 @@ def test_the_start_of_the_package_imports_nothing_from_the_working_folder(trappe
     assert (done.returncode, (trapped / "trace").exists()) == (2, False), done.stderr
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("program", "python_path", "first"),
     [
@@ -89,6 +91,7 @@ def test_python_runs_a_file_named_nutbeam_first_only_where_the_guide_says(
     assert (done.stdout == "mine\n") == first
 
 
+@pytest.mark.long
 def test_a_plug_in_is_found_in_a_folder_of_pythonpath_also_in_the_working_folder(trapped):
     source = "def mark(page):\n    page.metadata['pear'] = 'yes'\n"
     install(trapped / "plug-ins", "marks", {"marks.py": source}, {"marks": "marks:mark"})

@@ -3,6 +3,7 @@
 import json
 
 import polars as pl
+import pytest
 from command_output import printed
 from crawling import manifest_of, nutbeam, rows_of, state_of
 from nutch_crawls import DAY_MS, NOW, datum, page
@@ -91,6 +92,7 @@ def test_metadata_with_a_column_here_gets_there(crawl, table):
     assert dict(row["metadata"]) == {"mine": "x=y"}
 
 
+@pytest.mark.long
 def test_a_whole_crawl_comes_over_and_applied_segments_are_not_applied_again(
     crawl, backend, out, capsys
 ):

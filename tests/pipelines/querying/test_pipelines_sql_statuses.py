@@ -7,7 +7,7 @@ from sql_rows import rows_of
 pytest.importorskip("duckdb")
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("condition", "same"),
     [

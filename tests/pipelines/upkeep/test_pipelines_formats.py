@@ -67,6 +67,7 @@ def test_there_is_a_table_of_each_format():
     assert set(FORMATS) == set(range(1, MANIFEST_FORMAT + 1))
 
 
+@pytest.mark.long
 def test_older_tables_show_the_same_rows(table, written, capsys):
     assert format_of(table) == written
     assert nutbeam("readdb", table, "--dump", "-") == 0
@@ -214,6 +215,7 @@ def complete(tmp_path):
     return tmp_path / "table"
 
 
+@pytest.mark.long
 def test_later_components_show_the_same_rows(complete, tmp_path, capsys):
     kinds = {name.rpartition("/")[2] for name in manifest_of(complete).components}
     assert kinds >= LATER_KINDS

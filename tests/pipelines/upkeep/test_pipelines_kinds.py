@@ -55,6 +55,7 @@ in_rows = pytest.mark.parametrize("table", [IN_ROWS], indirect=True)
 NEWEST = {**ROWS, "com.a:http/01": 100}
 
 
+@pytest.mark.long
 @pytest.mark.few(2)
 @in_files
 def test_compact_folds_it_and_deletes_old_files(table):
@@ -81,6 +82,7 @@ def test_copy_has_it(table, tmp_path, request, to):
     assert nutbeam("fsck", copy) == 0
 
 
+@pytest.mark.long
 @pytest.mark.few(2)
 def test_export_has_it(table, tmp_path):
     assert nutbeam("export", table, "--what", "marks", "-o", tmp_path / "marks.jsonl") == 0
@@ -101,6 +103,7 @@ def rows_as_later(table, monkeypatch):
         return {key: text for key, text in found.items() if text is not None}
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @in_files
 @pytest.mark.parametrize("marks", [{"com.a:http/02": 2}, ROWS], ids=["run", "base"])
@@ -134,6 +137,7 @@ def test_history_and_rollback(table, capsys):
         assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 def test_rollback_leaves_it_as_it_is_if_it_stays(table, monkeypatch):
     monkeypatch.setattr(rollback, "STAYING", ("marks",))
@@ -141,6 +145,7 @@ def test_rollback_leaves_it_as_it_is_if_it_stays(table, monkeypatch):
     assert values_of(table) == NEWEST
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", [IN_ROWS], indirect=True)
 def test_a_component_repeats_its_chosen_rows_in_files_and_a_copy_makes_it_again(
     table, bigtable, tmp_path, monkeypatch
@@ -159,6 +164,7 @@ def test_a_component_repeats_its_chosen_rows_in_files_and_a_copy_makes_it_again(
     assert sorted(rows_of(in_rows, "even")["key"]) == even
 
 
+@pytest.mark.long
 @pytest.mark.few(2)
 @pytest.mark.parametrize("words", [("--url", "http://a.com/05"), ("--host", "a.com")])
 def test_purge_takes_names_out(table, words):
@@ -168,6 +174,7 @@ def test_purge_takes_names_out(table, words):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @in_files
 def test_damage_is_found_and_left_out(table, capsys):
@@ -183,6 +190,7 @@ def test_damage_is_found_and_left_out(table, capsys):
     assert values_of(table) == ROWS  # the mark of 01 is that of the base again
 
 
+@pytest.mark.long
 @pytest.mark.few(2)
 def test_a_lost_list_is_made_again(table):
     known = load_files(open_table(table), manifest_of(table).components["marks"])
@@ -224,6 +232,7 @@ def assert_seen(table, view, marks, capsys):
     assert lines == [f"{row['url']},{row['mark']}" for row in sorted(rows, key=itemgetter("url"))]
 
 
+@pytest.mark.long
 @pytest.mark.few(2)
 def test_export_and_sql_show_tablets(table, capsys):
     assert_seen(table, "marks", NEWEST, capsys)
@@ -309,6 +318,7 @@ def put_mark(table, key, cell):
     put(table, key, cell, open_table(table).latest_snapshot(), cell_kind("marks"))
 
 
+@pytest.mark.long
 @in_rows
 def test_damaged_rows_are_found_and_repaired(table, capsys):
     put_mark(table, "com.a:http/02", b"\1bad")
@@ -327,6 +337,7 @@ def test_damaged_rows_are_found_and_repaired(table, capsys):
     assert values_of(table) == {key: n for key, n in NEWEST.items() if key not in gone}
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @in_rows
 @pytest.mark.parametrize("words", [["--now"], []], ids=["now", "when they expire"])
@@ -356,6 +367,7 @@ def test_compact_deletes_its_files_of_changes(table):
     assert values_of(table) == NEWEST
 
 
+@pytest.mark.long
 @in_rows
 def test_rows_of_a_later_version_are_refused_and_stay(table, tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:

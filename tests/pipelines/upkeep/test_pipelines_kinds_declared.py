@@ -102,6 +102,7 @@ def shown(table, capsys):
     return exported
 
 
+@pytest.mark.long
 def test_rows_that_have_ended_are_not_shown_and_compact_leaves_them_out(table, capsys):
     note(table, ONE, {"key": "com.a:http/1"}, {"key": "com.a:http/2"}, {"key": "com.a:http/3"})
     note(table, TWO, {"key": "com.a:http/1"})

@@ -87,6 +87,7 @@ def test_compact_leaves_its_tablets(table):
     assert nutbeam("fsck", table) == 0
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_purge_waits_for_it(table, caplog):
     with gates(waits=True):

@@ -150,6 +150,7 @@ def newer_as_a_whole(bigtable, tmp_path_factory):
 OPENING = [name for name, words in WORDS.items() if words is not None]
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 @pytest.mark.parametrize("command", OPENING)
 def test_a_newer_manifest(newer, command, tmp_path, capsys):

@@ -121,6 +121,7 @@ def test_a_purge_leaves_no_object_that_names_the_host(table, capsys):
     assert fsck(table, capsys)[0] == 0
 
 
+@pytest.mark.long
 @IN_STORES
 def test_export_and_sql_read_a_store(table, tmp_path, capsys):
     for name in ("state.parquet", "state.csv", "state.jsonl"):

@@ -239,6 +239,7 @@ def test_an_operation_that_was_done_before_the_snapshot_stays_done(table):
     )
 
 
+@pytest.mark.long
 def test_files_of_rolled_back_snapshots_are_not_deleted(table, web):
     paths = files_of(table, "state")
     assert nutbeam("rollback", table, "--to", 1) == 0

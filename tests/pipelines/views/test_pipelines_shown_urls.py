@@ -110,6 +110,7 @@ def shown_in(folder):
     return {row["id"]: row["url"] for row in rows}
 
 
+@pytest.mark.long
 def test_sql_and_export_have_both_urls(said, tmp_path):
     (row,) = said("sql", f"select url, repr_url from state where url = '{TARGET}'", "--format",
                   "csv").splitlines()[1:]  # fmt: skip

@@ -56,6 +56,7 @@ def crawl(table, web, *words):
     return nutbeam("crawl", table, *web.seeds, *reach(web), *words, "--format", "json")
 
 
+@pytest.mark.long
 def test_a_crawl_waits_for_pages_that_are_due_and_waiting_is_no_round(web, tmp_path, capsys):
     table = tmp_path / "table"
     with Clock() as clock:
@@ -73,6 +74,7 @@ def test_a_crawl_waits_for_pages_that_are_due_and_waiting_is_no_round(web, tmp_p
     assert "waiting for pages that are due: until 2026-" in said.err
 
 
+@pytest.mark.long
 def test_it_ends_at_once_by_a_stop_file_or_when_its_time_is_over(web, tmp_path):
     table = tmp_path / "table"
     with Clock(lambda: overwrite_bytes(place_in(table, ".STOP"), b"")) as clock:
@@ -111,6 +113,7 @@ def test_a_table_without_urls_is_not_waited_for(tmp_path):
     assert clock.waits == 0
 
 
+@pytest.mark.long
 def test_the_time_limit_bounds_the_whole_crawl(tmp_path, capsys):
     table, clock = tmp_path / "table", Clock()
 

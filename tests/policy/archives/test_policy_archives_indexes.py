@@ -139,6 +139,7 @@ def test_queries_of_the_url_index_find_captures(tables):
 
 
 # The queries of the README of cc-host-index, by the columns that they read.
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [

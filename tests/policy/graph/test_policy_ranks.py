@@ -103,6 +103,7 @@ def nutch_linkrank(outlinks, rounds, limits):
     return scores
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block_nodes", [1000, 7])
 @pytest.mark.parametrize("limits", [LinkLimits(*some) for some in product([True, False], repeat=4)])
 def test_linkrank_agrees_with_a_transcription_of_nutch(limits, block_nodes):

@@ -132,6 +132,7 @@ def test_update_has_set_the_date_by_this_rule(what, row, came, options, expected
 AGES = (0.0, 1e-9, 0.001, 1, 30, 89.9, 90, 90.1, 133, 299, 299.95, 301, 5000)
 
 
+@pytest.mark.long
 @pytest.mark.few(10)
 @pytest.mark.parametrize("days", AGES)
 @pytest.mark.parametrize("options", [{}, {"min_interval": 20 * DAY, "sync_delta_rate": 1.0}])

@@ -117,6 +117,7 @@ def test_an_unchanged_page_of_the_product_gives_nothing(scoring):
     assert {(row["score"], row["cash"]) for row in rows.values()} == {(1.0, 1.0)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("own", [None, 2, 4])
 @pytest.mark.parametrize("distance", [0, 1, 2, 3])
 def test_depth_of_the_product(distance, own):

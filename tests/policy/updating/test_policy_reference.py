@@ -149,6 +149,7 @@ def disagreements(cases, rules, compare=differences):
     return [(cases[int(found.key[-6:])], found) for found in compare(product, reference)][:5]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", PARTS)
 def test_every_transition(part):
     assert disagreements([case for case in CASES if part_of(case) == part], Rules()) == []

@@ -158,6 +158,7 @@ def test_a_retry_by_retry_after_within_a_day_of_the_last_failure_does_not_count(
     assert tried_again(waits, ends) == expected
 
 
+@pytest.mark.long
 def test_a_server_with_retry_after_of_a_second_gets_few_requests_and_is_finally_gone():
     results = tried_again([1] * 60, [0] * 59)
     end = next(at for at, (status, *_) in enumerate(results) if status == Status.DB_GONE)

@@ -76,6 +76,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 headers = st.builds(Header, texts, st.none() | texts)
 
 
+@pytest.mark.long
 @given(
     st.lists(
         st.builds(

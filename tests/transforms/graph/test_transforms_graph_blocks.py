@@ -42,6 +42,7 @@ def twin(edges, ranking, level="page"):
     }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("level", "ranking", "method"),
                          [("page", "linkrank", LinkRank()), ("host", "hits", Hits())])  # fmt: skip
@@ -56,6 +57,7 @@ def test_chunks_get_the_ranks_of_the_twins(tmp_path, level, ranking, method):
     assert rows.get_column("hub").null_count() == (0 if ranking == "hits" else len(rows))
 
 
+@pytest.mark.long
 def test_rows_and_bad_links(tmp_path):
     edges = random_edges(4, nodes=20, links=60)
     links = [Link(*row) for row in urls_of(edges).rows()]

@@ -48,6 +48,7 @@ def options_for(kind, web, **more):
     return kind(connect_to=connect_to, server_delay=0.0, **more)
 
 
+@pytest.mark.long
 def test_counters_of_each_job_agree_with_its_manifest(web, tmp_path):
     table = tmp_path / "table"
     rules = tmp_path / "seeds.txt"

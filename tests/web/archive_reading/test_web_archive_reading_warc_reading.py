@@ -349,6 +349,7 @@ def test_a_block_is_kept_up_to_a_limit_and_its_digest_is_that_of_all():
     assert two.block == b"hi"
 
 
+@pytest.mark.long
 def test_a_small_member_does_not_fill_the_memory():
     import tracemalloc
 

@@ -207,6 +207,7 @@ def gigabyte(coding):
     return b"".join(compressor.process(part) for _ in range(1024)) + compressor.finish()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
 @pytest.mark.parametrize(("limit", "most"), [(1 << 20, 1 << 20), (-1, 16 << 20)])
 def test_a_gigabyte_in_disguise_takes_little_memory(coding, limit, most):
@@ -344,6 +345,7 @@ def ask_for(wire, **options):
     return ask(lambda connection: connection.sendall(wire), **options)[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("wire", "body", "mark"), WHOLE.values(), ids=WHOLE)
 def test_a_body_that_is_whole_by_its_format_is_a_page_and_marked(wire, body, mark):
     response = ask_for(wire)

@@ -22,6 +22,7 @@ def test_settled_characters_stay_unchanged_beside_any_others():
     assert [c for c in settled if unicodedata.combining(c) or searched_form(c) != c] == []
 
 
+@pytest.mark.long
 @given(st.lists(st.lists(PARTS | st.characters(codec="utf-8"), max_size=8).map("".join)))
 def test_a_column_has_the_form_of_each_text(texts):
     right = [searched_form(text) for text in texts]

@@ -126,6 +126,7 @@ def distance(first, second):
     return (int.from_bytes(first) ^ int.from_bytes(second)).bit_count()
 
 
+@pytest.mark.long
 def test_simhashes_of_texts_that_are_nearly_equal_are_near():
     chosen = random.Random(5)
     long = [text for text in TEXTS if len(text.split()) > 500]

@@ -41,6 +41,7 @@ def test_a_robots_txt_whose_length_is_always_too_large_is_requested_twice_and_ob
     assert next(engine.hosts()).robots_text == text.decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", [425, 429, 500, 503])
 def test_robots_txt_that_fails_defers_its_pages(status):
     results, engine, server = run(lambda *_: reply(b"", f"{status} No"), urls(50))

@@ -13,6 +13,7 @@ from nutbeam.web.exchange.status import (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("status", "fetch_status", "protocol_status"),
     [

@@ -397,6 +397,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.few(8)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_pages_end_soon(name):
@@ -421,6 +422,7 @@ def test_elements_nested_too_deep_are_flattened_and_counted():
     assert found.counts == {"flattened": 1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tag", ["<table><td>", "<object>"])
 def test_links_nest_only_so_deep(tag):
     """The text of a link is gone through for each link around it: 512 of them took 4 s and more."""

@@ -130,6 +130,7 @@ def check(paths):
     assert explained == set(found), "a page that is explained does not differ any more"
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("piece", range(PIECES))
 def test_a_thousand_pages_say_the_same_to_both_parsers(piece):

@@ -127,6 +127,7 @@ BLOCKS = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(join(BLOCKS))
 def test_generated_pages(markup):

@@ -249,6 +249,7 @@ DRIPS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", DRIPS)
 def test_dripping_answers_cost_steps_in_proportion(name):
     """As counted bytes: each is given to a fixed number of functions, however many came before."""

@@ -175,6 +175,7 @@ REPLACED = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("pattern", "by", "in_column"), REPLACED)
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
@@ -355,6 +356,7 @@ EVERY = UrlRules(
 )
 
 
+@pytest.mark.long
 @given(st.lists(pieces, min_size=1, max_size=6))
 @settings(max_examples=100, deadline=None)
 def test_admitted_urls_have_a_key_and_are_admitted_again_unchanged(urls):

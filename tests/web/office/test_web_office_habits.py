@@ -59,6 +59,7 @@ def test_names_of_parts_may_be_spelt_otherwise(samples, kind, rename):
     assert parsed(body, None).title == "Title"  # without a header
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", ["docx", "xlsx", "pptx"])
 @pytest.mark.parametrize(
     "damage",

@@ -408,6 +408,7 @@ def of_1_mb(piece):
 LONG_BASE = f"xml:base='{'a/' * 2_000}'"
 
 
+@pytest.mark.long
 @pytest.mark.few(6)
 @pytest.mark.parametrize(
     "text",

@@ -111,6 +111,7 @@ def test_nofollow_is_obeyed():
     assert read(of(entry()), headers=[("x-robots-tag", "noindex")]).entries
 
 
+@pytest.mark.long
 def test_fifty_thousand_entries_of_a_bomb_need_little_memory():
     entries = of(*(entry(f"/{number}") for number in range(50_001))).encode()
     packed = gzip.compress(entries.removesuffix(b"</urlset>"), 1)

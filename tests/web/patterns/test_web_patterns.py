@@ -44,6 +44,7 @@ def test_posix_classes(name):
     assert found(rf"\P{{{name}}}", texts) == found(rf"[^\p{{{name}}}]", texts) == outside
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pattern", "hits", "misses"),
     [

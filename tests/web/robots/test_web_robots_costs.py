@@ -50,6 +50,7 @@ def test_500_kib_are_read_and_a_url_costs_little(name):
     assert number <= 1000 or name in COSTLY
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_the_last_rule_of_500_kib_is_obeyed(name):
     text = f"{ATTACKS[name][0](MOST - 60)}\nUser-agent: *\nDisallow: /zz$\n"

@@ -185,6 +185,7 @@ sites = (
 found = st.builds("{}{}".format, sites, fragments)
 
 
+@pytest.mark.long
 @given(st.lists(found, max_size=16))
 @settings(max_examples=40, deadline=None)
 def test_a_column_is_admitted_as_single_urls_are(urls):
@@ -308,6 +309,7 @@ def test_links_become_absolute():
     assert dict(zip(hrefs, resolved, strict=True)) == hrefs
 
 
+@pytest.mark.long
 def test_keys_are_refused_or_clean():
     for char in map(chr, [*range(0x21), 0x7F, 0x80, 0xE9, 0x2028, 0x1F600]):
         for url in (f"http://foo.com/a{char}b", f"http://f{char}o.com/", f"http://foo.com/?{char}"):

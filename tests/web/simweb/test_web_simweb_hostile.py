@@ -123,6 +123,7 @@ def test_all_are_here():
     assert find_mode("nobody.hostile.example.com") is None
 
 
+@pytest.mark.long
 @pytest.mark.few(60)
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_a_crawl_records_hostile_answers_as_expected(crawled, name):

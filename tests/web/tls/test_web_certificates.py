@@ -21,6 +21,7 @@ def serving(file):
     return serve(lambda path, connection: reply(b"safe"), context=context)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("common_name", "alternative", "host", "error"),
     [

@@ -24,8 +24,8 @@ _ODD = re.compile(
     + r"|(?P<before>/?[a-z][^<>]*+)<(?P<after>[^>]*+))>",
     re.DOTALL,
 )
-# Text that is not escaped, and names of attributes that begin as comments do.
-_ODD_START = re.compile(r'<(?:(?:xmp|plaintext)[ >]|(?:!--|\?)[^ =>]*+=")')
+# Text that is not escaped; names of tags with a "<", and names of attributes that begin as comments do.
+_ODD_START = re.compile(r'<(?:(?:xmp|plaintext)[ >]|[a-z][^ <>]*+<|(?:!--|\?)[^ =>]*+=")')
 # A word of these is in all attributes that hide an element.
 _HIDING = ("hidden", "isplay", "ISPLAY")
 _TAG = re.compile(r"<([a-z][^ >/]*+)([^>]*+)>")
@@ -37,11 +37,11 @@ def seen_markup(markup: str) -> str:
     >>> seen_markup('<p>a<!-- b --><b hidden="">c<b>d</b></b> <xmp>&e</xmp></p>')
     '<p>a <pre>&amp;e</pre></p>'
     """
-    without_unseen = _UNSEEN.sub("", markup)
-    if without_unseen.count("<") != without_unseen.count(">") or _ODD_START.search(markup):
+    is_odd = _ODD_START.search(markup) is not None
+    if not is_odd:
+        markup = _UNSEEN.sub("", markup)
+    if is_odd or markup.count("<") != markup.count(">"):
         markup = _ODD.sub(_plain_form, markup)
-    else:
-        markup = without_unseen
     pieces, after = list[str](), 0
     for start, end in _hidden_elements(markup):
         pieces.append(markup[after:start])
@@ -52,7 +52,7 @@ def seen_markup(markup: str) -> str:
 def _plain_form(odd: re.Match[str]) -> str:
     if odd["raw"]:
         text = odd["text"].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return f"<pre{odd['of'].replace('<', '')}>{text}</pre>"
+        return f"<pre{odd['of'].replace('<', '_')}>{text}</pre>"
     return f"<{odd['before']}_{odd['after'].replace('<', '_')}>" if odd["before"] else ""
 
 

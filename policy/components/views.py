@@ -97,11 +97,9 @@ def _view_of(kind: Kind) -> View:
 def shown_columns(kind: Kind) -> Columns:
     """Returns the columns of a component that users see: URL or host first, the key last.
 
-        >>> from .item_views import ITEM_VIEWS
-    from .kinds import KINDS
-        >>> names = [column.name for column in shown_columns(KINDS["outcome"])]
-        >>> names[:4], names[-1]
-        (['batch_id', 'url', 'document', 'status'], 'key')
+    >>> names = [column.name for column in shown_columns(KINDS["outcome"])]
+    >>> names[:4], names[-1]
+    (['batch_id', 'url', 'document', 'status'], 'key')
     """
     name = HOST_COLUMN if kind.key is RowKey.HOST else URL_COLUMN
     owner = Columns()

@@ -24,7 +24,7 @@ MAX_VALUES = 10_000
 MAX_ITEM_BYTES = 1_000_000  # of all items together
 # Of an item and of a value.
 MAX_ITEM_DEPTH = 32
-MAX_VALUE_CHARS = 100_000
+_MAX_VALUE_CHARS = 100_000
 MAX_NAMES = 50  # in an attribute
 
 _SCHEMA_ORG = tuple(
@@ -111,9 +111,9 @@ class ItemCollector:
         """Returns a value that can be stored: without passwords in URLs, and not too deep."""
         self._values -= 1
         if isinstance(value, str):
-            if len(value) > MAX_VALUE_CHARS:
+            if len(value) > _MAX_VALUE_CHARS:
                 self.count("item_value_too_long")
-                value = value[:MAX_VALUE_CHARS]
+                value = value[:_MAX_VALUE_CHARS]
             return mask_users(value if _is_plain(value) else storable_text(value))
         if isinstance(value, float) and not math.isfinite(value):
             return str(value)

@@ -351,6 +351,9 @@ def _arguments(
     if rest:
         url = is_page(rest[0]) and "url" in options
         hint = "; a URL is given as --url URL" if url else ""
+        if values.get("query"):
+            words = quote_value(" ".join((values["query"], *rest)))
+            hint = f"; a query of several words stands in quotation marks: {words}"
         raise UsageError(f"unexpected argument {quote_value(rest[0])}{hint}")
     return values
 

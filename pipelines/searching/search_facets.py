@@ -21,6 +21,13 @@ _OPERATORS = {
     "language": ("lang",),
     "year": ("after", "before"),
 }
+# Names of languages without a stemmer; of all others the code is shown.
+_OTHER_LANGUAGES = {
+    "bg": "bulgarian", "ca": "catalan", "cs": "czech", "fa": "persian", "he": "hebrew", "hi": "hindi",
+    "hr": "croatian", "id": "indonesian", "ja": "japanese", "ko": "korean", "pl": "polish",
+    "sk": "slovak", "sl": "slovenian", "sr": "serbian", "th": "thai", "uk": "ukrainian",
+    "vi": "vietnamese", "zh": "chinese",
+}  # fmt: skip
 
 
 class FacetValue(NamedTuple):
@@ -92,7 +99,8 @@ def _types(pairs: Iterable[tuple[str, int]]) -> Iterable[FacetValue]:
 def _languages(pairs: Iterable[tuple[str, int]]) -> Iterable[FacetValue]:
     for code, count in pairs:
         if re.fullmatch("[a-z]{2,3}", code):
-            yield FacetValue(STEMMERS.get(code, code).capitalize(), count, f"lang:{code}")
+            name = STEMMERS.get(code) or _OTHER_LANGUAGES.get(code, code)
+            yield FacetValue(name.capitalize(), count, f"lang:{code}")
 
 
 def _years(pairs: Iterable[tuple[str, int]]) -> Iterable[FacetValue]:

@@ -97,7 +97,6 @@ def _view_of(kind: Kind) -> View:
 def shown_columns(kind: Kind) -> Columns:
     """Returns the columns of a component that users see: URL or host first, the key last.
 
-    >>> from .kinds import KINDS
     >>> names = [column.name for column in shown_columns(KINDS["outcome"])]
     >>> names[:4], names[-1]
     (['batch_id', 'url', 'document', 'status'], 'key')

@@ -64,7 +64,12 @@ def _hosts(pages: pl.DataFrame) -> pl.Series:
 
 
 def _cut(text: pl.Expr, most: int) -> pl.Expr:
-    return text if most < 0 else text.str.slice(0, most)
+    """Returns texts of at most this many characters; the rest of a word that is cut goes, too."""
+    if most < 0:
+        return text
+    start = text.str.slice(0, most)
+    is_in_word = text.str.slice(max(most - 1, 0), 2).str.contains(r"^\w\w$")
+    return pl.when(is_in_word).then(start.str.replace(r"\s+\S{1,30}$", "")).otherwise(start)
 
 
 class Anchor(IndexFilter):

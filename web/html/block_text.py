@@ -17,12 +17,13 @@ from .tag_reader import TagReader
 from .text_writer import TextWriter
 
 _CONTROLS = dict.fromkeys((*range(1, 9), 11, *range(14, 32), 127))
-_TAGS = re.compile(r"<(/?[a-z][^\s>/]*+)([^>]*+)>")
+# A name ends only with a space of lexbor: a space of Unicode is a letter of it.
+_TAGS = re.compile(r"<(/?[a-z][^ >/]*+)([^>]*+)>")
 # Tags that say nothing here; they are many, and leave the mark-up all at once.
 _NEUTRAL = "font|small|sup|sub|label|time|abbr|u|svg|path|g|use|picture|source"
-_NEUTRAL_TAGS = re.compile(rf"</?(?:span|{_NEUTRAL})(?=[\s>])[^>]*+>")
-_NEUTRAL_TAGS_BUT_SPANS = re.compile(rf"</?(?:{_NEUTRAL})(?=[\s>])[^>]*+>")
-_CODE_IN_PRE = re.compile(r"(<pre(?=[\s>])[^>]*+>[^<]*+<)code((?:\s[^>]*+)?>)")
+_NEUTRAL_TAGS = re.compile(rf"</?(?:span|{_NEUTRAL})(?=[ >])[^>]*+>")
+_NEUTRAL_TAGS_BUT_SPANS = re.compile(rf"</?(?:{_NEUTRAL})(?=[ >])[^>]*+>")
+_CODE_IN_PRE = re.compile(r"(<pre(?=[ >])[^>]*+>[^<]*+<)code((?: [^>]*+)?>)")
 # Words in the mark-up without which no line has a number.
 _NUMBERING = ("lineno", "line-num", "gutter")
 

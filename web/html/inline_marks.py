@@ -22,7 +22,7 @@ _KINDS = {
     **dict.fromkeys(("i", "em", "cite", "dfn"), spans.EMPHASIS),
     **dict.fromkeys(("del", "s", "strike"), spans.DELETION),
 }
-_STARTS = re.compile(rf"<(a|img|{'|'.join(_KINDS)})(?=[\s>])([^>]*+)>")
+_STARTS = re.compile(rf"<(a|img|{'|'.join(_KINDS)})(?=[ >])([^>]*+)>")
 _ENDS = re.compile(rf"</(?:a|{'|'.join(_KINDS)})>")
 # What a link to the place where it stands may show.
 _SELF_LINKS = frozenset(["¶", "#", "§", "🔗", "\u200b"])

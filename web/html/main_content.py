@@ -106,7 +106,8 @@ def main_blocks(chances: NDArray[np.float64], lengths: BlockNumbers) -> NDArray[
     [False, True, True, True, False]
     """
     likely = chances > _LIKELY
-    if lengths[likely].sum() < _LEAST_SHARE * lengths.sum():
+    # A page of a few lines may have no block that is unlikely: then all of them belong to it.
+    if chances.min() > _POSSIBLE or lengths[likely].sum() < _LEAST_SHARE * lengths.sum():
         return chances > _POSSIBLE
     at, far = np.arange(len(chances)), len(chances) + _MOST_BETWEEN
     before = np.maximum.accumulate(np.where(likely, at, -far))

@@ -13,20 +13,22 @@ VOID_TAGS = frozenset(_VOID.split())
 # Elements whose content is no text, and is not escaped. Comments and the like are left out with them.
 _RAW_TAGS = ("script", "style", "iframe", "noembed", "noframes")
 _NO_TEXT = "!--[^-]*+(?:-(?!->)[^-]*+)*+--|\\?[^>]*+" + "".join(
-    rf"|{tag}(?=[\s>]).*?</{tag}" for tag in _RAW_TAGS
+    rf"|{tag}(?=[ >]).*?</{tag}" for tag in _RAW_TAGS
 )
 _UNSEEN = re.compile(f"<(?:{_NO_TEXT})>", re.DOTALL)
 _ODD = re.compile(
     f"<(?:{_NO_TEXT}"
-    # Elements whose content is text that is not escaped; tags with a "<" in the name of an attribute.
-    + r"|(?P<raw>xmp|plaintext)(?=[\s>])(?P<of>[^>]*+)>(?P<text>.*?)</(?P=raw)"
+    # Elements whose content is text that is not escaped, the second up to the end of the page; tags with
+    # a "<" in the name of an attribute.
+    + r"|(?P<raw>xmp|(?P<last>plaintext))(?=[ >])(?P<of>[^>]*+)>(?P<text>(?(last).*|.*?))</(?P=raw)"
     + r"|(?P<before>/?[a-z][^<>]*+)<(?P<after>[^>]*+))>",
     re.DOTALL,
 )
-_RAW_TEXT = re.compile(r"<(?:xmp|plaintext)[\s>]")
+# Text that is not escaped; names of tags with a "<", and names of attributes that begin as comments do.
+_ODD_START = re.compile(r'<(?:(?:xmp|plaintext)[ >]|[a-z][^ <>]*+<|(?:!--|\?)[^ =>]*+=")')
 # A word of these is in all attributes that hide an element.
 _HIDING = ("hidden", "isplay", "ISPLAY")
-_TAG = re.compile(r"<([a-z][^\s>/]*+)([^>]*+)>")
+_TAG = re.compile(r"<([a-z][^ >/]*+)([^>]*+)>")
 
 
 def seen_markup(markup: str) -> str:
@@ -35,10 +37,11 @@ def seen_markup(markup: str) -> str:
     >>> seen_markup('<p>a<!-- b --><b hidden="">c<b>d</b></b> <xmp>&e</xmp></p>')
     '<p>a <pre>&amp;e</pre></p>'
     """
-    if markup.count("<") != markup.count(">") or _RAW_TEXT.search(markup):
-        markup = _ODD.sub(_plain_form, markup)
-    else:
+    is_odd = _ODD_START.search(markup) is not None
+    if not is_odd:
         markup = _UNSEEN.sub("", markup)
+    if is_odd or markup.count("<") != markup.count(">"):
+        markup = _ODD.sub(_plain_form, markup)
     pieces, after = list[str](), 0
     for start, end in _hidden_elements(markup):
         pieces.append(markup[after:start])
@@ -49,8 +52,8 @@ def seen_markup(markup: str) -> str:
 def _plain_form(odd: re.Match[str]) -> str:
     if odd["raw"]:
         text = odd["text"].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return f"<pre{odd['of'].replace('<', '')}>{text}</pre>"
-    return f"<{odd['before']}{odd['after'].replace('<', '')}>" if odd["before"] else ""
+        return f"<pre{odd['of'].replace('<', '_')}>{text}</pre>"
+    return f"<{odd['before']}_{odd['after'].replace('<', '_')}>" if odd["before"] else ""
 
 
 def _hidden_elements(markup: str) -> Iterator[tuple[int, int]]:

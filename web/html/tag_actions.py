@@ -43,7 +43,7 @@ def _skip(reader: TagReader, name: str, attributes: str) -> None:
 
 def _pass_line_number(reader: TagReader, name: str, attributes: str) -> None:
     if reader.writer.is_preformatted and has_line_numbers(attributes):
-        reader.skip()
+        reader.skip_numbers()
 
 
 @_on("dialog")
@@ -217,8 +217,9 @@ def _begin_cell(reader: TagReader, name: str, attributes: str) -> None:
     if not reader.is_in_data:
         reader.writer.break_line(1)
         if has_line_numbers(attributes):
-            reader.language = reader.code_language()
-            reader.skip()
+            language = reader.code_language()
+            if reader.skip_numbers():
+                reader.language = language
         return
     first = reader.column
     while reader.spanned.get(reader.column, 0) >= reader.row:

@@ -83,7 +83,7 @@ def is_hidden(attributes: str) -> bool:
     values = dict(_PAIRS.findall(attributes))
     return (
         values.get("hidden", "until-found").lower() != "until-found"
-        or values.get("aria-hidden") == "true"
+        or values.get("aria-hidden", "").lower() == "true"
         or _UNSEEN.search(values.get("style", "")) is not None
     )
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from .containers import Containers, containers_of
 from .seen_markup import VOID_TAGS
-from .tag_attributes import attribute_value, code_language
+from .tag_attributes import attribute_value, code_language, unescape
 from .text_writer import TextWriter
 
 _MAX_MATH_TAGS = 2_000
@@ -86,10 +86,22 @@ class TagReader:
 
     def skip(self) -> None:
         """Passes over the element that begins."""
+        self._pass_to(self._end())
+
+    def skip_numbers(self) -> bool:
+        """Passes over the element that begins, unless there are letters in it; returns whether there are none."""
+        end = self._end()
+        if any(map(str.isalpha, unescape("".join(self._texts[self.at : end])))):
+            return False
+        self._pass_to(end)
+        return True
+
+    def _end(self) -> int:
+        """Returns the number of the end tag of the element that begins, or of its only tag."""
         names = self._names
         name = names[self.at]
         if name in VOID_TAGS:
-            return
+            return self.at
         end, depth = f"/{name}", 1
         for number in range(self.at + 1, len(names)):
             if names[number] == name:
@@ -97,12 +109,14 @@ class TagReader:
             elif names[number] == end:
                 depth -= 1
                 if not depth:
-                    self._pass_to(number)
-                    return
+                    return number
+        return self.at
 
     def _pass_to(self, number: int) -> None:
         """Passes over tags and the texts between them."""
         count = number - self.at
+        if not count:
+            return
         for text in self._texts[self.at : number]:
             self.writer.pass_marks(text)
         next(itertools.islice(self._tags, count - 1, None))

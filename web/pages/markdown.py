@@ -207,7 +207,7 @@ class _BlockRenderer:
                 )
                 rows[-1] += [cell.replace("|", "\\|"), *[""] * (int(of or 1) - 1)]
                 has_headings |= bool(level) and len(rows) == 1
-            else:
+            elif span[0] in spans.LEAVES:  # in a caption; what holds them there is left out
                 self._write_block(self._leaf(span, within[marks_at:at]))
         columns = max(map(len, rows), default=0)
         if not columns:

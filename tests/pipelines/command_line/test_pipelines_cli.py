@@ -365,6 +365,11 @@ def nutbeam(*words, **options):
             2,
             "unexpected argument 'http://a.org/x'; a URL is given as --url URL\n",
         ),
+        (
+            ["search", "mine", "buy", "pills"],
+            2,
+            "unexpected argument 'pills'; a query of several words stands in quotation marks: 'buy pills'\n",
+        ),
         ([], 2, "nutbeam: a command is missing; nutbeam --help lists them"),
         (["help", "fecth"], 2, "nutbeam: unknown command 'fecth'; did you mean 'fetch'?\n"),
         (["blub"], 2, "nutbeam: unknown command 'blub'; nutbeam --help lists the commands\n"),

@@ -75,6 +75,8 @@ def test_basic():
     assert "title" not in bare
     assert bare["content"] == ""
     assert made("basic", pages=[PAGE | {"title": ""}])[0].get("title") is None
+    # Half a word would be searched, and completed, as a word.
+    assert made("basic", max_title_length=9)[0]["title"] == "A title"
 
 
 def test_a_representative_url_is_shown_and_the_id_stays():

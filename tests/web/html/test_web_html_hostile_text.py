@@ -26,6 +26,7 @@ REPEATED = {
     "marks nested": (b"<p>", b"<i><b><span>x", 4_000),
     "marks never closed": (b"", b"<b>x<p>y", 4_000),
     "marks beside one another": (b"<p>", b"<b>x</b>", 10_000),
+    "comments in names": (b"", b"<p <!-- x>y<p<!-- x>", 2_000),
     "hidden nested": (b"", b"<div hidden>x", 10_000),
     "hidden in every way": (b"", b"<p style='; ; display: none'><p aria-hidden=true>", 5_000),
     "styles that hide nothing": (b"<p style='", b"; \n ", 100_000),

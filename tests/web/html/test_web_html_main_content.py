@@ -24,6 +24,11 @@ def main_text(markup):
     return cut_text(page.text, page.main)
 
 
+def test_all_lines_of_a_small_page_are_main_content():
+    lines = "<h1>Opening hours</h1><p>Monday 9 to 5</p><p>Tuesday closed</p><p>Anna Meier</p>"
+    assert main_text(lines) == "Opening hours\n\nMonday 9 to 5\n\nTuesday closed\n\nAnna Meier"
+
+
 @pytest.mark.parametrize(
     "around",
     [

@@ -140,6 +140,8 @@ def read_call(
     beam_args = rest.pop(_BEAM_ARGS, ())
     if beam_args and not COMMANDS[command].beam:
         raise UsageError(f"{command} is no Beam pipeline: leave out {_BEAM_ARGS}")
+    if isinstance(beam_args, str):
+        raise UsageError(f"{_BEAM_ARGS} must be a list, got {quote_value(beam_args)}")
     for name in sorted(rest.keys() - options.keys()):
         if name in PRINTING:
             raise UsageError(f"{name} is only for the command line: a call returns a value")
@@ -154,7 +156,10 @@ def read_call(
         positionals=[_text(word) for word in words], beam_args=[_text(arg) for arg in beam_args]
     )
     invocation, _ = read_invocation(command, module, typed, os.environ, declared, values)
-    return module, dataclasses.replace(invocation, format="json", modules=AllModules())
+    own_words = {name: texts for name, texts in invocation.typed.items() if name in rest}
+    return module, dataclasses.replace(
+        invocation, format="json", modules=AllModules(), typed=own_words
+    )
 
 
 def _options_of_call(module: CommandModule) -> dict[str, Option]:

@@ -20,6 +20,7 @@ from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom
 from ...web.base.options import BYTES, DURATIONS, Option, check_value, parse_value
 from ...web.base.progress import PROGRESS
+from ...web.base.visible import check_utf8
 from ...web.base.wording import quote_value
 from ..base.command import CommandModule, Invocation
 from ..command_line.arguments import TypedWords, command_options, read_invocation, unknown_option
@@ -170,7 +171,12 @@ def _options_of_call(module: CommandModule) -> dict[str, Option]:
 
 def _text(word: Any) -> str:
     if isinstance(word, str | os.PathLike):
-        return os.fspath(word)
+        text = os.fspath(word)
+        try:
+            check_utf8("an argument", text)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        return text
     hint = (
         ": give each as an argument of its own, as *seeds" if isinstance(word, list | tuple) else ""
     )

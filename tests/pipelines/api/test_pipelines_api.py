@@ -184,6 +184,7 @@ def test_a_value_of_the_wrong_type_is_one_clear_error(tmp_path):
         (lambda: nutbeam.read_extracted(table, 3), "rules must be a text, got 3"),
         (lambda: table.sql(3), "query must be a text, got 3"),
         (lambda: table.sql("select 1", memory_limit=-1), "--memory_limit must be"),
+        (lambda: table.inject("http://a\ud800.example/"), "an argument must be UTF-8, got 'http:"),
         (lambda: table.history("x"), "--last must be a whole number, got 'x'"),
         (lambda: nutbeam.parse("", 3), "url must be a text, got 3"),
     ):

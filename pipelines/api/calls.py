@@ -20,6 +20,7 @@ from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom
 from ...web.base.options import BYTES, DURATIONS, Option, check_value, parse_value
 from ...web.base.progress import PROGRESS
+from ...web.base.visible import check_utf8
 from ...web.base.wording import quote_value
 from ..base.command import CommandModule, Invocation
 from ..command_line.arguments import TypedWords, command_options, read_invocation, unknown_option
@@ -140,6 +141,8 @@ def read_call(
     beam_args = rest.pop(_BEAM_ARGS, ())
     if beam_args and not COMMANDS[command].beam:
         raise UsageError(f"{command} is no Beam pipeline: leave out {_BEAM_ARGS}")
+    if isinstance(beam_args, str):
+        raise UsageError(f"{_BEAM_ARGS} must be a list, got {quote_value(beam_args)}")
     for name in sorted(rest.keys() - options.keys()):
         if name in PRINTING:
             raise UsageError(f"{name} is only for the command line: a call returns a value")
@@ -154,7 +157,10 @@ def read_call(
         positionals=[_text(word) for word in words], beam_args=[_text(arg) for arg in beam_args]
     )
     invocation, _ = read_invocation(command, module, typed, os.environ, declared, values)
-    return module, dataclasses.replace(invocation, format="json", modules=AllModules())
+    own_words = {name: texts for name, texts in invocation.typed.items() if name in rest}
+    return module, dataclasses.replace(
+        invocation, format="json", modules=AllModules(), typed=own_words
+    )
 
 
 def _options_of_call(module: CommandModule) -> dict[str, Option]:
@@ -165,7 +171,12 @@ def _options_of_call(module: CommandModule) -> dict[str, Option]:
 
 def _text(word: Any) -> str:
     if isinstance(word, str | os.PathLike):
-        return os.fspath(word)
+        text = os.fspath(word)
+        try:
+            check_utf8("an argument", text)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        return text
     hint = (
         ": give each as an argument of its own, as *seeds" if isinstance(word, list | tuple) else ""
     )

@@ -1,10 +1,9 @@
 """``nutbeam.Table``: a web table in Python, read and changed by methods."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from ...web.base.errors import UsageError
+from ..base.call_values import check_kind, table_address
 from .calls import calling, read_call, with_options
 from .results import CrawlResult, Explanation, HistoryEntry, TableStats
 from .table_jobs import TableAddress, TableJobs
@@ -32,9 +31,7 @@ class Table(TableJobs):
     """
 
     def __init__(self, address: TableAddress) -> None:
-        if not isinstance(address, str | os.PathLike):
-            raise UsageError(f"a table is named by a text or a path, got {address!r}")
-        self.address = os.fspath(address)
+        self.address = table_address(address)
         self.last_crawl: CrawlResult | None = None
 
     def __fspath__(self) -> str:
@@ -162,8 +159,10 @@ class Table(TableJobs):
         from ...policy.components.schema import to_frame
         from ..querying.sql import query_rows
 
+        check_kind("query", query, str)
         with calling(), all_in_scratch():
-            return to_frame(query_rows(self.address, query, memory_limit))
+            _, invocation = read_call("sql", (self.address,), {"memory_limit": memory_limit})
+            return to_frame(query_rows(self.address, query, invocation.options.memory_limit))
 
     def stats(self) -> TableStats:
         """Returns figures about the table, as ``nutbeam readdb`` shows them."""
@@ -201,6 +200,7 @@ class Table(TableJobs):
         from ..views.history import event_record
 
         with calling():
+            read_call("history", (self.address,), {"last": last})
             newest_manifest(self.address)
             records = [event_record(event) for event in events(open_table(self.address), last)]
         return [HistoryEntry.of(record) for record in reversed(records)]

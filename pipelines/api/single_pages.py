@@ -16,10 +16,11 @@ from ...web.base.option_checks import check_setup
 from ...web.base.wording import quote_value
 from ...web.engine.tasks import HostRecord
 from ...web.pages.markdown import markdown_of
+from ..base.call_values import check_kind
 from ..base.command import Invocation, configuration
 from ..checkers.reasons import NOT_FETCHED, NOT_PARSED, in_brackets
 from .calls import calling, read_call, with_options
-from .table_pages import PageBlock, PageHeader, PageLink
+from .table_pages import PageBlock, PageHeader, PageLink, PageStructuredData
 
 if TYPE_CHECKING:
     from .job_keywords import ParsecheckerKeywords, ParseKeywords
@@ -72,6 +73,7 @@ class DocumentContent:
         metadata: Description, keywords, Open Graph and similar metadata.
         signature: MD5 of the body, or the hash that the option ``signature`` selects.
         blocks: Blocks of the text and marks in it.
+        structured_data: Its structured data, such as products and articles, as in ``TablePage``.
         main_text: Its main content, without navigation and the like; the text if that is not known.
         parts: Documents in it, such as the items of a feed.
     """
@@ -89,6 +91,7 @@ class DocumentContent:
     metadata: Mapping[str, str]
     signature: bytes
     blocks: tuple[PageBlock, ...]
+    structured_data: tuple[PageStructuredData, ...]
     main_text: str
     parts: "tuple[DocumentContent, ...]" = ()
 
@@ -209,7 +212,10 @@ def parse(
     from ...transforms.fetching import FETCHED
     from ...transforms.parse_pages import parse_pages, parse_pool
 
+    check_kind("url", url, str)
     body, kind = html, content_type
+    if kind is not None:
+        check_kind("content_type", kind, str)
     if isinstance(body, str):  # the encoding that the page declares does not count then
         body, kind = (
             body.encode("utf-8", "replace"),
@@ -259,5 +265,6 @@ def _document(
         row["url"], row["title"], text, row["language"], row["charset"],
         tuple(row["directives"]), row["refresh"], row["canonical"],
         tuple(PageLink(**link) for link in row["links"]), dropped, dict(row["metadata"] or {}),
-        row["signature"], tuple(PageBlock(**block) for block in row["blocks"]), main or text, parts,
+        row["signature"], tuple(PageBlock(**block) for block in row["blocks"]),
+        tuple(PageStructuredData(**item) for item in row["structured_data"]), main or text, parts,
     )  # fmt: skip

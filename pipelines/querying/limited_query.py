@@ -1,7 +1,8 @@
 """Queries of strangers, such as a language model: one SELECT of the views, within limits.
 
 ``sql`` reads only the files of the table in any case. Here the caller names no file at all, not even one
-of these, and calls no function that reads files, runs a text as a query, or shows settings.
+of these, and calls no function that reads files, runs a text as a query, or shows settings. DuckDB's own views would do
+the same: some show settings, and the text of a view has the paths of files.
 """
 
 import json
@@ -15,6 +16,8 @@ from .read_only_queries import check_nodes_read, parsed_query, query_nodes
 TABLE_FUNCTIONS = ("generate_series", "json_each", "json_tree", "range", "unnest")
 # Functions that tell something of this machine.
 _REFUSED = ("current_setting", "pragma_version", "write_log")
+_CATALOGS = ("information_schema", "pg_catalog")
+_CATALOG_VIEWS = ("columns", "tables")  # that say nothing but names and types
 _LONGEST = 20_000  # characters of a query
 _SHORTEST_CUT = 200  # characters that are left of a value that is cut
 
@@ -63,11 +66,16 @@ def check_query(connection: Any, query: str) -> None:
         raise UsageError(f"a query has at most {_LONGEST:,} characters, got {len(query):,}")
     nodes = list(query_nodes(parsed_query(connection, query)))
     check_nodes_read(nodes)
+    names = connection.execute(
+        "SELECT view_name FROM duckdb_views() "
+        "WHERE internal AND schema_name <> 'information_schema'"
+    )
+    own_views = {name for (name,) in names.fetchall()}
     for node in nodes:
-        _check_node(node)
+        _check_node(node, own_views)
 
 
-def _check_node(node: dict[str, Any]) -> None:
+def _check_node(node: dict[str, Any], own_views: set[str]) -> None:
     kind = node.get("type")
     if kind == "TABLE_FUNCTION":
         name = node.get("function", {}).get("function_name", "a function")
@@ -77,8 +85,13 @@ def _check_node(node: dict[str, Any]) -> None:
             )
     elif kind == "FUNCTION" and node.get("function_name") in _REFUSED:
         raise UsageError(f"the function {node['function_name']}() is not available here")
-    elif kind == "BASE_TABLE" and not str(node.get("table_name")).isidentifier():
-        raise UsageError(f"sql selects from views by their names, got {node['table_name']!r}")
+    elif kind == "BASE_TABLE":
+        name, schema = str(node.get("table_name")), str(node.get("schema_name")).lower()
+        if not name.isidentifier():
+            raise UsageError(f"sql selects from views by their names, got {name!r}")
+        in_catalog = schema in _CATALOGS and name.lower() not in _CATALOG_VIEWS
+        if in_catalog or name.lower() in own_views:
+            raise UsageError(f"sql selects from views of the table, not from DuckDB's {name}")
 
 
 def bounded_result(

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from ...io.snapshots.manifest import Snapshot, newest_manifest
 from ...policy.components.views import views
 from ...policy.components.vocabulary import shown_frame
 from ...policy.extracting.extracted_rows import EXTRACTED_FROM, extracted_schema
@@ -19,7 +18,8 @@ from ...web.base.errors import UsageError
 from ...web.extracting.extraction_rules import RuleSet
 from ...web.extracting.rule_reader import read_extraction_file
 from ...web.pages.parse_options import ParseOptions
-from .reader import living_pages
+from ..base.call_values import check_kind, table_address
+from .reader import living_pages, snapshot_to_read
 
 _PAGES_AT_ONCE = 1_024
 
@@ -56,15 +56,16 @@ def read_extracted(
         snapshot: Number of the snapshot; None means the newest.
 
     Raises:
-        UsageError: There is no such table, or a rule is wrong.
+        UsageError: There is no such table or snapshot, or a rule is wrong.
         UserError: A file is missing or damaged.
     """
+    path = os.fspath(rules) if isinstance(rules, os.PathLike) else rules
+    check_kind("rules", path, str)
     try:
-        rule_set = read_extraction_file(os.fspath(rules), "rules")
+        rule_set = read_extraction_file(path, "rules")
     except ValueError as error:
         raise UsageError(str(error)) from error
-    address = os.fspath(table)
-    pinned = Snapshot(address, newest_manifest(address).snapshot if snapshot is None else snapshot)
+    pinned = snapshot_to_read(table_address(table), snapshot)
     schema = extracted_schema(rule_set)
 
     def batches() -> Iterator[pa.RecordBatch]:

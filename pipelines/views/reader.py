@@ -29,6 +29,7 @@ from ...policy.components.vocabulary import record_of, shown_frame, shown_schema
 from ...policy.page_rows import PageChoice, page_rows, stored_names, with_markdown
 from ...policy.structured.item_rows import item_rows
 from ...web.base.errors import UsageError
+from ..base.call_values import check_kind, table_address
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
 TextOf = Literal["main", "all"]
@@ -102,7 +103,7 @@ def read(
     _check_form(into)
     _check_text(text_of)
     view, wanted = _choice(what, columns)
-    pinned = _snapshot_to_read(os.fspath(table), snapshot)
+    pinned = snapshot_to_read(table_address(table), snapshot)
     choice = PageChoice(wanted, text_of=text_of, markdown_links=markdown_links)
     frames = _frames(pinned, what, view, choice)
     return _in_form(into, shown_schema(wanted), _tables(pinned, frames, wanted))
@@ -138,6 +139,8 @@ def read_chunks(
     """
     _check_form(into)
     _check_text(text_of)
+    check_kind("limit", limit, int)
+    check_kind("tokenizer", tokenizer, str)
     if limit < 1:
         raise UsageError(f"limit must be at least 1, got {limit!r}")
     wanted = _picked(View("a chunk", CHUNK_COLUMNS), columns)
@@ -146,7 +149,7 @@ def read_chunks(
         counter = tokenizer_of("", tokenizer) if in_file else tokenizer_of(tokenizer)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    pinned = _snapshot_to_read(os.fspath(table), snapshot)
+    pinned = snapshot_to_read(table_address(table), snapshot)
     rules = ChunkRules(limit, counter, wanted, markdown_links)
     frames = (
         chunk_rows(part, rules)
@@ -180,6 +183,7 @@ def _in_form(into: Into, schema: pa.Schema, parts: Iterator[pa.Table]) -> Any:
 
 
 def _choice(what: str, columns: Sequence[str]) -> tuple[View, Columns]:
+    check_kind("what", what, str)
     views_by_name = views()
     if what not in views_by_name:
         raise UsageError(f"what must be one of {', '.join(views_by_name)}, got {what!r}")
@@ -197,7 +201,12 @@ def _picked(view: View, names: Sequence[str]) -> Columns:
         raise UsageError(str(error)) from error
 
 
-def _snapshot_to_read(address: str, snapshot: int | None) -> Snapshot:
+def snapshot_to_read(address: str, snapshot: int | None) -> Snapshot:
+    """Returns a snapshot of a table, by default the newest.
+
+    Raises:
+        UsageError: There is no such table or snapshot.
+    """
     if snapshot is None:
         return Snapshot(address, newest_manifest(address).snapshot)
     if snapshot not in open_table(address).snapshots():

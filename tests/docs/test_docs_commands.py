@@ -6,7 +6,6 @@ import shlex
 import pytest
 from guide_blocks import blocks, run_as_typed
 from here import ROOT
-from simulated_web import SimWeb
 
 from nutbeam.pipelines.command_line.arguments import command_options, read_invocation, split
 from nutbeam.pipelines.command_line.cli import beam_parser, load, option_names
@@ -215,15 +214,32 @@ def test_readme_lists_the_commands_of_each_group():
     assert list(rows.items()) == list(names.items())
 
 
+SHOP = {
+    "index.html": """<title>Tea</title><a href=green.html>Green</a> <a href=black.html>Black</a>
+<div itemscope itemtype="https://schema.org/Product"><h1 itemprop=name>Teapot</h1>
+<p itemprop=offers itemscope itemtype="https://schema.org/Offer"><b itemprop=price>24,50</b>
+<meta itemprop=priceCurrency content=EUR></div>""",
+    **{
+        f"{name}.html": f"""<title>{name}</title><script type="application/ld+json">
+{{"@type": "Product", "name": "{name.title()} tea", "brand": "Leaf", "offers": {{"price": "{price}", "priceCurrency": "EUR"}}}}
+</script><p>{name}"""
+        for name, price in (("green", "5.90"), ("black", "4.20"))
+    },
+}
+
+
 def test_the_python_of_the_readme_prints_the_output_that_it_shows(tmp_path):
-    """With a simulated site, and the options that reach it from the environment."""
+    """With the files of a small shop, and the options that reach them from the environment."""
     page = README.read_text("utf-8")
     (lines,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     site = "https://your.site/"
     assert lines.count(site) == 1
     assert len([line for line in lines.splitlines() if line]) == 3
-    with SimWeb(hosts=2, pages=8, seed=7, crawl_delay=0) as web:
-        reach = f"export NUTBEAM_SERVER_DELAY=0 NUTBEAM_CONNECT_TO='{','.join(web.connect_to)}'"
-        lines = lines.replace(site, web.seeds[0])
-        printed = run_as_typed(f"{reach}\npython <<'END'\n{lines}END\n", tmp_path)
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    for name, text in SHOP.items():
+        (shop / name).write_text(text, "utf-8")
+    reach = f"export NUTBEAM_SCHEMES=file NUTBEAM_FILE_ROOTS='{shop}'"
+    lines = lines.replace(site, f"file://{shop}/index.html")
+    printed = run_as_typed(f"{reach}\npython <<'END'\n{lines}END\n", tmp_path)
     assert printed in [text for text, _ in blocks(README, "text")]

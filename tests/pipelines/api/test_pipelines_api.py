@@ -3,6 +3,7 @@
 import dataclasses
 import gc
 import inspect
+import json
 import logging
 import os
 import signal
@@ -167,14 +168,29 @@ def test_a_value_of_the_wrong_type_is_one_clear_error(tmp_path):
         ({"include": 5}, "--include must be a list, each a text, got 5"),
         ({"format": "json"}, "format is only for the command line"),
         ({"beam_args": [3]}, "an argument must be a text or a path, got 3"),
+        ({"beam_args": "--runner=DirectRunner"}, "beam_args must be a list, got '--runner"),
     ):
         with pytest.raises(nutbeam.UsageError) as raised:
             nutbeam.crawl(tmp_path / "t", "http://a.example/", **options)
         assert str(raised.value).startswith(message)
     with pytest.raises(nutbeam.UsageError, match=r"got \['http://a.example/'\]: give each as"):
         nutbeam.crawl(tmp_path / "t", ["http://a.example/"])
-    with pytest.raises(nutbeam.UsageError, match="got 3"):
-        nutbeam.Table(3)
+    table = nutbeam.Table(tmp_path / "t")
+    for call, message in (
+        (lambda: nutbeam.Table(3), "a table is named by a text or a path, got 3"),
+        (lambda: nutbeam.read("a\0b"), "a table is named by a text or a path, got "),
+        (lambda: nutbeam.read(table, ["state"]), "what must be a text, got ['state']"),
+        (lambda: nutbeam.read_chunks(table, "9"), "limit must be a whole number, got '9'"),
+        (lambda: nutbeam.read_extracted(table, 3), "rules must be a text, got 3"),
+        (lambda: table.sql(3), "query must be a text, got 3"),
+        (lambda: table.sql("select 1", memory_limit=-1), "--memory_limit must be"),
+        (lambda: table.inject("http://a\ud800.example/"), "an argument must be UTF-8, got 'http:"),
+        (lambda: table.history("x"), "--last must be a whole number, got 'x'"),
+        (lambda: nutbeam.parse("", 3), "url must be a text, got 3"),
+    ):
+        with pytest.raises(nutbeam.UsageError) as raised:
+            call()
+        assert str(raised.value).startswith(message)
     with pytest.raises(nutbeam.NoTable, match="no web table"):
         nutbeam.open(tmp_path / "t")
     assert list(tmp_path.iterdir()) == []
@@ -235,6 +251,11 @@ def test_a_page_is_parsed_without_a_request():
         "Tea é", "A pot", "A [pot](http://a.example/x)",
     )  # fmt: skip
     assert [(link.url, link.anchor) for link in content.links] == [("http://a.example/x", "pot")]
+    offer = '<script type="application/ld+json">{"@type": "Product", "name": "Pot"}</script>'
+    (item,) = nutbeam.parse(html + offer, "http://a.example/y").structured_data
+    assert (item.syntax, item.type, json.loads(item.properties)["name"]) == (
+        "json-ld", "Product", "Pot",
+    )  # fmt: skip
     assert (
         nutbeam.parse(html.encode("latin-1"), "http://a.example/", content_type=None).title
         == "Tea é"

@@ -90,6 +90,7 @@ def guide(path):
     return pytest.param(path, id=label(path), marks=[m for m in [marks.get(path.stem)] if m])
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("path", [guide(p) for p in GUIDES if p.stem not in WITH_SERVER])
 def test_a_guide_runs_and_prints_the_output_that_it_shows(path, tmp_path, warm_commands):
     lines = [text for text, reason in blocks(path, "bash") if reason is None]

@@ -59,6 +59,7 @@ def settings_of_process():
     }
 
 
+@pytest.mark.long
 def test_a_crawl_prints_nothing_and_the_same_call_again_fetches_nothing(
     web, reach, tmp_path, capfd
 ):

@@ -299,6 +299,7 @@ def test_archives_in_a_store_are_read_by_ranges(address, capsys):
     assert import_(capsys, address, folder)["pages"] == 20
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 def test_the_import_of_a_crawl_again_is_crawled_on(web, tmp_path, out):
     crawled, archive = tmp_path / "crawled", tmp_path / "archive"

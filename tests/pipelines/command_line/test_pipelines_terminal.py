@@ -322,6 +322,7 @@ def test_json_stays_json_on_a_terminal(folder, monkeypatch):
     assert f"Title [red]{EVIL}[/red] :cat:" in titles
 
 
+@pytest.mark.long
 def test_records_for_scripts_are_exact_and_text_is_not(folder, capsys):
     table = str(folder / "table")
     assert main(["sql", table, f"select '{EVIL}' as a", "--format", "csv"]) == 0

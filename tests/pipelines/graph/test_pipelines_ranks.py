@@ -144,6 +144,7 @@ def test_the_graph_of_a_table_is_that_in_memory(table, edges, level, capsys):
     )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("in_ranges")
 def test_all_ranks_of_a_table_are_those_in_memory(table, edges, capsys):
     no_limits = [w for name in ("ignore_internal_host", "ignore_internal_domain", "limit_page",

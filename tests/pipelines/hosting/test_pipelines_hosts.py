@@ -100,6 +100,7 @@ def test_readhostdb(table, web, capsys):
     assert few.split() == ["new.example.org"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -325,6 +325,7 @@ def check_pages(web, rows):
     assert len(behind) < len(linked)
 
 
+@pytest.mark.long
 def test_pages_as_json_lines(web, table, say, tmp_path):
     out = tmp_path / "pages.jsonl"
     number = len(web.site.urls("page"))

@@ -216,6 +216,7 @@ def test_a_longer_limit_of_update_is_no_time_of_the_future_but_generate_says_so(
         assert ("allows, so it is due now" in capsys.readouterr().out) == expected
 
 
+@pytest.mark.long
 def test_explain_says_that_a_clock_was_wrong(table, web, capsys):
     (seed,) = web.seeds
     assert nutbeam("explain", table, seed) == 0

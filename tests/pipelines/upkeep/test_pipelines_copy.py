@@ -60,6 +60,7 @@ def parsers():
     shared_pool.cache_clear()
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @here_and_in_a_store
 def test_the_copy_is_the_same_table_and_goes_on(address, parsers, original, web, capsys, tmp_path):

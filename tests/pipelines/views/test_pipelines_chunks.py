@@ -114,6 +114,7 @@ def test_parquet_and_csv_hold_the_same_chunks(folder, chunks, tmp_path, capsys):
     assert lines["chunk_id"].to_list() == [record["chunk_id"] for record in records]
 
 
+@pytest.mark.long
 def test_vectors_are_a_column_of_lists_of_one_length(folder, tmp_path, capsys):
     path, model = tmp_path / "c.parquet", f"{folder}/models.py:lengths"
     words = ("--chunks", "64", "--columns", "chunk_id", "--embedding", model)

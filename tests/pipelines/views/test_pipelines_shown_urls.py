@@ -119,6 +119,7 @@ def test_sql_and_export_have_both_urls(said, tmp_path):
     assert {row["url"]: row["repr_url"] for row in rows} == {SEED: None, TARGET: SEED}
 
 
+@pytest.mark.long
 def test_links_are_between_the_urls_themselves(crawled, said):
     said("invertlinks")  # the first batch has no document, as it fetched the redirect alone
     assert f" fromUrl: {TARGET} anchor: start\n" in said("readlinkdb", SEED)

@@ -100,6 +100,7 @@ def other_first(rows):
     return rows.set_column(0, "key", [keys])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "word"),
     [
@@ -135,6 +136,7 @@ def test_tablets_with_overlapping_keys_are_a_problem(table, fsck):
 # Lists.
 
 
+@pytest.mark.long
 @pytest.mark.few(5)
 @pytest.mark.parametrize("damage", [remove, cut, flip])
 @pytest.mark.parametrize("kind", COMPONENTS)

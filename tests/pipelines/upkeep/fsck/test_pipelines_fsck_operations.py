@@ -194,6 +194,7 @@ def test_folders_and_dead_links_in_place_of_records_are_named(table, fsck):
     assert damaged(fsck(table, "--repair", "--drop", code=3)) == names
 
 
+@pytest.mark.long
 @pytest.mark.folder_first
 @pytest.mark.parametrize("what", ["cut", "far ahead", "another id"])
 def test_one_of_an_operation_that_never_committed_is_removed_when_that_is_safe(

@@ -10,7 +10,7 @@ from ...web.base.wording import format_count
 COUNT_PREFIX = "extract/"
 # Reason of a page at which rules have ended a process, before the name of their set.
 FAULT_PREFIX = "extract_"
-# A share that falls below this part of the share before is a warning, if so many pages are compared.
+# A rule that finds less than this part of what it found before is a warning. It takes at least so many pages to say.
 _LEAST_PART, _LEAST_PAGES = 0.5, 10
 _MANY_FAILURES = 0.5
 

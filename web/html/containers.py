@@ -56,7 +56,7 @@ def containers_of(
         attributes: Those of the tags.
         leaf_places: For each block of text, the tag at which it was written, and the length after it.
     """
-    found = Containers([], [], [], [], [])
+    containers = Containers([], [], [], [], [])
     around, length, leaves = -1, 0, iter([*leaf_places, (len(names), 0)])
     leaf_tag, leaf_end = next(leaves)
     for number in [number for number, name in enumerate(names) if name in CONTAINER_TAGS]:
@@ -65,16 +65,16 @@ def containers_of(
             leaf_tag, leaf_end = next(leaves)
         name = names[number]
         if CONTAINER_TAGS[name]:
-            found.parents.append(around)
-            around = len(found.tags)
-            found.tags.append(name)
-            found.attributes.append(attributes[number])
-            found.starts.append(length)
-            found.ends.append(length)
+            containers.parents.append(around)
+            around = len(containers.tags)
+            containers.tags.append(name)
+            containers.attributes.append(attributes[number])
+            containers.starts.append(length)
+            containers.ends.append(length)
         elif around >= 0:
-            found.ends[around] = length
-            around = found.parents[around]
-    return found
+            containers.ends[around] = length
+            around = containers.parents[around]
+    return containers
 
 
 def name_words(name: str) -> list[str]:
@@ -132,8 +132,8 @@ class ContainerMarks:
         return found
 
     def _find_name(self, name: str) -> int:
-        found = 0
+        mark = 0
         for word in name_words(name):
-            found |= self._bits.get(word, 0)
-        self._of_names[name] = found
-        return found
+            mark |= self._bits.get(word, 0)
+        self._of_names[name] = mark
+        return mark

@@ -206,9 +206,9 @@ def _finish_marks(
     going_on = [(entry[0], entry[4]) for entry in open_marks]
     for entry in open_marks:
         entry[2] = length
-    kept = list[OpenSpan]()
+    entries_left = list[OpenSpan]()
     for entry in entries:
         entry[2] = min(entry[2], length)
         if entry[0] and _NO_START != entry[1] < entry[2]:
-            kept.append(entry)
-    return kept, going_on
+            entries_left.append(entry)
+    return entries_left, going_on

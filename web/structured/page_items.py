@@ -13,7 +13,7 @@ from .rdfa_lite import add_rdfa_items
 
 # The operator typeof of scripts has no "=".
 _TYPEOF = (b"typeof=", b"typeof =")
-# A page with more of these words is not searched: to make so many elements takes too long.
+# A page with more of these words is left out: its elements would take too long to make.
 _MAX_WORDS = 10_000
 _MICRODATA_WORDS = (b"itemscope", b"itemprop")
 _RDFA_WORDS = (b"typeof=", b"property=", b"rel=")

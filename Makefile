@@ -63,12 +63,13 @@ demo: $(INSTALLED)
 # Java and Maven, jwarc and Nutch. Without them, the tests that need them are skipped, and say so.
 # There are more processes than cores: a second thread of polars in each costs a sixth of a command's time.
 # The long forms, those of runners, and the tests from the wheel use all threads.
+# A test that never ends is named after ten minutes.
 test: $(READY)
 	@./.ci/tools fake-gcs-server || echo "no fake-gcs-server: tests of gs:// are skipped"
 	@./.ci/tools urltestdata.json || echo "no urltestdata.json: the cases of web-platform-tests are skipped"
 	@./.ci/tools jwarc.jar || echo "no jwarc.jar: archives are not checked by jwarc"
 	@./.ci/tools nutch || echo "no nutch: its classes do not read what is exported for it"
-	@POLARS_MAX_THREADS=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 --durations-min 8 $(ARGS)
+	@POLARS_MAX_THREADS=1 $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --timeout 600 --durations 30 --durations-min 8 $(ARGS)
 
 # Tests that need programs which are built here. A program that cannot be built is named, and its tests
 # are skipped. Tests of one file share a cluster.
@@ -165,7 +166,7 @@ test-clusters: $(VENV)/gcp
 # The long tests that need nothing of the kind. What some of them read is fetched, or they are skipped.
 test-here: $(VENV)/gcp build/beam-oldest/ready
 	@for tool in webgraph fake-gcs-server jwarc.jar nutch hdfs; do ./.ci/tools $$tool || [ $$? = 3 ] || exit 1; done
-	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 30 \
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --timeout 1800 --durations 30 \
 	  -m "long and not (airflow or $(subst |, or ,$(ON_CLUSTERS)))" $(ARGS)
 
 test-runners: $(READY)

@@ -58,7 +58,7 @@ class _Watch:
         with self._lock:
             self._calls.pop(id(call), None)
             if call.is_late:  # the exception may be on its way
-                _raise_in(call.thread, None)
+                _let_come()
 
     def _watch(self) -> None:
         while True:
@@ -101,7 +101,20 @@ def call_within(call: Callable[[], _Result], seconds: float, what: Callable[[], 
         raise
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raises an exception in a thread, or takes back one that has not been raised yet."""
-    raised = ctypes.py_object(error) if error else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raises an exception in a thread, in place of one that has not been raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
+def _let_come() -> None:
+    """Lets the exception come that may be on its way to this thread, and forgets it.
+
+    To take it back would be shorter, but then CPython before 3.13 looks for it forever: all code gets
+    slower, and under a profiler or debugger a function never starts.
+    """
+    try:
+        _raise_in(threading.get_ident(), CallTookTooLong)
+        while True:
+            pass
+    except CallTookTooLong:
+        return

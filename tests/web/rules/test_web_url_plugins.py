@@ -1,6 +1,7 @@
 import contextlib
 import functools
 import logging
+import subprocess
 import sys
 import time
 
@@ -131,6 +132,32 @@ def test_the_exception_that_ends_a_late_call_meets_no_other_code():
             late += 1
         work(0.002)
     assert 0 < late < 60
+
+
+LATE_THEN_PROFILED = """
+import sys, time
+from nutbeam.web.plugins import call_limits
+
+def work(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+call_limits._LOOK_S = 0.01
+try:
+    call_limits.call_within(lambda: work(60), 0.02, lambda: "it")
+except call_limits.CallTookTooLong:
+    sys.setprofile(lambda *_: None)
+    work(0)
+    print("worked")
+"""
+
+
+def test_after_a_late_call_code_runs_under_a_profiler():
+    # Before Python 3.13 an exception that is only taken back lets each call wait for it forever.
+    command = [sys.executable, "-c", LATE_THEN_PROFILED]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=100, check=True)
+    assert done.stdout == "worked\n"
 
 
 def test_the_fault_of_a_filter_that_returns_urls_as_in_nutch_names_the_results_it_may_have(caplog):

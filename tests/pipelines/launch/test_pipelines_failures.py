@@ -103,6 +103,14 @@ KNOWN = {
             "set taskmanager.memory.network.min and taskmanager.memory.network.max to 256m or more"
         ),
     ),
+    "Prism, slow workers": (
+        "jobFailed job-001[job]: prism worker[job-001[job]_ref_Environment_default_environment_1] "
+        "didn't get control connection to localhost:37489 after 1m0s",
+        (
+            "the workers did not begin in the 1m0s for which Prism waits: run the command again "
+            "when the machine is less busy"
+        ),
+    ),
     "Flink, worker without nutbeam": (
         FLINK + "java.util.concurrent.TimeoutException: Waited 3 minutes (plus 327354 nanoseconds "
         "delay) for SettableFuture@5e328863[status=PENDING]",

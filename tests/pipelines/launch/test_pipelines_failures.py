@@ -104,8 +104,10 @@ KNOWN = {
         ),
     ),
     "Prism, slow workers": (
-        "jobFailed job-001[job]: prism worker[job-001[job]_ref_Environment_default_environment_1] "
-        "didn't get control connection to localhost:37489 after 1m0s",
+        (
+            "jobFailed job-001[job]: prism worker[job-001[job]_ref_Environment_default_environment_1] "
+            "didn't get control connection to localhost:37489 after 1m0s"
+        ),
         (
             "the workers did not begin in the 1m0s for which Prism waits: run the command again "
             "when the machine is less busy"

@@ -319,7 +319,7 @@ def test_operators_that_need_a_server_are_named(site):
 
 
 @needs_browser
-def test_a_misspelt_word_is_corrected_and_what_was_typed_is_a_link(site):
+def test_a_misspelt_word_is_corrected_unless_it_is_quoted(site):
     text = look_up(site, "qaugga+-zebra")
     assert "no page has: qaugga; searched for: quagga -zebra" in text
     assert "1 page" in text

@@ -4,6 +4,9 @@ A word that is in a title more than three times counts once, as a word of the te
 does not count. In a text a word that follows itself more than three times counts once: else a word may be
 frequent there, and BM25 lets that count less and less. Words that do not count keep their places, so the
 text stays as long as it is.
+
+In scripts without spaces the reading of a word stands in brackets after it, and often within a longer word,
+as in 図書(としょ)館. The terms of readings come last, so that 図書館 is found, and としょ is, too.
 """
 
 import functools
@@ -13,12 +16,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ...web.content.searched_forms import term_mark
+from ...web.content.searched_forms import OTHER, term_mark
 from .shard_documents import analyzers
 
 _MOST_REPEATS = 3
 _BETWEEN_PARTS = re.compile(r"\s*[|\u2013\u2014\u00b7\u2022\u00bb\u203a]\s*|\s+[-/]\s+|:\s+")
 _MOST_PARTS, _MOST_WORDS = 6, 8
+# Kana or Latin letters in brackets after Han.
+_READING = re.compile(
+    r"(?<=[\u3005\u3400-\u9fff\uf900-\ufaff])"
+    r"\(([\u3041-\u30ff A-Za-z\u00c0-\u024f\u1e00-\u1eff'-]{1,60})\)"
+)
 _LONGEST_CHUNK, _MOST_CHUNKS = 30, 100_000  # of each language that are remembered
 
 
@@ -57,9 +65,12 @@ def whole_title_term(text: str, analyzer: str) -> str:
 def content_terms(text: str, analyzer: str) -> str:
     """Returns the terms of a text in a language, with spaces between.
 
-    >>> content_terms("Tea, tea, teas, tea and tea, tea", "en")
-    'en:tea en: en: en: en:and en:tea en:tea'
+    >>> content_terms("Tea, tea, teas, tea and tea, tea", "en"), content_terms("図書(としょ)館", "other")
+    ('en:tea en: en: en: en:and en:tea en:tea', ':図 :書 :館 :と :し :ょ')
     """
+    if analyzer == OTHER and "(" in text:
+        readings = _READING.findall(text)
+        text = " ".join((_READING.sub("", text), *readings))
     terms = [*filter(None, map(_terms_of(analyzer).__getitem__, text.split()))]
     if any(map(operator.eq, terms, itertools.islice(terms, 1, None))):
         return " ".join(_without_long_runs(terms, term_mark(analyzer)))

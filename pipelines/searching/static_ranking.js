@@ -9,6 +9,8 @@ const FAR = 8; // words between the words of a query that are near
 const FAR_PAIR = 6;
 const PAIR_BOOST = 0.8;
 const MOST_NEAR = 8;
+// Readings in brackets, which may stand within a word: document_terms.py.
+const READING = /(?<=[\p{sc=Han}])\(([\p{sc=Hiragana}\p{sc=Katakana}ー\p{sc=Latin} '-]{1,60})\)/gu;
 
 // { pages: [[page, score]], missing: [[clause, words]], parts } of clauses, best first; `has` selects pages.
 export async function rank(clauses, has) {
@@ -76,11 +78,14 @@ async function rerank(pages, clauses, results) {
   return phrases.length ? ordered : [...ordered, ...pages.slice(RERANKED)];
 }
 
+const withReadingsLast = (text) =>
+  [text.replace(READING, ""), ...[...text.matchAll(READING)].map(([, reading]) => reading)].join(" ");
+
 // Where words begin so, in title and text, by the number of the word.
 function placesOf(text, parts) {
   return [text.title, text.text].map((part) => {
     const places = parts.map(() => []);
-    fold(inForm(part)).match(WORD)?.forEach((word, at) => {
+    fold(withReadingsLast(inForm(part))).match(WORD)?.forEach((word, at) => {
       parts.forEach(({ beginning }, number) => {
         if (word.startsWith(beginning)) places[number].push(at);
       });

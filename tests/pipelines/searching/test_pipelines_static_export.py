@@ -63,6 +63,7 @@ PAGES = [
     ),
     page("http://c.com/doudou", "Dodo", "Der Dodo und die Zeit, die nicht mehr ist", lang="de"),
     page("http://a.com/tokyo", "東京", "東京都の天気は晴れです", lang="ja"),
+    page("http://a.com/books", "本", "これは図書(としょ)館です。", lang="ja"),
     page("http://a.com/kyoto", "京都", "京都の天気は雨です", lang="ja"),
     page("http://a.com/cafe", "Menú", "Una información del café", lang="es"),
     page("http://a.com/long", "Words apart", f"aardvark {'filler ' * 400} zebra", tstamp=0),
@@ -105,7 +106,7 @@ def test_its_size_is_printed(export, tmp_path):
     written = files(tmp_path / "site")
     size = sum(map(len, written.values())) / 1e6
     assert re.fullmatch(
-        rf"130 pages in \S+/site: {len(written)} files, {size:.1f} MB; "
+        rf"131 pages in \S+/site: {len(written)} files, {size:.1f} MB; "
         r"a first search for a word loads about \d+ kB\n",
         out,
     )
@@ -164,7 +165,7 @@ def test_a_file_in_the_place_of_the_folder_is_an_error(export, tmp_path):
 
 def test_an_index_with_too_many_pages_is_refused(export, tmp_path, monkeypatch):
     monkeypatch.setattr(static_export, "MOST_PAGES", 100)
-    assert "--export takes at most 100 pages, and the index has 130: serve it" in export(code=2)
+    assert "--export takes at most 100 pages, and the index has 131: serve it" in export(code=2)
     assert not (tmp_path / "site").exists()
 
 
@@ -177,7 +178,7 @@ def test_a_word_has_the_scores_that_the_search_gives_it(table, export, tmp_path)
     export()
     about = json.loads((tmp_path / "site" / "about.json").read_text())
     data = tmp_path / "site" / about["data"]
-    pages = [json.loads(gzip.decompress((data / f"page-{n}.bin").read_bytes())) for n in range(130)]
+    pages = [json.loads(gzip.decompress((data / f"page-{n}.bin").read_bytes())) for n in range(131)]
     for word in ("otter", "rivers", "information", "informacion"):
         hits = table.newest().search(parse_search(word), 200).hits
         shards = [json.loads(gzip.decompress(path.read_bytes())) for path in data.glob("words-*")]
@@ -277,6 +278,8 @@ def test_most_queries_have_the_first_result_of_the_server(site, table):
         ("informacion", ["cafe"]),
         ("INFORMACIÓN", ["cafe"]),
         ("東京", ["tokyo"]),
+        ("図書館", ["books"]),
+        ("としょ", ["books"]),
         ("what is the aardvark", ["near", "long"]),  # common words are not required
         ("xyzzy", []),
         ("aardvark xyzzy", ["near", "long"]),  # where no page has enough words, one is enough

@@ -1,8 +1,8 @@
 """How well the main content of pages is found, and how fast, beside trafilatura, resiliparse and the whole text.
 
 ``python benchmarks/main_content.py [--small]`` reads the pages of trafilatura's own evaluation
-(``labelled_pages.py``; it needs Go, which downloads them, and ``pip install trafilatura resiliparse``). Of each some
-phrases are known that belong to its main content, and some that do not. precision: share of the phrases in the results
+(``labelled_pages.py``; it needs Go, which downloads them, and ``pip install trafilatura lxml_html_clean
+resiliparse``). Of each some phrases are known that belong to its main content, and some that do not. precision: share of the phrases in the results
 that belong there; recall: share of those that belong there that are in the results; F: their harmonic mean.
 A phrase counts only if it is in one block, and in one line for all.
 
@@ -102,7 +102,7 @@ def extracted(name: str, limit: int) -> dict[str, Any]:
 
 def main() -> None:
     """Prints the table."""
-    measure.need("trafilatura", "resiliparse")
+    measure.need("trafilatura", "lxml_html_clean", "resiliparse")
     small = "--small" in sys.argv[1:]
     repeats, limit = (1, 50) if small else (3, 0)
     runs = {

@@ -6,7 +6,6 @@ the index, in pieces.
 
 import contextlib
 import dataclasses
-import functools
 import gc
 import json
 import shutil
@@ -23,17 +22,16 @@ from ...policy.components.kinds import KINDS
 from ...policy.components.schema import empty, to_frame
 from ...web.base.errors import UserError
 from ...web.base.safe_json import read_json
-from ...web.content.searched_forms import term_mark
 from ..storage.file_errors import repair_advice
 from ..storage.files import new_name
 from ..storage.parquet_files import ParquetWriter, row_groups
 from ..storage.places import Folder, Place
 from ..storage.processes import ScratchFull, full, scratch, writing_scratch
 from ..tablets.file_lists import DataFile, close_file
+from .document_terms import content_terms, title_part_terms, title_terms
 from .page_vectors import VECTORS_FIELD, VectorMaker, VectorsFile, vector_maker
 from .shard_documents import (
     TEXT_FIELDS,
-    analyzers,
     index_terms,
     register_analyzers,
     shard_format,
@@ -196,8 +194,6 @@ HEAP_BYTES = 50_000_000  # of tantivy, per thread
 # Text that may wait to be indexed. tantivy itself bounds only the number of documents that wait.
 WAITING_BYTES = 64_000_000
 MOST_DOCUMENTS = 250_000  # of a shard
-_LONGEST_CHUNK, _MOST_CHUNKS = 30, 100_000  # of each language that are remembered
-_MOST_REPEATS = 3  # of a word in a title: more of them count no more
 
 
 class ShardBuilder(contextlib.AbstractContextManager["ShardBuilder"]):
@@ -303,71 +299,23 @@ def _document(document: Any, row: dict[str, Any]) -> Any:
         for text in row[name] or ():
             document.add_text(name, text)
     title, content, anchors = (row[name] for name in TEXT_FIELDS)
-    for field, text, most in (
-        ("title", title, _MOST_REPEATS),
-        ("content", content, 0),
-        *(("anchor", anchor, _MOST_REPEATS) for anchor in anchors or ()),
+    title_of, excess = title_terms(title or "", analyzer)
+    for field, text, terms in (
+        ("title", title, title_of),
+        ("content", content, content_terms(content or "", analyzer)),
+        *(("anchor", anchor, title_terms(anchor, analyzer)[0]) for anchor in anchors or ()),
     ):
         if text:
-            document.add_text(field, joined_terms(text, analyzer, most))
+            document.add_text(field, terms)
             document.add_bytes(f"{field}_text", text.encode())
+    if title:
+        document.add_text("title", title_part_terms(title, analyzer))
+        document.add_text("content", excess)
     if row["date"] is not None:
         document.add_integer("date", row["date"])
     document.add_float("weight", row["weight"])
     document.add_bytes("document", row["document"].encode())
     return document
-
-
-def joined_terms(text: str, analyzer: str, most: int = 0) -> str:
-    """Returns the terms of a text with spaces between, as they are indexed.
-
-    Args:
-        text: The text.
-        analyzer: Its language.
-        most: How often a term counts, so that a title with a word 30 times is not worth 30 words;
-            0: as often as it is there. Later ones keep their places.
-
-    >>> joined_terms("Tea, tea, tea and tea", "en", most=2)
-    'en:tea en:tea en: en:and en:'
-    """
-    if not most:
-        return " ".join(filter(None, map(_terms_of(analyzer).__getitem__, text.split())))
-    terms, counts = analyzers()[f"text_{analyzer}"].analyze(text), dict[str, int]()
-    for at, term in enumerate(terms):
-        counts[term] = counts.get(term, 0) + 1
-        if counts[term] > most:
-            terms[at] = ""
-    return _marked(terms, analyzer)
-
-
-def _marked(terms: Iterable[str], analyzer: str) -> str:
-    mark = term_mark(analyzer)
-    return " ".join([mark + term for term in terms])
-
-
-@functools.cache
-def _terms_of(analyzer: str) -> "_TermsOfChunks":
-    return _TermsOfChunks(analyzer)
-
-
-class _TermsOfChunks(dict[str, str]):
-    """The terms of chunks of texts without white space; a chunk that is there is not cut again.
-
-    No analyzer has terms with white space, so the terms of a text are those of its chunks. Most
-    chunks are words that were there before, and to find a stem takes ten times as long.
-    """
-
-    def __init__(self, analyzer: str) -> None:
-        super().__init__()
-        self._analyzer = analyzer
-
-    def __missing__(self, chunk: str) -> str:
-        terms = _marked(analyzers()[f"text_{self._analyzer}"].analyze(chunk), self._analyzer)
-        if len(chunk) <= _LONGEST_CHUNK:
-            if len(self) >= _MOST_CHUNKS:
-                self.clear()
-            self[chunk] = terms
-        return terms
 
 
 def _unbuilt(reason: str) -> UserError:

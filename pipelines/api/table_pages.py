@@ -32,7 +32,7 @@ class PageBlock:
         start: Number of its first character in the text, from 0.
         end: Number of the character after it.
         level: Of a heading 1 to 6; of a list and an item how deep they nest; 1 for the heading of a column or row, and for a paragraph that is an element of its own.
-        of: Target of a link and source of an image, as they stand in the page; language of preformatted text; first number of a list; columns of a cell; name of a section; URL that targets are relative to.
+        of: Target of a link and source of an image, as they stand in the page; language of preformatted text; first number of a list; number of an item that does not follow on the one before; columns of a cell; name of a section; URL that targets are relative to.
     """
 
     kind: str | None = None

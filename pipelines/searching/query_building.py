@@ -13,6 +13,7 @@ from typing import Any
 
 import tantivy
 
+from ...io.indexing.document_terms import whole_title_term
 from ...io.indexing.language_terms import language_terms
 from ...io.indexing.shard_documents import (
     TEXT_FIELDS,
@@ -24,12 +25,13 @@ from ...policy.searching.search_query import QUESTION_WORDS, Clause
 from ...web.content.searched_forms import OTHER, STEMMERS, url_words
 
 # How much a word counts in each field.
-BOOSTS = {"title": 1.0, "content": 1.0, "anchor": 1.0, "url": 0.7, "folded": 0.8}
+BOOSTS = {"title": 1.5, "content": 1.0, "anchor": 1.0, "url": 1.0, "folded": 0.8}
 _TIE = 0.15  # share of the other fields in the score of a word
 _SHARE = 0.6  # of the words of a longer query, those that a page must have
 _FAR = 8  # words between the words of a query, for pages where they are near
 _NEAR_BOOST = 1.0
 _FAR_PAIR, _PAIR_BOOST = 6, 0.8  # the same of two words
+_WHOLE_TITLE = 0.5  # more for a title that is all that is searched for, of the rarity of its words
 _MOST_NEAR = 8  # words of a query that may be near
 _CHARACTERS = 3  # terms of a text without spaces that are searched as a whole only
 _REMEMBERED = 500  # texts, with their terms
@@ -85,6 +87,7 @@ class QueryBuilder:
         if optional:
             parts.append((occur.Must, _most_of(optional, any_word)))
             parts += [(occur.Should, near) for near in self._nearness_queries(words)]
+            parts += [(occur.Should, title) for title in self._whole_title_queries(words)]
         for clause in clauses:
             if clause.is_filter:
                 query = self._filter_query(clause)
@@ -204,6 +207,25 @@ class QueryBuilder:
             groups.append(self._near_queries(pair, _FAR_PAIR, _PAIR_BOOST))
         best = tantivy.Query.disjunction_max_query
         return [best(queries) for queries in groups if queries]
+
+    def _whole_title_queries(self, words: Sequence[Clause]) -> list[Any]:
+        """Returns the query of pages whose title, or a part of it, is all that is searched for."""
+        text = " ".join(clause.text for clause in words)
+        if any(clause.name for clause in words):
+            return []
+        terms = {analyzer: whole_title_term(text, analyzer) for analyzer in self._present}
+        queries = [
+            tantivy.Query.const_score_query(
+                _terms_query("title", [term]), _WHOLE_TITLE * self._rarity_of(text, analyzer)
+            )
+            for analyzer, term in terms.items()
+            if term and self._searcher.doc_freq("title", term)
+        ]
+        return [tantivy.Query.disjunction_max_query(queries)] if queries else []
+
+    def _rarity_of(self, text: str, analyzer: str) -> float:
+        terms = language_terms(text, analyzer)
+        return sum(self.rarity(self._searcher.doc_freq("content", term)) for term in terms)
 
     def _near_queries(self, forms: Forms, far: int, boost: float) -> list[Any]:
         return [

@@ -8,7 +8,11 @@ from ...web.base.errors import UsageError
 from ...web.base.wording import quote_value
 
 _LOOPBACK = "127.0.0.1"
-_NAME = r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\]"
+_LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?"
+_HOST = re.compile(
+    rf"(({_LABEL})(\.{_LABEL})*|\[(?P<ip>[0-9a-f:.]+)\])(:(?P<port>[1-9]\d{{0,4}}))?"
+)
+_LAST_PORT = 65_535
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +39,7 @@ class SearchAddress:
 
     def __post_init__(self) -> None:
         for name in self.allowed_hosts:
-            if not re.fullmatch(rf"({_NAME})(:\d{{1,5}})?", name.lower()):
+            if not _is_host(name.lower()):
                 raise UsageError(
                     "--allowed_hosts takes names of hosts, such as search.example.com or "
                     f"search.example.com:8443, got {quote_value(name)}"
@@ -45,7 +49,8 @@ class SearchAddress:
                 f"--base_path takes a path, such as /search/, got {quote_value(self.base_path)}"
             )
         for origin in self.cors_origins:
-            if origin != "*" and not re.fullmatch(rf"https?://({_NAME})(:\d{{1,5}})?", origin):
+            scheme, sign, host = origin.partition("://")
+            if origin != "*" and not (sign and scheme in ("http", "https") and _is_host(host)):
                 raise UsageError(
                     "--cors_origins takes origins in lower case without a path, such as "
                     f"https://example.com, or *, got {quote_value(origin)}"
@@ -95,3 +100,18 @@ class SearchAddress:
         if "*" in self.cors_origins:
             return "*"
         return origin if origin in self.cors_origins else None
+
+
+def _is_host(text: str) -> bool:
+    """Returns whether a text in lower case is a host, with a port or without.
+
+    >>> [_is_host(text) for text in ("a.b:80", "[::1]:443", "a.b:99999", "a..b", "[:::]")]
+    [True, True, False, False, False]
+    """
+    match = _HOST.fullmatch(text)
+    if match is None or int(match["port"] or 0) > _LAST_PORT:
+        return False
+    try:
+        return match["ip"] is None or ipaddress.ip_address(match["ip"]).version == 6
+    except ValueError:
+        return False

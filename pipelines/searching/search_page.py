@@ -20,7 +20,6 @@ SERVED_FILES = {
     for name, file in (
         ("search.js", "search_page.js"),
         ("combobox.js", "combobox.js"),
-        ("static_search.js", "static_search.js"),
         ("icon.svg", "search_icon.svg"),
         ("search.schema.json", "search_answer.schema.json"),
     )
@@ -139,7 +138,7 @@ def export_page(name: str) -> str:
         f'<style>{_STYLE}</style><link rel="icon" type="image/svg+xml" href="icon.svg">'
         '<script type="module" src="static_search.js"></script>'
     )
-    help_text = 'Also: "a phrase", -without'
+    help_text = 'Also: "a phrase", -without, site:example.com, type:pdf, lang:de, after:2026-01-31'
     return (
         f'{page_start(f"Search {name}", head)}<body><header><h1><a href="./">Search {shown(name)}'
         '</a></h1><form action="./" method="get" role="search"><div class="field">'

@@ -3,8 +3,8 @@
 The folder has a page, its scripts, ``about.json``, and one folder of data. The words of the index are
 sorted and cut into files, so a browser loads only those in which the words of a query are; a list of a
 word has the score that the search gives each page for this word alone. A file per page has its title
-and text, for snippets and for the words that are near one another; a file has the pages of each host.
-``static_search.js`` reads them.
+and text, for snippets and for the words that are near one another; one file has host, type, language
+and time of all pages, for operators, facets and the order by date. ``static_search.js`` reads them.
 
 Each file of data is a JSON text in gzip, named ``.bin`` so that no server unpacks it on the way.
 """
@@ -20,23 +20,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from ...policy.searching.search_query import TYPE_NAMES
 from ...web.base.errors import UsageError, UserError
 from ...web.base.wording import quote_value
+from ...web.urls.domains import sites_of
 from .index_search import ShardSearch
 from .search_page import SERVED_FILES, day_of, export_page
-from .whole_index import WholeIndex, without_accents
+from .whole_index import StoredPage, WholeIndex, without_accents
 
 MOST_PAGES = 20_000
 _SCALE = 100  # scores are whole numbers of hundredths
 _SHARD_BYTES = 40_000  # of the JSON text of a file of words, about
 _LONGEST_TEXT = 200_000  # characters of a page: as many as are searched for snippets
 _PER_PAGE = 10  # as in static_search.js
-_OWN_FILES = ("combobox.js", "icon.svg", "static_search.js")
-_ABOUT, _PAGE = "about.json", "index.html"
+_SCRIPTS = {
+    path.name: path.read_text("utf-8") for path in Path(__file__).parent.glob("static_*.js")
+}
+_OWN_FILES = {name: SERVED_FILES[name] for name in ("combobox.js", "icon.svg")} | _SCRIPTS
+_ABOUT, _PAGE, _PROPERTIES = "about.json", "index.html", "properties"
 _WORD = re.compile(r"\w+")
 _UNFINISHED = re.compile(r"data-[0-9a-f]{16}|.+\.part")  # of an export that was killed
 _MARK = "nutbeam static search"
-_VERSION = 1
+_VERSION = 2
 
 
 class ExportedSize(NamedTuple):
@@ -105,10 +110,9 @@ def _write(index: WholeIndex, folder: Path, name: str) -> ExportedSize:
     target = data.rename(folder)
     about = {
         "what": _MARK, "version": _VERSION, "data": target.name, "scale": _SCALE,
-        "shards": shards or [""], "common": common, "words": mean_words,
+        "shards": shards or [""], "common": common, "words": mean_words, "types": TYPE_NAMES,
     }  # fmt: skip
-    own = {file: SERVED_FILES[file] for file in _OWN_FILES}
-    own |= {_PAGE: export_page(name), _ABOUT: json.dumps(about, ensure_ascii=False)}
+    own = _OWN_FILES | {_PAGE: export_page(name), _ABOUT: json.dumps(about, ensure_ascii=False)}
     for file, text in own.items():  # what names the data comes last
         (folder / f"{file}.part").write_text(text, "utf-8")
         (folder / f"{file}.part").replace(folder / file)
@@ -120,17 +124,22 @@ def _write(index: WholeIndex, folder: Path, name: str) -> ExportedSize:
         len(numbers),
         len(data.sizes) + len(own),
         sum(data.sizes.values()) + own_bytes,
-        round(own_bytes + data.mean("words-") + _PER_PAGE * data.mean("page-")),
+        round(
+            own_bytes
+            + data.mean("words-")
+            + _PER_PAGE * data.mean("page-")
+            + data.sizes[_PROPERTIES]
+        ),
     )
 
 
 def _write_pages(index: WholeIndex, data: "_DataFolder") -> tuple[dict[Hashable, int], list[float]]:
     """Writes a file per page; returns their numbers, and the mean words of titles and of texts."""
     numbers, sums = dict[Hashable, int](), [0, 0]
-    hosts = dict[str, list[int]]()
+    properties = _Properties(index)
     for number, page in enumerate(index.pages()):
         numbers[page.place] = number
-        hosts.setdefault(urlsplit(page.url).hostname or "", []).append(number)
+        properties.add(page)
         texts = page.title, page.text[:_LONGEST_TEXT]
         words = [len(_WORD.findall(text)) for text in texts]
         sums = [total + count for total, count in zip(sums, words, strict=True)]
@@ -139,8 +148,35 @@ def _write_pages(index: WholeIndex, data: "_DataFolder") -> tuple[dict[Hashable,
             "url": page.url, "title": texts[0], "text": texts[1], "words": words,
             "factor": round(page.factor, 4), "day": day, "kind": kind,
         })  # fmt: skip
-    data.write("hosts", hosts)
+    data.write(_PROPERTIES, properties.columns())
     return numbers, [max(1.0, round(total / max(1, len(numbers)), 2)) for total in sums]
+
+
+class _Properties:
+    """Host, type, language and time of each page; of the first three the numbers of values."""
+
+    def __init__(self, index: WholeIndex) -> None:
+        self._types, self._langs = index.values_of("type"), index.values_of("lang")
+        self._numbers: dict[str, dict[str, int]] = {"host": {}, "type": {}, "lang": {}}
+        self._columns: dict[str, list[int | None]] = {name: [] for name in (*self._numbers, "time")}
+
+    def add(self, page: StoredPage) -> None:
+        """Adds the next page."""
+        types = (kind for kind in self._types.get(page.place, ()) if "/" in kind)
+        self._add_value("host", urlsplit(page.url).hostname or "")
+        self._add_value("type", next(types, ""))
+        self._add_value("lang", next(iter(self._langs.get(page.place, ())), ""))
+        self._columns["time"].append(None if page.date is None else page.date.time // 1000)
+
+    def _add_value(self, name: str, value: str) -> None:
+        numbers = self._numbers[name]
+        self._columns[name].append(numbers.setdefault(value, len(numbers)))
+
+    def columns(self) -> dict[str, Any]:
+        """Returns the columns, the values that they name, and the domains of each host."""
+        hosts, types, langs = self._numbers.values()
+        sites = [sites_of(host) if host else [] for host in hosts]
+        return {**self._columns, "sites": sites, "types": [*types], "langs": [*langs]}
 
 
 def _write_words(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import tantivy
 
 from ...io.indexing.language_terms import language_terms
-from ...io.indexing.shard_documents import TEXT_FIELDS, analyzers
+from ...io.indexing.shard_documents import TEXT_FIELDS, analyzers, shard_schema
 from ...policy.searching.best_passage import beginnings_of
 from ...policy.searching.search_query import Clause
 from ...web.content.legibility import SPACELESS_RANGES
@@ -70,6 +70,16 @@ class WholeIndex:
         fields = json.loads(stored["document"][0])
         url, date = str(fields.get("url") or fields["id"]), document_date(fields)
         return StoredPage(_name(place), url, title, text, date, math.log2(2 + weight) / 2)
+
+    def values_of(self, field: str) -> dict[Hashable, list[str]]:
+        """Returns the values of ``lang`` or ``type`` that each page has, by its place."""
+        values = dict[Hashable, list[str]]()
+        for value, _ in self._searcher.terms_with_prefix(field, ""):
+            query = tantivy.Query.term_query(shard_schema(), field, value, "basic")
+            hits = self._searcher.search(query, max(1, self.documents), count=False).hits
+            for _, place in hits:
+                values.setdefault(_name(place), []).append(value)
+        return values
 
     def words(self) -> Iterator[str]:
         """Yields the words of all pages; of scripts without spaces, each character that they have."""

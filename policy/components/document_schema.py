@@ -58,8 +58,8 @@ SPAN_FIELDS = Columns(
             "of",
             TEXT,
             "Target of a link and source of an image, as they stand in the page; language of preformatted "
-            "text; first number of a list; columns of a cell; name of a section; URL that targets are "
-            "relative to.",
+            "text; first number of a list; number of an item that does not follow on the one before; columns "
+            "of a cell; name of a section; URL that targets are relative to.",
         ),
     )
 )

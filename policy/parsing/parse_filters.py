@@ -131,6 +131,7 @@ class FilteredPage:
         page.title, text = _text("title", self.title), _text("text", self.text)
         if text != page.text:
             page.text, page.spans, page.main = text, [], ()
+        page.remove_controls()
         page.language = None if self.language is None else _text("language", self.language)
         self.metadata = {
             _text("a name in metadata", name): _text(f"metadata {name!r}", value)

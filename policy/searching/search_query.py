@@ -48,7 +48,7 @@ they this to us was we were what when where which who why will with would you yo
 QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 # What people write, and the part of a MIME type that pages have.
-_TYPES = {
+TYPE_NAMES = {
     "htm": "html", "xhtml": "application/xhtml+xml", "txt": "plain", "text": "text", "md": "markdown",
     "doc": "application/msword", "xls": "application/vnd.ms-excel",
     "ppt": "application/vnd.ms-powerpoint",
@@ -224,7 +224,7 @@ def _site(text: str) -> str:
 
 def _type(text: str) -> str:
     wanted = text.lower().removeprefix(".")
-    return _TYPES.get(wanted, wanted)
+    return TYPE_NAMES.get(wanted, wanted)
 
 
 def _lang(text: str) -> str:

@@ -7,16 +7,16 @@ double quotes and escaped, so one expression finds all tags. That takes a fifth 
 import re
 from typing import NamedTuple
 
+from ..content.control_characters import without_controls
 from ..pages.spans import Span
 from .containers import Containers
-from .inline_marks import LINE_BREAK, MARK_END, MARK_START, take_marks
+from .inline_marks import take_marks
 from .seen_markup import seen_markup
 from .tag_actions import ACTIONS_WITH_LINE_NUMBERS, ACTIONS_WITH_NOSCRIPT, TAG_ACTIONS
 from .tag_attributes import CODE_IN_PRE
 from .tag_reader import TagReader
 from .text_writer import TextWriter
 
-_CONTROLS = dict.fromkeys((*range(1, 9), 11, *range(14, 32), 127))
 # A name ends only with a space of lexbor: a space of Unicode is a letter of it.
 _TAGS = re.compile(r"<(/?[a-z][^ >/]*+)([^>]*+)>")
 # Tags that say nothing here; they are many, and leave the mark-up all at once.
@@ -53,9 +53,7 @@ def block_text(markup: str, *, with_noscript: bool = False) -> BlockText:
     >>> [(kind, text[start:end]) for kind, start, end, *_ in found][:4]
     [('heading', 'A'), ('paragraph', 'b c'), ('strong', 'c'), ('list', 'd\\ne')]
     """
-    if MARK_START in markup or MARK_END in markup or LINE_BREAK in markup or "\0" in markup:
-        markup = markup.replace("\0", "").translate(_CONTROLS)
-    markup = seen_markup(markup)
+    markup = seen_markup(without_controls(markup))  # signs of marks are among the controls
     actions, neutral_tags = TAG_ACTIONS, _NEUTRAL_TAGS
     if with_noscript:
         actions = actions | ACTIONS_WITH_NOSCRIPT

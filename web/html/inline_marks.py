@@ -14,7 +14,7 @@ from .tag_attributes import MAX_VALUE_CHARS, attribute_source, unescape
 # What stands in a run of text until it is written: the start and the end of a mark, and a break of a line.
 MARK_START, MARK_END, LINE_BREAK = "\x01", "\x02", "\x03"
 _SIGNS = re.compile("([\x01\x02\x03])")
-_NO_START = -1
+NO_START = -1
 
 _KINDS = {
     **dict.fromkeys(("code", "kbd", "samp", "tt", "var"), spans.CODE),
@@ -172,7 +172,7 @@ def place_marks(text: str, marks: list[Mark]) -> tuple[str, list[OpenSpan], list
             length += len(core)
             space = piece[-1] == " "
         elif piece == MARK_START:
-            entry = _open_mark(next(coming), _NO_START, open_marks)
+            entry = _open_mark(next(coming), NO_START, open_marks)
             entries.append(entry)
             waiting.append(entry)
         elif piece == MARK_END:
@@ -209,6 +209,6 @@ def _finish_marks(
     entries_left = list[OpenSpan]()
     for entry in entries:
         entry[2] = min(entry[2], length)
-        if entry[0] and _NO_START != entry[1] < entry[2]:
+        if entry[0] and NO_START != entry[1] < entry[2]:
             entries_left.append(entry)
     return entries_left, going_on

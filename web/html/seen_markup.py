@@ -27,7 +27,7 @@ _ODD = re.compile(
 # Text that is not escaped; names of tags with a "<", and names of attributes that begin as comments do.
 _ODD_START = re.compile(r'<(?:(?:xmp|plaintext)[ >]|[a-z][^ <>]*+<|(?:!--|\?)[^ =>]*+=")')
 # A word of these is in all attributes that hide an element.
-_HIDING = ("hidden", "isplay", "ISPLAY")
+_HIDING = ("hidden", "HIDDEN", "isplay", "ISPLAY", "popover", ":collapse", ": collapse")
 _TAG = re.compile(r"<([a-z][^ >/]*+)([^>]*+)>")
 
 

@@ -3,7 +3,13 @@
 from collections.abc import Callable
 
 from ..pages import spans
-from .tag_attributes import attribute_number, attribute_value, has_attribute, has_line_numbers
+from .tag_attributes import (
+    attribute_integer,
+    attribute_number,
+    attribute_value,
+    has_attribute,
+    has_line_numbers,
+)
 from .tag_reader import OpenList, TagAction, TagReader
 from .text_writer import PLAIN_LEAF
 
@@ -38,7 +44,8 @@ def _pass_over(reader: TagReader, name: str, attributes: str) -> None:
 
 @_on("noscript", *_SKIPPED.split())
 def _skip(reader: TagReader, name: str, attributes: str) -> None:
-    reader.skip()
+    if name != "template" or not has_attribute(attributes, "shadowrootmode"):  # that is shown
+        reader.skip()
 
 
 def _pass_line_number(reader: TagReader, name: str, attributes: str) -> None:
@@ -114,15 +121,24 @@ def _end_block(reader: TagReader, name: str, attributes: str) -> None:
 @_on(*_LISTS)
 def _begin_list(reader: TagReader, name: str, attributes: str) -> None:
     reader.writer.break_line(1 if reader.lists else 2)
-    first = (attribute_value(attributes, "start") or "1") if name == "ol" else ""
-    reader.lists.append(OpenList(first if first.isdecimal() else first and "1"))
+    if name != "ol":
+        reader.lists.append(OpenList())
+        return
+    start, is_reversed = (
+        attribute_integer(attributes, "start"),
+        has_attribute(attributes, "reversed"),
+    )
+    if start is None and not is_reversed:
+        start = 1
+    reader.lists.append(OpenList(True, start, -1 if is_reversed else 1))
 
 
 @_on(*("/" + name for name in _LISTS))
 def _end_list(reader: TagReader, name: str, attributes: str) -> None:
     ended = reader.lists.pop()
     reader.writer.break_line(1 if reader.lists else 2)
-    if ended.has_items:
+    ended.number_items()
+    if ended.span:
         reader.writer.close_block()
 
 
@@ -132,10 +148,11 @@ def _begin_item(reader: TagReader, name: str, attributes: str) -> None:
     if not reader.lists:
         return
     level, around = min(len(reader.lists), _MAX_NESTING), reader.lists[-1]
-    if not around.has_items:
-        around.has_items = True
-        reader.writer.open_block(spans.LIST, level, around.first)
-    reader.writer.open_block(spans.ITEM, level)
+    if around.span is None:
+        around.span = reader.writer.open_block(spans.LIST, level)
+    item = reader.writer.open_block(spans.ITEM, level)
+    if around.is_ordered:
+        around.items.append((item, attribute_integer(attributes, "value")))
 
 
 @_on("/li")
@@ -265,14 +282,9 @@ def _add_quotation_mark(reader: TagReader, name: str, attributes: str) -> None:
     reader.writer.run.append('"')
 
 
-@_on("rt")
-def _begin_reading(reader: TagReader, name: str, attributes: str) -> None:
-    reader.writer.run.append("(")
-
-
-@_on("/rt")
-def _end_reading(reader: TagReader, name: str, attributes: str) -> None:
-    reader.writer.run.append(")")
+@_on("ruby", "/ruby", "rt", "/rt")
+def _pass_reading(reader: TagReader, name: str, attributes: str) -> None:
+    reader.readings.pass_tag(name, reader.writer.run, continues=reader.goes_on_with("ruby"))
 
 
 @_on("math")

@@ -9,7 +9,21 @@ CODE_IN_PRE = "code-in-pre"
 MAX_VALUE_CHARS = 4_096
 _PAIRS = re.compile(r'\s(=?[^\s=>]*+)="([^"]*+)"')
 _NUMBERS = {name: re.compile(rf'\s{name}="\s*0*([1-9][0-9]{{0,3}})') for name in ("colspan", "rowspan")}  # fmt: skip
-_UNSEEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_INTEGER = re.compile(r"[ \t\n\f\r]*([+-]?[0-9]{1,10})(?![0-9])")
+_MOST_INTEGER = 2**31 - 1
+# What may hold semicolons and is no declaration.
+_NO_DECLARATION = re.compile(r"/\*.*?(?:\*/|\Z)|\"[^\"]*\"|'[^']*'|\([^()]*\)", re.DOTALL)
+_OF_ALL = "inherit initial unset revert revert-layer"
+# Values that browsers know: they pass over declarations with others.
+_VALUES = {
+    "display": frozenset(
+        "none block inline inline-block flow-root list-item contents flex inline-flex grid inline-grid table "
+        "inline-table table-row table-row-group table-header-group table-footer-group table-column "
+        "table-column-group table-cell table-caption ruby ruby-base ruby-text math flow -webkit-box "
+        f"-webkit-inline-box -webkit-flex -webkit-inline-flex {_OF_ALL}".split()
+    ),
+    "visibility": frozenset(f"visible hidden collapse {_OF_ALL}".split()),
+}
 
 _LANGUAGE = re.compile(
     r"(?:^|\s)(?:"
@@ -74,6 +88,16 @@ def has_attribute(attributes: str, name: str) -> bool:
     return name in attributes and name in dict(_PAIRS.findall(attributes))
 
 
+def attribute_integer(attributes: str, name: str) -> int | None:
+    """Returns the number in an attribute, as browsers read it; None without one, or beyond 32 bits.
+
+    >>> attribute_integer(' start=" -3rd"', "start"), attribute_integer(' start="x"', "start")
+    (-3, None)
+    """
+    number = _INTEGER.match(attribute_source(attributes, name))
+    return int(number[1]) if number and abs(int(number[1])) <= _MOST_INTEGER else None
+
+
 def is_hidden(attributes: str) -> bool:
     """Returns whether attributes hide their element; what can be searched in the page is not hidden.
 
@@ -81,11 +105,38 @@ def is_hidden(attributes: str) -> bool:
     [True, False, True]
     """
     values = dict(_PAIRS.findall(attributes))
-    return (
-        values.get("hidden", "until-found").lower() != "until-found"
-        or values.get("aria-hidden", "").lower() == "true"
-        or _UNSEEN.search(values.get("style", "")) is not None
-    )
+    if values.get("aria-hidden", "").lower() == "true":
+        return True
+    style = unescape(values["style"]).lower() if "style" in values else ""
+    # Styles of the page are stronger than those by which browsers hide these.
+    if (display := _declared_value(style, "display")) and display != "revert":
+        is_displayed = display != "none"
+    else:
+        is_until_found = values.get("hidden", "until-found").lower() == "until-found"
+        is_displayed = is_until_found and "popover" not in values
+    return not is_displayed or _declared_value(style, "visibility") in ("hidden", "collapse")
+
+
+def _declared_value(style: str, name: str) -> str:
+    """Returns the value of a property that counts: of the last important declaration, else of the last one.
+
+    >>> _declared_value("display:none;display:block", "display")
+    'block'
+    >>> _declared_value("display: none !important; display: block; display: x", "display")
+    'none'
+    """
+    if name not in style:
+        return ""
+    counted, is_important = "", False
+    for declaration in _NO_DECLARATION.sub("", style).split(";"):
+        property_name, _, value = declaration.partition(":")
+        if property_name.strip() != name:
+            continue
+        value, _, importance = value.partition("!")
+        important = importance.strip() == "important"
+        if value.strip() in _VALUES[name] and important >= is_important:
+            counted, is_important = value.strip(), important
+    return counted
 
 
 def has_line_numbers(attributes: str) -> bool:

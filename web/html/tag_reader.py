@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .containers import Containers, containers_of
+from .inline_marks import NO_START, OpenSpan
 from .seen_markup import VOID_TAGS
 from .tag_attributes import attribute_value, code_language, unescape
 from .text_writer import TextWriter
+from .word_readings import WordReadings
 
 _MAX_MATH_TAGS = 2_000
 # Elements that make a cell one that arranges a page, if no cell of its table is a heading.
@@ -19,12 +21,39 @@ _NO_DATA = frozenset({"presentation", "none"})
 
 
 class OpenList:
-    """A list; it begins with its first item."""
+    """A list; it begins with its first item.
 
-    __slots__ = ("first", "has_items")
+    Attributes:
+        is_ordered: Whether its items have numbers.
+        start: The first of these; None: the last one is 1.
+        step: From one number to the next.
+        span: Its span; None before its first item.
+        items: The spans of its items, and the numbers that they say.
+    """
 
-    def __init__(self, first: str) -> None:
-        self.first, self.has_items = first, False
+    __slots__ = ("is_ordered", "items", "span", "start", "step")
+
+    def __init__(self, is_ordered: bool = False, start: int | None = 1, step: int = 1) -> None:
+        self.is_ordered, self.start, self.step = is_ordered, start, step
+        self.span: OpenSpan | None = None
+        self.items: list[tuple[OpenSpan, int | None]] = []
+
+    def number_items(self) -> None:
+        """Sets the number of the list, and of each item that does not follow on the one before.
+
+        HTML 4.4.5 and 4.4.8. Items without text have numbers, too.
+        """
+        number = len(self.items) if self.start is None else self.start
+        following: int | None = None
+        for item, own in self.items:
+            number = number if own is None else own
+            if item[1] != NO_START:
+                if following is None and self.span is not None:
+                    self.span[4] = str(number)
+                elif number != following:
+                    item[4] = str(number)
+                following = number + 1
+            number += self.step
 
 
 class TagReader:
@@ -40,6 +69,7 @@ class TagReader:
         at: Number of the tag that is read.
         tables: Of tables that are open, whether they hold data.
         lists: Those that are open.
+        readings: Those of ruby that is open.
         row: Number of the row in the table.
         column: Number of the next cell's first column.
         spanned: The last row into which a cell above reaches, by column.
@@ -53,6 +83,7 @@ class TagReader:
         self.at = 0
         self.tables: list[bool] = []
         self.lists: list[OpenList] = []
+        self.readings = WordReadings()
         self.row = self.column = 0
         self.spanned: dict[int, int] = {}
         self.language = ""
@@ -127,6 +158,10 @@ class TagReader:
     def is_in_data(self) -> bool:
         """Whether the innermost open table holds data."""
         return bool(self.tables) and self.tables[-1]
+
+    def goes_on_with(self, name: str) -> bool:
+        """Returns whether the next tag follows at once, and has a name."""
+        return not self._texts[self.at] and self._names[self.at + 1 : self.at + 2] == [name]
 
     def holds_data(self) -> bool:
         """Returns whether the table that begins here holds data."""

@@ -9,6 +9,7 @@ from .inline_marks import (
     LINE_BREAK,
     MARK_END,
     MARK_START,
+    NO_START,
     Mark,
     OpenSpan,
     are_tidy,
@@ -21,7 +22,6 @@ from .tag_attributes import unescape
 _EMPTY_LINES = re.compile(r"\A(?:[^\S\n]*+\n)++")
 _BLANK = re.compile(rf"(?:\s|&nbsp;|{MARK_START}|{MARK_END})*+\Z")
 _SIGNS = re.compile(f"[{MARK_START}{MARK_END}]")
-_NO_START = -1
 
 LeafKind = tuple[str, int, str]
 PLAIN_LEAF: LeafKind = (spans.PARAGRAPH, 0, "")
@@ -76,13 +76,14 @@ class TextWriter:
         if newlines > self.newlines and not self._starts_cell:
             self.newlines = min(newlines, 1) if self.cells else newlines
 
-    def open_block(self, kind: str, level: int = 0, of: str = "") -> None:
-        """Begins a block that holds others; in a cell with data there are none."""
-        entry: OpenSpan = [kind, _NO_START, 0, level, of]
+    def open_block(self, kind: str, level: int = 0, of: str = "") -> OpenSpan:
+        """Begins a block that holds others, and returns its span; in a cell with data there are none."""
+        entry: OpenSpan = [kind, NO_START, 0, level, of]
         if not self.cells:
             self._entries.append(entry)
         self._open_blocks.append(entry)
         self._waiting_blocks.append(entry)
+        return entry
 
     def close_block(self) -> None:
         """Ends the block that began last."""
@@ -122,10 +123,10 @@ class TextWriter:
         self._tabs = 0
         row = self._open_blocks[-1]
         self.close_block()
-        if row[1] != _NO_START:
+        if row[1] != NO_START:
             at = row[1]
             for cell in self._entries[self._row_at :]:
-                if cell[0] == spans.CELL and cell[1] == _NO_START:
+                if cell[0] == spans.CELL and cell[1] == NO_START:
                     cell[1] = cell[2] = at
                 at = max(at, cell[2])
 
@@ -151,7 +152,7 @@ class TextWriter:
         """Adds a line between two blocks that stand in the same one."""
         self.break_line(2)
         around = self._open_blocks[-1:]
-        is_first = any(block[1] == _NO_START and block[0] != spans.SECTION for block in around)
+        is_first = any(block[1] == NO_START and block[0] != spans.SECTION for block in around)
         if self.length and not (is_first or self.cells or self.is_preformatted):
             self._entries.append([spans.RULE, self.length, self.length, 0, ""])
 
@@ -211,7 +212,7 @@ class TextWriter:
         self.tag += 1
         if self.run:
             self.flush()
-        complete = [tuple(entry) for entry in self._entries if entry[1] != _NO_START]
+        complete = [tuple(entry) for entry in self._entries if entry[1] != NO_START]
         return "".join(self._pieces), cast(list[Span], complete)
 
     def _write_leaf(self, text: str) -> None:

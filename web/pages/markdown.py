@@ -11,7 +11,8 @@ _TICKS = re.compile(r"`+")
 _CLOSING_SIGNS = re.compile(r"(?:^|(?<=\s))(?=#+$)")
 _HOLDERS = frozenset({spans.LIST, spans.ITEM, spans.QUOTE})
 _OF_TABLES = frozenset({spans.ROW, spans.CELL})
-_MAX_DIGITS = 9
+_PARAGRAPHS = frozenset({spans.PARAGRAPH, spans.TERM, spans.CAPTION})
+_TOO_LONG = 10**8  # CommonMark has numbers of nine digits, and a list counts on
 _MAX_OPEN = 24  # lists, items and quotes; the lines of a page that nests deeper would be too long
 _MAX_PADDED = 100  # columns; rows of wider tables may be shorter than the first
 # The second sign is for a list that directly follows another one: with the first they would be one list.
@@ -49,7 +50,8 @@ class _Holder:
         first_prefix: The same of its first line, until that is written.
         is_tight: Whether there are no empty lines between the items of a list.
         has_items: Whether a list has an item yet.
-        number: Of the next item of a list; -1: they have none.
+        number: Of the next item of a list; None: they have none.
+        label: The number of an item, if it is a part of the text, until that is written.
         sign: What marks the items of a list, or ends their numbers.
         last_list: (whether it has numbers, sign) of the list that is the last block in it.
     """
@@ -60,6 +62,7 @@ class _Holder:
         "has_items",
         "is_tight",
         "kind",
+        "label",
         "last_list",
         "number",
         "prefix",
@@ -68,9 +71,9 @@ class _Holder:
 
     def __init__(self, kind: str, end: int) -> None:
         self.kind, self.end = kind, end
-        self.prefix = self.first_prefix = self.sign = ""
+        self.prefix = self.first_prefix = self.sign = self.label = ""
         self.is_tight = self.has_items = False
-        self.number = -1
+        self.number: int | None = None
         self.last_list: tuple[bool, str] | None = None
 
 
@@ -80,6 +83,7 @@ class _BlockRenderer:
     def __init__(self, text: str, text_spans: Sequence[Span], inline: InlineRenderer) -> None:
         self._text, self._spans, self._inline = text, text_spans, inline
         self._tight = _tight_lists(text_spans)
+        self._labelled = _labelled_lists(text_spans)
         self._lines: list[str] = []
         self._open = [_Holder("", len(text) + 1)]
         # How many of them were open when the last block was written, and still are.
@@ -104,7 +108,7 @@ class _BlockRenderer:
                 if kind == spans.DATA_TABLE:
                     self._write_table(within)
                 else:
-                    self._write_block(self._leaf(span, within))
+                    self._write_block(self._leaf(span, within), kind in _PARAGRAPHS)
             at = after
         return "\n".join(self._lines)
 
@@ -119,28 +123,38 @@ class _BlockRenderer:
         holder = self._open.pop()
         self._common = min(self._common, len(self._open))
         if holder.kind == spans.LIST:
-            self._open[-1].last_list = (holder.number >= 0, holder.sign)
+            self._open[-1].last_list = (holder.sign in _ENDS_OF_NUMBERS, holder.sign)
 
     def _begin_holder(self, at: int, span: Span) -> None:
         kind, _, end, _, of = span
         around, holder = self._open[-1], _Holder(kind, end)
         if kind == spans.LIST:
             holder.is_tight = at in self._tight
-            # Longer numbers are none in CommonMark.
-            holder.number = (int(of) if len(of) < _MAX_DIGITS else 1) if of else -1
-            signs = _ENDS_OF_NUMBERS if of else _BULLETS
-            holder.sign = signs[around.last_list == (bool(of), signs[0])]
+            holder.number = int(of) if of else None
+            signs = _ENDS_OF_NUMBERS if of and at not in self._labelled else _BULLETS
+            holder.sign = signs[around.last_list == (signs == _ENDS_OF_NUMBERS, signs[0])]
         elif kind == spans.ITEM:
-            mark = _BULLETS[0]
-            if around.kind == spans.LIST:
-                mark = around.sign if around.number < 0 else f"{around.number}{around.sign}"
-                around.number += around.number >= 0
+            mark = around.sign if around.kind == spans.LIST else _BULLETS[0]
+            if around.number is not None:
+                number = int(of) if of else around.number
+                around.number = number + 1
+                if mark in _ENDS_OF_NUMBERS:
+                    mark = f"{number}{mark}"
+                else:
+                    holder.label = f"{number}\\."
             holder.first_prefix, holder.prefix = f"{mark} ", " " * (len(mark) + 1)
         else:
             holder.prefix = "> "
         self._open.append(holder)
 
-    def _write_block(self, lines: list[str]) -> None:
+    def _write_block(self, lines: list[str], is_paragraph: bool = False) -> None:
+        if label := " ".join(holder.label for holder in self._open if holder.label):
+            for holder in self._open:
+                holder.label = ""
+            if is_paragraph:
+                lines[0] = f"{label} {lines[0]}"
+            else:
+                self._write_block([label])
         if self._lines and self._needs_gap():
             self._lines.append(
                 "".join(holder.prefix for holder in self._open[: self._common]).rstrip()
@@ -246,6 +260,25 @@ def _with_all_in_items(text_spans: Sequence[Span]) -> list[Span]:
             open_spans.append(span)
             last_items.append(None)
     return out
+
+
+def _labelled_lists(text_spans: Sequence[Span]) -> set[int]:
+    """Returns the numbers of the lists with numbers that CommonMark cannot have: below 0, or too long.
+
+    Their items have bullets, and begin with their number.
+    """
+    labelled: set[int] = set()
+    open_lists: list[int] = []
+    for at, (kind, start, _, _, of) in enumerate(text_spans):
+        if kind not in (spans.LIST, spans.ITEM):
+            continue
+        while open_lists and text_spans[open_lists[-1]][2] <= start:
+            open_lists.pop()
+        if kind == spans.LIST:
+            open_lists.append(at)
+        if of and open_lists and not 0 <= int(of) < _TOO_LONG:
+            labelled.add(open_lists[-1])
+    return labelled
 
 
 def _tight_lists(text_spans: Sequence[Span]) -> set[int]:

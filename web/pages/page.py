@@ -5,13 +5,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..content.control_characters import has_controls, without_controls
 from ..content.whatwg_encodings import encode_query
 from ..structured.item_collector import StructuredItem
 from .main_part import TextParts
 from .spans import Span
 
-# Those that are not seen, and end no line.
-_CONTROLS = re.compile(r"[\0-\x08\x0e-\x1f\x7f]")
 _LINE_ENDS = re.compile(r"[ \t\xa0]*+\n")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 
@@ -22,12 +21,12 @@ def collapse(text: str) -> str:
 
 
 def collapse_lines(text: str) -> str:
-    r"""Returns a text in which each line is collapsed, without empty lines and NULs.
+    r"""Returns a text in which each line is collapsed, without empty lines and control characters.
 
     >>> collapse_lines(" a  b \n\n\tc\0 ")
     'a b\nc'
     """
-    return "\n".join(filter(None, map(collapse, text.replace("\0", "").split("\n"))))
+    return "\n".join(filter(None, map(collapse, without_controls(text).split("\n"))))
 
 
 def trim_lines(text: str) -> str:
@@ -38,8 +37,7 @@ def trim_lines(text: str) -> str:
     >>> trim_lines("\r\n a\0  b \r\n\r\n\r\n\tc\f\n")
     ' a  b\n\n\tc'
     """
-    # The last control is white space.
-    text = _CONTROLS.sub("", "\n".join(text.splitlines()).replace("\x1f", " "))
+    text = without_controls("\n".join(text.splitlines()))
     return _EMPTY_LINES.sub("\n\n", _LINE_ENDS.sub("\n", text)).strip("\n").rstrip()
 
 
@@ -178,6 +176,21 @@ class Page:
             self._soup = soup(self.body)
         return self._soup
 
+    def remove_controls(self) -> None:
+        """Removes control characters from title, texts, anchors, headings and metadata.
+
+        A text with spans has none: its parser leaves them out, so that spans stay where they are.
+        """
+        self.title = _clean_line(self.title)
+        if not self.spans:
+            self.text = without_controls(self.text)
+        if has_controls("".join(self.anchors)):
+            self.anchors = [*map(_clean_line, self.anchors)]
+        self.headings = [(level, _clean_line(heading)) for level, heading in self.headings]
+        self.metas = {
+            without_controls(name): without_controls(of) for name, of in self.metas.items()
+        }
+
     def release(self) -> None:
         """Frees the document; the extracted content stays."""
         self.body, self._soup = b"", None
@@ -220,6 +233,10 @@ class Page:
     def count(self, reason: str) -> None:
         """Counts a thing that is left out or not found, other than a link."""
         self.counts[reason] = self.counts.get(reason, 0) + 1
+
+
+def _clean_line(text: str) -> str:
+    return collapse(without_controls(text)) if has_controls(text) else text
 
 
 def soup(body: bytes) -> "BeautifulSoup":

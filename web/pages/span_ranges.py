@@ -17,13 +17,14 @@ class _Open:
     Attributes:
         at: Its number among the spans.
         span: It.
-        items: How many items of it, if it is a list, have begun.
+        number: Of a list, that of its last item.
     """
 
-    __slots__ = ("at", "items", "span")
+    __slots__ = ("at", "number", "span")
 
     def __init__(self, at: int, span: Span) -> None:
-        self.at, self.span, self.items = at, span, 0
+        self.at, self.span = at, span
+        self.number = int(span[4]) - 1 if span[0] == spans.LIST and span[4] else 0
 
 
 def spans_of_ranges(
@@ -65,7 +66,7 @@ def spans_of_ranges(
 def _open_span(open_spans: list[_Open], at: int, span: Span) -> None:
     _close_spans(open_spans, span[1])
     if span[0] == spans.ITEM and open_spans:
-        open_spans[-1].items += 1
+        open_spans[-1].number = int(span[4]) if span[4] else open_spans[-1].number + 1
     if span[2] > span[1]:
         open_spans.append(_Open(at, span))
 
@@ -81,8 +82,9 @@ def _rest_of(
     """Returns the rest of an open span, cut at the ends of a part; of a table with its headings."""
     kind, _, after, level, of = entry.span
     start, end = part
-    if kind == spans.LIST and of[:9].isdigit():
-        of = str(int(of[:9]) + entry.items - (bool(inner) and inner[0].span[0] == spans.ITEM))
+    if kind == spans.LIST and of:
+        goes_on = bool(inner) and inner[0].span[0] == spans.ITEM
+        of = str(entry.number + (not goes_on))
     rest = [(kind, start, min(after, end), level, of)]
     return rest + _headings_of(entry, start, text_spans) if kind == spans.DATA_TABLE else rest
 

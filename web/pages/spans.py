@@ -15,7 +15,7 @@ PREFORMATTED = "preformatted"  # of: its language, as the page names it
 RULE = "rule"  # an empty span
 # Blocks that hold others.
 LIST = "list"  # of: its first number, or nothing; level: how deep it nests
-ITEM = "item"  # level: how deep its list nests
+ITEM = "item"  # level: how deep its list nests; of: its number, if that does not follow on the one before
 DESCRIPTION = "description"  # of a term
 QUOTE = "quote"
 DATA_TABLE = "table"

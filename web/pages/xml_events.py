@@ -53,7 +53,7 @@ _HALVES = re.compile(
 )
 
 
-def without_controls(piece: bytes) -> bytes:
+def drop_xml_controls(piece: bytes) -> bytes:
     """Returns text in UTF-8 without the characters that no XML may have (XML 1.0, 2.2)."""
     piece = piece.translate(None, _CONTROLS)
     if b"\xef\xbf" in piece:  # U+FFFE and U+FFFF
@@ -76,7 +76,7 @@ def repair_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """
     unfinished, in_cdata, replacement = b"", False, _replacement
     for piece in _without_declaration(iter(pieces)):
-        text = unfinished + without_controls(piece)
+        text = unfinished + drop_xml_controls(piece)
         if _DOCTYPE in text[:_PROLOGUE_BYTES]:
             replacement = _replacement_with_dtd
         cut = _end_of_whole(text)

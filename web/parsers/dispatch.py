@@ -98,11 +98,15 @@ def parse_document(source: Source, options: ParseOptions) -> Page:
 
 
 def _finish_page(page: Page, found_type: str, options: ParseOptions) -> Page:
-    """Sets the type that the bytes of a page show, if it is not the declared one, and languages."""
+    """Sets the type that the bytes of a page show, if it is not the declared one, and languages.
+
+    Control characters are removed from all texts.
+    """
     if found_type:
         page.metas[TYPE_FOUND] = found_type
     for each in (page, *(part for _, part in page.parts)):
         settle_language(each)
+        each.remove_controls()
     if options.detect_language and not page.language:
         page.language = detect_language(page.text)
     return page

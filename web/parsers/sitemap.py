@@ -14,7 +14,14 @@ from ..content.whole_bodies import GZIP_MARK, MAX_MEMBERS
 from ..pages.directives import obey_nofollow, parse_moment
 from ..pages.page import Page, ParseFailed, Source
 from ..pages.parse_options import ParseOptions
-from ..pages.xml_events import CHARACTERS, START, Event, MalformedXml, text_events, without_controls
+from ..pages.xml_events import (
+    CHARACTERS,
+    START,
+    Event,
+    MalformedXml,
+    drop_xml_controls,
+    text_events,
+)
 from ..urls.percent import ESCAPED
 from .text import text_page
 
@@ -114,8 +121,8 @@ def _decode_pieces(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:
         if not has_begun:
             text = text.lstrip(BLANKS)
             has_begun = bool(text)
-        yield without_controls(text.encode("utf-8", "replace"))
-    yield without_controls(decoder.decode(b"", final=True).encode("utf-8", "replace"))
+        yield drop_xml_controls(text.encode("utf-8", "replace"))
+    yield drop_xml_controls(decoder.decode(b"", final=True).encode("utf-8", "replace"))
 
 
 # sitemaps.org, "Sitemap file location": 50,000 URLs, 50 MiB, which Page and body are held to.

@@ -16,6 +16,7 @@ PAGES = [
     page("http://fr.example.com/", "Été", "Nous avons mangé avec des élèves", lang="fr"),
     page("http://ru.example.org/", "Река", "Красивые дома стоят у реки", lang="ru"),
     page("http://ja.example.org/", "東京", "東京都の天気は晴れです。今日は暑い。", lang="ja"),
+    page("http://ja2.example.org/", "本", "これは図書（としょ）館です。私は食(た)べる。", lang="ja"),
     page("http://zh.example.org/", "北京", "北京是中华人民共和国的首都", lang=None),
     page("http://ko.example.org/", "서울", "서울은 대한민국의 수도이다", lang="ko"),
     page("http://ta.example.org/", "சென்னை", "சென்னை தமிழ்நாட்டின் தலைநகரம்", lang="ta"),
@@ -37,6 +38,7 @@ def search(tmp_path_factory):
         ("mange", "fr"), ("mangée", "fr"), ("eleve", "fr"), ("élève", "fr"),
         ("дом", "ru"), ("река", "ru"),
         ("天気", "ja"), ("東京都の天気", "ja"), ("東京の天気", "ja"),
+        ("図書館", "ja2"), ("食べる", "ja2"), ("としょ", "ja2"),
         ("首都", "zh"), ("中华人民共和国", "zh"), ("수도", "ko"), ("சென்னை", "ta"),
         ("site:de.example.com", "de"), ("lang:fr", "fr"), ("type:pdf", "de"),
         ("type:html", "en"), ("after:2026", "en"), ("inurl:runner", "en"),
@@ -224,17 +226,35 @@ def test_a_word_counts_alike_in_all_languages_of_an_index(tmp_path):
         assert len(scores) == 1, (query, scores)
 
 
-def test_a_title_with_a_word_thirty_times_does_not_win(tmp_path):
+def test_a_word_that_is_repeated_to_be_found_does_not_win(tmp_path):
+    prose = "Water, wind and old stones of the valley. "
     pages = [
         page("http://a.com/guide", "Guide to teapots", "How to choose a teapot of iron. Teapots last long."),
         page("http://spam.com/1", "teapot " * 30, "buy now"),
         page("http://spam.com/2", "Teapot, teapot sale, cheap teapot, best teapot, " * 8, "buy a teapot now"),
+        page("http://spam.com/3", "teapot " * 30, "teapot " * 30 + prose),
+        page("http://spam.com/4", "Sale", "Teapot! " * 200 + prose),
         page("http://a.com/kettle", "Kettles", "A kettle of copper. It is larger than a teapot."),
-        page("http://a.com/cup", "Cups", "Cups of glass and of clay."),
+        *(page(f"http://a.com/{n}", "Cups", "Cups of glass, a teapot of clay. " + prose) for n in range(60)),
     ]  # fmt: skip
     search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
-    assert urls(search, "teapot", 1) == urls(search, "teapots", 1) == ["http://a.com/guide"]
-    assert "http://spam.com/1" in urls(search, '"teapot teapot"')  # its words are in their places
+    for query in ("teapot", "teapots"):
+        found = urls(search, query, 100)
+        assert found[0] == "http://a.com/guide"
+        assert not {"http://spam.com/3", "http://spam.com/4"} & {*found[:20]}
+    assert "http://spam.com/1" in urls(search, "teapot", 100)
+
+
+def test_the_page_of_a_title_is_before_pages_that_list_it(tmp_path):
+    others = [f"Bird {n} of the valley" for n in range(40)]
+    article = "The heron stands in the water, and waits. " + "Reed and stones. " * 300
+    pages = [
+        page("http://a.com/", "Birds", "Birds\n\n" + "\n".join(["Heron", *others[:20]]), boost=3.0),
+        page("http://a.com/heron", "Heron", f"Heron\n\n{article}" + "A heron flies. " * 5, boost=0.02),
+        *(page(f"http://a.com/{n}", title, f"{title} {article[42:]}") for n, title in enumerate(others)),
+    ]  # fmt: skip
+    search = searched(tmp_path / "t", write_shards(tmp_path / "t", pages), tmp_path / "c")
+    assert urls(search, "heron") == ["http://a.com/heron", "http://a.com/"]
 
 
 def test_a_word_that_is_common_in_one_language_is_not_rare_in_another(tmp_path):

@@ -110,6 +110,8 @@ def test_it_is_served_on_the_address_that_is_chosen(serve):
         (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 0 cannot be used: "),
         (["--allowed_hosts", "https://a.example"], "got 'https://a.example'"),
         (["--allowed_hosts", "a.example/x"], "got 'a.example/x'"),
+        (["--allowed_hosts", "a.example:99999"], "got 'a.example:99999'"),
+        (["--cors_origins", "https://a.example:65536"], "got 'https://a.example:65536'"),
         (["--base_path", "search"], "--base_path takes a path, such as /search/, got 'search'"),
         (["--base_path", '/a"b/'], "got '/a\"b/'"),
         (["--base_path", "//evil.example/"], "got '//evil.example/'"),

@@ -47,7 +47,23 @@ def made_pages():
 PAGES = [
     *made_pages(),
     page("http://a.com/evil", EVIL, f"quagga {EVIL}", url="javascript:alert('quagga')"),
+    page(
+        "http://docs.c.com/manual.pdf",
+        "Manual",
+        "How a dodo is kept",
+        date=1_780_000_000_000,
+        type=["application/pdf", "application", "pdf"],
+    ),
+    page(
+        "http://c.com/dodo",
+        "Dodo",
+        "A dodo, kept well",
+        type=["text/html", "text", "html"],
+        tstamp=1_500_000_000_000,
+    ),
+    page("http://c.com/doudou", "Dodo", "Der Dodo und die Zeit, die nicht mehr ist", lang="de"),
     page("http://a.com/tokyo", "東京", "東京都の天気は晴れです", lang="ja"),
+    page("http://a.com/books", "本", "これは図書(としょ)館です。", lang="ja"),
     page("http://a.com/kyoto", "京都", "京都の天気は雨です", lang="ja"),
     page("http://a.com/cafe", "Menú", "Una información del café", lang="es"),
     page("http://a.com/long", "Words apart", f"aardvark {'filler ' * 400} zebra", tstamp=0),
@@ -90,7 +106,7 @@ def test_its_size_is_printed(export, tmp_path):
     written = files(tmp_path / "site")
     size = sum(map(len, written.values())) / 1e6
     assert re.fullmatch(
-        rf"127 pages in \S+/site: {len(written)} files, {size:.1f} MB; "
+        rf"131 pages in \S+/site: {len(written)} files, {size:.1f} MB; "
         r"a first search for a word loads about \d+ kB\n",
         out,
     )
@@ -149,7 +165,7 @@ def test_a_file_in_the_place_of_the_folder_is_an_error(export, tmp_path):
 
 def test_an_index_with_too_many_pages_is_refused(export, tmp_path, monkeypatch):
     monkeypatch.setattr(static_export, "MOST_PAGES", 100)
-    assert "--export takes at most 100 pages, and the index has 127: serve it" in export(code=2)
+    assert "--export takes at most 100 pages, and the index has 131: serve it" in export(code=2)
     assert not (tmp_path / "site").exists()
 
 
@@ -162,7 +178,7 @@ def test_a_word_has_the_scores_that_the_search_gives_it(table, export, tmp_path)
     export()
     about = json.loads((tmp_path / "site" / "about.json").read_text())
     data = tmp_path / "site" / about["data"]
-    pages = [json.loads(gzip.decompress((data / f"page-{n}.bin").read_bytes())) for n in range(127)]
+    pages = [json.loads(gzip.decompress((data / f"page-{n}.bin").read_bytes())) for n in range(131)]
     for word in ("otter", "rivers", "information", "informacion"):
         hits = table.newest().search(parse_search(word), 200).hits
         shards = [json.loads(gzip.decompress(path.read_bytes())) for path in data.glob("words-*")]
@@ -243,12 +259,27 @@ def test_most_queries_have_the_first_result_of_the_server(site, table):
         ("aardvark site:b.com", []),
         ("numbat -site:b.com", []),
         ("SITE:b.com", ["numbat"]),
+        ("dodo site:c.com -site:docs.c.com", ["dodo", "doudou"]),
+        ("dodo type:PDF", ["manual.pdf"]),
+        ("filetype:pdf", ["manual.pdf"]),
+        ("dodo -type:pdf lang:de", ["doudou"]),
+        ("dodo after:2017 before:2018-01", ["dodo"]),
+        ("zbera", ["near", "long"]),  # is corrected
+        ('"zbera"', []),
+        ("dodoo", ["dodo", "doudou", "manual.pdf"]),
+        (
+            "dodu",
+            ["dodo", "doudou", "manual.pdf"],
+        ),  # not a sure correction, but nothing else is found
+        ("dodu zebra", ["near", "long"]),
         ('"zebra aardvark"', []),
         ("aardvarks", ["near", "long"]),  # another form, which no page has
         ("información", ["cafe"]),
         ("informacion", ["cafe"]),
         ("INFORMACIÓN", ["cafe"]),
         ("東京", ["tokyo"]),
+        ("図書館", ["books"]),
+        ("としょ", ["books"]),
         ("what is the aardvark", ["near", "long"]),  # common words are not required
         ("xyzzy", []),
         ("aardvark xyzzy", ["near", "long"]),  # where no page has enough words, one is enough
@@ -269,7 +300,7 @@ def test_the_page_shows_results_and_obeys_no_title(site):
     assert "1 page" in text
     assert "<script>document.title='obeyed'</script>" in text
     assert site.evaluate("document.title") == "quagga - search"
-    assert site.evaluate("document.querySelectorAll('main :is(a, script, img)').length") == 0
+    assert site.evaluate("document.querySelectorAll('main :is(ol a, script, img)').length") == 0
     assert [url for url in site.requested if not url.startswith(site.start)] == []
     assert "published 2020-02-29" in look_up(site, "zebra")
 
@@ -286,15 +317,48 @@ def test_pages_of_results_are_turned(site):
 
 @needs_browser
 def test_operators_that_need_a_server_are_named(site):
-    assert "Not searched here: lang:en" in look_up(site, "river+lang:en")
+    text = look_up(site, "river+inurl:a+after:yesterday")
+    assert "not searched here: inurl:a after:yesterday" in text
 
 
 @needs_browser
-def test_a_word_that_no_page_has_is_named_beside_a_similar_one(site):
-    assert "No page has: qaugga; did you mean quagga?" in look_up(site, "qaugga+zebra")
-    site.evaluate("document.querySelector('.notice a').click()")
-    site.wait_for("/^quagga zebra/.test(document.title)")
-    assert "No page has: xyzzy\n" in look_up(site, "xyzzy")
+def test_a_misspelt_word_is_corrected_unless_it_is_quoted(site):
+    text = look_up(site, "qaugga+-zebra")
+    assert "no page has: qaugga; searched for: quagga -zebra" in text
+    assert "1 page" in text
+    site.evaluate("[...document.querySelectorAll('.notice a')].at(-1).click()")
+    site.wait_for('/^"qaugga" -zebra/.test(document.title)')
+    site.wait_for("/No page found/.test(document.querySelector('[role=status]')?.textContent)")
+    assert "no page has: dodu; did you mean: dodo zebra" in look_up(site, "dodu+zebra")
+    assert "no page has: xyzzy\n" in look_up(site, "xyzzy")
+
+
+@needs_browser
+def test_facets_count_and_narrow_the_pages(site):
+    look_up(site, "dodo")
+    site.evaluate("document.querySelector('details').open = true")
+    facets = site.evaluate("document.querySelector('.facets').innerText")
+    assert facets.partition("\n")[0] == "Narrow by host, type, language, year"
+    for line in ("c.com 3", "docs.c.com 1", "pdf 1", "German 1", "English 2", "2026 1", "2017 1"):
+        assert line in facets.split("\n")
+    site.evaluate(
+        "[...document.querySelectorAll('.facets a')].find((a) => a.text === '2017').click()"
+    )
+    site.wait_for("/^1 page$/.test(document.querySelector('[role=status]')?.textContent)")
+    assert site.evaluate("document.querySelector('#query').value") == "dodo after:2017 before:2018"
+    site.evaluate("document.querySelector('.facets [aria-current]').click()")
+    site.wait_for("/^3 pages$/.test(document.querySelector('[role=status]')?.textContent)")
+
+
+@needs_browser
+def test_pages_are_sorted_by_date(site):
+    look_up(site, "dodo")
+    site.evaluate("[...document.querySelectorAll('nav a')].find((a) => a.text === 'Date').click()")
+    site.wait_for("document.querySelector('[name=order]') && document.querySelector('ol')")
+    urls = "[...document.querySelectorAll('.where span:first-child')].map((one) => one.textContent)"
+    assert site.evaluate(urls) == [
+        f"http://{url}" for url in ("docs.c.com/manual.pdf", "c.com/dodo", "c.com/doudou")
+    ]
 
 
 @needs_browser
@@ -315,7 +379,7 @@ def test_words_are_completed_from_the_files(site):
 
 
 @needs_browser
-@pytest.mark.parametrize("query", ["river", "xyzzy", ""])
+@pytest.mark.parametrize("query", ["dodo", "zbera", ""])
 def test_the_exported_page_shuts_nobody_out(site, query):
     if query:
         look_up(site, query)

@@ -25,6 +25,7 @@ def parts_of(html, *starts):
         ("<p>see <a href=x>the long page</a>", ("see", "long"),
          ["see [the](http://a.example/x)", "[long page](http://a.example/x)"]),
         ("<ol start=3><li>a<li>b<li>c d</ol><p>e", ("a", "b", "d"), ["3. a", "4. b\n5. c", "5. d\n\ne"]),
+        ("<ol reversed start=8><li>a<li>b<li value=2>c d</ol>", ("a", "b", "d"), ["8. a", "7. b\n2. c", "2. d"]),
         ("<ul><li>a<ul><li>b<li>c</ul><li>d</ul>", ("a", "c", "d"), ["- a\n  - b", "- - c", "- d"]),
         ("<blockquote><p>a<p>b</blockquote><p>c", ("a", "b"), ["> a", "> b\n\nc"]),
         ("<pre><code class=language-c>a\n\nb</code></pre>", ("a", "b"), ["```c\na\n```", "```c\nb\n```"]),
@@ -36,7 +37,7 @@ def parts_of(html, *starts):
          ["| N | V |\n| --- | --- |\n| a |  |", "| N | V |\n| --- | --- |\n| b | 1 |"]),
         ("<p>a<hr><p>b", ("a", "b"), ["a", "b"]),
     ],
-    ids=["mark", "link", "numbers", "nested", "quote", "code", "headings", "no_headings", "row", "rule"],
+    ids=["mark", "link", "numbers", "backwards", "nested", "quote", "code", "headings", "no_headings", "row", "rule"],
 )  # fmt: skip
 def test_each_part_is_markdown_of_its_own(html, starts, expected):
     assert parts_of(html, *starts) == expected

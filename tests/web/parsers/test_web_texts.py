@@ -130,6 +130,35 @@ def test_urls_in_running_text(text, hrefs):
     assert read(text, "text/plain; charset=utf-8").hrefs == hrefs
 
 
+@pytest.mark.parametrize(
+    ("header", "body"),
+    [
+        ("text/html", ("<title>a\x1b[2J b\x0c\x1fc</title><meta name=author content='d\x07'><h1>e&#x9;\x7f</h1>"
+         "<a href='x\x07'>f\x9b\x08</a>")),
+        ("text/plain", "a\x1b[2J\x07\x9b\n\x85b\ufffe"),
+        ("application/json", '{"title": "a\\u001b[2J", "content": "b\\u0007\\u009b"}'),
+        ("application/rss+xml", ("<rss><channel><title>a\x1b</title><item><description>b&lt;p>&amp;#7;&amp;#27;[2J"
+         "</description></item></channel></rss>")),
+    ],
+)  # fmt: skip
+def test_no_text_has_control_characters(header, body):
+    page = parse_document(
+        Source("http://a.com/", body.encode(), f"{header}; charset=utf-8"), ParseOptions()
+    )
+    texts = [
+        page.title,
+        *page.text.split("\n"),
+        *page.anchors,
+        *page.metas.values(),
+        *sum(page.headings, ()),
+    ]
+    assert page.text
+    assert [text for text in texts if not text.isprintable()] == []
+    if header == "text/html":
+        assert page.title == "a[2J b c"
+        assert page.hrefs == ["x\x07"]  # a link stays as it is
+
+
 def test_texts_and_titles_have_no_nul():
     text = "A few words, and more of them, with one \0 in so many others. "
     assert read(text, "text/plain").text == text.replace("\0", "").strip()

@@ -38,6 +38,7 @@ from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
 from ..base.command import TABLE, Argument, Invocation
 from ..base.ending import ENDING
+from ..base.suggestions import suggestion
 from ..outputs.output_files import csv_line
 from ..views.reading_job import Reading
 from .read_only_queries import ONLY_SELECT, check_reads_only
@@ -414,7 +415,8 @@ def with_advice(message: str, views: Iterable[str]) -> str:
     """
     match = _NO_TABLE.search(message)
     if match:
-        return f"there is no view {match[1]!r}: the views are {', '.join(views)}"
+        names = list(views)
+        return f"there is no view {match[1]!r}: the views are {', '.join(names)}{suggestion(match[1], names)}"
     if match := _CODE.match(message):
         return f"values of {match[2]} are names, such as {match[1]!r}, not numbers"
     if _TIME.search(message):

@@ -97,7 +97,8 @@ class _RuleReader:
             content = tomllib.loads(self._file.text.removeprefix("\ufeff").replace("\r\n", "\n"))
         except tomllib.TOMLDecodeError as error:
             place, why = _LINE.search(str(error)), _LINE.sub("", str(error)).lower()
-            raise self._mistake(int(place[1]) if place else 0, f"it is no toml: {why}") from None
+            last = self._file.text.count("\n") if "end of document" in why else 0
+            raise self._mistake(int(place[1]) if place else last, f"it is no toml: {why}") from None
         except RecursionError:
             raise self._mistake(0, "it is nested too deeply") from None
         self._check_keys(content, _SET_KEYS, 0, "a file of rules")

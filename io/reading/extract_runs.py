@@ -46,6 +46,22 @@ def last_extract_run(files: Place, rules: str) -> dict[str, Any]:
     return {}
 
 
+def copy_extract_runs(source: Place, target: Place) -> None:
+    """Copies the newest run of each set that the target lacks: documents that are copied have its rows.
+
+    Args:
+        source: Place of the files of one table.
+        target: That of another table.
+
+    Raises:
+        UserError: It cannot be written.
+        OSError: The same.
+    """
+    for name, run in _last_runs(source).items():
+        if run and not last_extract_run(target, name):
+            write_extract_run(target, name, run)
+
+
 def stored_columns(files: Place) -> dict[str, Any]:
     """Returns the type of each field by name, by the name of the set, of sets whose rows are in documents."""
     runs = _last_runs(files)

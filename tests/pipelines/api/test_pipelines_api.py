@@ -1,11 +1,13 @@
 """nutbeam.crawl, nutbeam.Table, nutbeam.fetch and nutbeam.parse, in this process."""
 
 import dataclasses
+import datetime
 import gc
 import inspect
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -19,7 +21,7 @@ from polars.testing import assert_frame_equal
 from simulated_web import served_web
 
 import nutbeam
-from nutbeam.pipelines.api.calls import PRINTING, call_command
+from nutbeam.pipelines.api.calls import PRINTING, call_command, read_call
 from nutbeam.pipelines.api.python_wording import in_python
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import load, main
@@ -93,6 +95,10 @@ def test_readers_agree(table):
     assert narrow.title is None
     assert_frame_equal(frame, nutbeam.read(table, "pages"))
     assert_frame_equal(pl.from_arrow(table.arrow("hosts")), table.frame("hosts"))
+    new, newest = table.frame("pages", since=0), table.stats().snapshot
+    assert_frame_equal(new.drop("change", "snapshot"), frame, check_row_order=False)
+    assert {page.change for page in table.pages(since=0)} == set(new["change"]) == {"new"}
+    assert table.frame("pages", since=newest).is_empty()
     counts = table.sql("SELECT status, count(*) AS n, sum(distance) AS d FROM state GROUP BY 1")
     assert dict(counts.select("status", "n").iter_rows()) == table.stats().status
     assert counts.schema["d"] == pl.Int64
@@ -202,6 +208,49 @@ def test_a_value_of_the_wrong_type_is_one_clear_error(tmp_path):
     with pytest.raises(nutbeam.NoTable, match="no web table"):
         nutbeam.open(tmp_path / "t")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_values_may_be_written_as_python_has_them(tmp_path):
+    path, day = tmp_path / "a,b.pem", datetime.timedelta(days=1)
+    for command, name, value, read in (
+        ("crawl", "allowed_ports", [80, "8000-8999"], ("80", "8000-8999")),
+        ("crawl", "allowed_ports", 38505, ("38505",)),
+        ("crawl", "allowed_ports", range(80, 82), ("80", "81")),
+        ("crawl", "file_roots", path, (str(path),)),  # one path, although a comma is in it
+        ("crawl", "ca_file", path, str(path)),
+        ("crawl", "fetch_interval", day, 86_400),
+        ("crawl", "server_delay", day / 86_400_000, 0.001),
+        ("pages", "since", 7, "7"),
+        ("pages", "since", datetime.date(2026, 11, 1), "2026-11-01"),
+        (
+            "pages",
+            "since",
+            datetime.datetime(2026, 11, 1, 2, tzinfo=datetime.UTC),
+            "2026-11-01T02:00:00+00:00",
+        ),
+    ):
+        options = read_call(command, ("t",), {name: value})[1].options
+        assert getattr(options, name) == read, (name, value)
+    for name, value in (
+        ("allowed_ports", [True]),
+        ("agent_name", 3),
+        ("since", 1.5),
+        ("include", {"a": 1}),
+    ):
+        with pytest.raises(nutbeam.UsageError, match=name):
+            read_call("pages" if name == "since" else "crawl", ("t",), {name: value})
+
+
+def test_wrong_names_have_a_hint(tmp_path):
+    table = nutbeam.Table(tmp_path / "t")
+    for call, error, words in (
+        (lambda: table.genrate, AttributeError, "did you mean 'generate'?"),
+        (lambda: table.updatedb, AttributeError, "it is update"),
+        (lambda: nutbeam.crwal, AttributeError, "did you mean 'crawl'?"),
+        (lambda: table.frame("product"), nutbeam.UsageError, "did you mean 'products'?"),
+    ):
+        with pytest.raises(error, match=re.escape(words)):
+            call()
 
 
 def test_a_crawl_without_a_page_raises_its_message_with_the_result(web, reach, tmp_path):

@@ -151,10 +151,18 @@ def __getattr__(name: str) -> object:
     elif name in _MODULES:
         value = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
     else:
-        public = ", ".join(__all__)
-        raise AttributeError(f"module 'nutbeam' has no attribute {name!r}; it has {public}")
+        raise AttributeError(f"module 'nutbeam' has no attribute {name!r}{_advice_on(name)}")
     globals()[name] = value
     return value
+
+
+def _advice_on(name: str) -> str:
+    """Returns which public name may be meant, or all of them; nothing for names that tools look for."""
+    if name.startswith("_"):
+        return ""
+    from nutbeam.pipelines.base.suggestions import suggestion
+
+    return suggestion(name, __all__) or f"; it has {', '.join(__all__)}"
 
 
 def __dir__() -> list[str]:

@@ -95,6 +95,7 @@ class Options(inject.InjectOptions, SitemapLimits, RoundOptions, WarcOptions):
         "what the archive lacks of earlier rounds; empty: do not. --store_wire keeps answers as they "
         "came.",
         group="warc",
+        takes="path",
     )
 
     sitemaps: str = option(

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from ..io.parsing.parse_pool import ParsePool
 from ..io.parsing.parse_worker import Job, ParseTask
-from ..policy.extracting.extracted_rows import EXTRACTED_FROM, extract_rows, extracted_schema
+from ..policy.extracting.extracted_rows import extract_rows, extracted_schema
+from ..policy.extracting.page_records import EXTRACTED_FROM
 from ..web.extracting.extraction_rules import RuleSet
 from .elements.chunks import Chunk
 from .for_each import ForEachDocument

@@ -339,6 +339,7 @@ def _parsed_rows(rows: pl.DataFrame) -> pl.DataFrame:
         blocks=pl.col("blocks").fill_null([]),
         main=pl.col("main").fill_null([]),
         structured_data=pl.col("structured_data").fill_null([]),
+        extracted=pl.col("extracted").fill_null([]),
     )
     return to_frame(conform(frame, PARSED))
 

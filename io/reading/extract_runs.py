@@ -46,11 +46,41 @@ def last_extract_run(files: Place, rules: str) -> dict[str, Any]:
     return {}
 
 
+def copy_extract_runs(source: Place, target: Place) -> None:
+    """Copies the newest run of each set that the target lacks: documents that are copied have its rows.
+
+    Args:
+        source: Place of the files of one table.
+        target: That of another table.
+
+    Raises:
+        UserError: It cannot be written.
+        OSError: The same.
+    """
+    for name, run in _last_runs(source).items():
+        if run and not last_extract_run(target, name):
+            write_extract_run(target, name, run)
+
+
 def stored_columns(files: Place) -> dict[str, Any]:
     """Returns the type of each field by name, by the name of the set, of sets whose rows are in documents."""
-    sets = sorted(name for name in names(files / _FOLDER) if not name.startswith("."))
-    runs = {name: last_extract_run(files, name) for name in sets}
+    runs = _last_runs(files)
     return {name: run["stored_columns"] for name, run in runs.items() if run.get("stored_columns")}
+
+
+def unstored_rules(files: Place) -> dict[str, str]:
+    """Returns the text of the newest rules, by the name of the set, of sets whose rows are in no document."""
+    runs = _last_runs(files)
+    return {
+        name: run["text"]
+        for name, run in runs.items()
+        if not run.get("stored_columns") and isinstance(run.get("text"), str)
+    }
+
+
+def _last_runs(files: Place) -> dict[str, dict[str, Any]]:
+    sets = sorted(name for name in names(files / _FOLDER) if not name.startswith("."))
+    return {name: last_extract_run(files, name) for name in sets}
 
 
 def _run_names(folder: Place) -> list[str]:

@@ -26,17 +26,16 @@ def extracted_views_sql(columns_of_sets: Mapping[str, Any]) -> Iterator[str]:
     Args:
         columns_of_sets: The type of each field by name, by the name of the set.
     """
-    living, taken = ", ".join(str(int(status)) for status in LIVING), views()
+    living = ", ".join(str(int(status)) for status in LIVING)
     for name, types in columns_of_sets.items():
         if not _NAME.fullmatch(name) or not isinstance(types, dict):
             continue
         fields = "".join(
-            f", {expression} AS {column}"
+            f', {expression} AS "{column}"'
             for column, kind in types.items()
             if _NAME.fullmatch(column) and (expression := _field(column, str(kind)))
         )
-        view = f"{name}_rows" if name in taken else name
-        yield f"""CREATE VIEW {view} AS
+        yield f"""CREATE VIEW {name_of_view(name)} AS
             SELECT url_of(key) AS url, record.rule AS rule, record.position AS position{fields},
                    stored.timestamp_of(last_fetch_time) AS last_fetch_time,
                    record.rules_version AS rules_version
@@ -44,6 +43,15 @@ def extracted_views_sql(columns_of_sets: Mapping[str, Any]) -> Iterator[str]:
                   FROM stored.state AS s JOIN stored.newest_documents AS d ON d.key = s.key
                   WHERE s.status IN ({living}))
             WHERE record.rules = '{name}'"""
+
+
+def name_of_view(rules: str) -> str:
+    """Returns the name of the view of a set of rules, in quotes, since it may be a word of SQL.
+
+    >>> name_of_view("order"), name_of_view("pages")
+    ('"order"', '"pages_rows"')
+    """
+    return f'"{rules}_rows"' if rules in views() else f'"{rules}"'
 
 
 def _field(column: str, kind: str) -> str:

@@ -6,15 +6,17 @@ handlers of signals, no settings of logs or of garbage collection. It may run in
 
 import contextlib
 import dataclasses
+import datetime
 import functools
 import gc
 import inspect
 import logging
+import numbers
 import os
 import threading
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom
@@ -29,14 +31,18 @@ from ..command_line.commands import COMMANDS
 from ..command_line.config import DeclaredOptions
 from ..command_line.invocations import run_invocation
 from ..command_line.messages import failure_message
+from .python_wording import in_python
 
 # Options of every command that only say how the command line prints.
 PRINTING = ("format", "log_level")
 _BEAM_ARGS = "beam_args"
+_NUMBERS = ("number", "time")  # such as the number of a snapshot
 # Libraries that also log the errors that they raise. To see their logs, set their level.
 _LIBRARIES = ("apache_beam", "grpc", "gcsfs", "s3fs", "fsspec", "asyncio")
 _SILENCE = logging.NullHandler()
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 _counting = threading.Lock()
 _calls = 0  # that run now
 _as_before = contextlib.ExitStack()
@@ -65,10 +71,10 @@ def call_command(command: str, words: Sequence[Any], keywords: Mapping[str, Any]
         keywords: Its options by name, ``progress``, and ``beam_args``.
 
     Raises:
-        UserError: With the message that the command line would print.
+        UserError: With the message that the command line would print, in words of Python.
     """
     records: list[Mapping[str, Any]] = []
-    with calling():
+    with calling(words[0] if words else ""):
         module, invocation = read_call(command, words, keywords)
         invocation = dataclasses.replace(invocation, take_record=records.append)
         code = run_invocation(module, invocation)
@@ -76,10 +82,13 @@ def call_command(command: str, words: Sequence[Any], keywords: Mapping[str, Any]
 
 
 @contextlib.contextmanager
-def calling() -> Iterator[None]:
-    """Turns errors in the block into those of the documented tree, and keeps libraries silent.
+def calling(table: Any = "") -> Iterator[None]:
+    """Turns errors in the block into those of the documented tree, in words of Python; keeps libraries silent.
 
     Libraries log only what the program has set a level for.
+
+    Args:
+        table: Address of the table, which messages need not name.
 
     Raises:
         UserError: The block cannot do its work. Defects of nutbeam are raised as they are.
@@ -88,9 +97,13 @@ def calling() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, UserError) or not (message := failure_message(error)):
+        if not (message := failure_message(error)):
             raise
-        raise UserError(one_line(message)) from error
+        message = in_python(one_line(message), table if isinstance(table, str) else "")
+        if not isinstance(error, UserError):
+            raise UserError(message) from error
+        error.args = (message, *error.args[1:])
+        raise
     finally:
         _count_call(-1)
 
@@ -146,7 +159,8 @@ def read_call(
     for name in sorted(rest.keys() - options.keys()):
         if name in PRINTING:
             raise UsageError(f"{name} is only for the command line: a call returns a value")
-        raise unknown_option(command, f"--{name}", options)
+        text = str(unknown_option(command, f"--{name}", options))
+        raise UsageError(text.replace("'--", "'"))
     try:
         values = {name: value_of_program(options[name], value) for name, value in rest.items()}
     except ValueError as error:
@@ -187,6 +201,7 @@ def value_of_program(option: Option, value: Any) -> Any:
     """Returns a value from a program, checked.
 
     A text is read as on the command line if it says more than a number: for durations, sizes and lists.
+    Paths, whole numbers and times are texts where the option takes them; a list may be any iterable.
 
     Raises:
         ValueError: One line that names the option and quotes the value.
@@ -194,20 +209,36 @@ def value_of_program(option: Option, value: Any) -> Any:
     >>> delay = Option("server_delay", float, 5.0, "", unit="s", item=float)
     >>> value_of_program(delay, 2), value_of_program(delay, "2m")
     (2.0, 120.0)
+    >>> value_of_program(Option("allowed_ports", tuple, (), "", takes="number"), [80, "8000-8999"])
+    ('80', '8000-8999')
     >>> value_of_program(Option("rounds", int, 3, "", item=int), "3")
     Traceback (most recent call last):
     ValueError: --rounds must be a whole number, got '3'
     """
-    if isinstance(value, list | tuple):
-        value = [os.fspath(each) if isinstance(each, os.PathLike) else each for each in value]
-    elif isinstance(value, os.PathLike):
-        value = os.fspath(value)
     is_read = option.type is tuple or option.unit in DURATIONS or option.unit in BYTES
-    return (
-        parse_value(option, value)
-        if isinstance(value, str) and is_read
-        else check_value(option, value)
-    )
+    if isinstance(value, str) and is_read:
+        return parse_value(option, str.__str__(value))
+    if option.type is not tuple or value is None:
+        return check_value(option, _plain_value(option, value))
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping | os.PathLike):
+        return check_value(option, [_plain_value(option, each) for each in value])
+    alone = _plain_value(option, value)  # such as one path
+    return check_value(option, [alone] if isinstance(alone, str) else value)
+
+
+def _plain_value(option: Option, value: Any) -> Any:
+    """Returns a value as text or number, if the option takes it so; else as it is."""
+    if isinstance(value, str | os.PathLike):
+        return str.__str__(value) if isinstance(value, str) else os.fspath(value)
+    if isinstance(value, datetime.timedelta) and option.unit in DURATIONS:
+        duration = value.total_seconds() / DURATIONS[option.unit]
+        return int(duration) if duration.is_integer() else duration
+    if isinstance(value, datetime.date) and option.takes == "time":
+        return value.isoformat()  # without an offset it is UTC, as in all texts
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        value = int(value) if isinstance(value, numbers.Integral) else float(value)
+        return str(value) if isinstance(value, int) and option.takes in _NUMBERS else value
+    return value
 
 
 class CallWithOptions:
@@ -249,5 +280,19 @@ def with_options(command: str) -> Callable[[_Method], _Method]:
 
     def decorate(function: _Method) -> _Method:
         return cast(_Method, CallWithOptions(function, command))
+
+    return decorate
+
+
+def with_parameters_of(
+    other: Callable[_Parameters, Any],
+) -> Callable[[Callable[..., _Result]], Callable[_Parameters, _Result]]:
+    """Returns a decorator for a function or method that passes its arguments to another one."""
+
+    def decorate(function: Callable[..., _Result]) -> Callable[_Parameters, _Result]:
+        returned = inspect.signature(function).return_annotation
+        signature = inspect.signature(other).replace(return_annotation=returned)
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        return function
 
     return decorate

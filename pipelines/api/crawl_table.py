@@ -4,15 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ..base.call_values import check_kind, table_address
-from .calls import calling, read_call, with_options
+from .calls import calling, read_call, with_options, with_parameters_of
+from .python_wording import method_hint
 from .results import CrawlResult, Explanation, HistoryEntry, TableStats
 from .table_jobs import TableAddress, TableJobs
 from .table_pages import NESTED, TablePage
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
 
     from ..searching.index_search import FoundPages
+    from ..views.reader import Since
     from .job_keywords import CrawlKeywords, ExplainKeywords
 
 TextPart = Literal["main", "all"]
@@ -40,6 +43,13 @@ class Table(TableJobs):
     def __repr__(self) -> str:
         return f"nutbeam.Table({self.address!r})"
 
+    if not TYPE_CHECKING:  # else type checkers would take any name
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(
+                f"nutbeam.Table has no attribute {name!r}{method_hint(name, dir(self))}"
+            )
+
     def pages(
         self,
         *,
@@ -47,6 +57,7 @@ class Table(TableJobs):
         text_of: TextPart = "all",
         markdown_links: bool = True,
         snapshot: int | None = None,
+        since: "Since" = None,
     ) -> Iterator[TablePage]:
         """Returns the pages that are alive, each with its newest text, in no order.
 
@@ -59,37 +70,20 @@ class Table(TableJobs):
             text_of: ``main``: the text is the main content alone, without navigation and the like.
             markdown_links: Whether the Markdown has the targets of links, and images.
             snapshot: Number of the snapshot; None is the newest.
+            since: Only pages that are new, changed or gone since a snapshot: its number, or a date or time;
+                without a zone it is UTC. Then ``change`` says which; one that is gone has no text.
 
         Raises:
             UserError: There is no such column or snapshot, or the table cannot be read.
         """
-        return _records_of(
-            self._read("pages", columns, "batches", snapshot, text_of, markdown_links)
-        )
+        from ..views.reader import read
 
-    def frame(
-        self,
-        what: str = "state",
-        *,
-        columns: Sequence[str] = (),
-        text_of: TextPart = "all",
-        markdown_links: bool = True,
-        snapshot: int | None = None,
-    ) -> "pl.DataFrame":
-        """Returns rows as a polars frame; pages are in no order.
-
-        Args:
-            what: ``state``, ``hosts``, ``pages``, ``outlinks``, ``batches`` or another view of
-                docs/reference/data.md.
-            columns: Names of the columns to read; without any, all, as ``pages`` does.
-            text_of, markdown_links: As in ``pages``.
-            snapshot: Number of the snapshot; None is the newest.
-
-        Raises:
-            UserError: There is no such view, column or snapshot, or the table cannot be read.
-        """
-        frame: pl.DataFrame = self._read(what, columns, "polars", snapshot, text_of, markdown_links)
-        return frame
+        with calling(self.address):
+            batches = read(
+                self, "pages", columns=columns, into="batches", text_of=text_of,
+                markdown_links=markdown_links, snapshot=snapshot, since=since,
+            )  # fmt: skip
+        return _records_of(batches)
 
     def arrow(
         self,
@@ -99,26 +93,35 @@ class Table(TableJobs):
         text_of: TextPart = "all",
         markdown_links: bool = True,
         snapshot: int | None = None,
-    ) -> Any:
-        """Returns rows as a ``pyarrow.Table``; see ``frame``."""
-        return self._read(what, columns, "arrow", snapshot, text_of, markdown_links)
+        since: "Since" = None,
+    ) -> "pa.Table":
+        """Returns rows as a ``pyarrow.Table``; pages are in no order.
 
-    def _read(
-        self, what: str, columns: Sequence[str], into: Any, snapshot: int | None, text_of: TextPart,
-        markdown_links: bool,
-    ) -> Any:  # fmt: skip
+        Args:
+            what: ``state``, ``hosts``, ``pages``, ``outlinks``, ``batches`` or another view of
+                docs/reference/data.md.
+            columns: Names of the columns to read; without any, all, as ``pages`` does.
+            text_of, markdown_links, since: As in ``pages``.
+            snapshot: Number of the snapshot; None is the newest.
+
+        Raises:
+            UserError: There is no such view, column or snapshot, or the table cannot be read.
+        """
         from ..views.reader import read
 
-        with calling():
-            return read(
-                self,
-                what,
-                columns=columns,
-                snapshot=snapshot,
-                into=into,
-                text_of=text_of,
-                markdown_links=markdown_links,
-            )
+        with calling(self.address):
+            rows: pa.Table = read(
+                self, what, columns=columns, into="arrow", text_of=text_of,
+                markdown_links=markdown_links, snapshot=snapshot, since=since,
+            )  # fmt: skip
+        return rows
+
+    @with_parameters_of(arrow)
+    def frame(self, *args: Any, **keywords: Any) -> "pl.DataFrame":
+        """Returns rows as a polars frame; with the arguments of ``arrow``."""
+        from ...policy.components.schema import to_frame
+
+        return to_frame(self.arrow(*args, **keywords))
 
     def chunks(
         self,
@@ -133,7 +136,7 @@ class Table(TableJobs):
         """Returns the texts of pages in chunks, as ``nutbeam.read_chunks`` does."""
         from ..views.reader import read_chunks
 
-        with calling():
+        with calling(self.address):
             chunks: pl.DataFrame = read_chunks(
                 self,
                 limit,
@@ -160,7 +163,7 @@ class Table(TableJobs):
         from ..querying.sql import query_rows
 
         check_kind("query", query, str)
-        with calling(), all_in_scratch():
+        with calling(self.address), all_in_scratch():
             _, invocation = read_call("sql", (self.address,), {"memory_limit": memory_limit})
             return to_frame(query_rows(self.address, query, invocation.options.memory_limit))
 
@@ -169,7 +172,7 @@ class Table(TableJobs):
         from ..launch.launch import LaunchOptions
         from ..views.readdb import read_statistics
 
-        with calling():
+        with calling(self.address):
             record, _ = read_statistics(self.address, LaunchOptions())
         return TableStats.of(record)
 
@@ -182,7 +185,7 @@ class Table(TableJobs):
         """
         from ..views.explain import explainer_of, verdict
 
-        with calling():
+        with calling(self.address):
             _, invocation = read_call("explain", (self.address, url), options)
             record = explainer_of(invocation).explain(url)
         given = record["url"], verdict(record), record["reason"], record["normalized"]
@@ -199,7 +202,7 @@ class Table(TableJobs):
         from ...io.upkeep.rollback import events
         from ..views.history import event_record
 
-        with calling():
+        with calling(self.address):
             read_call("history", (self.address,), {"last": last})
             newest_manifest(self.address)
             records = [event_record(event) for event in events(open_table(self.address), last)]
@@ -229,7 +232,7 @@ class Table(TableJobs):
         from ..searching.search import search_pages
 
         options = {"index": index, "top": top, "sort": sort, "embedding": embedding}
-        with calling():
+        with calling(self.address):
             return search_pages(read_call("search", (self.address, query), options)[1])
 
 
@@ -266,7 +269,8 @@ def crawl(table: TableAddress, *seeds: TableAddress, **options: "Unpack[CrawlKey
 
     Raises:
         NothingFetched: URLs were tried, and no page was fetched.
-        UserError: An option is wrong, or the crawl failed; the message is that of the command line.
+        UserError: An option is wrong, or the crawl failed; the message is that of the command line, with
+            keywords and methods in place of options and commands.
     """
     crawled = Table(table)
     crawled.last_crawl = crawled.crawl(*seeds, **options)
@@ -286,6 +290,6 @@ def open(table: TableAddress) -> Table:
     from ...io.snapshots.manifest import newest_manifest
 
     opened = Table(table)
-    with calling():
+    with calling(opened.address):
         newest_manifest(opened.address)
     return opened

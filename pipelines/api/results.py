@@ -9,6 +9,7 @@ from typing import Any
 from ...web.base.errors import UserError
 from ..base.command import NOTHING_FETCHED, NOTHING_TO_DO
 from .calls import CallOutcome
+from .python_wording import in_python
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +137,8 @@ class CrawlResult:
         if record.get("submitted"):
             return cls("submitted", operation=record["operation"])
         changed: dict[str, Any] = {
-            "warnings": tuple(warning["message"] for warning in record["warnings"]),
+            "message": in_python(record["message"]),
+            "warnings": tuple(in_python(warning["message"]) for warning in record["warnings"]),
             "seconds": {name: phase["seconds"] for name, phase in record["phases"].items()},
         }
         if waiting := record["next"]:

@@ -7,6 +7,7 @@ takes too much time or memory ends only the child.
 
 import dataclasses
 import datetime
+import json
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
@@ -18,8 +19,10 @@ from ...web.engine.tasks import HostRecord
 from ...web.pages.markdown import markdown_of
 from ..base.call_values import check_kind
 from ..base.command import Invocation, configuration
+from ..checkers.left_out import left_out_by_reason
 from ..checkers.reasons import NOT_FETCHED, NOT_PARSED, in_brackets
 from .calls import calling, read_call, with_options
+from .python_wording import in_python
 from .table_pages import PageBlock, PageHeader, PageLink, PageStructuredData
 
 if TYPE_CHECKING:
@@ -56,6 +59,25 @@ class NotParsed(UserError):
 
 
 @dataclasses.dataclass(frozen=True)
+class RuleRecord:
+    """A record that the rules of the option ``extract`` have taken from a page.
+
+    Attributes:
+        rules: Name of the set of rules.
+        rules_version: Version of the set: 12 digits that change with its text.
+        rule: Name of the rule.
+        position: Number of the item on the page, from 0.
+        fields: Values by name, as in JSON: decimals are texts, and dates are milliseconds since 1970.
+    """
+
+    rules: str
+    rules_version: str
+    rule: str
+    position: int
+    fields: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
 class DocumentContent:
     """The content of a page.
 
@@ -74,6 +96,9 @@ class DocumentContent:
         signature: MD5 of the body, or the hash that the option ``signature`` selects.
         blocks: Blocks of the text and marks in it.
         structured_data: Its structured data, such as products and articles, as in ``TablePage``.
+        records: What the rules of ``extract`` have taken from it.
+        faults: Number of things in it that could not be read or were cut, by reason, such as
+            ``json_ld_malformed``; the guides say what they mean.
         main_text: Its main content, without navigation and the like; the text if that is not known.
         parts: Documents in it, such as the items of a feed.
     """
@@ -92,6 +117,8 @@ class DocumentContent:
     signature: bytes
     blocks: tuple[PageBlock, ...]
     structured_data: tuple[PageStructuredData, ...]
+    records: tuple[RuleRecord, ...]
+    faults: Mapping[str, int]
     main_text: str
     parts: "tuple[DocumentContent, ...]" = ()
 
@@ -236,13 +263,9 @@ def parse(
         raise NotParsed(
             f"{url} was not parsed: {_why(error, NOT_PARSED, None, url)}", error["reason"]
         )
-    dropped = {
-        name.partition("dropped/")[2]: number
-        for name, number in counts.items()
-        if name.startswith("dropped/")
-    }
     first, *parts = parsed.to_dicts()
-    return _document(first, dropped, tuple(_document(part, {}) for part in parts))
+    dropped, faults = left_out_by_reason(counts)
+    return _document(first, dropped, faults, tuple(_document(part, {}, {}) for part in parts))
 
 
 def _checked_options(invocation: Invocation) -> Any:
@@ -253,11 +276,15 @@ def _checked_options(invocation: Invocation) -> Any:
 
 def _why(error: Mapping[str, Any], counted: Any, options: Any, url: str) -> str:
     message = f" ({error['message']})" if error["message"] else ""
-    return f"{error['reason']}{message}{in_brackets(error['reason'], counted, options, url)}"
+    hint = in_python(in_brackets(error["reason"], counted, options, url))
+    return f"{error['reason']}{message}{hint}"
 
 
 def _document(
-    row: Mapping[str, Any], dropped: Mapping[str, int], parts: tuple[DocumentContent, ...] = ()
+    row: Mapping[str, Any],
+    dropped: Mapping[str, int],
+    faults: Mapping[str, int],
+    parts: tuple[DocumentContent, ...] = (),
 ) -> DocumentContent:
     text = row["text"]
     main = "\n\n".join(text[part["start"] : part["end"]] for part in row["main"] or ())
@@ -266,5 +293,7 @@ def _document(
         tuple(row["directives"]), row["refresh"], row["canonical"],
         tuple(PageLink(**link) for link in row["links"]), dropped, dict(row["metadata"] or {}),
         row["signature"], tuple(PageBlock(**block) for block in row["blocks"]),
-        tuple(PageStructuredData(**item) for item in row["structured_data"]), main or text, parts,
+        tuple(PageStructuredData(**item) for item in row["structured_data"]),
+        tuple(RuleRecord(**one | {"fields": json.loads(one["fields"])}) for one in row["extracted"]),
+        faults, main or text, parts,
     )  # fmt: skip

@@ -115,6 +115,8 @@ class TablePage:
         body: The body, without the codings of HTTP.
         batch_id: The batch of the newest body.
         key: Row key: the URL with its host reversed: `com.example:http/`.
+        change: What became of the page since the older snapshot: `new`, `changed` (its content has another signature) or `gone`. Of a page that is gone, there is no text.
+        snapshot: Number of the snapshot that the row was read from.
     """
 
     url: str = ""
@@ -144,6 +146,8 @@ class TablePage:
     body: bytes | None = None
     batch_id: str | None = None
     key: str | None = None
+    change: str | None = None
+    snapshot: int | None = None
 
 
 # The columns that are lists, with the class of their items.

@@ -62,6 +62,7 @@ class Options(ListRuleOptions, WireOptions, JobOptions):
         "",
         "Read only the records that an index names, each by its range: a CDXJ or CDX file, or a file of the "
         "columnar URL index (.parquet, with warc_filename, warc_record_offset, warc_record_length).",
+        takes="path",
     )
     part_size: int = option(
         64 << 20, "Size of the parts of a file that workers share.", unit="bytes", minimum=1 << 16

@@ -54,7 +54,9 @@ class CommonOptions:
     """Options of every command; the command line itself applies them."""
 
     config: str | None = option(
-        None, "File with options; by default nutbeam.toml in the working directory, if it exists."
+        None,
+        "File with options; by default nutbeam.toml in the working directory, if it exists.",
+        takes="path",
     )
     format: str = option(
         "text",

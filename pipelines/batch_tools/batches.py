@@ -17,12 +17,14 @@ import polars as pl
 from ...io.batches.batch_records import BatchPiece, RowColumns, read_batch
 from ...io.batches.batch_writer import BatchWriter, new_record
 from ...io.batches.batches import batch_component, write_file
+from ...io.reading.extract_runs import copy_extract_runs
 from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Batch
 from ...io.snapshots.operations import Operation, begin, new_id
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.place_addresses import one_spelling
+from ...io.table.opening import open_table
 from ...io.tablets.checksums import copy_file, verify_file
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.written import Written
@@ -135,6 +137,8 @@ def run_verb(invocation: Invocation, verb: str, words: Sequence[str]) -> int:
             for named in batches:
                 (_copy if work.copies_bytes else _copy_rows)(work, named)
         PROGRESS.finish()
+    for source in {named.address for named in batches} - {address}:
+        copy_extract_runs(open_table(source).files, operation.table.files)
     _commit(work)
     return _report_work(invocation, work)
 

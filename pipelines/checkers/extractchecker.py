@@ -10,6 +10,7 @@ import polars as pl
 from ...policy.extracting.described_records import describe_rows
 from ...transforms.extract_pages import in_processes
 from ...transforms.parse_pages import parse_pool
+from ...web.base.errors import UsageError
 from ...web.extracting.rule_reader import read_extraction_file
 from ..base.command import Argument, Invocation, configuration
 from . import parsechecker
@@ -33,6 +34,8 @@ def run(invocation: Invocation) -> int:
     """Prints each field of each record; returns 1 if the page was not fetched, or no rule is for it."""
     with configuration():
         rules = read_extraction_file(invocation.arguments["rules"], "rules")
+    if "extract" in invocation.typed:
+        raise UsageError("the rules are an argument of extractchecker: leave out --extract")
 
     def check(page: Mapping[str, Any], options: Options) -> dict[str, Any]:
         if page["fetch_status"] != "success":

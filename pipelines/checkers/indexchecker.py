@@ -84,7 +84,11 @@ def _check_page(
     if (dropped := documents.get_column(DROPPED).item()) is not None:
         return {"left_out": f"index filter {dropped}"}
     fields = documents.drop(DROPPED).row(0, named=True)
-    record = {"document": {name: value for name, value in fields.items() if value is not None}}
+    record: dict[str, Any] = {
+        "document": {n: value for n, value in fields.items() if value is not None}
+    }
+    if extracted := parsechecker.extracted_records(parsed.row(0, named=True)):
+        record["extracted"] = extracted
     return record | ({"sent": _send_document(documents, options)} if options.do_index else {})
 
 
@@ -148,6 +152,7 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
     for name, value in record["document"].items():
         values = value if isinstance(value, list) else [value]
         lines += [f"{name}: {_short(str(one))}" for one in values]
+    lines += parsechecker.extracted_lines(record.get("extracted", ()))
     lines += [f"sent: {name} {number}" for name, number in record.get("sent", {}).items()]
     return [*lines, ""]
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -25,6 +25,7 @@ from ...web.engine.tasks import HostRecord, Task
 from ...web.rules.url_rules import UrlRules
 from ..base.command import DONE, NOTHING_TO_DO, Argument, Invocation
 from .checking import URLS, rules_of, say, urls_of
+from .left_out import left_out_by_reason
 from .reasons import NOT_FETCHED, NOT_PARSED, in_brackets
 
 ARGUMENTS: tuple[Argument, ...] = (URLS,)
@@ -155,8 +156,7 @@ def _parse_page(page: Mapping[str, Any], options: Options) -> dict[str, Any]:
         return {"error": error}
     document, *parts = parsed.to_dicts()
     shown = _document_record(document)
-    drops = {name.partition("dropped/")[2]: number for name, number in counts.items()}
-    shown["dropped"] = {reason: number for reason, number in drops.items() if reason}
+    shown["dropped"], shown["faults"] = left_out_by_reason(counts)
     shown["status"] = status_text(*success_status(document["refresh"]).values())
     return {"parse": shown | {"parts": [{"url": p["url"], **_document_record(p)} for p in parts]}}
 
@@ -188,7 +188,22 @@ def _document_record(document: Mapping[str, Any]) -> dict[str, Any]:
             item | {"properties": json.loads(item["properties"])}
             for item in document["structured_data"]
         ],
+        "extracted": extracted_records(document),
     }
+
+
+def extracted_records(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns what the rules of ``--extract`` have taken from a page."""
+    return [one | {"fields": json.loads(one["fields"])} for one in document["extracted"]]
+
+
+def extracted_lines(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Returns a line for each record that rules have taken."""
+    return [
+        f"extracted: {one['rules']}.{one['rule']} {one['position']} "
+        f"{json.dumps(one['fields'], ensure_ascii=False)}"
+        for one in records
+    ]
 
 
 def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
@@ -211,11 +226,13 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
     lines += [
         f"item: {item['syntax']} {item['type']}".rstrip() for item in parse["structured_data"]
     ]
+    lines += extracted_lines(parse["extracted"])
     lines.append(f"outlinks: {len(parse['links'])}")
     lines += [f"  {link['url']} {link['anchor']}".rstrip() for link in parse["links"]]
     if parse["dropped"]:
         counts = (f"{reason} {number}" for reason, number in sorted(parse["dropped"].items()))
         lines.append(f"dropped: {', '.join(counts)}")
+    lines += [f"fault: {reason} {number}" for reason, number in sorted(parse["faults"].items())]
     lines += [f"part: {part['url']} {part['title']}".rstrip() for part in parse["parts"]]
     lines.append(f"text: {len(parse['text'])} characters")
     if options.dump_text:

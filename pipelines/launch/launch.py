@@ -45,7 +45,9 @@ class LaunchOptions:
         "The table's folder is the same on this machine and on all workers, as on a network drive.",
     )
     plugin_package: tuple[str, ...] = option(
-        (), "Packages of plug-ins that workers need: names of installed ones, or wheel files."
+        (),
+        "Packages of plug-ins that workers need: names of installed ones, or wheel files.",
+        takes="path",
     )
     deliver: bool = option(
         True,

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from ...policy.components.views import views
 from ...web.base.errors import UserError
 from .marked_content import marked_answer
 from .table_tools import TableTools
@@ -35,7 +34,7 @@ class MarkedTools:
     def described_tools(self) -> list[tuple[Callable[..., CallToolResult], str]]:
         """Returns the tools, each with its description for models."""
         plain = [(tool, str(tool.__doc__)) for tool in (self.search, self.read_page, self.explain)]
-        return [*plain, (self.sql, _SQL.format(views=", ".join(views())))]
+        return [*plain, (self.sql, _SQL.format(views=", ".join(self._tools.views())))]
 
     def search(self, query: str, top: Amount = 10) -> CallToolResult:
         """Search the pages by words. Operators: site: type: lang: after: before: inurl: intitle: and a

@@ -3,7 +3,10 @@
 import threading
 from typing import Any, Self
 
+from ...io.reading.extract_runs import stored_columns
+from ...io.rows.extracted_views import name_of_view
 from ...io.snapshots.manifest import Snapshot, newest_manifest
+from ...io.table.opening import open_table
 from ...policy.components.schema import Status
 from ...policy.components.views import views
 from ...policy.page_rows import PageChoice
@@ -43,6 +46,11 @@ class TableTools:
 
     def __exit__(self, *_: object) -> None:
         self._queries.close()
+
+    def views(self) -> list[str]:
+        """Returns the names of the views that ``sql`` selects from."""
+        of_rules = stored_columns(open_table(self._address).files)
+        return [*views(), *(name_of_view(name).strip('"') for name in of_rules)]
 
     def search(self, query: str, top: int) -> dict[str, Any]:
         """Returns the best pages of a query, with a snippet of each.

@@ -83,8 +83,9 @@ class Options(ListRuleOptions, JobOptions):
         "",
         "Nutch's folder conf: what nutch-site.xml sets becomes nutbeam.toml in the folder --conf_to, with "
         "the files that it names, and what became of each property is shown.",
+        takes="path",
     )
-    conf_to: str = option(".", "Folder of the new nutbeam.toml.")
+    conf_to: str = option(".", "Folder of the new nutbeam.toml.", takes="path")
     part_size: int = shared_option(ImportWarcOptions, "part_size")
     max_anchor_length: int = shared_option(InvertOptions, "max_anchor_length")
     generate_mark_ttl: int = shared_option(GenerateOptions, "generate_mark_ttl")

@@ -61,11 +61,14 @@ class Output:
 
     @contextmanager
     def open_file(self) -> Iterator[IO[bytes]]:
-        """Opens the file, or standard output; the same content makes the same file."""
+        """Opens the file, or standard output; the same content makes the same file.
+
+        Until the block ends, the file is as it was before.
+        """
         if self.path is None:
             yield sys.stdout.buffer
             return
-        with self.path.open("wb") as file:
+        with _replaced_at_end(self.path) as path, path.open("wb") as file:
             if not self.compressed:
                 yield file
                 return
@@ -95,6 +98,24 @@ class Output:
                         rows += sum(piece.count(b"\n") for piece in pieces[quotes % 2 :: 2])
                         quotes += len(pieces) - 1
         return rows
+
+
+@contextmanager
+def _replaced_at_end(path: Path) -> Iterator[Path]:
+    """Yields where a file is written, so that a kill leaves the old file or none, but no part of the new one.
+
+    A pipe, a device, and a file in a folder where nothing may be created are written in place.
+    """
+    path = path.resolve()
+    if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
+        yield path
+        return
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def write_parquet(path: Place, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
@@ -131,7 +152,11 @@ def output_of(text: str, flag: str, suffix: str = "") -> Output:
 
 def _join_parquet(parts: list[Place], path: Path | None, schema: pa.Schema) -> int:
     rows = 0
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    assert path is not None
+    with (
+        _replaced_at_end(path) as place,
+        pq.ParquetWriter(place, schema, compression="zstd") as writer,
+    ):
         for part in parts:
             for group in row_groups(part, schema):
                 writer.write_table(group)

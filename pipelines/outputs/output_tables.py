@@ -36,6 +36,7 @@ class CatalogOptions:
         DEFAULT_CATALOG,
         "Catalog of the Iceberg table: its name in the configuration of pyiceberg, or a folder, with a / "
         "in it, for the tables and a catalog in SQLite.",
+        takes="path",
     )
 
 

@@ -16,9 +16,10 @@ from ...io.snapshots.manifest import newest_manifest
 from ...io.table.opening import open_table
 from ...web.base.errors import UserError
 from .limited_query import QueryLimits, QueryResult, bounded_result, check_query
-from .sql import StoredRows, connect_duckdb, duckdb_errors, import_duckdb
+from .sql import connect_duckdb, duckdb_errors, import_duckdb
 from .sql_shell import with_statuses
 from .sql_text import json_text, plain_value, unique_names
+from .stored_rows import StoredRows
 
 _LATE_S = 5.0
 _THREADS = 4  # each reserves address space

@@ -30,20 +30,20 @@ from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.storage.places import Place
 from ...io.storage.processes import ScratchFull, full, scratch
 from ...io.table.opening import open_table
-from ...io.tablets.tablets import tablets
-from ...policy.components.kinds import KINDS, components_of
-from ...policy.components.schema import conform
 from ...policy.components.views import views
 from ...web.base.errors import UsageError, UserError
 from ...web.base.options import option
+from ...web.extracting.extraction_rules import RuleSet
 from ..base.command import TABLE, Argument, Invocation
 from ..base.ending import ENDING
+from ..base.suggestions import suggestion
 from ..outputs.output_files import csv_line
-from ..views.reading_job import Reading
 from .read_only_queries import ONLY_SELECT, check_reads_only
+from .rule_views import create_rule_view, unstored_rule_sets
 from .sql_functions import register_functions
 from .sql_shell import hint_on_statuses, run_shell, run_statements, with_statuses
 from .sql_text import json_text, plain_value, readable_value, show, unique_names
+from .stored_rows import StoredRows
 
 ARGUMENTS = (
     TABLE,
@@ -77,90 +77,6 @@ class Options:
     )
 
 
-class StoredRows:
-    """The components of a snapshot that are stored as rows; copies them into DuckDB when needed.
-
-    A table in files has no such component. The rows are a stream of Arrow batches. DuckDB moves rows
-    that exceed its memory to its temporary files.
-
-    Args:
-        table: Address of the table.
-        snapshot: Number of the snapshot.
-    """
-
-    def __init__(self, address: str, snapshot: int) -> None:
-        self._pinned = Reading(address, "", snapshot)
-        table = self._pinned.table
-        self._waiting = {name for name, kind in KINDS.items() if not table.in_files(kind.name)}
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds of components that are stored as rows, and were not copied into DuckDB yet."""
-        return frozenset(self._waiting)
-
-    def bring(self, connection: Any, query: str) -> None:
-        """Copies the rows that a query needs into DuckDB.
-
-        Args:
-            connection: The connection, with the empty tables of ``connect``.
-            query: The query.
-
-        Raises:
-            SnapshotTooOld: The table does not have all rows of the snapshot any more.
-        """
-        named = _named_tables(connection, query) if self._waiting else set()
-        for name in sorted(self._waiting):
-            if f"empty_{name}" in named:
-                self._insert(connection, name)
-                self._waiting.discard(
-                    name
-                )  # not earlier: after an interruption, it brings all rows
-
-    def _insert(self, connection: Any, name: str) -> None:
-        failures: list[Exception] = []
-        batches = _with_failures(self._batches(name), failures)
-        rows = pa.RecordBatchReader.from_batches(KINDS[name].schema, batches)
-        connection.register("arriving", rows)
-        try:
-            connection.execute(f"INSERT INTO stored.empty_{name} BY NAME SELECT * FROM arriving")
-        except import_duckdb().Error:
-            if failures:  # DuckDB's error has only its text, among other words
-                raise failures[0] from None
-            raise
-        finally:
-            connection.unregister("arriving")
-
-    def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
-        kind, pinned = KINDS[name], self._pinned
-        for component in components_of(kind, pinned.manifest().components):
-            for tablet in tablets(pinned.files(component)):
-                with pinned.reading():
-                    for rows in pinned.table.scan(component, tablet):
-                        yield from conform(rows, kind.schema).to_batches()
-
-
-def _with_failures(
-    batches: Iterator[pa.RecordBatch], failures: list[Exception]
-) -> Iterator[pa.RecordBatch]:
-    """Yields batches; keeps the error that ends them."""
-    try:
-        yield from batches
-    except Exception as error:
-        failures.append(error)
-        raise
-
-
-def _named_tables(connection: Any, query: str) -> set[str]:
-    """Returns the tables below the views that a query names, perhaps more."""
-    try:
-        return set(connection.get_table_names(query))
-    except import_duckdb().Error:
-        # It cannot bind views of files. Those of pages and links also have rows of the state.
-        words = set(re.findall(r"\w+", query.lower()))
-        kind_names = {name for name, kind in KINDS.items() if kind.shown_as in words}
-        return {f"empty_{name}" for name in kind_names | {"state"}}
-
-
 def run(invocation: Invocation) -> int:
     query = invocation.arguments["query"]
     if query is not None and not query.strip():
@@ -185,11 +101,14 @@ def _connected(
     root = open_table(address).files
     duckdb = import_duckdb()
     manifest, failures = newest_manifest(address), list[UserError]()
-    errors = functools.partial(duckdb_errors, duckdb, address, failures)
+    rule_sets = unstored_rule_sets(root)
+    errors = functools.partial(duckdb_errors, duckdb, address, failures, rule_sets)
     with errors():
-        stored = StoredRows(address, manifest.snapshot)
+        stored = StoredRows(address, manifest.snapshot, rule_sets)
         settings = {"memory_limit": f"{int(memory_limit)}B"} if memory_limit else {}
         connection = connect_duckdb(duckdb, root, manifest, settings, stored.kinds, failures)
+        for rules in rule_sets:
+            create_rule_view(connection, rules)
     with contextlib.closing(connection):
         yield connection, stored, errors
 
@@ -300,15 +219,24 @@ def _print(result: Any, value_rows: Iterator[tuple[Any, ...]], invocation: Invoc
 
 
 @contextlib.contextmanager
-def duckdb_errors(duckdb: Any, address: str, failures: list[UserError]) -> Iterator[None]:
-    """Raises errors of DuckDB as errors of users; those of reading files are in ``failures``."""
+def duckdb_errors(
+    duckdb: Any, address: str, failures: list[UserError], rule_sets: Iterable[RuleSet] = ()
+) -> Iterator[None]:
+    """Raises errors of DuckDB as errors of users; those of reading files are in ``failures``.
+
+    Args:
+        duckdb: The module.
+        address: Address of the table.
+        failures: Gets the errors of reading files in a store.
+        rule_sets: Sets of rules that have a view without rows in documents.
+    """
     failures.clear()
     try:
         yield
     except duckdb.Error as error:
         if failures:
             raise failures[0] from None
-        raise _refusal(duckdb, error, address) from error
+        raise _refusal(duckdb, error, address, [rules.name for rules in rule_sets]) from error
 
 
 def import_duckdb() -> Any:
@@ -386,7 +314,7 @@ def _store(connection: Any, name: str, rows: pa.Table) -> None:
     connection.unregister("rows")
 
 
-def _refusal(duckdb: Any, error: Exception, address: str) -> UserError:
+def _refusal(duckdb: Any, error: Exception, address: str, of_rules: list[str]) -> UserError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = " ".join(line for line in lines if not line.startswith(("LINE ", "^")))
     text = text or type(error).__name__
@@ -397,7 +325,8 @@ def _refusal(duckdb: Any, error: Exception, address: str) -> UserError:
     # DuckDB's reader of Parquet has no class for its errors, such as "Out of buffer", and no file.
     if type(error) is duckdb.Error:
         return UserError(f"a file of {address} cannot be read: {text}: run nutbeam fsck {address}")
-    text = with_advice(text, [*views(), *stored_columns(open_table(address).files)])
+    files = open_table(address).files
+    text = with_advice(text, [*views(), *stored_columns(files), *of_rules])
     # Other operational errors come from the machine, such as no memory or no disk space.
     return UserError(text) if isinstance(error, duckdb.OperationalError) else UsageError(text)
 
@@ -414,7 +343,8 @@ def with_advice(message: str, views: Iterable[str]) -> str:
     """
     match = _NO_TABLE.search(message)
     if match:
-        return f"there is no view {match[1]!r}: the views are {', '.join(views)}"
+        names = list(views)
+        return f"there is no view {match[1]!r}: the views are {', '.join(names)}{suggestion(match[1], names)}"
     if match := _CODE.match(message):
         return f"values of {match[2]} are names, such as {match[1]!r}, not numbers"
     if _TIME.search(message):

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ...policy.components.columns import Column
 from ...policy.components.views import views
-from ...policy.components.vocabulary import shown_type
+from ...policy.components.vocabulary import CHANGE_COLUMNS, shown_type
 from ...web.base.errors import UserError
 from ...web.base.options import BYTES, DURATIONS, Option, default_text
 from ...web.base.wording import singular
@@ -37,6 +37,10 @@ _MEANINGS = {
 }  # fmt: skip
 # Commands whose options are keywords of functions that are written by hand.
 READERS = ("explain", "parsechecker")
+# What programs may give besides texts, by what an option takes.
+_TAKES = {
+    "": (), "path": ("os.PathLike[str]",), "number": ("int",), "time": ("int", "datetime.date"),
+}  # fmt: skip
 _ARROW = {
     pa.large_string(): "str", pa.large_binary(): "bytes", pa.bool_(): "bool", pa.float32(): "float",
     pa.float64(): "float", pa.date32(): "datetime.date",
@@ -80,7 +84,10 @@ def _keyword_module(taking: Mapping[str, Mapping[str, Option]]) -> str:
         groups[tuple(commands)].append(field)
     parts = [
         f'"""The options of each command as keywords, for type checkers and editors.\n\n{_MADE}\n"""',
-        "from collections.abc import Sequence\nfrom typing import Literal, TypedDict",
+        (
+            "import datetime\nimport os\nfrom collections.abc import Iterable, Sequence\n"
+            "from typing import Literal, TypedDict"
+        ),
         _typed_dict("PipelineKeywords", ("TypedDict",), "Keywords of pipelines.", [
             ("beam_args", "Sequence[str]", "Options of Beam, as on the command line: [\"--runner=FlinkRunner\", …]."),
         ]),
@@ -122,18 +129,21 @@ def keyword_type(option: Option) -> str:
     """Returns the type of a keyword.
 
     >>> keyword_type(Option("server_delay", float, 5.0, "", unit="s", item=float))
-    'float | str'
+    'float | str | datetime.timedelta'
     >>> keyword_type(Option("scope", str, "host", "", choices=("host", "any")))
     "Literal['host', 'any']"
     >>> keyword_type(Option("ports", tuple, (), "", item=int, optional=True))
-    'Sequence[int] | str | None'
+    'Iterable[int] | str | None'
     """
-    kind = option.item.__name__
+    kind = " | ".join([option.item.__name__, *_TAKES[option.takes]])
     if option.choices and not option.plugins:
         kind = f"Literal[{', '.join(map(repr, option.choices))}]"
     if option.type is tuple:  # a text is read as on the command line
-        kind = f"Sequence[{kind}]" if kind == "str" else f"Sequence[{kind}] | str"
-    elif option.unit in DURATIONS or option.unit in BYTES:
+        alone = "os.PathLike[str] | str" if option.takes == "path" else "str"
+        kind = "Iterable[str]" if kind == "str" else f"Iterable[{kind}] | {alone}"
+    elif option.unit in DURATIONS:
+        kind += " | str | datetime.timedelta"
+    elif option.unit in BYTES:
         kind += " | str"
     return f"{kind} | None" if option.optional else kind
 
@@ -221,7 +231,7 @@ def _page_module(columns: Iterable[Column]) -> str:
         *(_record_class(_item_class(c), f"An item of ``{c.name}``: {c.meaning}", _fields_of(c)) for c in nested),
         _record_class(
             "TablePage", "A page of a table; a column that was not read is None.",
-            [(c.name, _type_of(c), c.meaning) for c in columns],
+            [(c.name, _type_of(c), c.meaning) for c in (*columns, *CHANGE_COLUMNS)],
         ),
         "# The columns that are lists, with the class of their items.\nNESTED: Mapping[str, type] = {"
         + ", ".join(f'"{c.name}": {_item_class(c)}' for c in nested) + "}",

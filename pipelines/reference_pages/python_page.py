@@ -20,7 +20,7 @@ from ..api.results import (
     TableStats,
     WarcResult,
 )
-from ..api.single_pages import DocumentContent, FetchedDocument
+from ..api.single_pages import DocumentContent, FetchedDocument, RuleRecord
 from ..api.table_jobs import TableJobs
 from ..api.table_pages import NESTED, TablePage
 from ..command_line.commands import COMMANDS
@@ -29,7 +29,7 @@ from .markdown_tables import markdown_table
 
 RECORDS: tuple[type, ...] = (
     TablePage, *NESTED.values(), CrawlResult, NextUrlDue, JobResult, FsckResult, RowsResult, WarcResult,
-    TableStats, Explanation, HistoryEntry, FoundPages, Hit, FetchedDocument, DocumentContent,
+    TableStats, Explanation, HistoryEntry, FoundPages, Hit, FetchedDocument, DocumentContent, RuleRecord,
 )  # fmt: skip
 _SECTION = re.compile(r"^(Args|Raises|Attributes|Returns|Yields):\n", re.MULTILINE)
 _ENTRY = re.compile(r"^    (\w+): (.*(?:\n        .*)*)", re.MULTILINE)

@@ -15,6 +15,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from ...io.reading.extract_runs import copy_extract_runs
 from ...io.snapshots.commit import CommitTerms, commit
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import Operation, pinned_operation
@@ -153,6 +154,7 @@ def _commit(
             f"copy: a table was begun at {operation.address!r}; nothing was written"
         )
     source = reading.manifest()
+    copy_extract_runs(reading.table.files, operation.table.files)
     # If another table was created there in the meantime, the commit fails: tables are not mixed.
     return commit(
         operation, written, CommitTerms(reads=frozenset({"*"}), others=source.batches, past=source)

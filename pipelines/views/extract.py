@@ -11,25 +11,22 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from typing import Any
 
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...io.batches.batches import live_file
 from ...io.storage.files import read_bytes, write_bytes
 from ...io.storage.places import Place
 from ...io.tablets.checksums import verify_file
-from ...policy.compared_pages import NEW
 from ...policy.components.columns import Columns, join_columns
-from ...policy.components.schema import conform
 from ...policy.components.views import views
-from ...policy.components.vocabulary import CHANGE_COLUMNS, shown_frame, shown_schema, statuses_of
-from ...policy.extracting.extracted_rows import EXTRACTED_FROM, extracted_schema, plain_decimal
+from ...policy.components.vocabulary import CHANGE_COLUMNS, shown_schema, statuses_of
+from ...policy.extracting.extracted_rows import extracted_schema, plain_decimal
+from ...policy.extracting.page_records import EXTRACTED_FROM
 from ...policy.page_rows import PageChoice
 from ...transforms.elements.chunks import Chunk
 from ...transforms.extract_pages import ExtractDocuments
@@ -47,6 +44,7 @@ from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, write_parquet
 from ..outputs.output_tables import CatalogOptions
 from . import pages
+from .changed_records import rows_without_records, with_changes
 from .extracted_reader import extracted_tables
 from .pages import LAST_PART, NO_DOCUMENT, rows_by_document
 from .reader import pages_of_file
@@ -114,9 +112,7 @@ def run(invocation: Invocation) -> int:
         counts = sum((_read_counts(part) for part in parts), Counter[str]())
         number = destination.bring(parts, options.schema(rules), manifest)
     only_changes = destination.since is not None
-    report = report_rules(
-        address, rules, counts, "extract", stored=False, only_changes=only_changes
-    )
+    report = report_rules(address, rules, counts, "extract", stored=False, some_pages=only_changes)
     _print(invocation, destination.place, number, report)
     return RULES_FAILED if options.strict and report.warnings else DONE
 
@@ -131,7 +127,7 @@ def _write(
 ) -> tuple[()]:
     schema = options.schema(rules)
     if document == NO_DOCUMENT:
-        gone = _rows_without_records(rows, set(), schema)
+        gone = rows_without_records(rows, schema)
         path = reading.part_file(LAST_PART, output.suffix)
         _write_part(path, [gone], schema, output)
         write_bytes(_counts_of(path), b"{}")
@@ -146,39 +142,10 @@ def _write(
     path = reading.part_file(file.order, f"-{document.rpartition('/')[2]}{output.suffix}")
     tables = extracted_tables(stored_pages, rules, options, counts)
     if options.change_columns:
-        tables = _with_changes(tables, stored_pages, schema)
+        tables = with_changes(tables, stored_pages, schema)
     _write_part(path, tables, schema, output)
     write_bytes(_counts_of(path), json.dumps(counts).encode())
     return ()
-
-
-def _with_changes(
-    tables: Iterable[pa.Table], stored_pages: pl.DataFrame, schema: pa.Schema
-) -> Iterator[pa.Table]:
-    """Yields rows with what became of their pages; and one for each changed page that has no more."""
-    changes = _shown_changes(stored_pages)
-    urls = set[str]()
-    for table in tables:
-        urls.update(table["url"].to_pylist())
-        of_rows = changes.take(pc.index_in(table["url"], changes["url"].combine_chunks()))
-        columns = [of_rows[name] for name in CHANGE_COLUMNS.schema.names]
-        yield pa.Table.from_arrays([*columns, *table.columns], schema=schema)
-    yield _rows_without_records(stored_pages.filter(pl.col("change") != NEW), urls, schema)
-
-
-def _rows_without_records(
-    rows: pl.DataFrame, urls: AbstractSet[str], schema: pa.Schema
-) -> pa.Table:
-    """Returns a row for each page that is not among some, so that a reader forgets its records."""
-    changes = _shown_changes(rows).to_pylist()
-    return pa.Table.from_pylist([row for row in changes if row["url"] not in urls], schema=schema)
-
-
-def _shown_changes(rows: pl.DataFrame) -> pa.Table:
-    """Returns what became of pages, with ``CHANGE_COLUMNS``, ``url`` and ``last_fetch_time``."""
-    names = views()["pages"].pick(("url", "last_fetch_time"))
-    columns = join_columns(CHANGE_COLUMNS, names)
-    return conform(shown_frame(rows, columns), shown_schema(columns))
 
 
 def _write_part(path: Place, tables: Iterable[pa.Table], schema: pa.Schema, output: Output) -> None:

@@ -67,7 +67,7 @@ class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions, Catalog
         "-", "File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end; or a table "
         "to append changes to: FILE.duckdb or iceberg:NAMESPACE.TABLE; - is standard output, as JSON "
         "lines. FILE.duckdb:TABLE names the table in the file.",
-        short="o",
+        short="o", takes="path",
     )  # fmt: skip
     columns: tuple[str, ...] = option(
         (),
@@ -82,12 +82,13 @@ class Options(TextOptions, MarkdownOptions, LaunchOptions, ChunkOptions, Catalog
     )  # fmt: skip
     since: str = option(
         "", "Only pages that are new, changed or gone since a snapshot: its number, or a date or time "
-        "(UTC) such as 2026-11-01T12:30. Column change says which. In a table: since its last run.",
+        "(UTC) such as 2026-11-01T12:30. Column change says which. In a table: since its last run.", takes="time",
     )  # fmt: skip
     new: str = option(
         "",
         "File that records the last run: write only pages that are new or changed since then, or "
         "all if the file does not exist. Then the run writes the file.",
+        takes="path",
     )
 
     def __post_init__(self) -> None:

@@ -1,8 +1,9 @@
 """``nutbeam.read``, ``nutbeam.read_chunks``: read a table into frames, as users see its rows."""
 
+import datetime
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 import polars as pl
 import pyarrow as pa
@@ -18,21 +19,23 @@ from ...policy.base.key_columns import from_keys
 from ...policy.chosen_text import ALL, MAIN
 from ...policy.chunking.chunk_rows import CHUNK_COLUMNS, CHUNKED_COLUMNS, ChunkRules, chunk_rows
 from ...policy.chunking.tokenizers import tokenizer_of
-from ...policy.components.columns import Columns
+from ...policy.components.columns import Columns, join_columns
 from ...policy.components.declaration import Kind, Owner
 from ...policy.components.document_schema import DOCUMENTS, DOCUMENTS_COLUMNS
 from ...policy.components.item_views import ITEM_VIEWS
 from ...policy.components.kinds import components_of
 from ...policy.components.schema import PAGES, Status, conform, empty, to_frame
 from ...policy.components.views import View, views
-from ...policy.components.vocabulary import record_of, shown_frame, shown_schema
+from ...policy.components.vocabulary import CHANGE_COLUMNS, record_of, shown_frame, shown_schema
 from ...policy.page_rows import PageChoice, page_rows, stored_names, with_markdown
 from ...policy.structured.item_rows import item_rows
 from ...web.base.errors import UsageError
 from ..base.call_values import check_kind, table_address
+from ..base.suggestions import suggestion
 
 Into = Literal["polars", "arrow", "batches", "duckdb"]
 TextOf = Literal["main", "all"]
+Since: TypeAlias = int | str | datetime.date | None
 INTO = ("polars", "arrow", "batches", "duckdb")
 PAGES_AT_ONCE = 64  # that are cut into chunks
 _FEW_PAGES = 10  # whose texts are not read together with all others of their file
@@ -48,6 +51,7 @@ def read(
     into: Literal["polars"] = "polars",
     text_of: TextOf = "all",
     markdown_links: bool = True,
+    since: Since = None,
 ) -> pl.DataFrame: ...
 
 
@@ -61,6 +65,7 @@ def read(
     into: Literal["arrow", "batches", "duckdb"],
     text_of: TextOf = "all",
     markdown_links: bool = True,
+    since: Since = None,
 ) -> Any: ...
 
 
@@ -73,6 +78,7 @@ def read(
     into: Into = "polars",
     text_of: TextOf = "all",
     markdown_links: bool = True,
+    since: Since = None,
 ) -> Any:
     """Reads rows of a table in a folder, in a store or in Bigtable.
 
@@ -95,6 +101,8 @@ def read(
         text_of: Which text of ``pages`` counts, and which Markdown is made: ``main`` is their main content,
             without navigation and the like.
         markdown_links: Whether Markdown has the targets of links, and images.
+        since: Only the ``pages`` that are new, changed or gone since a snapshot: its number, or a date or
+            time; without a zone it is UTC. First columns ``change`` and ``snapshot`` say so.
 
     Raises:
         UsageError: There is no such table, snapshot, component or column.
@@ -103,9 +111,17 @@ def read(
     _check_form(into)
     _check_text(text_of)
     view, wanted = _choice(what, columns)
+    if since is not None and what != "pages":
+        raise UsageError(f"since is for pages, got what={what!r}")
     pinned = snapshot_to_read(table_address(table), snapshot)
+    number = number_of_since(pinned, since)
+    wanted = wanted if number is None else join_columns(CHANGE_COLUMNS, wanted)
     choice = PageChoice(wanted, text_of=text_of, markdown_links=markdown_links)
-    frames = _frames(pinned, what, view, choice)
+    frames = (
+        _frames(pinned, what, view, choice)
+        if number is None
+        else changed_pages_of(pinned, number, choice)
+    )
     return _in_form(into, shown_schema(wanted), _tables(pinned, frames, wanted))
 
 
@@ -186,7 +202,10 @@ def _choice(what: str, columns: Sequence[str]) -> tuple[View, Columns]:
     check_kind("what", what, str)
     views_by_name = views()
     if what not in views_by_name:
-        raise UsageError(f"what must be one of {', '.join(views_by_name)}, got {what!r}")
+        names = ", ".join(views_by_name)
+        raise UsageError(
+            f"what must be one of {names}, got {what!r}{suggestion(what, views_by_name)}"
+        )
     view = views_by_name[what]
     return view, _picked(view, columns)
 
@@ -211,9 +230,36 @@ def snapshot_to_read(address: str, snapshot: int | None) -> Snapshot:
         return Snapshot(address, newest_manifest(address).snapshot)
     if snapshot not in open_table(address).snapshots():
         raise UsageError(
-            f"no snapshot {snapshot!r} in {address!r}: nutbeam history lists those that are kept"
+            f"no snapshot {snapshot!r} in {address!r}: its history lists those that are kept"
         )
     return Snapshot(address, snapshot)
+
+
+def number_of_since(pinned: Snapshot, since: Since) -> int | None:
+    """Returns the number of the snapshot with which pages are compared; None without one.
+
+    Args:
+        pinned: The snapshot that is read.
+        since: Number of an older snapshot, or a date or time.
+
+    Raises:
+        UserError: It is no such value, there was no such snapshot, or it is gone.
+    """
+    if since is None:
+        return None
+    from .changed_pages import since_of  # late: it loads Beam
+
+    text = since.isoformat() if isinstance(since, datetime.date) else since
+    check_kind("since", text, int, str)
+    try:
+        number = since_of(pinned.address, str(text))
+    except ValueError as error:
+        raise UsageError(f"since {error}, or the number of a snapshot") from error
+    if number > pinned.snapshot:
+        raise UsageError(
+            f"since must be at most the snapshot that is read, {pinned.snapshot}, got {since!r}"
+        )
+    return number
 
 
 def _relation(rows: pa.Table) -> Any:
@@ -298,11 +344,32 @@ def _links(pinned: Pinned) -> Iterator[pl.DataFrame]:
 
 def living_pages(pinned: Pinned, choice: PageChoice) -> Iterator[pl.DataFrame]:
     """Yields pages as stored, a frame for each file of documents; memory holds one file's texts."""
-    table, manifest = pinned.table, pinned.manifest()
     state = tablets(pinned.files("state"))
-    rows = table.read("state", state, choice.state_columns, choice.in_state).sort("key")
+    rows = pinned.table.read("state", state, choice.state_columns, choice.in_state).sort("key")
+    yield from _pages_of_rows(pinned, rows, choice)
+
+
+def changed_pages_of(pinned: Snapshot, since: int, choice: PageChoice) -> Iterator[pl.DataFrame]:
+    """Yields the pages that are new, changed or gone since a snapshot, as stored, with ``CHANGE_COLUMNS``.
+
+    Pages that are gone have only the columns of their row in the state.
+    """
+    from .changed_pages import changed_items, read_changed_pages  # late: they load Beam
+    from .reading_job import Reading
+
+    reading = Reading(pinned.address, "", pinned.snapshot)
+    for item in changed_items(reading, since):
+        for rows in read_changed_pages(item, choice):
+            is_gone = pl.col("document").is_null()
+            yield from _pages_of_rows(reading, rows.filter(~is_gone), choice)
+            yield rows.filter(is_gone)
+
+
+def _pages_of_rows(
+    pinned: Pinned, rows: pl.DataFrame, choice: PageChoice
+) -> Iterator[pl.DataFrame]:
     for (document,), group in rows.group_by("document", maintain_order=True):
-        file = live_file(table, manifest, str(document))
+        file = live_file(pinned.table, pinned.manifest(), str(document))
         if file is not None:  # else compact has dropped it: there is no text
             yield pages_of_file(pinned, file, choice, group)
 

@@ -98,7 +98,7 @@ def _left_out(rule: RuleFigures) -> str:
 
 def report_rules(
     address: str, rules: "RuleSet", counts: Mapping[str, int], command: str, *, stored: bool,
-    only_changes: bool = False,
+    some_pages: bool = False,
 ) -> RulesReport:  # fmt: skip
     """Compares a run of a set of rules with the run before, and records it in the table.
 
@@ -108,7 +108,8 @@ def report_rules(
         counts: Counts of the run.
         command: Name of the command.
         stored: Whether the rows are in the table, so that ``sql`` has a view of them.
-        only_changes: Whether the run had only pages that have changed: a rule may then be for none.
+        some_pages: Whether the run had only some pages, such as those that have changed: a rule may
+            then be for none.
     """
     files = open_table(address).files
     earlier = last_extract_run(files, rules.name)
@@ -118,7 +119,7 @@ def report_rules(
         before = {}
     fields = {rule.name: [field.name for field in rule.fields] for rule in rules.rules}
     figures = figures_of_rules(counts, rules.name, fields)
-    compared = {name: rule for name, rule in figures.items() if rule.pages or not only_changes}
+    compared = {name: rule for name, rule in figures.items() if rule.pages or not some_pages}
     warnings = list(rule_warnings(compared, before))
     report = RulesReport(
         rules.name, rules.version, str(earlier.get("version") or ""), figures, before, warnings
@@ -160,7 +161,11 @@ def report_stored_rules(
     except ValueError as error:  # a file was changed meanwhile
         _LOG.warning("what the rules have found is not reported: %s", error)
         return []
-    return [report_rules(address, rules, total, command, stored=True) for rules in rule_sets]
+    # These jobs have the pages of their batches, not all of the table.
+    return [
+        report_rules(address, rules, total, command, stored=True, some_pages=True)
+        for rules in rule_sets
+    ]
 
 
 def report_one_job(address: str, manifest: Manifest, options: Any) -> None:

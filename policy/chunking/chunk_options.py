@@ -36,6 +36,7 @@ class ChunkOptions(PluginOptions):
         "",
         "File tokenizer.json of a model, on each worker; it counts tokens instead of "
         "--chunk_tokenizer, and needs nutbeam[tokenizers].",
+        takes="path",
     )
     embedding: str = option(
         "",

@@ -50,7 +50,10 @@ _RATING = (
 _PRICE = (
     Column("price", PRICE, "Its price; of several offers or of a range the lowest."),
     _text("currency", "ISO 4217 code of the currency; null: not known."),
-    _text("price_text", "The text of `price`, as it stands in the page."),
+    _text(
+        "price_text",
+        "The text of `price`, as it stands in the page, even if no price could be read from it.",
+    ),
 )
 _ITEM = (
     _text("syntax", "How the page writes it: `json-ld`, `microdata` or `rdfa`."),

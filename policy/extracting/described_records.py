@@ -6,15 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...web.base.errors import one_line
-from ...web.extracting.extracted_page import ExtractedPage, PageTooSlow
-from ...web.extracting.extraction import extract_records
 from ...web.extracting.extraction_rules import ExtractedRecord, PageRule, RuleSet
 from ...web.pages.page import Source
 from ..components.schema import TEXT
-from .extracted_rows import EXTRACTED_FROM, shown_value, source_of_markup, source_of_row
+from .extracted_rows import shown_value
+from .page_records import RuleResult, apply_rules, rows_of_pages, source_of_row
 
-_MOST_CHARS = 200  # of an error
 DESCRIBED = pa.schema([("record", TEXT)])
 
 
@@ -33,40 +30,26 @@ def describe_rows(
         at_row: Called with the number of each row before its page is worked on.
     """
     texts = []
-    for number, page in enumerate(pages.select(list(EXTRACTED_FROM)).to_pylist()):
-        at_row(number)
-        if skip and number in skip:
-            described: dict[str, Any] = {"rules": [], "ended": skip[number]}
-        else:
-            described = describe_page(source_of_row(page), rules)
+    for page, ended in rows_of_pages(pages, skip, at_row):
+        described = (
+            {"rules": [], "ended": ended} if ended else describe_page(source_of_row(page), rules)
+        )
         texts.append(json.dumps(described))
     return pa.table({"record": texts}, schema=DESCRIBED), {}
 
 
 def describe_page(source: Source, rules: RuleSet) -> dict[str, Any]:
     """Returns what each rule for a page takes from it: records, with the source of each field."""
-    markup = source_of_markup(source)
-    if markup is None:
-        return {"rules": [], "ended": "not_html"}
-    page = ExtractedPage(markup)
-    if "noindex" in page.directives:
-        return {"rules": [], "ended": "noindex"}
-    return {"rules": [_describe_rule(page, rule) for rule in rules.rules_for(source.url)]}
+    result = apply_rules(source, rules)
+    described: dict[str, Any] = {"rules": [_describe_rule(one) for one in result.rules]}
+    return described | ({"ended": result.left_out} if result.left_out else {})
 
 
-def _describe_rule(page: ExtractedPage, rule: PageRule) -> dict[str, Any]:
-    try:
-        records = list(extract_records(page, rule))
-    except PageTooSlow:
-        return {"rule": rule.name, "line": rule.line, "records": [], "ended": "timeout"}
-    except Exception as error:  # noqa: BLE001 - such as of XPath; it is shown
-        ended = one_line(f"{type(error).__name__}: {error}", _MOST_CHARS)
-        return {"rule": rule.name, "line": rule.line, "records": [], "ended": ended}
-    return {
-        "rule": rule.name,
-        "line": rule.line,
-        "records": [_describe_record(rule, record) for record in records],
-    }
+def _describe_rule(result: RuleResult) -> dict[str, Any]:
+    rule = result.rule
+    records = [_describe_record(rule, record) for record in result.records]
+    described = {"rule": rule.name, "line": rule.line, "records": records}
+    return described | ({"ended": result.error} if result.ended else {})
 
 
 def _describe_record(rule: PageRule, record: ExtractedRecord) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 It runs in the child processes that parse, without Beam and without the table.
 """
 
-import dataclasses
 import datetime
 import json
 from collections import Counter
@@ -13,21 +12,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ...web.content.charset import to_utf8
-from ...web.content.content_type import sniff
-from ...web.extracting.extracted_page import ExtractedPage, PageTooSlow
-from ...web.extracting.extraction import extract_records
 from ...web.extracting.extraction_rules import ExtractedRecord, RuleSet
-from ...web.html.html import xhtml_as_html
 from ...web.pages.page import Source
 from ...web.plugins.plugin_calls import report_call
 from ..components.schema import TEXT
+from .page_records import CRASHED, TIMEOUT, apply_rules, rows_of_pages, source_of_row
 from .rule_figures import COUNT_PREFIX, FAULT_PREFIX
 
-# The columns of pages that are needed.
-EXTRACTED_FROM = ("url", "body", "content_type", "headers", "last_fetch_time")
-_XHTML = "application/xhtml+xml"
-_MARKUP_TYPES = ("text/html", _XHTML)
 _TIME = pa.timestamp("ms", "UTC")
 _ARROW_TYPES = {
     "number": pa.float64(), "decimal": pa.decimal128(28, 8), "date": _TIME, "bool": pa.bool_(),
@@ -67,43 +58,21 @@ def records_of_page(source: Source, rules: RuleSet) -> PageRecords:
         rules: The rules.
     """
     counts, records = Counter[str](), list[ExtractedRecord]()
-    own_rules = rules.rules_for(source.url)
-    if not own_rules:
-        return PageRecords(records, counts)
-    markup = source_of_markup(source)
-    if markup is None:
-        return PageRecords(records, Counter({f"{COUNT_PREFIX}{rules.name}/not_html": 1}))
-    page = ExtractedPage(markup)
-    if "noindex" in page.directives:  # such a page has no text, either
-        return PageRecords(records, Counter({f"{COUNT_PREFIX}{rules.name}/noindex": 1}))
-    for rule in own_rules:
-        head = f"{COUNT_PREFIX}{rules.name}/{rule.name}"
+    result = apply_rules(source, rules)
+    if result.left_out:
+        counts[f"{COUNT_PREFIX}{rules.name}/{result.left_out}"] += 1
+    for one in result.rules:
+        head = f"{COUNT_PREFIX}{rules.name}/{one.rule.name}"
         counts[f"{head}/pages"] += 1
-        try:
-            made = list(extract_records(page, rule))
-        except PageTooSlow:
-            counts[f"{head}/timeout"] += 1
+        if one.ended:
+            counts[f"{head}/{one.ended}"] += 1
             continue
-        except MemoryError:
-            raise  # the whole process is out of memory
-        except Exception:  # noqa: BLE001 - such as of XPath; it must not cost the page its text
-            counts[f"{head}/crashed"] += 1
-            continue
-        good = [record for record in made if not record.missing]
+        good = [record for record in one.records if not record.missing]
         counts[f"{head}/records"] += len(good)
-        counts[f"{head}/incomplete"] += len(made) - len(good)
-        _count_fields(made, head, counts)
+        counts[f"{head}/incomplete"] += len(one.records) - len(good)
+        _count_fields(one.records, head, counts)
         records += good
     return PageRecords(records, +counts)
-
-
-def source_of_markup(source: Source) -> Source | None:
-    """Returns a page as HTML; None if it is neither HTML nor XHTML."""
-    kind = sniff(source.body, source.content_type)
-    if kind != _XHTML:
-        return source if kind in _MARKUP_TYPES else None
-    body = xhtml_as_html(to_utf8(source.body, source.content_type, source.url)[0])
-    return dataclasses.replace(source, body=body, content_type=f"{_XHTML}; charset=utf-8")
 
 
 def _count_fields(records: Sequence[ExtractedRecord], head: str, counts: Counter[str]) -> None:
@@ -137,12 +106,9 @@ def extract_rows(
         (rows with ``extracted_schema``, counts).
     """
     counts, rows = Counter[str](), list[dict[str, Any]]()
-    for number, page in enumerate(pages.select(list(EXTRACTED_FROM)).to_pylist()):
-        at_row(number)
-        if page["body"] is None:
-            continue
-        if skip and number in skip:
-            counts.update(ended_counts(page["url"], rules, skip[number]))
+    for page, ended in rows_of_pages(pages, skip, at_row):
+        if ended:
+            counts.update(ended_counts(page["url"], rules, ended))
             continue
         done = records_of_page(source_of_row(page), rules)
         counts.update(done.counts)
@@ -160,19 +126,13 @@ def extract_rows(
 
 def ended_counts(url: str, rules: RuleSet, reason: str) -> Counter[str]:
     """Returns the counts of a page that has ended the process in which rules worked on it."""
-    word = reason.rpartition("timeout")[1] or "crashed"
+    word = reason.rpartition(TIMEOUT)[1] or CRASHED
     return Counter(
         name
         for rule in rules.rules_for(url)
         for head in (f"{COUNT_PREFIX}{rules.name}/{rule.name}",)
         for name in (f"{head}/pages", f"{head}/{word}")
     )
-
-
-def source_of_row(page: Mapping[str, Any]) -> Source:
-    """Returns a row with ``EXTRACTED_FROM`` as a page."""
-    headers = [(header["name"].lower(), header["value"]) for header in page["headers"] or ()]
-    return Source(page["url"], page["body"], page["content_type"], headers)
 
 
 def stored_records(

@@ -13,6 +13,8 @@ FAULT_PREFIX = "extract_"
 # A rule that finds less than this part of what it found before is a warning. It takes at least so many pages to say.
 _LEAST_PART, _LEAST_PAGES = 0.5, 10
 _MANY_FAILURES = 0.5
+# Of a field that some pages have: less than this is the chance that none of a few pages has it.
+_LEAST_CHANCE = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,12 +182,22 @@ def _field_warning(now: FieldFigures, before: FieldFigures) -> str:
     if now.failed_share > _MANY_FAILURES and before.failed_share <= _MANY_FAILURES:
         tried = now.values + now.failed
         return f"finds values of another type: {now.failed:,} of {tried:,} did not convert"
-    if not now.pages and (before.pages or not before.searched):
+    if not now.pages and (not before.searched or _is_no_chance(now.searched, before)):
         return f"finds nothing on {searched}{then}"
     compared = min(now.searched, before.searched) >= _LEAST_PAGES
     if compared and now.pages and now.share < _LEAST_PART * before.share:
         return f"has a value on {_percent(now.share)} of {searched}{then}"
     return ""
+
+
+def _is_no_chance(searched: int, before: FieldFigures) -> bool:
+    """Returns whether a field that has no value on some pages would have had one with a share as before.
+
+    >>> rare, usual = FieldFigures(100, 2, 2), FieldFigures(20, 20, 20)
+    >>> _is_no_chance(3, rare), _is_no_chance(500, rare), _is_no_chance(1, usual)
+    (False, True, True)
+    """
+    return before.pages > 0 and (1 - before.share) ** searched < _LEAST_CHANCE
 
 
 def _percent(share: float) -> str:

@@ -113,16 +113,19 @@ class IndexFilterOptions(BoostOptions, PluginOptions):
         "",
         "File with the MIME types that the index filter mimetype accepts or refuses.",
         nutch="mimetype.filter.file",
+        takes="path",
     )
     subcollections_file: str = option(
         "subcollections.xml",
         "File with the parts of the index for the index filter subcollection.",
         nutch="subcollections.config",
+        takes="path",
     )
     geoip_databases: tuple[str, ...] = option(
         (),
         "Files of MaxMind databases for the index filter geoip, on each worker; needs "
         "nutbeam[geoip].",
+        takes="path",
     )
 
 

@@ -62,11 +62,13 @@ class IndexWriterOptions(PluginOptions):
         "Its writers rabbit, kafka and cloudsearch are left out, unless plug-ins with these names "
         "are installed.",
         nutch="indexer.indexwriters.file",
+        takes="path",
     )
     exchanges: str = option(
         "",
         "Nutch's exchanges.xml, which says what each writer of --index_writers gets.",
         nutch="exchanges.exchanges.file",
+        takes="path",
     )
 
 

@@ -192,6 +192,7 @@ class RescheduleOptions(ScheduleOptions, PluginOptions):
         "Adaptive schedules: file with lines of a host, its shortest and its longest interval in "
         "s (0: the usual one), as Nutch's adaptive-host-specific-intervals.txt.",
         unit="file",
+        takes="path",
     )
     mime_rates: str = option(
         "",
@@ -199,6 +200,7 @@ class RescheduleOptions(ScheduleOptions, PluginOptions):
         "separated by tabs. Not given: Nutch's adaptive-mimetypes.txt, which is built in.",
         unit="file",
         nutch="db.fetch.schedule.mime.file",
+        takes="path",
     )
     fetches_per_day: float = option(
         0.0,

@@ -94,11 +94,13 @@ class ScoringOptions(OrphanOptions, PluginOptions):
         "",
         "Scoring similarity: file with the text that pages are compared with.",
         nutch="cosine.goldstandard.file",
+        takes="path",
     )
     stopword_file: str = option(
         "",
         "Scoring similarity: file of words that do not count, one per line.",
         nutch="scoring.similarity.stopword.file",
+        takes="path",
     )
     metadata_to_links: tuple[str, ...] = option(
         (),
@@ -114,6 +116,7 @@ class ScoringOptions(OrphanOptions, PluginOptions):
         "",
         "Scoring urlboost: file of lines FACTOR PATTERN; the first pattern that "
         "matches a URL gives its factor.",
+        takes="path",
     )
     url_boost_of: str = option(
         "choice",

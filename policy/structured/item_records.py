@@ -250,8 +250,9 @@ def _rating(graph: ItemGraph, item: Item) -> Record:
 
 
 def _prices(graph: ItemGraph, offers: list[Any]) -> Record:
-    """Returns the lowest and the highest price of offers."""
+    """Returns the lowest and the highest price of offers; if none can be read, the first text of one."""
     prices: list[tuple[Decimal, str | None, str]] = []
+    texts_without_price: list[str] = []
     for offer in offers:
         owners = [offer, *graph.values(offer, "priceSpecification")]
         currency = _first_text(graph, owners, "priceCurrency") or ""
@@ -261,8 +262,10 @@ def _prices(graph: ItemGraph, offers: list[Any]) -> Record:
                 if (price := read_price(text, currency, point).value) is not None:
                     code = price.currency or _currency_of(currency)
                     prices.append((price.amount, code, text))
+                else:
+                    texts_without_price.append(text)
     if not prices:
-        return {}
+        return {"price_text": next(iter(texts_without_price), None)}
     lowest = min(prices, key=lambda price: price[0])
     highest = max(price[0] for price in prices if price[1] == lowest[1])
     return {

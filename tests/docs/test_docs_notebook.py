@@ -28,6 +28,7 @@ def test_the_notebook_reads_existing_views(notebook):
     read = re.findall(r'table\.frame\("(\w+)"', code) + re.findall(r"FROM (\w+)", code)
     assert len(read) == code.count("table.frame(") + code.count("table.sql(") > 2
     assert set(read) <= views().keys()
+    assert "products" in read
 
 
 @pytest.mark.long
@@ -47,4 +48,7 @@ def test_the_notebook_runs(notebook, tmp_path, monkeypatch):
     assert sum("image/png" in o.get("data", ()) for o in shown) == 1
     texts = [o["data"]["text/plain"] for o in shown if "text/plain" in o.get("data", ())]
     assert any("db_fetched" in text for text in texts)
+    prices = [text for text in texts if "price" in text]
+    assert all(all(amount in text for amount in ("4.2", "5.9", "24.5")) for text in prices)
+    assert len(prices) == 2
     assert "http://h" in texts[-1]

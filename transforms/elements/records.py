@@ -144,6 +144,24 @@ class ParsedItem(NamedTuple):
     properties: str
 
 
+class ParsedExtract(NamedTuple):
+    """A record that rules have taken from a page.
+
+    Attributes:
+        rules: Name of the set of rules.
+        rules_version: Version of the set.
+        rule: Name of the rule.
+        position: Number of the item on the page, from 0.
+        fields: JSON: values by name.
+    """
+
+    rules: str
+    rules_version: str
+    rule: str
+    position: int
+    fields: str
+
+
 class ParsedPage(NamedTuple):
     """The content of a page.
 
@@ -171,6 +189,7 @@ class ParsedPage(NamedTuple):
         blocks: Blocks of the text and marks in it, those around others first.
         main: Parts of the text that are its main content; none if they are not known.
         structured_data: Products, articles and the like.
+        extracted: What the rules of the option ``extract`` have taken from it.
     """
 
     url: str
@@ -193,6 +212,7 @@ class ParsedPage(NamedTuple):
     blocks: Sequence[ParsedBlock]
     main: Sequence[ParsedPart]
     structured_data: Sequence[ParsedItem]
+    extracted: Sequence[ParsedExtract]
 
 
 for _record in (
@@ -203,6 +223,7 @@ for _record in (
     ParsedBlock,
     ParsedPart,
     ParsedItem,
+    ParsedExtract,
     ParsedPage,
 ):
     beam.coders.registry.register_coder(_record, beam.coders.RowCoder)

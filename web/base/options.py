@@ -57,6 +57,7 @@ class Option:
         optional: Whether None is a value.
         separator: What separates the values of a tuple in one text: a comma, or white space.
         plugins: Whether the values name plug-ins; then ``choices`` are the built-in ones only.
+        takes: What else than a text a program may give for one: ``path``, ``number`` or ``time``.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Option:
     optional: bool = False
     separator: Literal[",", " "] = ","
     plugins: bool = False
+    takes: Literal["", "path", "number", "time"] = ""
 
     @property
     def flag(self) -> str:
@@ -115,6 +117,7 @@ class Facts(TypedDict, total=False):
     short: str | None
     separator: Literal[",", " "]
     plugins: bool
+    takes: Literal["", "path", "number", "time"]
 
 
 def option(default: Any, help: str, **facts: Unpack[Facts]) -> Any:

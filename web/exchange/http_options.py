@@ -34,6 +34,7 @@ class FileOptions(SchemeOptions):
         (),
         "Folders below which file: URLs are read, and no others; each machine that fetches reads "
         "its own.",
+        takes="path",
     )
     file_parent: bool = option(
         False, "A folder's page links to its parent.", nutch="file.crawl.parent"
@@ -114,8 +115,11 @@ class HttpOptions(AgentOptions, FileOptions):
         ("80", "443", "8000-8999"),
         "Ports that URLs may name, as PORT or FIRST-LAST; hosts of connect_to may name any. 21 is "
         "FTP's own.",
+        takes="number",
     )
-    ca_file: str = option("", "File of certificates to trust instead of the bundled ones.")
+    ca_file: str = option(
+        "", "File of certificates to trust instead of the bundled ones.", takes="path"
+    )
     insecure_host: tuple[str, ...] = option(
         (),
         "Hosts whose certificates are not checked; their pages are marked.",
@@ -140,6 +144,7 @@ class HttpOptions(AgentOptions, FileOptions):
         "machine that fetches. Lines: ORIGIN basic USER PASSWORD, ORIGIN digest USER "
         "PASSWORD, ORIGIN bearer TOKEN. An FTP server is ftp://HOST, with basic.",
         nutch="http.auth.file",
+        takes="path",
     )
     http_cookies: bool = option(
         False,

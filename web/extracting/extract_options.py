@@ -28,6 +28,7 @@ class ExtractOptions(PluginOptions):
         (),
         "Files of rules (toml): take fields from pages by them, while these are parsed, and store them; see "
         "the guide on extracting.",
+        takes="path",
     )
 
     def check_setup(self, _: Launch) -> None:

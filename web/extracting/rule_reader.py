@@ -55,7 +55,10 @@ _SET_NAME, _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}"), re.compile(r"[a-z_][a-z0
 _HOST = re.compile(
     r"\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*(?::\d{1,5})?|\[[0-9a-f:.]+\](?::\d{1,5})?"
 )
-_HEADER, _KEY = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]+"), re.compile(r"\s*\"?([\w-]+)\"?\s*=")
+# A key of toml: words, or texts in quotes, with points between them.
+_PART = r"""[\w-]+|"(?:[^"\\]|\\.)*"|'[^']*'"""
+_KEYS = rf"\s*(?P<keys>(?:{_PART})(?:\s*\.\s*(?:{_PART}))*)\s*"
+_HEADER, _KEY = re.compile(rf"\s*\[+{_KEYS}\]"), re.compile(rf"{_KEYS}=")
 _LINE = re.compile(r" \(at line (\d+), column \d+\)")
 
 
@@ -94,7 +97,8 @@ class _RuleReader:
             content = tomllib.loads(self._file.text.removeprefix("\ufeff").replace("\r\n", "\n"))
         except tomllib.TOMLDecodeError as error:
             place, why = _LINE.search(str(error)), _LINE.sub("", str(error)).lower()
-            raise self._mistake(int(place[1]) if place else 0, f"it is no toml: {why}") from None
+            last = self._file.text.count("\n") if "end of document" in why else 0
+            raise self._mistake(int(place[1]) if place else last, f"it is no toml: {why}") from None
         except RecursionError:
             raise self._mistake(0, "it is nested too deeply") from None
         self._check_keys(content, _SET_KEYS, 0, "a file of rules")
@@ -334,19 +338,21 @@ class _TomlLines:
 
     def __init__(self, text: str) -> None:
         self._rules = dict[int, int]()
-        self._keys = dict[tuple[int, bool, str], int]()
-        number, in_fields = 0, False
+        self._keys = dict[tuple[int, tuple[str, ...]], int]()
+        owner, section = 0, list[str]()  # 0: the set
         for at, line in enumerate(text.splitlines(), 1):
             if header := _HEADER.match(line):
-                if line.lstrip().startswith("[[") and header[1] == "rule":
-                    number, in_fields = number + 1, False
-                    self._rules[number] = at
-                    continue
-                in_fields = header[1].startswith("rule.fields")
-                name = header[1].rpartition(".")[2].strip('"')
-                self._keys.setdefault((number, in_fields and name != "fields", name), at)
+                section = _names_of_keys(header["keys"])
+                if line.lstrip().startswith("[[") and section == ["rule"]:
+                    self._rules[len(self._rules) + 1] = at
+                owner = len(self._rules) if section[0] == "rule" else 0
+                names = section = section[1:] if owner else section
             elif key := _KEY.match(line):
-                self._keys.setdefault((number, in_fields, key[1]), at)
+                names = [*section, *_names_of_keys(key["keys"])]
+            else:
+                continue
+            for length in range(1, len(names) + 1):
+                self._keys.setdefault((owner, tuple(names[:length])), at)
 
     def of_rule(self, number: int) -> int:
         """Returns the line at which a rule begins; 0 if it is not known."""
@@ -354,8 +360,17 @@ class _TomlLines:
 
     def of_key(self, number: int, key: str) -> int:
         """Returns the line of a key of a rule, or of the set; that of the rule if it is not known."""
-        return self._keys.get((number, False, key), self.of_rule(number))
+        return self._keys.get((number, (key,)), self.of_rule(number))
 
     def of_field(self, number: int, name: str) -> int:
-        """Returns the line of a field; that of the rule if it is not known."""
-        return self._keys.get((number, True, name), self.of_rule(number))
+        """Returns the line of a field; that of the fields or of the rule if it is not known."""
+        return self._keys.get((number, ("fields", name)), self.of_key(number, "fields"))
+
+
+def _names_of_keys(text: str) -> list[str]:
+    """Returns the names in a key of toml.
+
+    >>> _names_of_keys("rule . fields.'my price'")
+    ['rule', 'fields', 'my price']
+    """
+    return [part.strip("\"'") for part in re.findall(_PART, text)]

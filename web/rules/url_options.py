@@ -76,11 +76,13 @@ class UrlOptions(SchemeOptions):
         "File of URL filter rules, as Nutch's regex-urlfilter.txt, in place of the built-in rules, "
         "which refuse images, archives and other files that are not text.",
         nutch="urlfilter.regex.file",
+        takes="path",
     )
     url_normalizer_file: str = option(
         "",
         "File of URL rewriting rules, as Nutch's regex-normalize.xml; empty for the built-in ones.",
         nutch="urlnormalizer.regex.file",
+        takes="path",
     )
     max_url_length: int = option(
         4096,
@@ -100,6 +102,7 @@ class UrlOptions(SchemeOptions):
         "Folder with the rule files of URL filters and normalizers, under the names they have in "
         "Nutch's conf/. Without regex-urlfilter.txt or regex-normalize.xml in it the built-in one "
         "is used.",
+        takes="path",
     )
     url_filters: tuple[str, ...] = option(
         ("regex",),

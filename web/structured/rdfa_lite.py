@@ -214,7 +214,11 @@ class _Rdfa:
         if not subject.startswith("_:"):
             item["@id"] = subject
         for name, values in self._nodes.get(subject, {}).items():
-            inner = [self._inner(value, (*around, subject)) for value in values]
+            # A graph is a set of statements (RDF 1.1 Concepts, 3): the same one counts once.
+            unique = {
+                value if isinstance(value, str) else (value["@id"],): value for value in values
+            }
+            inner = [self._inner(value, (*around, subject)) for value in unique.values()]
             item[name] = inner[0] if len(inner) == 1 else inner
         return item
 

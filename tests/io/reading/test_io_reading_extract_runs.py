@@ -21,7 +21,7 @@ def test_names_of_a_strange_table_do_not_become_sql():
         "shop": {"a'b": "text", "b": "VARCHAR", "c": "list of date", "d": "decimal"},
     }  # fmt: skip
     pages, shop = extracted_views_sql(strange)
-    assert pages.startswith("CREATE VIEW pages_rows AS")
+    assert pages.startswith('CREATE VIEW "pages_rows" AS')
     assert "record.position AS position, [stored.timestamp_of" in shop
-    assert " AS DECIMAL(28, 8)) AS d," in shop
-    assert not any(word in shop for word in ("a'b", " AS b"))
+    assert ' AS DECIMAL(28, 8)) AS "d",' in shop
+    assert not any(word in shop for word in ("a'b", 'AS "b"'))

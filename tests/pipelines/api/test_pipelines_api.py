@@ -1,11 +1,13 @@
 """nutbeam.crawl, nutbeam.Table, nutbeam.fetch and nutbeam.parse, in this process."""
 
 import dataclasses
+import datetime
 import gc
 import inspect
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -19,11 +21,13 @@ from polars.testing import assert_frame_equal
 from simulated_web import served_web
 
 import nutbeam
-from nutbeam.pipelines.api.calls import PRINTING, call_command
+from nutbeam.pipelines.api.calls import PRINTING, call_command, read_call
+from nutbeam.pipelines.api.python_wording import in_python
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import load, main
 from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.policy.components.views import views
+from nutbeam.policy.components.vocabulary import CHANGE_COLUMNS
 
 web = served_web(hosts=2, pages=5, scope="module")
 
@@ -91,6 +95,10 @@ def test_readers_agree(table):
     assert narrow.title is None
     assert_frame_equal(frame, nutbeam.read(table, "pages"))
     assert_frame_equal(pl.from_arrow(table.arrow("hosts")), table.frame("hosts"))
+    new, newest = table.frame("pages", since=0), table.stats().snapshot
+    assert_frame_equal(new.drop("change", "snapshot"), frame, check_row_order=False)
+    assert {page.change for page in table.pages(since=0)} == set(new["change"]) == {"new"}
+    assert table.frame("pages", since=newest).is_empty()
     counts = table.sql("SELECT status, count(*) AS n, sum(distance) AS d FROM state GROUP BY 1")
     assert dict(counts.select("status", "n").iter_rows()) == table.stats().status
     assert counts.schema["d"] == pl.Int64
@@ -104,7 +112,8 @@ def test_readers_agree(table):
 
 def test_a_page_has_the_columns_of_the_view_of_pages():
     fields = [field.name for field in dataclasses.fields(nutbeam.TablePage)]
-    assert fields == [column.name for column in views()["pages"].columns]
+    columns = (*views()["pages"].columns, *CHANGE_COLUMNS)
+    assert fields == [column.name for column in columns]
 
 
 def test_each_job_is_a_method_with_its_result(table, reach, tables, tmp_path):
@@ -148,7 +157,9 @@ WRONG = [
 ]
 
 
-def test_errors_have_the_messages_of_the_command_line(tmp_path, monkeypatch, capsys):
+def test_errors_have_the_messages_of_the_command_line_in_words_of_python(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     for line, options in WRONG:
         words = line[1 : next((n for n, w in enumerate(line) if w.startswith("--")), None)]
@@ -157,16 +168,18 @@ def test_errors_have_the_messages_of_the_command_line(tmp_path, monkeypatch, cap
         more = [f"--{n}={v}" for n, v in options.items() if f"--{n}" not in line]
         assert main([*line, *more]) == raised.value.exit_code == 2
         printed = capsys.readouterr().err
-        assert printed == f"nutbeam {line[0]}: {raised.value}\n", line
+        message = printed.removeprefix(f"nutbeam {line[0]}: ").removesuffix("\n")
+        assert in_python(message, "t").replace("'--", "'") == str(raised.value), line
+        assert "--" not in str(raised.value), line
     assert [path.name for path in tmp_path.iterdir()] == []
 
 
 def test_a_value_of_the_wrong_type_is_one_clear_error(tmp_path):
     for options, message in (
-        ({"rounds": "3"}, "--rounds must be a whole number, got '3'"),
-        ({"rounds": 2.5}, "--rounds must be a whole number, got 2.5"),
-        ({"wait": 1}, "--wait must be true or false, got 1"),
-        ({"include": 5}, "--include must be a list, each a text, got 5"),
+        ({"rounds": "3"}, "rounds must be a whole number, got '3'"),
+        ({"rounds": 2.5}, "rounds must be a whole number, got 2.5"),
+        ({"wait": 1}, "wait must be True or False, got 1"),
+        ({"include": 5}, "include must be a list, each a text, got 5"),
         ({"format": "json"}, "format is only for the command line"),
         ({"beam_args": [3]}, "an argument must be a text or a path, got 3"),
         ({"beam_args": "--runner=DirectRunner"}, "beam_args must be a list, got '--runner"),
@@ -184,9 +197,9 @@ def test_a_value_of_the_wrong_type_is_one_clear_error(tmp_path):
         (lambda: nutbeam.read_chunks(table, "9"), "limit must be a whole number, got '9'"),
         (lambda: nutbeam.read_extracted(table, 3), "rules must be a text, got 3"),
         (lambda: table.sql(3), "query must be a text, got 3"),
-        (lambda: table.sql("select 1", memory_limit=-1), "--memory_limit must be"),
+        (lambda: table.sql("select 1", memory_limit=-1), "memory_limit must be"),
         (lambda: table.inject("http://a\ud800.example/"), "an argument must be UTF-8, got 'http:"),
-        (lambda: table.history("x"), "--last must be a whole number, got 'x'"),
+        (lambda: table.history("x"), "last must be a whole number, got 'x'"),
         (lambda: nutbeam.parse("", 3), "url must be a text, got 3"),
     ):
         with pytest.raises(nutbeam.UsageError) as raised:
@@ -195,6 +208,49 @@ def test_a_value_of_the_wrong_type_is_one_clear_error(tmp_path):
     with pytest.raises(nutbeam.NoTable, match="no web table"):
         nutbeam.open(tmp_path / "t")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_values_may_be_written_as_python_has_them(tmp_path):
+    path, day = tmp_path / "a,b.pem", datetime.timedelta(days=1)
+    for command, name, value, read in (
+        ("crawl", "allowed_ports", [80, "8000-8999"], ("80", "8000-8999")),
+        ("crawl", "allowed_ports", 38505, ("38505",)),
+        ("crawl", "allowed_ports", range(80, 82), ("80", "81")),
+        ("crawl", "file_roots", path, (str(path),)),  # one path, although a comma is in it
+        ("crawl", "ca_file", path, str(path)),
+        ("crawl", "fetch_interval", day, 86_400),
+        ("crawl", "server_delay", day / 86_400_000, 0.001),
+        ("pages", "since", 7, "7"),
+        ("pages", "since", datetime.date(2026, 11, 1), "2026-11-01"),
+        (
+            "pages",
+            "since",
+            datetime.datetime(2026, 11, 1, 2, tzinfo=datetime.UTC),
+            "2026-11-01T02:00:00+00:00",
+        ),
+    ):
+        options = read_call(command, ("t",), {name: value})[1].options
+        assert getattr(options, name) == read, (name, value)
+    for name, value in (
+        ("allowed_ports", [True]),
+        ("agent_name", 3),
+        ("since", 1.5),
+        ("include", {"a": 1}),
+    ):
+        with pytest.raises(nutbeam.UsageError, match=name):
+            read_call("pages" if name == "since" else "crawl", ("t",), {name: value})
+
+
+def test_wrong_names_have_a_hint(tmp_path):
+    table = nutbeam.Table(tmp_path / "t")
+    for call, error, words in (
+        (lambda: table.genrate, AttributeError, "did you mean 'generate'?"),
+        (lambda: table.updatedb, AttributeError, "it is update"),
+        (lambda: nutbeam.crwal, AttributeError, "did you mean 'crawl'?"),
+        (lambda: table.frame("product"), nutbeam.UsageError, "did you mean 'products'?"),
+    ):
+        with pytest.raises(error, match=re.escape(words)):
+            call()
 
 
 def test_a_crawl_without_a_page_raises_its_message_with_the_result(web, reach, tmp_path):
@@ -266,5 +322,5 @@ def test_a_page_is_parsed_without_a_request():
     assert raised.value.reason
     with pytest.raises(nutbeam.UsageError, match="html must be a text or bytes, got 5"):
         nutbeam.parse(5, "http://a.example/")
-    with pytest.raises(nutbeam.UsageError, match="did you mean '--max_outlinks'"):
+    with pytest.raises(nutbeam.UsageError, match="did you mean 'max_outlinks'"):
         nutbeam.parse("", "http://a.example/", max_outlink=5)

@@ -12,7 +12,8 @@ def crawl_a_site(folder: pathlib.Path) -> nutbeam.Table:
         folder, "https://www.your-site.org/", "seeds.txt",
         rounds=3, agent_name="mybot", agent_email="you@your-site.org", server_delay="2s",
         include=["/docs/"], content_limit="1Mi", scope="host", progress=True,
-        beam_args=["--runner=FlinkRunner"], connect_to=(), fetch_interval=3600,
+        beam_args=["--runner=FlinkRunner"], connect_to=(), fetch_interval=datetime.timedelta(days=1),
+        allowed_ports=[80, "8000-8999"], extract=pathlib.Path("shop.toml"), ca_file=pathlib.Path("ca.pem"),
     )  # fmt: skip
     result: nutbeam.CrawlResult | None = table.last_crawl
     if result is not None and result.next_due is not None:
@@ -28,6 +29,12 @@ def read_it(table: nutbeam.Table) -> None:
         for link in record.links or ():
             print(link.url.upper(), link.anchor)
     print(table.frame("state").shape, table.frame("pages", columns=["url"]).height)
+    for changed in table.pages(since=datetime.date(2026, 11, 1)):
+        print((changed.change or "").upper(), (changed.snapshot or 0) + 1)
+    print(
+        table.frame("pages", since=3, columns=("url",)).height,
+        table.arrow("pages", since="2026-11-01").num_rows,
+    )
     print(table.arrow("hosts").num_rows, table.chunks(256, tokenizer="words").height)
     print(table.sql("SELECT 1 AS one").get_column("one").to_list())
     stats = table.stats()
@@ -58,6 +65,11 @@ def run_jobs(table: nutbeam.Table) -> None:
     for result in results:
         counts: Mapping[str, int] = result.counts
         print(result.job, counts.get("pages", 0) + 1, result.nothing_to_do, result.batch)
+    written = table.write_pages(output=pathlib.Path("p.parquet"), since=3)
+    print(
+        written.rows
+        + table.extract("shop.toml", output="p.duckdb", since=datetime.date.today()).rows
+    )
     print(crawled.rounds + table.round(top_n=10).rounds)
     print(table.fsck(quick=True).clean, table.warc("archive", wacz=True).files)
 
@@ -68,6 +80,9 @@ def read_single_pages() -> str:
     )
     content: nutbeam.DocumentContent = answer.parse()
     other = nutbeam.parse("<p>x</p>", "https://www.your-site.org/", max_outlinks=10)
+    for record in other.records:
+        print(record.rule.upper(), record.position + 1, record.fields.get("price"))
+    print(sum(other.faults.values()) + sum(other.dropped.values()))
     return content.title + other.markdown + str(answer.http_code + 1)
 
 
@@ -89,3 +104,5 @@ def main() -> None:
         read_it(nutbeam.open(table.address))
         run_jobs(nutbeam.Table("mine"))
         print(read_single_pages(), nutbeam.read(table, "hosts").height)
+        print(nutbeam.read(table, "pages", since=3).height, nutbeam.read_chunks(table, 100).height)
+        print(nutbeam.read_extracted(table, pathlib.Path("shop.toml"), since=3).read_all().num_rows)

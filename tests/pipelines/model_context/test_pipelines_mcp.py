@@ -127,6 +127,8 @@ REFUSED = {
     "select setting from pg_settings": "not from DuckDB's pg_settings",
     "from information_schema.views": "not from DuckDB's views",
     "from enable_logging(storage='file')": "not from enable_logging()",
+    "from (summarize stored.state)": "not from what is in the schema 'stored'",
+    "select stored.timestamp_of(3)": "not from what is in the schema 'stored'",
     "select current_setting('allowed_paths')": "current_setting() is not available",
     "copy state to 'x.csv'": "sql takes SELECT only: the table is only read",
     "attach 'x.db'": "sql takes SELECT only",

@@ -11,7 +11,8 @@ from simulated_web import SimWeb
 from nutbeam.io.snapshots.manifest import newest_manifest
 from nutbeam.io.table.folder_table import FolderTable
 from nutbeam.io.table.opening import open_table
-from nutbeam.pipelines.querying.sql import StoredRows, connect_duckdb
+from nutbeam.pipelines.querying.sql import connect_duckdb
+from nutbeam.pipelines.querying.stored_rows import StoredRows
 from nutbeam.web.base.errors import UserError
 
 QUERIES = [

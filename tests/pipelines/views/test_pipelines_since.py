@@ -318,3 +318,24 @@ def test_a_reader_of_a_table_that_is_written_has_one_snapshot(folder, tmp_path):
     batches = nutbeam_package.read(table, "state", columns=["url"], into="batches")
     assert nutbeam("inject", table, "http://b.com/") == 0
     assert batches.read_all()["url"].to_pylist() == ["http://a.com/"]
+
+
+def test_python_reads_what_has_changed(folder, first):
+    table = nutbeam_package.open(folder / "table")
+    changes = {page.url[-6:]: (page.change, page.title) for page in table.pages(since=first)}
+    assert changes == {
+        "1.html": ("changed", "P1"), "4.html": ("gone", None), "6.html": ("new", "P6"), "7.html": ("new", "P7"),
+    }  # fmt: skip
+    rows = nutbeam_package.read_extracted(table, folder / "seen.toml", since=first).read_all()
+    assert {(row["url"][-6:], row["change"], row["rule"]) for row in rows.to_pylist()} == {
+        ("1.html", "changed", None), ("4.html", "gone", None),
+    }  # fmt: skip
+    for since, words in (
+        (99, "no snapshot 99 yet"),
+        ("soon", "since must be a date"),
+        (1.5, "since must be a whole"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            table.pages(since=since)
+    with pytest.raises(UsageError, match="since is for pages, got what='hosts'"):
+        table.frame("hosts", since=first)

@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from nutbeam.policy.extracting.described_records import describe_page
 from nutbeam.policy.extracting.extracted_rows import (
-    EXTRACTED_FROM,
     extract_rows,
     extracted_schema,
     records_of_page,
     stored_records,
 )
+from nutbeam.policy.extracting.page_records import EXTRACTED_FROM
 from nutbeam.policy.extracting.rule_figures import (
     figures_of_rules,
     last_good_figures,

@@ -1,0 +1,133 @@
+"""Says in Python what messages say for a shell: ``name=value`` in place of ``--name value``, methods of commands.
+
+Values that a message quotes stay as they are.
+"""
+
+import functools
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..base.suggestions import suggestion
+from ..command_line.commands import COMMANDS
+from ..command_line.completion import VALUES_FILE
+
+# Commands that a method of nutbeam.Table written by hand does.
+_READERS = {"explain": "explain", "history": "history", "search": "search", "sql": "sql"}
+# What else does what a command of another name does.
+_OTHER_METHODS = {"readdb": "stats", "read": "frame, arrow or pages", "export": "frame or arrow",
+                  "to_pandas": "frame().to_pandas"}  # fmt: skip
+_BOOLEANS = ("true", "false")
+_QUOTED = r"(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)\"(?:[^\"\\]|\\.)*\""
+_PLACEHOLDER = r"[A-Z][A-Z_|]*(?![\w-])"
+# A word after an option that is its value, and no word of the sentence.
+_VALUE = rf"{_QUOTED}|{_PLACEHOLDER}|(?:[Tt]rue|[Ff]alse)\b|[\w.*-]*[/:=][^\s;)]*[\w/]|\w[\w-]*(?:\.[\w-]+)+|-?\d(?:[\w.]*\w)?"
+_OPTION = re.compile(rf"--(?P<name>[a-z]\w*)(?:[ =](?P<value>{_VALUE}))?")
+_WORDS = rf"(?: (?:{_PLACEHOLDER}|{_QUOTED}|[a-z]+://[^\s;]+))*"
+_AS_A_NAME = re.compile(r" (?:must|needs|may|is|has|takes|does|stands|or|of)\b")
+
+
+def in_python(message: str, table: str = "") -> str:
+    """Returns a message of the command line for people who write Python.
+
+    Args:
+        message: The message.
+        table: Address of the table that a method is called of.
+
+    >>> in_python("--rounds must be a whole number, got '--3'")
+    "rounds must be a whole number, got '--3'"
+    >>> in_python("a file is missing: run nutbeam index mine --full --index test", "mine")
+    "a file is missing: run table.index(full=True, index='test')"
+    >>> in_python("give --agent_url URL or --allowed_ports 80; nutbeam history lists them")
+    'give agent_url=URL or allowed_ports=80; table.history() lists them'
+    >>> in_python("nutbeam export TABLE --what dead_letters says why, then index --full")
+    'nutbeam export TABLE --what dead_letters says why, then table.index(full=True)'
+    """
+    return (
+        _pattern(table.rstrip("/"))
+        .sub(lambda match: _replacement(match, message), message)
+        .replace("must be true or false", "must be True or False")
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _pattern(table: str) -> "re.Pattern[str]":
+    """Returns what finds commands, options and quoted values in messages."""
+    address = rf"(?: {re.escape(table)}/?(?=[\s;,.:]|$))?" if table else ""
+    names = "|".join(sorted(_methods(), key=len, reverse=True))
+    switch = rf"--(?:{'|'.join(_switches())})\b(?:[ =](?:true|false)\b)?"
+    options = rf"(?: (?:{switch}|--\w+[ =](?:{_QUOTED}|[^\s;,]*[^\s;,.:)])))"
+    return re.compile(
+        rf"nutbeam (?P<called>{names})\b{address}(?P<words>{_WORDS})(?P<options>{options}*)"
+        rf"|\b(?P<bare>{names})(?P<bare_options>{options}+)"
+        rf"|nutbeam (?P<shell>[a-z_]+)(?: {_PLACEHOLDER})*{options}*|{_OPTION.pattern}|{_QUOTED}"
+    )
+
+
+def method_hint(name: str, names: Iterable[str]) -> str:
+    """Returns which method of ``nutbeam.Table`` may be meant by an unknown name; empty if none is.
+
+    Args:
+        name: The unknown name.
+        names: The names that it has.
+
+    >>> method_hint("updatedb", ["update"]), method_hint("genrate", ["generate", "_generate"])
+    ('; it is update', "; did you mean 'generate'?")
+    """
+    if name.startswith("_"):  # such as what notebooks look for
+        return ""
+    if method := _methods().get(name) or _OTHER_METHODS.get(name):
+        return f"; it is {method}"
+    return suggestion(name, [each for each in names if not each.startswith("_")])
+
+
+def _replacement(match: "re.Match[str]", message: str) -> str:
+    if command := match["called"] or match["bare"]:
+        words = [
+            _as_python(word)
+            for word in re.findall(rf"{_QUOTED}|\S+", match["words"] or "")
+            if word != "TABLE"
+        ]
+        options = match["options"] or match["bare_options"] or ""
+        return f"table.{_methods()[command]}({', '.join([*words, *_keywords(options)])})"
+    if match["shell"] in COMMANDS or not match["name"]:
+        return match[0]
+    if match["value"]:
+        return f"{match['name']}={_as_python(match['value'])}"
+    alone = _AS_A_NAME.match(message, match.end()) or match["name"] not in _switches()
+    return match["name"] if alone else f"{match['name']}=True"
+
+
+def _keywords(options: str) -> list[str]:
+    """Returns the options after a command as keywords."""
+    parts = [part.partition(" " if " " in part else "=") for part in options.split(" --")[1:]]
+    return [f"{name}={_as_python(value) if value else True}" for name, _, value in parts]
+
+
+def _as_python(value: str) -> str:
+    """Returns a value of a command line as Python writes it.
+
+    >>> [_as_python(text) for text in ("3", "2.5", "true", "URL", "'a b'", "host", "5m")]
+    ['3', '2.5', 'True', 'URL', "'a b'", "'host'", "'5m'"]
+    """
+    if value.lower() in _BOOLEANS:
+        return value.capitalize()
+    plain = re.fullmatch(rf"-?\d+(?:\.\d+)?|{_QUOTED}|{_PLACEHOLDER}", value)
+    return value if plain else repr(value)
+
+
+@functools.cache
+def _methods() -> dict[str, str]:
+    """Returns the names of the methods of ``nutbeam.Table``, by command."""
+    return _READERS | {name: one.method for name, one in COMMANDS.items() if one.method}
+
+
+@functools.cache
+def _switches() -> frozenset[str]:
+    """Returns the names of the options that are true or false."""
+    file = Path(__file__).parents[1] / "command_line" / VALUES_FILE
+    lines = [line.partition(" --") for line in file.read_text("utf-8").splitlines()]
+    switches = {
+        n.partition(":")[0] for who, _, n in lines if who == "*" and n.endswith(": true false")
+    }
+    return frozenset(switches - {name.partition(":")[0] for who, _, name in lines if who != "*"})

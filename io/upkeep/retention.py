@@ -117,7 +117,7 @@ def is_cleaned(table: TableSnapshots, folder: str) -> bool:
         return False
 
 
-def _folders() -> tuple[str, ...]:
+def expiring_folders() -> tuple[str, ...]:
     """Returns the folders whose files expire."""
     return ("manifest", *folders(), "changes", *SCRATCH)
 
@@ -133,7 +133,7 @@ def _redate(table: TableSnapshots, now: float) -> int:
         return 0
     if not table.files.needs_shared_path:
         return 0  # files in a store keep their time
-    own = (file for name in (*_folders(), OPERATIONS) for file in own_files(table, name))
+    own = (file for name in (*expiring_folders(), OPERATIONS) for file in own_files(table, name))
     late = [file.path for file in own if file.changed > now + _TOLERANCE_S]
     return sum(path.redate(now) for path in late)
 
@@ -265,7 +265,7 @@ def _unnamed_files(
 ) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # List files before reading the names, so that newly committed files are not in the list.
-    files = [(f.path, f.changed) for name in _folders() for f in own_files(table, name)]
+    files = [(f.path, f.changed) for name in expiring_folders() for f in own_files(table, name)]
     newest = table.latest_snapshot()
     manifests = (manifest for manifest in _readable(table) if manifest.snapshot >= oldest)
     # A purge deletes files that only older snapshots need.

@@ -54,7 +54,7 @@ def phase_seconds(table: WebTable, jobs: Sequence[str]) -> dict[str, tuple[float
     for _, manifest in zip(range(_LOOKED_AT), readable_manifests(table), strict=False):
         batch = manifest.batches.get(str(manifest.batch))
         seconds = committed.get(manifest.snapshot, 0.0) - manifest.time / 1000
-        if manifest.job in jobs and manifest.job not in times and batch is not None:
-            if 0 <= seconds < _LONGEST_PHASE_S:
-                times[manifest.job] = (seconds, batch.urls)
+        is_new = manifest.job in jobs and manifest.job not in times
+        if is_new and batch is not None and 0 <= seconds < _LONGEST_PHASE_S:
+            times[manifest.job] = (seconds, batch.urls)
     return times

@@ -1,5 +1,6 @@
 """Weighs the files of a table, and finds out how long each is needed."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
@@ -54,10 +55,7 @@ def _last_named(table: WebTable, manifests: Sequence[Manifest]) -> dict[str, int
 
 def _replaced_times(commit_times: Sequence[tuple[int, float]]) -> dict[int, int]:
     """Returns when each snapshot was replaced, ms; the newest was not."""
-    return {
-        number: int(1000 * time)
-        for (number, _), (_, time) in zip(commit_times, commit_times[1:], strict=False)
-    }
+    return {number: int(1000 * time) for (number, _), (_, time) in itertools.pairwise(commit_times)}
 
 
 def _weigh(

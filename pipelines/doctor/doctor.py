@@ -6,7 +6,7 @@ without a table, too. It changes nothing.
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...io.storage.least_free import LeastFreeOptions
@@ -63,7 +63,7 @@ class Options(FetchOptions, HttpOptions, LaunchOptions, LeastFreeOptions):
 
 def run(invocation: Invocation) -> int:
     options = invocation.options
-    findings = list(run_looks(list(_looks(invocation)), options.look_seconds))
+    findings = _without_repeats(run_looks(list(_looks(invocation)), options.look_seconds))
     code = SOMETHING_WRONG if any(one.mark is Mark.WRONG for one in findings) else DONE
     numbers = {mark.value: sum(one.mark is mark for one in findings) for mark in Mark}
     shown = [one for one in findings if options.all_findings or one.mark is not Mark.OK]
@@ -102,6 +102,14 @@ def _looks_at_table(invocation: Invocation, limit_s: float) -> Iterator[Look]:
     yield Look("batches", functools.partial(look_at_waiting, seen))
     yield Look("holds", functools.partial(look_at_holds, seen))
     yield Look("runs", functools.partial(look_at_upkeep, seen))
+
+
+def _without_repeats(findings: Iterable[Finding]) -> list[Finding]:
+    """Returns findings without those that say what an earlier one says, as all looks at a lost table do."""
+    by_text: dict[str, Finding] = {}
+    for finding in findings:
+        by_text.setdefault(finding.text, finding)
+    return list(by_text.values())
 
 
 def _record(finding: Finding) -> dict[str, str]:

@@ -3,7 +3,6 @@
 import os
 import resource
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import nutbeam
 
 from ...io.storage.least_free import least_free_of
 from ...io.storage.place_addresses import place_of
+from ...io.storage.processes import temporary_files
 from ...web.base.clock import now_ms
 from .findings import Finding, ok, warning, wrong
 
@@ -110,13 +110,8 @@ def _look_at_inodes(subject: str, folder: Path) -> Iterator[Finding]:
 
 def look_at_scratch() -> Iterator[Finding]:
     """Looks at the folder of temporary files."""
-    folder = os.environ.get("TMPDIR") or tempfile.gettempdir()
-    if not Path(folder).is_dir():
-        yield wrong("TMPDIR", f"{folder!r} is no folder", "let TMPDIR name one that may be written")
-        return
-    yield from look_at_disk(
-        "TMPDIR", folder, -1, "make room there, or let TMPDIR name a folder on a larger disk"
-    )
+    cure = "make room there, or let TMPDIR name a folder on a larger disk"
+    yield from look_at_disk("TMPDIR", str(temporary_files()), -1, cure)
 
 
 def look_at_open_files(threads: int) -> Iterator[Finding]:

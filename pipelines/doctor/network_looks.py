@@ -52,7 +52,7 @@ def look_at_proxy(options: Any, limit_s: float) -> Iterator[Finding]:
     with faults_as(errors, "proxy", "--http_proxy http://HOST:PORT"):
         proxy = parse_proxy(options.http_proxy)
         if proxy is not None:
-            socket.create_connection(tuple(proxy), limit_s).close()
+            socket.create_connection((proxy.host, proxy.port), limit_s).close()
             yield ok("proxy", f"{proxy.host} answers on port {proxy.port}")
             return
     yield from errors
@@ -87,7 +87,7 @@ def look_at_certificates(options: HttpOptions) -> Iterator[Finding]:
     yield from errors
 
 
-def look_at_identity(options: HttpOptions, limit_s: float) -> Iterator[Finding]:
+def look_at_identity(options: Any, limit_s: float) -> Iterator[Finding]:
     """Looks whether the crawler has a name and a contact, and whether its page answers."""
     missing = missing_agent(options)
     if missing is not None:
@@ -104,7 +104,7 @@ def look_at_identity(options: HttpOptions, limit_s: float) -> Iterator[Finding]:
         yield from _look_at_page(options, limit_s)
 
 
-def _look_at_page(options: HttpOptions, limit_s: float) -> Iterator[Finding]:
+def _look_at_page(options: Any, limit_s: float) -> Iterator[Finding]:
     """Requests the crawler's page, as a crawl would."""
     url, cure = options.agent_url, "operators of sites look there: let it answer, or change it"
     shown = without_login(url)
@@ -112,9 +112,7 @@ def _look_at_page(options: HttpOptions, limit_s: float) -> Iterator[Finding]:
     if len(dead):
         yield wrong("contact page", f"{shown} is no URL that can be requested", "--agent_url URL")
         return
-    hasty: Any = dataclasses.replace(
-        options, timeout=limit_s, http_time_limit=limit_s, **{"server_delay": 0.0}
-    )
+    hasty = dataclasses.replace(options, timeout=limit_s, http_time_limit=limit_s, server_delay=0.0)
     kind, page = next(iter(fetch_pages(RowsFetching(wanted, hasty))), ("", {"reason": "no answer"}))
     if kind != PAGES_OUTPUT:
         text = f"{shown} gives no page: {page['reason']}"

@@ -68,9 +68,10 @@ def look_at_damage(seen: SeenTable, limit_s: float) -> Iterator[Finding]:
         (name, file) for name, listed in files_to_check(table, manifest.components) for file in listed
     ]  # fmt: skip
     number = 0
-    for number, (name, file) in enumerate(files, 1):
+    for name, file in files:
         problem = file_problem(table, name, file, quick=True)
         problems += [problem] if problem else []
+        number += 1
         if time.monotonic() > end:
             break
     yield from _problem_findings(seen, problems)
@@ -174,7 +175,9 @@ def look_at_place(seen: SeenTable) -> Iterator[Finding]:
     """Opens a table: its store or Bigtable, the credentials, its newest snapshot."""
     table = seen.table
     table.files.check_client()
-    manifest = load_manifest(table, table.latest_snapshot()) if table.begun_snapshot() else seen.manifest
+    manifest = (
+        load_manifest(table, table.latest_snapshot()) if table.begun_snapshot() else seen.manifest
+    )
     hours = (now_ms() - manifest.time) / 3_600_000
     text = f"snapshot {manifest.snapshot} of {manifest.job}, {hours:,.1f} hours old"
     yield ok("table", f"{seen.address}: {text}")

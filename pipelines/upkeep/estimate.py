@@ -37,6 +37,7 @@ from ...policy.estimating.round_time import (
     fetch_time,
     host_times,
     phase_times,
+    seconds_of_requests,
     time_of_a_page,
 )
 from ...policy.generating.selection import GenerateOptions
@@ -77,9 +78,7 @@ class Options(FetchOptions, LocateOptions, CheckedScoringOptions, TargetOptions)
 
     GROUP = "estimate"
 
-    pages: int = option(
-        0, "Say what a crawl of this many pages costs, too; 0: do not.", minimum=0
-    )
+    pages: int = option(0, "Say what a crawl of this many pages costs, too; 0: do not.", minimum=0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,8 +208,7 @@ def _known_speeds(
         return speeds
     delays = find_hosts(operation, keys, without=LARGE)
     page_s = time_of_a_page(requests, delays, speeds, options, cores)
-    times = requests.get_column("fetch_time")
-    took = (times.max() - times.min()) / 1000  # type: ignore[operator]
+    took = seconds_of_requests(requests)
     rest = max(0.0, phases["fetch"][0] - took)
     return dataclasses.replace(speeds, page_s=page_s, fetch_rest_s=rest)
 

@@ -166,7 +166,9 @@ def _longest(one: float | None, other: float | None) -> float | None:
     return max((value for value in (one, other) if value is not None), default=None)
 
 
-def fetch_time(hosts: list[HostTime], speeds: KnownSpeeds, pace: FetchOptions, cores: int) -> FetchTime:
+def fetch_time(
+    hosts: list[HostTime], speeds: KnownSpeeds, pace: FetchOptions, cores: int
+) -> FetchTime:
     """Returns how long a fetch takes, and what holds it up.
 
     Args:
@@ -205,11 +207,21 @@ def time_of_a_page(
     """
     if len(requests) < _ENOUGH:
         return None
-    began, ended = requests.select(first=pl.col("fetch_time").min(), last=pl.col("fetch_time").max()).row(0)
+    began = int(requests.select(pl.col("fetch_time").min()).item())
     chosen = requests.select("key", delay=pl.lit(None, pl.Float64))
     expected = fetch_time(host_times(chosen, hosts, speeds, pace, began), speeds, pace, cores)
-    took = (ended - began) / 1000
+    took = seconds_of_requests(requests)
     return took / len(requests) if took > _LONGER * expected.seconds else None
+
+
+def seconds_of_requests(requests: PageRows) -> float:
+    """Returns the time from the first request to the last one, s.
+
+    >>> seconds_of_requests(pl.DataFrame({"fetch_time": [1000, 3500]}))
+    2.5
+    """
+    time = pl.col("fetch_time")
+    return float(requests.select((time.max() - time.min()) / 1000).item())
 
 
 def _pages_after(

@@ -63,7 +63,7 @@ def test_a_time_limit_ends_it(crawled, capsys):
     record = estimate(crawled, capsys, "--server_delay", "10", "--fetch_time_limit", "15")
     assert record["bound"] == "time_limit"
     assert 0 < record["left"] < record["urls"]
-    assert 15 <= record["phases"]["fetch"]
+    assert record["phases"]["fetch"] >= 15
 
 
 def test_nothing_is_due(web, tmp_path, capsys):
@@ -99,10 +99,10 @@ WEBS = {
         Hosts({"big": 40, **{f"h{n}": 4 for n in range(8)}}, {"big": 1}), ["--server_delay", "0.5"],
     ),
     "many hosts with pauses": (
-        Hosts({f"h{n:02}": 6 + n % 5 for n in range(30)}, answer_s=0.05), ["--server_delay", "2.5"],
+        Hosts({f"h{n:02}": 6 + n % 5 for n in range(30)}, answer_s=0.05), ["--server_delay", "5"],
     ),
     "slow answers and few threads": (
-        Hosts({f"h{n:02}": 5 for n in range(12)}, answer_s=1.0),
+        Hosts({f"h{n:02}": 5 for n in range(12)}, answer_s=1.5),
         ["--server_delay", "0", "--threads", "3"],
     ),
 }  # fmt: skip
@@ -126,6 +126,8 @@ def test_the_next_round_takes_what_is_estimated(tmp_path, capsys, name):
     ended = dict(open_table(str(table)).commit_times())[round_manifests[-1].snapshot]
     took = ended - round_manifests[0].time / 1000
     with capsys.disabled():
-        print(f"\n{name}: estimated {expected['seconds']:.1f} s ({expected['bound']}), took {took:.1f} s")
+        print(
+            f"\n{name}: estimated {expected['seconds']:.1f} s ({expected['bound']}), took {took:.1f} s"
+        )
     assert expected["urls"] == sum(hosts.pages.values())
     assert expected["seconds"] == pytest.approx(took, rel=0.25)

@@ -145,20 +145,39 @@ class _Shared4(TypedDict, total=False):
 
 
 class _Shared5(TypedDict, total=False):
+    """Of crawl, fetch, round, next."""
+
+    least_free: int | str
+    """How much of the table's disk stays free. A fetch that finds less ends early: its pages are kept, the others stay due, and what is left of the round uses this room. 0: no limit; -1: a twentieth of the disk, at most 1 GB. Unit: B. Default: -1."""
+    follow_outlinks_depth: int
+    """Follow outlinks within the same fetch down to this depth, while they lead to hosts that the same worker fetches in this batch anyway; 0 or -1: none. Needs parse_while_fetching. Default: -1."""
+    follow_outlinks_num_links: int
+    """Sets how many links of a page are followed: the first ones on the page. For links to depth d, the number is follow_outlinks_num_links * follow_outlinks_depth_divisor / d, rounded down. By default it is 8 for a page of the batch (d = 1), and 4 for each page to which its links lead (d = 2). Default: 4."""
+    follow_outlinks_depth_divisor: int
+    """Factor in the formula of follow_outlinks_num_links. Default: 2."""
+    follow_outlinks_ignore_external: bool
+    """Follow within the same fetch only links to the page's own host. Default: true."""
+    redirect_max: int
+    """How many redirects in a row are followed at once, while they lead to hosts that the same worker fetches in this batch anyway; all others become URLs of a later round. Default: 0."""
+    flush_seconds: float | str
+    """Write a page to disk at most this long after it arrived, with all pages since then. Pages that are not written are lost if the process dies. Unit: s. Default: 5."""
+
+
+class _Shared6(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next."""
 
     max_lease_wait: float | str
     """Wait at most this long for another fetch of this table, then fail; -1: no limit. A fetch whose process died is waited for no longer than a minute. Unit: s. Default: 3600."""
 
 
-class _Shared6(TypedDict, total=False):
+class _Shared7(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, extract."""
 
     parse_processes: int
     """How many processes parse on a worker; 0 is one for each core. Default: 0."""
 
 
-class _Shared7(TypedDict, total=False):
+class _Shared8(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, extract, parsechecker."""
 
     parser_memory: int | str
@@ -167,21 +186,21 @@ class _Shared7(TypedDict, total=False):
     """Longest time that the parsing of a page may take. Unit: s. Default: 30."""
 
 
-class _Shared8(TypedDict, total=False):
+class _Shared9(TypedDict, total=False):
     """Of crawl, fetch, updatedb, round, next, explain."""
 
     depth: int
     """Add no URL that is more links away from the nearest seed; -1: no limit. Default: 50."""
 
 
-class _Shared9(TypedDict, total=False):
+class _Shared10(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, fetch, parse, updatedb, round, next, filterdb, explain, parsechecker."""
 
     count_by_rule: bool
     """Also count the URLs that each rule of URL filters refuses, as filtered/FILE:LINE: the 50 rules that refuse most, and the sum of the others. Default: false."""
 
 
-class _Shared10(TypedDict, total=False):
+class _Shared11(TypedDict, total=False):
     """Of crawl, sitemap, generate, fetch, parse, updatedb, round, next, filterdb, explain, parsechecker."""
 
     max_segment_repeats: int
@@ -198,7 +217,7 @@ class _Shared10(TypedDict, total=False):
     """Apply the scope and --skip_internal_links to redirects, too. Default: true."""
 
 
-class _Shared11(TypedDict, total=False):
+class _Shared12(TypedDict, total=False):
     """Of crawl, sitemap, generate, fetch, round, next, updatehostdb, explain, parsechecker."""
 
     connect_to: Sequence[str]
@@ -211,7 +230,7 @@ class _Shared11(TypedDict, total=False):
     """Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves names itself. Default: none."""
 
 
-class _Shared12(TypedDict, total=False):
+class _Shared13(TypedDict, total=False):
     """Of crawl, generate, round, next, explain."""
 
     expr: str
@@ -262,7 +281,7 @@ class _Shared12(TypedDict, total=False):
     """Choose as if it were this many days later. It brings each URL forward at most once per crawl. Unit: d. Default: 0."""
 
 
-class _Shared13(TypedDict, total=False):
+class _Shared14(TypedDict, total=False):
     """Of crawl, round, next."""
 
     index: str
@@ -271,7 +290,7 @@ class _Shared13(TypedDict, total=False):
     """Add the links of each round to the link table, as invertlinks does. Default: false."""
 
 
-class _Shared14(TypedDict, total=False):
+class _Shared15(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, parsechecker."""
 
     extract: Sequence[str]
@@ -306,7 +325,7 @@ class _Shared14(TypedDict, total=False):
     """Parse filters of plug-ins that each page goes through, in this order. Default: none."""
 
 
-class _Shared15(TypedDict, total=False):
+class _Shared16(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, round, next, filterdb, mergelinkdb, mergedb, explain, parsechecker."""
 
     schemes: Sequence[str]
@@ -347,7 +366,7 @@ class _Shared15(TypedDict, total=False):
     """Longest query that the filter fast accepts; -1: no limit. Unit: characters. Default: -1."""
 
 
-class _Shared16(TypedDict, total=False):
+class _Shared17(TypedDict, total=False):
     """Of crawl, sitemap, fetch, parse, round, next, explain, parsechecker."""
 
     agent_name: str
@@ -356,7 +375,7 @@ class _Shared16(TypedDict, total=False):
     """Further names whose rules in robots.txt and in pages are obeyed, together with agent_name's. Default: none."""
 
 
-class _Shared17(TypedDict, total=False):
+class _Shared18(TypedDict, total=False):
     """Of crawl, fetch, updatedb, round, next."""
 
     internal_link_factor: float
@@ -365,28 +384,11 @@ class _Shared17(TypedDict, total=False):
     """How much of a page's share goes to a link on another host. Default: 1."""
 
 
-class _Shared18(TypedDict, total=False):
+class _Shared19(TypedDict, total=False):
     """Of crawl, round."""
 
     parse_while_fetching: bool
     """Parse pages while others are fetched; false makes parse a phase of its own. Default: true."""
-
-
-class _Shared19(TypedDict, total=False):
-    """Of crawl, fetch, round, next."""
-
-    follow_outlinks_depth: int
-    """Follow outlinks within the same fetch down to this depth, while they lead to hosts that the same worker fetches in this batch anyway; 0 or -1: none. Needs parse_while_fetching. Default: -1."""
-    follow_outlinks_num_links: int
-    """Sets how many links of a page are followed: the first ones on the page. For links to depth d, the number is follow_outlinks_num_links * follow_outlinks_depth_divisor / d, rounded down. By default it is 8 for a page of the batch (d = 1), and 4 for each page to which its links lead (d = 2). Default: 4."""
-    follow_outlinks_depth_divisor: int
-    """Factor in the formula of follow_outlinks_num_links. Default: 2."""
-    follow_outlinks_ignore_external: bool
-    """Follow within the same fetch only links to the page's own host. Default: true."""
-    redirect_max: int
-    """How many redirects in a row are followed at once, while they lead to hosts that the same worker fetches in this batch anyway; all others become URLs of a later round. Default: 0."""
-    flush_seconds: float | str
-    """Write a page to disk at most this long after it arrived, with all pages since then. Pages that are not written are lost if the process dies. Unit: s. Default: 5."""
 
 
 class _Shared20(TypedDict, total=False):
@@ -842,8 +844,8 @@ class CrawlKeywords(
 class InjectKeywords(
     _Shared2,
     _Shared3,
-    _Shared9,
-    _Shared15,
+    _Shared10,
+    _Shared16,
     _Shared25,
     _Shared26,
     _Shared30,
@@ -860,12 +862,12 @@ class InjectKeywords(
 class SitemapKeywords(
     _Shared2,
     _Shared3,
-    _Shared5,
-    _Shared9,
+    _Shared6,
     _Shared10,
     _Shared11,
-    _Shared15,
+    _Shared12,
     _Shared16,
+    _Shared17,
     _Shared21,
     _Shared22,
     _Shared23,
@@ -890,11 +892,11 @@ class SitemapKeywords(
 class GenerateKeywords(
     _Shared2,
     _Shared3,
-    _Shared9,
     _Shared10,
     _Shared11,
     _Shared12,
-    _Shared15,
+    _Shared13,
+    _Shared16,
     _Shared24,
     _Shared25,
     _Shared26,
@@ -913,7 +915,7 @@ class GenerateKeywords(
 class FreegenKeywords(
     _Shared2,
     _Shared3,
-    _Shared15,
+    _Shared16,
     _Shared24,
     _Shared32,
     _Shared35,
@@ -929,7 +931,7 @@ class FreegenKeywords(
 class ImportWarcKeywords(
     _Shared2,
     _Shared3,
-    _Shared15,
+    _Shared16,
     _Shared20,
     _Shared23,
     _Shared35,
@@ -948,7 +950,7 @@ class ImportWarcKeywords(
 class ImportNutchKeywords(
     _Shared2,
     _Shared3,
-    _Shared15,
+    _Shared16,
     _Shared29,
     _Shared35,
     _Shared40,
@@ -977,11 +979,11 @@ class FetchKeywords(
     _Shared9,
     _Shared10,
     _Shared11,
-    _Shared14,
+    _Shared12,
     _Shared15,
     _Shared16,
     _Shared17,
-    _Shared19,
+    _Shared18,
     _Shared20,
     _Shared21,
     _Shared22,
@@ -999,13 +1001,13 @@ class FetchKeywords(
 class ParseKeywords(
     _Shared2,
     _Shared3,
-    _Shared6,
     _Shared7,
-    _Shared9,
+    _Shared8,
     _Shared10,
-    _Shared14,
+    _Shared11,
     _Shared15,
     _Shared16,
+    _Shared17,
     _Shared40,
     _Shared46,
     PipelineKeywords,
@@ -1022,11 +1024,11 @@ class ParseKeywords(
 class UpdatedbKeywords(
     _Shared2,
     _Shared3,
-    _Shared8,
     _Shared9,
     _Shared10,
-    _Shared15,
-    _Shared17,
+    _Shared11,
+    _Shared16,
+    _Shared18,
     _Shared25,
     _Shared26,
     _Shared30,
@@ -1120,7 +1122,7 @@ class NextKeywords(
     _Shared15,
     _Shared16,
     _Shared17,
-    _Shared19,
+    _Shared18,
     _Shared20,
     _Shared21,
     _Shared22,
@@ -1171,7 +1173,7 @@ class PagesKeywords(_Shared2, _Shared40, _Shared53, PipelineKeywords, total=Fals
 
 
 class ExtractKeywords(
-    _Shared2, _Shared6, _Shared7, _Shared40, _Shared53, PipelineKeywords, total=False
+    _Shared2, _Shared7, _Shared8, _Shared40, _Shared53, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam extract``."""
 
@@ -1270,7 +1272,7 @@ class CleanKeywords(
     """Options of ``nutbeam clean``."""
 
 
-class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared11, _Shared40, PipelineKeywords, total=False):
+class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared12, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam updatehostdb``."""
 
     check: Literal["none", "new", "known", "failed", "all"]
@@ -1294,9 +1296,9 @@ class HostinjectKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=
 class FilterdbKeywords(
     _Shared2,
     _Shared3,
-    _Shared9,
     _Shared10,
-    _Shared15,
+    _Shared11,
+    _Shared16,
     _Shared25,
     _Shared40,
     PipelineKeywords,
@@ -1322,14 +1324,16 @@ class CompactKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=Fal
     keep_inlinks: int
     """Number of inlinks of a page that a rewritten tablet of the link table keeps: the best, as readers choose them; 0 keeps all. Ranks use all links that are kept. Default: 0."""
     keep_batches: int
-    """How many of the newest batches keep all their files. A file of an older batch is deleted after the retention if all its pages were fetched again. Default: 1."""
+    """How many of the newest batches keep all their files. A file of an older batch is deleted after the retention if all its pages were fetched again, and written again without these if at least half of them were. Default: 1."""
+    keep_bodies: float | str
+    """How long the body of a page is kept after its fetch, but not shorter than the retention. Then compact deletes bodies of older batches; answers, titles, texts and links stay. -1: as long as the page. Unit: s. Default: -1."""
 
 
 class CopyKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam copy``."""
 
 
-class MergelinkdbKeywords(_Shared2, _Shared3, _Shared15, _Shared40, PipelineKeywords, total=False):
+class MergelinkdbKeywords(_Shared2, _Shared3, _Shared16, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam mergelinkdb``."""
 
     normalize_links: bool
@@ -1339,7 +1343,7 @@ class MergelinkdbKeywords(_Shared2, _Shared3, _Shared15, _Shared40, PipelineKeyw
 
 
 class MergedbKeywords(
-    _Shared2, _Shared3, _Shared15, _Shared40, _Shared42, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared16, _Shared40, _Shared42, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam mergedb``."""
 
@@ -1384,13 +1388,13 @@ class PurgeKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False
 
 
 class ExplainKeywords(
-    _Shared8,
     _Shared9,
     _Shared10,
     _Shared11,
     _Shared12,
-    _Shared15,
+    _Shared13,
     _Shared16,
+    _Shared17,
     _Shared21,
     _Shared24,
     _Shared25,
@@ -1416,13 +1420,13 @@ class ExplainKeywords(
 
 
 class ParsecheckerKeywords(
-    _Shared7,
-    _Shared9,
+    _Shared8,
     _Shared10,
     _Shared11,
-    _Shared14,
+    _Shared12,
     _Shared15,
     _Shared16,
+    _Shared17,
     _Shared21,
     _Shared22,
     _Shared23,

@@ -31,7 +31,7 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written, sum_counts
 from ..io.upkeep.compaction import fold, merge_files, plan_folds, spent_batches, superseded_files
-from ..io.upkeep.retention import delete_expired, disturbed_by
+from ..io.upkeep.retention import RetentionOptions, delete_expired, disturbed_by
 from ..io.upkeep.thinning import FileToThin, files_to_thin, thin_file
 from ..policy.components.declaration import RowLayout
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
@@ -50,18 +50,13 @@ REFERRING = {"state": ("page", "document")}
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(JobOptions):
+class Options(RetentionOptions, JobOptions):
     """Options of compact."""
 
     full: bool = option(
         False,
         "Rewrite all tablets, and merge all shards of indexes. Without it, compact rewrites only "
         "tablets that have runs, are very small or too large, and merges only many small shards.",
-    )
-    snapshot_retention: int = seconds(
-        604_800,
-        "How long a snapshot can be read after it was replaced; then its files are deleted. It "
-        "must be longer than any export takes.",
     )
     keep_inlinks: int = option(
         0,

@@ -1,10 +1,9 @@
 """Reads what earlier rounds of a table took: answers of hosts, the last fetch, the times of phases."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ...policy.base.key_columns import host_keys
 from ...policy.components.schema import PAGES, empty
 from ...policy.components.vocabulary import PHASES
 from ..batches.batches import batch_files
@@ -19,20 +18,10 @@ _LONGEST_PHASE_S = 86_400.0
 _LOOKED_AT = 50
 
 
-def answer_times(operation: Operation, hosts: pl.Series) -> dict[str, float]:
-    """Returns the median time of answers of hosts (reversed), s; under "" that of all URLs."""
-    parts = [pl.DataFrame(schema={"host": pl.String, "response_ms": pl.Int32})]
+def answer_frames(operation: Operation) -> Iterator[pl.DataFrame]:
+    """Yields ``key`` and ``response_ms`` of the URLs that have answered, a frame per tablet."""
     for tablet in tablets(operation.files("state")):
-        rows = operation.table.read("state", [tablet], ("key", "response_ms")).drop_nulls()
-        parts.append(rows.select(host_keys(rows.get_column("key")).alias("host"),
-                                 pl.col("response_ms").cast(pl.Int32)))  # fmt: skip
-    rows = pl.concat(parts)
-    if rows.is_empty():
-        return {}
-    wanted = rows.filter(pl.col("host").is_in(hosts.implode()))
-    medians = wanted.group_by("host").agg(pl.col("response_ms").median() / 1000)
-    times = {str(host): float(seconds) for host, seconds in medians.iter_rows()}
-    return times | {"": float(rows.select(pl.col("response_ms").median()).item()) / 1000}
+        yield operation.table.read("state", [tablet], ("key", "response_ms")).drop_nulls()
 
 
 def last_requests(table: WebTable, manifest: Manifest) -> pl.DataFrame:

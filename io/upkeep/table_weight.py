@@ -17,7 +17,7 @@ from .retention import expiring_folders, own_files
 # of records. ``needed_until``: when the last snapshot that names the file was replaced, or the file
 # was written if none does, ms; null: the newest snapshot needs it.
 WEIGHED = pl.Schema({"what": pl.String, "bytes": pl.Int64, "needed_until": pl.Int64})
-RECORDS = "records"  # of snapshots and operations
+_RECORDS = "records"  # of snapshots and operations
 _KEPT_FOREVER = "history"
 
 
@@ -82,11 +82,11 @@ def _shown(place: PurePosixPath) -> str:
     """
     top = place.parts[0]
     if top in ("manifest", "operations", _KEPT_FOREVER):
-        return RECORDS
+        return _RECORDS
     if top in ("changes", "exports", "seeds"):
         return top
     component = str(place.parent)
-    return kind_of(component).shown_as if place.parent.name != "leases" else RECORDS
+    return kind_of(component).shown_as if place.parent.name != "leases" else _RECORDS
 
 
 def _rows_in_bigtable(

@@ -18,7 +18,7 @@ from ...web.engine.pace import FetchOptions
 from ...web.exchange.http_options import HttpOptions
 from ..base.command import DONE, Argument, Invocation, gives_record
 from ..launch.launch import LaunchOptions
-from .findings import Finding, Look, Mark, run_looks
+from .findings import Finding, FindingMark, Look, run_looks
 from .machine_looks import (
     look_at_bytecode,
     look_at_clock,
@@ -64,9 +64,9 @@ class Options(FetchOptions, HttpOptions, LaunchOptions, LeastFreeOptions):
 def run(invocation: Invocation) -> int:
     options = invocation.options
     findings = _without_repeats(run_looks(list(_looks(invocation)), options.look_seconds))
-    code = SOMETHING_WRONG if any(one.mark is Mark.WRONG for one in findings) else DONE
-    numbers = {mark.value: sum(one.mark is mark for one in findings) for mark in Mark}
-    shown = [one for one in findings if options.all_findings or one.mark is not Mark.OK]
+    code = SOMETHING_WRONG if any(one.mark is FindingMark.WRONG for one in findings) else DONE
+    numbers = {mark.value: sum(one.mark is mark for one in findings) for mark in FindingMark}
+    shown = [one for one in findings if options.all_findings or one.mark is not FindingMark.OK]
     record = {"table": invocation.table, "exit_code": code, "marks": numbers,
               "findings": [_record(one) for one in shown]}  # fmt: skip
     if not gives_record(invocation, record):
@@ -119,7 +119,7 @@ def _record(finding: Finding) -> dict[str, str]:
 def _line(finding: Finding) -> str:
     """Returns the line of a finding.
 
-    >>> _line(Finding("disk", Mark.WRONG, "1 MB free", "make room"))
+    >>> _line(Finding("disk", FindingMark.WRONG, "1 MB free", "make room"))
     'wrong    disk: 1 MB free -> make room'
     """
     cure = f" -> {finding.cure}" if finding.cure else ""
@@ -127,7 +127,7 @@ def _line(finding: Finding) -> str:
 
 
 def _conclusion(numbers: dict[str, int]) -> str:
-    wrong, warnings = numbers[Mark.WRONG.value], numbers[Mark.WARNING.value]
+    wrong, warnings = numbers[FindingMark.WRONG.value], numbers[FindingMark.WARNING.value]
     if not wrong and not warnings:
         return "all is well"
     return f"{format_count(wrong, 'faults')}, {format_count(warnings, 'warnings')}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ...web.base.errors import UserError, one_line
 
 
-class Mark(enum.StrEnum):
+class FindingMark(enum.StrEnum):
     """How good it is."""
 
     OK = "ok"
@@ -29,7 +29,7 @@ class Finding(NamedTuple):
     """
 
     subject: str
-    mark: Mark
+    mark: FindingMark
     text: str
     cure: str = ""
 
@@ -43,17 +43,17 @@ class Look(NamedTuple):
 
 def ok(subject: str, text: str) -> Finding:
     """Returns a finding that is well."""
-    return Finding(subject, Mark.OK, text)
+    return Finding(subject, FindingMark.OK, text)
 
 
 def warning(subject: str, text: str, cure: str = "") -> Finding:
     """Returns a finding that a person should know."""
-    return Finding(subject, Mark.WARNING, text, cure)
+    return Finding(subject, FindingMark.WARNING, text, cure)
 
 
 def wrong(subject: str, text: str, cure: str = "") -> Finding:
     """Returns a finding that makes jobs fail."""
-    return Finding(subject, Mark.WRONG, text, cure)
+    return Finding(subject, FindingMark.WRONG, text, cure)
 
 
 def run_looks(looks: Sequence[Look], limit_s: float) -> Iterator[Finding]:

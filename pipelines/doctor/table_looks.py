@@ -128,7 +128,7 @@ def look_at_waiting(seen: SeenTable) -> Iterator[Finding]:
 def _seconds_since(files: Sequence[Found]) -> float | None:
     """Returns how long ago the newest of some files was written, s; None if there is none."""
     newest = max((file.changed for file in files), default=None)
-    return None if newest is None else max(0.001, time.time() - newest)
+    return None if newest is None else max(0.001, now_ms() / 1000 - newest)
 
 
 def look_at_holds(seen: SeenTable) -> Iterator[Finding]:

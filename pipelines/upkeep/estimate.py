@@ -19,7 +19,7 @@ from rich import filesize
 
 from ...io.batches.batches import batch_component
 from ...io.reading.host_rows import LARGE, find_hosts, host_frames
-from ...io.reading.round_facts import answer_times, last_requests, phase_seconds
+from ...io.reading.round_facts import answer_frames, last_requests, phase_seconds
 from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import Operation, new_id
 from ...io.snapshots.rounds import unfinished_batches
@@ -28,12 +28,20 @@ from ...policy.base.key_columns import host_keys
 from ...policy.components.declaration import Owner
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import FETCHLIST, STATUS_COUNTS
-from ...policy.estimating.crawl_cost import CrawlCost, PageWeight, crawl_cost, page_weight
+from ...policy.estimating.crawl_cost import (
+    CrawlCost,
+    HostSpread,
+    PageWeight,
+    crawl_cost,
+    page_weight,
+)
 from ...policy.estimating.round_time import (
     ChosenRows,
+    FetchTerms,
     FetchTime,
     HostTime,
     KnownSpeeds,
+    answer_times,
     fetch_time,
     host_times,
     phase_times,
@@ -121,12 +129,12 @@ def run(invocation: Invocation) -> int:
 def estimate_round(operation: Operation, manifest: Manifest, options: Options) -> RoundEstimate:
     """Returns what the next round takes: an open batch is finished first."""
     chosen, phases_left = _next_rows(operation, manifest, options)
-    cores = os.cpu_count() or 1
+    terms = FetchTerms(options, operation.now, os.cpu_count() or 1)
     hosts = host_keys(chosen.get_column("key")).unique()
-    speeds = _known_speeds(operation, manifest, hosts, options, cores)
+    speeds = _known_speeds(operation, manifest, hosts, terms)
     rows = find_hosts(operation, hosts, without=LARGE)
-    times = host_times(chosen, rows, speeds, options, operation.now)
-    fetch = fetch_time(times, speeds, options, cores)
+    times = host_times(chosen, rows, speeds, terms)
+    fetch = fetch_time(times, speeds, terms)
     phases = phase_times(speeds, len(chosen)) | {"fetch": fetch.seconds + speeds.fetch_rest_s}
     shown = {name: phases[name] for name in _PHASES if name in phases and name in phases_left}
     return RoundEstimate(len(chosen), fetch, shown if len(chosen) else {}, _weight(manifest))
@@ -141,10 +149,10 @@ def _next_rows(
             files = operation.files(batch_component(batch, "fetchlist"))
             rows = scan([operation.table / file.path for file in files], FETCHLIST)
             return collect(rows.select("key", "delay")), _PHASES[1:]
-    return chosen_rows(operation, options), _PHASES
+    return next_batch_rows(operation, options), _PHASES
 
 
-def chosen_rows(operation: Operation, options: Options) -> ChosenRows:
+def next_batch_rows(operation: Operation, options: Options) -> ChosenRows:
     """Returns ``key`` and ``delay`` of the rows that generate would choose now."""
     best = _BestRows(options)
     for item in tablets_of_state(operation):
@@ -196,18 +204,20 @@ class _BestRows:
 
 
 def _known_speeds(
-    operation: Operation, manifest: Manifest, hosts: pl.Series, options: Options, cores: int
+    operation: Operation, manifest: Manifest, hosts: pl.Series, terms: FetchTerms
 ) -> KnownSpeeds:
     """Returns what earlier rounds of the table took."""
     table = operation.table
     phases = phase_seconds(table, _PHASES)
     requests = last_requests(table, manifest)
     keys = host_keys(requests.get_column("key")).unique()
-    speeds = KnownSpeeds(answer_times(operation, pl.concat([hosts, keys]).unique()), phases=phases)
+    speeds = KnownSpeeds(
+        answer_times(answer_frames(operation), pl.concat([hosts, keys]).unique()), phases=phases
+    )
     if "fetch" not in phases or requests.is_empty():
         return speeds
     delays = find_hosts(operation, keys, without=LARGE)
-    page_s = time_of_a_page(requests, delays, speeds, options, cores)
+    page_s = time_of_a_page(requests, delays, speeds, terms)
     took = seconds_of_requests(requests)
     rest = max(0.0, phases["fetch"][0] - took)
     return dataclasses.replace(speeds, page_s=page_s, fetch_rest_s=rest)
@@ -237,7 +247,7 @@ def _cost(operation: Operation, estimate: RoundEstimate, options: Options) -> Cr
     slowest = estimate.fetch.hosts[:1]
     pause = slowest[0].delay + slowest[0].answer if slowest else options.server_delay
     cores = os.cpu_count() or 1
-    return crawl_cost(options.pages, estimate.weight.bytes, urls, pause, cores)
+    return crawl_cost(options.pages, estimate.weight.bytes, HostSpread(urls, pause), cores)
 
 
 def _record(address: str, estimate: RoundEstimate, cost: CrawlCost | None) -> dict[str, Any]:

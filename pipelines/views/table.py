@@ -12,13 +12,13 @@ from ...io.storage.address_kinds import is_place
 from ...io.storage.files import names
 from ...io.storage.place_addresses import place_of
 from ...io.table.opening import open_table
+from ...io.upkeep.retention import RetentionOptions
 from ...io.upkeep.table_weight import weigh_files
 from ...policy.components.vocabulary import iso
 from ...policy.estimating.disk_weights import freed_by_day, weigh_components
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
-from .. import compact
 from ..base.command import DONE, Argument, Invocation
 from ..checkers.checking import say
 
@@ -41,7 +41,7 @@ class Options:
         "workers see, or gs://BUCKET/FOLDER.",
     )
     yes: bool = option(False, "With drop: yes, delete the table with all its rows.")
-    snapshot_retention: int = shared_option(compact.Options, "snapshot_retention")
+    snapshot_retention: int = shared_option(RetentionOptions, "snapshot_retention")
 
 
 def run(invocation: Invocation) -> int:

@@ -62,27 +62,36 @@ class CrawlCost(NamedTuple):
     seconds: float
 
 
-def crawl_cost(
-    pages: int, page_bytes: int, host_urls: Sequence[int], pause_s: float, cores: int
-) -> CrawlCost:
+class HostSpread(NamedTuple):
+    """How pages are spread over hosts.
+
+    Attributes:
+        urls: Number of URLs of each host.
+        pause_s: Time of a turn of a host, s.
+    """
+
+    urls: Sequence[int]
+    pause_s: float
+
+
+def crawl_cost(pages: int, page_bytes: int, spread: HostSpread, cores: int) -> CrawlCost:
     """Returns what a crawl of many pages costs.
 
     Args:
         pages: Number of pages.
         page_bytes: What a page weighs on disk.
-        host_urls: Number of URLs of each host of the table: the pages are spread in the same way.
-        pause_s: Time of a turn of a host, s.
+        spread: The hosts of the table: the pages are spread in the same way.
         cores: Number of processors of this machine.
 
-    >>> cost = crawl_cost(1_000_000, 20_000, [60, 40], 5.0, 2)
+    >>> cost = crawl_cost(1_000_000, 20_000, HostSpread([60, 40], 5.0), 2)
     >>> round(cost.cpu_s), cost.disk_bytes, cost.largest_share, cost.host_s
     (2100, 20000000000, 0.6, 3000000.0)
     """
-    total = sum(host_urls)
-    share = max(host_urls) / total if total else 0.0
-    cpu_s, host_s = pages * _PAGE_CPU_S, math.ceil(pages * share) * pause_s
+    total = sum(spread.urls)
+    share = max(spread.urls) / total if total else 0.0
+    cpu_s, host_s = pages * _PAGE_CPU_S, math.ceil(pages * share) * spread.pause_s
     return CrawlCost(
         pages=pages, cpu_s=cpu_s, flink_cpu_s=cpu_s * _FLINK, disk_bytes=pages * page_bytes,
-        network_bytes=pages * BODY_BYTES, hosts=len(host_urls), largest_share=share, host_s=host_s,
+        network_bytes=pages * BODY_BYTES, hosts=len(spread.urls), largest_share=share, host_s=host_s,
         seconds=max(host_s, cpu_s / max(1, cores)),
     )  # fmt: skip

@@ -7,7 +7,7 @@ processor.
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 import polars as pl
@@ -20,6 +20,8 @@ from ..components.schema import PageRows
 
 # Rows that are fetched: ``key``, and ``delay`` (s) that a setting or the metadata of a row asks for.
 ChosenRows: TypeAlias = pl.DataFrame
+# Rows with ``key`` and ``response_ms``.
+ResponseRows: TypeAlias = pl.DataFrame
 # Rows of hosts with ``key``, ``crawl_delay`` and ``robots_time``.
 DelayRows: TypeAlias = pl.DataFrame
 
@@ -87,8 +89,42 @@ class KnownSpeeds:
     fetch_rest_s: float = _PHASE_START_S
 
 
+class FetchTerms(NamedTuple):
+    """Under which terms a fetch runs.
+
+    Attributes:
+        pace: Pauses, threads and the time limit.
+        now: The time of its start, ms.
+        cores: Number of processors: pages are parsed on all of them, fetched on one.
+    """
+
+    pace: FetchOptions
+    now: int = 0
+    cores: int = 1
+
+
+def answer_times(frames: Iterable[ResponseRows], hosts: pl.Series) -> dict[str, float]:
+    """Returns the median time of answers of hosts (reversed), s; under "" that of all URLs.
+
+    >>> rows = pl.DataFrame({"key": ["com.a:http/1", "com.b:http/1"], "response_ms": [500, 1500]})
+    >>> answer_times([rows], pl.Series(["com.a"]))
+    {'com.a': 0.5, '': 1.0}
+    """
+    parts = [pl.DataFrame(schema={"host": pl.String, "ms": pl.Int32})]
+    for frame in frames:
+        of_hosts = host_keys(frame.get_column("key")).alias("host")
+        parts.append(frame.select(of_hosts, pl.col("response_ms").cast(pl.Int32).alias("ms")))
+    rows = pl.concat(parts)
+    if rows.is_empty():
+        return {}
+    wanted = rows.filter(pl.col("host").is_in(hosts.implode()))
+    medians = wanted.group_by("host").agg(pl.col("ms").median() / 1000)
+    times = {str(host): float(seconds) for host, seconds in medians.iter_rows()}
+    return times | {"": float(rows.select(pl.col("ms").median()).item()) / 1000}
+
+
 def host_times(
-    chosen: ChosenRows, hosts: DelayRows, speeds: KnownSpeeds, pace: FetchOptions, now: int
+    chosen: ChosenRows, hosts: DelayRows, speeds: KnownSpeeds, terms: FetchTerms
 ) -> list[HostTime]:
     """Returns how long each host takes, the slowest first.
 
@@ -96,17 +132,17 @@ def host_times(
         chosen: The rows that are fetched.
         hosts: Rows of their hosts.
         speeds: How long answers take.
-        pace: Pauses and threads.
-        now: The time, ms: a robots.txt that is older than ``robots_max_age`` is requested, too.
+        terms: Pauses and threads; a robots.txt that is older than ``robots_max_age`` is requested, too.
 
     >>> chosen = pl.DataFrame({"key": ["com.a:http/1", "com.a:http/2"], "delay": [None, None]},
     ...                       schema={"key": pl.String, "delay": pl.Float64})
     >>> hosts = pl.DataFrame({"key": ["com.a"], "crawl_delay": [10.0], "robots_time": [0]})
-    >>> (one,) = host_times(chosen, hosts, KnownSpeeds({"": 1.0}), FetchOptions(), 1)
+    >>> (one,) = host_times(chosen, hosts, KnownSpeeds({"": 1.0}), FetchTerms(FetchOptions(), 1))
     >>> one.host, one.turns, one.delay, one.cause, one.seconds
     ('a.com', 2, 10.0, 'crawl_delay', 12.0)
     """
-    old = now - int(1000 * pace.robots_max_age)
+    pace = terms.pace
+    old = terms.now - int(1000 * pace.robots_max_age)
     rows = (
         chosen.with_columns(host=host_keys(chosen.get_column("key")))
         .group_by("host")
@@ -121,9 +157,21 @@ def host_times(
         if pace.queue_mode == "domain":
             name = registered_domain(name)
         answer = speeds.answers.get(host, speeds.answers.get("", _ANSWER_S))
-        queues.setdefault(name, _Queue()).add(pages, delay, crawl_delay, answer, needs_robots, pace)
+        if crawl_delay and crawl_delay > pace.longest_crawl_delay:
+            pages = 0  # they are left out
+        turns = _Turns(pages, pages + needs_robots, delay, crawl_delay)
+        queues.setdefault(name, _Queue()).add(turns, answer)
     times = [queue.time(name, pace) for name, queue in queues.items()]
     return sorted(times, key=lambda one: (-one.seconds, one.host))
+
+
+class _Turns(NamedTuple):
+    """The pages and turns of a host, and the pauses that settings and robots.txt ask for, s."""
+
+    pages: int
+    turns: int
+    delay: float | None
+    crawl_delay: float | None
 
 
 class _Queue:
@@ -135,18 +183,13 @@ class _Queue:
         self.delay: float | None = None
         self.crawl_delay: float | None = None
 
-    def add(
-        self, pages: int, delay: float | None, crawl_delay: float | None, answer: float,
-        needs_robots: bool, pace: FetchOptions,
-    ) -> None:  # fmt: skip
-        """Adds a host."""
-        if crawl_delay and crawl_delay > pace.longest_crawl_delay:
-            pages = 0  # they are left out
-        self.pages += pages
-        self.turns += pages + needs_robots
-        self.busy += (pages + needs_robots) * answer
-        self.delay = _longest(self.delay, delay)
-        self.crawl_delay = _longest(self.crawl_delay, crawl_delay)
+    def add(self, turns: "_Turns", answer: float) -> None:
+        """Adds a host whose answers take a time, s."""
+        self.pages += turns.pages
+        self.turns += turns.turns
+        self.busy += turns.turns * answer
+        self.delay = _longest(self.delay, turns.delay)
+        self.crawl_delay = _longest(self.crawl_delay, turns.crawl_delay)
 
     def time(self, name: str, pace: FetchOptions) -> HostTime:
         """Returns how long all its turns take."""
@@ -166,21 +209,18 @@ def _longest(one: float | None, other: float | None) -> float | None:
     return max((value for value in (one, other) if value is not None), default=None)
 
 
-def fetch_time(
-    hosts: list[HostTime], speeds: KnownSpeeds, pace: FetchOptions, cores: int
-) -> FetchTime:
+def fetch_time(hosts: list[HostTime], speeds: KnownSpeeds, terms: FetchTerms) -> FetchTime:
     """Returns how long a fetch takes, and what holds it up.
 
     Args:
         hosts: Its hosts; see ``host_times``.
         speeds: How fast earlier fetches were.
-        pace: Threads and the time limit.
-        cores: Number of processors: pages are parsed on all of them, fetched on one.
+        terms: Threads, processors and the time limit.
     """
     if not hosts:
         return FetchTime(0.0, "nothing", [])
-    pages = sum(one.pages for one in hosts)
-    cpu = FETCH_CPU_S + PARSE_CPU_S / max(1, cores)
+    pace, pages = terms.pace, sum(one.pages for one in hosts)
+    cpu = FETCH_CPU_S + PARSE_CPU_S / max(1, terms.cores)
     bounds = {
         "hosts": max(one.seconds for one in hosts),
         "threads": sum(one.turns * one.answer for one in hosts) / pace.threads,
@@ -194,7 +234,7 @@ def fetch_time(
 
 
 def time_of_a_page(
-    requests: PageRows, hosts: DelayRows, speeds: KnownSpeeds, pace: FetchOptions, cores: int
+    requests: PageRows, hosts: DelayRows, speeds: KnownSpeeds, terms: FetchTerms
 ) -> float | None:
     """Returns the time of a page in a fetch that no pause held up, s; None if one did.
 
@@ -202,14 +242,14 @@ def time_of_a_page(
         requests: ``key`` and ``fetch_time`` (ms) of the pages of that fetch.
         hosts: Rows of their hosts.
         speeds: How long answers take.
-        pace: Pauses and threads.
-        cores: Number of processors.
+        terms: Pauses, threads and processors.
     """
     if len(requests) < _ENOUGH:
         return None
     began = int(requests.select(pl.col("fetch_time").min()).item())
+    then = terms._replace(now=began)
     chosen = requests.select("key", delay=pl.lit(None, pl.Float64))
-    expected = fetch_time(host_times(chosen, hosts, speeds, pace, began), speeds, pace, cores)
+    expected = fetch_time(host_times(chosen, hosts, speeds, then), speeds, then)
     took = seconds_of_requests(requests)
     return took / len(requests) if took > _LONGER * expected.seconds else None
 

@@ -32,7 +32,7 @@ def estimate(table, capsys, *words, code=0):
     [[], ["--top_n", "5"], ["--max_count", "2"], ["--max_count", "3", "--top_n", "4"],
      ["--expr", "distance > 1"], ["--add_days", "40", "--max_count_expr", "1"]],
 )  # fmt: skip
-def test_it_counts_what_generate_chooses(crawled, tmp_path, capsys, words):
+def test_the_estimated_urls_are_those_of_generate(crawled, tmp_path, capsys, words):
     copy = tmp_path / "copy"
     assert nutbeam("copy", crawled, copy) == 0
     number = estimate(copy, capsys, *words)["urls"]
@@ -42,7 +42,7 @@ def test_it_counts_what_generate_chooses(crawled, tmp_path, capsys, words):
     assert estimate(copy, capsys)["urls"] == number
 
 
-def test_it_names_the_hosts_that_hold_it_up_and_what_pages_cost(crawled, capsys):
+def test_an_estimate_names_slow_hosts_and_the_cost_of_pages(crawled, capsys):
     record = estimate(crawled, capsys, "--server_delay", "4", "--pages", "1000000")
     slowest = record["slowest"][0]
     assert record["bound"] == "hosts"
@@ -110,7 +110,7 @@ WEBS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", WEBS)
-def test_the_next_round_takes_what_is_estimated(tmp_path, capsys, name):
+def test_the_next_round_takes_the_estimated_time(tmp_path, capsys, name):
     hosts, pace = WEBS[name]
     table = tmp_path / "table"
     with serve(hosts.answer) as server:

@@ -65,7 +65,9 @@ def test_as_json(address, tmp_path, capsys):
     found = json.loads(out)
     (last,) = found.pop("ranges")[-1:]
     assert last["bytes"] >= 0
+    assert found.pop("disk")["free"] > 0
     assert found == {
+        "bytes": 0, "components": [], "freed": [],
         "table": str(address), "files": str(tmp_path / "f"), "app_profile": "batch",
         "snapshot": 1, "applying": 2, "families": {"h": 4, "l": 4, "m": 1, "s": 4},
     }  # fmt: skip

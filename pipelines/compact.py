@@ -5,16 +5,17 @@
     tablets with runs, tiny neighbours ─ fold ─▶ state', hosts'
     shards of an index, more than a few ─ merge ─▶ shards'
     tablets ─ files of batches that rows name ─ other files of old batches are dropped ─▶ batches'
+                                              └ those with few such rows are written again ─▶ batches'
     then: old snapshots, files that no kept snapshot names, old operations ─ deleted
 
-It changes no row, so readers are not disturbed; with ``--keep_inlinks`` it leaves out links. It
-skips tablets that another job has changed in the meantime. It skips all tablets while a job is
+It changes no row, so readers are not disturbed; with ``--keep_inlinks`` it leaves out links, and
+with ``--keep_bodies`` old bodies. It skips tablets that another job has changed in the meantime. It skips all tablets while a job is
 under way that changes tablets.
 """
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -28,12 +29,13 @@ from ..io.snapshots.operations import UPKEEP, Operation
 from ..io.table.opening import open_table
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.tablets import Tablet, tablets
-from ..io.tablets.written import Written
+from ..io.tablets.written import Written, sum_counts
 from ..io.upkeep.compaction import fold, merge_files, plan_folds, spent_batches, superseded_files
-from ..io.upkeep.retention import delete_expired, disturbed_by
+from ..io.upkeep.retention import RetentionOptions, delete_expired, disturbed_by
+from ..io.upkeep.thinning import FileToThin, files_to_thin, thin_file
 from ..policy.components.declaration import RowLayout
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
-from ..transforms.for_each import ForEach, TabletItem
+from ..transforms.for_each import ForEach, Spread, TabletItem
 from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option, seconds
@@ -48,18 +50,13 @@ REFERRING = {"state": ("page", "document")}
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(JobOptions):
+class Options(RetentionOptions, JobOptions):
     """Options of compact."""
 
     full: bool = option(
         False,
         "Rewrite all tablets, and merge all shards of indexes. Without it, compact rewrites only "
         "tablets that have runs, are very small or too large, and merges only many small shards.",
-    )
-    snapshot_retention: int = seconds(
-        604_800,
-        "How long a snapshot can be read after it was replaced; then its files are deleted. It "
-        "must be longer than any export takes.",
     )
     keep_inlinks: int = option(
         0,
@@ -70,8 +67,16 @@ class Options(JobOptions):
     keep_batches: int = option(
         1,
         "How many of the newest batches keep all their files. A file of an older batch is deleted "
-        "after the retention if all its pages were fetched again.",
+        "after the retention if all its pages were fetched again, and written again without these "
+        "if at least half of them were.",
         minimum=0,
+    )
+    keep_bodies: float = seconds(
+        -1.0,
+        "How long the body of a page is kept after its fetch, but not shorter than the retention. Then "
+        "compact deletes bodies of older batches; answers, titles, texts and links stay. -1: as long "
+        "as the page.",
+        minimum=-1.0,
     )
 
 
@@ -112,8 +117,15 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
         items, _work, (options.keep_inlinks,), outputs=(NAMED,), step="Work"
     )
     named = done[NAMED] | "Unite" >> beam.CombineGlobally(_unite).without_defaults()
+    thinned = (
+        named
+        | "Old" >> beam.FlatMap(_files_to_thin, beam.pvalue.AsSingleton(operations), options)
+        .with_output_types(tuple[int, Any])
+        | Spread()
+        | "Thin" >> beam.FlatMap(_thin).with_output_types(Written)
+    )  # fmt: skip
     commit = functools.partial(_commit, options=options)
-    return (operations, done["main"], named) | Finish(commit, whole=("Work",))
+    return (operations, done["main"], named, thinned) | Finish(commit, whole=("Work",))
 
 
 def _items(operation: Operation, options: Options) -> Iterator[Folding | TabletItem | Merging]:
@@ -151,8 +163,8 @@ def _work(item: Folding | TabletItem | Merging, most_inlinks: int) -> Iterator[A
         return
     columns = REFERRING[item.component]
     rows = item.operation.table.read(item.component, [item.tablet], columns)
-    names = pl.concat([rows.get_column(name) for name in columns]).unique().drop_nulls()
-    yield beam.pvalue.TaggedOutput(NAMED, frozenset(names))
+    names = pl.concat([rows.get_column(name) for name in columns]).drop_nulls()
+    yield beam.pvalue.TaggedOutput(NAMED, dict(names.alias("file").value_counts().iter_rows()))
 
 
 def _beside_others(operation: Operation, written: list[Written]) -> list[Written]:
@@ -165,8 +177,21 @@ def _beside_others(operation: Operation, written: list[Written]) -> list[Written
     return [*rest, Written(counts={"tablets/in_use": skipped})]
 
 
-def _unite(parts: Iterable[frozenset[str]]) -> frozenset[str]:
-    return frozenset().union(*parts)
+def _unite(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    return sum_counts(parts)
+
+
+def _files_to_thin(
+    live_rows: Mapping[str, int], operation: Operation, options: Options
+) -> Iterator[tuple[int, FileToThin]]:
+    ages = options.keep_bodies >= 0
+    before = operation.now - int(1000 * options.keep_bodies) if ages else 0
+    spent = _spent_batches(operation, options)
+    yield from enumerate(files_to_thin(operation, spent, live_rows, before))
+
+
+def _thin(numbered: tuple[int, FileToThin]) -> Iterator[Written]:
+    yield from thin_file(numbered[1])
 
 
 def _commit(
@@ -174,7 +199,7 @@ def _commit(
 ) -> Manifest:
     """Commits folded tablets, drops old files of batches, and deletes old snapshots."""
     table, spent = operation.table, _spent_batches(operation, options)
-    dropped = superseded_files(operation, spent, _unite(named))
+    dropped = superseded_files(operation, spent, frozenset(_unite(named)))
     # Deletes old files before the commit, which records their number. Files that this commit
     # replaces are kept until the retention is over.
     swept = Written(counts=delete_expired(table, options.snapshot_retention))

@@ -19,6 +19,7 @@ from ..io.snapshots.manifest import Manifest, load_manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
 from ..io.snapshots.rounds import may_have_due, next_round, stop_file, unfinished_batches
 from ..io.storage.file_errors import NoTable
+from ..io.storage.least_free import low_message
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..policy.dedup.duplicates import DedupOptions
@@ -44,6 +45,7 @@ from .launch.job import CheckedIndexOptions, JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .launch.shipped_seeds import check_seeds, seed_words
+from .launch.table_rooms import RoomOfRounds, low_room
 from .views.endings import CrawlStop
 from .views.next_due import wait_for_due
 from .views.summary import print_summary, summary_of
@@ -190,7 +192,8 @@ def finish(
     """Prints the summary; returns the exit code.
 
     0: pages were fetched, or an open batch was finished, or a stop file ended the crawl.
-    1: nothing was due. 4: URLs were tried, or every seed was refused, and no page was fetched.
+    1: nothing was due. 3: the disk has too little room to go on. 4: URLs were tried, or every seed
+    was refused, and no page was fetched.
 
     Args:
         invocation: The command.
@@ -198,8 +201,11 @@ def finish(
         others: The snapshots that others made meanwhile.
         time_up: Whether its time is over.
     """
-    stop = stop_file(open_table(str(invocation.table)))
-    stopped = CrawlStop(None if stop is None else str(stop), time_up)
+    address = str(invocation.table)
+    stop = stop_file(open_table(address))
+    low = low_room(address, invocation.options.least_free)
+    why_low = None if low is None else low_message(address, low)
+    stopped = CrawlStop(None if stop is None else str(stop), time_up, why_low)
     record = summary_of(invocation, manifests, others, stopped)
     print_summary(invocation, record)
     return int(record["exit_code"])
@@ -234,7 +240,7 @@ def crawl(
             ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
         )
         run_over_conflicts(injecting, address, launched)
-    if options.sitemaps != "never" and options.rounds and _goes_on(ticket):
+    if options.sitemaps != "never" and options.rounds and _goes_on(ticket, options):
         read_sitemaps(ticket, 1, options, beam_args)
     manifests = manifests_of_launch(address, launched, seen)
     yield from manifests
@@ -279,7 +285,7 @@ def _stretches(
         seen = stretch_manifests[-1].snapshot if stretch_manifests else seen
         rounds_left -= _rounds_of(stretch_manifests, options)
         idle = idle + 1 if _in_vain(stretch_manifests) else 0
-        if not (options.wait and rounds_left and _goes_on(ticket)):
+        if not (options.wait and rounds_left and _goes_on(ticket, options)):
             return
         if not wait_for_due(ticket.address, options, ticket.until, idle, announce=announce):
             return
@@ -321,7 +327,8 @@ def _rounds(
     # Built once: the graph contains the table and the launch id; each run finds its round.
     pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
     address, launched = ticket.address, ticket.operation
-    while _in_time(ticket):
+    room = RoomOfRounds(address, options.least_free)
+    while _in_time(ticket) and room.suffices():
         upcoming = _next_round(address, launched, options, options.rounds)
         if upcoming is None:
             return
@@ -345,9 +352,10 @@ def _in_time(ticket: Ticket) -> bool:
     return ticket.until is None or now_ms() < ticket.until
 
 
-def _goes_on(ticket: Ticket) -> bool:
-    """Returns whether a crawl may begin something new: no stop file, and time is left."""
-    return _in_time(ticket) and stop_file(open_table(ticket.address)) is None
+def _goes_on(ticket: Ticket, options: Options) -> bool:
+    """Returns whether a crawl may begin something new: no stop file, and time and room are left."""
+    no_file = stop_file(open_table(ticket.address)) is None
+    return _in_time(ticket) and no_file and low_room(ticket.address, options.least_free) is None
 
 
 def read_sitemaps(ticket: Ticket, number: int, options: Options, beam_args: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ adopts these files and does not request their pages.
 import contextlib
 import dataclasses
 import functools
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import apache_beam as beam
@@ -32,8 +33,10 @@ from ..io.rows.small_components import (
 from ..io.snapshots.commit import check_batch_waits
 from ..io.snapshots.manifest import load_manifest
 from ..io.snapshots.operations import UPKEEP, Operation, find_commit
+from ..io.storage.least_free import DISK_LOW, LeastFreeOptions, check_room, table_room
 from ..io.storage.parquet_files import collect, scan
 from ..io.storage.places import Folder
+from ..io.table.opening import open_table
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.base.key_columns import host_keys
@@ -51,6 +54,7 @@ from ..transforms.parse_pages import ParsePagesOptions, parser_of
 from ..transforms.partition import SLOTS, hash_buckets
 from ..transforms.wiring.metrics import Throttling
 from ..web.base.errors import UserError
+from ..web.base.option_checks import Launch
 from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS
 from ..web.engine.engine import Engine, FetchOptions
@@ -72,6 +76,8 @@ from .launch.job import BatchOptions, run_job
 from .views.rule_reports import report_one_job
 
 ARGUMENTS = (TABLE,)
+# Time between two looks at the room of the disk.
+_LOOK_SECONDS = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +89,7 @@ class FetchBatchOptions(
     OutlinkOptions,
     ParsePagesOptions,
     LeaseOptions,
+    LeastFreeOptions,
 ):
     """Options of fetching, without those of launching."""
 
@@ -93,6 +100,11 @@ class FetchBatchOptions(
         "Write a page to disk at most this long after it arrived, with all pages since then. "
         "Pages that are not written are lost if the process dies.",
     )
+
+    def check_setup(self, launch: Launch) -> None:
+        """Checks the room of the table's disk."""
+        if launch.address:
+            check_room(launch.address, open_table(launch.address).files, self.least_free)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,6 +248,7 @@ class _PartitionFetching(Fetching):
         wide = [rows, have] if followed or self._outlinks else [self._rows]
         self._keys = pl.concat([frame.get_column("key") for frame in wide])
         self._written: list[Written] = []  # files since the last page
+        self._next_look = 0.0  # at the room of the disk, on the monotonic clock
 
     def begin(self) -> Iterator[Written]:
         """Takes over the files of earlier attempts."""
@@ -290,9 +303,19 @@ class _PartitionFetching(Fetching):
 
     def pulse(self, waited: float) -> None:
         self._lease.check()
+        self._end_on_full_disk()
         self._throttling.total(waited)
         self._written.extend(self._writer.flush_late())
         self._findings.write_if_old()
+
+    def _end_on_full_disk(self) -> None:
+        """Ends the fetch if the table's disk has too little room; the rest of the round needs it."""
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _LOOK_SECONDS
+        room = table_room(self._table.files, self.options.least_free)
+        if room is not None and room.is_low:
+            self._engine.stop(DISK_LOW)
 
     def may_send(self) -> bool:
         return self._lease.may_send()

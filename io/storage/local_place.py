@@ -21,7 +21,7 @@ from ..disk.regular_files import (
     open_for_reading,
     stat_file,
 )
-from .places import Found, Place
+from .places import DiskRoom, Found, Place
 
 
 class LocalPlace(PosixPath, Place):
@@ -197,7 +197,14 @@ class LocalPlace(PosixPath, Place):
         finally:
             os.close(descriptor)
 
-    # Times.
+    # Its disk, and times.
+
+    def disk_room(self) -> DiskRoom | None:
+        for path in (self, *self.absolute().parents):
+            with contextlib.suppress(OSError):  # it does not exist yet
+                disk = os.statvfs(path)
+                return DiskRoom(disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize)
+        return None
 
     def measure_time(self) -> float:
         self.parent.make_folder()

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, ClassVar, Protocol, Self
+from typing import IO, Any, ClassVar, NamedTuple, Protocol, Self
 
 
 class Place(abc.ABC):
@@ -227,7 +227,11 @@ class Place(abc.ABC):
     def remove(self) -> None:
         """Removes the file."""
 
-    # Times, and the client.
+    # Its disk, times, and the client.
+
+    def disk_room(self) -> "DiskRoom | None":
+        """Returns the room of the disk that has the folder, or would have it; None in a store."""
+        return None
 
     @abc.abstractmethod
     def measure_time(self) -> float:
@@ -263,6 +267,13 @@ class Found:
     path: Place
     bytes: int
     changed: float
+
+
+class DiskRoom(NamedTuple):
+    """The room of a disk, in bytes: what it has in all, and what this user may still write."""
+
+    total: int
+    free: int
 
 
 class Folder(Protocol):

@@ -184,9 +184,18 @@ def full(path: Path) -> str:
     >>> full(Path("/tmp/nutbeam-7-9-000000-000000-000000-00000000/x"))[:36]
     "TMPDIR is full: no room in '/tmp' fo"
     """
+    return f"TMPDIR is full: no room in {str(_above_ours(path))!r} for temporary files: {_CURE}"
+
+
+def _above_ours(path: Path) -> Path:
+    """Returns the folder that has the folders of processes; the path itself if it is in none."""
     ours = [parent for parent in (path, *path.parents) if _NAME.fullmatch(parent.name)]
-    base = ours[-1].parent if ours else path
-    return f"TMPDIR is full: no room in {str(base)!r} for temporary files: {_CURE}"
+    return ours[-1].parent if ours else path
+
+
+def temporary_files() -> Path:
+    """Returns the folder in which processes make their folders for temporary files."""
+    return _above_ours(_base())
 
 
 def full_by(error: OSError) -> str | None:

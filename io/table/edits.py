@@ -1,7 +1,7 @@
 """Edits rows in files permanently, for a purge, and counts the changes."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -98,7 +98,7 @@ def edit_file(root: Place, component: str, file: DataFile, edit: Edit) -> Iterat
         yield Written(component, (edited,), (file.path,), counted.counts())
 
 
-def rewrite(path: Place, new: Place, edit: CountedEdit) -> dict[str, Any]:
+def rewrite(path: Place, new: Place, edit: Callable[[pa.Table], pa.Table]) -> dict[str, Any]:
     """Writes edited rows to a new file; returns fields of its description."""
     schema, keys = schema_of(path), list[str]()
     with ParquetWriter(new, schema) as writer:

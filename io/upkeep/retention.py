@@ -10,6 +10,7 @@ So if a sweep is interrupted, each snapshot is either complete or gone, and the 
 sweep deletes the rest.
 """
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +22,7 @@ from ...policy.components.kinds import folders, kind_of
 from ...policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
 from ...web.base.clock import TOLERANCE_MS
 from ...web.base.errors import UserError
+from ...web.base.options import seconds
 from ..disk.regular_files import has_manifests
 from ..disk.table_names import is_made_name, is_unguessable_name
 from ..indexing.run_receipts import is_intent, is_mark, note_lost
@@ -41,6 +43,19 @@ LEASES = "leases"
 UNDER_WAY = 86_400
 _TOLERANCE_S = TOLERANCE_MS / 1000
 _PHASE_AFTER_JOB = {"fetch": FETCHED_PHASE, "parse": PARSED_PHASE, "update": UPDATED_PHASE}
+
+
+@dataclasses.dataclass(frozen=True)
+class RetentionOptions:
+    """The option of how long data stays that the newest snapshot does not need."""
+
+    GROUP = "compact"
+
+    snapshot_retention: int = seconds(
+        604_800,
+        "How long a snapshot can be read after it was replaced; then its files are deleted. It "
+        "must be longer than any export takes.",
+    )
 
 
 def delete_expired(table: WebTable, retention_s: float) -> dict[str, int]:
@@ -117,7 +132,7 @@ def is_cleaned(table: TableSnapshots, folder: str) -> bool:
         return False
 
 
-def _folders() -> tuple[str, ...]:
+def expiring_folders() -> tuple[str, ...]:
     """Returns the folders whose files expire."""
     return ("manifest", *folders(), "changes", *SCRATCH)
 
@@ -133,7 +148,7 @@ def _redate(table: TableSnapshots, now: float) -> int:
         return 0
     if not table.files.needs_shared_path:
         return 0  # files in a store keep their time
-    own = (file for name in (*_folders(), OPERATIONS) for file in own_files(table, name))
+    own = (file for name in (*expiring_folders(), OPERATIONS) for file in own_files(table, name))
     late = [file.path for file in own if file.changed > now + _TOLERANCE_S]
     return sum(path.redate(now) for path in late)
 
@@ -265,7 +280,7 @@ def _unnamed_files(
 ) -> Iterator[Place]:
     """Yields the old files that no kept snapshot names."""
     # List files before reading the names, so that newly committed files are not in the list.
-    files = [(f.path, f.changed) for name in _folders() for f in own_files(table, name)]
+    files = [(f.path, f.changed) for name in expiring_folders() for f in own_files(table, name)]
     newest = table.latest_snapshot()
     manifests = (manifest for manifest in _readable(table) if manifest.snapshot >= oldest)
     # A purge deletes files that only older snapshots need.

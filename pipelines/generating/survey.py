@@ -103,10 +103,10 @@ def survey(surveyed: TabletToSurvey, options: GenerateOptions) -> Iterator[Any]:
     """Reads a tablet once: summarizes its ranks, and writes its best rows to a temporary file."""
     operation = surveyed.operation
     PROGRESS.add()
-    if not surveyed.tablet.may_have(due_at(_clock(operation), options)):
+    if not surveyed.tablet.may_have(due_at(clock_of_survey(operation), options)):
         # The zone map suffices: the tablet is not read.
         return
-    remaining, max_counts = _candidates(surveyed, options)
+    remaining, max_counts = candidates_of(surveyed, options)
     rows, free, limited = with_own_limits(remaining.rows, max_counts)
     inside, apart = _divide(rows, surveyed, options)
     alone, several = _divide_limited(limited, surveyed)
@@ -140,7 +140,7 @@ def survey(surveyed: TabletToSurvey, options: GenerateOptions) -> Iterator[Any]:
     yield beam.pvalue.TaggedOutput(CANDIDATES, Candidates(operation, path))
 
 
-def _candidates(
+def candidates_of(
     surveyed: TabletToSurvey, options: GenerateOptions
 ) -> tuple[Remaining, Mapping[str, int]]:
     """Returns the rows that may be chosen, with ranks, and own limits of hosts.
@@ -190,7 +190,7 @@ def _candidates(
 
 def _due_rows(surveyed: TabletToSurvey, options: GenerateOptions) -> pl.DataFrame:
     operation, tablet = surveyed.operation, surveyed.tablet
-    clock = _clock(operation)
+    clock = clock_of_survey(operation)
     needed = needed_columns(options)
     absent = set(RARE) - operation.table.columns_with_values(tablet, RARE) - set(needed)
     more = scorings_of(options).sort_columns
@@ -238,7 +238,8 @@ def _divide_limited(
     return best.filter(~apart), best.filter(apart)
 
 
-def _clock(operation: Operation) -> Clock:
+def clock_of_survey(operation: Operation) -> Clock:
+    """Returns the time for which an operation chooses."""
     return clock_of(operation.manifest(), operation.now)._replace(began=operation.began)
 
 

@@ -58,10 +58,11 @@ class BeginDryRun(Displayed):
     job: str
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Operation]:
-        return tickets | "Pin" >> beam.Map(_newest_snapshot, self.job).with_output_types(Operation)
+        return tickets | "Pin" >> beam.Map(dry_operation, self.job).with_output_types(Operation)
 
 
-def _newest_snapshot(ticket: Ticket, job: str) -> Operation:
+def dry_operation(ticket: Ticket, job: str) -> Operation:
+    """Returns an operation that reads the newest snapshot, and of which no record is made."""
     check_versions(ticket)
     table = open_table(ticket.address)
     snapshot = table.latest_snapshot()

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...io.snapshots.manifest import Manifest
+from ...io.storage.least_free import DISK_LOW, DiskLow
 from ...policy.components.reasons import PluginFault, plugin_faults
 from ...policy.components.vocabulary import iso
 from ...policy.generating.selection import DUE, LEFT_OUT
@@ -27,6 +28,7 @@ from ..checkers.reasons import (
 )
 from .next_due import NextUrl
 
+DISK_IS_LOW = DiskLow.exit_code
 _FETCHED = ("protocol/success", "protocol/notmodified")
 REDIRECTED = ("moved", "temp_moved")
 # What a site answers that wants a cookie.
@@ -74,10 +76,17 @@ class Work:
 
 
 class CrawlStop(NamedTuple):
-    """What stopped a crawl: a file, its name or None, or that its time was over."""
+    """What stopped a crawl.
+
+    Attributes:
+        file: Name of the file that stops it; None if there is none.
+        time_up: Whether its time was over.
+        disk_low: Why the disk of the table has too little room; None if it has enough.
+    """
 
     file: str | None = None
     time_up: bool = False
+    disk_low: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +96,7 @@ class CrawlEnding:
     Attributes:
         code: Exit code of the command.
         reason: A word for scripts: ``done``, ``stopped``, ``time_limit``, ``nothing_due``,
-            ``none_chosen``, ``nothing_fetched``, ``seeds_refused`` or ``no_rounds``.
+            ``none_chosen``, ``nothing_fetched``, ``seeds_refused``, ``no_rounds`` or ``disk_low``.
         text: One line for people; empty if there is nothing more to say.
     """
 
@@ -166,6 +175,10 @@ def ending_of(
     """
     if end.file is not None:
         return CrawlEnding(DONE, "stopped", f"stopped by {end.file}: remove it to go on")
+    has_more = waiting is not None and not waiting.add_days
+    if end.disk_low is not None and (has_more or work.stayed_due.get(DISK_LOW)):
+        text = f"{end.disk_low}; what was fetched is kept, and the rest stays due"
+        return CrawlEnding(DISK_IS_LOW, DISK_LOW, text)
     if work.fetched or (work.rounds and not work.tried):  # or an open batch was finished
         if end.time_up and waiting is not None:
             text = (

@@ -1,22 +1,32 @@
-"""table: creates, describes and drops a table in Bigtable; tables in folders need no creation."""
+"""table: describes a table: what it weighs; creates and drops tables in Bigtable."""
 
 import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from rich import filesize
 
 from ...io.bigtable.address import BigtableAddress, parse_address
-from ...io.snapshots.manifest import load_manifest
+from ...io.snapshots.manifest import load_manifest, newest_manifest
 from ...io.storage.address_kinds import is_place
 from ...io.storage.files import names
 from ...io.storage.place_addresses import place_of
 from ...io.table.opening import open_table
+from ...io.upkeep.retention import RetentionOptions
+from ...io.upkeep.table_weight import weigh_files
+from ...policy.components.vocabulary import iso
+from ...policy.estimating.disk_weights import freed_by_day, weigh_components
+from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
-from ...web.base.options import option
+from ...web.base.options import option, shared_option
 from ..base.command import DONE, Argument, Invocation
 from ..checkers.checking import say
 
 ARGUMENTS = (
     Argument("action", "One of create, describe and drop."),
     Argument(
-        "address", "Where the table is: bigtable://PROJECT/INSTANCE/TABLE[?app_profile=NAME]."
+        "address",
+        "Where the table is; to create or drop it, bigtable://PROJECT/INSTANCE/TABLE[?app_profile=NAME].",
     ),
 )
 
@@ -31,6 +41,7 @@ class Options:
         "workers see, or gs://BUCKET/FOLDER.",
     )
     yes: bool = option(False, "With drop: yes, delete the table with all its rows.")
+    snapshot_retention: int = shared_option(RetentionOptions, "snapshot_retention")
 
 
 def run(invocation: Invocation) -> int:
@@ -39,6 +50,8 @@ def run(invocation: Invocation) -> int:
         raise UsageError(f"the action must be one of {', '.join(ACTIONS)}, got {action!r}")
     text = invocation.arguments["address"]
     if is_place(text):
+        if action == "describe":
+            return _describe_files(text, invocation)
         raise UsageError(
             f"a table in a folder or a store needs no {action}, got {text!r}: inject makes it"
         )
@@ -77,8 +90,49 @@ def _describe(address: BigtableAddress, invocation: Invocation) -> int:
         f"families  {families}",
         f"ranges    {len(description.ranges):,}, about {sum(n for _, n in description.ranges):,} bytes",
     ]
-    say(record, lines, invocation.format)
+    weight, weight_lines = _weigh(str(address), invocation)
+    say(record | weight, [*lines, *weight_lines], invocation.format)
     return DONE
+
+
+def _describe_files(address: str, invocation: Invocation) -> int:
+    manifest = newest_manifest(address)
+    record = {"table": address, "snapshot": manifest.snapshot}
+    lines = [f"table     {address}", f"snapshot  {manifest.snapshot}, {iso(manifest.time)}"]
+    weight, weight_lines = _weigh(address, invocation)
+    say(record | weight, [*lines, *weight_lines], invocation.format)
+    return DONE
+
+
+def _weigh(address: str, invocation: Invocation) -> tuple[dict[str, Any], list[str]]:
+    """Returns what a table weighs, as a record and as lines."""
+    table, retention = open_table(address), invocation.options.snapshot_retention
+    now = now_ms(load_manifest(table, table.latest_snapshot()).latest_time)
+    files, room = weigh_files(table), table.files.disk_room()
+    weights, days = weigh_components(files), freed_by_day(files, 1000 * retention, now)
+    record = {
+        "bytes": sum(one.current + one.waiting for one in weights),
+        "components": [one._asdict() for one in weights],
+        "freed": [{"time": iso(day.time), "bytes": day.bytes} for day in days],
+        "disk": room._asdict() if room is not None else None,
+    }
+    return record, list(_weight_lines(record, now))
+
+
+def _weight_lines(record: dict[str, Any], now: int) -> Iterator[str]:
+    yield f"size      {filesize.decimal(record['bytes'])}"
+    if record["disk"] is not None:
+        free, total = (filesize.decimal(record["disk"][name]) for name in ("free", "total"))
+        yield f"disk      {free} free of {total}"
+    yield f"{'component':<18}{'current':>12}{'older':>12}{'files':>10}"
+    for one in record["components"]:
+        current, older = (filesize.decimal(one[name]) for name in ("current", "waiting"))
+        yield f"{one['what']:<18}{current:>12}{older:>12}{one['files']:>10,}"
+    if not record["freed"]:
+        yield "compact frees nothing: the newest snapshot needs all files"
+    for day in record["freed"]:
+        when = "now" if day["time"] == iso(now) else f"from {day['time']} on"
+        yield f"compact frees {filesize.decimal(day['bytes'])} {when}"
 
 
 def _drop(address: BigtableAddress, invocation: Invocation) -> int:

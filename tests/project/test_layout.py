@@ -33,6 +33,7 @@ FOLDERS = {
         *("reference_pages", "api", "command_line", "as_in_nutch", "nutch"),
         *("", "sitemaps", "hosting", "graph", "model_context", "searching", "indexing", "archives"),
         *("fetching", "figures"),
+        "doctor",
         *("upkeep", "batch_tools"),
         *(
             "querying",
@@ -90,7 +91,7 @@ FOLDERS = {
         ),
         "parsing",
         "extracting",
-        *("sitemaps", "structured", "hosting", "dedup", "generating", ""),
+        *("sitemaps", "structured", "estimating", "hosting", "dedup", "generating", ""),
         *("scoring", "components", "schedules", "expressions", "base"),
     ),
     "transforms": ("archives", "graph", "indexing", "near_pages", "", "elements", "wiring"),

@@ -65,7 +65,9 @@ def test_as_json(address, tmp_path, capsys):
     found = json.loads(out)
     (last,) = found.pop("ranges")[-1:]
     assert last["bytes"] >= 0
+    assert found.pop("disk")["free"] > 0
     assert found == {
+        "bytes": 0, "components": [], "freed": [],
         "table": str(address), "files": str(tmp_path / "f"), "app_profile": "batch",
         "snapshot": 1, "applying": 2, "families": {"h": 4, "l": 4, "m": 1, "s": 4},
     }  # fmt: skip
@@ -111,8 +113,9 @@ def test_another_table_is_left_alone(address, tmp_path, capsys):
     [
         (["make", "bigtable://p/i/t"], "the action must be one of create, describe, drop, got 'make'"),
         (["describe"], "missing argument ADDRESS"),
-        (["describe", "folder"], "a table in a folder or a store needs no describe, got 'folder': inject makes"),
-        (["describe", "gs://b/t"], "a table in a folder or a store needs no describe, got 'gs"),
+        (["drop", "folder"], "a table in a folder or a store needs no drop, got 'folder': inject makes"),
+        (["create", "gs://b/t"], "a table in a folder or a store needs no create, got 'gs"),
+        (["describe", "folder"], "no web table at 'folder'"),
         (["describe", "bigtable://p/i"], "the table must be bigtable://PROJECT/INSTANCE/TABLE"),
         (["create", "bigtable://my-project/my-instance/t"], "create needs --files"),
         (["create", "bigtable://my-project/my-instance/t", "--files", "ftp://x"],

@@ -1,0 +1,49 @@
+"""Reads what earlier rounds of a table took: answers of hosts, the last fetch, the times of phases."""
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from ...policy.components.schema import PAGES, empty
+from ...policy.components.vocabulary import PHASES
+from ..batches.batches import batch_files
+from ..snapshots.manifest import Manifest, readable_manifests
+from ..snapshots.operations import Operation
+from ..storage.parquet_files import collect, scan
+from ..table.web_table import WebTable
+from ..tablets.tablets import tablets
+
+_LONGEST_PHASE_S = 86_400.0
+# Snapshots in which the last run of each phase is looked for.
+_LOOKED_AT = 50
+
+
+def answer_frames(operation: Operation) -> Iterator[pl.DataFrame]:
+    """Yields ``key`` and ``response_ms`` of the URLs that have answered, a frame per tablet."""
+    for tablet in tablets(operation.files("state")):
+        yield operation.table.read("state", [tablet], ("key", "response_ms")).drop_nulls()
+
+
+def last_requests(table: WebTable, manifest: Manifest) -> pl.DataFrame:
+    """Returns ``key`` and ``fetch_time`` of the pages of the last batch that was fetched."""
+    fetched = PHASES[PHASES.index("fetched") :]
+    names = [name for name, batch in manifest.batches.items() if batch.phase in fetched]
+    for name in sorted(names, key=lambda name: manifest.batches[name].created, reverse=True):
+        files = batch_files(table, manifest, name, "pages")
+        if files:
+            pages = scan([table / file.path for file in files], PAGES)
+            return collect(pages.select("key", "fetch_time"))
+    return empty(PAGES).select("key", "fetch_time")
+
+
+def phase_seconds(table: WebTable, jobs: Sequence[str]) -> dict[str, tuple[float, int]]:
+    """Returns (seconds, URLs of its batch) of the last run of each job, from its start to its commit."""
+    committed = dict(table.commit_times())
+    times: dict[str, tuple[float, int]] = {}
+    for _, manifest in zip(range(_LOOKED_AT), readable_manifests(table), strict=False):
+        batch = manifest.batches.get(str(manifest.batch))
+        seconds = committed.get(manifest.snapshot, 0.0) - manifest.time / 1000
+        is_new = manifest.job in jobs and manifest.job not in times
+        if is_new and batch is not None and 0 <= seconds < _LONGEST_PHASE_S:
+            times[manifest.job] = (seconds, batch.urls)
+    return times

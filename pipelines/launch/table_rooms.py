@@ -1,0 +1,50 @@
+"""Watches the room of a table's disk from round to round of a crawl."""
+
+import logging
+
+from ...io.storage.least_free import TableRoom, scarce_message, table_room
+from ...io.table.opening import open_table
+
+_LOG = logging.getLogger("nutbeam")
+
+
+def low_room(address: str, least: int) -> TableRoom | None:
+    """Returns the room of a table's disk if it is low; None if there is enough.
+
+    Args:
+        address: Address of the table.
+        least: The value of ``least_free``.
+    """
+    room = table_room(open_table(address).files, least)
+    return room if room is not None and room.is_low else None
+
+
+class RoomOfRounds:
+    """Says before each round whether there is room for it, and warns when it may be the last one.
+
+    Args:
+        address: Address of the table.
+        least: The value of ``least_free``.
+    """
+
+    def __init__(self, address: str, least: int) -> None:
+        self._address, self._least = address, least
+        self._files = open_table(address).files
+        self._free_before: int | None = None
+        self._warned = False
+
+    def suffices(self) -> bool:
+        """Returns whether the disk has more room than must stay free."""
+        room = table_room(self._files, self._least)
+        if room is None:
+            return True
+        if not self._warned and self._may_not_last(room):
+            self._warned = True
+            _LOG.warning("%s", scarce_message(self._address, room))
+        self._free_before = room.free
+        return not room.is_low
+
+    def _may_not_last(self, room: TableRoom) -> bool:
+        """Returns whether another round like the last one would leave too little room."""
+        used = 0 if self._free_before is None else self._free_before - room.free
+        return not room.is_low and used > 0 and room.free - used < room.least

@@ -329,6 +329,8 @@ NOT_IN_TEMPLATES = {
     "config": "a file of the machine where the command is typed",
     "deliver": "the image has nutbeam, and is the workers' image too",
     "format": "the launcher's output is not read",
+    "metrics_file": "nobody reads the launcher's disk",
+    "metrics_port": "nobody reaches the launcher",
     "plugin_package": "the image has the packages of plug-ins",
     "progress": "the launcher has no terminal",
 }

@@ -99,6 +99,11 @@ def set_logged_operation(operation: str) -> None:
     _operation_fields["operation"] = operation
 
 
+def logged_operation() -> str:
+    """Returns the operation of this command; empty if it has none yet."""
+    return _operation_fields.get("operation", "")
+
+
 def install() -> None:
     """Writes all logs of this process as JSON, until ``uninstall``."""
     if not logging.getLogger().handlers:

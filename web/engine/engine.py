@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from ..base.clock import now_ms
 from ..base.memory import share_heaps
 from ..base.progress import PROGRESS
+from ..base.request_times import REQUEST_TIMES
 from ..clients.http_client import Client
 from ..exchange import status
 from ..exchange.status import Outcome, Response, classify
@@ -352,3 +353,4 @@ def _count(results: list[Result]) -> None:
     size = sum(len(result.response.body) for result in results if result.response)
     if results:
         PROGRESS.add(len(results), bytes=size, **counts)
+        REQUEST_TIMES.add(result.response.elapsed_ms for result in results if result.response)

@@ -23,6 +23,7 @@ from .rollback import sizes
 # Protocol statuses of answers that are pages.
 PAGE_STATUSES = ("success", "notmodified")
 
+
 def read_table_figures(table: WebTable, earlier: TableFigures | None) -> TableFigures:
     """Reads the figures of a table.
 

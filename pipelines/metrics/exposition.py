@@ -9,10 +9,11 @@ from prometheus_client.metrics_core import (
     GaugeMetricFamily,
     HistogramMetricFamily,
 )
+from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from ...policy.metrics.catalogue import Metric, catalogue
-from ...policy.metrics.samples import Sample
+from ...policy.metrics.samples import RUNNING, Sample
 
 Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 _FAMILIES: Mapping[str, type[CounterMetricFamily] | type[GaugeMetricFamily]] = {
@@ -69,6 +70,26 @@ def scraped_text(samples: Iterable[Sample], table: str, accept: str) -> tuple[by
     """
     encode, content_type = choose_encoder(accept)
     return encode(_registry(samples, table)), content_type
+
+
+def samples_of_commands(text: str, without: str) -> list[Sample]:
+    """Reads the samples about commands from a text; none of them runs any more.
+
+    Args:
+        text: What ``prometheus_text`` has made.
+        without: A command whose samples are left out.
+
+    Raises:
+        ValueError: It is no such text.
+    """
+    commands = []
+    for family in text_string_to_metric_families(text):
+        for name, labels, value, *_ in family.samples:
+            metric = catalogue().get(name)
+            if metric and "command" in metric.labels and labels.get("command") != without:
+                values = tuple(labels[label] for label in metric.labels[1:])
+                commands.append(Sample(name, values, 0.0 if name == RUNNING else value))
+    return commands
 
 
 def _registry(samples: Iterable[Sample], table: str) -> CollectorRegistry:

@@ -12,13 +12,16 @@ import os
 import re
 import threading
 import zlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
+from ...policy.metrics.samples import Sample
 from ...web.base.errors import UsageError
 from ...web.base.safe_json import json_object
 from ...web.base.visible import visible
 from ...web.base.wording import quote_value
+from .exposition import prometheus_text, samples_of_commands
 
 _LOG = logging.getLogger("nutbeam")
 SUFFIX = ".prom"  # the collector reads only such files
@@ -44,22 +47,27 @@ class MetricsFile:
         self.path = file_of(named, table)
         self._table, self._command = table, command
         self._lock: IO[bytes] | None = None
+        self._earlier: Sequence[Sample] = ()
         self._failed = False
         _check_content(self.path, table)
         try:
-            is_mine = self._take_lock()
-            if is_mine:
-                self._replace(_head(table))
+            if is_mine := self._take_lock():
+                self._replace(())
         except OSError as error:
-            raise UsageError(f"--metrics_file {named!r} cannot be written: {error.strerror}") from error
+            raise UsageError(
+                f"--metrics_file {named!r} cannot be written: {error.strerror}"
+            ) from error
         if not is_mine:
             self._explain_other(named)
 
-    def write(self, text: bytes) -> None:
-        """Replaces the file, unless another process writes it; logs once if that fails."""
+    def write(self, samples: Iterable[Sample]) -> None:
+        """Replaces the file, unless another process writes it; logs once if that fails.
+
+        It keeps how other commands of the table ended.
+        """
         try:
             if self._take_lock():
-                self._replace(_head(self._table) + text)
+                self._replace(samples)
         except OSError as error:
             if not self._failed:
                 _LOG.warning("the metrics file %s cannot be written: %s", self.path, error.strerror)
@@ -92,6 +100,7 @@ class MetricsFile:
                 file.truncate(0)
                 file.write(json.dumps(self._owner()).encode())
                 file.flush()
+                self._earlier = self._earlier_samples()
             return self._lock is not None
 
     def _owner(self) -> dict[str, str | int]:
@@ -101,8 +110,14 @@ class MetricsFile:
         """Warns that another process of the table writes the file; refuses one of another table."""
         owner = {}
         with contextlib.suppress(OSError, ValueError):
-            owner = json_object(self._lock_path.read_bytes()) if self._lock_path not in _OWN_LOCKS else {}
-        writer = visible(f"nutbeam {owner.get('command', '')} (process {owner.get('process', 'unknown')})")
+            owner = (
+                json_object(self._lock_path.read_bytes())
+                if self._lock_path not in _OWN_LOCKS
+                else {}
+            )
+        writer = visible(
+            f"nutbeam {owner.get('command', '')} (process {owner.get('process', 'unknown')})"
+        )
         if owner.get("table", self._table) != self._table:
             raise UsageError(
                 f"--metrics_file {named!r} is being written by {writer} for the table "
@@ -114,9 +129,16 @@ class MetricsFile:
             visible(named), writer,
         )  # fmt: skip
 
-    def _replace(self, content: bytes) -> None:
+    def _earlier_samples(self) -> list[Sample]:
+        """Returns what the file says about other commands; a file that cannot be read says nothing."""
+        with contextlib.suppress(OSError, ValueError):
+            return samples_of_commands(self.path.read_text("utf-8"), without=self._command)
+        return []
+
+    def _replace(self, samples: Iterable[Sample]) -> None:
         unfinished = self.path.with_name(f".{self.path.name}.unfinished")
-        unfinished.write_bytes(content)
+        text = prometheus_text([*samples, *self._earlier], self._table)
+        unfinished.write_bytes(_head(self._table) + text)
         unfinished.replace(self.path)
 
 
@@ -157,7 +179,9 @@ def _check_content(path: Path, table: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise UsageError(f"--metrics_file {str(path)!r} cannot be read: {error.strerror}") from error
+        raise UsageError(
+            f"--metrics_file {str(path)!r} cannot be read: {error.strerror}"
+        ) from error
     if not line.startswith(_HEAD):
         raise UsageError(f"--metrics_file {str(path)!r} is another file, not of nutbeam's metrics")
     if line != _head(table):

@@ -3,7 +3,6 @@
 import http
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from ...web.base.errors import UsageError
 from ..base.loopback_server import LOOPBACK, LoopbackHandler, LoopbackServer
@@ -34,7 +33,9 @@ class MetricsServer(LoopbackServer):
             reason = getattr(cause, "strerror", None) or str(cause)
             raise UsageError(f"--metrics_port {named} cannot be used: {reason}") from error
         self.is_loopback = not host
-        threading.Thread(target=self.serve_forever, args=(0.2,), name="metrics", daemon=True).start()
+        threading.Thread(
+            target=self.serve_forever, args=(0.2,), name="metrics", daemon=True
+        ).start()
 
     def close(self) -> None:
         """Ends the server."""

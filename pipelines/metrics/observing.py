@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Self
 
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
@@ -86,7 +87,7 @@ class Observer:
         self._server: MetricsServer | None = None
         self._traces: Traces | None = None
 
-    def __enter__(self) -> "Observer":
+    def __enter__(self) -> Self:
         with contextlib.ExitStack() as opened:
             self._open(opened)
             self._opened = opened.pop_all()
@@ -101,12 +102,7 @@ class Observer:
         """
         options = self._invocation.options
         if options.metrics_file or options.metrics_port:
-            try:
-                from .exposition import prometheus_text as prometheus_text
-            except ImportError as error:
-                raise UsageError(
-                    "metrics need a package: pip install 'nutbeam[metrics]'"
-                ) from error
+            _exposition()
         if options.metrics_file:
             from .metrics_file import MetricsFile
 
@@ -156,10 +152,8 @@ class Observer:
             self._due = began + _SHARE * (time.monotonic() - began)
         self._note_pages()
         if self._file is not None:
-            from .exposition import prometheus_text
-
             with self._failures_counted():
-                self._file.write(prometheus_text(self._samples(), self._address))
+                self._file.write(self._samples())
 
     @contextlib.contextmanager
     def _failures_counted(self) -> Iterator[None]:
@@ -224,16 +218,29 @@ class Observer:
 
     def _scraped(self, accept: str) -> tuple[bytes, str]:
         """Returns the text for a request; one text serves all requests of a second."""
-        from .exposition import scraped_text
-
         kind = "openmetrics" if "openmetrics" in accept else ""
         with self._rendering:
             made, text = self._rendered.get(kind, (float("-inf"), (b"", "")))
             if time.monotonic() >= made + _RENDERED_S:
                 self._note_pages()
-                text = scraped_text(self._samples(), self._address, accept if kind else "")
+                text = _exposition().scraped_text(
+                    self._samples(), self._address, accept if kind else ""
+                )
                 self._rendered[kind] = time.monotonic(), text
             return text
+
+
+def _exposition() -> ModuleType:
+    """Returns the module that makes text of samples; it is imported when metrics are wanted.
+
+    Raises:
+        UsageError: Its package is not installed.
+    """
+    try:
+        from . import exposition
+    except ImportError as error:
+        raise UsageError("metrics need a package: pip install 'nutbeam[metrics]'") from error
+    return exposition
 
 
 def exit_code_of(error: BaseException) -> int:

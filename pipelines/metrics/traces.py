@@ -9,7 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
@@ -23,6 +23,9 @@ from ...io.snapshots.manifest import Manifest
 from ...policy.metrics.count_labels import count_labels
 from ...web.base.errors import UsageError
 from ...web.base.json_logs import without_login
+
+if TYPE_CHECKING:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
 _LOG = logging.getLogger("nutbeam")
 FROM_ENVIRONMENT = "env"
@@ -68,13 +71,18 @@ class Traces:
         named_there = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get(
             "OTEL_RESOURCE_ATTRIBUTES", ""
         )
-        resource = Resource(usual).merge(Resource.create()) if named_there else Resource.create(usual)
+        resource = (
+            Resource(usual).merge(Resource.create()) if named_there else Resource.create(usual)
+        )
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(SimpleSpanProcessor(self._spans))
         self._tracer = self._provider.get_tracer("nutbeam", begin.version)
         attributes = {"nutbeam.command": begin.command, "nutbeam.table": without_login(begin.table)}
         self._command = self._tracer.start_span(
-            f"nutbeam {begin.command}", _parent(), start_time=_ns(begin.started), attributes=attributes
+            f"nutbeam {begin.command}",
+            _parent(),
+            start_time=_ns(begin.started),
+            attributes=attributes,
         )
         self._round: tuple[str, Span, float] | None = None  # number, span, latest end
         self._failed = False
@@ -152,7 +160,7 @@ class Traces:
         self._exporter.shutdown()
 
 
-def _exporter_for(named: str) -> "OTLPSpanExporter":  # noqa: F821
+def _exporter_for(named: str) -> "OTLPSpanExporter":
     """Returns what sends spans to a receiver.
 
     Raises:
@@ -172,7 +180,9 @@ def _exporter_for(named: str) -> "OTLPSpanExporter":  # noqa: F821
 
 def _parent() -> Context:
     carrier = {
-        name.lower(): os.environ[name] for name in ("TRACEPARENT", "TRACESTATE") if name in os.environ
+        name.lower(): os.environ[name]
+        for name in ("TRACEPARENT", "TRACESTATE")
+        if name in os.environ
     }
     return TraceContextTextMapPropagator().extract(carrier)
 
@@ -180,7 +190,9 @@ def _parent() -> Context:
 def _count_attributes(manifest: Manifest) -> Mapping[str, int]:
     """Returns the counts of a job without reasons, as attributes of its span."""
     counts = {count_labels(manifest.job, name): n for name, n in manifest.counts.items()}
-    return {f"nutbeam.counts.{labels.count}": n for labels, n in counts.items() if not labels.reason}
+    return {
+        f"nutbeam.counts.{labels.count}": n for labels, n in counts.items() if not labels.reason
+    }
 
 
 def _ns(seconds: float) -> int:

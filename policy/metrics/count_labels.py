@@ -25,12 +25,12 @@ class CountLabels(NamedTuple):
     """The labels of a count.
 
     Attributes:
-        job: Name of the job.
+        phase: Name of the job.
         count: Name of the count, or of the family of counts.
         reason: The reason, or what else follows the family; empty if there is no family.
     """
 
-    job: str
+    phase: str
     count: str
     reason: str
 
@@ -39,7 +39,7 @@ def count_labels(job: str, name: str) -> CountLabels:
     """Returns the labels of a count of a job.
 
     >>> count_labels("fetch", "pages")
-    CountLabels(job='fetch', count='pages', reason='')
+    CountLabels(phase='fetch', count='pages', reason='')
     >>> count_labels("fetch", "not_fetched/http_502").reason
     'http_5xx'
     >>> count_labels("parse", "no_parser/www.example.com").reason
@@ -47,8 +47,8 @@ def count_labels(job: str, name: str) -> CountLabels:
     >>> count_labels("inject", "filtered/regex-urlfilter.txt:12").reason
     'regex_urlfilter_txt_12'
     """
-    family, slash, reason = name.partition("/")
-    return CountLabels(word_label(job), word_label(family), _reason(job, name) if slash else "")
+    reason = _reason(job, name) if "/" in name else ""
+    return CountLabels(word_label(job), word_label(name.partition("/")[0]), reason)
 
 
 def _reason(job: str, name: str) -> str:
@@ -81,7 +81,7 @@ def labelled_counts(counts: Mapping[tuple[str, str], int]) -> Counter[CountLabel
     """Returns the numbers by labels, of counts by (job, name); those with equal labels are summed.
 
     >>> dict(labelled_counts({("parse", "no_parser/a.b"): 2, ("parse", "no_parser/c.d"): 3}))
-    {CountLabels(job='parse', count='no_parser', reason='other'): 5}
+    {CountLabels(phase='parse', count='no_parser', reason='other'): 5}
     """
     numbers: Counter[CountLabels] = Counter()
     for (job, name), number in counts.items():

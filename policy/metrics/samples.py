@@ -11,6 +11,9 @@ from ..components.table_figures import TableFigures
 from .count_labels import labelled_counts, word_label
 
 
+RUNNING = "nutbeam_command_running"
+
+
 @dataclasses.dataclass(frozen=True)
 class CommandFacts:
     """What a command knows about itself.
@@ -77,7 +80,7 @@ def samples_of(facts: CommandFacts, figures: TableFigures) -> Iterator[Sample]:
 def _of_command(facts: CommandFacts) -> Iterator[Sample]:
     labels = (facts.command,)
     yield Sample("nutbeam_command_info", (facts.command, facts.version), 1)
-    yield Sample("nutbeam_command_running", labels, float(facts.ended is None))
+    yield Sample(RUNNING, labels, float(facts.ended is None))
     yield Sample("nutbeam_command_start_timestamp_seconds", labels, facts.started)
     if facts.ended is not None:
         yield Sample("nutbeam_command_end_timestamp_seconds", labels, facts.ended)
@@ -96,9 +99,9 @@ def _of_table(figures: TableFigures, last_page: float) -> Iterator[Sample]:
     for status, number in figures.urls.items():
         yield Sample("nutbeam_urls", (status,), number)
     yield Sample("nutbeam_hosts", (), figures.hosts)
-    for phase, (number, urls) in figures.batches.items():
-        yield Sample("nutbeam_batches", (phase,), number)
-        yield Sample("nutbeam_batch_urls", (phase,), urls)
+    for state, (number, urls) in figures.batches.items():
+        yield Sample("nutbeam_batches", (state,), number)
+        yield Sample("nutbeam_batch_urls", (state,), urls)
     for component, (_, rows, size) in figures.sizes.items():
         yield Sample("nutbeam_table_bytes", (component,), size)
         yield Sample("nutbeam_table_rows", (component,), rows)
@@ -106,9 +109,9 @@ def _of_table(figures: TableFigures, last_page: float) -> Iterator[Sample]:
 
 def _of_jobs(figures: TableFigures) -> Iterator[Sample]:
     for job, number in _by_word(figures.commits.items(), sum).items():
-        yield Sample("nutbeam_job_commits_total", (job,), number)
+        yield Sample("nutbeam_phase_commits_total", (job,), number)
     for job, time_ms in _by_word(figures.last_commits.items(), max).items():
-        yield Sample("nutbeam_job_last_commit_timestamp_seconds", (job,), time_ms / 1000)
+        yield Sample("nutbeam_phase_last_commit_timestamp_seconds", (job,), time_ms / 1000)
     for labels, number in sorted(labelled_counts(figures.counts).items()):
         yield Sample("nutbeam_counts_total", tuple(labels), number)
 

@@ -10,7 +10,6 @@ from ...web.base.request_times import BOUNDS, TimesSoFar
 from ..components.table_figures import TableFigures
 from .count_labels import labelled_counts, word_label
 
-
 RUNNING = "nutbeam_command_running"
 
 

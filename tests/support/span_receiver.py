@@ -38,9 +38,7 @@ class SpanReceiver(ThreadingHTTPServer):
 
 def attributes(span):
     """Returns the attributes of a span or a resource as a dict."""
-    return {
-        one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes
-    }
+    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -12,9 +12,9 @@ import os
 import re
 import threading
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ...policy.metrics.samples import Sample
 from ...web.base.errors import UsageError
@@ -26,8 +26,8 @@ from .exposition import prometheus_text, samples_of_commands
 _LOG = logging.getLogger("nutbeam")
 SUFFIX = ".prom"  # the collector reads only such files
 _HEAD = b"# nutbeam metrics of "
-# Locks of a process are not held against itself, so it remembers them.
-_OWN_LOCKS: set[Path] = set()
+# A process gets a lock that it has once more, so it remembers them, and who writes.
+_OWN_LOCKS: dict[Path, Mapping[str, Any]] = {}
 _LOCK = threading.Lock()
 
 
@@ -79,7 +79,7 @@ class MetricsFile:
             self._lock.close()
             self._lock = None
             with _LOCK:
-                _OWN_LOCKS.discard(self._lock_path)
+                _OWN_LOCKS.pop(self._lock_path, None)
 
     @property
     def _lock_path(self) -> Path:
@@ -96,9 +96,9 @@ class MetricsFile:
                     file.close()
                     return False
                 self._lock = file
-                _OWN_LOCKS.add(self._lock_path)
+                _OWN_LOCKS[self._lock_path] = self._owner()
                 file.truncate(0)
-                file.write(json.dumps(self._owner()).encode())
+                file.write(json.dumps(_OWN_LOCKS[self._lock_path]).encode())
                 file.flush()
                 self._earlier = self._earlier_samples()
             return self._lock is not None
@@ -108,16 +108,9 @@ class MetricsFile:
 
     def _explain_other(self, named: str) -> None:
         """Warns that another process of the table writes the file; refuses one of another table."""
-        owner = {}
-        with contextlib.suppress(OSError, ValueError):
-            owner = (
-                json_object(self._lock_path.read_bytes())
-                if self._lock_path not in _OWN_LOCKS
-                else {}
-            )
-        writer = visible(
-            f"nutbeam {owner.get('command', '')} (process {owner.get('process', 'unknown')})"
-        )
+        owner = self._other_owner()
+        words = f"nutbeam {owner.get('command', '')} (process {owner.get('process', 'unknown')})"
+        writer = visible(words)
         if owner.get("table", self._table) != self._table:
             raise UsageError(
                 f"--metrics_file {named!r} is being written by {writer} for the table "
@@ -128,6 +121,15 @@ class MetricsFile:
             "this command writes it when that one has ended",
             visible(named), writer,
         )  # fmt: skip
+
+    def _other_owner(self) -> Mapping[str, Any]:
+        """Returns table, command and process of who writes the file; empty if that is unknown."""
+        with _LOCK:
+            if self._lock_path in _OWN_LOCKS:  # to open it would give up the lock
+                return _OWN_LOCKS[self._lock_path]
+        with contextlib.suppress(OSError, ValueError):
+            return json_object(self._lock_path.read_bytes())
+        return {}
 
     def _earlier_samples(self) -> list[Sample]:
         """Returns what the file says about other commands; a file that cannot be read says nothing."""

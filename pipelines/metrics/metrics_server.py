@@ -19,6 +19,10 @@ class MetricsServer(LoopbackServer):
         named: ``PORT`` or ``ADDRESS:PORT``.
         render: Makes the text.
 
+    Attributes:
+        address: Where the metrics are.
+        is_loopback: Whether only this machine reaches it.
+
     Raises:
         UsageError: The port is taken, or this machine does not have the address.
     """
@@ -33,6 +37,7 @@ class MetricsServer(LoopbackServer):
             reason = getattr(cause, "strerror", None) or str(cause)
             raise UsageError(f"--metrics_port {named} cannot be used: {reason}") from error
         self.is_loopback = not host
+        self.address = f"http://{host or LOOPBACK}:{self.port}{_PATH}"
         threading.Thread(
             target=self.serve_forever, args=(0.2,), name="metrics", daemon=True
         ).start()

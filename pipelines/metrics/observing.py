@@ -113,7 +113,7 @@ class Observer:
 
             self._server = MetricsServer(options.metrics_port, self._scraped)
             opened.callback(self._server.close)
-            _LOG.info("metrics are at port %d, /metrics", self._server.port)
+            _LOG.info("metrics are at %s", self._server.address)
         if options.trace_to:
             from .traces import CommandBegin, Traces
 

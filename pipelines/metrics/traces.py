@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("nutbeam")
 FROM_ENVIRONMENT = "env"
 _PATH = "/v1/traces"  # as for OTEL_EXPORTER_OTLP_ENDPOINT
+_TIMEOUT_S = 3.0  # a command waits for it at its end; OTEL_EXPORTER_OTLP_TIMEOUT has another one
 # Exit codes of commands that did not fail: done, nothing to do, nothing fetched.
 _GOOD = (0, 1, 4)
 _ROUND = re.compile(r"(?:wait\d+\.)?(\d+)\.[a-z_]+")
@@ -172,10 +173,12 @@ def _exporter_for(named: str) -> "OTLPSpanExporter":
         raise UsageError("--trace_to needs its package: pip install 'nutbeam[traces]'") from error
     # It logs each failure; send() logs the first one.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+    timeout = None if any("OTLP" in name and "TIMEOUT" in name for name in os.environ) else _TIMEOUT_S
     if named == FROM_ENVIRONMENT:
-        return OTLPSpanExporter()
+        return OTLPSpanExporter(timeout=timeout)
     has_path = named.split("://", 1)[1].rstrip("/").count("/")
-    return OTLPSpanExporter(endpoint=named if has_path else named.rstrip("/") + _PATH)
+    endpoint = named if has_path else named.rstrip("/") + _PATH
+    return OTLPSpanExporter(endpoint=endpoint, timeout=timeout)
 
 
 def _parent() -> Context:

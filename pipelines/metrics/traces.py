@@ -158,7 +158,7 @@ class Traces:
                 self._command.set_attribute("nutbeam.failed_phase", failed_phase)
         self._command.end(_ns(ended))
         self.send()
-        self._exporter.shutdown()
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
 
 def _exporter_for(named: str) -> "OTLPSpanExporter":
@@ -173,7 +173,9 @@ def _exporter_for(named: str) -> "OTLPSpanExporter":
         raise UsageError("--trace_to needs its package: pip install 'nutbeam[traces]'") from error
     # It logs each failure; send() logs the first one.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-    timeout = None if any("OTLP" in name and "TIMEOUT" in name for name in os.environ) else _TIMEOUT_S
+    timeout = (
+        None if any("OTLP" in name and "TIMEOUT" in name for name in os.environ) else _TIMEOUT_S
+    )
     if named == FROM_ENVIRONMENT:
         return OTLPSpanExporter(timeout=timeout)
     has_path = named.split("://", 1)[1].rstrip("/").count("/")
@@ -193,9 +195,7 @@ def _parent() -> Context:
 def _count_attributes(manifest: Manifest) -> Mapping[str, int]:
     """Returns the counts of a job without reasons, as attributes of its span."""
     counts = {count_labels(manifest.job, name): n for name, n in manifest.counts.items()}
-    return {
-        f"nutbeam.counts.{labels.count}": n for labels, n in counts.items() if not labels.reason
-    }
+    return {f"nutbeam.counts.{labels.name}": n for labels, n in counts.items() if not labels.reason}
 
 
 def _ns(seconds: float) -> int:

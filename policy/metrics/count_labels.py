@@ -22,16 +22,16 @@ _OF_STATUSES = ("protocol", "status")  # what follows is the name of a status
 
 
 class CountLabels(NamedTuple):
-    """The labels of a count.
+    """The labels of a count, in the order of the catalogue.
 
     Attributes:
         phase: Name of the job.
-        count: Name of the count, or of the family of counts.
+        name: Name of the count, or of the family of counts.
         reason: The reason, or what else follows the family; empty if there is no family.
     """
 
     phase: str
-    count: str
+    name: str
     reason: str
 
 
@@ -39,7 +39,7 @@ def count_labels(job: str, name: str) -> CountLabels:
     """Returns the labels of a count of a job.
 
     >>> count_labels("fetch", "pages")
-    CountLabels(phase='fetch', count='pages', reason='')
+    CountLabels(phase='fetch', name='pages', reason='')
     >>> count_labels("fetch", "not_fetched/http_502").reason
     'http_5xx'
     >>> count_labels("parse", "no_parser/www.example.com").reason
@@ -81,7 +81,7 @@ def labelled_counts(counts: Mapping[tuple[str, str], int]) -> Counter[CountLabel
     """Returns the numbers by labels, of counts by (job, name); those with equal labels are summed.
 
     >>> dict(labelled_counts({("parse", "no_parser/a.b"): 2, ("parse", "no_parser/c.d"): 3}))
-    {CountLabels(phase='parse', count='no_parser', reason='other'): 5}
+    {CountLabels(phase='parse', name='no_parser', reason='other'): 5}
     """
     numbers: Counter[CountLabels] = Counter()
     for (job, name), number in counts.items():

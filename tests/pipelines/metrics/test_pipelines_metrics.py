@@ -50,22 +50,33 @@ def test_the_file_of_a_crawl_says_what_the_table_says(crawled, capsys):
     query = "select status, count(*) as n from state group by status"
     assert nutbeam("sql", table, query, "--format", "json") == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    by_status = {labels[0]: n for (name, *labels), n in found.items() if name == "nutbeam_urls" and n}
+    by_status = {
+        labels[0]: n for (name, *labels), n in found.items() if name == "nutbeam_urls" and n
+    }
     assert by_status == {row["status"]: row["n"] for row in rows}
     manifests = manifests_of(table)
     counts = labelled_counts({})
     for manifest in manifests:
         counts += labelled_counts({(manifest.job, name): n for name, n in manifest.counts.items()})
-    shown = {labels for name, *labels in found if name == "nutbeam_counts_total" for labels in [tuple(labels)]}
+    shown = {
+        labels
+        for name, *labels in found
+        if name == "nutbeam_counts_total"
+        for labels in [tuple(labels)]
+    }
     assert len(shown) == len(counts) > 5
     for labels, number in counts.items():
-        assert found["nutbeam_counts_total", labels.count, labels.phase, labels.reason] == number
+        assert found["nutbeam_counts_total", labels.name, labels.phase, labels.reason] == number
     assert found["nutbeam_snapshot",] == manifests[-1].snapshot
-    assert found["nutbeam_request_seconds_count",] == sum(m.counts.get("requests", 0) for m in manifests)
+    assert found["nutbeam_request_seconds_count",] == sum(
+        m.counts.get("requests", 0) for m in manifests
+    )
     assert found["nutbeam_command_running", "crawl"] == 0
     assert found["nutbeam_command_exit_code", "crawl"] == 0
     assert found["nutbeam_table_bytes", "state"] > 0
-    assert 0 < found["nutbeam_disk_free_bytes", "table"] <= found["nutbeam_disk_size_bytes", "table"]
+    assert (
+        0 < found["nutbeam_disk_free_bytes", "table"] <= found["nutbeam_disk_size_bytes", "table"]
+    )
 
 
 def test_counters_of_the_table_go_on_and_each_command_keeps_its_end(crawled, capsys):
@@ -79,12 +90,16 @@ def test_counters_of_the_table_go_on_and_each_command_keeps_its_end(crawled, cap
     assert falling == []
     commits = ("nutbeam_phase_commits_total", "dedup")
     assert after[commits] == before[commits] + 1
-    codes = {labels[0]: n for (name, *labels), n in after.items() if name == "nutbeam_command_exit_code"}
+    codes = {
+        labels[0]: n for (name, *labels), n in after.items() if name == "nutbeam_command_exit_code"
+    }
     assert codes == {"crawl": 0, "dedup": 0, "readdb": 1}
 
 
 def observed(run, table, **options):
-    return run_observed(Invocation("fetch", {}, LaunchOptions(**options), [], table=str(table)), run)
+    return run_observed(
+        Invocation("fetch", {}, LaunchOptions(**options), [], table=str(table)), run
+    )
 
 
 def get(port, path="/metrics", **headers):
@@ -176,7 +191,11 @@ def test_one_process_writes_a_file_and_others_get_a_clear_answer(tmp_path, caplo
     ("name", "content", "reason"),
     [
         ("a.prom", "node_uptime 1\n", "is another file, not of nutbeam's metrics"),
-        ("a.prom", '# nutbeam metrics of "/data/other"\n', 'of the table "/data/other": name another'),
+        (
+            "a.prom",
+            '# nutbeam metrics of "/data/other"\n',
+            'of the table "/data/other": name another',
+        ),
         ("notes.txt", "mine", "a file whose name ends with .prom, got"),
     ],
 )

@@ -34,7 +34,9 @@ def test_spans_of_a_crawl_are_its_rounds_and_jobs(web, tmp_path, receiver, monke
     rounds = [spans.pop(f"round {number}")[0] for number in (1, 2)]
     assert [span.parent_span_id for span in rounds] == [command.span_id] * 2
     manifests = manifests_of(table)
-    jobs = {attributes(span)["nutbeam.snapshot"]: span for named in spans.values() for span in named}
+    jobs = {
+        attributes(span)["nutbeam.snapshot"]: span for named in spans.values() for span in named
+    }
     assert sorted(jobs) == [manifest.snapshot for manifest in manifests]
     for manifest in manifests:
         span = jobs[manifest.snapshot]

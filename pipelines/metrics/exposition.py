@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from ...policy.metrics.catalogue import Metric, catalogue
-from ...policy.metrics.samples import RUNNING, Sample
+from ...policy.metrics.samples import RUNNING, MetricSample
 
 Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 _FAMILIES: Mapping[str, type[CounterMetricFamily] | type[GaugeMetricFamily]] = {
@@ -25,12 +25,12 @@ _FAMILIES: Mapping[str, type[CounterMetricFamily] | type[GaugeMetricFamily]] = {
 class _Samples(Collector):
     """Gives samples to an encoder of prometheus_client."""
 
-    def __init__(self, samples: Iterable[Sample], table: str) -> None:
+    def __init__(self, samples: Iterable[MetricSample], table: str) -> None:
         self._samples, self._table = samples, table
 
     def collect(self) -> Iterator[Family]:
         """Yields the metrics that have a sample, in the order of the catalogue."""
-        by_name: dict[str, list[Sample]] = {}
+        by_name: dict[str, list[MetricSample]] = {}
         for sample in self._samples:
             by_name.setdefault(sample.name, []).append(sample)
         for name, metric in catalogue().items():
@@ -38,7 +38,7 @@ class _Samples(Collector):
                 yield _family(metric, by_name[name], self._table)
 
 
-def _family(metric: Metric, samples: Sequence[Sample], table: str) -> Family:
+def _family(metric: Metric, samples: Sequence[MetricSample], table: str) -> Family:
     if metric.type == "histogram":
         histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
         for sample in samples:
@@ -50,7 +50,7 @@ def _family(metric: Metric, samples: Sequence[Sample], table: str) -> Family:
     return family
 
 
-def prometheus_text(samples: Iterable[Sample], table: str) -> bytes:
+def prometheus_text(samples: Iterable[MetricSample], table: str) -> bytes:
     """Returns samples as text in Prometheus' own format, for files.
 
     Args:
@@ -60,7 +60,7 @@ def prometheus_text(samples: Iterable[Sample], table: str) -> bytes:
     return generate_latest(_registry(samples, table))
 
 
-def scraped_text(samples: Iterable[Sample], table: str, accept: str) -> tuple[bytes, str]:
+def scraped_text(samples: Iterable[MetricSample], table: str, accept: str) -> tuple[bytes, str]:
     """Returns (samples as text, its content type) in the best format that a scraper accepts.
 
     Args:
@@ -72,7 +72,7 @@ def scraped_text(samples: Iterable[Sample], table: str, accept: str) -> tuple[by
     return encode(_registry(samples, table)), content_type
 
 
-def samples_of_commands(text: str, without: str) -> list[Sample]:
+def samples_of_commands(text: str, without: str) -> list[MetricSample]:
     """Reads the samples about commands from a text; none of them runs any more.
 
     Args:
@@ -88,11 +88,11 @@ def samples_of_commands(text: str, without: str) -> list[Sample]:
             metric = catalogue().get(name)
             if metric and "command" in metric.labels and labels.get("command") != without:
                 values = tuple(labels[label] for label in metric.labels[1:])
-                commands.append(Sample(name, values, 0.0 if name == RUNNING else value))
+                commands.append(MetricSample(name, values, 0.0 if name == RUNNING else value))
     return commands
 
 
-def _registry(samples: Iterable[Sample], table: str) -> CollectorRegistry:
+def _registry(samples: Iterable[MetricSample], table: str) -> CollectorRegistry:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Samples(list(samples), table))
     return registry

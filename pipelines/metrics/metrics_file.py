@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ...policy.metrics.samples import Sample
+from ...policy.metrics.samples import MetricSample
 from ...web.base.errors import UsageError
 from ...web.base.safe_json import json_object
 from ...web.base.visible import visible
@@ -47,7 +47,7 @@ class MetricsFile:
         self.path = file_of(named, table)
         self._table, self._command = table, command
         self._lock: IO[bytes] | None = None
-        self._earlier: Sequence[Sample] = ()
+        self._earlier: Sequence[MetricSample] = ()
         self._failed = False
         _check_content(self.path, table)
         try:
@@ -60,7 +60,7 @@ class MetricsFile:
         if not is_mine:
             self._explain_other(named)
 
-    def write(self, samples: Iterable[Sample]) -> None:
+    def write(self, samples: Iterable[MetricSample]) -> None:
         """Replaces the file, unless another process writes it; logs once if that fails.
 
         It keeps how other commands of the table ended.
@@ -131,13 +131,13 @@ class MetricsFile:
             return json_object(self._lock_path.read_bytes())
         return {}
 
-    def _earlier_samples(self) -> list[Sample]:
+    def _earlier_samples(self) -> list[MetricSample]:
         """Returns what the file says about other commands; a file that cannot be read says nothing."""
         with contextlib.suppress(OSError, ValueError):
             return samples_of_commands(self.path.read_text("utf-8"), without=self._command)
         return []
 
-    def _replace(self, samples: Iterable[Sample]) -> None:
+    def _replace(self, samples: Iterable[MetricSample]) -> None:
         unfinished = self.path.with_name(f".{self.path.name}.unfinished")
         text = prometheus_text([*samples, *self._earlier], self._table)
         unfinished.write_bytes(_head(self._table) + text)
@@ -155,7 +155,7 @@ def file_of(named: str, table: str) -> Path:
         UsageError: It is neither.
 
     >>> file_of("/tmp/crawl.prom", "/data/mine").name, file_of("/tmp", "/data/mine").name
-    ('crawl.prom', 'nutbeam-mine-7e1f3d5b.prom')
+    ('crawl.prom', 'nutbeam-mine-90e0dc3b.prom')
     """
     path = Path(named).absolute()
     if path.is_dir():

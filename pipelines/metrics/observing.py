@@ -21,12 +21,12 @@ from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.upkeep.table_figures import PAGE_STATUSES, manifests_after, read_table_figures
 from ...policy.components.table_figures import TableFigures
-from ...policy.metrics.samples import CommandFacts, Sample, samples_of
+from ...policy.metrics.samples import CommandFacts, MetricSample, samples_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError, UserError
 from ...web.base.json_logs import logged_operation, without_login
 from ...web.base.progress import PROGRESS
-from ...web.base.request_times import REQUEST_TIMES
+from ...web.engine.request_times import REQUEST_TIMES
 from ..base.command import Invocation
 from ..base.ending import INTERRUPTED
 
@@ -189,7 +189,7 @@ class Observer:
             self._last_page = now_ms() / 1000
         self._fetched = fetched
 
-    def _samples(self) -> Iterator[Sample]:
+    def _samples(self) -> Iterator[MetricSample]:
         facts = CommandFacts(
             self._invocation.command,
             self._version,

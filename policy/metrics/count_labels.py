@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..components.reasons import NO_FAMILY, find_reason, reasons_by_section
 from ..components.rule_counts import is_of_rule
 
-OTHER = "other"
+OTHER_LABEL = "other"
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _MOST_CHARS = 60
 # Families whose reasons the web or a plug-in chooses, besides those that the catalogue has.
@@ -54,11 +54,11 @@ def count_labels(job: str, name: str) -> CountLabels:
 def _reason(job: str, name: str) -> str:
     family, _, reason = name.partition("/")
     if is_of_rule(name):  # the operator's file and line; at most fifty different ones
-        return re.sub("[^a-z0-9]+", "_", reason.lower())[-_MOST_CHARS:].strip("_") or OTHER
+        return re.sub("[^a-z0-9]+", "_", reason.lower())[-_MOST_CHARS:].strip("_") or OTHER_LABEL
     if family in _OF_STATUSES or family not in {*_OF_STRANGERS, *_families_of_catalogue()}:
         return word_label(reason)
     declared = find_reason(reason, f"{job} {family}")
-    return declared.name if declared else OTHER
+    return declared.name if declared else OTHER_LABEL
 
 
 @functools.cache
@@ -74,7 +74,7 @@ def word_label(text: str) -> str:
     >>> word_label("db_fetched"), word_label("www.example.com")
     ('db_fetched', 'other')
     """
-    return text if _WORD.fullmatch(text) else OTHER
+    return text if _WORD.fullmatch(text) else OTHER_LABEL
 
 
 def labelled_counts(counts: Mapping[tuple[str, str], int]) -> Counter[CountLabels]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ...web.base.progress import Phase, Phases
-from ...web.base.request_times import BOUNDS, TimesSoFar
+from ...web.engine.request_times import BOUNDS, TimesSoFar
 from ..components.table_figures import TableFigures
 from .count_labels import labelled_counts, word_label
 
@@ -44,7 +44,7 @@ class CommandFacts:
     read_failures: int = 0
 
 
-class Sample(NamedTuple):
+class MetricSample(NamedTuple):
     """A value of a metric.
 
     Attributes:
@@ -60,7 +60,7 @@ class Sample(NamedTuple):
     buckets: tuple[tuple[str, int], ...] = ()
 
 
-def samples_of(facts: CommandFacts, figures: TableFigures) -> Iterator[Sample]:
+def samples_of(facts: CommandFacts, figures: TableFigures) -> Iterator[MetricSample]:
     """Yields the samples of all metrics that have a value now."""
     yield from _of_command(facts)
     yield from _of_table(figures, facts.last_page)
@@ -69,50 +69,50 @@ def samples_of(facts: CommandFacts, figures: TableFigures) -> Iterator[Sample]:
         yield from _of_running_phase(facts.phases.current)
     times = ((phase.name, phase.elapsed) for phase in facts.phases.by_phase().values())
     for name, seconds in _by_word(times, sum).items():
-        yield Sample("nutbeam_phase_seconds_total", (name,), seconds)
+        yield MetricSample("nutbeam_phase_seconds_total", (name,), seconds)
     yield _of_requests(facts.request_times)
     for disk, (free, size) in facts.disks.items():
-        yield Sample("nutbeam_disk_free_bytes", (disk,), free)
-        yield Sample("nutbeam_disk_size_bytes", (disk,), size)
+        yield MetricSample("nutbeam_disk_free_bytes", (disk,), free)
+        yield MetricSample("nutbeam_disk_size_bytes", (disk,), size)
 
 
-def _of_command(facts: CommandFacts) -> Iterator[Sample]:
+def _of_command(facts: CommandFacts) -> Iterator[MetricSample]:
     labels = (facts.command,)
-    yield Sample("nutbeam_command_info", (facts.command, facts.version), 1)
-    yield Sample(RUNNING, labels, float(facts.ended is None))
-    yield Sample("nutbeam_command_start_timestamp_seconds", labels, facts.started)
+    yield MetricSample("nutbeam_command_info", (facts.command, facts.version), 1)
+    yield MetricSample(RUNNING, labels, float(facts.ended is None))
+    yield MetricSample("nutbeam_command_start_timestamp_seconds", labels, facts.started)
     if facts.ended is not None:
-        yield Sample("nutbeam_command_end_timestamp_seconds", labels, facts.ended)
+        yield MetricSample("nutbeam_command_end_timestamp_seconds", labels, facts.ended)
     if facts.exit_code is not None:
-        yield Sample("nutbeam_command_exit_code", labels, facts.exit_code)
-    yield Sample("nutbeam_updated_timestamp_seconds", (), facts.updated)
-    yield Sample("nutbeam_table_read_failures_total", (), facts.read_failures)
+        yield MetricSample("nutbeam_command_exit_code", labels, facts.exit_code)
+    yield MetricSample("nutbeam_updated_timestamp_seconds", (), facts.updated)
+    yield MetricSample("nutbeam_table_read_failures_total", (), facts.read_failures)
 
 
-def _of_table(figures: TableFigures, last_page: float) -> Iterator[Sample]:
-    yield Sample("nutbeam_snapshot", (), figures.snapshot)
+def _of_table(figures: TableFigures, last_page: float) -> Iterator[MetricSample]:
+    yield MetricSample("nutbeam_snapshot", (), figures.snapshot)
     if figures.committed:
-        yield Sample("nutbeam_snapshot_timestamp_seconds", (), figures.committed)
+        yield MetricSample("nutbeam_snapshot_timestamp_seconds", (), figures.committed)
     if page := max(figures.last_pages, last_page):
-        yield Sample("nutbeam_last_page_timestamp_seconds", (), page)
+        yield MetricSample("nutbeam_last_page_timestamp_seconds", (), page)
     for status, number in figures.urls.items():
-        yield Sample("nutbeam_urls", (status,), number)
-    yield Sample("nutbeam_hosts", (), figures.hosts)
+        yield MetricSample("nutbeam_urls", (status,), number)
+    yield MetricSample("nutbeam_hosts", (), figures.hosts)
     for state, (number, urls) in figures.batches.items():
-        yield Sample("nutbeam_batches", (state,), number)
-        yield Sample("nutbeam_batch_urls", (state,), urls)
+        yield MetricSample("nutbeam_batches", (state,), number)
+        yield MetricSample("nutbeam_batch_urls", (state,), urls)
     for component, (_, rows, size) in figures.sizes.items():
-        yield Sample("nutbeam_table_bytes", (component,), size)
-        yield Sample("nutbeam_table_rows", (component,), rows)
+        yield MetricSample("nutbeam_table_bytes", (component,), size)
+        yield MetricSample("nutbeam_table_rows", (component,), rows)
 
 
-def _of_jobs(figures: TableFigures) -> Iterator[Sample]:
+def _of_jobs(figures: TableFigures) -> Iterator[MetricSample]:
     for job, number in _by_word(figures.commits.items(), sum).items():
-        yield Sample("nutbeam_phase_commits_total", (job,), number)
+        yield MetricSample("nutbeam_phase_commits_total", (job,), number)
     for job, time_ms in _by_word(figures.last_commits.items(), max).items():
-        yield Sample("nutbeam_phase_last_commit_timestamp_seconds", (job,), time_ms / 1000)
+        yield MetricSample("nutbeam_phase_last_commit_timestamp_seconds", (job,), time_ms / 1000)
     for labels, number in sorted(labelled_counts(figures.counts).items()):
-        yield Sample("nutbeam_counts_total", tuple(labels), number)
+        yield MetricSample("nutbeam_counts_total", tuple(labels), number)
 
 
 def _by_word(
@@ -125,23 +125,23 @@ def _by_word(
     return {label: fold(all_values) for label, all_values in by_label.items()}
 
 
-def _of_running_phase(phase: Phase) -> Iterator[Sample]:
+def _of_running_phase(phase: Phase) -> Iterator[MetricSample]:
     name = word_label(phase.name)
-    yield Sample("nutbeam_phase_running", (name,), 1)
-    yield Sample("nutbeam_phase_elapsed_seconds", (name,), phase.elapsed)
-    yield Sample("nutbeam_phase_done", (name, phase.unit), phase.done)
+    yield MetricSample("nutbeam_phase_running", (name,), 1)
+    yield MetricSample("nutbeam_phase_elapsed_seconds", (name,), phase.elapsed)
+    yield MetricSample("nutbeam_phase_done", (name, phase.unit), phase.done)
     if phase.total is not None:
-        yield Sample("nutbeam_phase_expected", (name, phase.unit), phase.total)
+        yield MetricSample("nutbeam_phase_expected", (name, phase.unit), phase.total)
     if "bytes" in phase.counts:
-        yield Sample("nutbeam_phase_received_bytes", (name,), phase.counts["bytes"])
+        yield MetricSample("nutbeam_phase_received_bytes", (name,), phase.counts["bytes"])
     if phase.hosts is not None:
-        yield Sample("nutbeam_fetch_hosts", ("active",), phase.hosts.active)
-        yield Sample("nutbeam_fetch_hosts", ("waiting",), phase.hosts.waiting)
-        yield Sample("nutbeam_fetch_seconds_left", (), phase.hosts.seconds)
+        yield MetricSample("nutbeam_fetch_hosts", ("active",), phase.hosts.active)
+        yield MetricSample("nutbeam_fetch_hosts", ("waiting",), phase.hosts.waiting)
+        yield MetricSample("nutbeam_fetch_seconds_left", (), phase.hosts.seconds)
 
 
-def _of_requests(times: TimesSoFar) -> Sample:
+def _of_requests(times: TimesSoFar) -> MetricSample:
     bounds = [*map(str, BOUNDS), "+Inf"]
     sums = itertools.accumulate(times.buckets)
     buckets = tuple(zip(bounds, sums, strict=True))
-    return Sample("nutbeam_request_seconds", (), times.seconds, buckets)
+    return MetricSample("nutbeam_request_seconds", (), times.seconds, buckets)

@@ -12,7 +12,7 @@ from running import TOOLS
 from simulated_web import served_web
 
 from nutbeam.policy.metrics.catalogue import catalogue
-from nutbeam.policy.metrics.count_labels import OTHER, count_labels
+from nutbeam.policy.metrics.count_labels import OTHER_LABEL, count_labels
 
 MONITORING = ROOT / "templates" / "monitoring"
 ALERTS, DASHBOARD = MONITORING / "alerts.yaml", MONITORING / "dashboard.json"
@@ -49,11 +49,11 @@ def test_each_metric_and_label_of_a_query_is_in_the_catalogue(queries):
             assert labels.keys() <= {*metric.labels, "instance"}, query
             if metric.name == "nutbeam_counts_total" and "|" not in labels["count"]:
                 name = labels["count"]
-                assert count_labels(labels["phase"], name).name == name != OTHER
+                assert count_labels(labels["phase"], name).name == name != OTHER_LABEL
     assert len(seen) > 5
 
 
-def test_each_alert_has_a_test_and_says_what_to_do():
+def test_each_alert_fires_in_a_test_and_is_in_the_guide():
     (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
     cases = yaml.safe_load((TESTS / "templates" / "alerts_test.yaml").read_text())["tests"]
     fired = {t["alertname"] for c in cases for t in c["alert_rule_test"] if t.get("exp_alerts")}

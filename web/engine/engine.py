@@ -15,7 +15,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from ..base.clock import now_ms
 from ..base.memory import share_heaps
 from ..base.progress import PROGRESS
-from ..base.request_times import REQUEST_TIMES
 from ..clients.http_client import Client
 from ..exchange import status
 from ..exchange.status import Outcome, Response, classify
@@ -27,6 +26,7 @@ from .host_queue import HostQueue, HostTurn, origin_of, turn_of
 from .host_reports import host_activity, log_odd_delay, log_silent_hosts
 from .pace import FetchOptions, RunTimes, Throughput
 from .queues import Queues
+from .request_times import REQUEST_TIMES
 from .robots_search import RobotsAnswers
 from .robots_turns import RobotsTurns, earlier_record
 from .tasks import Hop, HostRecord, KnownHosts, Result, Task

@@ -17,7 +17,7 @@ from nutbeam.pipelines.metrics.metrics_file import MetricsFile, file_of
 from nutbeam.pipelines.metrics.observing import run_observed
 from nutbeam.policy.metrics.catalogue import catalogue
 from nutbeam.policy.metrics.count_labels import labelled_counts
-from nutbeam.policy.metrics.samples import Sample
+from nutbeam.policy.metrics.samples import MetricSample
 from nutbeam.web.base.errors import JobFailed, UsageError
 
 web = served_web(hosts=3, pages=12, scope="module")
@@ -43,7 +43,7 @@ def crawled(web, tmp_path_factory):
     return table, file_of(str(folder), str(table))
 
 
-def test_the_file_of_a_crawl_says_what_the_table_says(crawled, capsys):
+def test_the_file_of_a_crawl_has_the_figures_of_its_table(crawled, capsys):
     table, path = crawled
     found = values(path.read_text())
     capsys.readouterr()
@@ -165,7 +165,7 @@ MetricsFile(sys.argv[1], sys.argv[2], "fetch")
 
 
 def test_one_process_writes_a_file_and_others_get_a_clear_answer(tmp_path, caplog):
-    path, sample = tmp_path / "a.prom", Sample("nutbeam_snapshot", (), 5)
+    path, sample = tmp_path / "a.prom", MetricSample("nutbeam_snapshot", (), 5)
     first = MetricsFile(str(path), "/data/mine", "crawl")
     first.write([sample])
     second = MetricsFile(str(path), "/data/mine", "fetch")  # in another thread
@@ -210,10 +210,10 @@ def test_files_of_others_are_refused_and_stay(tmp_path, name, content, reason):
 def test_a_command_that_was_killed_runs_no_more_in_the_file(tmp_path):
     path = tmp_path / "a.prom"
     killed = MetricsFile(str(path), "/data/mine", "crawl")
-    killed.write([Sample("nutbeam_command_running", ("crawl",), 1)])
+    killed.write([MetricSample("nutbeam_command_running", ("crawl",), 1)])
     killed.close()
     later = MetricsFile(str(path), "/data/mine", "dedup")
-    later.write([Sample("nutbeam_command_running", ("dedup",), 1)])
+    later.write([MetricSample("nutbeam_command_running", ("dedup",), 1)])
     later.close()
     assert values(path.read_text()) == {
         ("nutbeam_command_running", "crawl"): 0,

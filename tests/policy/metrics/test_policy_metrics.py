@@ -9,7 +9,7 @@ from nutbeam.policy.metrics.catalogue import TABLE_LABEL, catalogue
 from nutbeam.policy.metrics.count_labels import count_labels
 from nutbeam.policy.metrics.samples import CommandFacts, samples_of
 from nutbeam.web.base.progress import HostActivity, Phase, Phases, WaitingHost
-from nutbeam.web.base.request_times import TimesSoFar
+from nutbeam.web.engine.request_times import TimesSoFar
 
 HOST = "www.evil.example"
 SLOW = HostActivity(active=1, waiting=2, slowest=(WaitingHost(HOST, 3, 9.0),))

@@ -28,16 +28,16 @@ class MetricsServer(LoopbackServer):
     """
 
     def __init__(self, named: str, render: Render) -> None:
-        host, _, port = named.rpartition(":")
-        self.render = render
+        address, _, port = named.rpartition(":")
+        host = address.strip("[]") or LOOPBACK
+        self.render, self.is_loopback = render, host == LOOPBACK
         try:
-            super().__init__(int(port), _Handler, host.strip("[]") or LOOPBACK)
+            super().__init__(int(port), _Handler, host)
         except (UsageError, OverflowError, OSError) as error:
             cause = error.__cause__ if isinstance(error, UsageError) else error
             reason = getattr(cause, "strerror", None) or str(cause)
             raise UsageError(f"--metrics_port {named} cannot be used: {reason}") from error
-        self.is_loopback = not host
-        self.address = f"http://{host or LOOPBACK}:{self.port}{_PATH}"
+        self.address = f"http://{address or LOOPBACK}:{self.port}{_PATH}"
         threading.Thread(
             target=self.serve_forever, args=(0.2,), name="metrics", daemon=True
         ).start()

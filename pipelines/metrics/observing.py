@@ -24,7 +24,7 @@ from ...policy.components.table_figures import TableFigures
 from ...policy.metrics.samples import CommandFacts, MetricSample, samples_of
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError, UserError
-from ...web.base.json_logs import logged_operation, without_login
+from ...web.base.json_logs import launched_operations, without_login
 from ...web.base.progress import PROGRESS
 from ...web.engine.request_times import REQUEST_TIMES
 from ..base.command import Invocation
@@ -77,7 +77,7 @@ class Observer:
         self._due = 0.0
         self._read_failures = 0
         self._fetched, self._last_page = 0, 0.0
-        self._traced = 0
+        self._traced, self._launched_before = 0, len(launched_operations())
         self._rendered: dict[str, tuple[float, tuple[bytes, str]]] = {}
         self._rendering = threading.Lock()
         self._stop = threading.Event()
@@ -173,12 +173,14 @@ class Observer:
             self._trace_jobs(self._table, self._traces)
 
     def _trace_jobs(self, table: WebTable, traces: "Traces") -> None:
-        newest, launch = table.latest_snapshot(), logged_operation()
-        if newest > self._traced and launch:
+        newest = table.latest_snapshot()
+        if newest > self._traced:
             commit_times = dict(table.commit_times())
+            launches = launched_operations()[self._launched_before :]
             for manifest in manifests_after(table, self._traced, newest):
-                if manifest.operation.startswith(f"{launch}."):
-                    traces.add(manifest, launch, commit_times.get(manifest.snapshot, 0.0))
+                own = [one for one in launches if manifest.operation.startswith(f"{one}.")]
+                if own:
+                    traces.add(manifest, own[-1], commit_times.get(manifest.snapshot, 0.0))
             self._traced = newest
             traces.send()
 

@@ -167,7 +167,7 @@ test-clusters: $(VENV)/gcp
 
 # The long tests that need nothing of the kind. What some of them read is fetched, or they are skipped.
 test-here: $(VENV)/gcp build/beam-oldest/ready
-	@for tool in webgraph fake-gcs-server jwarc.jar nutch hdfs; do ./.ci/tools $$tool || [ $$? = 3 ] || exit 1; done
+	@for tool in webgraph fake-gcs-server jwarc.jar nutch hdfs promtool; do ./.ci/tools $$tool || [ $$? = 3 ] || exit 1; done
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --timeout 1800 --durations 30 \
 	  -m "long and not (airflow or $(subst |, or ,$(ON_CLUSTERS)))" $(ARGS)
 

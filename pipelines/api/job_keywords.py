@@ -64,6 +64,12 @@ class _Shared2(TypedDict, total=False):
     """Send nutbeam and the packages of plug-ins to workers on other machines; false if their image has them. Default: true."""
     log_format: Literal["text", "json"]
     """Format of logs, here and on workers; json is one object per line, also for the start and the end of each phase, and shows no progress without --progress. Default: text."""
+    metrics_port: str
+    """Serve metrics for Prometheus while the command runs, at http://ADDRESS:PORT/metrics: a port of this machine alone, 0 for a free one, or ADDRESS:PORT for others, such as 0.0.0.0:9464. Default: none."""
+    metrics_file: str
+    """File for metrics that ends with .prom, or a folder for files by table, which node_exporter's textfile collector reads. It stays when the command ends. Default: none."""
+    trace_to: str
+    """Address of a receiver of OpenTelemetry to which spans of the command, its rounds and its jobs are sent by OTLP over HTTP, such as http://127.0.0.1:4318; env: that of the variables OTEL_*. Default: none."""
 
 
 class _Shared3(TypedDict, total=False):

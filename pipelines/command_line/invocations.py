@@ -54,7 +54,7 @@ def run_invocation(
 
 def _run_module(module: CommandModule, invocation: Invocation, command: str) -> int:
     try:
-        return module.run(invocation)
+        return _run_observed(module, invocation)
     except UsageError as error:
         from ...io.storage.file_errors import NoTable
 
@@ -63,6 +63,16 @@ def _run_module(module: CommandModule, invocation: Invocation, command: str) -> 
         if is_missing and (advice := _advice_for_folder(str(invocation.table), command)):
             raise UsageError(advice) from error
         raise
+
+
+def _run_observed(module: CommandModule, invocation: Invocation) -> int:
+    """Runs a command, with metrics and spans if its options ask for them; returns its exit code."""
+    options = invocation.options
+    if not any(getattr(options, name, "") for name in ("metrics_port", "metrics_file", "trace_to")):
+        return module.run(invocation)
+    from ..metrics.observing import run_observed
+
+    return run_observed(invocation, module.run)
 
 
 def _advice_for_folder(address: str, command: str) -> str:

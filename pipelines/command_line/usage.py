@@ -13,7 +13,7 @@ from .commands import Command
 
 COMMON_GROUP = "every command"
 # Groups that most commands have: --help does not show them, unless the command asks for it.
-_SHARED_GROUPS = (COMMON_GROUP, "job", "launch")
+_SHARED_GROUPS = (COMMON_GROUP, "job", "launch", "metrics")
 _WIDTH = 80
 
 

@@ -60,6 +60,28 @@ class LaunchOptions:
         "the end of each phase, and shows no progress without --progress.",
         choices=("text", "json"),
     )
+    metrics_port: str = option(
+        "",
+        "Serve metrics for Prometheus while the command runs, at http://ADDRESS:PORT/metrics: a port "
+        "of this machine alone, 0 for a free one, or ADDRESS:PORT for others, such as 0.0.0.0:9464.",
+        pattern=r"((\d{1,3}\.){3}\d{1,3}:|\[[0-9a-fA-F:.]+\]:)?\d{1,5}|",
+        form="PORT or ADDRESS:PORT",
+        group="metrics",
+    )
+    metrics_file: str = option(
+        "",
+        "File for metrics that ends with .prom, or a folder for files by table, which node_exporter's "
+        "textfile collector reads. It stays when the command ends.",
+        group="metrics",
+    )
+    trace_to: str = option(
+        "",
+        "Address of a receiver of OpenTelemetry to which spans of the command, its rounds and its jobs "
+        "are sent by OTLP over HTTP, such as http://127.0.0.1:4318; env: that of the variables OTEL_*.",
+        pattern=r"env|https?://\S+|",
+        form="http://, https:// or env",
+        group="metrics",
+    )
 
 
 def runner_of(beam_args: Sequence[str]) -> str:

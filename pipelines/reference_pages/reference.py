@@ -42,6 +42,7 @@ from ..command_line.commands import COMMANDS
 from ..command_line.foreign_names import unsupported_commands
 from ..command_line.usage import COMMON_GROUP, options_by_group
 from .markdown_tables import markdown_table
+from .metric_tables import metric_tables
 from .option_files import write_option_files
 from .property_tables import SECTIONS, property_rows
 from .python_files import formatted, python_files
@@ -85,7 +86,7 @@ def main(argv: Sequence[str]) -> None:
         (root / path).write_text(formatted(text), "utf-8")
     pages = {"options": option_tables(modules()), "status": status_table(), "data": data_tables(),
              "reasons": reason_tables(), "nutch-commands": nutch_tables(unsupported_commands()),
-             "nutch-properties": nutch_property_tables(), "python": python_tables()}  # fmt: skip
+             "nutch-properties": nutch_property_tables(), "python": python_tables(), "metrics": metric_tables()}  # fmt: skip
     for name, tables in pages.items():
         page = root / "docs" / "reference" / f"{name}.md"
         page.write_text(with_tables(page.read_text("utf-8"), tables), "utf-8")
@@ -329,8 +330,11 @@ NOT_IN_TEMPLATES = {
     "config": "a file of the machine where the command is typed",
     "deliver": "the image has nutbeam, and is the workers' image too",
     "format": "the launcher's output is not read",
+    "metrics_file": "nobody reads the launcher's disk",
+    "metrics_port": "nobody reaches the launcher",
     "plugin_package": "the image has the packages of plug-ins",
     "progress": "the launcher has no terminal",
+    "trace_to": "the launcher ends before the job does",
 }
 
 

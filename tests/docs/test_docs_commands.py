@@ -68,6 +68,7 @@ LONG = (
     "hosts",
     "indexing",
     "links",
+    "monitoring",
     "operations",
     "parsing",
     "query",

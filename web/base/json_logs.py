@@ -21,6 +21,7 @@ _LOGIN = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
 _FIELDS = "nutbeam_fields"  # attribute of a record
 _replaced_formatters: dict[logging.Handler, logging.Formatter | None] = {}
 _operation_fields: dict[str, str] = {}
+_launched: list[str] = []
 _active: list[tuple[int, dict[str, Any]]] = []  # (thread, fields)
 
 
@@ -97,6 +98,12 @@ def _working_on() -> dict[str, Any]:
 def set_logged_operation(operation: str) -> None:
     """Adds the operation of this command to logs that belong to no phase, until ``uninstall``."""
     _operation_fields["operation"] = operation
+    _launched.append(operation)
+
+
+def launched_operations() -> tuple[str, ...]:
+    """Returns the operations of all commands of this process, in the order of their launch."""
+    return tuple(_launched)
 
 
 def install() -> None:

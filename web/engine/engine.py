@@ -26,6 +26,7 @@ from .host_queue import HostQueue, HostTurn, origin_of, turn_of
 from .host_reports import host_activity, log_odd_delay, log_silent_hosts
 from .pace import FetchOptions, RunTimes, Throughput
 from .queues import Queues
+from .request_times import REQUEST_TIMES
 from .robots_search import RobotsAnswers
 from .robots_turns import RobotsTurns, earlier_record
 from .tasks import Hop, HostRecord, KnownHosts, Result, Task
@@ -352,3 +353,4 @@ def _count(results: list[Result]) -> None:
     size = sum(len(result.response.body) for result in results if result.response)
     if results:
         PROGRESS.add(len(results), bytes=size, **counts)
+        REQUEST_TIMES.add(result.response.elapsed_ms for result in results if result.response)

@@ -1,0 +1,133 @@
+"""The alert rules and the dashboard: Prometheus takes them, and their metrics are in the catalogue."""
+
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+from crawling import nutbeam, reach
+from here import ROOT, TESTS
+from running import TOOLS
+from simulated_web import served_web
+
+from nutbeam.policy.metrics.catalogue import catalogue
+from nutbeam.policy.metrics.count_labels import OTHER_LABEL, count_labels
+
+MONITORING = ROOT / "templates" / "monitoring"
+ALERTS, DASHBOARD = MONITORING / "alerts.yaml", MONITORING / "dashboard.json"
+PROMTOOL = TOOLS / "promtool"
+pytestmark = pytest.mark.skipif(
+    not MONITORING.exists(), reason="templates/ is not part of the wheel"
+)
+with_promtool = pytest.mark.skipif(
+    not PROMTOOL.exists(), reason=f"no promtool at {PROMTOOL}: .ci/tools promtool builds it"
+)
+_MATCHER = re.compile(r'(\w+)\s*(=~|!=|=)\s*"([^"]*)"')
+web = served_web(hosts=2, pages=6)
+
+
+def queries_of_alerts():
+    (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
+    return [rule["expr"] for rule in group["rules"]]
+
+
+def queries_of_dashboard():
+    board = json.loads(DASHBOARD.read_text())
+    variables = [v["query"]["query"] for v in board["templating"]["list"] if v["type"] == "query"]
+    return [t["expr"] for panel in board["panels"] for t in panel["targets"]] + variables
+
+
+@pytest.mark.parametrize("queries", [queries_of_alerts, queries_of_dashboard])
+def test_each_metric_and_label_of_a_query_is_in_the_catalogue(queries):
+    seen = set()
+    for query in queries():
+        for name, matchers in re.findall(r"\b(nutbeam_\w+)(?:\{([^}]*)\})?", query):
+            metric = catalogue()[re.sub("_bucket$", "", name)]
+            seen.add(metric.name)
+            labels = {label: value for label, _, value in _MATCHER.findall(matchers)}
+            assert labels.keys() <= {*metric.labels, "instance"}, query
+            if metric.name == "nutbeam_counts_total" and "|" not in labels["count"]:
+                name = labels["count"]
+                assert count_labels(labels["phase"], name).name == name != OTHER_LABEL
+    assert len(seen) > 5
+
+
+def test_each_alert_fires_in_a_test_and_is_in_the_guide():
+    (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
+    cases = yaml.safe_load((TESTS / "templates" / "alerts_test.yaml").read_text())["tests"]
+    fired = {t["alertname"] for c in cases for t in c["alert_rule_test"] if t.get("exp_alerts")}
+    guide = (ROOT / "docs" / "guides" / "monitoring.md").read_text("utf-8")
+    for rule in group["rules"]:
+        assert rule["alert"] in fired
+        assert f"| `{rule['alert']}` |" in guide
+        assert rule["labels"]["severity"] in ("page", "ticket")
+
+
+def test_the_dashboard_follows_grafanas_schema():
+    """Grafana's own library reads it, and writes all of it again."""
+    dashboards = pytest.importorskip("grafana_foundation_sdk.models.dashboard")
+    from grafana_foundation_sdk.cog.encoder import JSONEncoder
+    from grafana_foundation_sdk.cog.plugins import register_default_plugins
+
+    register_default_plugins()
+    raw = json.loads(DASHBOARD.read_text())
+    written = json.loads(JSONEncoder().encode(dashboards.Dashboard.from_json(raw)))
+    assert list(lost(raw, written)) == []
+    ids = [panel["id"] for panel in raw["panels"]]
+    assert len(ids) == len(set(ids))
+
+
+def lost(raw, written, path=""):
+    """Yields the paths of what is not in a second version of a value."""
+    if isinstance(raw, dict) and isinstance(written, dict):
+        for name, value in raw.items():
+            yield from lost(value, written.get(name), f"{path}.{name}")
+    elif isinstance(raw, list) and isinstance(written, list) and len(raw) == len(written):
+        for number, (one, other) in enumerate(zip(raw, written, strict=True)):
+            yield from lost(one, other, f"{path}.{number}")
+    elif raw != written:
+        yield path
+
+
+def promtool(*words, **more):
+    return subprocess.run([PROMTOOL, *words], capture_output=True, text=True, check=False, **more)
+
+
+@with_promtool
+@pytest.mark.long
+def test_prometheus_takes_the_alert_rules():
+    done = promtool("check", "rules", ALERTS)
+    assert done.returncode == 0, done.stderr
+    assert "SUCCESS" in done.stdout
+
+
+@with_promtool
+@pytest.mark.long
+def test_alerts_fire_when_they_should():
+    done = promtool("test", "rules", TESTS / "templates" / "alerts_test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@with_promtool
+@pytest.mark.long
+def test_prometheus_takes_the_metrics_of_a_crawl(web, tmp_path):
+    path = tmp_path / "a.prom"
+    words = ["--rounds", "1", "--metrics_file", path]
+    assert nutbeam("crawl", tmp_path / "mine", *web.seeds, *reach(web), *words) == 0
+    done = promtool("check", "metrics", input=path.read_text())
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@with_promtool
+@pytest.mark.long
+def test_prometheus_takes_the_queries_of_the_dashboard(tmp_path):
+    rules = [
+        {"record": f"q:{number}", "expr": query.replace("$table", ".+")}
+        for number, query in enumerate(queries_of_dashboard())
+        if not query.startswith("label_values")
+    ]
+    path = tmp_path / "queries.yaml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "board", "rules": rules}]}))
+    done = promtool("check", "rules", path)
+    assert done.returncode == 0, done.stderr

@@ -352,3 +352,6 @@ def _count(results: list[Result]) -> None:
     size = sum(len(result.response.body) for result in results if result.response)
     if results:
         PROGRESS.add(len(results), bytes=size, **counts)
+    for result in results:
+        if result.fetch_status == status.FETCH_RETRY:
+            PROGRESS.note_failure(result.task.url, result.message or "no answer")

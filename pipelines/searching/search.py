@@ -17,10 +17,10 @@ from ...web.base.visible import visible
 from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
+from ..base.served_address import ServedAddress
 from .forgiving_search import ForgivingSearch
 from .index_search import FoundPages, Hit
 from .question_vectors import QuestionVectors
-from .search_address import SearchAddress
 from .searched_table import SearchedTable, snippet_spans
 
 ARGUMENTS = (
@@ -118,7 +118,7 @@ def run(invocation: Invocation) -> int:
             raise UsageError("--export takes no query and no --serve: run them one after the other")
         return _export(searched, options)
     if options.serve:
-        address = SearchAddress(
+        address = ServedAddress(
             options.port,
             options.host,
             options.allowed_hosts,

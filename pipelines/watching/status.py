@@ -82,7 +82,7 @@ def _show_again(invocation: Invocation, watch: TableWatch) -> None:
 
 def status_lines(watched: WatchedTable) -> list[str]:
     """Returns what was seen of a table as ten lines for people, with control characters escaped."""
-    facts, health = watched
+    facts, health, _ = watched
     values = {
         "table": f"{facts.table}: {health.state}",
         "running": "; ".join(_work_lines(health, facts.now)) or "nothing",

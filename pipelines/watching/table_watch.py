@@ -21,10 +21,11 @@ _COUNTED_COLUMNS = ("status", "fetch_time")
 
 
 class WatchedTable(NamedTuple):
-    """What was seen of a table at one moment."""
+    """What was seen of a table at one moment, and its newest manifest."""
 
     facts: WatchedFacts
     health: TableHealth
+    manifest: Manifest
 
 
 class TableWatch:
@@ -34,10 +35,13 @@ class TableWatch:
         address: Address of the table.
         stale_after_s: See ``judge_table``.
         most_counted: Most URLs that are counted by status.
+
+    Attributes:
+        address: Address of the table.
     """
 
     def __init__(self, address: str, stale_after_s: float, most_counted: int) -> None:
-        self._address, self._stale_after_s = address, stale_after_s
+        self.address, self._stale_after_s = address, stale_after_s
         self._most_counted = most_counted
         self._urls: UrlCounts | None = None
         self._count_due = -math.inf
@@ -49,11 +53,11 @@ class TableWatch:
             NoTable: There is no table, and nothing has begun to make one.
             UserError: The table cannot be read.
         """
-        facts, manifest = read_watched(self._address)
+        facts, manifest = read_watched(self.address)
         if not (facts.snapshot or facts.commands or facts.operations):
-            raise NoTable(open_table(self._address).why_empty())
+            raise NoTable(open_table(self.address).why_empty())
         facts = dataclasses.replace(facts, urls=self._count(manifest, facts.now))
-        return WatchedTable(facts, judge_table(facts, self._stale_after_s))
+        return WatchedTable(facts, judge_table(facts, self._stale_after_s), manifest)
 
     def _count(self, manifest: Manifest, now: int) -> UrlCounts | None:
         known = self._urls
@@ -62,7 +66,7 @@ class TableWatch:
         if known and (known.snapshot == manifest.snapshot or time.monotonic() < self._count_due):
             return known
         began = time.monotonic()
-        self._urls = count_urls(self._address, manifest, now, self._most_counted)
+        self._urls = count_urls(self.address, manifest, now, self._most_counted)
         ended = time.monotonic()
         self._count_due = ended + _COUNT_SHARE * (ended - began)
         return self._urls
@@ -98,7 +102,7 @@ def count_urls(address: str, manifest: Manifest, now: int, most: int) -> UrlCoun
 
 def watched_record(watched: WatchedTable) -> dict[str, Any]:
     """Returns what was seen as a record; docs/guides/watching.md describes it."""
-    facts, health = watched
+    facts, health, _ = watched
     urls, last = facts.urls, health.last
     return {
         "table": facts.table,

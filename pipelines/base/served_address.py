@@ -1,4 +1,4 @@
-"""Where the search page is served: its address, the names by which requests may call it, its path."""
+"""Where a page for people is served: its address, the names by which requests may call it, its path."""
 
 import dataclasses
 import ipaddress
@@ -12,8 +12,8 @@ _NAME = r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\]"
 
 
 @dataclasses.dataclass(frozen=True)
-class SearchAddress:
-    """Where the search page is served, and who may ask.
+class ServedAddress:
+    """Where a page is served, and who may ask.
 
     Attributes:
         port: Its port; 0 takes a free one.
@@ -62,6 +62,11 @@ class SearchAddress:
         return self.base_path if self.base_path.endswith("/") else f"{self.base_path}/"
 
     @property
+    def is_local(self) -> bool:
+        """Whether only this machine can ask: the address is loopback, and no proxy is named."""
+        return self._ip.is_loopback and not self.allowed_hosts
+
+    @property
     def _ip(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
         try:
             return ipaddress.ip_address(self.host)
@@ -83,7 +88,7 @@ class SearchAddress:
     def is_named(self, host: str, port: int) -> bool:
         """Returns whether a value of Host, in lower case, names the server.
 
-        >>> address = SearchAddress(allowed_hosts=("a.com", "b.com:1"))
+        >>> address = ServedAddress(allowed_hosts=("a.com", "b.com:1"))
         >>> [address.is_named(host, 80) for host in ("a.com:9", "b.com", "localhost:80", "")]
         [True, False, True, False]
         """

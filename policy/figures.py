@@ -164,7 +164,7 @@ def statistics_of(rows: StateRows, now: int | None = None) -> Statistics:
     )
 
 
-def counts_of(rows: StateRows, now: int) -> Statistics:
+def counts_by_status(rows: StateRows, now: int) -> Statistics:
     """Returns how many STATE rows there are, by status, and how many are due when; nothing else.
 
     Args:

@@ -19,7 +19,13 @@ from ..batches.batches import batch_component
 from ..snapshots.heartbeats import seen_heartbeats
 from ..snapshots.hold import HOLD
 from ..snapshots.manifest import Manifest, load_manifest
-from ..snapshots.operations import LOST, OPERATIONS, Operation, operation_of_record
+from ..snapshots.operations import (
+    LOST,
+    OPERATIONS,
+    Operation,
+    is_overtaken,
+    operation_of_record,
+)
 from ..snapshots.rounds import stop_file
 from ..storage.files import list_files, read_bytes
 from ..storage.places import Found
@@ -58,7 +64,7 @@ def read_watched(address: str) -> tuple[WatchedFacts, Manifest]:
         manifest.operation,
         dict(manifest.counts),
         tuple(_commands(table, now, damages)),
-        tuple(_operations(table, records, now)),
+        tuple(_operations(table, manifest, records, now)),
         _begun(records),
         tuple(_batches(manifest)),
         stop_file=str(stop_file(table) or ""),
@@ -81,8 +87,10 @@ def _commands(table: WebTable, now: int, damages: list[str]) -> Iterator[Watched
             yield WatchedCommand(*seen, silent=seen.is_silent(now))
 
 
-def _operations(table: WebTable, records: Iterable[Found], now: int) -> Iterator[WatchedOperation]:
-    """Yields the operations that have begun after the newest snapshot's, and have not committed."""
+def _operations(
+    table: WebTable, manifest: Manifest, records: Iterable[Found], now: int
+) -> Iterator[WatchedOperation]:
+    """Yields the operations of a day that have work to do and have not committed."""
     files = {record.path: record for record in records}
     recent = [
         record
@@ -96,7 +104,8 @@ def _operations(table: WebTable, records: Iterable[Found], now: int) -> Iterator
             pins.append((operation_of_record(record.path, read_bytes(record.path)), record))
     committed = _committed_operations(table, min((p.snapshot for p, _ in pins), default=0))
     for pinned, record in pins:
-        if pinned.job != "crawl" and pinned.id not in committed:
+        is_over = pinned.id in committed or is_overtaken(pinned, manifest.batches)
+        if pinned.job != "crawl" and not is_over:
             yield _watched(table, pinned, record)
 
 

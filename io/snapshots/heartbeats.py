@@ -15,8 +15,8 @@ from ...policy.components.heartbeat import (
     CommandEnd,
     FailedRequest,
     Heartbeat,
+    HeldHost,
     PhaseUnderWay,
-    SlowHost,
     heartbeat_of,
     heartbeat_record,
 )
@@ -67,7 +67,7 @@ _PHASE_CHECKS: Mapping[str, Check] = {
     "counts": each_item(check_text, check_count),
 }
 _PART_CHECKS: Mapping[type, Mapping[str, Check]] = {
-    SlowHost: {"host": check_text, "pages": check_count, "seconds": check_seconds, "wait": check_seconds},
+    HeldHost: {"host": check_text, "pages": check_count, "seconds": check_seconds, "wait": check_seconds},
     FailedRequest: {"time": check_count, "url": check_text, "reason": check_text},
     CommandEnd: {"time": check_count, "code": check_count, "message": check_text},
     PhaseUnderWay: _PHASE_CHECKS,

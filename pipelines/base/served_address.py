@@ -5,10 +5,31 @@ import ipaddress
 import re
 
 from ...web.base.errors import UsageError
+from ...web.base.options import option
 from ...web.base.wording import quote_value
 
 _LOOPBACK = "127.0.0.1"
 _NAME = r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\]"
+
+
+@dataclasses.dataclass(frozen=True)
+class ServedOptions:
+    """Where a page is served, as options."""
+
+    GROUP = "serving"
+
+    port: int = option(0, "Port of the page; 0 takes a free one.", minimum=0, maximum=65535)
+    host: str = option(
+        _LOOPBACK,
+        "IP address of this machine on which the page is served. With 0.0.0.0 and :: other "
+        "machines reach it; then name it in allowed_hosts.",
+    )
+    allowed_hosts: tuple[str, ...] = option(
+        (),
+        "Names by which requests may call the page, such as that of a reverse proxy; without "
+        "a port for any port. Requests for other names are refused.",
+    )
+    base_path: str = option("/", "Path of the page, below which all its addresses are.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,8 +23,8 @@ from ...policy.components.heartbeat import (
     CommandEnd,
     FailedRequest,
     Heartbeat,
+    HeldHost,
     PhaseUnderWay,
-    SlowHost,
 )
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError, UserError, one_line
@@ -159,7 +159,7 @@ def phase_under_way(phase: Phase, rate: float) -> PhaseUnderWay:
     hosts = phase.hosts or HostActivity()
     now = time.monotonic()
     slowest = (
-        SlowHost(
+        HeldHost(
             _cut(one.host),
             one.pages,
             round(one.seconds, 1),

@@ -66,7 +66,7 @@ def explained_page(
     )
 
 
-def message_page(message: str) -> str:
+def unreadable_part(message: str) -> str:
     """Returns the live part for a table that cannot be read."""
     return f'<div data-state="unknown"><p role="alert">{shown(message)}</p></div>'
 

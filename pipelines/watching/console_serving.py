@@ -25,7 +25,7 @@ from .console_page import (
     console_page,
     explained_page,
     live_part,
-    message_page,
+    unreadable_part,
 )
 from .table_watch import TableWatch, WatchedTable, watched_record
 
@@ -36,7 +36,7 @@ _MOST_FIELDS = 20
 _TOP = 10  # pages of a page of results
 
 
-class Figures(NamedTuple):
+class ConsoleFigures(NamedTuple):
     """What the console shows of a table.
 
     Attributes:
@@ -64,9 +64,9 @@ class LatestFigures:
         self._watch, self._base = watch, base
         self._lock = threading.Lock()
         self._looked = -_FRESH_S
-        self._figures: Figures | None = None
+        self._figures: ConsoleFigures | None = None
 
-    def get(self) -> Figures:
+    def get(self) -> ConsoleFigures:
         """Returns the figures; while another request looks at the table, those of the look before."""
         known = self._figures
         if known is not None and time.monotonic() - self._looked < _FRESH_S:
@@ -81,15 +81,15 @@ class LatestFigures:
         finally:
             self._lock.release()
 
-    def _look(self) -> Figures:
+    def _look(self) -> ConsoleFigures:
         try:
             watched = self._watch.look()
         except UserError as error:
             _LOG.warning("the table cannot be read: %s", error)
             record = {"state": "unknown", "exit_code": 3, "problems": [str(error)]}
-            return Figures(None, json.dumps(record), message_page(str(error)), str(error))
+            return ConsoleFigures(None, json.dumps(record), unreadable_part(str(error)), str(error))
         record = watched_record(watched)
-        return Figures(watched, json.dumps(record), live_part(record, self._base))
+        return ConsoleFigures(watched, json.dumps(record), live_part(record, self._base))
 
 
 class LatestExplainer:

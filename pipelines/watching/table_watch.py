@@ -12,7 +12,7 @@ from ...io.table.opening import open_table
 from ...io.tablets.tablets import tablets
 from ...policy.components.vocabulary import iso
 from ...policy.components.watched_facts import UrlCounts, WatchedFacts
-from ...policy.figures import WHEN_DUE, counts_of, merge, summary
+from ...policy.figures import WHEN_DUE, counts_by_status, merge, summary
 from ...policy.watching.table_health import NEXT_JOBS, RunningWork, TableHealth, judge_table
 
 # Counting URLs takes at most this fraction of the time of a watch.
@@ -66,13 +66,13 @@ class TableWatch:
         if known and (known.snapshot == manifest.snapshot or time.monotonic() < self._count_due):
             return known
         began = time.monotonic()
-        self._urls = count_urls(self.address, manifest, now, self._most_counted)
+        self._urls = count_watched_urls(self.address, manifest, now, self._most_counted)
         ended = time.monotonic()
         self._count_due = ended + _COUNT_SHARE * (ended - began)
         return self._urls
 
 
-def count_urls(address: str, manifest: Manifest, now: int, most: int) -> UrlCounts:
+def count_watched_urls(address: str, manifest: Manifest, now: int, most: int) -> UrlCounts:
     """Returns how many URLs a snapshot has; by status only if there are not too many.
 
     Args:
@@ -91,7 +91,7 @@ def count_urls(address: str, manifest: Manifest, now: int, most: int) -> UrlCoun
         return UrlCounts(manifest.snapshot, now, total)
     with snapshot.reading():
         parts = [
-            counts_of(rows, now)
+            counts_by_status(rows, now)
             for tablet in state_tablets
             for rows in snapshot.table.read_in_frames("state", tablet, _COUNTED_COLUMNS)
         ]

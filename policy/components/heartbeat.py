@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
-class SlowHost(NamedTuple):
+class HeldHost(NamedTuple):
     """A host with waiting pages.
 
     Attributes:
@@ -67,7 +67,7 @@ class PhaseUnderWay:
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     active: int = 0
     waiting: int = 0
-    slowest: tuple[SlowHost, ...] = ()
+    slowest: tuple[HeldHost, ...] = ()
 
 
 class CommandEnd(NamedTuple):
@@ -129,7 +129,7 @@ def heartbeat_of(record: Mapping[str, Any]) -> Heartbeat:
     """
     phase, ended = record.get("phase"), record.get("ended")
     if phase is not None:
-        slowest = tuple(SlowHost(**_own(SlowHost, one)) for one in phase["slowest"])
+        slowest = tuple(HeldHost(**_own(HeldHost, one)) for one in phase["slowest"])
         phase = PhaseUnderWay(**_own(PhaseUnderWay, phase) | {"slowest": slowest})
     values = {
         "phase": phase,

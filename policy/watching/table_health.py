@@ -179,12 +179,12 @@ def _unwatched(facts: WatchedFacts) -> Iterator[WatchedOperation]:
 def _is_under_way(operation: WatchedOperation, facts: WatchedFacts) -> bool:
     """Returns whether an operation without a heartbeat runs, as far as is known.
 
-    On another machine only the leases of a fetch say that it lives. Other jobs count as long as
-    nothing was committed after they have begun.
+    It counts as long as nothing was committed after it has begun, or the leases of its fetch are
+    renewed. It may be so short that it writes no heartbeat, of an older version, or have been
+    submitted to a cluster.
     """
-    if operation.alive is None and facts.now - operation.requested > _FRESH_MS:
-        return operation.began > facts.committed
-    return operation.alive is not False
+    is_fresh = facts.now - operation.requested <= _FRESH_MS
+    return operation.alive is not False and (is_fresh or operation.began > facts.committed)
 
 
 def _ended(facts: WatchedFacts) -> Iterator[LastWork]:

@@ -212,6 +212,6 @@ def test_another_host_gets_nothing(get):
 def test_the_page_follows_the_table(server, get, table):
     new = write_shards(table, [page("http://c.com/", "Fresh", "newest")], ["http://b.com/0"], 2)
     commit_shards(table, new, "second")
-    server._checked = 0.0
+    server.search_pages._checked = 0.0
     assert "Fresh" in get("/?q=newest")[2]
     assert "24 pages" in get("/?q=stone")[2]

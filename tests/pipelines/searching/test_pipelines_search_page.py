@@ -143,7 +143,7 @@ def test_the_page_says_which_date_it_shows(get):
 
 
 def test_the_command_line_sorts_by_date(server, capsys):
-    table = server._searched.address
+    table = server.search_pages._searched.address
     assert nutbeam("search", table, "pear", "--sort", "date", "--top", 1) == 0
     assert "http://www.a.com/23" in capsys.readouterr().out
     assert nutbeam("search", table, "pear", "--sort", "date", "--explain") == 2
@@ -241,7 +241,7 @@ def test_a_completion_reads_a_bounded_number_of_words(server, monkeypatch):
     from nutbeam.pipelines.searching import search_completion
 
     monkeypatch.setattr(search_completion, "_READ_TERMS", 1)
-    words = server.newest().complete("gr").words
+    words = server.search_pages.newest().complete("gr").words
     assert words == ("green",)
 
 

@@ -6,7 +6,7 @@ import json
 from ...policy.indexing.index_options import IndexWriterOptions
 from ...web.base.options import option, shared_option
 from ..base.command import DONE, TABLE, Invocation
-from ..base.served_address import ServedAddress
+from ..base.served_address import ServedAddress, ServedOptions
 from ..base.served_token import new_secret, read_secret
 from ..searching import search
 from ..views import explain
@@ -17,33 +17,15 @@ ARGUMENTS = (TABLE,)
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(WatchOptions, explain.Options):
+class Options(WatchOptions, ServedOptions, explain.Options):
     """Options of console: those of status, of explain, and where it is served."""
 
     GROUP = "watching"
 
-    port: int = option(
-        0, "Port of the console; 0 takes a free one.", minimum=0, maximum=65535, group="watching"
-    )
-    host: str = option(
-        "127.0.0.1",
-        "IP address of this machine on which the console is served. If that is not loopback, requests "
-        "need a token; with 0.0.0.0 and :: name the hosts in allowed_hosts.",
-        group="watching",
-    )
-    allowed_hosts: tuple[str, ...] = option(
-        (),
-        "Names by which requests may call the console, such as that of a reverse proxy; without a port "
-        "for any port. With one, requests need a token. Requests for other names are refused.",
-        group="watching",
-    )
-    base_path: str = option(
-        "/", "Path of the console, below which all its addresses are.", group="watching"
-    )
     token_file: str = option(
         "",
         "File whose first line is the token that requests must have. Without it, a new token is made "
-        "if other machines can ask, and printed with the address.",
+        "if --host is not loopback or --allowed_hosts names a host, and printed with the address.",
         group="watching",
     )
     index: str = shared_option(IndexWriterOptions, "index")

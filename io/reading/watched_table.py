@@ -16,6 +16,7 @@ from ...policy.components.watched_facts import (
 from ...web.base.clock import now_ms
 from ...web.base.errors import Unavailable, UserError
 from ..batches.batches import batch_component
+from ..disk.record_checks import NewerFormat
 from ..snapshots.heartbeats import seen_heartbeats
 from ..snapshots.hold import HOLD
 from ..snapshots.manifest import Manifest, load_manifest
@@ -50,7 +51,7 @@ def read_watched(address: str) -> tuple[WatchedFacts, Manifest]:
     number, manifest = table.latest_snapshot(), Manifest()
     try:
         manifest = load_manifest(table, number)
-    except Unavailable:
+    except (Unavailable, NewerFormat):
         raise
     except UserError as error:
         damages.append(str(error))
@@ -81,6 +82,8 @@ def _committed(table: WebTable, number: int) -> int:
 
 def _commands(table: WebTable, now: int, damages: list[str]) -> Iterator[WatchedCommand]:
     for seen in seen_heartbeats(table):
+        if isinstance(seen, NewerFormat):
+            raise seen
         if isinstance(seen, UserError):
             damages.append(str(seen))
         else:

@@ -25,6 +25,7 @@ from ...web.base.safe_json import json_object
 from ..disk.record_checks import (
     WRITER,
     Check,
+    NewerFormat,
     check_count,
     check_fields,
     check_format,
@@ -117,8 +118,13 @@ def remove_left_heartbeats(table: Folder, now: int, *, live_ones: bool = False) 
     """
     for file in heartbeat_files(table):
         seen = None
-        with contextlib.suppress(UserError):
+        try:
             seen = _seen(file)
+        except NewerFormat:  # a later version has written it, and removes it
+            if not live_ones:
+                continue
+        except UserError:
+            pass  # it is damaged
         if live_ones or seen is None or seen.heartbeat.ended or seen.dead or seen.is_silent(now):
             with contextlib.suppress(UserError):
                 remove_file(file.path)

@@ -16,7 +16,17 @@ from nutbeam.pipelines.command_line.usage import usual_options
 AGENT_FIRST = ("crawl", "fetch", "round", "next", "parsechecker")
 # Not run here: a table in Bigtable, and servers that run until they are stopped.
 # The web of this test has one host, and there is no search server.
-NOT_RUN = ("table", "simweb", "replay", "graphfiles", "solrindex", "solrclean", "solrdedup")
+NOT_RUN = (
+    "table",
+    "status",
+    "console",
+    "simweb",
+    "replay",
+    "graphfiles",
+    "solrindex",
+    "solrclean",
+    "solrdedup",
+)
 
 # Options with another text in each command, but one meaning: which rows, how many, to which file.
 ONE_MEANING = {"batch", "columns", "dump", "embedding", "expr", "full", "host", "index", "level", "min_score", "output",

@@ -41,6 +41,7 @@ from .base.live import live_view
 from .checkers.reasons import check_obstacles, is_local
 from .generating.survey import due_at
 from .launch.earlier_jobs import missing_rules_line
+from .launch.heartbeat import beating_heart
 from .launch.job import CheckedIndexOptions, JobOptions, check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
@@ -143,19 +144,21 @@ def run(invocation: Invocation) -> int:
     warn_of_missing_rules(invocation, options)
     PROGRESS.reset()  # the summary is only for this crawl
     until = _end_of(options)
-    with live_view(invocation.progress):
-        launched = options.operation or new_id()
-        named = dataclasses.replace(options, operation=launched)
-        manifests = []
-        is_typed = invocation.take_record is None
-        for manifest in crawl(address, words, named, beam_args, announce=is_typed):
-            manifests.append(manifest)
-            if archive_rounds and manifest.job == options.last_job:
-                archive_rounds()
-        if archive_rounds:  # what a crawl before has left out
-            archive_rounds(complete=True)
-    time_up = until is not None and now_ms() >= until
-    return finish(invocation, manifests, manifests_of_others(address, launched), time_up=time_up)
+    launched = options.operation or new_id()
+    with beating_heart(invocation, launched) as heart:
+        with live_view(invocation.progress):
+            named = dataclasses.replace(options, operation=launched)
+            manifests = []
+            is_typed = invocation.take_record is None
+            for manifest in crawl(address, words, named, beam_args, announce=is_typed):
+                manifests.append(manifest)
+                if archive_rounds and manifest.job == options.last_job:
+                    archive_rounds()
+            if archive_rounds:  # what a crawl before has left out
+                archive_rounds(complete=True)
+        time_up = until is not None and now_ms() >= until
+        others = manifests_of_others(address, launched)
+        return heart.ends_with(finish(invocation, manifests, others, time_up=time_up))
 
 
 def _archive_writer(

@@ -13,6 +13,7 @@ from ..transforms.operations import Ticket
 from .base.command import TABLE, Invocation
 from .base.live import live_view
 from .crawl import RoundOptions, build_crawl, finish, warn_of_missing_rules
+from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare, report
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 
@@ -33,10 +34,12 @@ def run(invocation: Invocation) -> int:
     warn_of_missing_rules(invocation, options)
     launched = options.operation or new_id()
     pipeline = prepare(Ticket(address, launched), build, options, invocation.beam_args, "round")
-    with live_view(invocation.progress):
-        run_over_conflicts(pipeline, address, launched)
-    if not waits(pipeline):
-        return report(invocation, {"job": "round", "operation": launched, "submitted": True})
-    pinned = pinned_operation(address, f"{launched}.crawl")
-    manifests = manifests_of_launch(address, launched, pinned.snapshot) if pinned else []
-    return finish(invocation, manifests, manifests_of_others(address, launched))
+    with beating_heart(invocation, launched) as heart:
+        with live_view(invocation.progress):
+            run_over_conflicts(pipeline, address, launched)
+        if not waits(pipeline):
+            return report(invocation, {"job": "round", "operation": launched, "submitted": True})
+        pinned = pinned_operation(address, f"{launched}.crawl")
+        manifests = manifests_of_launch(address, launched, pinned.snapshot) if pinned else []
+        others = manifests_of_others(address, launched)
+        return heart.ends_with(finish(invocation, manifests, others))

@@ -164,6 +164,20 @@ def statistics_of(rows: StateRows, now: int | None = None) -> Statistics:
     )
 
 
+def counts_by_status(rows: StateRows, now: int) -> Statistics:
+    """Returns how many STATE rows there are, by status, and how many are due when; nothing else.
+
+    Args:
+        rows: Rows with ``status`` and ``fetch_time``.
+        now: The time, ms.
+    """
+    return Statistics(
+        rows=len(rows),
+        statuses=_count(rows.get_column("status")),
+        due=_due(rows.get_column("fetch_time"), now),
+    )
+
+
 def _count(numbers: pl.Series) -> Counter[int]:
     """Returns how often each number occurs; one that is missing, as in a damaged row, is 0.
 

@@ -36,6 +36,7 @@ _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b")
 _CLEANED_FORMS = (
     *("manifest/SNAPSHOT.json", "manifest/lists/COMPONENT-NAME.parquet", "manifest/made/SNAPSHOT"),
     *("operations/ID.json", "operations/ID@SNAPSHOT.json", "operations/ID.lost"),
+    "operations/ID.beat",
     *(f"{level}_nodes/aside-ID/NAME.parquet" for level in GRAPH_LEVELS),
     *(f"{level}_ranks/rounds-NAME/ROUND-BLOCK.values" for level in GRAPH_LEVELS),
     *(f"{level}_ranks/changes-ID.json" for level in GRAPH_LEVELS),

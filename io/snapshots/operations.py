@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from ...policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
@@ -44,7 +45,16 @@ from ..storage.processes import is_dead, this_process
 from ..table.opening import open_table
 from ..table.table_snapshots import TableSnapshots
 from .hold import wait_for_purge
-from .manifest import Manifest, Pinned, check_kept, check_newest, lineage, load_manifest, undone_by
+from .manifest import (
+    Batch,
+    Manifest,
+    Pinned,
+    check_kept,
+    check_newest,
+    lineage,
+    load_manifest,
+    undone_by,
+)
 
 _FORMAT = 1
 OPERATIONS = "operations"
@@ -60,6 +70,7 @@ _CHECKS: Mapping[str, Check] = {
     "process": unless_none(each_item(check_text, lambda _: None)),
     "allows": each(check_text),
 }
+_PHASE_AFTER_JOB = {"fetch": FETCHED_PHASE, "parse": PARSED_PHASE, "update": UPDATED_PHASE}
 # Upkeep jobs that can commit while other jobs run; see ``Operation.allows``.
 UPKEEP = ("compact", "purge")
 # Largest number of lost snapshots after the newest, where markers do not record all snapshots.
@@ -278,6 +289,19 @@ def has_committed(operation: Operation) -> bool:
     table = operation.table
     later = (number for number in table.snapshots() if number > operation.snapshot)
     return any(load_manifest(table, number).operation == operation.id for number in later)
+
+
+def is_overtaken(pinned: Operation, batches: Mapping[str, Batch]) -> bool:
+    """Returns whether the batch has already reached the phase that an operation works for.
+
+    Args:
+        pinned: The operation.
+        batches: Those of the newest snapshot.
+    """
+    if pinned.job not in _PHASE_AFTER_JOB or pinned.batch is None:
+        return False
+    batch = batches.get(pinned.batch)
+    return batch is None or PHASES.index(batch.phase) >= PHASES.index(_PHASE_AFTER_JOB[pinned.job])
 
 
 def pinned_operation(address: str, operation: str) -> Operation | None:

@@ -65,7 +65,7 @@ def same_clock(process: Mapping[str, Any]) -> bool:
 
 def is_dead(process: Mapping[str, Any]) -> bool:
     """Returns whether a process has certainly ended; False if that is unknown."""
-    if not _agree(process, "boot", "pids"):
+    if not may_be_seen(process):
         return False
     try:
         os.kill(int(process["pid"]), 0)  # signal 0 only checks that the process exists
@@ -74,6 +74,11 @@ def is_dead(process: Mapping[str, Any]) -> bool:
     except OSError:  # a process of another user
         return False
     return _start(int(process["pid"])) != process.get("start")
+
+
+def may_be_seen(process: Mapping[str, Any]) -> bool:
+    """Returns whether this process would see that another one has ended; see ``is_dead``."""
+    return _agree(process, "boot", "pids")
 
 
 def _agree(process: Mapping[str, Any], *names: str) -> bool:

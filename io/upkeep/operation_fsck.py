@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..disk.record_checks import NewerFormat
+from ..snapshots.heartbeats import heartbeat_files
 from ..snapshots.hold import HOLD
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
 from ..snapshots.operations import (
@@ -185,7 +186,8 @@ def left_over(table: WebTable) -> Leftovers:
         named.add(component.list)
         with contextlib.suppress(UserError):  # the list is damaged
             named |= {file.path for file in load_files(table, component)}
-    records = {table / HOLD, *(file.path for file in record_files(table))}
+    named_records = (*record_files(table), *heartbeat_files(table))
+    records = {table / HOLD, *(file.path for file in named_records)}
     others = [file for file in list_files(table / OPERATIONS) if file.path not in records]
     files = [*unnamed_files(table, named, math.inf), *others]
     orphans = [one.bytes for one in files if not one.path.name.startswith(".")]

@@ -19,15 +19,21 @@ from typing import NamedTuple
 
 from ...policy.components.clocks import COUNT
 from ...policy.components.kinds import folders, kind_of
-from ...policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE, PHASES, UPDATED_PHASE
 from ...web.base.clock import TOLERANCE_MS
 from ...web.base.errors import UserError
 from ...web.base.options import seconds
 from ..disk.regular_files import has_manifests
 from ..disk.table_names import is_made_name, is_unguessable_name
 from ..indexing.run_receipts import is_intent, is_mark, note_lost
-from ..snapshots.manifest import Batch, Manifest, lineage, load_manifest
-from ..snapshots.operations import LOST, OPERATIONS, Operation, id_of, operation_of_record
+from ..snapshots.manifest import Manifest, lineage, load_manifest
+from ..snapshots.operations import (
+    LOST,
+    OPERATIONS,
+    Operation,
+    id_of,
+    is_overtaken,
+    operation_of_record,
+)
 from ..snapshots.past_jobs import keep_past_jobs
 from ..storage.files import list_files, read_bytes, remove_file, size_of, store_time
 from ..storage.places import Folder, Found, Place
@@ -42,7 +48,6 @@ LEASES = "leases"
 # Longest time that an operation without a commit may be under way, s.
 UNDER_WAY = 86_400
 _TOLERANCE_S = TOLERANCE_MS / 1000
-_PHASE_AFTER_JOB = {"fetch": FETCHED_PHASE, "parse": PARSED_PHASE, "update": UPDATED_PHASE}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,7 +227,7 @@ def _under_way(
         for path, pinned in pins.items()
         if files[path] > now - UNDER_WAY and max(pinned.snapshot, 1) >= first
         if not is_done(path, pinned)
-        if pinned.job != "crawl" and not _overtaken(pinned, batches)
+        if pinned.job != "crawl" and not is_overtaken(pinned, batches)
     ]
 
 
@@ -231,14 +236,6 @@ def _readable(table: TableSnapshots) -> list[Manifest]:
     numbers = table.snapshots()
     lost = load_manifest(table, numbers[-1]).lost if numbers else ()
     return [load_manifest(table, number) for number in numbers if number not in lost]
-
-
-def _overtaken(pinned: Operation, batches: Mapping[str, Batch]) -> bool:
-    """Returns whether the batch has already reached the phase that the operation works for."""
-    if pinned.job not in _PHASE_AFTER_JOB or pinned.batch is None:
-        return False
-    batch = batches.get(pinned.batch)
-    return batch is None or PHASES.index(batch.phase) >= PHASES.index(_PHASE_AFTER_JOB[pinned.job])
 
 
 def _oldest_kept(table: TableSnapshots, until: float, now: float, pinned: list[int]) -> int:

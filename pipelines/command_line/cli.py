@@ -137,7 +137,8 @@ def _report_failure(command: str, error: Exception) -> int:
         return 0
     if reason := failure_message(error):
         print_traceback()
-        return print_line(command, reason, getattr(error, "exit_code", 3))
+        declared_code = COMMANDS[command].error_code if command else 0
+        return print_line(command, reason, declared_code or getattr(error, "exit_code", 3))
     print_line(command, f"internal error: {type(error).__name__}: {error}", 3)
     if not print_traceback():
         print("set NUTBEAM_DEBUG=1 for the traceback", file=sys.stderr)

@@ -25,6 +25,7 @@ class Command(NamedTuple):
             of its kind have.
         method: Name of the method of ``nutbeam.Table`` that runs it; empty for none.
         returns: The class of what this method returns.
+        error_code: Exit code of all its errors, wrong usage too; 0: each error has its own.
     """
 
     module: str
@@ -35,6 +36,7 @@ class Command(NamedTuple):
     options: tuple[str, ...] = ()
     method: str = ""
     returns: str = ""
+    error_code: int = 0
 
     @property
     def file(self) -> str:
@@ -65,6 +67,7 @@ def _read_commands() -> dict[str, Command]:
             tuple(declared.get("options", "").format_map(texts).split()),
             declared.get("method", name if "returns" in declared else ""),
             declared.get("returns", ""),
+            declared.get("error_code", 0),
         )
         for group, commands in groups.items()
         for name, declared in commands.items()

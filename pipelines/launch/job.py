@@ -29,6 +29,7 @@ from ..base.live import live_view
 from .beam_internals import quick_stages
 from .delivery import Arrive, check_worker, snapshot_to_find
 from .earlier_jobs import missing_rules_line, warn_of_clocks
+from .heartbeat import beating_heart
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
@@ -153,7 +154,11 @@ def run_job(
     check_launch(invocation, begins_table=job in _BEGIN_TABLES)
     lacking = missing_rules_line(invocation)
     try:
-        with _no_empty_folder(ticket.address), live_view(invocation.progress):
+        with (
+            _no_empty_folder(ticket.address),
+            beating_heart(invocation, ticket.operation),
+            live_view(invocation.progress),
+        ):
             for earlier_build in earlier_builds(ticket) if earlier_builds else ():
                 run_pipeline(prepare(ticket, earlier_build, options, invocation.beam_args, job))
             pipeline = prepare(ticket, build, options, invocation.beam_args, job)

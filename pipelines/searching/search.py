@@ -17,10 +17,10 @@ from ...web.base.visible import visible
 from ...web.plugins.plugin_files import PLUGIN_FORM, PLUGIN_NAME
 from ...web.plugins.plugin_options import PluginOptions
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Argument, Invocation, configuration
+from ..base.served_address import ServedAddress, ServedOptions
 from .forgiving_search import ForgivingSearch
 from .index_search import FoundPages, Hit
 from .question_vectors import QuestionVectors
-from .search_address import SearchAddress
 from .searched_table import SearchedTable, snippet_spans
 
 ARGUMENTS = (
@@ -67,25 +67,10 @@ class Options(PluginOptions):
     serve: bool = option(
         False, "Serve a search page on this machine, until it is interrupted.", group="search"
     )
-    port: int = option(
-        0, "Port of the search page; 0 takes a free one.",
-        minimum=0, maximum=65535, group="search",
-    )  # fmt: skip
-    host: str = option(
-        "127.0.0.1",
-        "IP address of this machine on which the search page is served. With 0.0.0.0 and :: other "
-        "machines reach it; then name it in allowed_hosts.",
-        group="search",
-    )
-    allowed_hosts: tuple[str, ...] = option(
-        (),
-        "Names by which requests may call the search page, such as that of a reverse proxy; without "
-        "a port for any port. Requests for other names are refused.",
-        group="search",
-    )
-    base_path: str = option(
-        "/", "Path of the search page, below which all its addresses are.", group="search"
-    )
+    port: int = shared_option(ServedOptions, "port")
+    host: str = shared_option(ServedOptions, "host")
+    allowed_hosts: tuple[str, ...] = shared_option(ServedOptions, "allowed_hosts")
+    base_path: str = shared_option(ServedOptions, "base_path")
     cors_origins: tuple[str, ...] = option(
         (),
         "Sites whose scripts may read search.json and complete.json, such as https://example.com; "
@@ -118,7 +103,7 @@ def run(invocation: Invocation) -> int:
             raise UsageError("--export takes no query and no --serve: run them one after the other")
         return _export(searched, options)
     if options.serve:
-        address = SearchAddress(
+        address = ServedAddress(
             options.port,
             options.host,
             options.allowed_hosts,

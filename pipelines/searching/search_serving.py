@@ -5,16 +5,16 @@ import logging
 import threading
 import time
 from http import HTTPStatus
-from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import parse_qs
 
 from ...web.base.errors import UserError
 from ...web.base.visible import check_utf8, visible
-from ..base.loopback_server import LoopbackHandler, LoopbackServer
+from ..base.addressed_server import AddressedHandler, AddressedServer
+from ..base.served_address import ServedAddress
 from .forgiving_search import ForgivingSearch
 from .index_search import RESULT_ORDERS, FoundPages, ShardSearch
 from .question_vectors import QuestionVectors
-from .search_address import SearchAddress
 from .search_page import (
     SEARCH_POLICY,
     SERVED_FILES,
@@ -39,12 +39,12 @@ def serve_search(server: "SearchServer") -> int:
     return 0
 
 
-class SearchServer(LoopbackServer):
-    """A server of the search page.
+class SearchPages:
+    """The search pages of an index, which a server has below a path.
 
     Args:
         searched: The index.
-        address: Where it is served, and who may ask.
+        base: Path of the pages.
         top: Most pages of a page of results.
         name: Name of the page; empty: that of the table and the index.
         questions: Makes vectors of queries.
@@ -56,21 +56,15 @@ class SearchServer(LoopbackServer):
     def __init__(
         self,
         searched: SearchedTable,
-        address: SearchAddress,
+        base: str,
         top: int,
         name: str = "",
         questions: QuestionVectors | None = None,
     ) -> None:
-        self._searched, self.address, self.top = searched, address, top
+        self._searched, self.base, self.top = searched, base, top
         self.name = name or f"{searched.address} ({searched.index})"
         self._lock, self._checked = threading.Lock(), 0.0
         self._search, self._questions = searched.newest(), questions
-        super().__init__(address.port, _Handler, address.host)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The values of Host that name this server."""
-        return self.address.names(self.port)
 
     def search(self, query: str, first: int, order: str) -> tuple[FoundPages, int]:
         """Returns the results of a query in the newest snapshot, and the number of the first.
@@ -106,6 +100,29 @@ class SearchServer(LoopbackServer):
             return self._search
 
 
+class SearchServer(AddressedServer):
+    """A server of the search page.
+
+    Args:
+        searched: The index.
+        address: Where it is served, and who may ask.
+        top: Most pages of a page of results.
+        name: Name of the page; empty: that of the table and the index.
+        questions: Makes vectors of queries.
+    """
+
+    def __init__(
+        self,
+        searched: SearchedTable,
+        address: ServedAddress,
+        top: int,
+        name: str = "",
+        questions: QuestionVectors | None = None,
+    ) -> None:
+        self.search_pages = SearchPages(searched, address.path, top, name, questions)
+        super().__init__(address, _Handler)
+
+
 class _Request(NamedTuple):
     """What a request asks for: the query, the number of the first result, the order."""
 
@@ -114,31 +131,46 @@ class _Request(NamedTuple):
     order: str = RESULT_ORDERS[0]
 
 
-class _Handler(LoopbackHandler):
-    server: SearchServer
+class SearchServing(Protocol):
+    """A server that has search pages.
 
-    def is_local(self) -> bool:
-        return self.server.address.is_named(self.host, self.server.port)
+    Attributes:
+        address: Where it is served, and who may ask.
+        search_pages: The pages.
+    """
 
-    def do_GET(self) -> None:
-        url, base = urlsplit(self.path), self.server.address.path
-        page = url.path.removeprefix(base) if url.path.startswith(base) else None
-        if not self.is_local():
-            self._send(HTTPStatus.MISDIRECTED_REQUEST, "text/plain", "another host\n")
-        elif page in ("", "search.json"):
-            self._answer(url.query, as_json=page != "")
+    address: ServedAddress
+    search_pages: SearchPages
+
+
+class SearchAnswers(AddressedHandler):
+    """Answers requests for search pages."""
+
+    server: Any  # an AddressedServer that is a SearchServing
+
+    @property
+    def _pages(self) -> SearchPages:
+        serving: SearchServing = self.server
+        return serving.search_pages
+
+    def answer_search(self, page: str, query: str) -> bool:
+        """Answers a request, if there is such a page; else returns False.
+
+        Args:
+            page: Its path below that of the search pages.
+            query: The query of the URL.
+        """
+        if page in ("", "search.json"):
+            self._answer(query, as_json=page != "")
         elif page == "complete.json":
-            self._complete(url.query)
+            self._complete(query)
         elif page == "opensearch.xml":
             self._send(HTTPStatus.OK, "application/opensearchdescription+xml", self._description())
         elif page in SERVED_FILES:
             self._send(HTTPStatus.OK, _TYPES[page.rpartition(".")[2]], SERVED_FILES[page])
-        elif f"{url.path}/" == base:
-            self._send(HTTPStatus.MOVED_PERMANENTLY, "text/plain", "", [("Location", base)])
         else:
-            self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such page\n")
-
-    do_HEAD = do_GET
+            return False
+        return True
 
     def _answer(self, text: str, *, as_json: bool) -> None:
         status, results, message = HTTPStatus.OK, None, ""
@@ -147,33 +179,33 @@ class _Handler(LoopbackHandler):
             request = _parse_request(text)
             request = request._replace(query=request.query.strip())
             if request.query:
-                results, first = self.server.search(*request)
+                results, first = self._pages.search(*request)
                 request = request._replace(first=first)
         except ValueError as error:
             status, message = HTTPStatus.BAD_REQUEST, str(error)
         except UserError as error:
             status, message = HTTPStatus.SERVICE_UNAVAILABLE, str(error)
-        server = self.server
+        pages = self._pages
         if as_json:
             self._send_json(status, _record(request, results, message))
         elif message:
-            page = error_page(server.name, server.address.path, request.query, message)
+            page = error_page(pages.name, pages.base, request.query, message)
             self._send(status, "text/html", page)
         else:
             view = ResultsView(
-                server.address.path,
+                pages.base,
                 request.query,
                 request.order,
                 request.first,
-                server.top,
+                pages.top,
                 _FARTHEST,
             )
-            self._send(status, "text/html", search_page(server.name, view, results))
+            self._send(status, "text/html", search_page(pages.name, view, results))
 
     def _complete(self, text: str) -> None:
         status = HTTPStatus.OK
         try:
-            completions = self.server.newest().complete(_parse_request(text).query)
+            completions = self._pages.newest().complete(_parse_request(text).query)
             record: dict[str, Any] = {
                 "words": completions.words,
                 "pages": [one._asdict() for one in completions.pages],
@@ -187,8 +219,8 @@ class _Handler(LoopbackHandler):
     def _description(self) -> str:
         # A proxy sends this header. A client that sends a wrong one changes only its own answer.
         secure = self.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
-        start = f"{'https' if secure else 'http'}://{self.host}{self.server.address.path}"
-        return opensearch_description(self.server.name, start)
+        start = f"{'https' if secure else 'http'}://{self.host}{self._pages.base}"
+        return opensearch_description(self._pages.name, start)
 
     def _send_json(self, status: HTTPStatus, record: dict[str, Any]) -> None:
         fields = []
@@ -204,6 +236,15 @@ class _Handler(LoopbackHandler):
     ) -> None:
         policy = ("Content-Security-Policy", SEARCH_POLICY)
         self.send_text(status, kind, text, [policy, *(fields or ())])
+
+
+class _Handler(SearchAnswers):
+    server: SearchServer
+
+    def answer(self, page: str, query: str) -> None:
+        """Answers a request for a page of this server."""
+        if not self.answer_search(page, query):
+            self._send(HTTPStatus.NOT_FOUND, "text/plain", "there is no such page\n")
 
 
 def _record(request: _Request, results: FoundPages | None, message: str) -> dict[str, Any]:

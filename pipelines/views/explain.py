@@ -98,7 +98,7 @@ def run(invocation: Invocation) -> int:
     print(f"rule files: {', '.join(explainer.rules.sources.values()) or 'none'}", file=sys.stderr)
     for url in urls_of(invocation.arguments["urls"]):
         record = explainer.explain(url)
-        say(record, _lines(record, options), invocation.format)
+        say(record, explained_lines(record, options), invocation.format)
     return DONE
 
 
@@ -330,7 +330,8 @@ def verdict(record: Mapping[str, Any]) -> str:
     return f"in the table, {state}" + (f"; as a link dropped: {reason}" if reason else "")
 
 
-def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
+def explained_lines(record: Mapping[str, Any], options: Options) -> list[str]:
+    """Returns a record of ``Explainer`` as lines for people; the last one is empty."""
     lines = [f"url: {record['url']}"]
     if record["parsed"] != record["url"]:
         lines.append(f"parsed: {record['parsed'] or 'no URL'}")

@@ -80,6 +80,7 @@ LONG = (
     "sitemaps",
     "steering",
     "urls",
+    "watching",
 )
 # Guides that need a search server; test_docs_search_servers.py runs them.
 WITH_SERVER = ("opensearch", "elasticsearch", "solr")

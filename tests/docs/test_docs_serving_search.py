@@ -18,7 +18,7 @@ from free_ports import free_port
 from here import ROOT
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.pipelines.searching.search_address import SearchAddress
+from nutbeam.pipelines.base.served_address import ServedAddress
 from nutbeam.pipelines.searching.search_serving import SearchServer
 from nutbeam.pipelines.searching.searched_table import SearchedTable
 
@@ -71,7 +71,7 @@ def proxied(table, tmp_path_factory):
     assert nutbeam("search", table.address, "--export", folder / "export",
                    "--cache_folder", folder / "cache") == 0  # fmt: skip
     port, files = free_port(), free_port()
-    address = SearchAddress(allowed_hosts=(HOST,), base_path="/search/")
+    address = ServedAddress(allowed_hosts=(HOST,), base_path="/search/")
     with SearchServer(table, address, 10) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()

@@ -31,7 +31,17 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 FOLDERS = {
     "pipelines": (
         *("reference_pages", "api", "command_line", "as_in_nutch", "nutch"),
-        *("", "sitemaps", "hosting", "graph", "model_context", "searching", "indexing", "archives"),
+        *(
+            "",
+            "sitemaps",
+            "hosting",
+            "graph",
+            "model_context",
+            "watching",
+            "searching",
+            "indexing",
+            "archives",
+        ),
         *("fetching", "figures"),
         "doctor",
         *("upkeep", "batch_tools"),
@@ -83,6 +93,7 @@ FOLDERS = {
             "nutch",
             "archives",
             "batch_tools",
+            "watching",
             "chunking",
             "searching",
             "indexing",

@@ -7,11 +7,29 @@ from its commit, and ``PROGRESS`` of the main process stays at zero.
 import dataclasses
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-# Reading a million hosts takes time; it may take a fiftieth of the total time.
-_LOOK_SECONDS, _LOOK_SHARE = 1.0, 50
+from .clock import now_ms
+
+# Reading a million hosts takes time; it may take a two-hundredth of the total time.
+_LOOK_SECONDS, _LOOK_SHARE = 1.0, 200
+_KEPT_FAILURES = 5
+
+
+class RequestFailure(NamedTuple):
+    """A request that has failed.
+
+    Attributes:
+        time: When, UTC ms.
+        url: The URL; it may have a user and a password.
+        reason: Why, such as ``timeout``.
+    """
+
+    time: int
+    url: str
+    reason: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,11 +113,19 @@ class Phase:
 
 @dataclasses.dataclass(frozen=True)
 class Phases:
-    """The current phase, if any, those before it, oldest first, and the round of a crawl."""
+    """The current phase, if any, those before it, oldest first, and the round of a crawl.
+
+    Attributes:
+        current: The current phase.
+        history: Those before it.
+        round: Which round of a crawl it is; see ``Phase``.
+        failures: The last requests that have failed, the newest last.
+    """
 
     current: Phase | None
     history: tuple[Phase, ...]
     round: str = ""
+    failures: tuple[RequestFailure, ...] = ()
 
     def by_phase(self) -> dict[str, Phase]:
         """Returns one phase per name, the sum of all phases with it, in the order of their start.
@@ -126,6 +152,7 @@ class Progress:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._history: list[Phase] = []
+        self._failures: deque[RequestFailure] = deque(maxlen=_KEPT_FAILURES)
         self._round = ""
         self._clear()
 
@@ -178,6 +205,10 @@ class Progress:
                 self._done += n
                 self._counts.update(counts)
 
+    def note_failure(self, url: str, reason: str) -> None:
+        """Keeps a failed request, for those who look at the last ones."""
+        self._failures.append(RequestFailure(now_ms(), url, reason))
+
     def finish(self) -> None:
         """Ends the phase and keeps it in the history; does nothing without a phase."""
         with self._lock:
@@ -187,6 +218,7 @@ class Progress:
         """Forgets everything."""
         with self._lock:
             self._history.clear()
+            self._failures.clear()
             self._round = ""
             self._clear()
 
@@ -194,7 +226,12 @@ class Progress:
         """Returns the current phase and the history, consistent with each other."""
         self._look_again()
         with self._lock:
-            return Phases(self._current(finished=False), tuple(self._history), self._round)
+            current = self._current(finished=False)
+            return Phases(current, tuple(self._history), self._round, self._last_failures())
+
+    def _last_failures(self) -> tuple[RequestFailure, ...]:
+        """Returns the last failures; ``copy`` is one step, while other threads append."""
+        return tuple(self._failures.copy())
 
     def _look_again(self) -> None:
         """Reads the hosts if the last reading is old; without the lock, because it takes time."""

@@ -354,3 +354,6 @@ def _count(results: list[Result]) -> None:
     if results:
         PROGRESS.add(len(results), bytes=size, **counts)
         REQUEST_TIMES.add(result.response.elapsed_ms for result in results if result.response)
+    for result in results:
+        if result.fetch_status == status.FETCH_RETRY:
+            PROGRESS.note_failure(result.task.url, result.message or "no answer")

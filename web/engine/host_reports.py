@@ -9,7 +9,7 @@ from ..base.progress import HostActivity, WaitingHost
 from .host_queue import HostQueue
 
 _LOG = logging.getLogger("nutbeam.hosts")
-_SLOWEST = 3
+_SLOWEST = 20
 
 
 def host_activity(

@@ -18,6 +18,8 @@ AGENT_FIRST = ("crawl", "fetch", "round", "next", "parsechecker")
 # The web of this test has one host, and there is no search server.
 NOT_RUN = (
     "table",
+    "status",
+    "console",
     "simweb",
     "doctor",
     "replay",

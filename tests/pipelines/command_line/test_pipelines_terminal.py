@@ -215,6 +215,11 @@ def uses(folder, web, port):
         ],
         "history": [(folder / "forged", "--counts"), (damaged,),
                     (folder / "forged", "--format", "json")],
+        "status": [(folder / "forged",), (damaged,), (evil,), (folder / f"no{EVIL}",)],
+        "console": [
+            (folder / f"no{EVIL}",), (table, "--host", EVIL), (table, "--allowed_hosts", EVIL),
+            (table, "--token_file", f"/no/{EVIL}"),
+        ],
         "updatehostdb": [(work, *info), (folder / f"no{EVIL}",)],
         "hostinject": [(work, folder / "hosts.txt"), (work, f"/no/{EVIL}")],
         "filterdb": [(work, "--dry_run"), (damaged,), (work, "--exclude", EVIL, *bad_rules), (work, *info)],

@@ -11,8 +11,8 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
+from nutbeam.pipelines.base.served_address import ServedAddress
 from nutbeam.pipelines.searching import searched_table
-from nutbeam.pipelines.searching.search_address import SearchAddress
 from nutbeam.pipelines.searching.search_serving import SearchServer
 from nutbeam.pipelines.searching.searched_table import SearchedTable
 from nutbeam.web.base.errors import UserError
@@ -104,7 +104,7 @@ class Parsed(HTMLParser):
 @pytest.fixture(scope="module")
 def server(table, tmp_path_factory):
     searched = SearchedTable(str(table), "main", str(tmp_path_factory.mktemp("served")))
-    with SearchServer(searched, SearchAddress(), 10) as made:
+    with SearchServer(searched, ServedAddress(), 10) as made:
         thread = threading.Thread(target=made.serve_forever, args=(0.05,))
         thread.start()
         yield made
@@ -212,6 +212,6 @@ def test_another_host_gets_nothing(get):
 def test_the_page_follows_the_table(server, get, table):
     new = write_shards(table, [page("http://c.com/", "Fresh", "newest")], ["http://b.com/0"], 2)
     commit_shards(table, new, "second")
-    server._checked = 0.0
+    server.search_pages._checked = 0.0
     assert "Fresh" in get("/?q=newest")[2]
     assert "24 pages" in get("/?q=stone")[2]

@@ -8,7 +8,7 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.pipelines.searching.search_address import SearchAddress
+from nutbeam.pipelines.base.served_address import ServedAddress
 from nutbeam.pipelines.searching.search_serving import SearchServer
 from nutbeam.pipelines.searching.searched_table import SearchedTable
 from nutbeam.web.base.errors import UsageError
@@ -28,7 +28,7 @@ def serve(table):
     ends = []
 
     def start(**values):
-        server = SearchServer(table, SearchAddress(**values), 10)
+        server = SearchServer(table, ServedAddress(**values), 10)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         ends.append((server, thread))
@@ -128,8 +128,8 @@ def test_a_wrong_value_is_one_line_that_quotes_it(table, tmp_path, capsys, words
 
 
 def test_a_wildcard_address_takes_requests_for_allowed_names_only():
-    address = SearchAddress(host="::", allowed_hosts=("a.example",))
+    address = ServedAddress(host="::", allowed_hosts=("a.example",))
     assert address.is_named("a.example", 80)
     assert not address.is_named("[::]", 80)
     with pytest.raises(UsageError, match="--host :: takes requests from other machines"):
-        SearchAddress(host="::")
+        ServedAddress(host="::")

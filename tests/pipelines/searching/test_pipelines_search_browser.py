@@ -9,7 +9,7 @@ from chromium import Browser
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
-from nutbeam.pipelines.searching.search_address import SearchAddress
+from nutbeam.pipelines.base.served_address import ServedAddress
 from nutbeam.pipelines.searching.search_serving import SearchServer
 from nutbeam.pipelines.searching.searched_table import SearchedTable
 
@@ -40,7 +40,7 @@ def address(tmp_path_factory):
     assert nutbeam("inject", folder / "table", "http://a.com/") == 0
     commit_shards(folder / "table", write_shards(folder / "table", PAGES), "first")
     searched = SearchedTable(str(folder / "table"), "main", str(folder / "cache"))
-    with SearchServer(searched, SearchAddress(), 10) as server:
+    with SearchServer(searched, ServedAddress(), 10) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         yield f"http://127.0.0.1:{server.port}/?q=river"

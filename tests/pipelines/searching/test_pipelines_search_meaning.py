@@ -11,9 +11,9 @@ from indexed_tables import page, put
 from plugins import install
 
 from nutbeam.io.indexing.page_vectors import pack_vectors
+from nutbeam.pipelines.base.served_address import ServedAddress
 from nutbeam.pipelines.searching.meaning_ranks import Question
 from nutbeam.pipelines.searching.question_vectors import QuestionVectors
-from nutbeam.pipelines.searching.search_address import SearchAddress
 from nutbeam.pipelines.searching.search_serving import SearchServer
 from nutbeam.pipelines.searching.searched_table import SearchedTable
 from nutbeam.policy.searching.search_query import parse_search
@@ -148,10 +148,10 @@ def test_a_filter_looks_beyond_the_nearest_pages(tmp_path):
 
 def test_the_search_page_and_its_answers_for_programs_rank_by_vectors(table, model):
     questions = QuestionVectors(f"{model}Synonyms")
-    with SearchServer(SearchedTable(table, "main"), SearchAddress(), 2, "", questions) as server:
-        results, _ = server.search("car", 0, "relevance")
-        later, first = server.search("car", 2, "relevance")
-        dated, _ = server.search("car", 0, "date")
+    with SearchServer(SearchedTable(table, "main"), ServedAddress(), 2, "", questions) as server:
+        results, _ = server.search_pages.search("car", 0, "relevance")
+        later, first = server.search_pages.search("car", 2, "relevance")
+        dated, _ = server.search_pages.search("car", 0, "date")
     assert [hit.url for hit in results.hits] == ["http://a.com/both", "http://a.com/yard"]
     assert ([hit.url for hit in later.hits], first) == (["http://b.com/far"], 2)
     assert (results.total, dated.total) == (3, 1)

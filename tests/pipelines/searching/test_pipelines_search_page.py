@@ -12,8 +12,8 @@ import pytest
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
+from nutbeam.pipelines.base.served_address import ServedAddress
 from nutbeam.pipelines.searching.index_search import FoundPages, Hit, SearchNote
-from nutbeam.pipelines.searching.search_address import SearchAddress
 from nutbeam.pipelines.searching.search_page import SERVED_FILES, ResultsView, search_page
 from nutbeam.pipelines.searching.search_serving import SearchServer
 from nutbeam.pipelines.searching.searched_table import SearchedTable
@@ -37,7 +37,7 @@ def server(tmp_path_factory):
     assert nutbeam("inject", folder / "table", "http://a.com/") == 0
     commit_shards(folder / "table", write_shards(folder / "table", PAGES), "first")
     searched = SearchedTable(str(folder / "table"), "main", str(folder / "cache"))
-    with SearchServer(searched, SearchAddress(), 10, "Fruit") as serving:
+    with SearchServer(searched, ServedAddress(), 10, "Fruit") as serving:
         thread = threading.Thread(target=serving.serve_forever, args=(0.05,))
         thread.start()
         yield serving
@@ -143,7 +143,7 @@ def test_the_page_says_which_date_it_shows(get):
 
 
 def test_the_command_line_sorts_by_date(server, capsys):
-    table = server._searched.address
+    table = server.search_pages._searched.address
     assert nutbeam("search", table, "pear", "--sort", "date", "--top", 1) == 0
     assert "http://www.a.com/23" in capsys.readouterr().out
     assert nutbeam("search", table, "pear", "--sort", "date", "--explain") == 2
@@ -241,7 +241,7 @@ def test_a_completion_reads_a_bounded_number_of_words(server, monkeypatch):
     from nutbeam.pipelines.searching import search_completion
 
     monkeypatch.setattr(search_completion, "_READ_TERMS", 1)
-    words = server.newest().complete("gr").words
+    words = server.search_pages.newest().complete("gr").words
     assert words == ("green",)
 
 

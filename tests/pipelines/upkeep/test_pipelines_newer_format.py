@@ -62,6 +62,8 @@ WORDS = {
     "files": ("state",),
     "sql": ("select 1",),
     "history": (),
+    "status": (),
+    "console": (),
     "filterdb": (),
     "index": (),
     "clean": (),

@@ -130,7 +130,7 @@ def test_the_tail_is_the_host_that_politeness_makes_slowest():
     ]
     activity = host_activity(queues, lambda asked: asked or 5.0, 100.0)
     assert (activity.active, activity.waiting) == (2, 4)
-    assert activity.slowest == (
+    assert activity.slowest[:3] == (
         WaitingHost("slow.com", 3, 60.0, 90.0),
         WaitingHost("many.com", 11, 53.0, 103.0, active=True),
         WaitingHost("two.com", 2, 5.0),

@@ -1,10 +1,11 @@
-"""Where the search page is served: its address, the names by which requests may call it, its path."""
+"""Where a page for people is served: its address, the names by which requests may call it, its path."""
 
 import dataclasses
 import ipaddress
 import re
 
 from ...web.base.errors import UsageError
+from ...web.base.options import option
 from ...web.base.wording import quote_value
 
 _LOOPBACK = "127.0.0.1"
@@ -16,8 +17,28 @@ _LAST_PORT = 65_535
 
 
 @dataclasses.dataclass(frozen=True)
-class SearchAddress:
-    """Where the search page is served, and who may ask.
+class ServedOptions:
+    """Where a page is served, as options."""
+
+    GROUP = "serving"
+
+    port: int = option(0, "Port of the page; 0 takes a free one.", minimum=0, maximum=65535)
+    host: str = option(
+        _LOOPBACK,
+        "IP address of this machine on which the page is served. With 0.0.0.0 and :: other "
+        "machines reach it; then name it in allowed_hosts.",
+    )
+    allowed_hosts: tuple[str, ...] = option(
+        (),
+        "Names by which requests may call the page, such as that of a reverse proxy; without "
+        "a port for any port. Requests for other names are refused.",
+    )
+    base_path: str = option("/", "Path of the page, below which all its addresses are.")
+
+
+@dataclasses.dataclass(frozen=True)
+class ServedAddress:
+    """Where a page is served, and who may ask.
 
     Attributes:
         port: Its port; 0 takes a free one.
@@ -67,6 +88,11 @@ class SearchAddress:
         return self.base_path if self.base_path.endswith("/") else f"{self.base_path}/"
 
     @property
+    def is_local(self) -> bool:
+        """Whether only this machine can ask: the address is loopback, and no proxy is named."""
+        return self._ip.is_loopback and not self.allowed_hosts
+
+    @property
     def _ip(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
         try:
             return ipaddress.ip_address(self.host)
@@ -88,7 +114,7 @@ class SearchAddress:
     def is_named(self, host: str, port: int) -> bool:
         """Returns whether a value of Host, in lower case, names the server.
 
-        >>> address = SearchAddress(allowed_hosts=("a.com", "b.com:1"))
+        >>> address = ServedAddress(allowed_hosts=("a.com", "b.com:1"))
         >>> [address.is_named(host, 80) for host in ("a.com:9", "b.com", "localhost:80", "")]
         [True, False, True, False]
         """

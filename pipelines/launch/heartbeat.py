@@ -1,0 +1,180 @@
+"""Writes the heartbeat of a command, so that others see what it does, and how it ended if it failed.
+
+A thread reads the counts of this process. The first heartbeat is written after a moment, so a short
+command that ends well writes none. Heartbeats are so rare that they take at most 0.5 % of a core's time.
+"""
+
+import contextlib
+import dataclasses
+import threading
+import time
+from collections.abc import Iterator
+
+from ...io.snapshots.heartbeats import (
+    remove_heartbeat,
+    remove_left_heartbeats,
+    write_heartbeat,
+)
+from ...io.snapshots.operations import OPERATIONS
+from ...io.storage.files import names
+from ...io.storage.processes import this_process
+from ...io.table.opening import open_table
+from ...policy.components.heartbeat import (
+    CommandEnd,
+    FailedRequest,
+    Heartbeat,
+    HeldHost,
+    PhaseUnderWay,
+)
+from ...web.base.clock import now_ms
+from ...web.base.errors import UsageError, UserError, one_line
+from ...web.base.progress import PROGRESS, HostActivity, Phase, Progress
+from ...web.base.visible import visible
+from ...web.urls.userinfo import mask_users, without_user
+from ..base.command import DONE, NOTHING_TO_DO, Invocation
+from ..base.ending import INTERRUPTED
+
+FIRST_S = 2.0
+# Between two heartbeats: on a disk, in a store.
+_LOCAL_S, _REMOTE_S = 2.0, 10.0
+_WRITE_SHARE = 200  # writing takes at most this fraction of a core's time
+_LONGEST_TEXT = 500
+# Ends that leave no heartbeat; wrong usage has changed nothing.
+_FORGOTTEN = (DONE, NOTHING_TO_DO, UsageError.exit_code)
+
+
+class CommandHeart:
+    """The heartbeat of a command.
+
+    Args:
+        invocation: The command.
+        operation: Id of its launch.
+        progress: The counts that it shows.
+        first_s: Seconds until the first heartbeat.
+    """
+
+    def __init__(
+        self,
+        invocation: Invocation,
+        operation: str,
+        progress: Progress = PROGRESS,
+        first_s: float = FIRST_S,
+    ) -> None:
+        self._table = open_table(str(invocation.table)).files
+        self._progress, self._first_s = progress, first_s
+        self._interval_s = _REMOTE_S if self._table.write_interval else _LOCAL_S
+        self._heartbeat = Heartbeat(
+            operation, invocation.command, this_process(), now_ms(), self._interval_s
+        )
+        self._code, self._done, self._done_at = DONE, 0, time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def ends_with(self, code: int) -> int:
+        """Notes the exit code of the command, and returns it."""
+        self._code = code
+        return code
+
+    @contextlib.contextmanager
+    def beating(self) -> Iterator["CommandHeart"]:
+        """Writes heartbeats while the block runs; at its end the last one, or none if it ends well."""
+        self._thread.start()
+        try:
+            yield self
+        except BaseException as error:
+            is_stopped = isinstance(error, KeyboardInterrupt | GeneratorExit)
+            self._end(INTERRUPTED if is_stopped else getattr(error, "exit_code", 3), str(error))
+            raise
+        self._end(self._code, "")
+
+    def _beat(self) -> None:
+        wait_s = self._first_s
+        while not self._over.wait(wait_s):
+            began = time.thread_time()
+            with contextlib.suppress(UserError):  # the job itself reports what is wrong
+                self._write()
+            took_s = time.thread_time() - began
+            wait_s = max(self._interval_s, _WRITE_SHARE * took_s)
+            self._heartbeat = dataclasses.replace(self._heartbeat, interval=wait_s)
+
+    def _write(self) -> None:
+        """Writes the heartbeat, unless the table has not begun: a failed job leaves no new folder."""
+        if not names(self._table / OPERATIONS):
+            return
+        phases = self._progress.snapshot()
+        failures = (
+            FailedRequest(one.time, _cut(without_user(one.url)), _cut(one.reason))
+            for one in phases.failures
+        )
+        phase = phases.current and phase_under_way(phases.current, self._rate(phases.current))
+        self._heartbeat = dataclasses.replace(
+            self._heartbeat, phase=phase, failures=tuple(failures)
+        )
+        write_heartbeat(self._table, self._heartbeat)
+
+    def _rate(self, phase: Phase) -> float:
+        """Returns how many were done per second since the call before."""
+        now = time.monotonic()
+        seconds = max(1e-3, min(now - self._done_at, phase.elapsed))
+        done = phase.done - self._done if phase.elapsed > now - self._done_at else phase.done
+        self._done, self._done_at = phase.done, now
+        return max(0, done) / seconds
+
+    def _end(self, code: int, message: str) -> None:
+        self._over.set()
+        self._thread.join()
+        operation = self._heartbeat.operation
+        if code in _FORGOTTEN:
+            remove_heartbeat(self._table, operation)
+            return
+        end = CommandEnd(now_ms(), code, _cut(mask_users(one_line(message))))
+        with contextlib.suppress(UserError):
+            if names(self._table / OPERATIONS):
+                write_heartbeat(
+                    self._table, dataclasses.replace(self._heartbeat, phase=None, ended=end)
+                )
+
+
+@contextlib.contextmanager
+def beating_heart(invocation: Invocation, operation: str) -> Iterator[CommandHeart]:
+    """Writes the heartbeats of a command while the block runs; removes what dead commands have left.
+
+    Args:
+        invocation: The command.
+        operation: Id of its launch.
+    """
+    with contextlib.suppress(UserError):  # the job itself reports what is wrong
+        remove_left_heartbeats(open_table(str(invocation.table)).files, now_ms())
+    with CommandHeart(invocation, operation).beating() as heart:
+        yield heart
+
+
+def phase_under_way(phase: Phase, rate: float) -> PhaseUnderWay:
+    """Returns a phase as a heartbeat has it.
+
+    Args:
+        phase: The phase.
+        rate: How many are done per second now.
+    """
+    hosts = phase.hosts or HostActivity()
+    now = time.monotonic()
+    slowest = (
+        HeldHost(
+            _cut(one.host),
+            one.pages,
+            round(one.seconds, 1),
+            round(max(0.0, one.next_at - now), 1),
+            bool(one.active),
+        )
+        for one in hosts.slowest
+    )
+    left = phase.seconds_left
+    return PhaseUnderWay(
+        phase.name, phase.unit, phase.total, phase.done, round(phase.elapsed, 1), round(rate, 2),
+        None if left is None else round(left, 1), phase.round, dict(phase.counts),
+        hosts.active, hosts.waiting, tuple(slowest),
+    )  # fmt: skip
+
+
+def _cut(text: str) -> str:
+    return visible(text[:_LONGEST_TEXT])

@@ -1,0 +1,179 @@
+"""status: shows in ten lines what runs on a table, how the last work ended, and whether all is well."""
+
+import dataclasses
+import sys
+import time
+from collections.abc import Iterator
+
+from ...policy.components.heartbeat import PhaseUnderWay
+from ...policy.components.watched_facts import UrlCounts, WatchedFacts
+from ...policy.watching.table_health import TableHealth, waiting_line
+from ...web.base.options import option, seconds
+from ...web.base.progress import HostActivity, Phase, WaitingHost
+from ...web.base.visible import visible
+from ...web.base.wording import format_count
+from ..base.command import TABLE, Invocation, gives_record
+from ..base.live import duration, hosts_lines, line
+from .table_watch import TableWatch, WatchedTable, watched_record
+
+ARGUMENTS = (TABLE,)
+_MOST_SHOWN = 3  # of what runs, of failures
+_STATE_COLOURS = {"running": "green", "well": "green", "stale": "yellow", "failed": "red"}
+
+
+@dataclasses.dataclass(frozen=True)
+class WatchOptions:
+    """How a table is watched, once or again and again."""
+
+    GROUP = "watching"
+
+    stale_after: float = seconds(
+        93_600.0,
+        "Longest time since the newest snapshot while nothing runs; then the table is stale.",
+    )
+    most_counted: int = option(
+        20_000_000,
+        "Most URLs that are counted by status and by when they are due; of more only the number of "
+        "all is shown, for counting reads two columns of the table.",
+        minimum=0,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(WatchOptions):
+    """Options of status."""
+
+    watch: bool = option(False, "Show it again and again, until Ctrl-C.")
+    interval: float = seconds(2.0, "With --watch: time between two looks.", minimum=0.1)
+
+
+def run(invocation: Invocation) -> int:
+    options = invocation.options
+    watch = TableWatch(str(invocation.table), options.stale_after, options.most_counted)
+    if options.watch:
+        _show_again(invocation, watch)
+    watched = watch.look()
+    if not gives_record(invocation, watched_record(watched)):
+        print("\n".join(status_lines(watched)))
+    return watched.health.exit_code
+
+
+def _show_again(invocation: Invocation, watch: TableWatch) -> None:
+    """Shows the table until a signal: in place on a terminal, as blocks or as JSON lines elsewhere."""
+    if invocation.format == "json" or not sys.stdout.isatty():
+        while True:
+            watched = watch.look()
+            if not gives_record(invocation, watched_record(watched)):
+                print("\n".join(status_lines(watched)), end="\n\n")
+            sys.stdout.flush()
+            time.sleep(invocation.options.interval)
+    from rich.live import Live
+    from rich.text import Text
+
+    from ..base.console import VisibleConsole
+
+    console = VisibleConsole(sys.stdout)
+    with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
+        while True:
+            lines = Text("\n".join(status_lines(watch.look())), no_wrap=True, overflow="ellipsis")
+            live.update(lines, refresh=True)
+            time.sleep(invocation.options.interval)
+
+
+def status_lines(watched: WatchedTable) -> list[str]:
+    """Returns what was seen of a table as ten lines for people, with control characters escaped."""
+    facts, health, _ = watched
+    values = {
+        "table": f"{facts.table}: {health.state}",
+        "running": "; ".join(_work_lines(health, facts.now)) or "nothing",
+        "hosts": "; ".join(_hosts_lines(health)) or "no fetch is seen",
+        "errors": "; ".join(_failure_lines(health)) or "none",
+        "last": _last_line(health, facts.now),
+        "urls": _urls_line(facts.urls),
+        "due": _due_line(facts.urls),
+        "batches": waiting_line(facts, health.running),
+        "snapshot": _snapshot_line(facts),
+        "wrong": "; ".join(health.problems) or "nothing",
+    }
+    return [f"{name:9} {visible(value)}" for name, value in values.items()]
+
+
+def _work_lines(health: TableHealth, now: int) -> Iterator[str]:
+    for work in health.running[:_MOST_SHOWN]:
+        batch = f" of batch {work.batch}" if work.batch else ""
+        doing = f", {work.job}{batch}" if work.job and work.job != work.command else batch
+        who = f", process {work.pid} on {work.host}" if work.host else ""
+        since = duration(max(0, now - work.began) / 1000)
+        progress = f": {_progress_line(work.phase)}" if work.phase else ""
+        yield f"{work.command}{doing}{progress}; for {since}{who}"
+    if len(health.running) > _MOST_SHOWN:
+        yield f"and {len(health.running) - _MOST_SHOWN} more"
+
+
+def _progress_line(phase: PhaseUnderWay) -> str:
+    """Returns a line about a phase, of its counts only the bytes."""
+    received = {name: number for name, number in phase.counts.items() if name == "bytes"}
+    return line(dataclasses.replace(as_phase(phase), counts=received))
+
+
+def as_phase(phase: PhaseUnderWay) -> Phase:
+    """Returns the phase of a heartbeat as one of this process, for lines about it."""
+    slowest = (
+        WaitingHost(host.host, host.pages, host.seconds, host.wait, host.active)
+        for host in phase.slowest
+    )
+    is_fetch = bool(phase.active or phase.waiting or phase.slowest)
+    hosts = HostActivity(phase.active, phase.waiting, tuple(slowest)) if is_fetch else None
+    return Phase(
+        phase.name, phase.unit, phase.total, phase.done, phase.counts, phase.elapsed,
+        finished=False, hosts=hosts, round=phase.round,
+    )  # fmt: skip
+
+
+def _hosts_lines(health: TableHealth) -> Iterator[str]:
+    for work in health.running[:_MOST_SHOWN]:
+        hosts = as_phase(work.phase).hosts if work.phase else None
+        if hosts is not None:
+            yield ", ".join(one.removeprefix("hosts: ") for one in hosts_lines(hosts, 0.0))
+
+
+def _failure_lines(health: TableHealth) -> list[str]:
+    failures = sorted(failure for work in health.running for failure in work.failures)
+    return [f"{_clock(one.time)} {one.reason} {one.url}" for one in failures[::-1][:_MOST_SHOWN]]
+
+
+def _clock(time_ms: int) -> str:
+    return time.strftime("%H:%M:%S", time.gmtime(time_ms / 1000))
+
+
+def _last_line(health: TableHealth, now: int) -> str:
+    last = health.last
+    if last is None:
+        return "nothing has ended yet"
+    ended = f"{duration(max(0, now - last.ended) / 1000)} ago"
+    if last.outcome == "well":
+        return f"{last.command} ended well {ended}, as snapshot {last.snapshot}"
+    return f"{last.command} {last.outcome} {ended}" + (f": {last.message}" if last.message else "")
+
+
+def _urls_line(urls: UrlCounts | None) -> str:
+    if urls is None:
+        return "none yet"
+    total = format_count(urls.total, "URLs")
+    if urls.by_status is None:
+        return f"{total}; not counted by status, see --most_counted"
+    statuses = sorted(urls.by_status.items(), key=lambda item: -item[1])
+    return ": ".join([total, *([", ".join(f"{n} {c:,}" for n, c in statuses)] if statuses else [])])
+
+
+def _due_line(urls: UrlCounts | None) -> str:
+    if urls is None or urls.due is None:
+        return "not counted"
+    return ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in urls.due.items())
+
+
+def _snapshot_line(facts: WatchedFacts) -> str:
+    if not facts.snapshot:
+        return "none yet"
+    age = duration(max(0, facts.now - facts.committed) / 1000)
+    return f"{facts.snapshot}, committed {age} ago by {facts.job or 'a job that cannot be read'}"

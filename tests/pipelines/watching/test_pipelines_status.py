@@ -1,0 +1,198 @@
+"""status: what another process does on a table, how it ended, and the exit codes of a monitor."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from crawling import crawl, json_lines, nutbeam, reach
+from here import TESTS
+from simulated_web import SimWeb, served_web
+from waiting import PATIENCE, wait_until
+
+from nutbeam.io.snapshots.heartbeats import BEAT, write_heartbeat
+from nutbeam.io.storage.files import list_files
+from nutbeam.io.table.opening import open_table
+from nutbeam.pipelines.launch import heartbeat
+from nutbeam.policy.components.heartbeat import Heartbeat
+
+web = served_web(hosts=2, pages=4, scope="module")
+DELAYED = ["--server_delay", "0.5", "--rounds", "3", "--progress", "false"]
+
+
+@pytest.fixture
+def status(capsys):
+    """Runs status; returns its exit code and its record."""
+
+    def run(table, *words):
+        capsys.readouterr()
+        code = nutbeam("status", table, "--format", "json", *words)
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def slow_web():
+    with SimWeb(hosts=2, pages=60, seed=7, crawl_delay=0) as server:
+        yield server
+
+
+def beats(table):
+    files = list_files(open_table(str(table)).files / "operations")
+    return [file.path.name for file in files if file.path.suffix == BEAT]
+
+
+def start(table, web):
+    """Starts a crawl that takes a minute, in a process of its own."""
+    words = ["crawl", str(table), *web.seeds, *reach(web), *DELAYED]
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "nutbeam", *words],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+
+
+def test_a_crawl_in_another_process_is_seen_and_its_kill_is_a_failure(slow_web, tmp_path, status):
+    table = tmp_path / "table"
+    process = start(table, slow_web)
+    try:
+        wait_until(lambda: (table / "manifest").exists(), process)
+
+        def fetching():
+            code, record = status(table)
+            assert (code, record["state"]) == (0, "running")
+            phases = [work["phase"] for work in record["running"] if work["phase"]]
+            done = [phase for phase in phases if phase["name"] == "fetch" and phase["done"] > 1]
+            return record if done else None
+
+        record = wait_until(fetching, process)
+        (work,) = record["running"]
+        assert (work["command"], work["pid"]) == ("crawl", process.pid)
+        assert work["batch"] in [batch["id"] for batch in record["batches"] if batch["under_way"]]
+        assert work["phase"]["total"] >= work["phase"]["done"]
+        assert {host["host"] for host in work["phase"]["slowest"]} <= {
+            f"h{number}.example.com" for number in range(2)
+        }
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(PATIENCE)
+    code, record = status(table)
+    assert (code, record["state"], record["running"]) == (2, "failed", [])
+    assert record["last"]["command"] == "crawl"
+    assert f"its process {process.pid} on" in record["last"]["message"]
+    # The next command that ends well has the last word, and cleans up.
+    assert nutbeam("dedup", table) == 0
+    assert (status(table)[0], beats(table)) == (0, [])
+
+
+@pytest.mark.few(2)
+def test_a_failed_command_leaves_its_reason_until_the_next_one(web, out, status):
+    assert crawl(out, web, *web.seeds) == 0
+    assert beats(out) == []
+    code, record = status(out)
+    assert (code, record["state"], record["last"]["outcome"]) == (0, "well", "well")
+    assert record["urls"]["total"] == sum(record["urls"]["by_status"].values()) > 4
+    assert nutbeam("inject", out, "http://other.example.net/") == 0
+    assert crawl(out, web) == 4  # nobody says that the site may be requested
+    code, record = status(out)
+    assert (code, record["problems"]) == (2, ["crawl failed: no page was fetched"])
+    assert nutbeam("dedup", out) == 0
+    assert status(out)[0] == 0
+    assert status(out, "--stale_after", "0")[0] == 1
+
+
+def test_a_command_shows_its_phase_while_it_runs(web, tmp_path, status, monkeypatch):
+    """With heartbeats as often as can be; on each back end the short test has one."""
+    monkeypatch.setattr(heartbeat, "FIRST_S", 0.0)
+    monkeypatch.setattr(heartbeat, "_LOCAL_S", 0.01)
+    monkeypatch.setattr(heartbeat, "_WRITE_SHARE", 0)
+    seen = []
+    write = heartbeat.write_heartbeat
+    monkeypatch.setattr(
+        heartbeat, "write_heartbeat", lambda table, one: (seen.append(one), write(table, one))
+    )
+    assert crawl(tmp_path / "table", web, *web.seeds) == 0
+    assert {"fetch", "update"} <= {one.phase.name for one in seen if one.phase}
+    assert beats(tmp_path / "table") == []
+
+
+def test_ten_lines_for_people(web, here, capsys):
+    assert nutbeam("status", here[0]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines]
+    assert names == [
+        *("table", "running", "hosts", "errors", "last"),
+        *("urls", "due", "batches", "snapshot", "wrong"),
+    ]
+    assert lines[0].endswith(": well")
+    assert lines[1] == "running   nothing"
+    assert nutbeam("status", here[0], "--most_counted", "1") == 0
+    assert "not counted by status, see --most_counted" in capsys.readouterr().out
+
+
+def test_wrong_usage_and_a_missing_table_are_unknown_to_a_monitor(tmp_path, capsys):
+    assert nutbeam("status", tmp_path / "none") == 3
+    assert "no web table at" in capsys.readouterr().err
+    assert nutbeam("status", tmp_path / "none", "--stale_after", "soon") == 3
+    assert "'soon'" in capsys.readouterr().err
+    assert nutbeam("status", tmp_path / "none", "--no_such_option") == 3
+
+
+def test_a_damaged_manifest_is_a_failure(here, tmp_path, status):
+    import shutil
+
+    shutil.copytree(here[0], tmp_path / "table")
+    max((tmp_path / "table" / "manifest").glob("*.json")).write_text("{")
+    code, record = status(tmp_path / "table")
+    assert (code, record["state"]) == (2, "failed")
+    assert "manifest is damaged" in record["problems"][0]
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[" * 100_000, b'{"format": 1}', b"\xff" * 99])
+def test_a_damaged_heartbeat_is_named_and_removed_by_the_next_command(web, tmp_path, status, data):
+    assert nutbeam("inject", tmp_path / "table", *web.seeds) == 0
+    path = tmp_path / "table" / "operations" / f"strange{BEAT}"
+    path.write_bytes(data)
+    code, record = status(tmp_path / "table")
+    assert (code, len(record["problems"])) == (2, 1)
+    assert "heartbeat" in record["problems"][0]
+    assert nutbeam("dedup", tmp_path / "table") == 0
+    assert not path.exists()
+
+
+def test_a_purge_leaves_no_heartbeat_that_may_name_what_was_purged(web, tmp_path):
+    assert nutbeam("inject", tmp_path / "table", "http://secret.example.com/") == 0
+    files = open_table(str(tmp_path / "table")).files
+    write_heartbeat(files, Heartbeat("7", "fetch", {"host": "elsewhere"}, 1, 2.0))
+    assert nutbeam("purge", tmp_path / "table", "--host", "secret.example.com") == 0
+    assert beats(tmp_path / "table") == []
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_tables_of_older_formats_have_a_status(tmp_path, status, number):
+    (archive,) = (TESTS / "tables").glob(f"format{number}.tar.*")
+    with tarfile.open(archive) as opened:
+        opened.extractall(tmp_path, filter="data")
+    code, record = status(tmp_path / "table", "--stale_after", "1000000000")
+    assert (code, record["running"]) == (0, [])
+    assert record["urls"]["by_status"]
+    assert record["batches"]
+
+
+def test_watch_shows_it_again_until_it_is_interrupted(here):
+    words = ["status", str(here[0]), "--watch", "--interval", "0.1", "--format", "json"]
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "nutbeam", *words], stdout=subprocess.PIPE, text=True
+    )
+    lines = [process.stdout.readline() for _ in range(3)]
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    records = json_lines("".join(lines) + rest)
+    assert {record["state"] for record in records} == {"well"}
+    assert len({record["time"] for record in records}) > 1
+    assert Path(here[0]).is_dir()

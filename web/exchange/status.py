@@ -5,6 +5,7 @@ import email.utils
 from typing import NamedTuple
 
 from ..base.clock import now_ms
+from ..content.bot_walls import find_bot_wall
 from ..urls.userinfo import from_wire, parse_target
 
 
@@ -68,6 +69,8 @@ class Response:
         """Returns the values of all headers of a name, given in lower case."""
         return [value for key, value in self.headers if key.lower() == name]
 
+
+HTTP_OK = 200
 
 # CrawlDatum's fetch statuses.
 FETCH_SUCCESS = 33
@@ -192,7 +195,8 @@ def classify(response: Response) -> Outcome:
     """Returns the meaning of a response for its page: see ``STATUS_TABLE``.
 
     It differs from Nutch: all 2xx are successes; all 4xx except 408, 425 and 429 are gone at once;
-    304 is only accepted if the request was conditional.
+    304 is only accepted if the request was conditional. The answer of a guard before the site says
+    nothing about the page, with any code: it is tried again later, and the host is left alone for now.
 
     >>> classify(Response("http://a/", status=403, reason="Forbidden"))
     Outcome(fetch_status=37, protocol_status=17, message='403 Forbidden', \
@@ -203,6 +207,9 @@ redirect_target=None, retry_after_s=None)
     status = response.status
     if response.error is not None and (not status or 200 <= status < 300):
         return Outcome(FETCH_RETRY, EXCEPTION, response.error)
+    wall = find_bot_wall(status, response.headers, response.body)
+    if wall is not None:
+        return Outcome(FETCH_RETRY, EXCEPTION, wall.message, retry_after_s=_retry_after(response))
     if 200 <= status < 300:
         return Outcome(FETCH_SUCCESS, SUCCESS)
     message = f"{status} {response.reason}".strip()[:200]

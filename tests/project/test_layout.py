@@ -32,7 +32,7 @@ FOLDERS = {
     "pipelines": (
         *("reference_pages", "api", "command_line", "as_in_nutch", "nutch"),
         *("", "sitemaps", "hosting", "graph", "model_context", "searching", "indexing", "archives"),
-        *("fetching", "figures"),
+        *("fetching", "reporting", "figures"),
         *("upkeep", "batch_tools"),
         *(
             "querying",
@@ -83,6 +83,7 @@ FOLDERS = {
             "batch_tools",
             "chunking",
             "searching",
+            "reporting",
             "indexing",
             "graph",
             "inlinks",

@@ -106,6 +106,7 @@ def read_crawl_figures(address: str, snapshot: int | None = None) -> CrawlFigure
         slowest=host_figures(counts.host_rows, "slowest"),
         failing=host_figures(counts.host_rows, "failing"),
         blocking=host_figures(counts.host_rows, "blocking"),
+        blocks=counts_of(figures, "blocks"),
         guards=counts_of(figures, "guards"),
         jobs=jobs,
         rounds=rounds_of(jobs),

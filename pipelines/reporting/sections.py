@@ -25,6 +25,7 @@ from .fragments import (
 from .host_graph import draw_host_links
 
 _CODE = re.compile(r"`([^`]+)`")
+_BLOCKS = {"robots": "robots.txt", "denied": "401 and 403", "busy": "429", "walls": "bot walls"}
 _MOST_ROUNDS = 60
 _MOST_DROPPED = 60
 _ROUND_SERIES = {"fetched": "fetched", "redirected": "redirected", "failed": "failed"}
@@ -89,7 +90,7 @@ def tiles(crawls: Crawls) -> str:
         ("gone", lambda one: _of_status(one, "db_gone")),
         ("hosts", lambda one: one.hosts),
         ("due now", lambda one: one.due.now),
-        ("kept from the crawler", lambda one: sum(host.blocked for host in one.blocking)),
+        ("kept from the crawler", lambda one: sum(one.blocks.values())),
     ]
     return "".join(
         f"<div><dt>{shown(name)}</dt><dd>{number_text(number(crawls[0].figures))}"
@@ -261,8 +262,12 @@ def _blocking(crawls: Crawls) -> str:
     )
     guards = [crawl.figures.guards for crawl in crawls]
     labels = [crawl.label for crawl in crawls]
+    kinds = [
+        {_BLOCKS[name]: number for name, number in crawl.figures.blocks.items()} for crawl in crawls
+    ]
+    by_kind = counts_table("URLs kept from the crawler", "by", "URLs", kinds, labels)
     found = counts_table("URLs by the bot wall that answered", "guard", "URLs", guards, labels)
-    return text + _each(crawls, _blocking_table) + found
+    return text + _each(crawls, _blocking_table) + _columns(by_kind, found)
 
 
 def _blocking_table(figures: CrawlFigures, end: str) -> str:

@@ -218,6 +218,7 @@ class CrawlFigures:
         slowest: The hosts with the longest mean times.
         failing: The hosts with most failing URLs.
         blocking: The hosts that keep most URLs from the crawler.
+        blocks: URLs by what keeps them from the crawler: ``robots``, ``denied``, ``busy``, ``walls``.
         guards: URLs by the bot wall that answered.
         jobs: The jobs, the oldest first.
         rounds: The rounds, the oldest first.
@@ -247,6 +248,7 @@ class CrawlFigures:
     slowest: tuple[HostFigures, ...] = ()
     failing: tuple[HostFigures, ...] = ()
     blocking: tuple[HostFigures, ...] = ()
+    blocks: Counts = dataclasses.field(default_factory=dict)
     guards: Counts = dataclasses.field(default_factory=dict)
     jobs: tuple[JobFigures, ...] = ()
     rounds: tuple[RoundFigures, ...] = ()

@@ -25,6 +25,8 @@ from .crawl_figures import Counts, DueFigures, HostFigures, TopPage
 HostCountRows: TypeAlias = pl.DataFrame  # a row per host, see ``_count_hosts``
 LivingRows: TypeAlias = pl.DataFrame  # ``hash`` of the key, ``document``, see ``count_state``
 
+# What keeps URLs from the crawler: robots.txt, 401 and 403, 429, bot walls.
+BLOCKS = ("robots", "denied", "busy", "walls")
 DUE_DAYS = 90
 TOP = 20
 SAMPLES = 6
@@ -122,34 +124,53 @@ _NO_ROWS = {
 
 
 def _count_figures(rows: StateRows, now: int) -> KeyCountRows:
-    """Returns numbers by figure and name."""
-    asked = pl.col("last_fetch_time").is_not_null()
-    alive = pl.col("status").is_in(list(LIVING))
-    wall = _guard().is_not_null()
-    day = pl.col("fetch_time") - now
+    """Returns numbers by figure and name; names are made of the few distinct values, not of all rows."""
+    status, requested = pl.col("status"), pl.col("last_fetch_time")
+    alive, day = status.is_in(list(LIVING)), pl.col("fetch_time") - now
     # Days are numbered from 1; a time of now or before is day 0.
     due_day = pl.when(day <= 0).then(0).otherwise((day - 1) // DAY_MS + 1).clip(0, DUE_DAYS + 1)
-    age = (now - pl.col("last_fetch_time")) // DAY_MS
-    named_age = pl.when(pl.col("last_fetch_time").is_null()).then(pl.lit(_NEVER))
-    for days, name in _AGES:
-        named_age = named_age.when(age < days).then(pl.lit(name))
     lazy = rows.lazy()
     figures = {
-        "statuses": lazy.select(names_of_codes(pl.col("status"), STATUS_NAMES)),
-        "types": lazy.filter(pl.col("content_type").is_not_null()).select("content_type"),
-        "depths": lazy.select(pl.col("distance").cast(pl.String)),
-        "due": lazy.select(due_day.cast(pl.String)),
-        "ages": lazy.filter(alive).select(named_age.otherwise(pl.lit(_OLDEST))),
-        "guards": lazy.filter(asked & wall).select(_guard()),
-        "duplicates": lazy.filter(pl.col("status") == int(Status.DB_DUPLICATE)).select("duplicate_of"),
+        "statuses": lazy.select(status),
+        "types": lazy.select(pl.col("content_type").drop_nulls()),
+        "depths": lazy.select("distance"),
+        "due": lazy.select(due_day.cast(pl.Int16)),
+        "ages": lazy.filter(alive).select(((now - requested) // DAY_MS).cast(pl.Int32)),
+        "guards": lazy.select(_guard().alias("guard").drop_nulls()),
+        "blocks": lazy.select(_block().alias("block").drop_nulls()),
+        "duplicates": lazy.filter(status == int(Status.DB_DUPLICATE)).select("duplicate_of"),
     }
-    counted = [
-        frame.select(pl.first().alias(KEY)).group_by(KEY).agg(pl.len().cast(pl.Int64).alias(NUMBER))
-        .select(pl.lit(name).alias("figure"), pl.col(KEY).fill_null(NO_NAME), NUMBER)
-        for name, frame in figures.items()
-    ]  # fmt: skip
+    counted = pl.collect_all(
+        [
+            frame.select(pl.first().alias(KEY)).group_by(KEY).agg(pl.len().cast(pl.Int64).alias(NUMBER))
+            for frame in figures.values()
+        ]
+    )
     codes = by_protocol(rows).select(pl.lit("codes").alias("figure"), KEY, NUMBER)
-    return pl.concat([*pl.collect_all(counted), codes])
+    named = [
+        frame.select(pl.lit(name).alias("figure"), _NAMING.get(name, _as_text)().fill_null(NO_NAME), NUMBER)
+        for name, frame in zip(figures, counted, strict=True)
+    ]
+    return pl.concat([*named, codes]).group_by("figure", KEY).agg(pl.col(NUMBER).sum())
+
+
+def _as_text() -> pl.Expr:
+    return pl.col(KEY).cast(pl.String)
+
+
+def _status_name() -> pl.Expr:
+    return names_of_codes(pl.col(KEY), STATUS_NAMES)
+
+
+def _age_name() -> pl.Expr:
+    """Returns the name of an age in days."""
+    named = pl.when(pl.col(KEY).is_null()).then(pl.lit(_NEVER))
+    for days, name in _AGES:
+        named = named.when(pl.col(KEY) < days).then(pl.lit(name))
+    return named.otherwise(pl.lit(_OLDEST)).alias(KEY)
+
+
+_NAMING = {"statuses": _status_name, "ages": _age_name}
 
 
 def _guard() -> pl.Expr:
@@ -159,23 +180,30 @@ def _guard() -> pl.Expr:
     return pl.when(message.str.starts_with(prefix)).then(message.str.strip_prefix(prefix))
 
 
+def _block() -> pl.Expr:
+    """Returns what keeps a URL from the crawler, one of ``BLOCKS``; null if nothing does."""
+    code, robots = pl.col("http_code"), pl.col("protocol_status") == ROBOTS_DENIED
+    return (
+        pl.when(_guard().is_not_null()).then(pl.lit("walls"))
+        .when(robots).then(pl.lit("robots"))
+        .when(code.is_in([401, 403])).then(pl.lit("denied"))
+        .when(code == 429).then(pl.lit("busy"))
+    )  # fmt: skip
+
+
 def _count_hosts(rows: StateRows) -> HostCountRows:
     """Returns sums by ``host``: ``_HOST_SUMS``, and ``guards``."""
-    status, code, asked = pl.col("status"), pl.col("http_code"), pl.col("last_fetch_time").is_not_null()
-    guard = _guard()
-    wall = guard.is_not_null()
-    ms = pl.col("response_ms")
+    status, asked = pl.col("status"), pl.col("last_fetch_time").is_not_null()
+    block, guard, ms = pl.col("block"), pl.col("guard"), pl.col("response_ms")
     failed = pl.col("protocol_status").is_in([EXCEPTION, FAILED])
-    return rows.lazy().group_by("host").agg(
+    named = rows.lazy().with_columns(block=_block(), guard=_guard())
+    return named.group_by("host").agg(
         urls=pl.len(),
         fetched=status.is_in(list(FETCHED_STATUSES)).sum(),
         gone=(status == int(Status.DB_GONE)).sum(),
         duplicates=(status == int(Status.DB_DUPLICATE)).sum(),
         failing=(asked & failed).sum(),
-        robots=(pl.col("protocol_status") == ROBOTS_DENIED).sum(),
-        denied=(code.is_in([401, 403]) & ~wall).sum(),
-        busy=((code == 429) & ~wall).sum(),
-        walls=wall.sum(),
+        **{name: (block == name).sum() for name in BLOCKS},
         answers=ms.count(),
         ms=ms.cast(pl.Int64).sum(),
         guards=guard.drop_nulls().unique(),
@@ -189,7 +217,7 @@ def _sum_hosts(rows: HostCountRows) -> HostCountRows:
 
 def _with_ranks(hosts: HostCountRows) -> HostCountRows:
     return hosts.with_columns(
-        blocked=pl.sum_horizontal("robots", "denied", "busy", "walls"),
+        blocked=pl.sum_horizontal(BLOCKS),
         mean_ms=pl.when(pl.col("answers") > 0).then(pl.col("ms") / pl.col("answers")),
     )
 
@@ -224,7 +252,10 @@ def host_figures(hosts: HostCountRows, ranking: str) -> tuple[HostFigures, ...]:
 
 def _best_pages(rows: StateRows) -> StateRows:
     """Returns the rows with the highest scores, as ``readdb --top`` orders them."""
-    scored = rows.filter(pl.col("score").is_not_null() & pl.col("score").is_not_nan())
+    scored = rows.filter(pl.col("score").is_not_nan())
+    # Few rows are sorted: those that are as good as the last of the best.
+    least = scored.get_column("score").top_k(TOP).min()
+    scored = scored.filter(pl.col("score") >= least) if least is not None else scored
     return scored.sort("score", "key", descending=[True, False]).head(TOP)
 
 

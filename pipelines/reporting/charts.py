@@ -102,9 +102,7 @@ def _clean(element: Any) -> None:
     label = next((c.text for c in element if _tag(c) == "desc" and c.get("class") == "x_label"), "")
     value = next((c.text for c in element if _tag(c) == "desc" and c.get("class") == "value"), "")
     for child in list(element):
-        if not isinstance(child.tag, str) or _is_left_out(child):
-            element.remove(child)
-        elif _tag(child) == "desc":
+        if not isinstance(child.tag, str) or _is_left_out(child) or _tag(child) == "desc":
             element.remove(child)
         else:
             _clean(child)
@@ -125,7 +123,9 @@ def _markup(element: Any) -> str:
     """Returns an element as HTML, with the attributes that the page's style and shapes need."""
     words = (element.get("class") or "").split()
     classes = " ".join(word for word in words if word.startswith(_KEPT_CLASSES))
-    given = {n: v for n, v in element.attrib.items() if n not in ("class", "id", "style", "data-title")}
+    given = {
+        n: v for n, v in element.attrib.items() if n not in ("class", "id", "style", "data-title")
+    }
     if classes:
         given["class"] = classes
     attributes = "".join(f' {name}="{html.escape(value)}"' for name, value in given.items())

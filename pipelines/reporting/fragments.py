@@ -107,8 +107,14 @@ def _cell(cell: Cell) -> str:
 
 
 def counts_table(
-    caption: str, head: str, unit: str, counts: Sequence[Mapping[str, int]], labels: Sequence[str],
-    most: int = 40, *, below_chart: bool = False,
+    caption: str,
+    head: str,
+    unit: str,
+    counts: Sequence[Mapping[str, int]],
+    labels: Sequence[str],
+    most: int = 40,
+    *,
+    below_chart: bool = False,
 ) -> str:
     """Returns numbers by name as a table: one column, or one for each of two crawls and their difference.
 

@@ -9,7 +9,13 @@ import polars as pl
 
 from ...io.batches.batches import batch_files, live_file
 from ...io.rows.duckdb_tables import files_of
-from ...io.snapshots.manifest import Manifest, Snapshot, lineage, newest_manifest, readable_manifests
+from ...io.snapshots.manifest import (
+    Manifest,
+    Snapshot,
+    lineage,
+    newest_manifest,
+    readable_manifests,
+)
 from ...io.snapshots.past_jobs import past_jobs
 from ...io.storage.parquet_files import collect, scan
 from ...io.table.opening import open_table
@@ -183,8 +189,12 @@ def _read_fetches(pinned: Snapshot, notes: list[str]) -> Iterator[FetchFigures]:
     batches = sorted(manifest.batches, key=lambda name: (manifest.batches[name].created, name))
     for batch in batches[-_MOST_FETCHES:]:
         with _noting(notes, f"the pages of batch {batch}"):
-            places = [table / file.path for file in batch_files(table.files, manifest, batch, "pages")]
-            if places and (figures := fetch_figures(batch, collect(scan(places, PAGES).select(FETCH_NEEDED)))):
+            places = [
+                table / file.path for file in batch_files(table.files, manifest, batch, "pages")
+            ]
+            if places and (
+                figures := fetch_figures(batch, collect(scan(places, PAGES).select(FETCH_NEEDED)))
+            ):
                 yield figures
 
 
@@ -218,9 +228,7 @@ def _newest_of_file(
     return newest_documents(collect(documents), living)
 
 
-def _read_samples(
-    pinned: Snapshot, counts: StateCounts, notes: list[str]
-) -> Iterator[PageSample]:
+def _read_samples(pinned: Snapshot, counts: StateCounts, notes: list[str]) -> Iterator[PageSample]:
     """Yields some pages as text."""
     for (document,), rows in counts.samples.sort("hash").group_by("document", maintain_order=True):
         with _noting(notes, f"the documents in {document}"):

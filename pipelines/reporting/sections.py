@@ -162,15 +162,42 @@ def _state(crawls: Crawls) -> str:
 
 def _rounds(figures: CrawlFigures, end: str) -> str:
     rounds = figures.rounds[-_MOST_ROUNDS:]
-    labels = [str(number) for number in range(len(figures.rounds) - len(rounds) + 1, len(figures.rounds) + 1)]
-    numbers = {name: [getattr(one, field) for one in rounds] for name, field in _ROUND_SERIES.items()}
+    labels = [
+        str(number)
+        for number in range(len(figures.rounds) - len(rounds) + 1, len(figures.rounds) + 1)
+    ]
+    numbers = {
+        name: [getattr(one, field) for one in rounds] for name, field in _ROUND_SERIES.items()
+    }
     sizes = {"URLs": [one.urls for one in rounds]}
     rows: list[Sequence[Cell]] = [
-        (label, time_text(one.time), one.chosen, one.fetched, one.redirected, one.failed, one.added, one.urls)
+        (
+            label,
+            time_text(one.time),
+            one.chosen,
+            one.fetched,
+            one.redirected,
+            one.failed,
+            one.added,
+            one.urls,
+        )
         for label, one in zip(labels, rounds, strict=True)
     ]
-    heads = ("round", "began (UTC)", "chosen", "fetched", "redirected", "failed", "new URLs", "URLs after it")
-    cut = f"the newest {len(rounds)} of {len(figures.rounds):,} rounds" if len(rounds) < len(figures.rounds) else "rounds"
+    heads = (
+        "round",
+        "began (UTC)",
+        "chosen",
+        "fetched",
+        "redirected",
+        "failed",
+        "new URLs",
+        "URLs after it",
+    )
+    cut = (
+        f"the newest {len(rounds)} of {len(figures.rounds):,} rounds"
+        if len(rounds) < len(figures.rounds)
+        else "rounds"
+    )
     return _columns(
         _figure(Chart("stacked", f"Pages by round{end}", labels, numbers, "pages")),
         _figure(Chart("lines", f"URLs in the table after each round{end}", labels, sizes, "URLs")),
@@ -209,7 +236,14 @@ def _tail_table(figures: CrawlFigures, end: str) -> str:
         )
         for one in reversed(figures.fetches)
     ]  # fmt: skip
-    heads = ("batch", "requests", "time", "per second", "last twentieth", "hosts with most of its answers")
+    heads = (
+        "batch",
+        "requests",
+        "time",
+        "per second",
+        "last twentieth",
+        "hosts with most of its answers",
+    )
     return table(f"Fetches, and their tails{end}", heads, rows)
 
 
@@ -218,8 +252,16 @@ def _due(crawls: Crawls) -> str:
     due = [_due_counts(crawl.figures) for crawl in crawls]
     labels = [crawl.label for crawl in crawls]
     return _columns(
-        charts + counts_table("Due URLs over the next 90 days", "when", "URLs", due, labels, most=100),
-        _counts(crawls, "ages", "Living pages by the time since their last request", "age", "pages", "bars"),
+        charts
+        + counts_table("Due URLs over the next 90 days", "when", "URLs", due, labels, most=100),
+        _counts(
+            crawls,
+            "ages",
+            "Living pages by the time since their last request",
+            "age",
+            "pages",
+            "bars",
+        ),
     )
 
 
@@ -243,7 +285,8 @@ def _due_counts(figures: CrawlFigures) -> dict[str, int]:
 def _hosts(figures: CrawlFigures, end: str) -> str:
     def of_hosts(caption: str, hosts: Sequence[HostFigures]) -> str:
         rows = (
-            (foreign(one.host), one.urls, one.fetched, one.gone, one.failing, one.mean_ms) for one in hosts
+            (foreign(one.host), one.urls, one.fetched, one.gone, one.failing, one.mean_ms)
+            for one in hosts
         )
         heads = ("host", "URLs", "fetched", "gone", "failing", "mean answer, ms")
         return table(f"{caption}{end}", heads, rows)
@@ -272,7 +315,14 @@ def _blocking(crawls: Crawls) -> str:
 
 def _blocking_table(figures: CrawlFigures, end: str) -> str:
     rows = (
-        (foreign(one.host), one.robots, one.denied, one.busy, one.walls, shown(", ".join(one.guards)) or "-")
+        (
+            foreign(one.host),
+            one.robots,
+            one.denied,
+            one.busy,
+            one.walls,
+            shown(", ".join(one.guards)) or "-",
+        )
         for one in figures.blocking
     )
     heads = ("host", "robots.txt", "401, 403", "429", "bot wall", "guard")
@@ -289,12 +339,23 @@ def _answers(crawls: Crawls) -> str:
 
 def _dropped(figures: CrawlFigures, end: str) -> str:
     rows: list[Sequence[Cell]] = [
-        (foreign(one.reason), shown(one.job), shown(one.family), one.number, shown(one.meaning), _advice(one))
+        (
+            foreign(one.reason),
+            shown(one.job),
+            shown(one.family),
+            one.number,
+            shown(one.meaning),
+            _advice(one),
+        )
         for one in figures.dropped[:_MOST_DROPPED]
     ]
     heads = ("reason", "job", "counted as", "times", "meaning", "what to do")
     rest = len(figures.dropped) - len(rows)
-    more = f'<p class="soft">{rest:,} further reasons: nutbeam history --counts</p>' if rest > 0 else ""
+    more = (
+        f'<p class="soft">{rest:,} further reasons: nutbeam history --counts</p>'
+        if rest > 0
+        else ""
+    )
     return table(f"Reasons, over all jobs that are known{end}", heads, rows) + more
 
 
@@ -305,9 +366,11 @@ def _advice(one: DroppedFigures) -> str:
 
 def _duplicates(figures: CrawlFigures, end: str) -> str:
     number = _of_status(figures, "db_duplicate")
-    line = f'<p>{number:,} {"URL is a duplicate" if number == 1 else "URLs are duplicates"} of a better page{shown(end)}.</p>'
+    line = f"<p>{number:,} {'URL is a duplicate' if number == 1 else 'URLs are duplicates'} of a better page{shown(end)}.</p>"
     rows = ((link_to(url), count) for url, count in figures.duplicates)
-    return line + table(f"Pages with most duplicates{end}", ("page that was kept", "duplicates"), rows)
+    return line + table(
+        f"Pages with most duplicates{end}", ("page that was kept", "duplicates"), rows
+    )
 
 
 def _links(figures: CrawlFigures, end: str) -> str:
@@ -326,10 +389,13 @@ def _links(figures: CrawlFigures, end: str) -> str:
 
 
 def _pages(figures: CrawlFigures, end: str) -> str:
-    top = ((link_to(page.url), f"{page.score:.3g}", shown(page.status)) for page in figures.top_pages)
+    top = (
+        (link_to(page.url), f"{page.score:.3g}", shown(page.status)) for page in figures.top_pages
+    )
     return _columns(
         table(f"Pages with the highest scores{end}", ("URL", "score", "status"), top),
-        f"<p><strong>Samples of pages as text{shown(end)}</strong></p>" + "".join(_samples(figures)),
+        f"<p><strong>Samples of pages as text{shown(end)}</strong></p>"
+        + "".join(_samples(figures)),
     )
 
 

@@ -86,7 +86,9 @@ def dropped_figures(jobs: Iterable[JobFigures]) -> tuple[DroppedFigures, ...]:
         for count, number in cap_rule_counts(Counter(job.counts)).items():
             if count.partition("/")[0] in _FAMILIES and not is_of_rule(count):
                 sums[job.job, count] += number
-    figures = [_dropped_of(job, *count.split("/", 1), number) for (job, count), number in sums.items()]
+    figures = [
+        _dropped_of(job, *count.split("/", 1), number) for (job, count), number in sums.items()
+    ]
     return tuple(sorted(figures, key=lambda one: (-one.number, one.job, one.family, one.reason)))
 
 

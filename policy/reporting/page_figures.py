@@ -37,7 +37,9 @@ def fetch_figures(batch: str, page_rows: PageRows) -> FetchFigures | None:
     rows = unique_pages(page_rows.drop_nulls("fetch_time"))
     if rows.is_empty():
         return None
-    ends = rows.select("key", "fetch_time", end=pl.col("fetch_time") + pl.col("response_ms").fill_null(0))
+    ends = rows.select(
+        "key", "fetch_time", end=pl.col("fetch_time") + pl.col("response_ms").fill_null(0)
+    )
     ends = ends.sort("end", "key")
     at = math.ceil(_TAIL * len(ends)) - 1
     first, last = ends.get_column("fetch_time").min(), ends.get_column("end").max()
@@ -46,7 +48,9 @@ def fetch_figures(batch: str, page_rows: PageRows) -> FetchFigures | None:
     hosts = host_keys(tail.get_column("key")).alias("host").value_counts().sort(
         "count", "host", descending=[True, False]
     )  # fmt: skip
-    slow = tuple((from_host_key(host), number) for host, number in hosts.head(_TAIL_HOSTS).iter_rows())
+    slow = tuple(
+        (from_host_key(host), number) for host, number in hosts.head(_TAIL_HOSTS).iter_rows()
+    )
     return FetchFigures(batch, len(rows), (last - first) / 1000, (last - tail_start) / 1000, slow)  # type: ignore[operator]
 
 
@@ -79,8 +83,14 @@ def count_host_links(documents: DocumentRows, hosts: Sequence[str]) -> HostLinkR
         hosts: The hosts, reversed.
     """
     wanted = list(hosts)
-    with_source = documents.select("outlinks", host_keys(documents.get_column("key")).alias("source"))
-    rows = with_source.filter(pl.col("source").is_in(wanted)).explode("outlinks").drop_nulls("outlinks")
+    with_source = documents.select(
+        "outlinks", host_keys(documents.get_column("key")).alias("source")
+    )
+    rows = (
+        with_source.filter(pl.col("source").is_in(wanted))
+        .explode("outlinks")
+        .drop_nulls("outlinks")
+    )
     keys = rows.get_column("outlinks").struct.field("key")
     links = rows.select("source", host_keys(keys).alias("target"))
     between = pl.col("target").is_in(wanted) & (pl.col("source") != pl.col("target"))

@@ -79,9 +79,16 @@ def count_state(rows: StateRows, now: int) -> StateCounts:
     """
     with_host = rows.with_columns(host_keys(rows.get_column("key")).alias("host"))
     hosts = _count_hosts(with_host)
-    edges = tuple(hosts.select(pl.col("host").min().alias("a"), pl.col("host").max().alias("b")).row(0))
+    edges = tuple(
+        hosts.select(pl.col("host").min().alias("a"), pl.col("host").max().alias("b")).row(0)
+    )
     alive = pl.col("status").is_in(list(LIVING)) & pl.col("document").is_not_null()
-    living = rows.lazy().filter(alive).select(pl.col("key").hash().alias("hash"), "key", "document").collect()
+    living = (
+        rows.lazy()
+        .filter(alive)
+        .select(pl.col("key").hash().alias("hash"), "key", "document")
+        .collect()
+    )
     return StateCounts(
         rows=len(rows),
         hosts=len(hosts),
@@ -142,13 +149,17 @@ def _count_figures(rows: StateRows, now: int) -> KeyCountRows:
     }
     counted = pl.collect_all(
         [
-            frame.select(pl.first().alias(KEY)).group_by(KEY).agg(pl.len().cast(pl.Int64).alias(NUMBER))
+            frame.select(pl.first().alias(KEY))
+            .group_by(KEY)
+            .agg(pl.len().cast(pl.Int64).alias(NUMBER))
             for frame in figures.values()
         ]
     )
     codes = by_protocol(rows).select(pl.lit("codes").alias("figure"), KEY, NUMBER)
     named = [
-        frame.select(pl.lit(name).alias("figure"), _NAMING.get(name, _as_text)().fill_null(NO_NAME), NUMBER)
+        frame.select(
+            pl.lit(name).alias("figure"), _NAMING.get(name, _as_text)().fill_null(NO_NAME), NUMBER
+        )
         for name, frame in zip(figures, counted, strict=True)
     ]
     return pl.concat([*named, codes]).group_by("figure", KEY).agg(pl.col(NUMBER).sum())
@@ -308,4 +319,6 @@ def due_figures(counts: Mapping[str, int]) -> DueFigures:
     (2, 0)
     """
     days = tuple(counts.get(str(day), 0) for day in range(1, DUE_DAYS + 1))
-    return DueFigures(counts.get("0", 0), days, counts.get(str(DUE_DAYS + 1), 0), counts.get(NO_NAME, 0))
+    return DueFigures(
+        counts.get("0", 0), days, counts.get(str(DUE_DAYS + 1), 0), counts.get(NO_NAME, 0)
+    )

@@ -81,9 +81,7 @@ class BotWall(NamedTuple):
         return f"{BOT_WALL}_{self.guard}"
 
 
-def find_bot_wall(
-    status: int, headers: Iterable[tuple[str, str]], body: bytes
-) -> BotWall | None:
+def find_bot_wall(status: int, headers: Iterable[tuple[str, str]], body: bytes) -> BotWall | None:
     """Returns the wall that an answer is; None if it is an answer of the site.
 
     Args:

@@ -87,8 +87,8 @@ def test_each_figure_is_that_of_a_query(page, reported_table, ask, caption):
 
 def test_due_urls_are_those_of_a_query(page, reported_table, ask):
     figures = read_crawl_figures(str(reported_table))
-    query = f"""SELECT count(*) FILTER (ms <= 0), count(*) FILTER (ms > 0 AND ms <= 90 * 86400000),
-        count(*) FILTER (ms > 90 * 86400000)
+    query = f"""SELECT count(*) FILTER (ms <= 0), count(*) FILTER (ms > 0 AND ms <= 7776000000),
+        count(*) FILTER (ms > 7776000000)
         FROM (SELECT epoch_ms(fetch_time) - {figures.now} AS ms FROM state)"""
     numbers = (figures.due.now, sum(figures.due.days), figures.due.later)
     assert ask(reported_table, query) == [tuple(map(str, numbers))]
@@ -125,7 +125,9 @@ def test_texts_of_strangers_stay_texts(page):
 
 def test_links_lead_to_the_web_alone(page):
     soup = BeautifulSoup(page, "html.parser")
-    assert {a["href"].partition(":")[0] for a in soup.find_all("a") if a["href"][0] != "#"} == {"http"}
+    assert {a["href"].partition(":")[0] for a in soup.find_all("a") if a["href"][0] != "#"} == {
+        "http"
+    }
     anchors = {a["href"][1:] for a in soup.select("nav a")}
     assert anchors == {section["id"] for section in soup.find_all("section")}
 
@@ -166,7 +168,11 @@ def test_a_wall_changes_no_content(reported_site, reported_table, tmp_path):
     for job in ("parse", "updatedb"):
         nutbeam(job, table)
     kept = ("signature", "document", "modified_time", "etag")
-    walled = [row for row in state_of(table).to_dicts() if (row["protocol_message"] or "").startswith("bot_wall_")]
+    walled = [
+        row
+        for row in state_of(table).to_dicts()
+        if (row["protocol_message"] or "").startswith("bot_wall_")
+    ]
     pages = [row for row in walled if before[row["key"]]["signature"]]
     assert pages
     for row in pages:
@@ -176,18 +182,30 @@ def test_a_wall_changes_no_content(reported_site, reported_table, tmp_path):
 def test_an_empty_table_has_a_page(tmp_path):
     (tmp_path / "seeds.txt").write_text("http://a.example/\n")
     assert nutbeam("inject", tmp_path / "table", tmp_path / "seeds.txt") == 0
-    assert nutbeam("purge", tmp_path / "table", "http://a.example/") == 0
+    assert nutbeam("purge", tmp_path / "table", "--url", "http://a.example/") == 0
     page = report(tmp_path / "table", tmp_path)
     assert "Hosts with most URLs: none." in page
 
 
-@pytest.mark.parametrize("name", ["format1.tar.gz", "format2.tar.xz", "format3.tar.xz", "complete.tar.xz"])
+@pytest.mark.parametrize(
+    "name", ["format1.tar.gz", "format2.tar.xz", "format3.tar.xz", "complete.tar.xz"]
+)
 def test_older_tables_have_a_page(name, tmp_path):
     with tarfile.open(TESTS / "tables" / name) as archive:
         archive.extractall(tmp_path / "old", filter="data")
-    (table,) = {path.parent.parent for path in (tmp_path / "old").rglob("manifest/00000001.json")}
+    (table,) = {path.parent for path in (tmp_path / "old").rglob("manifest")}
     rows = tables_of(report(table, tmp_path))["URLs by status"]
     assert sum(int(number) for _, number in rows) == len(state_of(table))
+
+
+def test_a_table_with_an_open_batch_has_a_page(reported_site, reported_table, tmp_path):
+    table = shutil.copytree(reported_table, tmp_path / "table")
+    assert nutbeam("generate", table, "--add_days", "60") == 0
+    open_batch = tables_of(report(table, tmp_path))["The rounds"][0]
+    assert nutbeam("fetch", table, *reported_site[1]) == 0
+    fetched = tables_of(report(table, tmp_path))["The rounds"][0]
+    assert (open_batch[2], open_batch[3]) == (fetched[2], "0")
+    assert int(fetched[3]) > 0
 
 
 def test_damaged_batches_are_noted(reported_table, tmp_path, capsys):

@@ -68,7 +68,9 @@ def test_parts_have_the_figures_of_the_whole(rows):
 
 def test_rankings_are_those_of_all_hosts(rows):
     hosts = host_figures(count_state(rows, NOW).host_rows, "slowest")
-    plain = rows.group_by(pl.col("key").str.split(":").list.first()).agg(pl.col("response_ms").mean())
+    plain = rows.group_by(pl.col("key").str.split(":").list.first()).agg(
+        pl.col("response_ms").mean()
+    )
     slowest = plain.sort("response_ms", "key", descending=[True, False]).head(TOP)
     assert [(h.host.split(".")[0], h.mean_ms) for h in hosts] == [
         (key.split(".")[1], mean) for key, mean in slowest.iter_rows()
@@ -80,7 +82,9 @@ def test_each_block_counts_once(rows):
     assert set(blocks) == set(BLOCKS)
     is_wall = pl.col("protocol_message") == "bot_wall_cloudflare"
     assert blocks["walls"] == len(rows.filter(is_wall))
-    assert blocks["denied"] == len(rows.filter((pl.col("http_code") == 403) & ~is_wall.fill_null(False)))
+    assert blocks["denied"] == len(
+        rows.filter((pl.col("http_code") == 403) & ~is_wall.fill_null(False))
+    )
 
 
 def test_a_table_without_rows_has_figures():

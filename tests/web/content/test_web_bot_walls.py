@@ -16,8 +16,7 @@ WALLS = {
         (403, [], b'<title>Attention Required! | Cloudflare</title><div id="cf-error-details">'),
     ],
     "datadome": [
-        (403, [], b"<p id=\"cmsg\">Please enable JS</p><script>var dd={'rt':'c'}</script>"
-                  b'<script src="https://ct.captcha-delivery.com/c.js"></script>'),
+        (403, [], b'<p id="cmsg">Please enable JS</p><script src="https://ct.captcha-delivery.com/c.js">'),
     ],
     "akamai": [
         (403, [], b"<H1>Access Denied</H1> Reference&#32;&#35;18&#46; https://errors.edgesuite.net/18.1"),

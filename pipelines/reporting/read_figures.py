@@ -65,7 +65,8 @@ from ..views.reader import snapshot_to_read
 
 # The newest of each are read.
 _MOST_JOBS, _MOST_FETCHES = 2_000, 20
-# Pages whose links are counted, of the newest files.
+# Files of documents that are read, the newest ones, and pages whose links are counted.
+_MOST_FILES = 300
 _MOST_LINKING_PAGES = 50_000
 _LINKED_HOSTS = 12
 
@@ -204,21 +205,22 @@ def _read_documents(
     """Returns living pages by language, and the links between the hosts with most URLs."""
     languages: Counter[str] = Counter()
     hosts = ranked_hosts(counts.host_rows, "biggest").get_column("host").to_list()[:_LINKED_HOSTS]
-    parts, linking = list[pl.DataFrame](), 0
     living = counts.living.partition_by("document", as_dict=True)
-    for file in reversed(files_of(pinned.table.files, pinned.manifest(), KINDS["documents"])):
-        names = {file[1].path, file[1].formerly}
-        rows = [living[(name,)] for name in names if (name,) in living]
-        if not rows:
-            continue
-        with _noting(notes, f"the documents in {file[1].path}"):
+    named = [
+        (file, [living[(name,)] for name in {file.path, file.formerly} if (name,) in living])
+        for _, file in reversed(files_of(pinned.table.files, pinned.manifest(), KINDS["documents"]))
+    ]
+    parts, linking = list[pl.DataFrame](), 0
+    for file, rows in [pair for pair in named if pair[1]][:_MOST_FILES]:
+        with _noting(notes, f"the documents in {file.path}"):
             more = ("outlinks",) if linking < _MOST_LINKING_PAGES else ()
-            documents = _newest_of_file(pinned, file[1], pl.concat(rows), ("language", *more))
+            documents = _newest_of_file(pinned, file, pl.concat(rows), ("language", *more))
             languages.update(count_languages(documents))
             if more:
                 linking += len(documents)
                 parts.append(count_host_links(documents, hosts))
-    return dict(in_count_order(languages)), host_links(parts, hosts, linking, len(counts.living))
+    links = host_links(parts, hosts, linking, len(counts.living))
+    return dict(in_count_order(languages)), links
 
 
 def _newest_of_file(

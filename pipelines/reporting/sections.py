@@ -333,7 +333,19 @@ def _answers(crawls: Crawls) -> str:
     return _columns(
         _counts(crawls, "codes", "Answers by code", "code", "URLs"),
         _counts(crawls, "types", "Types, as servers declare them", "type", "URLs"),
-        _counts(crawls, "languages", "Languages of living pages", "language", "pages"),
+        _counts(crawls, "languages", "Languages of living pages", "language", "pages")
+        + "".join(map(_languages_read, crawls)),
+    )
+
+
+def _languages_read(crawl: LabelledCrawl) -> str:
+    """Returns a line that says how many pages were read, if it is not all of them."""
+    pages, all_pages = sum(crawl.figures.languages.values()), crawl.figures.links.all_pages
+    if pages == all_pages:
+        return ""
+    return (
+        f'<p class="soft">{shown(crawl.label)}: the languages of {pages:,} of {all_pages:,} pages, those '
+        "whose texts were stored last.</p>"
     )
 
 

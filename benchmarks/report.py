@@ -21,8 +21,8 @@ QUERIES = (
         for column in ("status", "http_code", "content_type", "distance", "fetch_time // 86400000",
                        "last_fetch_time // 86400000", "protocol_status")
     ),
-    f"SELECT {HOST}, count(*) AS n, avg(response_ms), count(*) FILTER (status = 3) FROM rows "
-    "GROUP BY 1 ORDER BY n DESC LIMIT 20",
+    f"""SELECT {HOST}, count(*) AS n, avg(response_ms), count(*) FILTER (status = 3) FROM rows
+        GROUP BY 1 ORDER BY n DESC LIMIT 20""",
     "SELECT key, score FROM rows ORDER BY score DESC LIMIT 20",
 )  # fmt: skip
 
@@ -79,7 +79,10 @@ def main(small: bool) -> None:
     cpu = [measure.median(found[name], "cpu") for name in ("ours", "theirs")]
     size = found["ours"][0].result
     heads = ("seconds", "report", "DuckDB", "ratio", "budget")
-    shown = [("of work", *work, work[0] / work[1], BUDGET), ("of CPU time", *cpu, cpu[0] / cpu[1], "")]
+    shown = [
+        ("of work", *work, work[0] / work[1], BUDGET),
+        ("of CPU time", *cpu, cpu[0] / cpu[1], ""),
+    ]
     measure.table(f"{rows:,} rows; median of {repeats}; a page of {size:,} bytes", heads, shown)
     if size > LARGEST:
         raise SystemExit(f"the page has {size:,} bytes, more than {LARGEST:,}")

@@ -128,15 +128,13 @@ def counts_table(
         below_chart: As for ``table``.
     """
     names = list(dict.fromkeys(name for one in counts for name in one))
-    rows = [[one.get(name, 0) for one in counts] for name in names]
-    shown_rows = [[foreign(name), *row] for name, row in zip(names[:most], rows, strict=False)]
+    numbers = [[one.get(name, 0) for one in counts] for name in names]
+    named = [(foreign(name), row) for name, row in zip(names[:most], numbers, strict=False)]
     if len(names) > most:
-        rest = [sum(row[at] for row in rows[most:]) for at in range(len(counts))]
-        shown_rows.append([f"{len(names) - most:,} others", *rest])
+        rest = [sum(row[at] for row in numbers[most:]) for at in range(len(counts))]
+        named.append((f"{len(names) - most:,} others", rest))
     if len(counts) == 1:
-        return table(caption, (head, unit), shown_rows, below_chart=below_chart)
-    return table(
-        caption, (head, *labels, "change"),
-        ([name, one, other, change_text(other, one)] for name, one, other in shown_rows),
-        below_chart=below_chart,
-    )  # fmt: skip
+        one_column: list[list[Cell]] = [[name, row[0]] for name, row in named]
+        return table(caption, (head, unit), one_column, below_chart=below_chart)
+    compared: list[list[Cell]] = [[name, *row, change_text(row[1], row[0])] for name, row in named]
+    return table(caption, (head, *labels, "change"), compared, below_chart=below_chart)

@@ -83,16 +83,15 @@ def dropped_figures(jobs: Iterable[JobFigures]) -> tuple[DroppedFigures, ...]:
     """
     sums: Counter[tuple[str, str]] = Counter()
     for job in jobs:
-        for count, number in cap_rule_counts(Counter(job.counts)).items():
-            if count.partition("/")[0] in _FAMILIES and not is_of_rule(count):
+        for count, number in cap_rule_counts(job.counts).items():
+            if "/" in count and count.partition("/")[0] in _FAMILIES and not is_of_rule(count):
                 sums[job.job, count] += number
-    figures = [
-        _dropped_of(job, *count.split("/", 1), number) for (job, count), number in sums.items()
-    ]
+    figures = [_dropped_of(job, count, number) for (job, count), number in sums.items()]
     return tuple(sorted(figures, key=lambda one: (-one.number, one.job, one.family, one.reason)))
 
 
-def _dropped_of(job: str, family: str, name: str, number: int) -> DroppedFigures:
+def _dropped_of(job: str, count: str, number: int) -> DroppedFigures:
+    family, _, name = count.partition("/")
     reason = find_reason(name, f"{job} {family}")
     meaning, advice = (reason.meaning, reason.advice) if reason else ("", "")
     return DroppedFigures(job, family, name, number, meaning, advice)

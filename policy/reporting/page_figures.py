@@ -42,8 +42,9 @@ def fetch_figures(batch: str, page_rows: PageRows) -> FetchFigures | None:
     )
     ends = ends.sort("end", "key")
     at = math.ceil(_TAIL * len(ends)) - 1
-    first, last = ends.get_column("fetch_time").min(), ends.get_column("end").max()
-    tail_start = ends.get_column("end")[at]
+    end = ends.get_column("end")
+    first: int = ends.select(pl.col("fetch_time").min()).item()
+    seconds, tail_seconds = (end[-1] - first) / 1000, (end[-1] - end[at]) / 1000
     tail = ends[at + 1 :]
     hosts = host_keys(tail.get_column("key")).alias("host").value_counts().sort(
         "count", "host", descending=[True, False]
@@ -51,7 +52,7 @@ def fetch_figures(batch: str, page_rows: PageRows) -> FetchFigures | None:
     slow = tuple(
         (from_host_key(host), number) for host, number in hosts.head(_TAIL_HOSTS).iter_rows()
     )
-    return FetchFigures(batch, len(rows), (last - first) / 1000, (last - tail_start) / 1000, slow)  # type: ignore[operator]
+    return FetchFigures(batch, len(rows), seconds, tail_seconds, slow)
 
 
 def newest_documents(documents: DocumentRows, living: LivingRows) -> DocumentRows:

@@ -7,7 +7,7 @@ and the last one can have rows in another part; all others are complete.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -175,10 +175,11 @@ def _status_name() -> pl.Expr:
 
 def _age_name() -> pl.Expr:
     """Returns the name of an age in days."""
-    named = pl.when(pl.col(KEY).is_null()).then(pl.lit(_NEVER))
-    for days, name in _AGES:
-        named = named.when(pl.col(KEY) < days).then(pl.lit(name))
-    return named.otherwise(pl.lit(_OLDEST)).alias(KEY)
+    named: Any = pl.when(pl.col(KEY).is_null()).then(pl.lit(_NEVER))
+    for days, label in _AGES:
+        named = named.when(pl.col(KEY) < days).then(pl.lit(label))
+    name: pl.Expr = named.otherwise(pl.lit(_OLDEST)).alias(KEY)
+    return name
 
 
 _NAMING = {"statuses": _status_name, "ages": _age_name}

@@ -135,7 +135,12 @@ STATUS_TABLE = (
     StatusRow("302,303,307", FETCH_REDIR_TEMP, TEMP_MOVED, "Moved for now."),
     StatusRow("304", FETCH_NOTMODIFIED, NOTMODIFIED, "Not changed, if the request had conditions."),
     StatusRow("300,301,305,306,308-399", FETCH_REDIR_PERM, MOVED, "Moved for good."),
-    StatusRow("401,403,407", FETCH_GONE, ACCESS_DENIED, "Access denied: gone at once."),
+    StatusRow(
+        "401,403,407",
+        FETCH_GONE,
+        ACCESS_DENIED,
+        "Access denied: gone at once, unless a bot wall says so.",
+    ),
     StatusRow("404", FETCH_GONE, NOTFOUND, "Not found: gone at once."),
     StatusRow(
         "400,402,405,406,409-424,426-428,430-499",

@@ -215,6 +215,8 @@ def uses(folder, web, port):
         ],
         "history": [(folder / "forged", "--counts"), (damaged,),
                     (folder / "forged", "--format", "json")],
+        "report": [(evil, "-o", folder / "r.html"), (damaged,), (evil, "--compare", f"no{EVIL}"),
+                   (evil, "-o", f"r{EVIL}")],
         "updatehostdb": [(work, *info), (folder / f"no{EVIL}",)],
         "hostinject": [(work, folder / "hosts.txt"), (work, f"/no/{EVIL}")],
         "filterdb": [(work, "--dry_run"), (damaged,), (work, "--exclude", EVIL, *bad_rules), (work, *info)],

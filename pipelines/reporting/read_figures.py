@@ -31,7 +31,7 @@ from ...policy.reporting.crawl_figures import (
     JobFigures,
     PageSample,
 )
-from ...policy.reporting.job_figures import dropped_figures, rounds_of
+from ...policy.reporting.job_figures import dropped_figures, figures_of_rounds
 from ...policy.reporting.page_figures import (
     FETCH_NEEDED,
     count_host_links,
@@ -49,7 +49,7 @@ from ...policy.reporting.state_counts import (
     StateCounts,
     ages_in_order,
     count_state,
-    counts_of,
+    counts_by_name,
     due_figures,
     host_figures,
     in_number_order,
@@ -93,7 +93,7 @@ def read_crawl_figures(address: str, snapshot: int | None = None) -> CrawlFigure
     jobs = tuple(read_jobs(pinned, notes))
     languages, links = _read_documents(pinned, counts, notes)
     figures = counts.counts
-    duplicates = list(counts_of(figures, "duplicates").items())[:TOP]
+    duplicates = list(counts_by_name(figures, "duplicates").items())[:TOP]
     return CrawlFigures(
         address=address,
         snapshot=manifest.snapshot,
@@ -101,22 +101,22 @@ def read_crawl_figures(address: str, snapshot: int | None = None) -> CrawlFigure
         now=now,
         urls=counts.rows,
         hosts=counts.hosts,
-        statuses=counts_of(figures, "statuses"),
-        codes=counts_of(figures, "codes"),
-        types=media_types(counts_of(figures, "types")),
+        statuses=counts_by_name(figures, "statuses"),
+        codes=counts_by_name(figures, "codes"),
+        types=media_types(counts_by_name(figures, "types")),
         languages=languages,
-        depths=in_number_order(counts_of(figures, "depths")),
-        ages=ages_in_order(counts_of(figures, "ages")),
-        due=due_figures(counts_of(figures, "due")),
+        depths=in_number_order(counts_by_name(figures, "depths")),
+        ages=ages_in_order(counts_by_name(figures, "ages")),
+        due=due_figures(counts_by_name(figures, "due")),
         duplicates=tuple((shown_url(key), number) for key, number in duplicates if key != NO_NAME),
         biggest=host_figures(counts.host_rows, "biggest"),
         slowest=host_figures(counts.host_rows, "slowest"),
         failing=host_figures(counts.host_rows, "failing"),
         blocking=host_figures(counts.host_rows, "blocking"),
-        blocks=counts_of(figures, "blocks"),
-        guards=counts_of(figures, "guards"),
+        blocks=counts_by_name(figures, "blocks"),
+        guards=counts_by_name(figures, "guards"),
         jobs=jobs,
-        rounds=rounds_of(jobs),
+        rounds=figures_of_rounds(jobs),
         fetches=tuple(_read_fetches(pinned, notes)),
         dropped=dropped_figures(jobs),
         links=links,

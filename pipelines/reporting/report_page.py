@@ -8,7 +8,7 @@ from pathlib import Path
 from ...policy.reporting.crawl_figures import CrawlFigures
 from ..base.loopback_server import shown
 from .fragments import foreign, time_text
-from .sections import Crawls, LabelledCrawl, Section, report_sections, tiles
+from .sections import Crawls, LabelledCrawl, ReportSection, report_sections, tiles
 
 REPORT_STYLE = Path(__file__).with_name("report_page.css").read_text("utf-8")
 
@@ -48,7 +48,7 @@ def _labelled(figures: CrawlFigures, other: CrawlFigures | None) -> Crawls:
     return [LabelledCrawl(one.address, one) for one in (figures, other)]
 
 
-def _header(crawls: Crawls, sections: Sequence[Section]) -> str:
+def _header(crawls: Crawls, sections: Sequence[ReportSection]) -> str:
     first = crawls[0].figures
     lines = "".join(
         f"<p>{foreign(one.address)}: snapshot {one.snapshot} of {time_text(one.time)}</p>"
@@ -66,7 +66,7 @@ def _header(crawls: Crawls, sections: Sequence[Section]) -> str:
     )
 
 
-def _section(section: Section) -> str:
+def _section(section: ReportSection) -> str:
     return (
         f'<section id="{section.name}" aria-labelledby="{section.name}-title">'
         f'<h2 id="{section.name}-title">{shown(section.title)}</h2>{section.content}</section>'

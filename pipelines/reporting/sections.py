@@ -31,7 +31,7 @@ _MOST_DROPPED = 60
 _ROUND_SERIES = {"fetched": "fetched", "redirected": "redirected", "failed": "failed"}
 
 
-class Section(NamedTuple):
+class ReportSection(NamedTuple):
     """A section of the page.
 
     Attributes:
@@ -60,24 +60,24 @@ class LabelledCrawl(NamedTuple):
 Crawls = Sequence[LabelledCrawl]
 
 
-def report_sections(crawls: Crawls) -> list[Section]:
+def report_sections(crawls: Crawls) -> list[ReportSection]:
     """Returns all sections.
 
     Args:
         crawls: One crawl, or two: the second is what the first is compared with.
     """
     return [
-        Section("state", "State", _state(crawls)),
-        Section("rounds", "Rounds", _each(crawls, _rounds)),
-        Section("speed", "Speed", _each(crawls, _speed)),
-        Section("due", "Due and fresh", _due(crawls)),
-        Section("hosts", "Hosts", _each(crawls, _hosts)),
-        Section("blocking", "Hosts that block", _blocking(crawls)),
-        Section("answers", "Answers and types", _answers(crawls)),
-        Section("dropped", "What was left out, and why", _each(crawls, _dropped)),
-        Section("duplicates", "Duplicates", _each(crawls, _duplicates)),
-        Section("links", "Links between hosts", _each(crawls, _links)),
-        Section("pages", "Pages", _each(crawls, _pages)),
+        ReportSection("state", "State", _state(crawls)),
+        ReportSection("rounds", "Rounds", _each(crawls, _rounds)),
+        ReportSection("speed", "Speed", _each(crawls, _speed)),
+        ReportSection("due", "Due and fresh", _due(crawls)),
+        ReportSection("hosts", "Hosts", _each(crawls, _hosts)),
+        ReportSection("blocking", "Hosts that block", _blocking(crawls)),
+        ReportSection("answers", "Answers and types", _answers(crawls)),
+        ReportSection("dropped", "What was left out, and why", _each(crawls, _dropped)),
+        ReportSection("duplicates", "Duplicates", _each(crawls, _duplicates)),
+        ReportSection("links", "Links between hosts", _each(crawls, _links)),
+        ReportSection("pages", "Pages", _each(crawls, _pages)),
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 # Numbers by name, in the order in which they are shown.
-Counts: TypeAlias = Mapping[str, int]
+NamedCounts: TypeAlias = Mapping[str, int]
 
 
 class JobFigures(NamedTuple):
@@ -30,7 +30,7 @@ class JobFigures(NamedTuple):
     seconds: float | None
     batch: str | None
     urls: int | None
-    counts: Counts
+    counts: NamedCounts
 
 
 class RoundFigures(NamedTuple):
@@ -58,7 +58,7 @@ class RoundFigures(NamedTuple):
     redirected: int
     added: int
     seconds: Mapping[str, float]
-    done: Counts
+    done: NamedCounts
 
 
 class FetchFigures(NamedTuple):
@@ -236,20 +236,20 @@ class CrawlFigures:
     now: int
     urls: int = 0
     hosts: int = 0
-    statuses: Counts = dataclasses.field(default_factory=dict)
-    codes: Counts = dataclasses.field(default_factory=dict)
-    types: Counts = dataclasses.field(default_factory=dict)
-    languages: Counts = dataclasses.field(default_factory=dict)
-    depths: Counts = dataclasses.field(default_factory=dict)
-    ages: Counts = dataclasses.field(default_factory=dict)
+    statuses: NamedCounts = dataclasses.field(default_factory=dict)
+    codes: NamedCounts = dataclasses.field(default_factory=dict)
+    types: NamedCounts = dataclasses.field(default_factory=dict)
+    languages: NamedCounts = dataclasses.field(default_factory=dict)
+    depths: NamedCounts = dataclasses.field(default_factory=dict)
+    ages: NamedCounts = dataclasses.field(default_factory=dict)
     due: DueFigures = dataclasses.field(default_factory=lambda: DueFigures(0, (), 0, 0))
     duplicates: tuple[tuple[str, int], ...] = ()
     biggest: tuple[HostFigures, ...] = ()
     slowest: tuple[HostFigures, ...] = ()
     failing: tuple[HostFigures, ...] = ()
     blocking: tuple[HostFigures, ...] = ()
-    blocks: Counts = dataclasses.field(default_factory=dict)
-    guards: Counts = dataclasses.field(default_factory=dict)
+    blocks: NamedCounts = dataclasses.field(default_factory=dict)
+    guards: NamedCounts = dataclasses.field(default_factory=dict)
     jobs: tuple[JobFigures, ...] = ()
     rounds: tuple[RoundFigures, ...] = ()
     fetches: tuple[FetchFigures, ...] = ()

@@ -22,13 +22,13 @@ _DONE = {
 PHASE_ORDER = ("generate", "fetch", "parse", "update", "dedup", "invertlinks")
 
 
-def rounds_of(jobs: Iterable[JobFigures]) -> tuple[RoundFigures, ...]:
+def figures_of_rounds(jobs: Iterable[JobFigures]) -> tuple[RoundFigures, ...]:
     """Returns the jobs on each batch together, the oldest batch first.
 
     >>> jobs = [JobFigures(1, "generate", 0, 2.0, "b", 9, {"chosen": 4}),
     ...         JobFigures(2, "fetch", 2_000, 6.0, "b", 9, {"pages": 4, "protocol/success": 3,
     ...                    "not_fetched/dns": 1})]
-    >>> [(one.chosen, one.fetched, one.failed, one.seconds) for one in rounds_of(jobs)]
+    >>> [(one.chosen, one.fetched, one.failed, one.seconds) for one in figures_of_rounds(jobs)]
     [(4, 3, 1, {'generate': 2.0, 'fetch': 6.0})]
     """
     by_batch: dict[str, list[JobFigures]] = {}

@@ -12,7 +12,7 @@ from ..base.key_columns import host_keys
 from ..components.document_schema import DocumentRows
 from ..components.page_facts import unique_documents, unique_pages
 from ..components.schema import PageRows
-from .crawl_figures import Counts, FetchFigures, HostLinks, PageSample
+from .crawl_figures import FetchFigures, HostLinks, NamedCounts, PageSample
 from .state_counts import NO_NAME, LivingRows
 
 HostLinkRows: TypeAlias = pl.DataFrame  # ``source``, ``target``: hosts, reversed; ``number``
@@ -131,7 +131,7 @@ def page_samples(documents: DocumentRows) -> list[PageSample]:
     ]
 
 
-def in_count_order(counts: Counts) -> Counts:
+def in_count_order(counts: NamedCounts) -> NamedCounts:
     """Returns numbers, the largest first.
 
     >>> list(in_count_order({"a": 1, "b": 2}))

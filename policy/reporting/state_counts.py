@@ -1,4 +1,4 @@
-"""Counts rows of the state part by part: the sums of all parts are the figures of the table.
+"""NamedCounts rows of the state part by part: the sums of all parts are the figures of the table.
 
 Each part is read once, and what is kept of it is small: numbers by name, the best pages, and the hosts
 that may be among the first of a ranking. A part is a range of keys, so that of its hosts only the first
@@ -20,13 +20,13 @@ from ..components.schema import STATUS_NAMES, StateRows, Status
 from ..components.vocabulary import LIVING, names_of_codes
 from ..figures import KEY, NUMBER, KeyCountRows, by_protocol
 from ..schedules.schedule import DAY_MS
-from .crawl_figures import Counts, DueFigures, HostFigures, TopPage
+from .crawl_figures import DueFigures, HostFigures, NamedCounts, TopPage
 
-HostCountRows: TypeAlias = pl.DataFrame  # a row per host, see ``_count_hosts``
+HostSumRows: TypeAlias = pl.DataFrame  # a row per host, see ``_count_hosts``
 LivingRows: TypeAlias = pl.DataFrame  # ``hash`` of the key, ``document``, see ``count_state``
 
 # What keeps URLs from the crawler: robots.txt, 401 and 403, 429, bot walls.
-BLOCKS = ("robots", "denied", "busy", "walls")
+CRAWLER_BLOCKS = ("robots", "denied", "busy", "walls")
 DUE_DAYS = 90
 TOP = 20
 SAMPLES = 6
@@ -63,7 +63,7 @@ class StateCounts:
     rows: int
     hosts: int
     counts: KeyCountRows
-    host_rows: HostCountRows
+    host_rows: HostSumRows
     edges: tuple[str, ...]
     pages: StateRows
     samples: StateRows
@@ -193,7 +193,7 @@ def _guard() -> pl.Expr:
 
 
 def _block() -> pl.Expr:
-    """Returns what keeps a URL from the crawler, one of ``BLOCKS``; null if nothing does."""
+    """Returns what keeps a URL from the crawler, one of ``CRAWLER_BLOCKS``; null if nothing does."""
     code, robots = pl.col("http_code"), pl.col("protocol_status") == ROBOTS_DENIED
     return (
         pl.when(_guard().is_not_null()).then(pl.lit("walls"))
@@ -203,7 +203,7 @@ def _block() -> pl.Expr:
     )  # fmt: skip
 
 
-def _count_hosts(rows: StateRows) -> HostCountRows:
+def _count_hosts(rows: StateRows) -> HostSumRows:
     """Returns sums by ``host``: ``_HOST_SUMS``, and ``guards``."""
     status, asked = pl.col("status"), pl.col("last_fetch_time").is_not_null()
     block, guard, ms = pl.col("block"), pl.col("guard"), pl.col("response_ms")
@@ -215,26 +215,26 @@ def _count_hosts(rows: StateRows) -> HostCountRows:
         gone=(status == int(Status.DB_GONE)).sum(),
         duplicates=(status == int(Status.DB_DUPLICATE)).sum(),
         failing=(asked & failed).sum(),
-        **{name: (block == name).sum() for name in BLOCKS},
+        **{name: (block == name).sum() for name in CRAWLER_BLOCKS},
         answers=ms.count(),
         ms=ms.cast(pl.Int64).sum(),
         guards=guard.drop_nulls().unique(),
     ).with_columns(pl.col(name).cast(pl.Int64) for name in _HOST_SUMS).collect()  # fmt: skip
 
 
-def _sum_hosts(rows: HostCountRows) -> HostCountRows:
+def _sum_hosts(rows: HostSumRows) -> HostSumRows:
     sums = (pl.col(name).sum() for name in _HOST_SUMS)
     return rows.group_by("host").agg(*sums, pl.col("guards").list.explode().drop_nulls().unique())
 
 
-def _with_ranks(hosts: HostCountRows) -> HostCountRows:
+def _with_ranks(hosts: HostSumRows) -> HostSumRows:
     return hosts.with_columns(
-        blocked=pl.sum_horizontal(BLOCKS),
+        blocked=pl.sum_horizontal(CRAWLER_BLOCKS),
         mean_ms=pl.when(pl.col("answers") > 0).then(pl.col("ms") / pl.col("answers")),
     )
 
 
-def _keep_candidates(hosts: HostCountRows, edges: Sequence[str | None]) -> HostCountRows:
+def _keep_candidates(hosts: HostSumRows, edges: Sequence[str | None]) -> HostSumRows:
     """Returns the hosts that may be among the first of a ranking of the whole table."""
     kept = [
         *(ranked_hosts(hosts, name).select(hosts.columns) for name in _RANKINGS),
@@ -243,14 +243,14 @@ def _keep_candidates(hosts: HostCountRows, edges: Sequence[str | None]) -> HostC
     return pl.concat(kept).unique("host", maintain_order=True)
 
 
-def ranked_hosts(hosts: HostCountRows, ranking: str) -> HostCountRows:
+def ranked_hosts(hosts: HostSumRows, ranking: str) -> HostSumRows:
     """Returns the first hosts of a ranking, with ``mean_ms`` and ``blocked``."""
     column = _RANKINGS[ranking]
     ranked = _with_ranks(hosts).filter(pl.col(column).fill_null(0) > 0)
     return ranked.sort(column, "host", descending=[True, False]).head(TOP)
 
 
-def host_figures(hosts: HostCountRows, ranking: str) -> tuple[HostFigures, ...]:
+def host_figures(hosts: HostSumRows, ranking: str) -> tuple[HostFigures, ...]:
     """Returns the first hosts of a ranking as figures."""
     return tuple(
         HostFigures(
@@ -279,13 +279,13 @@ def top_pages(rows: StateRows) -> tuple[TopPage, ...]:
     )
 
 
-def counts_of(counts: KeyCountRows, figure: str) -> Counts:
+def counts_by_name(counts: KeyCountRows, figure: str) -> NamedCounts:
     """Returns the numbers of a figure by name, the largest first."""
     rows = counts.filter(pl.col("figure") == figure).sort(NUMBER, KEY, descending=[True, False])
     return dict(rows.select(KEY, NUMBER).iter_rows())
 
 
-def media_types(counts: Counts) -> Counts:
+def media_types(counts: NamedCounts) -> NamedCounts:
     """Returns numbers by media type, of those by Content-Type as servers send it.
 
     >>> media_types({"text/html": 2, "Text/HTML; charset=utf-8": 3, "": 1})
@@ -298,7 +298,7 @@ def media_types(counts: Counts) -> Counts:
     return dict(sorted(types.items(), key=lambda item: (-item[1], item[0])))
 
 
-def in_number_order(counts: Counts) -> Counts:
+def in_number_order(counts: NamedCounts) -> NamedCounts:
     """Returns numbers by a number, in its order, those without one last.
 
     >>> list(in_number_order({"10": 1, "9": 1, "(none)": 1}))
@@ -307,7 +307,7 @@ def in_number_order(counts: Counts) -> Counts:
     return dict(sorted(counts.items(), key=lambda item: (not item[0].isdigit(), item[0].zfill(12))))
 
 
-def ages_in_order(counts: Counts) -> Counts:
+def ages_in_order(counts: NamedCounts) -> NamedCounts:
     """Returns numbers by age, the youngest first."""
     names = [*(name for _, name in _AGES), _OLDEST, _NEVER]
     return {name: counts[name] for name in names if name in counts}

@@ -9,10 +9,10 @@ from frames import frame_of
 
 from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.policy.reporting.state_counts import (
-    BLOCKS,
+    CRAWLER_BLOCKS,
     TOP,
     count_state,
-    counts_of,
+    counts_by_name,
     host_figures,
     sum_state_counts,
     top_pages,
@@ -52,7 +52,9 @@ def rows():
 
 
 def all_figures(counts):
-    figures = {name: counts_of(counts.counts, name) for name in counts.counts["figure"].unique()}
+    figures = {
+        name: counts_by_name(counts.counts, name) for name in counts.counts["figure"].unique()
+    }
     for ranking in ("biggest", "slowest", "failing", "blocking"):
         figures[ranking] = host_figures(counts.host_rows, ranking)
     samples = sorted(counts.samples["key"])
@@ -78,8 +80,8 @@ def test_rankings_are_those_of_all_hosts(rows):
 
 
 def test_each_block_counts_once(rows):
-    blocks = counts_of(count_state(rows, NOW).counts, "blocks")
-    assert set(blocks) == set(BLOCKS)
+    blocks = counts_by_name(count_state(rows, NOW).counts, "blocks")
+    assert set(blocks) == set(CRAWLER_BLOCKS)
     is_wall = pl.col("protocol_message") == "bot_wall_cloudflare"
     assert blocks["walls"] == len(rows.filter(is_wall))
     assert blocks["denied"] == len(

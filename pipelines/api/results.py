@@ -242,6 +242,31 @@ class RowsResult:
 
 
 @dataclasses.dataclass(frozen=True)
+class ReportResult:
+    """The page that ``report`` has written.
+
+    Attributes:
+        output: The file.
+        snapshot: Number of the snapshot that it shows.
+        urls: Number of URLs in the table.
+        bytes: Size of the page.
+        notes: What could not be read, a sentence each.
+    """
+
+    output: str
+    snapshot: int
+    urls: int
+    bytes: int
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, outcome: CallOutcome) -> "ReportResult":
+        """Returns the result of a call."""
+        record = outcome.records[-1]
+        return cls(**{**record, "notes": tuple(record["notes"])})
+
+
+@dataclasses.dataclass(frozen=True)
 class TableStats:
     """Figures about a table.
 

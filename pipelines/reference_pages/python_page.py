@@ -16,6 +16,7 @@ from ..api.results import (
     HistoryEntry,
     JobResult,
     NextUrlDue,
+    ReportResult,
     RowsResult,
     TableStats,
     WarcResult,
@@ -28,7 +29,7 @@ from ..searching.index_search import FoundPages, Hit
 from .markdown_tables import markdown_table
 
 RECORDS: tuple[type, ...] = (
-    TablePage, *NESTED.values(), CrawlResult, NextUrlDue, JobResult, FsckResult, RowsResult, WarcResult,
+    TablePage, *NESTED.values(), CrawlResult, NextUrlDue, JobResult, FsckResult, RowsResult, ReportResult, WarcResult,
     TableStats, Explanation, HistoryEntry, FoundPages, Hit, FetchedDocument, DocumentContent, RuleRecord,
 )  # fmt: skip
 _SECTION = re.compile(r"^(Args|Raises|Attributes|Returns|Yields):\n", re.MULTILINE)

@@ -21,8 +21,8 @@ ANY_JOB, NO_FAMILY = "*", "-"
 _CODE = re.compile(r"http_(\d)\d\d")
 # What a count may have before the name of a reason: targets of redirects, parts of pages.
 _PREFIXES = {"update": "redirect_", "parse": "part_"}
-# What the reasons begin with that plug-ins have when they fail; then their name follows.
-_OF_PLUGINS = ("filter_", "parser_", "protocol_", "url_filter_", "url_normalizer_")
+# What the reasons begin with that end with a name: those of plug-ins when they fail, and of bot walls.
+_NAMED = ("filter_", "parser_", "protocol_", "url_filter_", "url_normalizer_", "bot_wall_")
 _NOT_OF_PLUGINS = ("parser_error", "parser_failed", "protocol_error", "filter_timeout")
 # Families that count them, and what the kind of each is called by ``nutbeam plugin try``.
 _FAULT = re.compile(
@@ -146,7 +146,7 @@ def _reason_by_count(name: str, job: str, family: str) -> Reason | None:
     names = [name, name.removeprefix(_PREFIXES.get(job, " "))]
     if code := _CODE.fullmatch(name):
         names += [f"http_{code[1]}xx", "http_NNN"]
-    names += [f"{start}NAME" for one in names[:2] for start in _OF_PLUGINS if one.startswith(start)]
+    names += [f"{start}NAME" for one in names[:2] for start in _NAMED if one.startswith(start)]
     by_count = _reasons_by_count()
     pairs = [(f"{by} {family}", one) for one in names for by in (job, ANY_JOB)]
     reason = next((by_count[pair] for pair in pairs if pair in by_count), None)

@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from ...web.base.columns import reason_if
 from ...web.base.options import option
+from ...web.content.bot_walls import find_bot_wall
 from ...web.content.content_type import sniff
 from ...web.content.signature import SignatureOptions, signature_of
 from ...web.content.usage import usage_of_page
 from ...web.content.whole_bodies import WHOLE
-from ...web.exchange.status import FETCH_SUCCESS, UNCHECKED
+from ...web.exchange.status import FETCH_SUCCESS, HTTP_OK, UNCHECKED
 from ...web.extracting.extract_options import ExtractOptions, rule_sets_of
 from ...web.pages.main_part import TextParts
 from ...web.pages.metadata import metadata_of
@@ -263,7 +264,11 @@ def _document(
     """
     url, body = from_key(page["key"]), page["body"] or b""
     parsed: Page | None = None
+    # A fetch stores no walls; batches of older versions, of Nutch and of plug-ins may have some.
+    wall = find_bot_wall(HTTP_OK, _headers(page), body)
     try:
+        if wall is not None:
+            raise ParseFailed(wall.message)
         is_of_rules = ended is not None and ended.startswith(FAULT_PREFIX)
         if ended is not None and not is_of_rules:
             reason, _, detail = ended.partition(" ")
@@ -292,7 +297,8 @@ def _document(
     record = {name: page[name] for name in _TAKEN}
     directives = parsed.directives if parsed is not None else ()
     record["usage"] = usage_of_page(page["usage"], _headers(page), directives)
-    return record | content | {"signature": signature_of(body, text, url, rules.options)}, parsed
+    signature = None if wall is not None else signature_of(body, text, url, rules.options)
+    return record | content | {"signature": signature}, parsed
 
 
 class _Ended(Exception):

@@ -31,19 +31,8 @@ from nutbeam.web.parsers.dispatch import MODULES_OF_PARSERS
 FOLDERS = {
     "pipelines": (
         *("reference_pages", "api", "command_line", "as_in_nutch", "nutch"),
-        *(
-            "",
-            "sitemaps",
-            "hosting",
-            "graph",
-            "model_context",
-            "watching",
-            "searching",
-            "indexing",
-            "archives",
-        ),
-        *("fetching", "figures"),
-        "doctor",
+        *("", "sitemaps", "hosting", "graph", "model_context", "watching", "searching", "indexing"),
+        *("archives", "fetching", "reporting", "figures", "doctor"),
         *("upkeep", "batch_tools"),
         *(
             "querying",
@@ -96,6 +85,7 @@ FOLDERS = {
             "watching",
             "chunking",
             "searching",
+            "reporting",
             "indexing",
             "graph",
             "inlinks",

@@ -5,6 +5,7 @@ import email.utils
 from typing import NamedTuple
 
 from ..base.clock import now_ms
+from ..content.bot_walls import find_bot_wall
 from ..urls.userinfo import from_wire, parse_target
 
 
@@ -69,6 +70,8 @@ class Response:
         return [value for key, value in self.headers if key.lower() == name]
 
 
+HTTP_OK = 200
+
 # CrawlDatum's fetch statuses.
 FETCH_SUCCESS = 33
 FETCH_RETRY = 34
@@ -132,7 +135,12 @@ STATUS_TABLE = (
     StatusRow("302,303,307", FETCH_REDIR_TEMP, TEMP_MOVED, "Moved for now."),
     StatusRow("304", FETCH_NOTMODIFIED, NOTMODIFIED, "Not changed, if the request had conditions."),
     StatusRow("300,301,305,306,308-399", FETCH_REDIR_PERM, MOVED, "Moved for good."),
-    StatusRow("401,403,407", FETCH_GONE, ACCESS_DENIED, "Access denied: gone at once."),
+    StatusRow(
+        "401,403,407",
+        FETCH_GONE,
+        ACCESS_DENIED,
+        "Access denied: gone at once, unless a bot wall says so.",
+    ),
     StatusRow("404", FETCH_GONE, NOTFOUND, "Not found: gone at once."),
     StatusRow(
         "400,402,405,406,409-424,426-428,430-499",
@@ -192,7 +200,8 @@ def classify(response: Response) -> Outcome:
     """Returns the meaning of a response for its page: see ``STATUS_TABLE``.
 
     It differs from Nutch: all 2xx are successes; all 4xx except 408, 425 and 429 are gone at once;
-    304 is only accepted if the request was conditional.
+    304 is only accepted if the request was conditional. The answer of a guard before the site says
+    nothing about the page, with any code: it is tried again later, and the host is left alone for now.
 
     >>> classify(Response("http://a/", status=403, reason="Forbidden"))
     Outcome(fetch_status=37, protocol_status=17, message='403 Forbidden', \
@@ -203,6 +212,9 @@ redirect_target=None, retry_after_s=None)
     status = response.status
     if response.error is not None and (not status or 200 <= status < 300):
         return Outcome(FETCH_RETRY, EXCEPTION, response.error)
+    wall = find_bot_wall(status, response.headers, response.body)
+    if wall is not None:
+        return Outcome(FETCH_RETRY, EXCEPTION, wall.message, retry_after_s=_retry_after(response))
     if 200 <= status < 300:
         return Outcome(FETCH_SUCCESS, SUCCESS)
     message = f"{status} {response.reason}".strip()[:200]

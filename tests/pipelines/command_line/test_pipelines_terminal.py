@@ -220,6 +220,8 @@ def uses(folder, web, port):
             (folder / f"no{EVIL}",), (table, "--host", EVIL), (table, "--allowed_hosts", EVIL),
             (table, "--token_file", f"/no/{EVIL}"),
         ],
+        "report": [(evil, "-o", folder / "r.html"), (damaged,), (evil, "--compare", f"no{EVIL}"),
+                   (evil, "-o", f"r{EVIL}")],
         "updatehostdb": [(work, *info), (folder / f"no{EVIL}",)],
         "hostinject": [(work, folder / "hosts.txt"), (work, f"/no/{EVIL}")],
         "filterdb": [(work, "--dry_run"), (damaged,), (work, "--exclude", EVIL, *bad_rules), (work, *info)],

@@ -51,6 +51,7 @@ WORDS = {
     "nodedumper": (),
     "graphfiles": ("-o", "TO"),
     "pages": (),
+    "report": (),
     "extract": None,  # it reads its rules first
     "export": (),
     "export_nutch": ("TO",),

@@ -26,7 +26,7 @@ from ...transforms.wiring.plugin_groups import chosen_plugins
 from ...web.base.options import option, shared_option
 from ...web.base.wording import format_count, in_words
 from ...web.exchange.http_options import FileOptions, HttpOptions
-from ...web.filters.verdicts import TIMEOUT, UrlFilter, Verdict
+from ...web.filters.verdicts import FILTER_TIMEOUT, UrlFilter, Verdict
 from ...web.plugins.plugins import load_plugins
 from ...web.rules.chains import EXEMPTION
 from ...web.rules.url_rules import Scope
@@ -221,7 +221,7 @@ class Explainer:
             "by": rules.place(verdict.line), "rule": rules.rule(verdict.line, url),
             "accepted": verdict.accept, "slow": verdict.slow,
             "file": self.rules.sources.get(rules.name),
-            **({"failed": True} if verdict.slow and rules.slow_reason != TIMEOUT else {}),
+            **({"failed": True} if verdict.slow and rules.slow_reason != FILTER_TIMEOUT else {}),
         }  # fmt: skip
 
     def _without_exemptions(self, url: str) -> str | None:

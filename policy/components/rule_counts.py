@@ -9,12 +9,12 @@ from typing import TypeAlias
 import polars as pl
 
 from ...web.base.options import option
-from ...web.filters.verdicts import EXCLUDED, FILTERED, NOT_INCLUDED, TIMEOUT
+from ...web.filters.verdicts import EXCLUDED, FILTER_TIMEOUT, FILTERED, NOT_INCLUDED
 
 JudgedRows: TypeAlias = pl.DataFrame  # ``key`` and ``reason`` of ``UrlRules.admit``, perhaps ``by``
 # Number of rules with a count of their own; a file may have a hundred thousand rules.
 MOST_RULES = 50
-RULE_FAMILIES = (EXCLUDED, FILTERED, NOT_INCLUDED, TIMEOUT)
+RULE_FAMILIES = (EXCLUDED, FILTERED, NOT_INCLUDED, FILTER_TIMEOUT)
 OTHERS = "other_rules"
 # The same limit holds for types without a parser: servers invent them.
 _TYPES, OTHER_TYPES = "no_parser/", "no_parser/other"

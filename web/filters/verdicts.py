@@ -18,7 +18,7 @@ from ..patterns.patterns import Pattern, TimeLimit
 FILTERED = "filtered"
 EXCLUDED = "excluded"
 NOT_INCLUDED = "not_included"
-TIMEOUT = "filter_timeout"
+FILTER_TIMEOUT = "filter_timeout"
 
 
 class Verdict(NamedTuple):
@@ -56,7 +56,7 @@ class UrlFilter(abc.ABC):
 
     name: str
     reason: str = FILTERED
-    slow_reason: str = TIMEOUT
+    slow_reason: str = FILTER_TIMEOUT
 
     def decide(self, url: str) -> Verdict:
         """Returns the verdict on a URL."""

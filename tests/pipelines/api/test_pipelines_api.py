@@ -120,6 +120,7 @@ def test_each_job_is_a_method_with_its_result(table, reach, tables, tmp_path):
     target = tables(tmp_path / "copy")
     assert table.copy(target).job == "copy"
     table = nutbeam.open(target)
+    pages_before, first = {page.url for page in table.pages()}, table.stats().snapshot
     chosen = table.generate(top_n=4)
     assert (chosen.phase, chosen.counts["chosen"], chosen.changed) == ("generated", 4, True)
     fetched = table.fetch(**reach)
@@ -129,6 +130,11 @@ def test_each_job_is_a_method_with_its_result(table, reach, tables, tmp_path):
     assert table.parse(reparse=True).counts["parsed"] == parsed + 1  # of two batches
     assert table.update().phase == "updated"
     assert table.update.__name__ == "update"
+    changes = {(page.url, page.change) for page in table.pages(since=first)}
+    assert changes == {(page.url, "new") for page in table.pages() if page.url not in pages_before}
+    assert len(changes) > 0
+    written = table.write_pages(output=tmp_path / "new.jsonl", since=first)
+    assert written.rows == len(changes)
     assert table.dedup().job == "dedup"
     again = table.generate(restrict_status="db_gone")
     assert (again.nothing_to_do, again.changed, again.batch) == (True, False, None)

@@ -247,6 +247,22 @@ def test_values_may_be_written_as_python_has_them(tmp_path):
             read_call("pages" if name == "since" else "crawl", ("t",), {name: value})
 
 
+def test_a_parsed_page_has_the_records_of_rules_and_its_faults(tmp_path):
+    rules = tmp_path / "shop.toml"
+    rules.write_text(
+        '[[rule]]\n[rule.fields]\nname = "css:h1"\nprice = {css = "b", type = "decimal"}\n'
+    )
+    html = "<h1>Tea</h1><b>4,20 €</b><script type=application/ld+json>{broken: [}</script>"
+    content = nutbeam.parse(html, "http://a.example/", extract=rules)
+    (record,) = content.records
+    assert (record.rules, record.rule, record.fields) == (
+        "shop",
+        "rule1",
+        {"name": "Tea", "price": "4.2"},
+    )
+    assert content.faults == {"json_ld_malformed": 1}
+
+
 def test_wrong_names_have_a_hint(tmp_path):
     table = nutbeam.Table(tmp_path / "t")
     for call, error, words in (

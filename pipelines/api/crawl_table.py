@@ -11,11 +11,12 @@ from .table_jobs import TableAddress, TableJobs
 from .table_pages import NESTED, TablePage
 
 if TYPE_CHECKING:
+    import datetime
+
     import polars as pl
     import pyarrow as pa
 
     from ..searching.index_search import FoundPages
-    from ..views.reader import Since
     from .job_keywords import CrawlKeywords, ExplainKeywords
 
 TextPart = Literal["main", "all"]
@@ -57,7 +58,7 @@ class Table(TableJobs):
         text_of: TextPart = "all",
         markdown_links: bool = True,
         snapshot: int | None = None,
-        since: "Since" = None,
+        since: "int | str | datetime.date | None" = None,
     ) -> Iterator[TablePage]:
         """Returns the pages that are alive, each with its newest text, in no order.
 
@@ -93,7 +94,7 @@ class Table(TableJobs):
         text_of: TextPart = "all",
         markdown_links: bool = True,
         snapshot: int | None = None,
-        since: "Since" = None,
+        since: "int | str | datetime.date | None" = None,
     ) -> "pa.Table":
         """Returns rows as a ``pyarrow.Table``; pages are in no order.
 

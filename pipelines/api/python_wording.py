@@ -21,7 +21,10 @@ _BOOLEANS = ("true", "false")
 _QUOTED = r"(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)\"(?:[^\"\\]|\\.)*\""
 _PLACEHOLDER = r"[A-Z][A-Z_|]*(?![\w-])"
 # A word after an option that is its value, and no word of the sentence.
-_VALUE = rf"{_QUOTED}|{_PLACEHOLDER}|(?:[Tt]rue|[Ff]alse)\b|[\w.*-]*[/:=][^\s;)]*[\w/]|\w[\w-]*(?:\.[\w-]+)+|-?\d(?:[\w.]*\w)?"
+_VALUE = (
+    rf"{_QUOTED}|{_PLACEHOLDER}|(?:[Tt]rue|[Ff]alse)\b|[\w.*-]*[/:=][^\s;)]*[\w/]|\w[\w-]*(?:\.[\w-]+)+"
+    r"|[\w.*-]+(?:,[\w.*-]+)+|-?\d(?:[\w.]*\w)?"
+)
 _OPTION = re.compile(rf"--(?P<name>[a-z]\w*)(?:[ =](?P<value>{_VALUE}))?")
 _WORDS = rf"(?: (?:{_PLACEHOLDER}|{_QUOTED}|[a-z]+://[^\s;]+))*"
 _AS_A_NAME = re.compile(r" (?:must|needs|may|is|has|takes|does|stands|or|of)\b")
@@ -56,7 +59,7 @@ def _pattern(table: str) -> "re.Pattern[str]":
     address = rf"(?: {re.escape(table)}/?(?=[\s;,.:]|$))?" if table else ""
     names = "|".join(sorted(_methods(), key=len, reverse=True))
     switch = rf"--(?:{'|'.join(_switches())})\b(?:[ =](?:true|false)\b)?"
-    options = rf"(?: (?:{switch}|--\w+[ =](?:{_QUOTED}|[^\s;,]*[^\s;,.:)])))"
+    options = rf"(?: (?:{switch}|--\w+[ =](?:{_QUOTED}|[^\s;]*[^\s;,.:)])))"
     return re.compile(
         rf"nutbeam (?P<called>{names})\b{address}(?P<words>{_WORDS})(?P<options>{options}*)"
         rf"|\b(?P<bare>{names})(?P<bare_options>{options}+)"
@@ -107,11 +110,13 @@ def _keywords(options: str) -> list[str]:
 def _as_python(value: str) -> str:
     """Returns a value of a command line as Python writes it.
 
-    >>> [_as_python(text) for text in ("3", "2.5", "true", "URL", "'a b'", "host", "5m")]
-    ['3', '2.5', 'True', 'URL', "'a b'", "'host'", "'5m'"]
+    >>> [_as_python(text) for text in ("3", "2.5", "true", "URL", "'a b'", "host", "80,8000-8999")]
+    ['3', '2.5', 'True', 'URL', "'a b'", "'host'", "[80, '8000-8999']"]
     """
     if value.lower() in _BOOLEANS:
         return value.capitalize()
+    if "," in value and not value.startswith(("'", '"')):
+        return f"[{', '.join(_as_python(each) for each in value.split(','))}]"
     plain = re.fullmatch(rf"-?\d+(?:\.\d+)?|{_QUOTED}|{_PLACEHOLDER}", value)
     return value if plain else repr(value)
 

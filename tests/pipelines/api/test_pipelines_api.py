@@ -120,6 +120,7 @@ def test_each_job_is_a_method_with_its_result(table, reach, tables, tmp_path):
     target = tables(tmp_path / "copy")
     assert table.copy(target).job == "copy"
     table = nutbeam.open(target)
+    pages_before, first = {page.url for page in table.pages()}, table.stats().snapshot
     chosen = table.generate(top_n=4)
     assert (chosen.phase, chosen.counts["chosen"], chosen.changed) == ("generated", 4, True)
     fetched = table.fetch(**reach)
@@ -129,6 +130,11 @@ def test_each_job_is_a_method_with_its_result(table, reach, tables, tmp_path):
     assert table.parse(reparse=True).counts["parsed"] == parsed + 1  # of two batches
     assert table.update().phase == "updated"
     assert table.update.__name__ == "update"
+    changes = {(page.url, page.change) for page in table.pages(since=first)}
+    assert changes == {(page.url, "new") for page in table.pages() if page.url not in pages_before}
+    assert len(changes) > 0
+    written = table.write_pages(output=tmp_path / "new.jsonl", since=first)
+    assert written.rows == len(changes)
     assert table.dedup().job == "dedup"
     again = table.generate(restrict_status="db_gone")
     assert (again.nothing_to_do, again.changed, again.batch) == (True, False, None)
@@ -239,6 +245,22 @@ def test_values_may_be_written_as_python_has_them(tmp_path):
     ):
         with pytest.raises(nutbeam.UsageError, match=name):
             read_call("pages" if name == "since" else "crawl", ("t",), {name: value})
+
+
+def test_a_parsed_page_has_the_records_of_rules_and_its_faults(tmp_path):
+    rules = tmp_path / "shop.toml"
+    rules.write_text(
+        '[[rule]]\n[rule.fields]\nname = "css:h1"\nprice = {css = "b", type = "decimal"}\n'
+    )
+    html = "<h1>Tea</h1><b>4,20 €</b><script type=application/ld+json>{broken: [}</script>"
+    content = nutbeam.parse(html, "http://a.example/", extract=rules)
+    (record,) = content.records
+    assert (record.rules, record.rule, record.fields) == (
+        "shop",
+        "rule1",
+        {"name": "Tea", "price": "4.2"},
+    )
+    assert content.faults == {"json_ld_malformed": 1}
 
 
 def test_wrong_names_have_a_hint(tmp_path):

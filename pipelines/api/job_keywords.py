@@ -1317,10 +1317,10 @@ class FilterdbKeywords(
 class CompactKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam compact``."""
 
-    full: bool
-    """Rewrite all tablets, and merge all shards of indexes. Without it, compact rewrites only tablets that have runs, are very small or too large, and merges only many small shards. Default: false."""
     snapshot_retention: int | str
     """How long a snapshot can be read after it was replaced; then its files are deleted. It must be longer than any export takes. Unit: s. Default: 604800."""
+    full: bool
+    """Rewrite all tablets, and merge all shards of indexes. Without it, compact rewrites only tablets that have runs, are very small or too large, and merges only many small shards. Default: false."""
     keep_inlinks: int
     """Number of inlinks of a page that a rewritten tablet of the link table keeps: the best, as readers choose them; 0 keeps all. Ranks use all links that are kept. Default: 0."""
     keep_batches: int

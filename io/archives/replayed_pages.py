@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 import pyarrow as pa
 
-from ...policy.components.schema import HOSTS, PAGES
+from ...policy.components.schema import DROPPED_BODY, HOSTS, PAGES
 from ...web.base.mappings import SizeCache
 from ...web.exchange.status import FETCH_SUCCESS
 from ..batches.batches import batch_component
@@ -27,6 +27,7 @@ def answered_pages(pinned: Pinned) -> Iterator[tuple[str, DataFile, pl.DataFrame
     for batch in batches_with_pages(pinned.manifest()):
         for file in pinned.files(batch_component(batch, "pages")):
             answered = pl.col("http_code").is_not_null() | (pl.col("fetch_status") == FETCH_SUCCESS)
+            answered &= pl.col("truncated").ne_missing(DROPPED_BODY)
             rows = scan([pinned.table / file.path], PAGES, row_index="row").filter(answered)
             yield batch, file, collect(rows.select("row", *_LISTED))
 

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...policy.components.declaration import Kept
 from ...policy.components.kinds import KINDS, kinds_of_batches
+from ...policy.components.schema import DROPPED_BODY
 from ..batches.batches import batch_component
 from ..snapshots.operations import Operation
 from ..storage.files import new_name
@@ -138,7 +140,11 @@ class Thin:
             mask = frame.select(_is_live(self._live, self._parts)).to_series()
             rows = rows.filter(mask.to_arrow())
         if self._without_bodies:
-            self.bodies += len(rows) - rows["body"].null_count
+            had_body = pc.is_valid(rows["body"])
+            self.bodies += pc.sum(had_body).as_py() or 0
+            mark = pc.if_else(had_body, DROPPED_BODY, rows["truncated"])
+            at = rows.schema.get_field_index("truncated")
+            rows = rows.set_column(at, rows.schema.field(at), mark.cast(rows.schema.field(at).type))
             for name in set(_BODY_COLUMNS) & set(rows.schema.names):
                 field = rows.schema.field(name)
                 nulls = pa.nulls(len(rows), field.type)

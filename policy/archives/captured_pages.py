@@ -13,7 +13,7 @@ from ...web.archives.page_records import CapturedContent, truncation
 from ...web.content.content_type import sniff
 from ...web.exchange.status import FETCH_NOTMODIFIED, FETCH_SUCCESS
 from ..base.key_columns import from_keys
-from ..components.schema import PAGES_COLUMNS, to_frame
+from ..components.schema import DROPPED_BODY, PAGES_COLUMNS, to_frame
 from ..conditions import wanted_rows
 
 _TEXTS = ("request", "status_line", "content_type", "ip", "cipher", "redirect")  # empty for null
@@ -22,6 +22,7 @@ _PARSED = ("charset", "language", "title")
 _SUCCESSFUL = (FETCH_SUCCESS, FETCH_NOTMODIFIED)
 # Reasons for which a row is left out.
 UNANSWERED, UNSUCCESSFUL, UNWANTED = "unanswered", "unsuccessful", "unwanted"
+BODY_DROPPED = "body_dropped"
 
 
 def choose_pages(
@@ -37,7 +38,8 @@ def choose_pages(
     """
     frame = to_frame(pages)
     answered = pl.col("http_code").is_not_null() | pl.col("body").is_not_null()
-    conditions = {UNANSWERED: answered}
+    # Without its body, what the server answered is not known.
+    conditions = {UNANSWERED: answered, BODY_DROPPED: pl.col("truncated").ne_missing(DROPPED_BODY)}
     if successful:
         conditions[UNSUCCESSFUL] = pl.col("fetch_status").is_in(_SUCCESSFUL)
     wanted = wanted_rows(expr, PAGES_COLUMNS, now)

@@ -170,6 +170,8 @@ FETCHLIST_COLUMNS = join_columns(
 )
 FETCHLIST = FETCHLIST_COLUMNS.schema
 
+# The value of ``truncated`` of a page whose body compact has deleted.
+DROPPED_BODY = "dropped"
 HEADERS = pa.large_list(pa.struct([("name", TEXT), ("value", TEXT)]))
 
 # Requests and responses, one row per URL that was tried.
@@ -194,7 +196,8 @@ PAGES_COLUMNS = join_columns(
             "truncated",
             TEXT,
             "Why the body is incomplete, such as `length`; null: it is complete. `frame` and "
-            "`checksum`: it is, but the answer broke off, or its checksum is wrong.",
+            "`checksum`: it is, but the answer broke off, or its checksum is wrong. `dropped`: "
+            "`compact --keep_bodies` has deleted it.",
         ),
         Column("body", pa.large_binary(), "The body, without the codings of HTTP."),
         Column("depth", pa.uint16(), "Links that the fetch followed to this page; null: none."),

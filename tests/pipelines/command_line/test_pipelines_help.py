@@ -31,7 +31,7 @@ NOT_RUN = (
 
 # Options with another text in each command, but one meaning: which rows, how many, to which file.
 ONE_MEANING = {"batch", "columns", "dump", "embedding", "expr", "full", "host", "index", "level", "min_score", "output",
-               "port", "regex", "sort", "status", "top", "what"}  # fmt: skip
+               "pages", "port", "regex", "sort", "status", "top", "what"}  # fmt: skip
 
 
 @pytest.fixture

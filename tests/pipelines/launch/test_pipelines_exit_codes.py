@@ -33,6 +33,7 @@ CRAWLS = {"round", "crawl"}
 NEVER_THE_SAME = {"copy", "freegen", "import_warc", "solrdedup", "sitemap"}
 READERS = {
     "readdb",
+    "doctor",
     "domainstats",
     "protocolstats",
     "crawlcomplete",

@@ -26,6 +26,14 @@ ROWS = [
 ]  # fmt: skip
 
 
+def test_a_page_without_its_body_is_in_no_archive():
+    rows = [{**ROWS[0], "body": None, "truncated": "dropped"}, ROWS[0]]
+    chosen, left_out = choose_pages(
+        pa.Table.from_pylist(rows, schema=PAGES), "", 0, successful=False
+    )
+    assert (len(chosen), left_out) == (1, {"body_dropped": 1})
+
+
 def captured(*rows):
     return pl.DataFrame(rows, schema=pl.Schema(CAPTURED), orient="row")
 

@@ -1,0 +1,115 @@
+"""compact thins old batches: replaced versions of pages go, and with --keep_bodies old bodies, too."""
+
+import json
+import shutil
+
+import pytest
+from crawling import json_lines, nutbeam, reach, rows_of, state_of
+from growing_old import pass_time
+from simulated_web import served_web
+
+from nutbeam.pipelines.views.reader import read
+
+web = served_web(hosts=1, pages=10, scope="module")
+AT_ONCE = ("--snapshot_retention", "0", "--keep_batches", "0")
+
+
+@pytest.fixture(scope="module")
+def crawled(web, tmp_path_factory):
+    """A table with a whole batch, and one in which most of its pages were fetched again."""
+    table = tmp_path_factory.mktemp("thinning") / "table"
+    assert nutbeam("crawl", table, *web.seeds, "--rounds", "4", *reach(web)) == 0
+    top = ["--top_n", len(state_of(table)) - 2]
+    again = ["--rounds", "1", "--add_days", "40", *top]
+    assert nutbeam("crawl", table, *again, *reach(web)) == 0
+    return table
+
+
+@pytest.fixture
+def table(crawled, tmp_path):
+    shutil.copytree(crawled, tmp_path / "table")
+    return tmp_path / "table"
+
+
+def texts(table, capsys):
+    capsys.readouterr()
+    assert nutbeam("pages", table) == 0
+    return sorted(json.dumps(page) for page in json_lines(capsys.readouterr().out))
+
+
+def compact(table, capsys, *words):
+    capsys.readouterr()
+    assert nutbeam("compact", table, "--format", "json", *words) == 0
+    return json.loads(capsys.readouterr().out)["counts"]
+
+
+def test_only_the_newest_version_of_a_page_stays(table, capsys):
+    pages, state = texts(table, capsys), state_of(table)
+    before = read(str(table), "batch_pages")
+    assert not any("superseded" in name for name in compact(table, capsys))  # all is young
+    counts = compact(table, capsys, *AT_ONCE)
+    left = read(str(table), "batch_pages")
+    assert counts["dropped/superseded/pages"] > 0
+    assert left["url"].is_duplicated().sum() < before["url"].is_duplicated().sum()
+    assert set(left["url"]) >= set(state.drop_nulls("page")["url"])
+    assert state_of(table).equals(state)
+    assert texts(table, capsys) == pages
+    assert nutbeam("fsck", table) == 0
+    assert "dropped/superseded/pages" not in compact(
+        table, capsys, *AT_ONCE
+    )  # nothing is left to do
+
+
+def test_old_bodies_go_and_texts_stay(table, web, tmp_path, capsys):
+    pages, state = texts(table, capsys), state_of(table)
+    assert "dropped/bodies" not in compact(table, capsys, *AT_ONCE, "--keep_bodies", "30d")
+    assert compact(table, capsys, *AT_ONCE, "--keep_bodies", "0")["dropped/bodies"] > 0
+    left = read(str(table), "batch_pages")
+    assert left["body"].null_count() == len(left)
+    assert "dropped" in set(left["truncated"])
+    assert state_of(table).equals(state)
+    assert texts(table, capsys) == pages
+    assert "dropped/bodies" not in compact(table, capsys, *AT_ONCE, "--keep_bodies", "0")
+    assert nutbeam("warc", table, tmp_path / "archive", "--format", "json") in (0, 1)
+    assert "body_dropped" in capsys.readouterr().out
+    assert nutbeam("fsck", table) == 0
+    # And the table goes on, with whole pages.
+    again = ["--rounds", "1", "--add_days", "90"]
+    assert nutbeam("crawl", table, *again, *reach(web)) == 0
+    assert read(str(table), "batch_pages")["body"].drop_nulls().len() > 0
+
+
+def describe(table, capsys, *words):
+    capsys.readouterr()
+    assert nutbeam("table", "describe", table, "--format", "json", *words) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_description_says_how_much_compact_deletes_and_when(table, capsys):
+    size = sum(path.stat().st_size for path in table.rglob("*") if path.is_file())
+    young = describe(table, capsys)
+    assert young["bytes"] == size
+    of_state = next(one for one in young["components"] if one["what"] == "state")
+    assert of_state["current"] + of_state["waiting"] == sum(
+        path.stat().st_size for path in (table / "state").iterdir()
+    )
+    assert [day["bytes"] > 0 for day in young["freed"]] == [True]  # all in a week
+    pass_time(table, 8)
+    due = sum(day["bytes"] for day in describe(table, capsys)["freed"])
+    assert due == young["freed"][0]["bytes"]
+    assert compact(table, capsys)["deleted/bytes"] == due
+    assert nutbeam("table", "describe", table) == 0
+    assert "component              current       older     files" in capsys.readouterr().out
+
+
+def test_the_newest_batch_keeps_its_bodies(table, capsys):
+    before = rows_of_batch(table)
+    compact(table, capsys, "--snapshot_retention", "0", "--keep_bodies", "0")
+    assert rows_of_batch(table).equals(before)
+    assert before["body"].null_count() < len(before)
+
+
+def rows_of_batch(table):
+    """Returns the pages of the newest batch, which --keep_batches keeps."""
+    name = max(path.name for path in (table / "batches").iterdir())
+    return rows_of(table, f"batches/{name}/pages").sort("key")

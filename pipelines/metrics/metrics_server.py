@@ -2,12 +2,15 @@
 
 import http
 import threading
+import time
 from collections.abc import Callable
 
 from ...web.base.errors import UsageError
 from ..base.loopback_server import LOOPBACK, LoopbackHandler, LoopbackServer
 
 _PATH = "/metrics"
+_OPENMETRICS = "application/openmetrics-text"
+_RENDERED_S = 1.0
 # Gets the header Accept; returns (text, its content type).
 Render = Callable[[str], tuple[bytes, str]]
 
@@ -30,7 +33,9 @@ class MetricsServer(LoopbackServer):
     def __init__(self, named: str, render: Render) -> None:
         address, _, port = named.rpartition(":")
         host = address.strip("[]") or LOOPBACK
-        self.render, self.is_loopback = render, host == LOOPBACK
+        self.is_loopback = host == LOOPBACK
+        self._render, self._rendering = render, threading.Lock()
+        self._rendered: dict[bool, tuple[float, tuple[bytes, str]]] = {}
         try:
             super().__init__(int(port), _Handler, host)
         except (UsageError, OverflowError, OSError) as error:
@@ -41,6 +46,16 @@ class MetricsServer(LoopbackServer):
         threading.Thread(
             target=self.serve_forever, args=(0.2,), name="metrics", daemon=True
         ).start()
+
+    def text_for(self, accept: str) -> tuple[bytes, str]:
+        """Returns (text, its content type); one text serves all requests of a second."""
+        is_open = _OPENMETRICS in accept
+        with self._rendering:
+            made, text = self._rendered.get(is_open, (float("-inf"), (b"", "")))
+            if time.monotonic() >= made + _RENDERED_S:
+                text = self._render(accept if is_open else "")
+                self._rendered[is_open] = time.monotonic(), text
+            return text
 
     def close(self) -> None:
         """Ends the server."""
@@ -58,7 +73,7 @@ class _Handler(LoopbackHandler):
         elif self.path.partition("?")[0] != _PATH:
             self.send_error(http.HTTPStatus.NOT_FOUND, f"metrics are at {_PATH}")
         else:
-            self._send(*self.server.render(self.headers.get("Accept") or ""))
+            self._send(*self.server.text_for(self.headers.get("Accept") or ""))
 
     do_HEAD = do_GET
 

@@ -9,7 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
@@ -20,9 +20,12 @@ from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ...io.snapshots.manifest import Manifest
+from ...io.table.web_table import WebTable
+from ...io.upkeep.table_figures import manifests_after
 from ...policy.metrics.count_labels import count_labels
 from ...web.base.errors import UsageError
-from ...web.base.json_logs import without_login
+from ...web.base.json_logs import launched_operations, without_login
+from .command_watch import CommandWatch
 
 if TYPE_CHECKING:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -36,39 +39,26 @@ _GOOD = (0, 1, 4)
 _ROUND = re.compile(r"(?:wait\d+\.)?(\d+)\.[a-z_]+")
 
 
-class CommandBegin(NamedTuple):
-    """What a span says about its command.
-
-    Attributes:
-        command: Its name.
-        version: The version of nutbeam.
-        table: Address of the table.
-        started: When it began, s since 1970.
-    """
-
-    command: str
-    version: str
-    table: str
-    started: float
-
-
 class Traces:
     """The spans of one command.
 
     Args:
         named: Address of the receiver, or ``env``.
-        begin: The command.
+        watch: The command.
+        table: Its table, if it has one.
 
     Raises:
         UsageError: The package that sends spans is not installed.
     """
 
-    def __init__(self, named: str, begin: CommandBegin) -> None:
-        self._named = named
+    def __init__(self, named: str, watch: CommandWatch, table: WebTable | None) -> None:
+        self._named, self._table = named, table
+        self._seen = table.latest_snapshot() if table else 0
+        self._launched_before = len(launched_operations())
         self._exporter = _exporter_for(named)
         self._spans = InMemorySpanExporter()
         # What the environment says (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES) has priority.
-        usual = {SERVICE_NAME: "nutbeam", SERVICE_VERSION: begin.version}
+        usual = {SERVICE_NAME: "nutbeam", SERVICE_VERSION: watch.version}
         named_there = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get(
             "OTEL_RESOURCE_ATTRIBUTES", ""
         )
@@ -77,18 +67,32 @@ class Traces:
         )
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(SimpleSpanProcessor(self._spans))
-        self._tracer = self._provider.get_tracer("nutbeam", begin.version)
-        attributes = {"nutbeam.command": begin.command, "nutbeam.table": without_login(begin.table)}
+        self._tracer = self._provider.get_tracer("nutbeam", watch.version)
+        attributes = {"nutbeam.command": watch.command, "nutbeam.table": watch.address}
         self._command = self._tracer.start_span(
-            f"nutbeam {begin.command}",
+            f"nutbeam {watch.command}",
             _parent(),
-            start_time=_ns(begin.started),
+            start_time=_ns(watch.started),
             attributes=attributes,
         )
         self._round: tuple[str, Span, float] | None = None  # number, span, latest end
         self._failed = False
 
-    def add(self, manifest: Manifest, launch: str, committed: float) -> None:
+    def add_jobs(self) -> None:
+        """Adds and sends the spans of the jobs of this command that have committed since the last call."""
+        newest = self._table.latest_snapshot() if self._table else 0
+        if self._table is None or newest <= self._seen:
+            return
+        commit_times = dict(self._table.commit_times())
+        launches = launched_operations()[self._launched_before :]
+        for manifest in manifests_after(self._table, self._seen, newest):
+            own = [one for one in launches if manifest.operation.startswith(f"{one}.")]
+            if own:
+                self._add(manifest, own[-1], commit_times.get(manifest.snapshot, 0.0))
+        self._seen = newest
+        self._send()
+
+    def _add(self, manifest: Manifest, launch: str, committed: float) -> None:
         """Adds the span of a job.
 
         Args:
@@ -129,7 +133,7 @@ class Traces:
             self._round[1].end(_ns(self._round[2]))
             self._round = None
 
-    def send(self) -> None:
+    def _send(self) -> None:
         """Sends the spans that have ended; logs once if the receiver does not take them."""
         spans: tuple[ReadableSpan, ...] = self._spans.get_finished_spans()
         if not spans:
@@ -157,7 +161,7 @@ class Traces:
             if failed_phase:
                 self._command.set_attribute("nutbeam.failed_phase", failed_phase)
         self._command.end(_ns(ended))
-        self.send()
+        self._send()
         self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
 
@@ -171,7 +175,7 @@ def _exporter_for(named: str) -> "OTLPSpanExporter":
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
         raise UsageError("--trace_to needs its package: pip install 'nutbeam[traces]'") from error
-    # It logs each failure; send() logs the first one.
+    # It logs each failure; _send() logs the first one.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     timeout = (
         None if any("OTLP" in name and "TIMEOUT" in name for name in os.environ) else _TIMEOUT_S

@@ -90,6 +90,21 @@ def lost(raw, written, path=""):
         yield path
 
 
+def block_of_guide(title):
+    """Returns a block of the guide with a title."""
+    guide = (ROOT / "docs" / "guides" / "monitoring.md").read_text("utf-8")
+    (text,) = re.findall(rf'^```yaml title="{title}"\n(.*?)^```$', guide, re.MULTILINE | re.DOTALL)
+    return text
+
+
+def test_kubernetes_takes_the_job_of_the_guide():
+    validator = pytest.importorskip("kubernetes_validate")
+    job = yaml.safe_load(block_of_guide("cronjob.yaml"))
+    validator.validate(job, "1.31", strict=True)
+    (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    assert {one["name"] for one in container["env"]} == {"NUTBEAM_METRICS_PORT"}
+
+
 def promtool(*words, **more):
     return subprocess.run([PROMTOOL, *words], capture_output=True, text=True, check=False, **more)
 
@@ -100,6 +115,15 @@ def test_prometheus_takes_the_alert_rules():
     done = promtool("check", "rules", ALERTS)
     assert done.returncode == 0, done.stderr
     assert "SUCCESS" in done.stdout
+
+
+@with_promtool
+@pytest.mark.long
+def test_prometheus_takes_the_configuration_of_the_guide(tmp_path):
+    (tmp_path / "prometheus.yml").write_text(block_of_guide("prometheus.yml"))
+    (tmp_path / "alerts.yaml").write_text(ALERTS.read_text())
+    done = promtool("check", "config", tmp_path / "prometheus.yml")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @with_promtool

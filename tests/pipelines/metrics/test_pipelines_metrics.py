@@ -11,6 +11,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from simulated_web import served_web
 
+from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.base.command import Invocation
 from nutbeam.pipelines.launch.launch import LaunchOptions
 from nutbeam.pipelines.metrics.metrics_file import MetricsFile, file_of
@@ -83,6 +84,9 @@ def test_counters_of_the_table_go_on_and_each_command_keeps_its_end(crawled, cap
     table, path = crawled
     before = values(path.read_text())
     assert nutbeam("dedup", table, "--metrics_file", path.parent) == 0
+    kept = len(open_table(str(table)).snapshots())
+    assert nutbeam("compact", table, "--snapshot_retention", "0", "--metrics_file", path.parent) == 0
+    assert len(open_table(str(table)).snapshots()) < kept  # the counts of the others are in history/
     assert nutbeam("readdb", table, "http://none.example/", "--metrics_file", path.parent) == 1
     after = values(path.read_text())
     falling = [key for key, value in before.items() if key[0] in
@@ -93,7 +97,7 @@ def test_counters_of_the_table_go_on_and_each_command_keeps_its_end(crawled, cap
     codes = {
         labels[0]: n for (name, *labels), n in after.items() if name == "nutbeam_command_exit_code"
     }
-    assert codes == {"crawl": 0, "dedup": 0, "readdb": 1}
+    assert codes == {"crawl": 0, "dedup": 0, "compact": 0, "readdb": 1}
 
 
 def observed(run, table, **options):

@@ -19,6 +19,8 @@ class AddressedServer(LoopbackServer):
         UsageError: The port is taken, or this machine does not have the address.
     """
 
+    longest_s = 60.0
+
     def __init__(self, address: ServedAddress, handler: "type[AddressedHandler]") -> None:
         self.address = address
         super().__init__(address.port, handler, address.host)

@@ -6,9 +6,11 @@ import hashlib
 import html
 import http.server
 import logging
+import math
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,7 @@ class LoopbackServer(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
     request_queue_size = 128
+    longest_s: float = math.inf  # of a connection; then it is closed
 
     def __init__(self, port: int, handler: "type[LoopbackHandler]", host: str = LOOPBACK) -> None:
         if ":" in host:
@@ -70,6 +73,7 @@ class LoopbackServer(http.server.ThreadingHTTPServer):
             raise UsageError(f"{word} cannot be used: {error.strerror}") from error
         self.port = self.server_port
         self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._open: dict[socket.socket, float] = {}  # with the time when each began
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,7 +88,8 @@ class LoopbackServer(http.server.ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Starts a thread for a connection, as soon as there are not too many."""
         while not self._free.acquire(timeout=_POLL_S):  # a signal may not wake a lock
-            pass
+            self.service_actions()
+        self._open[request] = time.monotonic()
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -92,7 +97,15 @@ class LoopbackServer(http.server.ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self._open.pop(request, None)
             self._free.release()
+
+    def service_actions(self) -> None:
+        """Closes connections that are open for too long, however slowly they go on."""
+        for connection, began in list(self._open.items()):
+            if time.monotonic() - began > self.longest_s:
+                with contextlib.suppress(OSError):  # it was closed meanwhile
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Logs a failed request; a browser that goes away is no error."""

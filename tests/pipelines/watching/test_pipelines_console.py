@@ -189,6 +189,14 @@ def test_slow_readers_and_endless_requests_do_not_hold_others_up(console):
         assert b" 501 " in connection.recv(100)
 
 
+def test_a_request_that_never_ends_is_ended(console):
+    console.server.longest_s = 0.1
+    with socket.create_connection(("127.0.0.1", console.server.port)) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: x")
+        connection.settimeout(60)
+        assert connection.recv(100) == b""  # it was closed
+
+
 def test_bad_options_are_refused_before_anything_is_served(tmp_path, refuse, console):
     table = str(console.table)
     assert "no web table" in refuse("console", tmp_path / "none")

@@ -75,6 +75,7 @@ LONG = (
     "recrawling",
     "repair",
     "replay",
+    "report",
     "scoring",
     "sitemaps",
     "steering",

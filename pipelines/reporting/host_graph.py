@@ -8,7 +8,7 @@ from ...web.base.visible import visible
 
 _SIZE, _RADIUS, _MIDDLE = 640, 200.0, 320.0
 _LABEL_CHARS = 22
-_WIDEST = 7.0
+_NARROWEST, _WIDEST = 0.75, 8.0
 
 
 def draw_host_links(links: HostLinks) -> str:
@@ -42,18 +42,20 @@ def _point(place: int, hosts: int, radius: float) -> tuple[float, float]:
 def _curve(links: HostLinks, pair: tuple[int, int], number: int, most: int) -> str:
     count = len(links.hosts)
     (x1, y1), (x2, y2) = (_point(place, count, _RADIUS) for place in pair)
-    width = 0.75 + (_WIDEST - 0.75) * math.log1p(number) / math.log1p(most)
+    share = number / most
+    width = _NARROWEST + (_WIDEST - _NARROWEST) * share
     bend_x, bend_y = ((a + b) / 4 + _MIDDLE / 2 for a, b in ((x1, x2), (y1, y2)))
     names = " and ".join(html.escape(visible(links.hosts[place])) for place in pair)
     return (
         f'<path class="edge" d="M{x1:.1f} {y1:.1f}Q{bend_x:.1f} {bend_y:.1f} {x2:.1f} {y2:.1f}" '
-        f'stroke-width="{width:.1f}"><title>{names}: {number:,} links</title></path>'
+        f'stroke-width="{width:.1f}" opacity="{0.25 + 0.6 * share:.2f}"><title>{names}: {number:,} links</title></path>'
     )
 
 
 def _node(hosts: tuple[str, ...], place: int) -> str:
     x, y = _point(place, len(hosts), _RADIUS)
-    label_x, label_y = _point(place, len(hosts), _RADIUS + 12)
+    label_x, label_y = _point(place, len(hosts), _RADIUS + 14)
+    label_y += 6 * (1 if y > _MIDDLE else -1) if abs(x - _MIDDLE) < 1 else 0
     anchor = "middle" if abs(x - _MIDDLE) < 1 else "start" if x > _MIDDLE else "end"
     name = visible(hosts[place])
     short = name if len(name) <= _LABEL_CHARS else f"{name[: _LABEL_CHARS - 1]}…"

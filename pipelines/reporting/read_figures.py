@@ -190,9 +190,7 @@ def _read_fetches(pinned: Snapshot, notes: list[str]) -> Iterator[FetchFigures]:
     batches = sorted(manifest.batches, key=lambda name: (manifest.batches[name].created, name))
     for batch in batches[-_MOST_FETCHES:]:
         with _noting(notes, f"the pages of batch {batch}"):
-            places = [
-                table / file.path for file in batch_files(table.files, manifest, batch, "pages")
-            ]
+            places = [table / file.path for file in batch_files(table, manifest, batch, "pages")]
             if places and (
                 figures := fetch_figures(batch, collect(scan(places, PAGES).select(FETCH_NEEDED)))
             ):
@@ -208,7 +206,7 @@ def _read_documents(
     living = counts.living.partition_by("document", as_dict=True)
     named = [
         (file, [living[(name,)] for name in {file.path, file.formerly} if (name,) in living])
-        for _, file in reversed(files_of(pinned.table.files, pinned.manifest(), KINDS["documents"]))
+        for _, file in reversed(files_of(pinned.table, pinned.manifest(), KINDS["documents"]))
     ]
     parts, linking = list[pl.DataFrame](), 0
     for file, rows in [pair for pair in named if pair[1]][:_MOST_FILES]:
@@ -234,7 +232,7 @@ def _read_samples(pinned: Snapshot, counts: StateCounts, notes: list[str]) -> It
     """Yields some pages as text."""
     for (document,), rows in counts.samples.sort("hash").group_by("document", maintain_order=True):
         with _noting(notes, f"the documents in {document}"):
-            file = live_file(pinned.table.files, pinned.manifest(), str(document))
+            file = live_file(pinned.table, pinned.manifest(), str(document))
             if file is not None:
                 keys = rows.get_column("key").implode()
                 documents = scan([pinned.table / file.path], DOCUMENTS)

@@ -28,6 +28,7 @@ _CODE = re.compile(r"`([^`]+)`")
 _BLOCKS = {"robots": "robots.txt", "denied": "401 and 403", "busy": "429", "walls": "bot walls"}
 _MOST_ROUNDS = 60
 _MOST_DROPPED = 60
+_MOST_LINKS = 25
 _ROUND_SERIES = {"fetched": "fetched", "redirected": "redirected", "failed": "failed"}
 
 
@@ -389,7 +390,7 @@ def _links(figures: CrawlFigures, end: str) -> str:
     links = figures.links
     rows = (
         (foreign(links.hosts[source]), foreign(links.hosts[target]), number)
-        for source, target, number in links.links[:40]
+        for source, target, number in links.links[:_MOST_LINKS]
     )
     line = (
         f'<p class="soft">Links in the newest texts of {links.pages:,} of {links.all_pages:,} pages, between '

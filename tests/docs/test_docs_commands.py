@@ -76,6 +76,7 @@ LONG = (
     "recrawling",
     "repair",
     "replay",
+    "report",
     "scoring",
     "sitemaps",
     "steering",

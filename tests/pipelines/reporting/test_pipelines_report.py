@@ -187,6 +187,7 @@ def test_an_empty_table_has_a_page(tmp_path):
     assert "Hosts with most URLs: none." in page
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name", ["format1.tar.gz", "format2.tar.xz", "format3.tar.xz", "complete.tar.xz"]
 )

@@ -21,6 +21,7 @@ def address(reported_table, tmp_path_factory):
     return file.as_uri()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 400])
 def test_the_page_fits_and_shuts_nobody_out(browser, address, width, dark):

@@ -3,7 +3,9 @@
 ``make docs`` writes this file, and a test compares it.
 """
 
-from collections.abc import Sequence
+import datetime
+import os
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypedDict
 
 
@@ -39,7 +41,7 @@ class _Shared1(TypedDict, total=False):
     """Write each robots.txt, as a resource record. Default: true."""
     warc_dns: bool
     """Write a DNS record for each host, with the address that was connected to. Default: false."""
-    warc_indexes: Sequence[Literal["cdxj", "columnar", "host"]] | str
+    warc_indexes: Iterable[Literal["cdxj", "columnar", "host"]] | str
     """Indexes to write: cdxj, lines sorted by SURT for pywb and OutbackCDX; columnar and host, the tables of URLs and of hosts of Common Crawl, as Parquet. Empty: none. Default: cdxj."""
     warc_wet: bool
     """Write the texts of pages into WET files, in the folder wet, as Common Crawl does. Default: false."""
@@ -58,12 +60,18 @@ class _Shared2(TypedDict, total=False):
 
     shared_path: bool
     """The table's folder is the same on this machine and on all workers, as on a network drive. Default: false."""
-    plugin_package: Sequence[str]
+    plugin_package: Iterable[str | os.PathLike[str]] | os.PathLike[str] | str
     """Packages of plug-ins that workers need: names of installed ones, or wheel files. Default: none."""
     deliver: bool
     """Send nutbeam and the packages of plug-ins to workers on other machines; false if their image has them. Default: true."""
     log_format: Literal["text", "json"]
     """Format of logs, here and on workers; json is one object per line, also for the start and the end of each phase, and shows no progress without --progress. Default: text."""
+    metrics_port: str
+    """Serve metrics for Prometheus while the command runs, at http://ADDRESS:PORT/metrics: a port of this machine alone, 0 for a free one, or ADDRESS:PORT for others, such as 0.0.0.0:9464. Default: none."""
+    metrics_file: str
+    """File for metrics that ends with .prom, or a folder for files by table, which node_exporter's textfile collector reads. It stays when the command ends. Default: none."""
+    trace_to: str
+    """Address of a receiver of OpenTelemetry to which spans of the command, its rounds and its jobs are sent by OTLP over HTTP, such as http://127.0.0.1:4318; env: that of the variables OTEL_*. Default: none."""
 
 
 class _Shared3(TypedDict, total=False):
@@ -80,11 +88,11 @@ class _Shared4(TypedDict, total=False):
     """How many inlinks of a page are shown: those from the pages with the best scores; among equal scores, links from other hosts come first. Default: 10000."""
     writer: str
     """Kind of the writer: tantivy, jsonl, csv, parquet, opensearch, elasticsearch, solr, dummy, or that of a plug-in. Default: tantivy."""
-    writer_parameters: Sequence[str]
+    writer_parameters: Iterable[str]
     """Parameters of the writer, each as `name=value`: for a writer of files `path=folder`, for a server `url=http://localhost:8983/solr/nutch`. Default: none."""
-    index_writers: str
+    index_writers: str | os.PathLike[str]
     """File with several writers and what each gets: toml, or Nutch's index-writers.xml. Its writers rabbit, kafka and cloudsearch are left out, unless plug-ins with these names are installed. Default: none."""
-    exchanges: str
+    exchanges: str | os.PathLike[str]
     """Nutch's exchanges.xml, which says what each writer of --index_writers gets. Default: none."""
     delete_gone: bool
     """Delete pages from the index that are gone, redirected or duplicates. Default: true."""
@@ -100,7 +108,7 @@ class _Shared4(TypedDict, total=False):
     """Scoring opic: the boost of a page in an index is its score to this power. Default: 0.5."""
     normalize_score: float
     """Scoring link: the boost of a page in an index is its score times this. Default: 1."""
-    index_filters: Sequence[str]
+    index_filters: Iterable[str]
     """Index filters that each page goes through, in this order. Default: basic,anchor,more,language."""
     max_title_length: int
     """Longest title in the index, in characters; -1: no limit. Default: 100."""
@@ -114,11 +122,11 @@ class _Shared4(TypedDict, total=False):
     """Index equal texts of links to a page once. Default: false."""
     mime_type_parts: bool
     """Add the parts of the MIME type to `type`: `text` and `html` besides `text/html`. Default: true."""
-    index_parse_md: Sequence[str]
+    index_parse_md: Iterable[str]
     """Names of metadata of pages that become fields. Default: none."""
-    index_content_md: Sequence[str]
+    index_content_md: Iterable[str]
     """Names of response headers that become fields. Default: none."""
-    index_db_md: Sequence[str]
+    index_db_md: Iterable[str]
     """Names of metadata of rows that become fields. Default: none."""
     links_outlinks_host_ignore: bool
     """Leave links within the host out of `outlinks`. Default: false."""
@@ -126,19 +134,19 @@ class _Shared4(TypedDict, total=False):
     """Leave links within the host out of `inlinks`. Default: false."""
     links_hosts_only: bool
     """Index the hosts of links instead of their URLs. Default: false."""
-    index_static: Sequence[str]
+    index_static: Iterable[str]
     """Fields that all documents get, each as `name:value value`. Default: none."""
     index_replace: str
     """Replacements in fields, as Nutch writes them: lines of `field=/regex/text/flags`, after lines `hostmatch=regex` or `urlmatch=regex` for some pages only. Default: none."""
     index_expr: str
     """With the index filter expr: index only documents for which this expression is true. Default: none."""
-    index_headings: Sequence[str]
+    index_headings: Iterable[str]
     """Headings that become fields. Default: h1,h2."""
-    mimetype_file: str
+    mimetype_file: str | os.PathLike[str]
     """File with the MIME types that the index filter mimetype accepts or refuses. Default: none."""
-    subcollections_file: str
+    subcollections_file: str | os.PathLike[str]
     """File with the parts of the index for the index filter subcollection. Default: subcollections.xml."""
-    geoip_databases: Sequence[str]
+    geoip_databases: Iterable[str | os.PathLike[str]] | os.PathLike[str] | str
     """Files of MaxMind databases for the index filter geoip, on each worker; needs nutbeam[geoip]. Default: none."""
     embedding: str
     """Plug-in that makes a vector of each chunk of a page, of 256 words at most; search then also ranks pages by them. For the writer tantivy. Default: none."""
@@ -159,14 +167,14 @@ class _Shared5(TypedDict, total=False):
     """Follow within the same fetch only links to the page's own host. Default: true."""
     redirect_max: int
     """How many redirects in a row are followed at once, while they lead to hosts that the same worker fetches in this batch anyway; all others become URLs of a later round. Default: 0."""
-    flush_seconds: float | str
+    flush_seconds: float | str | datetime.timedelta
     """Write a page to disk at most this long after it arrived, with all pages since then. Pages that are not written are lost if the process dies. Unit: s. Default: 5."""
 
 
 class _Shared6(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next."""
 
-    max_lease_wait: float | str
+    max_lease_wait: float | str | datetime.timedelta
     """Wait at most this long for another fetch of this table, then fail; -1: no limit. A fetch whose process died is waited for no longer than a minute. Unit: s. Default: 3600."""
 
 
@@ -182,7 +190,7 @@ class _Shared8(TypedDict, total=False):
 
     parser_memory: int | str
     """Largest memory of each process that parses; 0: no limit. Unit: bytes. Default: 8589934592."""
-    parser_timeout: float | str
+    parser_timeout: float | str | datetime.timedelta
     """Longest time that the parsing of a page may take. Unit: s. Default: 30."""
 
 
@@ -220,11 +228,11 @@ class _Shared11(TypedDict, total=False):
 class _Shared12(TypedDict, total=False):
     """Of crawl, sitemap, generate, fetch, round, next, updatehostdb, explain, parsechecker."""
 
-    connect_to: Sequence[str]
+    connect_to: Iterable[str]
     """Connect to another address for a host, as curl's option connect-to: HOST:PORT:ADDRESS:PORT. HOST must not be empty; *.DOMAIN is the domain and all hosts below it. If the first PORT is empty, it means any port; if the second one is empty, the port stays. Default: none."""
-    allow_addresses: Sequence[str]
+    allow_addresses: Iterable[str]
     """CIDR blocks of private or special addresses that may be reached. A block within ::ffff:0:0/96 is the IPv4 block that it maps; wider blocks of IPv6 contain no IPv4 address. Default: none."""
-    allowed_ports: Sequence[str]
+    allowed_ports: Iterable[str | int] | str
     """Ports that URLs may name, as PORT or FIRST-LAST; hosts of connect_to may name any. 21 is FTP's own. Default: 80,443,8000-8999."""
     http_proxy: str
     """Proxy for all requests, http://HOST:PORT, except to hosts of connect_to. It resolves names itself. Default: none."""
@@ -271,13 +279,13 @@ class _Shared13(TypedDict, total=False):
         "parse_failed",
     ]
     """Take only URLs of this status; fetched is db_fetched and db_notmodified. Default: none."""
-    generate_min_interval: int | str
+    generate_min_interval: int | str | datetime.timedelta
     """Take no URL whose fetch_interval is longer than this; -1: no limit. Unit: s. Default: -1."""
     filter: bool
     """Leave out URLs that today's filters and scope refuse, as filterdb would drop them. They stay in the table. Default: false."""
     normalize: bool
     """Leave out URLs that today's normalizers rewrite, as filterdb would move them. They stay in the table. Default: false."""
-    add_days: float | str
+    add_days: float | str | datetime.timedelta
     """Choose as if it were this many days later. It brings each URL forward at most once per crawl. Unit: d. Default: 0."""
 
 
@@ -293,7 +301,7 @@ class _Shared14(TypedDict, total=False):
 class _Shared15(TypedDict, total=False):
     """Of crawl, fetch, parse, round, next, parsechecker."""
 
-    extract: Sequence[str]
+    extract: Iterable[str | os.PathLike[str]] | os.PathLike[str] | str
     """Files of rules (toml): take fields from pages by them, while these are parsed, and store them; see the guide on extracting. Default: none."""
     signature: Literal["md5", "text_md5", "text_profile", "simhash"]
     """The fingerprint by which pages are compared: md5 of the body; text_md5 of the title and the text, in which all white space is alike; text_profile, their frequent words; simhash of both, which differs in few bits where pages differ in few words. A page without text has the md5 of its body. Default: md5."""
@@ -303,11 +311,11 @@ class _Shared15(TypedDict, total=False):
     """With text_profile: counts of words are rounded down to this share of the highest. Default: 0.01."""
     max_outlinks: int
     """Most links kept per page, of those that pass the filters; -1: no limit. Nutch keeps 100. Unit: links. Default: 10000."""
-    outlinks_ignore_tags: Sequence[str]
+    outlinks_ignore_tags: Iterable[str]
     """Elements whose links are not followed, such as img or script. Default: none."""
     form_use_action: bool
     """Follow the action of forms, except of those with the method POST. Default: false."""
-    headings: Sequence[Literal["h1", "h2", "h3", "h4", "h5", "h6"]] | str
+    headings: Iterable[Literal["h1", "h2", "h3", "h4", "h5", "h6"]] | str
     """Headings whose texts go into the metadata of a page, under these names. Default: h1,h2."""
     structured_data: bool
     """Store the structured data of pages: JSON-LD, microdata, RDFa, Open Graph and the like. Default: true."""
@@ -319,26 +327,26 @@ class _Shared15(TypedDict, total=False):
     """Make a document of each item of a feed, if the item's link is on the feed's host. Default: false."""
     pdf_max_pages: int
     """Most pages of a PDF that are read, each in about 2 ms; -1: no limit. Unit: pages. Default: 2000."""
-    parsers: Sequence[str]
+    parsers: Iterable[str]
     """Plug-ins that parse documents, as TYPE=NAME with a media type or TYPE/*, in place of the parser of nutbeam, if it has one. Default: none."""
-    parse_filters: Sequence[str]
+    parse_filters: Iterable[str]
     """Parse filters of plug-ins that each page goes through, in this order. Default: none."""
 
 
 class _Shared16(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, round, next, filterdb, mergelinkdb, mergedb, explain, parsechecker."""
 
-    schemes: Sequence[str]
+    schemes: Iterable[str]
     """Schemes of the URLs that are accepted: http, https, file, ftp, and those of --protocols. file: URLs are accepted only from seeds and from file: documents. Default: http,https."""
-    protocols: Sequence[str]
+    protocols: Iterable[str]
     """Plug-ins that fetch URLs, as SCHEME:=NAME, which --schemes must have, too, or as HOST=NAME for all URLs of a host. Default: none."""
-    include: Sequence[str]
+    include: Iterable[str]
     """Follow only links whose URL matches this regular expression. May be repeated: one match is enough. The other rules still refuse links. Seeds, and the targets of their redirects, need no match. Unit: pattern. Default: none."""
-    exclude: Sequence[str]
+    exclude: Iterable[str]
     """Refuse URLs that match this regular expression, even if --include matches. May be repeated. Unit: pattern. Default: none."""
-    url_filter_file: str
+    url_filter_file: str | os.PathLike[str]
     """File of URL filter rules, as Nutch's regex-urlfilter.txt, in place of the built-in rules, which refuse images, archives and other files that are not text. Default: none."""
-    url_normalizer_file: str
+    url_normalizer_file: str | os.PathLike[str]
     """File of URL rewriting rules, as Nutch's regex-normalize.xml; empty for the built-in ones. Default: none."""
     max_url_length: int
     """Longest URL that is accepted, before normalizing; -1: any that a row key can hold. Unit: characters. Default: 4096."""
@@ -346,13 +354,13 @@ class _Shared16(TypedDict, total=False):
     """Do not apply the URL filters; --include and --exclude still count. Default: false."""
     no_normalize: bool
     """Leave out the URL rewriting rules; the form that row keys need remains. Default: false."""
-    url_rules_dir: str
+    url_rules_dir: str | os.PathLike[str]
     """Folder with the rule files of URL filters and normalizers, under the names they have in Nutch's conf/. Without regex-urlfilter.txt or regex-normalize.xml in it the built-in one is used. Default: none."""
-    url_filters: Sequence[str]
+    url_filters: Iterable[str]
     """URL filters, in this order, built-in ones and plug-ins; a URL must pass all of them. ignoreexempt refuses nothing: it names links that are followed although they lead out of the scope. Default: regex."""
-    url_normalizers: Sequence[str]
+    url_normalizers: Iterable[str]
     """URL normalizers, in this order, built-in ones and plug-ins; basic, which row keys need, is added if it is missing. Default: basic,regex."""
-    url_normalizers_in: Sequence[str]
+    url_normalizers_in: Iterable[str]
     """Other URL normalizers for URLs from one source, as SCOPE=NAME+NAME: inject, outlink, fetcher (redirects) or another scope of Nutch. For this scope, a file regex-normalize-SCOPE.xml in url_rules_dir replaces regex-normalize.xml. Default: none."""
     url_normalizer_loop_count: int
     """Most rounds through the normalizers until nothing changes; URLs that still change then are dropped. 1: one round only. Default: 5."""
@@ -371,7 +379,7 @@ class _Shared17(TypedDict, total=False):
 
     agent_name: str
     """Name of the crawler: first word of the User-Agent. The rules for a robot of this name are obeyed, in robots.txt and in pages. Letters, digits, _ and - only. Default: none."""
-    robots_agents: Sequence[str]
+    robots_agents: Iterable[str]
     """Further names whose rules in robots.txt and in pages are obeyed, together with agent_name's. Default: none."""
 
 
@@ -401,7 +409,7 @@ class _Shared20(TypedDict, total=False):
 class _Shared21(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next, explain, parsechecker."""
 
-    file_roots: Sequence[str]
+    file_roots: Iterable[str | os.PathLike[str]] | os.PathLike[str] | str
     """Folders below which file: URLs are read, and no others; each machine that fetches reads its own. Default: none."""
     agent_version: str
     """Version of the crawler. Default: none."""
@@ -411,21 +419,21 @@ class _Shared21(TypedDict, total=False):
     """Page that says what the crawler does and how to stop it. Default: none."""
     agent_email: str
     """Address that the operators of sites can write to. Default: none."""
-    timeout: float | str
+    timeout: float | str | datetime.timedelta
     """Longest wait for a connection, or for the next bytes. Unit: s. Default: 10."""
-    ca_file: str
+    ca_file: str | os.PathLike[str]
     """File of certificates to trust instead of the bundled ones. Default: none."""
-    insecure_host: Sequence[str]
+    insecure_host: Iterable[str]
     """Hosts whose certificates are not checked; their pages are marked. Default: none."""
-    robots_max_age: float | str
+    robots_max_age: float | str | datetime.timedelta
     """How long a robots.txt is used before it is fetched again. Unit: s. Default: 86400."""
     robots_redirect_max: int
     """Most redirects of a robots.txt that are followed. If it is less than 5, the pages of a host whose robots.txt has more stay due. Default: 5."""
     robots_redirect_targets: int
     """How many redirects from robots.txt of other domains to one domain are followed during the fetch of a partition. If the robots.txt of a host needs more, its pages stay due. Default: 10."""
-    robots_defer_delay: float | str
+    robots_defer_delay: float | str | datetime.timedelta
     """Pause for a site whose robots.txt answers 425, 429 or 5xx. Unit: s. Default: 300."""
-    robots_allowlist: Sequence[str]
+    robots_allowlist: Iterable[str]
     """Hosts, with all below them, whose robots.txt is NOT fetched and NOT obeyed: only for sites of your own, or whose operators have agreed. Default: none."""
 
 
@@ -436,7 +444,7 @@ class _Shared22(TypedDict, total=False):
     """A folder's page links to its parent. Default: false."""
     file_redirect_noncanonical: bool
     """A path with a symbolic link redirects to the path without it; if false, it is a page of its own. Default: true."""
-    http_time_limit: float | str
+    http_time_limit: float | str | datetime.timedelta
     """Longest time for a whole request. Unit: s. Default: 60."""
     accept: str
     """Accept header. Default: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8."""
@@ -444,11 +452,11 @@ class _Shared22(TypedDict, total=False):
     """Accept-Language header. Default: en-us,en-gb,en;q=0.7,*;q=0.3."""
     min_rate: float
     """Least bytes per second of an answer; slower answers are cut. 0: no limit. Unit: bytes/s. Default: 100."""
-    min_rate_grace: float | str
+    min_rate_grace: float | str | datetime.timedelta
     """Time for which an answer may be slower than min_rate. Unit: s. Default: 10."""
-    http_header: Sequence[str]
+    http_header: Iterable[str]
     """Header to send with every request, 'Name: value'. It is stored with the pages, so it must not contain secrets. Default: none."""
-    http_credentials: str
+    http_credentials: str | os.PathLike[str]
     """File of user names, passwords and tokens, each for one origin; it must be on each machine that fetches. Lines: ORIGIN basic USER PASSWORD, ORIGIN digest USER PASSWORD, ORIGIN bearer TOKEN. An FTP server is ftp://HOST, with basic. Default: none."""
     http_cookies: bool
     """Keep cookies and send them back. The host table keeps them from fetch to fetch, for 400 days at most. A redirect that sets a new cookie is followed at once, five in a row at most, also with redirect_max 0. Default: false."""
@@ -462,29 +470,29 @@ class _Shared22(TypedDict, total=False):
     """Requests at a time to one host; a host with a crawl delay gets one. Default: 1."""
     threads_per_address: int
     """Requests at a time to one address, for all its hosts together; -1: no limit. Hosts of connect_to are exempt. Default: 8."""
-    server_delay: float | str
+    server_delay: float | str | datetime.timedelta
     """Wait between the end of a request and the next one to the same host. Unit: s. Default: 5."""
-    server_min_delay: float | str
+    server_min_delay: float | str | datetime.timedelta
     """Like server_delay, when threads_per_host is above 1. Unit: s. Default: 0."""
-    max_crawl_delay: float | str
+    max_crawl_delay: float | str | datetime.timedelta
     """Pages of a host with a longer crawl delay are not fetched; -1: no limit. Unit: s. Default: 30."""
-    min_crawl_delay: float | str | None
+    min_crawl_delay: float | str | datetime.timedelta | None
     """Least wait for a host with a crawl delay; server_delay if not given. Unit: s. Default: none."""
-    fetch_time_limit: float | str
+    fetch_time_limit: float | str | datetime.timedelta
     """Time after which a fetch begins no request; waiting pages stay due. -1: no limit. Unit: s. Default: 10800."""
     max_exceptions_per_host: int
     """Failures in a row after which the rest of a host stays due; -1: no limit. Default: 5."""
-    exceptions_delay: float | str | None
+    exceptions_delay: float | str | datetime.timedelta | None
     """Extra wait after a failure. Each further failure doubles it, and failures of earlier rounds count; each success halves it. A random part of up to a fifth is added. Not given: server_delay. Unit: s. Default: none."""
-    max_backoff: float | str
+    max_backoff: float | str | datetime.timedelta
     """If a host must wait for longer (Retry-After, back-off), its other pages stay due; -1: no limit. Unit: s. Default: 120."""
-    max_retry_after: float | str
+    max_retry_after: float | str | datetime.timedelta
     """Longest pause of a host, even if its Retry-After is longer. Unit: s. Default: 86400."""
     throughput_threshold_pages: float
     """End the fetch when fewer pages per second arrive; -1: never. Unit: pages/s. Default: -1."""
     throughput_threshold_retries: int
     """How many consecutive slow seconds end the fetch. Unit: seconds. Default: 5."""
-    throughput_threshold_check_after: float | str
+    throughput_threshold_check_after: float | str | datetime.timedelta
     """Start measuring the throughput after this time. Unit: s. Default: 300."""
 
 
@@ -507,16 +515,16 @@ class _Shared24(TypedDict, total=False):
 class _Shared25(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, index, clean, filterdb, explain."""
 
-    mark_gone_after: int | str
+    mark_gone_after: int | str | datetime.timedelta
     """Scoring orphan: time without a link to a page after which it becomes db_gone. Unit: s. Default: 2592000."""
-    mark_orphan_after: int | str
+    mark_orphan_after: int | str | datetime.timedelta
     """Scoring orphan and --drop_orphans: time without a link to a page after which it is an orphan; the scoring gives it the status db_orphan. Unit: s. Default: 3456000."""
 
 
 class _Shared26(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, index, clean, explain."""
 
-    scoring: Sequence[str]
+    scoring: Iterable[str]
     """How pages and links are scored: scorings, applied in this order. opic, opic_cash, depth, link, orphan, similarity, metadata, urlboost; plug-ins add more. inject, generate and updatedb need the same value. Default: opic."""
     depth_max: int
     """Scoring depth: pages at this depth pass no links on; a seed has depth 1. _maxdepth_=N in a seed list is the limit for the pages found from that seed. Default: 1000."""
@@ -524,15 +532,15 @@ class _Shared26(TypedDict, total=False):
     """Scoring depth: the links of pages whose URL matches this regular expression get the limit --depth_max_override, whatever the limit of their page. Default: none."""
     depth_max_override: int
     """Scoring depth: the limit for pages found from URLs that match --depth_override_pattern. Default: 10."""
-    goldstandard_file: str
+    goldstandard_file: str | os.PathLike[str]
     """Scoring similarity: file with the text that pages are compared with. Default: none."""
-    stopword_file: str
+    stopword_file: str | os.PathLike[str]
     """Scoring similarity: file of words that do not count, one per line. Default: none."""
-    metadata_to_links: Sequence[str]
+    metadata_to_links: Iterable[str]
     """Scoring metadata: names in the metadata of a page that its links get, too. Default: none."""
-    parsemeta_to_crawldb: Sequence[str]
+    parsemeta_to_crawldb: Iterable[str]
     """Names in the metadata of documents that updatedb copies to the metadata of their rows. Default: none."""
-    url_boost_file: str
+    url_boost_file: str | os.PathLike[str]
     """Scoring urlboost: file of lines FACTOR PATTERN; the first pattern that matches a URL gives its factor. Default: none."""
     url_boost_of: Literal["choice", "new"]
     """Scoring urlboost: what is multiplied. choice: the value by which generate chooses URLs. new: the score of a new URL, once; then urlboost must come after scorings that change scores. Default: choice."""
@@ -543,7 +551,7 @@ class _Shared27(TypedDict, total=False):
 
     dedup_group: Literal["none", "host", "domain"]
     """Only pages of one host, or one domain, are duplicates of each other. Default: none."""
-    compare_order: Sequence[Literal["score", "fetchTime", "urlLength", "httpsOverHttp"]] | str
+    compare_order: Iterable[Literal["score", "fetchTime", "urlLength", "httpsOverHttp"]] | str
     """Which comparisons decide which page stays, in this order; the row key decides last. Default: score,fetchTime,urlLength."""
     dedup_distance: int
     """With --signature simhash: pages whose signatures differ in up to this number of bits are duplicates, too; 0: only pages with equal signatures are. Unit: bits. Default: 3."""
@@ -556,7 +564,7 @@ class _Shared28(TypedDict, total=False):
     """Leave links between pages of one host out of the link table. A crawl of one site has no other links. Default: false."""
     ignore_external_links: bool
     """Leave links between pages of different hosts out of the link table. Default: false."""
-    max_link_age: int | str
+    max_link_age: int | str | datetime.timedelta
     """Drop links that were not found again for longer than this. A link in the newest document of its page stays. 0 means twice --max_fetch_interval. Unit: s. Default: 0."""
 
 
@@ -570,7 +578,7 @@ class _Shared29(TypedDict, total=False):
 class _Shared30(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, invertlinks, round, next, fsck, explain."""
 
-    max_fetch_interval: int | str
+    max_fetch_interval: int | str | datetime.timedelta
     """Longest time between two fetches of a page. Unit: s. Default: 7776000."""
 
 
@@ -597,17 +605,17 @@ class _Shared31(TypedDict, total=False):
     """Adaptive schedules: by which share an interval grows if the page has not changed. Default: 0.4."""
     dec_rate: float
     """Adaptive schedules: by which share an interval shrinks if the page has changed. Default: 0.2."""
-    min_interval: int | str | None
+    min_interval: int | str | datetime.timedelta | None
     """Shortest interval of all schedules but default. Not given: 60 s, or the longest interval if that is shorter. Unit: s. Default: none."""
-    max_interval: int | str | None
+    max_interval: int | str | datetime.timedelta | None
     """Longest interval of all schedules but default. Not given: a year, or max_fetch_interval if that is shorter. Unit: s. Default: none."""
     sync_delta: bool
     """Adaptive schedules: move the next fetch towards the time of the last change. Default: true."""
     sync_delta_rate: float
     """With sync_delta: how far the next fetch moves, as a share of the time since the last change, or of the interval if that is shorter. Default: 0.3."""
-    host_intervals: str
+    host_intervals: str | os.PathLike[str]
     """Adaptive schedules: file with lines of a host, its shortest and its longest interval in s (0: the usual one), as Nutch's adaptive-host-specific-intervals.txt. Unit: file. Default: none."""
-    mime_rates: str
+    mime_rates: str | os.PathLike[str]
     """Schedule mime_adaptive: file with a content type, its inc_rate and its dec_rate per line, separated by tabs. Not given: Nutch's adaptive-mimetypes.txt, which is built in. Unit: file. Default: none."""
     fetches_per_day: float
     """Schedule rate: fetches a day for the whole table. 0: enough to fetch each page once per fetch_interval. Default: 0."""
@@ -616,7 +624,7 @@ class _Shared31(TypedDict, total=False):
 class _Shared32(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, updatedb, round, next, explain."""
 
-    fetch_interval: int | str
+    fetch_interval: int | str | datetime.timedelta
     """Time between two fetches of a page. Unit: s. Default: 2592000."""
 
 
@@ -639,7 +647,7 @@ class _Shared34(TypedDict, total=False):
 class _Shared35(TypedDict, total=False):
     """Of crawl, generate, freegen, import_warc, import_nutch, round, next, explain."""
 
-    generate_mark_ttl: int | str
+    generate_mark_ttl: int | str | datetime.timedelta
     """How long an unfinished batch keeps its URLs from other batches. Unit: s. Default: 604800."""
 
 
@@ -675,7 +683,7 @@ class _Shared37(TypedDict, total=False):
     """Follow indexes of sitemaps down to this depth; 0 follows none. Default: 3."""
     sitemap_files_max: int
     """Most sitemaps to request for one host, or for one given sitemap. Unit: sitemaps. Default: 1000."""
-    sitemap_links: Sequence[Literal["alternate", "image", "video"]] | str
+    sitemap_links: Iterable[Literal["alternate", "image", "video"]] | str
     """Links in sitemaps to add, too: alternate (the page in other languages), image, video. Default: alternate."""
     sitemap_max_new_per_host: int
     """How many URLs of one host are added from its sitemaps at once, the best by priority; -1: no limit. These URLs do not count for --max_new_per_host. Default: 50000."""
@@ -695,9 +703,9 @@ class _Shared38(TypedDict, total=False):
 
 
 class _Shared40(TypedDict, total=False):
-    """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, pages, extract, warc, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, rollback, fsck, purge, explain, parsechecker."""
+    """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, pages, extract, warc, report, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, rollback, fsck, purge, explain, parsechecker."""
 
-    config: str | None
+    config: str | os.PathLike[str] | None
     """File with options; by default nutbeam.toml in the working directory, if it exists. Default: none."""
     progress: bool | None
     """Show progress on standard error, as a live view if that is a terminal. Default: none."""
@@ -736,12 +744,12 @@ class _Shared47(TypedDict, total=False):
 class _Shared53(TypedDict, total=False):
     """Of pages, extract."""
 
-    catalog: str
+    catalog: str | os.PathLike[str]
     """Catalog of the Iceberg table: its name in the configuration of pyiceberg, or a folder, with a / in it, for the tables and a catalog in SQLite. Default: ./iceberg."""
-    output: str
+    output: str | os.PathLike[str]
     """File to write: .jsonl, .csv or .parquet, the first two also with .gz at the end; or a table to append changes to: FILE.duckdb or iceberg:NAMESPACE.TABLE; - is standard output, as JSON lines. FILE.duckdb:TABLE names the table in the file. Default: -."""
     status: (
-        Sequence[
+        Iterable[
             Literal[
                 "db_unfetched",
                 "db_fetched",
@@ -766,18 +774,18 @@ class _Shared53(TypedDict, total=False):
         | str
     )
     """Statuses of the pages to write. By default pages that are alive: fetched (or not modified since), and those whose next fetch failed but is tried again. Default: fetched,unfetched."""
-    since: str
+    since: str | int | datetime.date
     """Only pages that are new, changed or gone since a snapshot: its number, or a date or time (UTC) such as 2026-11-01T12:30. Column change says which. In a table: since its last run. Default: none."""
 
 
-class _Shared58(TypedDict, total=False):
+class _Shared59(TypedDict, total=False):
     """Of webgraph, linkrank."""
 
     level: Literal["page", "host", "domain"]
     """The graph: its nodes are pages, hosts or domains. Default: page."""
 
 
-class _Shared61(TypedDict, total=False):
+class _Shared62(TypedDict, total=False):
     """Of index, clean."""
 
     index: str
@@ -829,7 +837,7 @@ class CrawlKeywords(
 ):
     """Options of ``nutbeam crawl``."""
 
-    warc: str
+    warc: str | os.PathLike[str]
     """After each round, write its pages into the archive in this folder, as nutbeam warc does, and what the archive lacks of earlier rounds; empty: do not. --store_wire keeps answers as they came. Default: none."""
     sitemaps: Literal["never", "once", "always"]
     """Add the URLs in the sitemaps of all hosts of the table: never, once before the first round, or always before each round. Default: never."""
@@ -837,7 +845,7 @@ class CrawlKeywords(
     """Rounds at most; -1: until nothing is due. Default: 3."""
     wait: bool
     """Wait until pages are due. Waiting does not count as a round. .STOP or a signal ends it. Default: false."""
-    time_limit: float | str
+    time_limit: float | str | datetime.timedelta
     """Time after which the whole crawl begins no request; waiting pages stay due. -1: no limit. Unit: s. Default: -1."""
 
 
@@ -885,7 +893,7 @@ class SitemapKeywords(
 ):
     """Options of ``nutbeam sitemap``."""
 
-    sitemap_hosts: Sequence[str]
+    sitemap_hosts: Iterable[str]
     """Read the sitemaps of these hosts: names of hosts, or a group of the host table: all, seeds, or recorded (those whose robots.txt names sitemaps). The default is recorded, if no sitemaps are given either. Default: none."""
 
 
@@ -943,7 +951,7 @@ class ImportWarcKeywords(
 ):
     """Options of ``nutbeam import_warc``."""
 
-    index: str
+    index: str | os.PathLike[str]
     """Read only the records that an index names, each by its range: a CDXJ or CDX file, or a file of the columnar URL index (.parquet, with warc_filename, warc_record_offset, warc_record_length). Default: none."""
 
 
@@ -963,9 +971,9 @@ class ImportNutchKeywords(
 
     time_zone: str
     """Time zone of the machine that made dumps, such as Europe/Berlin; without it, as their dates say. SequenceFiles need none. Default: none."""
-    conf: str
+    conf: str | os.PathLike[str]
     """Nutch's folder conf: what nutch-site.xml sets becomes nutbeam.toml in the folder --conf_to, with the files that it names, and what became of each property is shown. Default: none."""
-    conf_to: str
+    conf_to: str | os.PathLike[str]
     """Folder of the new nutbeam.toml. Default: .."""
 
 
@@ -1158,7 +1166,7 @@ class PagesKeywords(_Shared2, _Shared40, _Shared53, PipelineKeywords, total=Fals
     """Write chunks of pages, with at most this number of tokens, instead of pages: 16 or more. 0: write pages. Default: 0."""
     chunk_tokenizer: str
     """What counts tokens: words, characters, or the name of a plug-in. Default: words."""
-    tokenizer_file: str
+    tokenizer_file: str | os.PathLike[str]
     """File tokenizer.json of a model, on each worker; it counts tokens instead of --chunk_tokenizer, and needs nutbeam[tokenizers]. Default: none."""
     embedding: str
     """Plug-in that makes a vector of each chunk; the vectors are the column embedding. Default: none."""
@@ -1166,9 +1174,9 @@ class PagesKeywords(_Shared2, _Shared40, _Shared53, PipelineKeywords, total=Fals
     """Whether Markdown has the targets of links, and images; else only the texts of both. Default: true."""
     text_of: Literal["main", "all"]
     """Which text of a page counts: main, its main content, without navigation, comments and the like; or all. A page of which the main content is not known has all. Default: all."""
-    columns: Sequence[str]
+    columns: Iterable[str]
     """Columns to write, such as url,title,text or url,markdown; the default is all but markdown, blocks, main, structured_data, headers, body, batch_id and key. With --chunks, columns of chunks: by default all. Default: none."""
-    new: str
+    new: str | os.PathLike[str]
     """File that records the last run: write only pages that are new or changed since then, or all if the file does not exist. Then the run writes the file. Default: none."""
 
 
@@ -1184,13 +1192,24 @@ class ExtractKeywords(
 class WarcKeywords(_Shared1, _Shared2, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam warc``."""
 
-    batch: Sequence[str]
+    batch: Iterable[str]
     """Ids of the batches to write; without it all that have pages. Default: none."""
     expr: str
     """Write only answers for which this expression is true, such as "http_code == 200". Its names are the columns of batch_pages in the data dictionary. Default: none."""
 
 
-class WebgraphKeywords(_Shared2, _Shared3, _Shared40, _Shared58, PipelineKeywords, total=False):
+class ReportKeywords(_Shared40, total=False):
+    """Options of ``nutbeam report``."""
+
+    output: str
+    """File to write: .html; - is standard output. Default: -."""
+    snapshot: int
+    """Number of the snapshot to show, as in nutbeam history; 0 is the newest. Default: 0."""
+    compare: str
+    """What to show beside it: the address of another table, or the number of a snapshot of this one. Default: none."""
+
+
+class WebgraphKeywords(_Shared2, _Shared3, _Shared40, _Shared59, PipelineKeywords, total=False):
     """Options of ``nutbeam webgraph``."""
 
     ignore_internal_host: bool
@@ -1207,7 +1226,7 @@ class WebgraphKeywords(_Shared2, _Shared3, _Shared40, _Shared58, PipelineKeyword
     """Approximate number of nodes per block; the memory of ranking depends on it. Default: 1048576."""
 
 
-class LinkrankKeywords(_Shared2, _Shared3, _Shared40, _Shared58, PipelineKeywords, total=False):
+class LinkrankKeywords(_Shared2, _Shared3, _Shared40, _Shared59, PipelineKeywords, total=False):
     """Options of ``nutbeam linkrank``."""
 
     ranking: Literal["linkrank", "pagerank", "hits", "harmonic"]
@@ -1244,7 +1263,7 @@ class IndexKeywords(
     _Shared25,
     _Shared26,
     _Shared40,
-    _Shared61,
+    _Shared62,
     PipelineKeywords,
     total=False,
 ):
@@ -1265,7 +1284,7 @@ class CleanKeywords(
     _Shared25,
     _Shared26,
     _Shared40,
-    _Shared61,
+    _Shared62,
     PipelineKeywords,
     total=False,
 ):
@@ -1277,15 +1296,15 @@ class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared12, _Shared40, PipelineKey
 
     check: Literal["none", "new", "known", "failed", "all"]
     """Which hosts to look up: none, those that were never looked up (new), those whose last look-up succeeded (known), those whose last look-up failed (failed), or all of these. Default: none."""
-    recheck_interval: float | str
+    recheck_interval: float | str | datetime.timedelta
     """Look a host up again after this time; after several failures in a row, after this time times their number. Unit: s. Default: 86400."""
     failed_hosts_threshold: int
     """Give a host up when its look-up has failed more often than this in a row; -1 gives up none. A host of a seed, or with settings, is never given up. Default: 3."""
     resolvers_threads: int
     """How many hosts a worker looks up at a time. Default: 25."""
-    lookup_timeout: float | str
+    lookup_timeout: float | str | datetime.timedelta
     """Longest time of a look-up; then it has failed. Unit: s. Default: 10."""
-    lookup_limit: float | str
+    lookup_limit: float | str | datetime.timedelta
     """Stop looking up after this time in each part of the table; the other hosts are looked up the next time. Unit: s. Default: 600."""
 
 
@@ -1306,9 +1325,9 @@ class FilterdbKeywords(
 ):
     """Options of ``nutbeam filterdb``."""
 
-    drop_gone: int | str
+    drop_gone: int | str | datetime.timedelta
     """Drop URLs that have been gone for this long; -1 drops none. Rows from before 25 November 2026 do not have the time when the URL went: for them the time since the last fetch counts. Unit: s. Default: -1."""
-    drop_orphans: int | str
+    drop_orphans: int | str | datetime.timedelta
     """Drop orphans to which no link was found for this long, and for --mark_orphan_after at least, whether or not their status is db_orphan already; -1 drops none. Unit: s. Default: -1."""
     dry_run: bool
     """Change nothing: count what would be done, and show examples. Default: false."""
@@ -1317,7 +1336,7 @@ class FilterdbKeywords(
 class CompactKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam compact``."""
 
-    snapshot_retention: int | str
+    snapshot_retention: int | str | datetime.timedelta
     """How long a snapshot can be read after it was replaced; then its files are deleted. It must be longer than any export takes. Unit: s. Default: 604800."""
     full: bool
     """Rewrite all tablets, and merge all shards of indexes. Without it, compact rewrites only tablets that have runs, are very small or too large, and merges only many small shards. Default: false."""
@@ -1325,7 +1344,7 @@ class CompactKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=Fal
     """Number of inlinks of a page that a rewritten tablet of the link table keeps: the best, as readers choose them; 0 keeps all. Ranks use all links that are kept. Default: 0."""
     keep_batches: int
     """How many of the newest batches keep all their files. A file of an older batch is deleted after the retention if all its pages were fetched again, and written again without these if at least half of them were. Default: 1."""
-    keep_bodies: float | str
+    keep_bodies: float | str | datetime.timedelta
     """How long the body of a page is kept after its fetch, but not shorter than the retention. Then compact deletes bodies of older batches; answers, titles, texts and links stay. -1: as long as the page. Unit: s. Default: -1."""
 
 
@@ -1373,11 +1392,11 @@ class FsckKeywords(_Shared30, _Shared40, total=False):
 class PurgeKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
     """Options of ``nutbeam purge``."""
 
-    url: Sequence[str]
+    url: Iterable[str]
     """Purge this URL. Default: none."""
-    host: Sequence[str]
+    host: Iterable[str]
     """Purge all URLs of this host. Default: none."""
-    domain: Sequence[str]
+    domain: Iterable[str]
     """Purge all URLs of this domain and the hosts below it. Default: none."""
     unblock: bool
     """Purge nothing: remove the names from the blocklist. Default: false."""

@@ -48,9 +48,11 @@ export async function countFacets(pages) {
   // A domain with pages of one host only is left out.
   const hosts = sites.filter(([site, pages_]) =>
     !sites.some(([other, same]) => other.endsWith(`.${site}`) && same === pages_));
-  const types = count((page) => [of.types[of.type[page]]].filter(Boolean));
-  const langs = count((page) => [of.langs[of.lang[page]]].filter(Boolean));
-  const years = count((page) => (of.time[page] === null ? [] : [new Date(1000 * of.time[page]).getUTCFullYear()]));
+  // Values that an operator can name; texts of pages may be anything.
+  const types = count((page) => [of.types[of.type[page]]].filter((type) => /^[^\s"/]+\/[^\s"]+$/.test(type)));
+  const langs = count((page) => [of.langs[of.lang[page]]].filter((lang) => /^[a-z]{2,3}$/.test(lang)));
+  const years = count((page) => [new Date(1000 * (of.time[page] ?? NaN)).getUTCFullYear()].filter(
+    (year) => year >= 1970 && year < 2100));
   years.sort((a, b) => b[0] - a[0]);
   const facet = (name, pairs, label, query) => ({ name, values: pairs.slice(0, MOST_VALUES).map(
     ([value, number]) => ({ label: label(value), pages: number, query: query(value) })) });

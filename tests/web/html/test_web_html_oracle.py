@@ -90,6 +90,7 @@ def is_hidden(element):
         or "display:none" in style
         or "visibility:hidden" in style
         or element.get("aria-hidden") == "true"
+        or (element.name == "noscript" and [*element.parents][-1].find("script"))
         or ("#" in element.get("href", "") and element.text.strip() in SELF_LINKS)
         or (element.find_parent("pre") and "linenos" in element.get("class", ""))
     )

@@ -16,7 +16,7 @@ from ...web.extracting.extraction_rules import ExtractedRecord, RuleSet
 from ...web.pages.page import Source
 from ...web.plugins.plugin_calls import report_call
 from ..components.schema import TEXT
-from .page_records import CRASHED, TIMEOUT, apply_rules, rows_of_pages, source_of_row
+from .page_records import RULE_CRASHED, RULE_TIMEOUT, apply_rules, rows_of_pages, source_of_row
 from .rule_figures import COUNT_PREFIX, FAULT_PREFIX
 
 _TIME = pa.timestamp("ms", "UTC")
@@ -126,7 +126,7 @@ def extract_rows(
 
 def ended_counts(url: str, rules: RuleSet, reason: str) -> Counter[str]:
     """Returns the counts of a page that has ended the process in which rules worked on it."""
-    word = reason.rpartition(TIMEOUT)[1] or CRASHED
+    word = reason.rpartition(RULE_TIMEOUT)[1] or RULE_CRASHED
     return Counter(
         name
         for rule in rules.rules_for(url)

@@ -17,7 +17,7 @@ from ...web.pages.page import Source
 
 # The columns of pages that are needed.
 EXTRACTED_FROM = ("url", "body", "content_type", "headers", "last_fetch_time")
-TIMEOUT, CRASHED = "timeout", "crashed"
+RULE_TIMEOUT, RULE_CRASHED = "timeout", "crashed"
 _XHTML = "application/xhtml+xml"
 _MARKUP_TYPES = ("text/html", _XHTML)
 _MOST_CHARS = 200  # of an error
@@ -29,7 +29,7 @@ class RuleResult(NamedTuple):
     Attributes:
         rule: The rule.
         records: Its records; also those that lack a required field.
-        ended: ``TIMEOUT`` or ``CRASHED`` if it was ended; else empty.
+        ended: ``RULE_TIMEOUT`` or ``RULE_CRASHED`` if it was ended; else empty.
         error: The error that ended it.
     """
 
@@ -95,12 +95,12 @@ def _apply_rule(page: ExtractedPage, rule: PageRule) -> RuleResult:
     try:
         return RuleResult(rule, list(extract_records(page, rule)))
     except PageTooSlow:
-        return RuleResult(rule, [], TIMEOUT, TIMEOUT)
+        return RuleResult(rule, [], RULE_TIMEOUT, RULE_TIMEOUT)
     except MemoryError:
         raise  # the whole process is out of memory
     except Exception as error:  # noqa: BLE001 - such as of XPath; it must not cost the page its text
         return RuleResult(
-            rule, [], CRASHED, one_line(f"{type(error).__name__}: {error}", _MOST_CHARS)
+            rule, [], RULE_CRASHED, one_line(f"{type(error).__name__}: {error}", _MOST_CHARS)
         )
 
 

@@ -90,6 +90,7 @@ def test_a_parsed_page_has_its_links_text_and_metadata(pool):
         "part_of": None,
         "main": [],
         "structured_data": [],
+        "extracted": [],
     }
     assert "Some text" in document["text"]
     assert dict(got["metadata"])["description"] == "About"

@@ -320,7 +320,7 @@ def test_a_reader_of_a_table_that_is_written_has_one_snapshot(folder, tmp_path):
     assert batches.read_all()["url"].to_pylist() == ["http://a.com/"]
 
 
-def test_python_reads_pages_that_have_changed(folder, first):
+def test_python_reads_changed_pages(folder, first):
     table = nutbeam_package.open(folder / "table")
     changes = {page.url[-6:]: (page.change, page.title) for page in table.pages(since=first)}
     assert changes == {

@@ -85,8 +85,12 @@ def test_counters_of_the_table_go_on_and_each_command_keeps_its_end(crawled, cap
     before = values(path.read_text())
     assert nutbeam("dedup", table, "--metrics_file", path.parent) == 0
     kept = len(open_table(str(table)).snapshots())
-    assert nutbeam("compact", table, "--snapshot_retention", "0", "--metrics_file", path.parent) == 0
-    assert len(open_table(str(table)).snapshots()) < kept  # the counts of the others are in history/
+    assert (
+        nutbeam("compact", table, "--snapshot_retention", "0", "--metrics_file", path.parent) == 0
+    )
+    assert (
+        len(open_table(str(table)).snapshots()) < kept
+    )  # the counts of the others are in history/
     assert nutbeam("readdb", table, "http://none.example/", "--metrics_file", path.parent) == 1
     after = values(path.read_text())
     falling = [key for key, value in before.items() if key[0] in

@@ -106,7 +106,8 @@ class CommandHeart:
             FailedRequest(one.time, _cut(without_user(one.url)), _cut(one.reason))
             for one in phases.failures
         )
-        phase = phases.current and phase_under_way(phases.current, self._rate(phases.current))
+        current = phases.current
+        phase = phase_under_way(current, self._rate(current)) if current else None
         self._heartbeat = dataclasses.replace(
             self._heartbeat, phase=phase, failures=tuple(failures)
         )

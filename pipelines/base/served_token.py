@@ -3,6 +3,7 @@
 import hmac
 import secrets
 from collections.abc import Mapping
+from email.message import Message
 from pathlib import Path
 
 from ...web.base.errors import UsageError
@@ -26,7 +27,7 @@ class ServedToken:
         """Returns whether a value is the secret; takes the same time for each wrong one."""
         return hmac.compare_digest(value.encode("utf-8", "replace"), self.secret.encode())
 
-    def is_in(self, headers: Mapping[str, str]) -> bool:
+    def is_in(self, headers: Mapping[str, str] | Message) -> bool:
         """Returns whether the headers of a request have the secret.
 
         >>> token = ServedToken("s" * 16, "console")

@@ -50,7 +50,6 @@ class CommandHeart:
         invocation: The command.
         operation: Id of its launch.
         progress: The counts that it shows.
-        first_s: Seconds until the first heartbeat.
     """
 
     def __init__(
@@ -58,15 +57,15 @@ class CommandHeart:
         invocation: Invocation,
         operation: str,
         progress: Progress = PROGRESS,
-        first_s: float = FIRST_S,
     ) -> None:
         self._table = open_table(str(invocation.table)).files
-        self._progress, self._first_s = progress, first_s
+        self._progress = progress
         self._interval_s = _REMOTE_S if self._table.write_interval else _LOCAL_S
         self._heartbeat = Heartbeat(
             operation, invocation.command, this_process(), now_ms(), self._interval_s
         )
         self._code, self._done, self._done_at = DONE, 0, time.monotonic()
+        self._begun = self._written = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
@@ -88,7 +87,7 @@ class CommandHeart:
         self._end(self._code, "")
 
     def _beat(self) -> None:
-        wait_s = self._first_s
+        wait_s = FIRST_S
         while not self._over.wait(wait_s):
             began = time.thread_time()
             with contextlib.suppress(UserError):  # the job itself reports what is wrong
@@ -99,18 +98,25 @@ class CommandHeart:
 
     def _write(self) -> None:
         """Writes the heartbeat, unless the table has not begun: a failed job leaves no new folder."""
-        if not names(self._table / OPERATIONS):
+        if not self._has_begun():
             return
         phases = self._progress.snapshot()
         failures = (
             FailedRequest(one.time, _cut(without_user(one.url)), _cut(one.reason))
             for one in phases.failures
         )
-        phase = phases.current and phase_under_way(phases.current, self._rate(phases.current))
+        current = phases.current
+        phase = phase_under_way(current, self._rate(current)) if current else None
         self._heartbeat = dataclasses.replace(
             self._heartbeat, phase=phase, failures=tuple(failures)
         )
+        self._written = True
         write_heartbeat(self._table, self._heartbeat)
+
+    def _has_begun(self) -> bool:
+        """Returns whether an operation has begun on the table, which it asks until one has."""
+        self._begun = self._begun or bool(names(self._table / OPERATIONS))
+        return self._begun
 
     def _rate(self, phase: Phase) -> float:
         """Returns how many were done per second since the call before."""
@@ -125,11 +131,12 @@ class CommandHeart:
         self._thread.join()
         operation = self._heartbeat.operation
         if code in _FORGOTTEN:
-            remove_heartbeat(self._table, operation)
+            if self._written:
+                remove_heartbeat(self._table, operation)
             return
         end = CommandEnd(now_ms(), code, _cut(mask_users(one_line(message))))
         with contextlib.suppress(UserError):
-            if names(self._table / OPERATIONS):
+            if self._has_begun():
                 write_heartbeat(
                     self._table, dataclasses.replace(self._heartbeat, phase=None, ended=end)
                 )

@@ -251,7 +251,7 @@ def _explain_address(base: str, url: str) -> str:
 def _last(last: _Record | None) -> str:
     if last is None:
         return "<p>Nothing has ended yet.</p>"
-    end = {"well": "ended well"}.get(last["outcome"], last["outcome"])
+    end = "ended well" if last["outcome"] == "well" else str(last["outcome"])
     pairs = [("message", last["message"]), ("operation", last["operation"])]
     return f"<p>{shown(last['command'])} {shown(end)} at {_moment(last['ended'])}</p>{_list(pairs)}"
 

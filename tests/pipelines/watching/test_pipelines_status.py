@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,11 @@ from waiting import PATIENCE, wait_until
 
 from nutbeam.io.snapshots.heartbeats import BEAT, write_heartbeat
 from nutbeam.io.storage.files import list_files
+from nutbeam.io.storage.processes import this_process
 from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.launch import heartbeat
-from nutbeam.policy.components.heartbeat import Heartbeat
+from nutbeam.policy.components.heartbeat import Heartbeat, PhaseUnderWay
+from nutbeam.web.base.clock import now_ms, replaced_clock
 
 web = served_web(hosts=2, pages=4, scope="module")
 DELAYED = ["--server_delay", "0.5", "--rounds", "3", "--progress", "false"]
@@ -105,6 +109,7 @@ def test_a_failed_command_leaves_its_reason_until_the_next_one(web, out, status)
     assert status(out, "--stale_after", "0")[0] == 1
 
 
+@pytest.mark.long
 def test_a_command_shows_its_phase_while_it_runs(web, tmp_path, status, monkeypatch):
     """With heartbeats as often as can be; on each back end the short test has one."""
     monkeypatch.setattr(heartbeat, "FIRST_S", 0.0)
@@ -143,8 +148,6 @@ def test_wrong_usage_and_a_missing_table_are_unknown_to_a_monitor(tmp_path, caps
 
 
 def test_a_damaged_manifest_is_a_failure(here, tmp_path, status):
-    import shutil
-
     shutil.copytree(here[0], tmp_path / "table")
     max((tmp_path / "table" / "manifest").glob("*.json")).write_text("{")
     code, record = status(tmp_path / "table")
@@ -164,12 +167,29 @@ def test_a_damaged_heartbeat_is_named_and_removed_by_the_next_command(web, tmp_p
     assert not path.exists()
 
 
-def test_a_purge_leaves_no_heartbeat_with_a_purged_page(web, tmp_path):
+def test_a_purge_removes_heartbeats(web, tmp_path):
     assert nutbeam("inject", tmp_path / "table", "http://secret.example.com/") == 0
     files = open_table(str(tmp_path / "table")).files
     write_heartbeat(files, Heartbeat("7", "fetch", {"host": "elsewhere"}, 1, 2.0))
     assert nutbeam("purge", tmp_path / "table", "--host", "secret.example.com") == 0
     assert beats(tmp_path / "table") == []
+
+
+@pytest.mark.parametrize(
+    "address", ["local", pytest.param("s3", marks=pytest.mark.long)], indirect=True
+)
+def test_a_heartbeat_is_seen_wherever_the_table_is(address, status):
+    assert nutbeam("inject", address, "http://a.example.com/") == 0
+    files = open_table(address).files
+    phase = PhaseUnderWay("fetch", "pages", 40, 10, 5.0, 2.5, 99.0)
+    write_heartbeat(files, Heartbeat("7", "fetch", this_process(), now_ms(), 2.0, phase))
+    code, record = status(address)
+    assert (code, record["state"], record["running"][0]["phase"]["done"]) == (0, "running", 10)
+    write_heartbeat(files, Heartbeat("7", "fetch", {"host": "far", "pid": 1}, now_ms(), 2.0))
+    with replaced_clock(lambda: time.time_ns() // 1_000_000 + 61_000):
+        code, record = status(address)
+    assert (code, record["state"]) == (2, "failed")
+    assert "no sign of life of its process 1 on 'far'" in record["problems"][0]
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

@@ -92,7 +92,7 @@ def test_a_heartbeat_knows_its_job_by_the_operations_of_its_launch():
     assert (work.job, work.phase) == ("parse", None)  # the heartbeat is of the job before
 
 
-def test_a_table_that_cannot_be_read_has_failed_and_a_stop_file_is_named():
+def test_damage_is_a_failure_and_a_stop_file_is_named():
     facts = dataclasses.replace(WELL, damages=("manifest is damaged",), stop_file="mine/.STOP")
     health = judge_table(facts, 3600)
     assert health.exit_code == 2

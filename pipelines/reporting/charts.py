@@ -69,7 +69,7 @@ def _layout(chart: Chart) -> Any:
         style=style, js=(), disable_xml_declaration=True, width=_WIDTH, height=_HEIGHT, margin=8,
         legend_at_bottom=True, legend_at_bottom_columns=len(chart.series), no_prefix=True,
         show_legend=len(chart.series) > 1, dots_size=2.5, truncate_legend=-1,
-        truncate_label=_LABEL_CHARS, formatter=short_number, max_scale=6,
+        truncate_label=_LABEL_CHARS, formatter=_exact_number, value_formatter=short_number, max_scale=6,
     )  # fmt: skip
     labels = [visible(label) for label in chart.labels]
     # Bars that lie are drawn from below.
@@ -81,6 +81,10 @@ def _layout(chart: Chart) -> Any:
     for name, numbers in chart.series.items():
         layout.add(visible(name), list(numbers)[order])
     return layout
+
+
+def _exact_number(number: float | None) -> str:
+    return "" if number is None else f"{number:,.10g}"
 
 
 def short_number(number: float | None) -> str:

@@ -10,6 +10,7 @@ from ..base.loopback_server import shown
 # What an HTML cell holds: HTML that is made here, or a number.
 Cell = str | int | float | None
 _LONGEST = 300
+_NUMERAL = re.compile(r"[+-]?[\d,]+(?:\.\d+)?")
 _NUMBER = ' class="n"'
 
 
@@ -81,7 +82,7 @@ def table(
     all_rows = list(rows)
     if not all_rows:
         return f'<p class="soft">{shown(caption)}: none.</p>'
-    numeric = [isinstance(cell, int | float) for cell in all_rows[0]]
+    numeric = [_is_number(cell) for cell in all_rows[0]]
     names = "".join(
         f'<th scope="col"{_NUMBER if is_number else ""}>{shown(head)}</th>'
         for head, is_number in zip(heads, numeric, strict=True)
@@ -99,9 +100,14 @@ def _row(cells: Sequence[Cell]) -> str:
     return f'<tr><th scope="row">{first}</th>{"".join(map(_cell, others))}</tr>'
 
 
+def _is_number(cell: Cell) -> bool:
+    """Returns whether a cell is a number, or the text of one, such as ``+2`` or ``3.5``."""
+    return _NUMERAL.fullmatch(cell) is not None if isinstance(cell, str) else cell is not None
+
+
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
-        return f"<td>{cell}</td>"
+        return f"<td{_NUMBER if _is_number(cell) else ''}>{cell}</td>"
     digits = 1 if isinstance(cell, float) else 0
     return f"<td{_NUMBER}>{number_text(cell, digits)}</td>"
 

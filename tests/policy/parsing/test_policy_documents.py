@@ -403,3 +403,12 @@ def test_items_of_a_feed_elsewhere_are_counted():
     feed = page(f"<rss><channel>{items}</channel></rss>", content_type="text/xml")
     _, counts = documents(feed, feed_documents=True)
     assert counts["dropped/foreign_item"] == 2
+
+
+def test_a_stored_bot_wall_is_no_content():
+    wall = "<title>Just a moment...</title><a href='/next'>x</a><script>_cf_chl_opt={}</script>"
+    (document,), counts = documents(page(wall))
+    assert counts == {"failed/bot_wall_cloudflare": 1, "outlinks": 0}
+    assert document["parse_message"] == "bot_wall_cloudflare"
+    names = ("title", "text", "signature", "outlinks")
+    assert [document[name] for name in names] == [None] * 4

@@ -139,7 +139,8 @@ def labelled_pages() -> Iterator[BlocksPage]:
         yield from (page for page in pages if len(page.blocks.starts))
 
 
-def _read(document: LexborHTMLParser) -> tuple[BlockText, Blocks]:
+def read_page(document: LexborHTMLParser) -> tuple[BlockText, Blocks]:
+    """Returns the text of a page and its blocks; this destroys the tree."""
     not_text = document.css(",".join(NOT_TEXT))
     has_scripts = any(node.tag == "script" for node in not_text)
     for node in not_text:
@@ -151,7 +152,7 @@ def _read(document: LexborHTMLParser) -> tuple[BlockText, Blocks]:
 
 def _with_phrases() -> Iterator[BlocksPage]:
     for each in phrases_pages():
-        page, blocks = _read(parse_tree(each.utf8))
+        page, blocks = read_page(parse_tree(each.utf8))
         texts = block_texts(page, blocks)
         labels = [-1] * len(texts)
         for phrase in each.others:
@@ -170,8 +171,8 @@ def _with_content() -> Iterator[BlocksPage]:
     for folder in sorted((module_folder(READABILITY) / "test-pages").iterdir()):
         if not (folder / "expected.html").exists():
             continue
-        page, blocks = _read(parse_tree((folder / "source.html").read_bytes()))
-        content = _read(parse_tree((folder / "expected.html").read_bytes()))
+        page, blocks = read_page(parse_tree((folder / "source.html").read_bytes()))
+        content = read_page(parse_tree((folder / "expected.html").read_bytes()))
         lines = set(map(_letters, block_texts(*content)))
         whole = _letters(content[0].text)
         labels = []
@@ -197,7 +198,7 @@ def _documentation() -> Iterator[BlocksPage]:
             root.attrs[_GOLD] = "1"
             for node in document.css(others) if others else ():
                 node.attrs[_GOLD] = "0"
-            page, blocks = _read(document)
+            page, blocks = read_page(document)
             labels = [int(content == "body")]
             containers = page.containers
             for number in range(1, len(containers.tags)):

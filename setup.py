@@ -31,5 +31,6 @@ setup(
         "nutbeam.web.structured": ["*.toml"],
         "nutbeam.web.values": ["*.toml", "*.txt"],
         "nutbeam.policy.components": ["*.toml"],
+        "nutbeam.policy.metrics": ["*.toml"],
     },
 )

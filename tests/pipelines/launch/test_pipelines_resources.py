@@ -42,7 +42,8 @@ def test_a_full_disk(web, full, tmp_path, capsys, job, left):
     assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
     jobs = list(JOBS)
     words = {
-        "inject": ["http://h0.example.com/new"], "fetch": reach(web), "compact": ["--full", "true"],
+        "inject": ["http://h0.example.com/new"], "fetch": [*reach(web), "--least_free", "0"],
+        "compact": ["--full", "true"],
     }  # fmt: skip
     for before in jobs[: jobs.index(job)]:
         assert nutbeam(before, table, *words.get(before, [])) == 0

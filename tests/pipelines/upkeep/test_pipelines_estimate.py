@@ -96,7 +96,7 @@ class Hosts:
 
 WEBS = {
     "one big slow host": (
-        Hosts({"big": 40, **{f"h{n}": 4 for n in range(8)}}, {"big": 1}), ["--server_delay", "0.5"],
+        Hosts({"big": 30, **{f"h{n}": 4 for n in range(8)}}, {"big": 2}), ["--server_delay", "0.5"],
     ),
     "many hosts with pauses": (
         Hosts({f"h{n:02}": 6 + n % 5 for n in range(30)}, answer_s=0.05), ["--server_delay", "5"],

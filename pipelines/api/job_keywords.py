@@ -703,7 +703,7 @@ class _Shared38(TypedDict, total=False):
 
 
 class _Shared40(TypedDict, total=False):
-    """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, pages, extract, warc, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, rollback, fsck, purge, explain, parsechecker."""
+    """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, pages, extract, warc, report, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, rollback, fsck, purge, explain, parsechecker."""
 
     config: str | os.PathLike[str] | None
     """File with options; by default nutbeam.toml in the working directory, if it exists. Default: none."""
@@ -778,14 +778,14 @@ class _Shared53(TypedDict, total=False):
     """Only pages that are new, changed or gone since a snapshot: its number, or a date or time (UTC) such as 2026-11-01T12:30. Column change says which. In a table: since its last run. Default: none."""
 
 
-class _Shared58(TypedDict, total=False):
+class _Shared59(TypedDict, total=False):
     """Of webgraph, linkrank."""
 
     level: Literal["page", "host", "domain"]
     """The graph: its nodes are pages, hosts or domains. Default: page."""
 
 
-class _Shared61(TypedDict, total=False):
+class _Shared62(TypedDict, total=False):
     """Of index, clean."""
 
     index: str
@@ -1198,7 +1198,18 @@ class WarcKeywords(_Shared1, _Shared2, _Shared40, PipelineKeywords, total=False)
     """Write only answers for which this expression is true, such as "http_code == 200". Its names are the columns of batch_pages in the data dictionary. Default: none."""
 
 
-class WebgraphKeywords(_Shared2, _Shared3, _Shared40, _Shared58, PipelineKeywords, total=False):
+class ReportKeywords(_Shared40, total=False):
+    """Options of ``nutbeam report``."""
+
+    output: str
+    """File to write: .html; - is standard output. Default: -."""
+    snapshot: int
+    """Number of the snapshot to show, as in nutbeam history; 0 is the newest. Default: 0."""
+    compare: str
+    """What to show beside it: the address of another table, or the number of a snapshot of this one. Default: none."""
+
+
+class WebgraphKeywords(_Shared2, _Shared3, _Shared40, _Shared59, PipelineKeywords, total=False):
     """Options of ``nutbeam webgraph``."""
 
     ignore_internal_host: bool
@@ -1215,7 +1226,7 @@ class WebgraphKeywords(_Shared2, _Shared3, _Shared40, _Shared58, PipelineKeyword
     """Approximate number of nodes per block; the memory of ranking depends on it. Default: 1048576."""
 
 
-class LinkrankKeywords(_Shared2, _Shared3, _Shared40, _Shared58, PipelineKeywords, total=False):
+class LinkrankKeywords(_Shared2, _Shared3, _Shared40, _Shared59, PipelineKeywords, total=False):
     """Options of ``nutbeam linkrank``."""
 
     ranking: Literal["linkrank", "pagerank", "hits", "harmonic"]
@@ -1252,7 +1263,7 @@ class IndexKeywords(
     _Shared25,
     _Shared26,
     _Shared40,
-    _Shared61,
+    _Shared62,
     PipelineKeywords,
     total=False,
 ):
@@ -1273,7 +1284,7 @@ class CleanKeywords(
     _Shared25,
     _Shared26,
     _Shared40,
-    _Shared61,
+    _Shared62,
     PipelineKeywords,
     total=False,
 ):

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from .calls import call_command, with_options
-from .results import CrawlResult, FsckResult, JobResult, RowsResult, WarcResult
+from .results import CrawlResult, FsckResult, JobResult, ReportResult, RowsResult, WarcResult
 
 if TYPE_CHECKING:
     from .job_keywords import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         PagesKeywords,
         ParseKeywords,
         PurgeKeywords,
+        ReportKeywords,
         RollbackKeywords,
         RoundKeywords,
         ScoreupdaterKeywords,
@@ -224,6 +225,14 @@ class TableJobs:
             archive: Folder of the WARC files: a local one, or gs://, s3://, hdfs://.
         """
         return WarcResult.of(call_command("warc", (self.address, archive), options))
+
+    @with_options("report")
+    def report(self, **options: "Unpack[ReportKeywords]") -> ReportResult:
+        """Show a crawl on one page: speed, hosts, reasons, pages.
+
+        It does what ``nutbeam report`` does.
+        """
+        return ReportResult.of(call_command("report", (self.address,), options))
 
     @with_options("webgraph")
     def webgraph(self, **options: "Unpack[WebgraphKeywords]") -> JobResult:

@@ -99,7 +99,7 @@ def _page(table: str, base: str, top: str, main: str, script: str = "") -> str:
     return (
         f"{page_start(f'{table} - console', head)}<body><header>"
         f'<h1><a href="{base}">Console of {shown(table)}</a></h1>{top}</header>{main}'
-        f'<footer class="soft">Read only. The same for programs: <a href="{base}status.json">'
+        f'<footer class="soft"><a href="{base}report">Report on the whole crawl</a>. Read only. The same for programs: <a href="{base}status.json">'
         "status.json</a>. In a terminal: nutbeam status</footer></body></html>\n"
     )
 

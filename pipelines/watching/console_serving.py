@@ -15,6 +15,8 @@ from ...web.base.visible import check_utf8
 from ..base.addressed_server import AddressedServer
 from ..base.served_address import ServedAddress
 from ..base.served_token import ServedToken
+from ..reporting.read_figures import read_crawl_figures
+from ..reporting.report_page import report_page, report_policy
 from ..searching.search_serving import SearchAnswers, SearchPages
 from ..searching.searched_table import SearchedTable
 from ..views import explain
@@ -32,6 +34,7 @@ from .table_watch import TableWatch, WatchedTable, watched_record
 _LOG = logging.getLogger(__name__)
 _FRESH_S = 1.0  # for so long the table is not looked at again
 _EXPLAIN_WAIT_S = 5.0  # URLs are explained one after the other
+_REPORT_WAIT_S = 30.0
 _MOST_FIELDS = 20
 _TOP = 10  # pages of a page of results
 
@@ -128,6 +131,40 @@ class LatestExplainer:
             self._lock.release()
 
 
+class LatestReport:
+    """The report on a table, made once for each snapshot that is asked for.
+
+    Args:
+        address: Address of the table.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._lock = threading.Lock()
+        self._snapshot = 0
+        self._page = ""
+
+    def get(self, snapshot: int) -> str:
+        """Returns the page, as ``nutbeam report`` writes it.
+
+        Args:
+            snapshot: Number of the newest snapshot.
+
+        Raises:
+            Unavailable: Another request waits for it for long.
+            UserError: The table cannot be read.
+        """
+        if not self._lock.acquire(timeout=_REPORT_WAIT_S):
+            raise Unavailable("the report is being made: try again")
+        try:
+            if self._snapshot != snapshot:
+                self._page = report_page(read_crawl_figures(self._address, snapshot))
+                self._snapshot = snapshot
+            return self._page
+        finally:
+            self._lock.release()
+
+
 class SearchedIndex:
     """The search pages of an index, which is opened at the first search.
 
@@ -185,6 +222,7 @@ class ConsoleServer(AddressedServer):
         self.table = watch.address
         self.figures = LatestFigures(watch, address.path)
         self.explainer = LatestExplainer(watch.address, options)
+        self.report = LatestReport(watch.address)
         self.index = index
         super().__init__(address, _Handler)
         self.token = ServedToken(secret, f"nutbeam_{self.port}") if secret else None
@@ -210,6 +248,8 @@ class _Handler(SearchAnswers):
             self._answer_figures(page)
         elif page == "explain":
             self._explain(query)
+        elif page == "report":
+            self._answer_report()
         elif page == "console.js":
             self._reply(HTTPStatus.OK, "text/javascript", CONSOLE_SCRIPT)
         elif not (page.startswith("search/") and self._search(page, query)):
@@ -262,6 +302,19 @@ class _Handler(SearchAnswers):
             server.table, server.address.path, url, lines, message, searches=searches
         )
         self._reply(status, "text/html", page)
+
+    def _answer_report(self) -> None:
+        figures, server = self.server.figures.get(), self.server
+        snapshot = figures.watched.facts.snapshot if figures.watched else 0
+        try:
+            if not snapshot:
+                raise UserError(figures.message or "the table has no snapshot yet")
+            page = server.report.get(snapshot)
+        except UserError as error:
+            self.refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        else:
+            fields = [("Content-Security-Policy", report_policy())]
+            self.send_text(HTTPStatus.OK, "text/html", page, fields)
 
     def _search(self, page: str, query: str) -> bool:
         try:

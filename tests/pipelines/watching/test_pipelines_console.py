@@ -127,6 +127,22 @@ def test_a_url_is_explained(console):
     assert console.ask("/explain")[0] == 200
 
 
+def test_the_console_has_the_report_on_the_newest_snapshot(console, tmp_path):
+    assert "/report" in console.ask("/")[2]
+    for snapshot, urls in ((1, "2 URLs"), (2, "3 URLs")):
+        assert nutbeam("report", console.table, "-o", tmp_path / "report.html") == 0
+        status, headers, page = console.ask("/report")
+        assert (status, f"snapshot {snapshot}" in page) == (200, True)
+        assert "script" not in headers["Content-Security-Policy"]
+        assert (
+            page.partition("<main>")[2]
+            == (tmp_path / "report.html").read_text().partition("<main>")[2]
+        )
+        assert urls.partition(" ")[0] in page
+        assert nutbeam("inject", console.table, "http://c.example.com/") == 0
+        console.fresh("/live")
+
+
 def test_an_index_is_searched_if_there_is_one(console):
     assert "Search the index" not in console.ask("/")[2]
     assert console.ask("/search/?q=river")[0] == 404

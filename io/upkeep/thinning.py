@@ -12,7 +12,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.components.declaration import Kept
 from ...policy.components.kinds import KINDS, kinds_of_batches
 from ...policy.components.schema import DROPPED_BODY
 from ..batches.batches import batch_component
@@ -60,7 +59,7 @@ def files_to_thin(
         live_rows: Number of rows of the state that refer to each file, by path.
         bodies_before: See ``FileToThin``.
     """
-    kinds = [name for name in kinds_of_batches() if KINDS[name].kept is Kept.NAMED]
+    kinds = [name for name in kinds_of_batches() if name in _REFERRING]
     for component in (batch_component(batch, kind) for batch in batches for kind in kinds):
         for file in operation.files(component):
             live = sum(live_rows.get(path, 0) for path in {file.path, file.formerly or ""})

@@ -42,6 +42,7 @@ class CommandWatch:
         self._ended: float | None = None
         self._exit_code: int | None = None
         self._fetched, self._last_page = 0, 0.0
+        self._times_before = REQUEST_TIMES.so_far()  # of commands before it in this process
 
     def note_pages(self) -> None:
         """Notes the time if pages have come since the last call."""
@@ -65,7 +66,7 @@ class CommandWatch:
             self.started,
             now_ms() / 1000,
             PROGRESS.snapshot(),
-            REQUEST_TIMES.so_far(),
+            REQUEST_TIMES.so_far().since(self._times_before),
             dict(self._disks()),
             self._ended,
             self._exit_code,

@@ -1,6 +1,7 @@
 """How long the requests of this process took: a histogram, which metrics show."""
 
 import bisect
+import operator
 import threading
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -20,6 +21,15 @@ class TimesSoFar(NamedTuple):
 
     buckets: tuple[int, ...]
     seconds: float
+
+    def since(self, earlier: "TimesSoFar") -> "TimesSoFar":
+        """Returns the times of the requests after an earlier look.
+
+        >>> TimesSoFar((3, 1), 2.5).since(TimesSoFar((1, 1), 2.0))
+        TimesSoFar(buckets=(2, 0), seconds=0.5)
+        """
+        buckets = map(operator.sub, self.buckets, earlier.buckets)
+        return TimesSoFar(tuple(buckets), self.seconds - earlier.seconds)
 
 
 class RequestTimes:

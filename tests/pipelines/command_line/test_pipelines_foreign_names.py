@@ -36,7 +36,7 @@ def test_typing_errors_get_a_good_guess_or_none(command):
     [
         ("fecth", ["fetch"]), ("geneate", ["generate"]), ("crawler", ["crawl"]), ("page", ["pages"]),
         ("update", ["updatedb", "updatehostdb"]), ("dedupe", ["dedup"]), ("robots", ["robotsparser"]),
-        ("stats", []), ("query", []), ("delete", []), ("links", []), ("list", []), ("x", []),
+        ("stats", ["status"]), ("query", []), ("delete", []), ("links", []), ("list", []), ("x", []),
     ],
 )  # fmt: skip
 def test_typing_errors_of_commands(typed, expected):

@@ -86,7 +86,7 @@ def test_the_new_file_has_the_changed_properties_with_their_places(conf, tmp_pat
         "index_filters": ["basic", "anchor", "metadata"], "index_parse_md": ["description", "keywords"],
         "url_rules_dir": f"{out}/rules", "host_intervals": f"{out}/adaptive-host-specific-intervals.txt",
         "index_writers": f"{out}/index-writers.xml", "http_credentials": f"{out}/credentials.txt",
-        **dict.fromkeys(("crawl", "generate", "round", "next", "explain"), score),
+        **dict.fromkeys(("crawl", "generate", "round", "next", "explain", "console", "estimate"), score),
     }  # fmt: skip
     assert "timeout = 20.0  # http.timeout = 20000 (nutch-site.xml, line 4)" in text
     # Our own reader takes it, and jobs read the files.

@@ -263,7 +263,7 @@ def test_read_of_an_older_snapshot(crawled, table):
         ({"what": "stat"}, "what must be one of state, hosts, inlinks, pages, .* got 'stat'"),
         ({"columns": ["nix"]}, "columns must be of url, .* got 'nix'"),
         ({"columns": "url"}, "columns must be a list of names, got 'url'"),
-        ({"snapshot": 9999}, "no snapshot 9999 in '.*': nutbeam history lists"),
+        ({"snapshot": 9999}, "no snapshot 9999 in '.*': its history lists"),
         ({"into": "pandas"}, "into must be one of polars, .* got 'pandas': .*to_pandas"),
         ({"table": "nowhere"}, "no web table at 'nowhere': it does not exist"),
     ],

@@ -25,6 +25,8 @@ setup(
         "nutbeam.pipelines.base": ["*.css"],
         "nutbeam.pipelines.searching": ["*.css", "*.js", "*.json", "*.svg"],
         "nutbeam.pipelines.launch": ["*.toml"],
+        "nutbeam.pipelines.reporting": ["*.css"],
+        "nutbeam.pipelines.watching": ["*.css", "*.js"],
         "nutbeam.web.html": ["*.toml"],
         "nutbeam.web.rules": ["*.txt", "*.xml"],
         "nutbeam.web.pages": ["*.txt"],

@@ -1,5 +1,6 @@
 """What the installed package says of itself; run on the editable install and on the wheel."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from here import ROOT
+from package_files import ROOMS
 
 import nutbeam
 
@@ -51,6 +53,31 @@ def test_the_command_prints_the_version():
     command = Path(sys.executable).with_name("nutbeam")
     done = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)
     assert done.stdout == f"nutbeam {metadata('nutbeam')['Version']}\n"
+
+
+@pytest.mark.skipif(not (ROOT / "setup.py").exists(), reason="not part of the wheel")
+def test_the_wheel_takes_all_files_along():
+    calls = [
+        node
+        for node in ast.walk(ast.parse((ROOT / "setup.py").read_text("utf-8")))
+        if isinstance(node, ast.Call)
+    ]
+    (data,) = [word.value for call in calls for word in call.keywords if word.arg == "package_data"]
+    taken = {
+        path
+        for package, patterns in ast.literal_eval(data).items()
+        for pattern in patterns
+        for path in (ROOT / Path(*package.split(".")[1:])).glob(pattern)
+    }
+    files = subprocess.run(
+        ["git", "ls-files", *ROOMS], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    left = [
+        name
+        for name in files.stdout.splitlines()
+        if not name.endswith(".py") and ROOT / name not in taken
+    ]
+    assert left == []
 
 
 @pytest.mark.skipif(not (ROOT / "CHANGELOG.md").exists(), reason="not part of the wheel")

@@ -85,7 +85,10 @@ def live_part(record: _Record, base: str) -> str:
             *(_work(work) for work in record["running"]),
             *([] if record["running"] else [_panel("Nothing runs", _last(record["last"]), "wide")]),
             *(_hosts(work) for work in record["running"]),
-            *(_failures(work, base) for work in record["running"]),
+            *(
+                _failures(work, base)
+                for work in record["running"] or filter(None, [record["last"]])
+            ),
             _urls(record["urls"]),
             _batches(record["batches"]),
             _snapshot(record),
@@ -258,7 +261,7 @@ def _last(last: _Record | None) -> str:
 
 def _urls(urls: _Record | None) -> str:
     if urls is None:
-        return _panel("URLs", "<p>None yet.</p>")
+        return _panel("URLs", "<p>Not counted.</p>")
     total = f'<p class="big">{urls["total"]:,}</p>'
     if urls["by_status"] is None:
         return _panel("URLs", f"{total}<p>They are too many to count them by status.</p>")

@@ -87,7 +87,8 @@ def status_lines(watched: WatchedTable) -> list[str]:
         "table": f"{facts.table}: {health.state}",
         "running": "; ".join(_work_lines(health, facts.now)) or "nothing",
         "hosts": "; ".join(_hosts_lines(health)) or "no fetch is seen",
-        "errors": "; ".join(_failure_lines(health)) or "none",
+        "errors": "; ".join(_failure_lines(health))
+        or ("none" if health.running else "none is seen"),
         "last": _last_line(health, facts.now),
         "urls": _urls_line(facts.urls),
         "due": _due_line(facts.urls),
@@ -138,7 +139,9 @@ def _hosts_lines(health: TableHealth) -> Iterator[str]:
 
 
 def _failure_lines(health: TableHealth) -> list[str]:
-    failures = sorted(failure for work in health.running for failure in work.failures)
+    """Returns the last failed requests of what runs; if nothing runs, of what has failed."""
+    works = health.running or ([health.last] if health.last else [])
+    failures = sorted(failure for work in works for failure in work.failures)
     return [f"{_clock(one.time)} {one.reason} {one.url}" for one in failures[::-1][:_MOST_SHOWN]]
 
 
@@ -158,7 +161,7 @@ def _last_line(health: TableHealth, now: int) -> str:
 
 def _urls_line(urls: UrlCounts | None) -> str:
     if urls is None:
-        return "none yet"
+        return "not counted"
     total = format_count(urls.total, "URLs")
     if urls.by_status is None:
         return f"{total}; not counted by status, see --most_counted"

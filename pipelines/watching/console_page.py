@@ -238,7 +238,7 @@ def _failures(work: _Record, base: str) -> str:
         return ""
     rows = (
         [
-            shown(one["time"][11:19]),
+            f"<time>{shown(one['time'][11:19])}</time>",
             shown(one["reason"]),
             f'<a href="{shown(_explain_address(base, one["url"]))}">{shown(one["url"])}</a>',
         ]

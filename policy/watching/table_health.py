@@ -196,10 +196,11 @@ def _ended(facts: WatchedFacts) -> Iterator[LastWork]:
     for command in facts.commands:
         heartbeat = command.heartbeat
         if (end := heartbeat.ended) is not None:
-            outcome: Literal["interrupted", "failed"] = (
-                "interrupted" if end.code == _INTERRUPTED else "failed"
-            )
-            yield _last_of(heartbeat, end.time, outcome, end.message or f"exit code {end.code}")
+            if end.code == _INTERRUPTED:
+                yield _last_of(heartbeat, end.time, "interrupted", end.message)
+            else:
+                reason = end.message or f"exit code {end.code}"
+                yield _last_of(heartbeat, end.time, "failed", reason)
         elif not _is_alive(command):
             yield _last_of(heartbeat, command.written, "failed", _cut_off(command, facts.now))
     for operation in _unwatched(facts):

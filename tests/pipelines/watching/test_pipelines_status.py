@@ -107,7 +107,8 @@ def test_a_failed_command_leaves_its_reason_until_the_next_one(web, out, status)
     assert crawl(out, web) == 4  # nobody says that the site may be requested
     code, record = status(out)
     (problem,) = record["problems"]
-    assert code == 2 and problem.startswith("crawl failed: no page was fetched: ")
+    assert code == 2
+    assert problem.startswith("crawl failed: no page was fetched: ")
     assert record["last"]["failures"][-1]["url"] == "http://other.example.net/"
     assert nutbeam("dedup", out) == 0
     assert status(out)[0] == 0

@@ -229,7 +229,10 @@ def _hosts(work: _Record) -> str:
         for host in phase["slowest"]
     )
     heads = ("host", "#pages wait", "#take at least", "#next request")
-    caption = f"{phase['active']:,} hosts active, {phase['waiting']:,} waiting; the slowest first"
+    caption = (
+        f"{format_count(phase['active'], 'hosts')} active, {phase['waiting']:,} waiting; "
+        "the slowest first"
+    )
     return _panel("Hosts that are waited for", _table(caption, heads, rows))
 
 

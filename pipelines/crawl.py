@@ -158,7 +158,7 @@ def run(invocation: Invocation) -> int:
                 archive_rounds(complete=True)
         time_up = until is not None and now_ms() >= until
         others = manifests_of_others(address, launched)
-        return heart.ends_with(finish(invocation, manifests, others, time_up=time_up))
+        return heart.ends_with(*finish(invocation, manifests, others, time_up=time_up))
 
 
 def _archive_writer(
@@ -191,8 +191,8 @@ def finish(
     others: Sequence[Manifest],
     *,
     time_up: bool = False,
-) -> int:
-    """Prints the summary; returns the exit code.
+) -> tuple[int, str]:
+    """Prints the summary; returns the exit code, and the line that says why.
 
     0: pages were fetched, or an open batch was finished, or a stop file ended the crawl.
     1: nothing was due. 3: the disk has too little room to go on. 4: URLs were tried, or every seed
@@ -211,7 +211,7 @@ def finish(
     stopped = CrawlStop(None if stop is None else str(stop), time_up, why_low)
     record = summary_of(invocation, manifests, others, stopped)
     print_summary(invocation, record)
-    return int(record["exit_code"])
+    return int(record["exit_code"]), str(record["message"])
 
 
 def crawl(

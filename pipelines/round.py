@@ -42,4 +42,4 @@ def run(invocation: Invocation) -> int:
         pinned = pinned_operation(address, f"{launched}.crawl")
         manifests = manifests_of_launch(address, launched, pinned.snapshot) if pinned else []
         others = manifests_of_others(address, launched)
-        return heart.ends_with(finish(invocation, manifests, others))
+        return heart.ends_with(*finish(invocation, manifests, others))

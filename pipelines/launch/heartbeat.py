@@ -64,14 +64,15 @@ class CommandHeart:
         self._heartbeat = Heartbeat(
             operation, invocation.command, this_process(), now_ms(), self._interval_s
         )
-        self._code, self._done, self._done_at = DONE, 0, time.monotonic()
+        self._code, self._message = DONE, ""
+        self._done, self._done_at = 0, time.monotonic()
         self._begun = self._written = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
-    def ends_with(self, code: int) -> int:
-        """Notes the exit code of the command, and returns it."""
-        self._code = code
+    def ends_with(self, code: int, message: str) -> int:
+        """Notes the exit code of the command and the line that says why, and returns the code."""
+        self._code, self._message = code, message
         return code
 
     @contextlib.contextmanager
@@ -84,7 +85,7 @@ class CommandHeart:
             is_stopped = isinstance(error, KeyboardInterrupt | GeneratorExit)
             self._end(INTERRUPTED if is_stopped else getattr(error, "exit_code", 3), str(error))
             raise
-        self._end(self._code, "")
+        self._end(self._code, self._message)
 
     def _beat(self) -> None:
         wait_s = FIRST_S
@@ -100,18 +101,19 @@ class CommandHeart:
         """Writes the heartbeat, unless the table has not begun: a failed job leaves no new folder."""
         if not self._has_begun():
             return
-        phases = self._progress.snapshot()
-        failures = (
-            FailedRequest(one.time, _cut(without_user(one.url)), _cut(one.reason))
-            for one in phases.failures
-        )
-        current = phases.current
+        current = self._progress.snapshot().current
         phase = phase_under_way(current, self._rate(current)) if current else None
         self._heartbeat = dataclasses.replace(
-            self._heartbeat, phase=phase, failures=tuple(failures)
+            self._heartbeat, phase=phase, failures=self._failures()
         )
         self._written = True
         write_heartbeat(self._table, self._heartbeat)
+
+    def _failures(self) -> tuple[FailedRequest, ...]:
+        return tuple(
+            FailedRequest(one.time, _cut(without_user(one.url)), _cut(one.reason))
+            for one in self._progress.snapshot().failures
+        )
 
     def _has_begun(self) -> bool:
         """Returns whether an operation has begun on the table, which it asks until one has."""
@@ -135,11 +137,12 @@ class CommandHeart:
                 remove_heartbeat(self._table, operation)
             return
         end = CommandEnd(now_ms(), code, _cut(mask_users(one_line(message))))
+        last = dataclasses.replace(
+            self._heartbeat, phase=None, failures=self._failures(), ended=end
+        )
         with contextlib.suppress(UserError):
             if self._has_begun():
-                write_heartbeat(
-                    self._table, dataclasses.replace(self._heartbeat, phase=None, ended=end)
-                )
+                write_heartbeat(self._table, last)
 
 
 @contextlib.contextmanager

@@ -64,7 +64,9 @@ def _layout(chart: Chart) -> Any:
         raise UsageError("charts need pygal: pip install 'nutbeam[report]'") from error
     kinds = {"bars": pygal.Bar, "stacked": pygal.StackedBar, "lines": pygal.Line,
              "lying": pygal.HorizontalBar}  # fmt: skip
-    style = Style(label_font_size=13, major_label_font_size=13, legend_font_size=14)
+    # Names beside bars have room for the larger letters of a narrow screen.
+    size = 18 if chart.kind == "lying" else 13
+    style = Style(label_font_size=size, major_label_font_size=size, legend_font_size=14)
     layout = kinds[chart.kind](
         style=style, js=(), disable_xml_declaration=True, width=_WIDTH, height=_HEIGHT, margin=8,
         legend_at_bottom=True, legend_at_bottom_columns=len(chart.series), no_prefix=True,

@@ -82,7 +82,7 @@ def table(
     all_rows = list(rows)
     if not all_rows:
         return f'<p class="soft">{shown(caption)}: none.</p>'
-    numeric = [_is_number(cell) for cell in all_rows[0]]
+    numeric = [at > 0 and _is_number(cell) for at, cell in enumerate(all_rows[0])]
     names = "".join(
         f'<th scope="col"{_NUMBER if is_number else ""}>{shown(head)}</th>'
         for head, is_number in zip(heads, numeric, strict=True)

@@ -6,15 +6,17 @@ const live = document.getElementById("live");
 const state = document.getElementById("state");
 const looked = document.getElementById("looked");
 const pause = document.getElementById("pause");
-let wait = BETWEEN_MS, timer = 0, paused = false;
+let wait = BETWEEN_MS, timer = 0, paused = false, answered = new Date();
+
+function showState(name) {
+  if (state.textContent === name) return; // a screen reader would say it again
+  state.textContent = name;
+  state.className = `state ${name}`;
+}
 
 function show(text) {
   const part = new DOMParser().parseFromString(text, "text/html").body;
-  const name = part.firstElementChild?.dataset.state ?? "unknown";
-  if (state.textContent !== name) { // else a screen reader would say it again
-    state.textContent = name;
-    state.className = `state ${name}`;
-  }
+  showState(part.firstElementChild?.dataset.state ?? "unknown");
   const focused = live.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   live.replaceChildren(...part.childNodes);
   if (focused !== null) live.querySelector(`a[href=${CSS.escape(focused)}]`)?.focus({ preventScroll: true });
@@ -28,10 +30,12 @@ async function look() {
     if (answer.status === 403) throw new Error("the token is not valid any more");
     const text = await answer.text();
     if (!paused) show(text);
-    looked.textContent = `looked at ${new Date().toLocaleTimeString()}`;
+    answered = new Date();
+    looked.textContent = `looked at ${answered.toLocaleTimeString()}`;
     wait = BETWEEN_MS;
   } catch (error) {
-    looked.textContent = `no answer since then: ${error.message}`;
+    showState("unknown");
+    looked.textContent = `no answer since ${answered.toLocaleTimeString()}: ${error.message}`;
     wait = Math.min(2 * wait, LONGEST_MS);
   }
   timer = setTimeout(look, wait);

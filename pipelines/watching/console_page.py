@@ -85,7 +85,10 @@ def live_part(record: _Record, base: str) -> str:
             *(_work(work) for work in record["running"]),
             *([] if record["running"] else [_panel("Nothing runs", _last(record["last"]), "wide")]),
             *(_hosts(work) for work in record["running"]),
-            *(_failures(work, base) for work in record["running"]),
+            *(
+                _failures(work, base)
+                for work in record["running"] or filter(None, [record["last"]])
+            ),
             _urls(record["urls"]),
             _batches(record["batches"]),
             _snapshot(record),
@@ -226,7 +229,10 @@ def _hosts(work: _Record) -> str:
         for host in phase["slowest"]
     )
     heads = ("host", "#pages wait", "#take at least", "#next request")
-    caption = f"{phase['active']:,} hosts active, {phase['waiting']:,} waiting; the slowest first"
+    caption = (
+        f"{format_count(phase['active'], 'hosts')} active, {phase['waiting']:,} waiting; "
+        "the slowest first"
+    )
     return _panel("Hosts that are waited for", _table(caption, heads, rows))
 
 
@@ -235,7 +241,7 @@ def _failures(work: _Record, base: str) -> str:
         return ""
     rows = (
         [
-            shown(one["time"][11:19]),
+            f"<time>{shown(one['time'][11:19])}</time>",
             shown(one["reason"]),
             f'<a href="{shown(_explain_address(base, one["url"]))}">{shown(one["url"])}</a>',
         ]
@@ -258,7 +264,7 @@ def _last(last: _Record | None) -> str:
 
 def _urls(urls: _Record | None) -> str:
     if urls is None:
-        return _panel("URLs", "<p>None yet.</p>")
+        return _panel("URLs", "<p>Not counted.</p>")
     total = f'<p class="big">{urls["total"]:,}</p>'
     if urls["by_status"] is None:
         return _panel("URLs", f"{total}<p>They are too many to count them by status.</p>")

@@ -3,7 +3,8 @@
 import dataclasses
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Literal
 
 from ...policy.components.heartbeat import PhaseUnderWay
 from ...policy.components.watched_facts import UrlCounts, WatchedFacts
@@ -15,6 +16,9 @@ from ...web.base.wording import format_count
 from ..base.command import TABLE, Invocation, gives_record
 from ..base.live import duration, hosts_lines, line
 from .table_watch import TableWatch, WatchedTable, watched_record
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 ARGUMENTS = (TABLE,)
 _MOST_SHOWN = 3  # of what runs, of failures
@@ -68,26 +72,42 @@ def _show_again(invocation: Invocation, watch: TableWatch) -> None:
             sys.stdout.flush()
             time.sleep(invocation.options.interval)
     from rich.live import Live
-    from rich.text import Text
 
     from ..base.console import VisibleConsole
 
     console = VisibleConsole(sys.stdout)
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
         while True:
-            lines = Text("\n".join(status_lines(watch.look())), no_wrap=True, overflow="ellipsis")
-            live.update(lines, refresh=True)
+            live.update(_grid(_values(watch.look())), refresh=True)
             time.sleep(invocation.options.interval)
+
+
+def _grid(values: Mapping[str, str]) -> "Table":
+    """Returns the lines for a terminal: long ones are wrapped, but those of strangers are cut."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 1))
+    for name, value in values.items():
+        is_cut = name == "errors"
+        overflow: Literal["ellipsis", "fold"] = "ellipsis" if is_cut else "fold"
+        grid.add_row(f"{name:9}", Text(value, no_wrap=is_cut, overflow=overflow))
+    return grid
 
 
 def status_lines(watched: WatchedTable) -> list[str]:
     """Returns what was seen of a table as ten lines for people, with control characters escaped."""
+    return [f"{name:9} {value}" for name, value in _values(watched).items()]
+
+
+def _values(watched: WatchedTable) -> dict[str, str]:
     facts, health, _ = watched
     values = {
         "table": f"{facts.table}: {health.state}",
         "running": "; ".join(_work_lines(health, facts.now)) or "nothing",
         "hosts": "; ".join(_hosts_lines(health)) or "no fetch is seen",
-        "errors": "; ".join(_failure_lines(health)) or "none",
+        "errors": "; ".join(_failure_lines(health))
+        or ("none" if health.running else "none is seen"),
         "last": _last_line(health, facts.now),
         "urls": _urls_line(facts.urls),
         "due": _due_line(facts.urls),
@@ -95,7 +115,7 @@ def status_lines(watched: WatchedTable) -> list[str]:
         "snapshot": _snapshot_line(facts),
         "wrong": "; ".join(health.problems) or "nothing",
     }
-    return [f"{name:9} {visible(value)}" for name, value in values.items()]
+    return {name: visible(value) for name, value in values.items()}
 
 
 def _work_lines(health: TableHealth, now: int) -> Iterator[str]:
@@ -138,7 +158,9 @@ def _hosts_lines(health: TableHealth) -> Iterator[str]:
 
 
 def _failure_lines(health: TableHealth) -> list[str]:
-    failures = sorted(failure for work in health.running for failure in work.failures)
+    """Returns the last failed requests of what runs; if nothing runs, of what has failed."""
+    works = health.running or ([health.last] if health.last else [])
+    failures = sorted(failure for work in works for failure in work.failures)
     return [f"{_clock(one.time)} {one.reason} {one.url}" for one in failures[::-1][:_MOST_SHOWN]]
 
 
@@ -158,7 +180,7 @@ def _last_line(health: TableHealth, now: int) -> str:
 
 def _urls_line(urls: UrlCounts | None) -> str:
     if urls is None:
-        return "none yet"
+        return "not counted"
     total = format_count(urls.total, "URLs")
     if urls.by_status is None:
         return f"{total}; not counted by status, see --most_counted"

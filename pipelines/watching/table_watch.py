@@ -3,17 +3,21 @@
 import dataclasses
 import math
 import time
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from ...io.disk.record_checks import NewerFormat
 from ...io.reading.watched_table import read_watched
 from ...io.snapshots.manifest import Manifest, Snapshot
-from ...io.storage.file_errors import NoTable
+from ...io.storage.file_errors import NoTable, PurgedMeanwhile, SnapshotTooOld
 from ...io.table.opening import open_table
 from ...io.tablets.tablets import tablets
+from ...policy.components.heartbeat import FailedRequest
 from ...policy.components.vocabulary import iso
 from ...policy.components.watched_facts import UrlCounts, WatchedFacts
 from ...policy.figures import WHEN_DUE, counts_by_status, merge, summary
 from ...policy.watching.table_health import NEXT_JOBS, RunningWork, TableHealth, judge_table
+from ...web.base.errors import Unavailable, UserError
 
 # Counting URLs takes at most this fraction of the time of a watch.
 _COUNT_SHARE = 100
@@ -56,7 +60,12 @@ class TableWatch:
         facts, manifest = read_watched(self.address)
         if not (facts.snapshot or facts.commands or facts.operations):
             raise NoTable(open_table(self.address).why_empty())
-        facts = dataclasses.replace(facts, urls=self._count(manifest, facts.now))
+        try:
+            facts = dataclasses.replace(facts, urls=self._count(manifest, facts.now))
+        except (Unavailable, NewerFormat, SnapshotTooOld, PurgedMeanwhile):
+            raise
+        except UserError as error:  # a file of the state is damaged or gone
+            facts = dataclasses.replace(facts, damages=(*facts.damages, str(error)))
         return WatchedTable(facts, judge_table(facts, self._stale_after_s), manifest)
 
     def _count(self, manifest: Manifest, now: int) -> UrlCounts | None:
@@ -111,7 +120,10 @@ def watched_record(watched: WatchedTable) -> dict[str, Any]:
         "exit_code": health.exit_code,
         "problems": list(health.problems),
         "running": [_running_record(work) for work in health.running],
-        "last": None if last is None else last._asdict() | {"ended": iso(last.ended)},
+        "last": None
+        if last is None
+        else last._asdict()
+        | {"ended": iso(last.ended), "failures": _failure_records(last.failures)},
         "snapshot": {
             "number": facts.snapshot,
             "committed": iso(facts.committed) if facts.committed else None,
@@ -139,8 +151,12 @@ def _running_record(work: RunningWork) -> dict[str, Any]:
             "counts": dict(work.phase.counts),
             "slowest": [host._asdict() for host in work.phase.slowest],
         }
-    failures = [one._asdict() | {"time": iso(one.time)} for one in work.failures]
+    failures = _failure_records(work.failures)
     return vars(work) | {"began": iso(work.began), "phase": phase, "failures": failures}
+
+
+def _failure_records(failures: Iterable[FailedRequest]) -> list[dict[str, Any]]:
+    return [one._asdict() | {"time": iso(one.time)} for one in failures]
 
 
 def _age_s(facts: WatchedFacts) -> float | None:

@@ -82,10 +82,9 @@ def count_state(rows: StateRows, now: int) -> StateCounts:
     edges = tuple(
         hosts.select(pl.col("host").min().alias("a"), pl.col("host").max().alias("b")).row(0)
     )
-    alive = pl.col("status").is_in(list(LIVING)) & pl.col("document").is_not_null()
     living = (
         rows.lazy()
-        .filter(alive)
+        .filter(_is_living())
         .select(pl.col("key").hash().alias("hash"), "key", "document")
         .collect()
     )
@@ -133,7 +132,7 @@ _NO_ROWS = {
 def _count_figures(rows: StateRows, now: int) -> KeyCountRows:
     """Returns numbers by figure and name; names are made of the few distinct values, not of all rows."""
     status, requested = pl.col("status"), pl.col("last_fetch_time")
-    alive, day = status.is_in(list(LIVING)), pl.col("fetch_time") - now
+    day = pl.col("fetch_time") - now
     # Days are numbered from 1; a time of now or before is day 0.
     due_day = pl.when(day <= 0).then(0).otherwise((day - 1) // DAY_MS + 1).clip(0, DUE_DAYS + 1)
     lazy = rows.lazy()
@@ -142,7 +141,7 @@ def _count_figures(rows: StateRows, now: int) -> KeyCountRows:
         "types": lazy.select(pl.col("content_type").drop_nulls()),
         "depths": lazy.select("distance"),
         "due": lazy.select(due_day.cast(pl.Int16)),
-        "ages": lazy.filter(alive).select(((now - requested) // DAY_MS).cast(pl.Int32)),
+        "ages": lazy.filter(_is_living()).select(((now - requested) // DAY_MS).cast(pl.Int32)),
         "guards": lazy.select(_guard().alias("guard").drop_nulls()),
         "blocks": lazy.select(_block().alias("block").drop_nulls()),
         "duplicates": lazy.filter(status == int(Status.DB_DUPLICATE)).select("duplicate_of"),
@@ -163,6 +162,11 @@ def _count_figures(rows: StateRows, now: int) -> KeyCountRows:
         for name, frame in zip(figures, counted, strict=True)
     ]
     return pl.concat([*named, codes]).group_by("figure", KEY).agg(pl.col(NUMBER).sum())
+
+
+def _is_living() -> pl.Expr:
+    """Returns whether a row is one of ``pages``: a page with a text."""
+    return pl.col("status").is_in(list(LIVING)) & pl.col("document").is_not_null()
 
 
 def _as_text() -> pl.Expr:

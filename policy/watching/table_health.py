@@ -11,7 +11,7 @@ from ..components.watched_facts import WatchedCommand, WatchedFacts, WatchedOper
 State = Literal["running", "well", "stale", "failed"]
 # As Nagios has them; ``unknown`` is for a table that cannot be read, or wrong usage.
 EXIT_CODES: dict[str, int] = {"running": 0, "well": 0, "stale": 1, "failed": 2, "unknown": 3}
-_INTERRUPTED, _NOTHING_FETCHED = 130, 4
+_INTERRUPTED = 130
 _HOLD_STALE_MS = 60_000  # as in the hold of a purge
 # After the phase of a batch: the job that it waits for.
 NEXT_JOBS = {"generated": "fetch", "fetched": "parse", "parsed": "updatedb"}
@@ -57,6 +57,7 @@ class LastWork(NamedTuple):
         outcome: ``well``, ``interrupted`` or ``failed``.
         message: Why it failed; empty if it did not.
         snapshot: Number of the snapshot that it has made; 0: none.
+        failures: Its last requests that have failed, if it ended without a commit.
     """
 
     command: str
@@ -65,6 +66,7 @@ class LastWork(NamedTuple):
     outcome: Literal["well", "interrupted", "failed"]
     message: str = ""
     snapshot: int = 0
+    failures: tuple[FailedRequest, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,22 +190,19 @@ def _is_under_way(operation: WatchedOperation, facts: WatchedFacts) -> bool:
 
 
 def _ended(facts: WatchedFacts) -> Iterator[LastWork]:
-    if facts.snapshot:
+    if facts.job:  # else its manifest is damaged
         job = _COMMANDS_OF_JOBS.get(facts.job, facts.job)
         yield LastWork(job, facts.operation, facts.committed, "well", snapshot=facts.snapshot)
     for command in facts.commands:
         heartbeat = command.heartbeat
         if (end := heartbeat.ended) is not None:
-            outcome: Literal["interrupted", "failed"] = (
-                "interrupted" if end.code == _INTERRUPTED else "failed"
-            )
-            message = end.message or _reason(end.code)
-            yield LastWork(heartbeat.command, heartbeat.operation, end.time, outcome, message)
+            if end.code == _INTERRUPTED:
+                yield _last_of(heartbeat, end.time, "interrupted", end.message)
+            else:
+                reason = end.message or f"exit code {end.code}"
+                yield _last_of(heartbeat, end.time, "failed", reason)
         elif not _is_alive(command):
-            message = _cut_off(command, facts.now)
-            yield LastWork(
-                heartbeat.command, heartbeat.operation, command.written, "failed", message
-            )
+            yield _last_of(heartbeat, command.written, "failed", _cut_off(command, facts.now))
     for operation in _unwatched(facts):
         if operation.alive is False and operation.began >= facts.begun:
             process = f"its process {operation.pid} on {operation.host!r}"
@@ -212,8 +211,13 @@ def _ended(facts: WatchedFacts) -> Iterator[LastWork]:
             yield LastWork(job, operation.id, operation.began, "failed", message)
 
 
-def _reason(code: int) -> str:
-    return "no page was fetched" if code == _NOTHING_FETCHED else f"exit code {code}"
+def _last_of(
+    heartbeat: Heartbeat, ended: int, outcome: Literal["interrupted", "failed"], message: str
+) -> LastWork:
+    return LastWork(
+        heartbeat.command, heartbeat.operation, ended, outcome, message,
+        failures=heartbeat.failures,
+    )  # fmt: skip
 
 
 def _cut_off(command: WatchedCommand, now: int) -> str:

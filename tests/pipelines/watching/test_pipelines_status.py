@@ -106,7 +106,10 @@ def test_a_failed_command_leaves_its_reason_until_the_next_one(web, out, status)
     assert nutbeam("inject", out, "http://other.example.net/") == 0
     assert crawl(out, web) == 4  # nobody says that the site may be requested
     code, record = status(out)
-    assert (code, record["problems"]) == (2, ["crawl failed: no page was fetched"])
+    (problem,) = record["problems"]
+    assert code == 2
+    assert problem.startswith("crawl failed: no page was fetched: ")
+    assert record["last"]["failures"][-1]["url"] == "http://other.example.net/"
     assert nutbeam("dedup", out) == 0
     assert status(out)[0] == 0
     assert status(out, "--stale_after", "0")[0] == 1
@@ -150,12 +153,20 @@ def test_wrong_usage_and_a_missing_table_are_unknown_to_a_monitor(tmp_path, caps
     assert nutbeam("status", tmp_path / "none", "--no_such_option") == 3
 
 
-def test_a_damaged_manifest_is_a_failure(here, tmp_path, status):
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ("manifest/*.json", "manifest is damaged"),
+        ("state/*.parquet", "data file cannot be read"),
+    ],
+)
+def test_a_damaged_file_is_a_failure(here, tmp_path, status, files, problem):
     shutil.copytree(here[0], tmp_path / "table")
-    max((tmp_path / "table" / "manifest").glob("*.json")).write_text("{")
+    for file in (tmp_path / "table").glob(files):
+        file.write_text("{")
     code, record = status(tmp_path / "table")
     assert (code, record["state"]) == (2, "failed")
-    assert "manifest is damaged" in record["problems"][0]
+    assert problem in record["problems"][0]
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[" * 100_000, b'{"format": 1}', b"\xff" * 99])

@@ -15,18 +15,22 @@ under way that changes tablets.
 
 import dataclasses
 import functools
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
 import polars as pl
+from rich.filesize import decimal
 
 from ..io.indexing.shard_merging import merge_shards, plan_merges
 from ..io.indexing.shards import with_orders
 from ..io.snapshots.commit import CommitTerms, commit
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
+from ..io.storage.least_free import table_room
 from ..io.table.opening import open_table
+from ..io.table.web_table import WebTable
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written, sum_counts
@@ -43,6 +47,7 @@ from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
 from .launch.job import JobOptions, run_job
 
+_LOG = logging.getLogger("nutbeam")
 ARGUMENTS = (TABLE,)
 NAMED = "named"
 # Columns of components that name files of batches: these files are kept.
@@ -106,7 +111,16 @@ def run(invocation: Invocation) -> int:
             "--keep_inlinks is for link tables in files; in Bigtable compact rewrites no rows, got "
             f"{invocation.options.keep_inlinks}"
         )
+    _make_room(table, invocation.options.snapshot_retention)
     return run_job(invocation, build, "compact")
+
+
+def _make_room(table: WebTable, retention_s: float) -> None:
+    """Deletes expired files before any is written, if the disk is nearly full; ``_commit`` is too late."""
+    room = table_room(table.files, -1)
+    if room is not None and room.is_low and table.snapshots():
+        freed = delete_expired(table, retention_s).get("deleted/bytes", 0)
+        _LOG.warning("the disk is nearly full: %s of old files are deleted first", decimal(freed))
 
 
 def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:
@@ -204,9 +218,8 @@ def _commit(
     # replaces are kept until the retention is over.
     swept = Written(counts=delete_expired(table, options.snapshot_retention))
     written = [*written, *dropped, *merge_files(operation), swept]
-    manifest = commit(
-        operation, _beside_others(operation, written), CommitTerms(forgets=frozenset(spent))
-    )
+    terms = CommitTerms(forgets=frozenset(spent), not_rolled_back=bool(spent))
+    manifest = commit(operation, _beside_others(operation, written), terms)
     if options.snapshot_retention == 0:
         delete_expired(table, 0)
     return manifest

@@ -35,6 +35,8 @@ class CommitTerms:
             snapshot of this table.
         takes_in: A name to add to ``Batch.taken_in``, by batch. It is added to the newest record,
             because another operation may have taken in the batch in between.
+        not_rolled_back: Whether the table must not have been rolled back since the operation was
+            pinned: rows of an older snapshot need files that those of a newer one do not.
     """
 
     reads: frozenset[str] = frozenset()
@@ -43,6 +45,7 @@ class CommitTerms:
     forgets: frozenset[str] = frozenset()
     past: Manifest | None = None
     takes_in: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    not_rolled_back: bool = False
 
 
 _NO_TERMS = CommitTerms()
@@ -63,7 +66,7 @@ def commit(
 
     Raises:
         ConflictError: A component of ``terms.reads``, or the record of the batch,
-            has changed; nothing was committed.
+            has changed, or ``terms.not_rolled_back`` does not hold; nothing was committed.
     """
     with losses_noted(operation):
         return commit_once(operation, list(written), terms)
@@ -84,6 +87,8 @@ def commit_once(operation: Operation, written: list[Written], terms: CommitTerms
         if terms.batch is not None:
             check_batch(operation, latest)
         _check_unchanged(operation, pinned_manifest, latest, terms.reads)
+        if terms.not_rolled_back:
+            _check_not_rolled_back(operation)
         check_there(operation, written)
         other_batches = dict(terms.others)
         if terms.batch is not None and operation.batch is not None:
@@ -100,6 +105,15 @@ def commit_once(operation: Operation, written: list[Written], terms: CommitTerms
         following = dataclasses.replace(following, batches=batches, **notes)
         if store_manifest(operation.table, following, changes):
             return following
+
+
+def _check_not_rolled_back(operation: Operation) -> None:
+    restored = [one.restores for one in since_pinned(operation) if one.restores is not None]
+    if restored:
+        raise ConflictError(
+            f"{operation.job}: the table was rolled back to snapshot {restored[0]} in the meantime; "
+            "nothing was written: run it again"
+        )
 
 
 def check_can_commit(operation: Operation, reads: frozenset[str]) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from ...transforms.fetching import PAGES_OUTPUT, RowsFetching, admit, fetch_pages
 from ...web.base.agent import agent_token, missing_agent
 from ...web.base.clock import now_ms
+from ...web.base.errors import UserError
 from ...web.base.json_logs import without_login
 from ...web.exchange.credentials import is_open_to_others, load_credentials
 from ...web.exchange.http_options import HttpOptions
@@ -52,7 +53,13 @@ def look_at_proxy(options: Any, limit_s: float) -> Iterator[Finding]:
     with faults_as(errors, "proxy", "--http_proxy http://HOST:PORT"):
         proxy = parse_proxy(options.http_proxy)
         if proxy is not None:
-            socket.create_connection((proxy.host, proxy.port), limit_s).close()
+            try:
+                socket.create_connection((proxy.host, proxy.port), limit_s).close()
+            except OSError as error:
+                text = (
+                    f"{proxy.host} does not answer on port {proxy.port}: {error.strerror or error}"
+                )
+                raise UserError(text) from error
             yield ok("proxy", f"{proxy.host} answers on port {proxy.port}")
             return
     yield from errors

@@ -4,11 +4,15 @@ import json
 import shutil
 
 import pytest
-from crawling import json_lines, nutbeam, reach, rows_of, state_of
+from crawling import json_lines, manifest_of, nutbeam, reach, rows_of, state_of
 from growing_old import pass_time
 from simulated_web import served_web
+from small_disk import mounted
 
+from nutbeam.io.snapshots.commit import commit
 from nutbeam.pipelines.views.reader import read
+from nutbeam.policy.schedules.schedule import DAY_MS
+from nutbeam.web.base.clock import now_ms, replaced_clock
 
 web = served_web(hosts=1, pages=10, scope="module")
 AT_ONCE = ("--snapshot_retention", "0", "--keep_batches", "0")
@@ -113,3 +117,34 @@ def rows_of_batch(table):
     """Returns the pages of the newest batch, which --keep_batches keeps."""
     name = max(path.name for path in (table / "batches").iterdir())
     return rows_of(table, f"batches/{name}/pages").sort("key")
+
+
+def test_a_rollback_beside_compact_keeps_its_pages(table, web, capsys, monkeypatch):
+    """Rows of the older snapshot need files that those of the newest one do not."""
+    pages, older = texts(table, capsys), manifest_of(table).snapshot
+    later = now_ms() + 8 * DAY_MS
+    again = ["--rounds", "1", "--add_days", "90", *reach(web)]
+
+    def commit_late(*terms):
+        assert nutbeam("rollback", table, "--to", older) == 0
+        return commit(*terms)
+
+    monkeypatch.setattr("nutbeam.pipelines.compact.commit", commit_late)
+    with replaced_clock(lambda: later):
+        assert nutbeam("crawl", table, *again) == 0
+        assert nutbeam("compact", table) == 3
+    assert f"rolled back to snapshot {older}" in capsys.readouterr().err
+    assert texts(table, capsys) == pages
+
+
+def test_compact_frees_a_full_disk(table, tmp_path, caplog):
+    """Old files go before new ones are written."""
+    size = sum(file.stat().st_size for file in table.rglob("*") if file.is_file())
+    with mounted(tmp_path / "disk", f"{size // 1024 + 2000}k") as disk:
+        shutil.copytree(table, disk / "table")
+        with (disk / "other").open("wb", buffering=0) as other:
+            while shutil.disk_usage(disk).free > 8192:
+                other.write(bytes(4096))
+        assert nutbeam("compact", disk / "table", "--full", "true", *AT_ONCE) == 0
+        assert "of old files are deleted first" in caplog.text
+        assert shutil.disk_usage(disk).free > 100_000

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from nutbeam.pipelines.api.results import CrawlResult as CrawlResult
     from nutbeam.pipelines.api.results import JobResult as JobResult
     from nutbeam.pipelines.api.results import NothingFetched as NothingFetched
+    from nutbeam.pipelines.api.results import RulesFailed as RulesFailed
     from nutbeam.pipelines.api.single_pages import DocumentContent as DocumentContent
     from nutbeam.pipelines.api.single_pages import FetchedDocument as FetchedDocument
     from nutbeam.pipelines.api.single_pages import NotFetched as NotFetched
@@ -100,6 +101,7 @@ _MODULES = {
     "PartitionByHost": "transforms.partition",
     "RankIterations": "transforms.graph.rank_iterations",
     "RowsToChunks": "transforms.elements.rows",
+    "RulesFailed": "pipelines.api.results",
     "Table": "pipelines.api.crawl_table",
     "TablePage": "pipelines.api.table_pages",
     "TopNPerKey": "transforms.top_n_per_key",

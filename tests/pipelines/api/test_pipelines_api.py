@@ -283,6 +283,16 @@ def test_a_crawl_without_a_page_raises_its_message_with_the_result(web, reach, t
     assert raised.value.result.ending == "nothing_fetched"
 
 
+def test_strict_rules_that_find_nothing_raise_their_warnings_with_the_result(tmp_path):
+    page, rules = tmp_path / "a.html", tmp_path / "shop.toml"
+    page.write_text("<h1>Tea</h1>")
+    rules.write_text('[[rule]]\nname = "tea"\n[rule.fields]\nprice = "css:b"\n')
+    table = nutbeam.crawl(tmp_path / "t", page.as_uri(), schemes="file", file_roots=[tmp_path])
+    with pytest.raises(nutbeam.RulesFailed, match=r"tea\.price finds nothing") as raised:
+        table.extract(rules, output=tmp_path / "tea.csv", strict=True)
+    assert raised.value.result.rows == 1
+
+
 def test_the_environment_counts_as_for_the_command_line(tmp_path, monkeypatch):
     monkeypatch.setenv("NUTBEAM_ROUNDS", "many")
     with pytest.raises(nutbeam.UsageError, match=r"rounds .* 'many' \(from NUTBEAM_ROUNDS\)"):

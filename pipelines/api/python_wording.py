@@ -59,7 +59,7 @@ def in_python(message: str, table: str = "") -> str:
 @functools.lru_cache(maxsize=8)
 def _pattern(table: str) -> "re.Pattern[str]":
     """Returns what finds commands, options and quoted values in messages."""
-    own = rf"{re.escape(table)}|{re.escape(shlex.quote(table))}"
+    own = "|".join(map(re.escape, {table, shlex.quote(table), str(Path(table).absolute())}))
     address = rf"(?P<address> (?:{own})/?(?=[\s;,.:]|$))?" if table else "(?P<address>(?!))?"
     names = "|".join(sorted(_methods(), key=len, reverse=True))
     switch = rf"--(?:{'|'.join(_switches())})\b(?:[ =](?:true|false)\b)?"

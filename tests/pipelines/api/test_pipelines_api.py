@@ -270,6 +270,7 @@ def test_wrong_names_have_a_hint(tmp_path):
         (lambda: table.updatedb, AttributeError, "it is update"),
         (lambda: nutbeam.crwal, AttributeError, "did you mean 'crawl'?"),
         (lambda: table.frame("product"), nutbeam.UsageError, "did you mean 'products'?"),
+        (lambda: nutbeam.read(table, columns=["ur"]), nutbeam.UsageError, "did you mean 'url'?"),
     ):
         with pytest.raises(error, match=re.escape(words)):
             call()

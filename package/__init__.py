@@ -41,9 +41,13 @@ if TYPE_CHECKING:
     from nutbeam.pipelines.api.crawl_table import Table as Table
     from nutbeam.pipelines.api.crawl_table import crawl as crawl
     from nutbeam.pipelines.api.crawl_table import open as open
+    from nutbeam.pipelines.api.readers import read as read
+    from nutbeam.pipelines.api.readers import read_chunks as read_chunks
+    from nutbeam.pipelines.api.readers import read_extracted as read_extracted
     from nutbeam.pipelines.api.results import CrawlResult as CrawlResult
     from nutbeam.pipelines.api.results import JobResult as JobResult
     from nutbeam.pipelines.api.results import NothingFetched as NothingFetched
+    from nutbeam.pipelines.api.results import RulesFailed as RulesFailed
     from nutbeam.pipelines.api.single_pages import DocumentContent as DocumentContent
     from nutbeam.pipelines.api.single_pages import FetchedDocument as FetchedDocument
     from nutbeam.pipelines.api.single_pages import NotFetched as NotFetched
@@ -51,9 +55,6 @@ if TYPE_CHECKING:
     from nutbeam.pipelines.api.single_pages import fetch as fetch
     from nutbeam.pipelines.api.single_pages import parse as parse
     from nutbeam.pipelines.api.table_pages import TablePage as TablePage
-    from nutbeam.pipelines.views.extracted_reader import read_extracted as read_extracted
-    from nutbeam.pipelines.views.reader import read as read
-    from nutbeam.pipelines.views.reader import read_chunks as read_chunks
     from nutbeam.transforms.dedup_by_hash import DedupByHash as DedupByHash
     from nutbeam.transforms.elements.rows import ChunksToRows as ChunksToRows
     from nutbeam.transforms.elements.rows import RowsToChunks as RowsToChunks
@@ -100,6 +101,7 @@ _MODULES = {
     "PartitionByHost": "transforms.partition",
     "RankIterations": "transforms.graph.rank_iterations",
     "RowsToChunks": "transforms.elements.rows",
+    "RulesFailed": "pipelines.api.results",
     "Table": "pipelines.api.crawl_table",
     "TablePage": "pipelines.api.table_pages",
     "TopNPerKey": "transforms.top_n_per_key",
@@ -111,9 +113,9 @@ _MODULES = {
     "markdown_of": "web.pages.markdown",
     "open": "pipelines.api.crawl_table",
     "parse": "pipelines.api.single_pages",
-    "read": "pipelines.views.reader",
-    "read_chunks": "pipelines.views.reader",
-    "read_extracted": "pipelines.views.extracted_reader",
+    "read": "pipelines.api.readers",
+    "read_chunks": "pipelines.api.readers",
+    "read_extracted": "pipelines.api.readers",
 }
 __all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 

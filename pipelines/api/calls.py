@@ -92,10 +92,13 @@ def calling(table: Any = "") -> Iterator[None]:
 
     Raises:
         UserError: The block cannot do its work. Defects of nutbeam are raised as they are.
+        KeyboardInterrupt: Ctrl-C; its traceback begins at the call.
     """
     _count_call(1)
     try:
         yield
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(*error.args) from None  # without a hundred lines of Beam
     except Exception as error:
         if not (message := failure_message(error)):
             raise

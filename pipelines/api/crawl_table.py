@@ -84,7 +84,7 @@ class Table(TableJobs):
                 self, "pages", columns=columns, into="batches", text_of=text_of,
                 markdown_links=markdown_links, snapshot=snapshot, since=since,
             )  # fmt: skip
-        return _records_of(batches)
+        return _records_of(batches, self.address)
 
     def arrow(
         self,
@@ -237,10 +237,10 @@ class Table(TableJobs):
             return search_pages(read_call("search", (self.address, query), options)[1])
 
 
-def _records_of(batches: Any) -> Iterator[TablePage]:
-    """Yields the rows of Arrow batches as pages."""
+def _records_of(batches: Any, table: str) -> Iterator[TablePage]:
+    """Yields the rows of Arrow batches of a table as pages."""
     while True:
-        with calling():
+        with calling(table):
             batch = next(batches, None)
         if batch is None:
             return

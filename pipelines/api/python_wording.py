@@ -5,6 +5,7 @@ Values that a message quotes stay as they are.
 
 import functools
 import re
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -45,10 +46,12 @@ def in_python(message: str, table: str = "") -> str:
     'give agent_url=URL or allowed_ports=80; table.history() lists them'
     >>> in_python("nutbeam export TABLE --what dead_letters says why, then index --full")
     'nutbeam export TABLE --what dead_letters says why, then table.index(full=True)'
+    >>> in_python("this works: nutbeam crawl 'my table' http://shop.example/ --rounds 1", "my table")
+    "this works: nutbeam.crawl('my table', 'http://shop.example/', rounds=1)"
     """
     return (
         _pattern(table.rstrip("/"))
-        .sub(lambda match: _replacement(match, message), message)
+        .sub(lambda match: _replacement(match, message, table), message)
         .replace("must be true or false", "must be True or False")
     )
 
@@ -56,7 +59,8 @@ def in_python(message: str, table: str = "") -> str:
 @functools.lru_cache(maxsize=8)
 def _pattern(table: str) -> "re.Pattern[str]":
     """Returns what finds commands, options and quoted values in messages."""
-    address = rf"(?: {re.escape(table)}/?(?=[\s;,.:]|$))?" if table else ""
+    own = "|".join(map(re.escape, {table, shlex.quote(table), str(Path(table).absolute())}))
+    address = rf"(?P<address> (?:{own})/?(?=[\s;,.:]|$))?" if table else "(?P<address>(?!))?"
     names = "|".join(sorted(_methods(), key=len, reverse=True))
     switch = rf"--(?:{'|'.join(_switches())})\b(?:[ =](?:true|false)\b)?"
     options = rf"(?: (?:{switch}|--\w+[ =](?:{_QUOTED}|[^\s;]*[^\s;,.:)])))"
@@ -84,7 +88,7 @@ def method_hint(name: str, names: Iterable[str]) -> str:
     return suggestion(name, [each for each in names if not each.startswith("_")])
 
 
-def _replacement(match: "re.Match[str]", message: str) -> str:
+def _replacement(match: "re.Match[str]", message: str, table: str) -> str:
     if command := match["called"] or match["bare"]:
         words = [
             _as_python(word)
@@ -92,6 +96,8 @@ def _replacement(match: "re.Match[str]", message: str) -> str:
             if word != "TABLE"
         ]
         options = match["options"] or match["bare_options"] or ""
+        if command == "crawl" and match["address"] and words:  # a table may not exist yet
+            return f"nutbeam.crawl({', '.join([repr(table), *words, *_keywords(options)])})"
         return f"table.{_methods()[command]}({', '.join([*words, *_keywords(options)])})"
     if match["shell"] in COMMANDS or not match["name"]:
         return match[0]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...web.base.errors import UserError
-from ..base.command import NOTHING_FETCHED, NOTHING_TO_DO
+from ..base.command import NOTHING_FETCHED, NOTHING_TO_DO, RULES_FAILED
 from .calls import CallOutcome
 from .python_wording import in_python
 
@@ -234,11 +234,32 @@ class RowsResult:
 
     @classmethod
     def of(cls, outcome: CallOutcome) -> "RowsResult":
-        """Returns the result of a call."""
+        """Returns the result of a call.
+
+        Raises:
+            RulesFailed: With ``strict``, rules have warnings.
+        """
         record = outcome.records[-1]
         rows = next(record[name] for name in ("rows", "pages", "chunks") if name in record)
         warnings = (f"{each['rule']} {each['message']}" for each in record.get("warnings", ()))
-        return cls(rows, record["output"], record.get("failed", {}), tuple(warnings))
+        result = cls(rows, record["output"], record.get("failed", {}), tuple(warnings))
+        if outcome.code == RULES_FAILED:
+            raise RulesFailed("; ".join(result.warnings), result)
+        return result
+
+
+class RulesFailed(UserError):
+    """``extract`` with ``strict=True`` has written its rows, and rules have warnings, which the message lists.
+
+    Attributes:
+        result: The result.
+    """
+
+    exit_code = RULES_FAILED
+
+    def __init__(self, message: str, result: RowsResult | None = None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,6 +18,7 @@ from ...web.base.options import option
 DONE = 0
 NOTHING_TO_DO = 1
 NOTHING_FETCHED = 4
+RULES_FAILED = 5  # a rule suddenly finds nothing, with --strict
 DEFAULT_CONFIG = "nutbeam.toml"
 # The file in the folders that Nutch writes.
 NUTCH_FILE = "part-r-00000"

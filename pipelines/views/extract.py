@@ -39,7 +39,15 @@ from ...web.base.wording import format_count
 from ...web.extracting.extraction_rules import RuleSet
 from ...web.extracting.rule_reader import read_extraction_file
 from ...web.pages.parse_options import ParseOptions
-from ..base.command import DONE, TABLE, Argument, Invocation, configuration, gives_record
+from ..base.command import (
+    DONE,
+    RULES_FAILED,
+    TABLE,
+    Argument,
+    Invocation,
+    configuration,
+    gives_record,
+)
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, write_parquet
 from ..outputs.output_tables import CatalogOptions
@@ -53,8 +61,6 @@ from .rows_destination import check_destination, destination_of, shows_changes
 from .rule_reports import RulesReport, report_rules
 
 ARGUMENTS = (TABLE, Argument("rules", "File of rules (toml); see the guide on extracting."))
-# A rule that suddenly finds nothing, with --strict.
-RULES_FAILED = 5
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Declares columns: name, stored type, meaning, and the form in which users see the values."""
 
+import difflib
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
@@ -114,7 +115,9 @@ class Columns(tuple[Column, ...]):
         own_names = [column.name for column in self]
         for name in names:
             if name not in own_names:
-                raise ValueError(f"columns must be of {', '.join(own_names)}, got {name!r}")
+                near = difflib.get_close_matches(name, own_names, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise ValueError(f"columns must be of {', '.join(own_names)}, got {name!r}{hint}")
         return self.pick(*dict.fromkeys(names))
 
     @property

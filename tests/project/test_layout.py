@@ -123,6 +123,10 @@ SAME_NAMES = {
     ),
     "build": (("pipelines/",), "each job has it"),
     "crawl": (("pipelines/",), "nutbeam.crawl, for programs, and the rounds of the command crawl"),
+    **dict.fromkeys(
+        ("read", "read_chunks", "read_extracted"),
+        (("pipelines/",), "readers.py has those of programs, with errors in words of Python"),
+    ),
     "main": (
         ("pipelines/", "io/parsing/parse_worker.py", "web/simweb/worker.py"),
         "each module that is run as a program has it",

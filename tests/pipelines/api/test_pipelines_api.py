@@ -270,6 +270,7 @@ def test_wrong_names_have_a_hint(tmp_path):
         (lambda: table.updatedb, AttributeError, "it is update"),
         (lambda: nutbeam.crwal, AttributeError, "did you mean 'crawl'?"),
         (lambda: table.frame("product"), nutbeam.UsageError, "did you mean 'products'?"),
+        (lambda: nutbeam.read(table, columns=["ur"]), nutbeam.UsageError, "did you mean 'url'?"),
     ):
         with pytest.raises(error, match=re.escape(words)):
             call()
@@ -281,6 +282,16 @@ def test_a_crawl_without_a_page_raises_its_message_with_the_result(web, reach, t
             tmp_path / "t", "http://nowhere.invalid/", agent_name="x", agent_email="x@x.org"
         )
     assert raised.value.result.ending == "nothing_fetched"
+
+
+def test_strict_rules_that_find_nothing_raise_their_warnings_with_the_result(tmp_path):
+    page, rules = tmp_path / "a.html", tmp_path / "shop.toml"
+    page.write_text("<h1>Tea</h1>")
+    rules.write_text('[[rule]]\nname = "tea"\n[rule.fields]\nprice = "css:b"\n')
+    table = nutbeam.crawl(tmp_path / "t", page.as_uri(), schemes="file", file_roots=[tmp_path])
+    with pytest.raises(nutbeam.RulesFailed, match=r"tea\.price finds nothing") as raised:
+        table.extract(rules, output=tmp_path / "tea.csv", strict=True)
+    assert raised.value.result.rows == 1
 
 
 def test_the_environment_counts_as_for_the_command_line(tmp_path, monkeypatch):

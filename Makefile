@@ -254,6 +254,6 @@ $(INSTALLED): pyproject.toml setup.py
 	@echo "installing into $(VENV) ..."
 	@"$(PYTHON)" -m venv $(VENV)
 	@$(pip) uv
-	@$(call install,.[sql])
+	@$(call install,.[sql$(comma)report])
 	@$(BIN)/python -m compileall -q $(ROOMS)
 	@touch $@

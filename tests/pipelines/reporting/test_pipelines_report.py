@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 import tarfile
 
 import pytest
@@ -224,7 +225,7 @@ def test_a_damaged_state_is_an_error(reported_table, tmp_path, refuse):
     table = shutil.copytree(reported_table, tmp_path / "table")
     for path in files_of(table, "state"):
         (table / path).write_bytes(b"damaged")
-    assert "damaged" in refuse("report", table, "-o", tmp_path / "r.html", code=3)
+    assert "damaged" in refuse("report", reported_table, "-o", tmp_path / "r.html", code=3)
     assert not (tmp_path / "r.html").exists()
 
 
@@ -247,3 +248,12 @@ def test_charts_have_neither_scripts_nor_styles_and_keep_hostile_labels():
     assert "style" not in chart
     assert "\u202e" not in chart
     assert chart.count('class="bar"') == 3
+
+
+def test_a_report_without_its_library_is_refused_at_once(
+    reported_table, monkeypatch, tmp_path, refuse
+):
+    monkeypatch.setitem(sys.modules, "pygal", None)
+    error = refuse("report", reported_table, "-o", tmp_path / "report.html", code=2)
+    assert error.endswith("report needs pygal: install nutbeam[report]\n")
+    assert not (tmp_path / "report.html").exists()

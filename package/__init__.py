@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from nutbeam.pipelines.api.crawl_table import open as open
     from nutbeam.pipelines.api.readers import read as read
     from nutbeam.pipelines.api.readers import read_chunks as read_chunks
-    from nutbeam.pipelines.api.readers import read_extracted as read_extracted
     from nutbeam.pipelines.api.results import CrawlResult as CrawlResult
     from nutbeam.pipelines.api.results import JobResult as JobResult
     from nutbeam.pipelines.api.results import NothingFetched as NothingFetched
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from nutbeam.pipelines.api.single_pages import fetch as fetch
     from nutbeam.pipelines.api.single_pages import parse as parse
     from nutbeam.pipelines.api.table_pages import TablePage as TablePage
+    from nutbeam.pipelines.views.extracted_reader import read_extracted as read_extracted
     from nutbeam.transforms.dedup_by_hash import DedupByHash as DedupByHash
     from nutbeam.transforms.elements.rows import ChunksToRows as ChunksToRows
     from nutbeam.transforms.elements.rows import RowsToChunks as RowsToChunks
@@ -115,7 +115,7 @@ _MODULES = {
     "parse": "pipelines.api.single_pages",
     "read": "pipelines.api.readers",
     "read_chunks": "pipelines.api.readers",
-    "read_extracted": "pipelines.api.readers",
+    "read_extracted": "pipelines.views.extracted_reader",
 }
 __all__ = ["__version__", *_MODULES]  # noqa: PLE0604
 

@@ -1,11 +1,11 @@
-"""``nutbeam.read``, ``nutbeam.read_chunks``, ``nutbeam.read_extracted``: their errors are in words of Python."""
+"""``nutbeam.read`` and ``nutbeam.read_chunks``, with errors in words of Python. They import no Beam."""
 
 import functools
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from ..views import extracted_reader, reader
+from ..views import reader
 from .calls import calling
 
 _Reader = TypeVar("_Reader", bound=Callable[..., Any])
@@ -24,4 +24,3 @@ def _in_python(function: _Reader) -> _Reader:
 
 read = _in_python(reader.read)
 read_chunks = _in_python(reader.read_chunks)
-read_extracted = _in_python(extracted_reader.read_extracted)

@@ -124,7 +124,7 @@ SAME_NAMES = {
     "build": (("pipelines/",), "each job has it"),
     "crawl": (("pipelines/",), "nutbeam.crawl, for programs, and the rounds of the command crawl"),
     **dict.fromkeys(
-        ("read", "read_chunks", "read_extracted"),
+        ("read", "read_chunks"),
         (("pipelines/",), "readers.py has those of programs, with errors in words of Python"),
     ),
     "main": (

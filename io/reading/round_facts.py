@@ -36,14 +36,14 @@ def last_requests(table: WebTable, manifest: Manifest) -> pl.DataFrame:
     return empty(PAGES).select("key", "fetch_time")
 
 
-def phase_seconds(table: WebTable, jobs: Sequence[str]) -> dict[str, tuple[float, int]]:
-    """Returns (seconds, URLs of its batch) of the last run of each job, from its start to its commit."""
+def phase_seconds(table: WebTable, jobs: Sequence[str]) -> dict[str, list[tuple[float, int]]]:
+    """Returns (seconds, URLs of its batch) of the last runs of each job, from its start to its commit."""
     committed = dict(table.commit_times())
-    times: dict[str, tuple[float, int]] = {}
+    times: dict[str, list[tuple[float, int]]] = {}
     for _, manifest in zip(range(_LOOKED_AT), readable_manifests(table), strict=False):
         batch = manifest.batches.get(str(manifest.batch))
         seconds = committed.get(manifest.snapshot, 0.0) - manifest.time / 1000
-        is_new = manifest.job in jobs and manifest.job not in times
-        if is_new and batch is not None and 0 <= seconds < _LONGEST_PHASE_S:
-            times[manifest.job] = (seconds, batch.urls)
+        is_known = 0 <= seconds < _LONGEST_PHASE_S
+        if manifest.job in jobs and batch is not None and is_known:
+            times.setdefault(manifest.job, []).append((seconds, batch.urls))
     return times

@@ -219,7 +219,7 @@ def _known_speeds(
     delays = find_hosts(operation, keys, without=LARGE)
     page_s = time_of_a_page(requests, delays, speeds, terms)
     took = seconds_of_requests(requests)
-    rest = max(0.0, phases["fetch"][0] - took)
+    rest = max(0.0, phases["fetch"][0][0] - took)
     return dataclasses.replace(speeds, page_s=page_s, fetch_rest_s=rest)
 
 

@@ -7,7 +7,7 @@ processor.
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import polars as pl
@@ -79,13 +79,13 @@ class KnownSpeeds:
     Attributes:
         answers: How long an answer takes, s, by host (reversed); the key "" is for all others.
         page_s: Time of a fetch for a page when no pause held it up, s; None is not known.
-        phases: (seconds, pages) of the last run of each phase.
+        phases: (seconds, pages) of the last runs of each phase, the newest first.
         fetch_rest_s: Time of the last fetch before its first request and after its last one, s.
     """
 
     answers: Mapping[str, float] = dataclasses.field(default_factory=dict)
     page_s: float | None = None
-    phases: Mapping[str, tuple[float, int]] = dataclasses.field(default_factory=dict)
+    phases: Mapping[str, Sequence[tuple[float, int]]] = dataclasses.field(default_factory=dict)
     fetch_rest_s: float = _PHASE_START_S
 
 
@@ -277,17 +277,19 @@ def _pages_after(
 def phase_times(speeds: KnownSpeeds, pages: int) -> dict[str, float]:
     """Returns how long the other phases of a round take, s.
 
-    A phase takes as long as the last time, and longer if it has more pages. Before a first round,
-    figures of docs/scale.md count.
+    A phase takes as long as its run whose number of pages is the nearest. Its start takes the same time for
+    any number; the rest takes longer for more pages. Before a first round, figures of docs/scale.md count.
 
-    >>> phase_times(KnownSpeeds(phases={"update": (2.0, 100)}), 200)["update"]
-    4.0
+    >>> speeds = KnownSpeeds(phases={"update": [(0.4, 15), (2.3, 100)]})
+    >>> phase_times(speeds, 200)["update"]
+    4.3
     """
     times = {}
     for name, cpu in _PHASE_CPU_S.items():
-        if name in speeds.phases:
-            seconds, then = speeds.phases[name]
-            times[name] = seconds * max(1.0, pages / max(1, then))
+        if runs := speeds.phases.get(name):
+            seconds, then = min(runs, key=lambda run: abs(run[1] - pages))
+            start = min(seconds, _PHASE_START_S)
+            times[name] = start + (seconds - start) * max(1.0, pages / max(1, then))
         else:
             times[name] = _PHASE_START_S + pages * cpu
     return times

@@ -93,6 +93,6 @@ def test_only_a_fetch_without_pauses_says_how_fast_the_processor_is():
 
 
 def test_phases_take_as_long_as_before():
-    found = phase_times(KnownSpeeds(phases={"update": (3.0, 100), "dedup": (2.0, 100)}), 50)
+    found = phase_times(KnownSpeeds(phases={"update": [(3.0, 100)], "dedup": [(2.0, 100)]}), 50)
     assert (found["update"], found["dedup"]) == (3.0, 2.0)
     assert 0 < found["generate"] < 1

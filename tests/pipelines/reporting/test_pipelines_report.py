@@ -225,7 +225,7 @@ def test_a_damaged_state_is_an_error(reported_table, tmp_path, refuse):
     table = shutil.copytree(reported_table, tmp_path / "table")
     for path in files_of(table, "state"):
         (table / path).write_bytes(b"damaged")
-    assert "damaged" in refuse("report", reported_table, "-o", tmp_path / "r.html", code=3)
+    assert "damaged" in refuse("report", table, "-o", tmp_path / "r.html", code=3)
     assert not (tmp_path / "r.html").exists()
 
 

@@ -112,7 +112,7 @@ def test_parse_job_by_job(tmp_path, parsing, capsys, monkeypatch):
     assert nutbeam("compact", table, "--keep_batches", "0", "--snapshot_retention", "0") == 0
     pages = {page["url"]: page for page in lines(capsys, "pages", table)}
     third = pages[f"{URL}/item/3"]
-    assert (third["text"], third["part_of"], third["http_code"]) == ("third itself", None, 200)
+    assert (third["text"], third["part_of"], third["http_code"]) == ("itself", None, 200)
 
 
 @pytest.mark.long
@@ -141,10 +141,10 @@ def test_the_first_request_of_a_part_has_no_conditions(tmp_path, capsys):
         assert nutbeam(*crawl) == 0
         assert (power(), "/power.html" in server.paths) == (("soon", "db_fetched"), False)
         assert nutbeam(*crawl, "--add_days", "31") == 0
-        assert power()[0] == "Cut itself"
+        assert power()[0] == "itself"
         # Now there is a body.
         assert nutbeam(*crawl, "--add_days", "62") == 0
-        assert power() == ("Cut itself", "db_notmodified")
+        assert power() == ("itself", "db_notmodified")
 
 
 def check_readers(table, capsys):
@@ -159,7 +159,7 @@ def check_readers(table, capsys):
         "/item/1": fine, "/item/2": fine, "/item/3": fine,
     }  # fmt: skip
     # The page that was fetched itself is not overwritten.
-    assert (pages["/one"]["text"], pages["/one"]["part_of"]) == ("one itself", None)
+    assert (pages["/one"]["text"], pages["/one"]["part_of"]) == ("itself", None)
     first = pages["/item/1"]
     shown = ("title", "text", "part_of", "metadata", "http_code", "distance")
     assert [first[name] for name in shown] == [

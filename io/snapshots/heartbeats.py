@@ -41,7 +41,7 @@ from ..storage.processes import is_dead
 
 BEAT = ".beat"
 _FORMAT = 1
-# A command without a sign of life for so many of its intervals, and so long, is silent.
+# A command is silent if it has shown no sign of life for this many of its intervals, and for this time.
 _MISSED, _LEAST_SILENCE_S = 6, 60.0
 _MOST_READ = 100  # heartbeats of a table
 

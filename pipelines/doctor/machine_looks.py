@@ -137,7 +137,7 @@ def look_at_clock() -> Iterator[Finding]:
 
 
 def look_at_bytecode() -> Iterator[Finding]:
-    """Looks whether Python may keep bytecode: without it each start takes three times as long."""
+    """Checks that Python may keep bytecode. Without bytecode each start takes three times as long."""
     if sys.dont_write_bytecode:
         yield warning(
             "bytecode", "Python may not write it, so each command starts slowly",

@@ -95,7 +95,7 @@ def look_at_certificates(options: HttpOptions) -> Iterator[Finding]:
 
 
 def look_at_identity(options: Any, limit_s: float) -> Iterator[Finding]:
-    """Looks whether the crawler has a name and a contact, and whether its page answers."""
+    """Checks that the crawler has a name and a contact, and that its page answers."""
     missing = missing_agent(options)
     if missing is not None:
         text = f"sites cannot tell who crawls them: {missing} is missing"

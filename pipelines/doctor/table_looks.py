@@ -132,7 +132,7 @@ def _seconds_since(files: Sequence[Found]) -> float | None:
 
 
 def look_at_holds(seen: SeenTable) -> Iterator[Finding]:
-    """Looks whether a purge makes other jobs wait."""
+    """Checks that no purge makes other jobs wait."""
     holds = [file for file in list_files(seen.table / "operations")
              if file.path == seen.table / HOLD]  # fmt: skip
     seconds = _seconds_since(holds)

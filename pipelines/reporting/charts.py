@@ -8,8 +8,9 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...web.base.errors import UsageError
+from ...web.base.imports import check_library
 from ...web.base.visible import visible
+from ..base.command import configuration
 
 _WIDTH, _HEIGHT = 640, 320
 _MOST_LABELS = 9
@@ -39,12 +40,18 @@ class Chart(NamedTuple):
     unit: str = ""
 
 
-def draw_chart(chart: Chart) -> str:
-    """Returns a chart as an SVG element.
+def check_charts() -> None:
+    """Checks that charts can be drawn.
 
     Raises:
         UsageError: pygal is not installed.
     """
+    with configuration():
+        check_library("pygal", "report", "report")
+
+
+def draw_chart(chart: Chart) -> str:
+    """Returns a chart as an SVG element; see ``check_charts``."""
     root = _layout(chart).render_tree()
     _clean(root)
     title = html.escape(visible(chart.title))
@@ -57,11 +64,9 @@ def draw_chart(chart: Chart) -> str:
 
 def _layout(chart: Chart) -> Any:
     """Returns pygal's chart."""
-    try:
-        import pygal
-        from pygal.style import Style
-    except ModuleNotFoundError as error:
-        raise UsageError("charts need pygal: pip install 'nutbeam[report]'") from error
+    import pygal
+    from pygal.style import Style
+
     kinds = {"bars": pygal.Bar, "stacked": pygal.StackedBar, "lines": pygal.Line,
              "lying": pygal.HorizontalBar}  # fmt: skip
     # Names beside bars have room for the larger letters of a narrow screen.

@@ -7,11 +7,11 @@ from pathlib import Path
 from ...io.table.opening import open_table
 from ...policy.reporting.crawl_figures import CrawlFigures
 from ...web.base.errors import UsageError
-from ...web.base.imports import check_library
 from ...web.base.options import option
 from ...web.base.wording import format_count
-from ..base.command import TABLE, Invocation, configuration, gives_record
+from ..base.command import TABLE, Invocation, gives_record
 from ..outputs.output_files import output_of
+from .charts import check_charts
 from .read_figures import read_crawl_figures
 from .report_page import report_page
 
@@ -41,8 +41,7 @@ class Options:
 
 def run(invocation: Invocation) -> int:
     address, options = str(invocation.table), invocation.options
-    with configuration():
-        check_library("pygal", "report", "report")
+    check_charts()
     if options.output == "-" and invocation.take_record is not None:
         raise UsageError("output must name a file: a call prints no page")
     output = output_of(options.output, "--output", ".html")

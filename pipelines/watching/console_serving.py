@@ -15,6 +15,7 @@ from ...web.base.visible import check_utf8
 from ..base.addressed_server import AddressedServer
 from ..base.served_address import ServedAddress
 from ..base.served_token import ServedToken
+from ..reporting.charts import check_charts
 from ..reporting.read_figures import read_crawl_figures
 from ..reporting.report_page import report_page, report_policy
 from ..searching.search_serving import SearchAnswers, SearchPages
@@ -158,6 +159,7 @@ class LatestReport:
             raise Unavailable("the report is being made: try again")
         try:
             if self._snapshot != snapshot:
+                check_charts()
                 self._page = report_page(read_crawl_figures(self._address, snapshot))
                 self._snapshot = snapshot
             return self._page

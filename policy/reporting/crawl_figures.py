@@ -1,6 +1,6 @@
 """The figures of a crawl as one declared value: what the report and the console show.
 
-Names of hosts, titles and texts are as strangers wrote them: whoever shows them makes them visible.
+Names of hosts, titles and texts are those that strangers wrote. The page that shows them escapes them.
 """
 
 import dataclasses

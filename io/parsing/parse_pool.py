@@ -186,18 +186,21 @@ def _forget(job: Job) -> None:
 class ParsePool:
     """A pool of child processes that parse jobs; threads may share it.
 
+    One child starts with the pool, each other one when a job finds none idle: starting takes half a
+    second of a core, which the program needs when it starts itself.
+
     Args:
-        size: Number of children.
+        size: Number of children at most.
         memory: Largest address space of each, in bytes; 0 is no limit.
         module: Module that they import when they start: that of the jobs' ``ParseTask.parse``.
     """
 
     def __init__(self, size: int, memory: int, module: str = Job.__module__) -> None:
-        self._memory, self._module = memory, module
+        self._size, self._memory, self._module = size, memory, module
         # Pages and documents are passed in files: with a pipe both sides would wait.
         self._scratch = tempfile.mkdtemp(prefix="parse-", dir=scratch())
         self._relay = Relay()  # plug-ins may print control characters from pages
-        self._children = [self._child() for _ in range(size)]
+        self._children = [self._child()]
         self._waiting: deque[tuple[int, Job]] = deque()
         self._running: dict[int, Job] = {}
         self._slices: dict[int, list[Parsed]] = {}
@@ -207,8 +210,8 @@ class ParsePool:
 
     @property
     def size(self) -> int:
-        """Number of children."""
-        return len(self._children)
+        """Number of children at most."""
+        return self._size
 
     def submit(self, job: Job, pages: pa.Table | None = None) -> int:
         """Queues a job; returns its number, for ``result``.
@@ -253,7 +256,7 @@ class ParsePool:
         try:
             for job in jobs:
                 ahead.append(self.submit(job))
-                if len(ahead) > 2 * len(self._children):
+                if len(ahead) > 2 * self._size:
                     yield self.result(ahead.popleft())
             while ahead:
                 yield self.result(ahead.popleft())
@@ -301,6 +304,10 @@ class ParsePool:
         return [child for child in self._children if child.job is not None]
 
     def _hand_out(self) -> None:
+        missing = self._size - len(self._children)
+        busy = len(self._busy())
+        for _ in range(min(missing, busy + len(self._waiting) - len(self._children))):
+            self._children.append(self._child())
         for place in range(len(self._children)):
             if self._children[place].job is None and self._waiting:
                 number, job = self._waiting.popleft()

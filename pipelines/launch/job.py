@@ -11,6 +11,7 @@ import apache_beam as beam
 
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from ...io.snapshots.operations import find_commit, new_id, pinned_operation
+from ...io.storage.file_errors import NoTable
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
 from ...policy.extracting.rule_figures import COUNT_PREFIX
@@ -73,8 +74,11 @@ def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = Fa
     """
     address, options = str(invocation.table), invocation.options
     preflight(address, options, invocation.beam_args)
-    if not begins_table:
-        newest_manifest(address)
+    try:
+        newest_manifest(address)  # that of a newer version is refused
+    except NoTable:
+        if not begins_table:
+            raise
     with configuration():
         check_setup(options, Launch(address, local))
     warn_of_clocks(address, options)

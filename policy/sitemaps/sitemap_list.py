@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from ...web.base.options import option
-from ...web.parsers.sitemap_entries import ALTERNATE, LINK_KINDS
+from ...web.content.content_type import ALTERNATE, LINK_KINDS
 from ...web.rules.url_rules import UrlRules
 from ...web.urls.url_parts import host_of_url
 from ..schedules.reschedule import CheckedScheduleOptions

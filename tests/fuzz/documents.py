@@ -7,12 +7,12 @@ import re
 from odd_sitemaps import ODD
 
 from nutbeam.web.content import charset
-from nutbeam.web.content.content_type import sniff
+from nutbeam.web.content.content_type import LINK_KINDS, sniff
 from nutbeam.web.content.whatwg_encodings import CODECS
 from nutbeam.web.pages.page import Page, ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse_document
-from nutbeam.web.parsers.sitemap_entries import LINK_KINDS, read_sitemap
+from nutbeam.web.parsers.sitemap_entries import read_sitemap
 from nutbeam.web.robots.match import Matcher, TooCostly, comparable_path
 from nutbeam.web.robots.robots import RobotsRecord, RobotsRules, deciding_line
 from nutbeam.web.robots.robots_text import MAX_SITEMAPS, absolute_sitemaps, decode_robots

@@ -19,6 +19,9 @@ XML = "application/xml"
 OCTETS = "application/octet-stream"
 PDF = "application/pdf"
 PLAIN_TEXT = "text/plain"
+# What an entry of a sitemap may link to beside its page.
+ALTERNATE, IMAGE, VIDEO = "alternate", "image", "video"
+LINK_KINDS = (ALTERNATE, IMAGE, VIDEO)
 
 # RFC 9110 8.3.1: type "/" subtype, both tokens.
 _MIME = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)

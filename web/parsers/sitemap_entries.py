@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ..content.content_type import ALTERNATE, IMAGE, VIDEO
 from ..pages.directives import header_directives
 from ..pages.page import ParseFailed, Source
 from ..pages.parse_options import ParseOptions
@@ -28,8 +29,6 @@ from .sitemap import (
 )
 
 URL, CHILD_SITEMAP = "url", "sitemap"
-ALTERNATE, IMAGE, VIDEO = "alternate", "image", "video"
-LINK_KINDS = (ALTERNATE, IMAGE, VIDEO)
 FREQUENCIES = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
 
 _MAX_CHARS = 4_096
@@ -61,7 +60,7 @@ class SitemapEntry(NamedTuple):
     """An entry of a sitemap, or a link of an entry.
 
     Attributes:
-        kind: ``url``, ``sitemap`` (of an index), or one of ``LINK_KINDS``.
+        kind: ``url``, ``sitemap`` (of an index), or one of ``content_type.LINK_KINDS``.
         url: It may be relative. As it stands in a text, else as ``url_of_markup`` has it.
         lastmod: UTC ms of the last change; None: not known.
         changefreq: One of ``FREQUENCIES``, or None.
@@ -100,7 +99,7 @@ def read_sitemap(
         max_urls: Entries at most, and links of entries at most; more are counted as
             ``too_many_urls`` and ``too_many_links``.
         max_bytes: Size at most, unpacked; ``too_large``.
-        links: Kinds of links that are wanted, of ``LINK_KINDS``.
+        links: Kinds of links that are wanted, of ``content_type.LINK_KINDS``.
 
     Raises:
         ParseFailed: Nothing can be read of it: ``not_a_sitemap`` (HTML, other XML, text without

@@ -10,10 +10,11 @@ from urllib.parse import urljoin
 import pytest
 from odd_sitemaps import ODD, entry, of
 
+from nutbeam.web.content.content_type import LINK_KINDS
 from nutbeam.web.pages.page import ParseFailed, Source
 from nutbeam.web.pages.parse_options import ParseOptions
 from nutbeam.web.parsers.dispatch import parse_document
-from nutbeam.web.parsers.sitemap_entries import LINK_KINDS, read_sitemap
+from nutbeam.web.parsers.sitemap_entries import read_sitemap
 
 HOME = "http://example.com/sitemap.xml"
 

@@ -232,11 +232,11 @@ def parse(
 
     Raises:
         NotParsed: It has no text, or its parser fails.
-        UserError: An option is wrong.
+        UserError: The URL or an option is wrong.
     """
     import pyarrow as pa
 
-    from ...transforms.fetching import FETCHED
+    from ...transforms.fetching import FETCHED, admit
     from ...transforms.parse_pages import parse_pages, parse_pool
 
     check_kind("url", url, str)
@@ -255,6 +255,10 @@ def parse(
         given = _checked_options(invocation)
         row = {"url": url, "fetch_status": "success", "content_type": kind, "body": body}
         rows = pa.Table.from_pylist([row], FETCHED)
+        if len(admit(rows, given.schemes)[1]):
+            raise UsageError(
+                f"url must be the page's full URL, such as http://example.com/, got {quote_value(url)}"
+            )
         pool = parse_pool(given.parse_processes or 1, given.parser_memory)
         parsed, failed, counts = parse_pages(rows, given, pool)
     if len(failed) or not len(parsed):

@@ -75,6 +75,8 @@ def _lines(record: Mapping[str, Any], options: Options) -> list[str]:
         )
         if ended := rule.get("ended"):
             lines.append(f"  ended: {ended}")
+        if cut := rule.get("cut"):
+            lines.append(f"  not all of its records: {cut}")
         for one in rule["records"][:_SHOWN_RECORDS]:
             lines += [f"record {one['position']}"] if number > 1 else []
             lines += [text for field in one["fields"] for text in _field_lines(field)]

@@ -49,7 +49,8 @@ def _describe_rule(result: RuleResult) -> dict[str, Any]:
     rule = result.rule
     records = [_describe_record(rule, record) for record in result.records]
     described = {"rule": rule.name, "line": rule.line, "records": records}
-    return described | ({"ended": result.error} if result.ended else {})
+    stopped = {"ended": result.error, "cut": result.cut}
+    return described | {name: reason for name, reason in stopped.items() if reason}
 
 
 def _describe_record(rule: PageRule, record: ExtractedRecord) -> dict[str, Any]:

@@ -67,6 +67,8 @@ def records_of_page(source: Source, rules: RuleSet) -> PageRecords:
         if one.ended:
             counts[f"{head}/{one.ended}"] += 1
             continue
+        if one.cut:
+            counts[f"{head}/{one.cut}"] += 1
         good = [record for record in one.records if not record.missing]
         counts[f"{head}/records"] += len(good)
         counts[f"{head}/incomplete"] += len(one.records) - len(good)

@@ -10,7 +10,7 @@ from ...web.base.errors import one_line
 from ...web.content.charset import to_utf8
 from ...web.content.content_type import sniff
 from ...web.extracting.extracted_page import ExtractedPage, PageTooSlow
-from ...web.extracting.extraction import extract_records
+from ...web.extracting.extraction import extract_records, find_items
 from ...web.extracting.extraction_rules import ExtractedRecord, PageRule, RuleSet
 from ...web.html.html import xhtml_as_html
 from ...web.pages.page import Source
@@ -31,12 +31,14 @@ class RuleResult(NamedTuple):
         records: Its records; also those that lack a required field.
         ended: ``RULE_TIMEOUT`` or ``RULE_CRASHED`` if it was ended; else empty.
         error: The error that ended it.
+        cut: Why it did not make all records: ``too_many_records`` or ``too_many_elements``; else empty.
     """
 
     rule: PageRule
     records: list[ExtractedRecord]
     ended: str = ""
     error: str = ""
+    cut: str = ""
 
 
 class PageResult(NamedTuple):
@@ -93,7 +95,8 @@ def apply_rules(source: Source, rules: RuleSet) -> PageResult:
 
 def _apply_rule(page: ExtractedPage, rule: PageRule) -> RuleResult:
     try:
-        return RuleResult(rule, list(extract_records(page, rule)))
+        items, cut = find_items(page, rule)
+        return RuleResult(rule, list(extract_records(page, rule, items)), cut=cut)
     except PageTooSlow:
         return RuleResult(rule, [], RULE_TIMEOUT, RULE_TIMEOUT)
     except MemoryError:

@@ -54,6 +54,7 @@ class RuleFigures:
         incomplete: Records that were left out, since they lack a required field.
         ended: Pages on which it failed, took too long, or ended the process.
         fields: By name.
+        cut: Pages that have more records than it makes of a page, or too many elements for its selector.
     """
 
     pages: int = 0
@@ -61,6 +62,7 @@ class RuleFigures:
     incomplete: int = 0
     ended: int = 0
     fields: Mapping[str, FieldFigures] = dataclasses.field(default_factory=dict)
+    cut: int = 0
 
     def of_field(self, name: str) -> FieldFigures:
         """Returns the figures of a field; zeros if there are none."""
@@ -92,6 +94,7 @@ def figures_of_rules(
             records=number(f"{rule}/records"),
             incomplete=number(f"{rule}/incomplete"),
             ended=number(f"{rule}/timeout") + number(f"{rule}/crashed"),
+            cut=number(f"{rule}/too_many_records") + number(f"{rule}/too_many_elements"),
             fields={
                 name: FieldFigures(
                     searched=number(f"{rule}/pages"),
@@ -164,6 +167,11 @@ def rule_warnings(
             yield (
                 name,
                 f"failed or took too long on {rule.ended:,} of {format_count(rule.pages, 'pages')}",
+            )
+        if rule.cut:
+            yield (
+                name,
+                f"makes not all records of {rule.cut:,} of {format_count(rule.pages, 'pages')}: they have too many",
             )
         if not rule.records and earlier.records:
             made = format_count(earlier.records, "records")

@@ -11,21 +11,36 @@ from .extraction_rules import ExtractedRecord, FieldFailure, FieldRule, PageRule
 from .field_values import field_value
 
 MAX_RECORDS = 10_000  # of a rule on one page
-NO_MATCH, TOO_MANY = "no_match", "too_many_elements"
+NO_MATCH, TOO_MANY, TOO_MANY_RECORDS = "no_match", "too_many_elements", "too_many_records"
 _SHOWN_CHARS = 100
 _TAGS = re.compile("<[^>]*>")
 
 
-def extract_records(page: ExtractedPage, rule: PageRule) -> Iterator[ExtractedRecord]:
-    """Yields the records that a rule makes of a page, those without a required field, too.
+def find_items(page: ExtractedPage, rule: PageRule) -> tuple[list[Any], str]:
+    """Returns the elements of which a rule makes records, and why some are left out; empty: none is.
+
+    A rule without ``each`` has one item: None, the whole page.
 
     Raises:
         PageTooSlow: The rules for the page take too long.
     """
+    if rule.each is None:
+        return [None], ""
     try:
-        items = [None] if rule.each is None else rule.each.find_items(page)[:MAX_RECORDS]
+        items = rule.each.find_items(page)
     except TooManyElements:
-        items = []
+        return [], TOO_MANY
+    return items[:MAX_RECORDS], TOO_MANY_RECORDS if len(items) > MAX_RECORDS else ""
+
+
+def extract_records(
+    page: ExtractedPage, rule: PageRule, items: list[Any]
+) -> Iterator[ExtractedRecord]:
+    """Yields the records that a rule makes of the items of a page, those without a required field, too.
+
+    Raises:
+        PageTooSlow: The rules for the page take too long.
+    """
     of_page: dict[str, tuple[Any, str, list[FieldFailure]]] = {}
     for position, item in enumerate(items):
         values, sources, failures = dict[str, Any](), dict[str, str](), list[FieldFailure]()

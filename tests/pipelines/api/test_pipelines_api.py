@@ -207,6 +207,11 @@ def test_a_value_of_the_wrong_type_is_one_clear_error(tmp_path):
         (lambda: table.inject("http://a\ud800.example/"), "an argument must be UTF-8, got 'http:"),
         (lambda: table.history("x"), "last must be a whole number, got 'x'"),
         (lambda: nutbeam.parse("", 3), "url must be a text, got 3"),
+        (
+            lambda: nutbeam.parse("x", "shop"),
+            "url must be the page's full URL, such as http://example.com/, got 'shop'",
+        ),
+        (lambda: nutbeam.parse("x", "javascript:1"), "url must be the page's full URL, such as"),
     ):
         with pytest.raises(nutbeam.UsageError) as raised:
             call()

@@ -201,3 +201,19 @@ def test_a_rule_that_fails_on_a_page_costs_it_no_text():
     )
     done = records_of_page(Source("http://a.test/", b"<b>(</b><p>1"), rules_of(text))
     assert done == ([], {"extract/s/p/pages": 1, "extract/s/p/crashed": 1})
+
+
+def test_records_that_are_left_out_of_a_page_are_counted_and_a_warning():
+    rules = rules_of(
+        'name = "s"\n[[rule]]\nname = "p"\neach = "li"\n[rule.fields]\nx = "css:b"\n'
+        '[[rule]]\nname = "q"\neach = "h1 ~ li"\n[rule.fields]\nx = "css:b"'
+    )
+    body = b"<h1>many</h1>" + b"<li><b>1</b>" * 10_001
+    records, counts = records_of_page(Source("http://a.test/", body), rules)
+    assert len(records) == 10_000
+    assert counts["extract/s/p/too_many_records"] == counts["extract/s/q/too_many_elements"] == 1
+    figures = figures_of_rules(counts, "s", {"p": ["x"], "q": ["x"]})
+    warned = [name for name, text in rule_warnings(figures, {}) if "not all records of 1" in text]
+    assert warned == ["p", "q"]
+    assert "cut" not in describe_page(Source("http://a.test/", body[:40]), rules)["rules"][0]
+    assert describe_page(Source("http://a.test/", body), rules)["rules"][0]["cut"]

@@ -5,7 +5,7 @@ from parsel import Selector
 
 from nutbeam.web.extracting.css_paths import read_css, select_nodes
 from nutbeam.web.extracting.extracted_page import ExtractedPage, PageTooSlow
-from nutbeam.web.extracting.extraction import extract_records
+from nutbeam.web.extracting.extraction import extract_records, find_items
 from nutbeam.web.extracting.rule_reader import read_extraction_file, read_extraction_rules
 from nutbeam.web.html.tree import parse_tree
 from nutbeam.web.pages.page import Source
@@ -56,7 +56,7 @@ def records(html, fields, each="", url="http://a.example/d/"):
     text = "[[rule]]\n" + (f'each = "{each}"\n' if each else "") + f"[rule.fields]\n{fields}"
     (rule,) = rules_of(text).rules
     page = ExtractedPage(Source(url, html.encode(), "text/html; charset=utf-8"))
-    return list(extract_records(page, rule))
+    return list(extract_records(page, rule, find_items(page, rule)[0]))
 
 
 def only_record(html, fields):

@@ -89,7 +89,10 @@ def _ended_by_force(command: str, message: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; prints one line if it fails; returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:  # the parent process has closed it
+    # Streams that the parent process has closed are empty.
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: PTH123, SIM115
+    if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     command = words[0] if words and words[0] in COMMANDS else ""
     share_heaps()

@@ -404,6 +404,18 @@ def test_a_reader_that_leaves_is_no_error():
     assert done.stderr == "0\n"
 
 
+def test_streams_that_are_closed_are_empty():
+    done = subprocess.run(
+        f"{sys.executable} -m nutbeam filterchecker <&- >&-; echo $? >&2",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.stderr.endswith("\n0\n") and "error" not in done.stderr, done.stderr
+
+
 def test_a_broken_pipe_elsewhere_is_a_failure(fake, capsys):
     def fail(invocation):
         raise BrokenPipeError(32, "Broken pipe")

@@ -1,8 +1,11 @@
 """The help: one screen with an example that works, all options on request, the commands by group."""
 
+import os
 import re
 import shlex
+import sys
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from simulated_web import SimWeb
@@ -105,16 +108,27 @@ def test_the_examples_work(tmp_path, monkeypatch, capfd):
     (tmp_path / "seeds.txt").write_text("http://h0.example.com/other\nhttp://h0.example.com/\n")
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n")
     (tmp_path / "hosts.txt").write_text("h0.example.com delay=0\n")
+    (tmp_path / "shop.toml").write_text('[[rule]]\n[rule.fields]\nheading = "css:h1"\n')
+    (tmp_path / "rules.py").write_text(
+        "def no_ads(urls):\n    return ['/ads/' not in url for url in urls]\n"
+    )
     monkeypatch.setenv("NUTBEAM_SERVER_DELAY", "0")
     monkeypatch.setenv("NUTBEAM_ADD_DAYS", "40")  # there is something to do again
     codes = {}
-    with SimWeb(hosts=1, pages=4, seed=7, crawl_delay=0) as web:
+    with (
+        SimWeb(hosts=1, pages=4, seed=7, crawl_delay=0) as web,
+        Path(os.devnull).open() as stdin,  # mcp ends with it
+    ):
+        monkeypatch.setattr(sys, "stdin", stdin)
         monkeypatch.setenv("NUTBEAM_CONNECT_TO", ",".join(web.connect_to))
         # import_warc reads the archive that warc writes, and purge removes the pages in it; import_nutch reads
         # what export_nutch writes.
         late = ["import_warc", "import_nutch"]
         names = [name for name in COMMANDS if name not in {*NOT_RUN, *late}]
         names[names.index("purge") : names.index("purge")] = late
+        # Later all URLs are in batches.
+        names.remove("estimate")
+        names.insert(names.index("crawl") + 1, "estimate")
         for name in names:
             example = COMMANDS[name].example.replace(
                 "https://www.your-site.org", "http://h0.example.com"

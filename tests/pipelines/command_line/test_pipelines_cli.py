@@ -413,7 +413,8 @@ def test_streams_that_are_closed_are_empty():
         timeout=PATIENCE,
         check=False,
     )
-    assert done.stderr.endswith("\n0\n") and "error" not in done.stderr, done.stderr
+    assert done.stderr.endswith("\n0\n")
+    assert "error" not in done.stderr
 
 
 def test_a_broken_pipe_elsewhere_is_a_failure(fake, capsys):

@@ -12,7 +12,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -31,12 +30,11 @@ from ...policy.components.vocabulary import (
     URL_COLUMN,
     shown_type,
 )
-from ...web.base.options import BYTES, DURATIONS, Option, default_text, value_text
+from ...web.base.options import Option, default_text, value_text
 from ...web.exchange.status import FETCH_STATUS_NAMES, PROTOCOL_STATUS_NAMES, STATUS_TABLE
 from ..as_in_nutch.nutch_pages import nutch_tables
 from ..base.command import Argument, CommandModule
 from ..checkers.reasons import advice_of
-from ..command_line.arguments import command_options
 from ..command_line.cli import load, quiet
 from ..command_line.commands import COMMANDS
 from ..command_line.foreign_names import unsupported_commands
@@ -47,6 +45,7 @@ from .option_files import write_option_files
 from .property_tables import SECTIONS, property_rows
 from .python_files import formatted, python_files
 from .python_page import python_tables
+from .template_files import TEMPLATES, template
 
 _BEGIN, _END = "<!-- tables: make docs writes this -->\n\n", "\n<!-- end of tables -->\n"
 Uses = dict[str, dict[str, list[tuple[str, Option]]]]
@@ -317,88 +316,6 @@ def _values(column: Column) -> str:
         rows = [(f"`{n}`", str(c), _STATUSES[Status(c)]) for c, n in column.codes.items()]
         return markdown_table(("name", "number", "meaning"), rows)
     return markdown_table(("name", "number"), [(f"`{n}`", str(c)) for c, n in column.codes.items()])
-
-
-# The commands that have a Flex Template: the jobs that change the table, and a whole round.
-TEMPLATES = (
-    "inject", "sitemap", "generate", "fetch", "parse", "updatedb", "invertlinks", "dedup", "filterdb", "compact",
-    "mergelinkdb", "purge", "round", "webgraph", "linkrank", "scoreupdater",
-    "index", "clean", "updatehostdb",
-)  # fmt: skip
-# Options that no template has, with the reason. The launcher sets Beam's own options.
-NOT_IN_TEMPLATES = {
-    "config": "a file of the machine where the command is typed",
-    "deliver": "the image has nutbeam, and is the workers' image too",
-    "format": "the launcher's output is not read",
-    "metrics_file": "nobody reads the launcher's disk",
-    "metrics_port": "nobody reaches the launcher",
-    "plugin_package": "the image has the packages of plug-ins",
-    "progress": "the launcher has no terminal",
-    "trace_to": "the launcher ends before the job does",
-}
-
-
-def template(command: str) -> dict[str, Any]:
-    """Returns the metadata of the Flex Template of a command."""
-    module = load(command)
-    options = [o for o in command_options(module).values() if o.name not in NOT_IN_TEMPLATES]
-    return {
-        "name": f"nutbeam {command}",
-        "description": COMMANDS[command].help,
-        "streaming": False,
-        "supportsAtLeastOnce": False,
-        "supportsExactlyOnce": True,
-        "parameters": [
-            *(_argument(argument) for argument in module.ARGUMENTS),
-            *(_parameter(option) for option in options),
-        ],
-    }
-
-
-def _argument(argument: Argument) -> dict[str, Any]:
-    return {
-        "name": argument.name,
-        "label": _label(argument.name),
-        "helpText": argument.help,
-        "isOptional": argument.nargs in ("?", "*"),
-        "regexes": [".+"],
-        "paramType": "TEXT",
-        "groupName": "arguments",
-    }
-
-
-def _parameter(option: Option) -> dict[str, Any]:
-    parameter: dict[str, Any] = {
-        "name": option.name,
-        "label": _label(option.name) + (f" ({option.unit})" if option.unit else ""),
-        "helpText": option.help + (f" Nutch: {option.nutch}." if option.nutch else ""),
-        "isOptional": True,
-        "paramType": _param_type(option),
-        "groupName": option.group,
-    }
-    if default_text(option):
-        parameter["defaultValue"] = default_text(option)
-    if parameter["paramType"] == "ENUM":
-        texts = [value_text(option, choice) for choice in option.choices if choice != ""]
-        parameter["enumOptions"] = [{"value": text, "label": text} for text in texts]
-    return parameter
-
-
-def _param_type(option: Option) -> str:
-    if option.type is tuple:
-        return "TEXT"
-    if option.choices:
-        return "ENUM"
-    if option.item is bool:
-        return "BOOLEAN"
-    # The value of an option with a unit may have a suffix, which NUMBER would refuse.
-    suffixed = option.unit in DURATIONS or option.unit in BYTES
-    return "TEXT" if option.item is str or suffixed else "NUMBER"
-
-
-def _label(name: str) -> str:
-    words = name.replace("_", " ")
-    return words[:1].upper() + words[1:]
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def launch(task_id: str, template: str, parameters: str) -> DataflowStartFlexTem
     Args:
         task_id: Name of the task.
         template: Name of the template.
-        parameters: A Jinja expression: what it gets besides table and operation.
+        parameters: A Jinja expression: what it gets besides command, table and operation.
     """
     name = "name_of(dag.dag_id, run_id, task.task_id)"
     return DataflowStartFlexTemplateOperator(
@@ -71,7 +71,7 @@ def launch(task_id: str, template: str, parameters: str) -> DataflowStartFlexTem
             "launchParameter": {
                 "jobName": f"{{{{ {name} }}}}",
                 "containerSpecGcsPath": f"{{{{ params.templates }}}}/{template}.json",
-                "parameters": f"{{{{ dict({parameters}, table=params.table, operation={name}) }}}}",
+                "parameters": f"{{{{ dict({parameters}, command='{template}', table=params.table, operation={name}) }}}}",
                 "environment": "{{ params.environment }}",
             }
         },

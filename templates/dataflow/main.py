@@ -1,7 +1,7 @@
 """Builds the graph of one command and submits it; the launcher of a Flex Template runs this.
 
-The environment of the image names the command and the image of the workers.
-The options are this template's parameters.
+The parameter ``command`` names the command, and the environment of the image the image of the workers. The other
+parameters are options.
 """
 
 import os
@@ -14,15 +14,22 @@ from nutbeam.pipelines.command_line.cli import main
 SAME_IMAGE = ("--deliver=false", "--sdk_location=container", "--no_save_main_session")
 
 
+COMMAND = "--command="
+
+
 def words(parameters: Sequence[str], environ: Mapping[str, str]) -> list[str]:
     """Returns the words of the command line for the parameters.
 
-    >>> words(["--table=gs://b/t"], {"NUTBEAM_COMMAND": "dedup", "NUTBEAM_IMAGE": "here/it:1"})[-1]
-    '--sdk_container_image=here/it:1'
+    >>> words(["--command=dedup", "--table=gs://b/t"], {"NUTBEAM_IMAGE": "here/it:1"})[:2]
+    ['dedup', '--table=gs://b/t']
     """
+    commands = [word.removeprefix(COMMAND) for word in parameters if word.startswith(COMMAND)]
+    if len(commands) != 1:
+        sys.exit("the parameter command must name the job, such as command=round")
+    options = [word for word in parameters if not word.startswith(COMMAND)]
     image = f"--sdk_container_image={environ['NUTBEAM_IMAGE']}"
     # The launcher costs money: it ends when Dataflow has the job.
-    return [environ["NUTBEAM_COMMAND"], *parameters, "--no_wait_until_finish", *SAME_IMAGE, image]
+    return [*commands, *options, "--no_wait_until_finish", *SAME_IMAGE, image]
 
 
 if __name__ == "__main__":

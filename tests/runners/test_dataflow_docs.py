@@ -14,7 +14,7 @@ from here import ROOT
 
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import load
-from nutbeam.pipelines.reference_pages.reference import TEMPLATES, template
+from nutbeam.pipelines.reference_pages.template_files import TEMPLATES, template
 from nutbeam.web.base.options import parse_value
 
 DOCS = sorted(path for folder in ("docs", "templates") for path in (ROOT / folder).rglob("*.md"))

@@ -20,14 +20,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from nutbeam.pipelines.reference_pages.reference import TEMPLATES
+from nutbeam.pipelines.reference_pages.template_files import TEMPLATES
 
 FOLDER = ROOT / "templates" / "dataflow"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="templates/ is not part of the wheel")
 PYTHON = {"python_version": "3.11", "python_full_version": "3.11.9", "sys_platform": "linux",
           "platform_system": "Linux", "platform_machine": "x86_64", "os_name": "posix",
           "platform_python_implementation": "CPython"}  # fmt: skip
-ARGS = {"NUTBEAM_COMMAND": "round", "NUTBEAM_IMAGE": "here/nutbeam-round:1"}
+ARGS = {"NUTBEAM_IMAGE": "here/nutbeam:1"}
 HASHES = r"((?: \\\n    --hash=sha256:[0-9a-f]{64})+)"
 PIN = re.compile(rf"^([a-z0-9][a-z0-9._-]*)==(\S+){HASHES}$", re.MULTILINE)
 
@@ -149,7 +149,8 @@ def test_the_launcher_finds_the_script_and_the_workers_their_boot_program():
     assert variables["FLEX_TEMPLATE_PYTHON_PY_FILE"] == "/template/main.py"
     assert any("templates/dataflow/main.py" in w and w[-1] == "/template/" for w in copied)
     arguments = {w.partition("=")[0] for n, words in steps() if n == "ARG" for w in words}
-    assert {"NUTBEAM_COMMAND", "NUTBEAM_IMAGE"} <= variables.keys() & arguments
+    assert "NUTBEAM_IMAGE" in variables.keys() & arguments
+    assert ["LICENSE", "/LICENSE"] in copied
     (entry,) = [words for name, words in steps() if name == "ENTRYPOINT"]
     assert entry == ['["/opt/apache/beam/boot"]']
     assert any(w[1:] == ["/opt/apache/beam", "/opt/apache/beam"] for w in copied)
@@ -229,37 +230,46 @@ def test_the_pins_are_to_be_had_and_want_nothing_else(tmp_path):
     assert set(would) == pinned().keys()
 
 
-def test_the_launch_script_runs_the_command_of_its_image():
-    environ = {"NUTBEAM_COMMAND": "dedup", "NUTBEAM_IMAGE": "here/nutbeam-dedup:1"}
-    words = load_main().words(["--table=gs://bucket/table", "--runner=DataflowRunner"], environ)
+def test_the_launch_script_runs_the_command_of_its_parameter():
+    words = load_main().words(
+        ["--table=gs://bucket/table", "--command=dedup", "--runner=DataflowRunner"],
+        {"NUTBEAM_IMAGE": "here/nutbeam:1"},
+    )
     assert words[:3] == ["dedup", "--table=gs://bucket/table", "--runner=DataflowRunner"]
     assert "--no_wait_until_finish" in words
-    assert words[-1] == "--sdk_container_image=here/nutbeam-dedup:1"
+    assert words[-1] == "--sdk_container_image=here/nutbeam:1"
+    with pytest.raises(SystemExit, match="command must name the job"):
+        load_main().words(["--table=gs://bucket/table"], {"NUTBEAM_IMAGE": "here/nutbeam:1"})
 
 
-def test_build_makes_an_image_and_a_template_of_each_job(tmp_path):
+def test_build_makes_one_image_of_pinned_bases_and_a_template_of_each_job(tmp_path):
     for program in ("docker", "gcloud"):
         path = tmp_path / program
-        path.write_text(f'#!/bin/sh\necho "{program} $*" >> {tmp_path}/log\n')
+        path.write_text(
+            f'#!/bin/sh\n[ "$1" != buildx ] || {{ echo sha256:7e57; exit; }}\n'
+            f'echo "{program} $*" >> {tmp_path}/log\n'
+        )
         path.chmod(0o755)
     subprocess.run(
         [FOLDER / "build", "us-docker.pkg.dev/p/r", "gs://bucket/templates", "7"],
         cwd="/", env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True,
     )  # fmt: skip
-    lines = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
+    docker, push, *templates = [
+        line.split() for line in (tmp_path / "log").read_text().splitlines()
+    ]
     declared = {w.partition("=")[0] for n, words in steps() if n == "ARG" for w in words}
+    bases = {w.strip("${}") for n, words in steps() if n == "FROM" for w in words[:1]}
+    assert docker[:4] == ["docker", "build", "--file", "templates/dataflow/Dockerfile"]
+    given = dict(docker[i + 1].split("=", 1) for i, w in enumerate(docker) if w == "--build-arg")
+    image = given.pop("NUTBEAM_IMAGE")
+    assert given.keys() == bases <= declared
+    assert all(re.fullmatch(r"[a-z].*:[\w.-]+@sha256:7e57", base) for base in given.values()), given
+    assert image == "us-docker.pkg.dev/p/r/nutbeam:7"
+    assert docker[docker.index("--tag") + 1 :] == [image, "."]
+    assert push == ["docker", "push", image]
     built = []
-    for docker, push, gcloud in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
-        assert docker[:4] == ["docker", "build", "--file", "templates/dataflow/Dockerfile"]
-        given = dict(
-            docker[i + 1].split("=", 1) for i, w in enumerate(docker) if w == "--build-arg"
-        )
-        assert given.keys() <= declared
-        job, image = given["NUTBEAM_COMMAND"], given["NUTBEAM_IMAGE"]
-        assert image == f"us-docker.pkg.dev/p/r/nutbeam-{job}:7"
-        assert docker[docker.index("--tag") + 1 :] == [image, "."]
-        assert push == ["docker", "push", image]
+    for gcloud in templates:
+        job = gcloud[-1].removeprefix("--metadata-file=templates/").removesuffix(".json")
         assert gcloud[4:6] == [f"gs://bucket/templates/{job}.json", f"--image={image}"]
-        assert gcloud[-1] == f"--metadata-file=templates/{job}.json"
         built.append(job)
     assert sorted(built) == sorted(TEMPLATES)

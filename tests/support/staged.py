@@ -20,7 +20,7 @@ MAIN = ROOT / "templates" / "dataflow" / "main.py"
 BOOT = TOOLS / "beam-boot"
 WORKER = ROOT / "tests" / "flink" / "beam-worker"
 BUCKET = "bucket"
-IMAGE = "us-central1-docker.pkg.dev/my-project-123/crawls/nutbeam-{}:1"
+IMAGE = "us-central1-docker.pkg.dev/my-project-123/crawls/nutbeam:1"
 _ENDED = {beam_job_api_pb2.JobState.DONE, beam_job_api_pb2.JobState.FAILED,
           beam_job_api_pb2.JobState.CANCELLED}  # fmt: skip
 # Prism's bound for the start of a worker: too short for a busy machine, and no option changes it.
@@ -42,8 +42,10 @@ class Launcher:
             folder: Working folder, away from any nutbeam.toml.
             parameters: Texts by name, as ``--parameters`` of gcloud gives them.
         """
-        environ = {"NUTBEAM_COMMAND": command, "NUTBEAM_IMAGE": IMAGE.format(command)}
-        return self._launched(*self._start([MAIN], command, folder, parameters, environ))
+        named = {"command": command} | parameters
+        return self._launched(
+            *self._start([MAIN], command, folder, named, {"NUTBEAM_IMAGE": IMAGE})
+        )
 
     def submit(self, command, folder, parameters):
         """Submits a command from a machine of one's own, as ``nutbeam`` does; returns the job."""
@@ -52,8 +54,8 @@ class Launcher:
 
     def refuse(self, command, folder, parameters, **environ):
         """Runs the launch script of a command, which fails; returns what it says."""
-        environ |= {"NUTBEAM_COMMAND": command, "NUTBEAM_IMAGE": IMAGE.format(command)}
-        done, _ = self._start([MAIN], command, folder, parameters, environ)
+        named = {"command": command} | parameters
+        done, _ = self._start([MAIN], command, folder, named, environ | {"NUTBEAM_IMAGE": IMAGE})
         assert (done.returncode, done.stdout) == (2, ""), done.stderr
         return done.stderr
 

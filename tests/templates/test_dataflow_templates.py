@@ -12,7 +12,7 @@ from dataflow_parameters import matches
 from running import PRISM
 from simulated_web import served_web
 
-from nutbeam.pipelines.reference_pages.reference import TEMPLATES, template
+from nutbeam.pipelines.reference_pages.template_files import TEMPLATES, template
 
 pytest.importorskip("google.cloud.storage", reason="make test-dataflow installs the extra gcp")
 from gcs_server import PROGRAM, GcsServer
@@ -69,7 +69,7 @@ def parameters_of(command, table, web, others=None):
         given |= {"connect_to": ",".join(web.connect_to), "server_delay": "0"}
     declared = {parameter["name"]: parameter for parameter in template(command)["parameters"]}
     assert all(matches(declared[name], text) for name, text in given.items())
-    assert {n for n, p in declared.items() if not p["isOptional"]} <= given.keys()
+    assert {n for n, p in declared.items() if not p["isOptional"]} <= {"command", *given}
     return given
 
 
@@ -194,11 +194,9 @@ def test_a_job_is_staged_whole(server, jobs, command):
     assert record["type"] == "JOB_TYPE_BATCH"
     assert "submitted" in job.said
     (environment,) = job.environments()  # one image, with nutbeam: no wheel needs to come along
-    assert IMAGE.format(command).encode() in environment.payload
+    assert IMAGE.encode() in environment.payload
     (pool,) = record["environment"]["workerPools"]
-    assert [i["containerImage"] for i in pool["sdkHarnessContainerImages"]] == [
-        IMAGE.format(command)
-    ]
+    assert [i["containerImage"] for i in pool["sdkHarnessContainerImages"]] == [IMAGE]
     artifacts = dict(job.artifacts())
     assert all(artifacts.values())
     assert not [name for name in artifacts if name.endswith((".whl", ".tar.gz"))]

@@ -150,7 +150,7 @@ class Dataflow:
         for name, value in parameters.items():
             assert all(re.fullmatch(r, value) for r in known[name].get("regexes", [])), name
         self.launched.append((template, parameters))
-        words = [f"--{name}={value}" for name, value in parameters.items()]
+        words = [f"--{name}={value}" for name, value in parameters.items() if name != "command"]
         self.codes[jobName] = 3 if self.fail else nutbeam(template, *words)
         return jobName
 

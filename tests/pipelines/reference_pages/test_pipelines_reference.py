@@ -11,13 +11,13 @@ from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import beam_parser, load
 from nutbeam.pipelines.command_line.commands import COMMANDS
 from nutbeam.pipelines.launch.job import JobOptions
-from nutbeam.pipelines.reference_pages import reference
-from nutbeam.pipelines.reference_pages.reference import (
+from nutbeam.pipelines.reference_pages import template_files
+from nutbeam.pipelines.reference_pages.parameter_patterns import parameter_pattern
+from nutbeam.pipelines.reference_pages.reference import main, modules, option_tables
+from nutbeam.pipelines.reference_pages.template_files import (
+    JOB_PARAMETER,
     NOT_IN_TEMPLATES,
     TEMPLATES,
-    main,
-    modules,
-    option_tables,
     template,
 )
 from nutbeam.web.base.options import (
@@ -110,7 +110,7 @@ def test_every_job_that_changes_the_table_has_a_template():
 def test_every_parameter_is_an_argument_or_an_option(command):
     module = load(command)
     known = command_options(module)
-    arguments = {argument.name for argument in module.ARGUMENTS}
+    arguments = {JOB_PARAMETER, *(argument.name for argument in module.ARGUMENTS)}
     for parameter in template(command)["parameters"]:
         name = parameter["name"]
         assert (name in known) != (name in arguments), name
@@ -122,7 +122,8 @@ def test_every_option_and_argument_is_a_parameter(command):
     module = load(command)
     parameters = [parameter["name"] for parameter in template(command)["parameters"]]
     assert len(parameters) == len(set(parameters))
-    wanted = {*command_options(module), *(argument.name for argument in module.ARGUMENTS)}
+    arguments = (argument.name for argument in module.ARGUMENTS)
+    wanted = {JOB_PARAMETER, *command_options(module), *arguments}
     assert wanted - set(parameters) == NOT_IN_TEMPLATES.keys() & wanted
 
 
@@ -148,7 +149,8 @@ def test_parameters_are_ones_that_dataflow_knows(command):
         assert parameter["label"]
         assert parameter["helpText"]
         assert ("enumOptions" in parameter) == (parameter["paramType"] == "ENUM")
-        for regex in parameter.get("regexes", []):
+        assert parameter["regexes"]
+        for regex in parameter["regexes"]:
             re.compile(regex)
             # RE2 and JavaScript read it too: no look-around, names, back references.
             assert not re.search(r"\(\?(?!:)|\\[1-9AZ]", regex), regex
@@ -204,9 +206,10 @@ class Fake:
 
 
 def test_kinds_of_parameters(monkeypatch):
-    monkeypatch.setattr(reference, "load", lambda command: Fake)
+    monkeypatch.setattr(template_files, "load", lambda command: Fake)
     by_name = {parameter["name"]: parameter for parameter in template("generate")["parameters"]}
     assert {name: parameter["paramType"] for name, parameter in by_name.items()} == {
+        "command": "TEXT",
         "table": "TEXT",
         "seeds": "TEXT",
         "delay": "TEXT",
@@ -224,6 +227,7 @@ def test_kinds_of_parameters(monkeypatch):
         "label": "Delay (s)",
         "helpText": "Wait. Nutch: fetcher.server.delay.",
         "isOptional": True,
+        "regexes": [parameter_pattern(options_of(Options)[0])],
         "paramType": "TEXT",
         "groupName": "test_pipelines_reference",
         "defaultValue": "5",

@@ -196,7 +196,7 @@ BATCH_CHECKS: Mapping[str, Check] = {
 }
 # Those of a manifest.
 MANIFEST_CHECKS: Mapping[str, Check] = {
-    **dict.fromkeys(("snapshot", "latest", "earliest"), check_count),
+    **dict.fromkeys(("snapshot", "latest", "earliest", "committed"), check_count),
     **dict.fromkeys(("operation", "job"), check_text),
     "batch": unless_none(checked_part),
     "time": check_number,

@@ -92,6 +92,7 @@ class Manifest:
             choosing; of fetch, parse and update a record of those by which they made their results.
         rules: The rules for links of the newest job that had some, as far as they were not the
             defaults. Later snapshots carry them on.
+        committed: When it was committed, ms; 0 is unknown.
     """
 
     snapshot: int = 0
@@ -109,6 +110,7 @@ class Manifest:
     right_since: int | None = None
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     rules: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    committed: int = 0
 
     @property
     def latest_time(self) -> int:

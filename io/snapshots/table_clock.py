@@ -35,7 +35,7 @@ def right_since(manifest: Manifest, now: int) -> int | None:
 
 
 def clock_notes(previous: Manifest) -> dict[str, Any]:
-    """Returns the notes of clocks for a new snapshot, as older snapshots may be deleted.
+    """Returns the notes of clocks for a snapshot that is committed now, as older ones may be deleted.
 
     Args:
         previous: The snapshot that the new one is made from.
@@ -45,6 +45,7 @@ def clock_notes(previous: Manifest) -> dict[str, Any]:
         "latest": previous.latest_time,
         "earliest": min(now, previous.earliest or previous.time or now),
         "right_since": right_since(previous, now),
+        "committed": now,
     }
 
 

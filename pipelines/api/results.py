@@ -346,7 +346,7 @@ class HistoryEntry:
 
     Attributes:
         snapshot: Its number.
-        time: When it was made; None if it cannot be read.
+        time: The time that counted as now for its job; None if it cannot be read.
         job: The job that made it.
         operation: Id of the operation.
         batch: Id of the batch that the job worked on, or None.
@@ -356,6 +356,7 @@ class HistoryEntry:
         counts: What its job counted, by name.
         changes: What was added to each component and removed from it: files, rows, bytes.
         error: Why it cannot be read; empty if it can.
+        committed: When it was committed; None if that is unknown.
     """
 
     snapshot: int
@@ -369,12 +370,14 @@ class HistoryEntry:
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     changes: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     error: str = ""
+    committed: datetime.datetime | None = None
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "HistoryEntry":
         """Returns the entry of a record of ``history``."""
-        fields = _fields(cls, record)
-        return cls(**fields | {"time": _time(record["time"]) if "time" in record else None})
+        texts = {name: record.get(name) for name in ("time", "committed")}
+        times = {name: _time(text) if text else None for name, text in texts.items()}
+        return cls(**_fields(cls, record) | times)
 
 
 def _fields(cls: Any, record: Mapping[str, Any]) -> dict[str, Any]:

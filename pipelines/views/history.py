@@ -88,6 +88,7 @@ def event_record(event: ShownSnapshot) -> dict[str, Any]:
     return {
         "snapshot": event.number,
         "time": iso(manifest.time),
+        "committed": iso(manifest.committed) if manifest.committed else None,
         "job": manifest.job,
         "operation": manifest.operation,
         "batch": manifest.batch,
@@ -115,6 +116,8 @@ def _lines(event: ShownSnapshot, counts: bool) -> Iterator[str]:
         yield f"{event.number}  {event.error}"
         return
     words = [str(event.number), str(iso(manifest.time)), manifest.job, manifest.operation]
+    if manifest.committed:
+        words.append(f"committed {iso(manifest.committed)}")
     if manifest.batch:
         words.append(f"batch {manifest.batch}")
     if manifest.restores is not None:

@@ -1,9 +1,11 @@
 """history shows what each job did to a table; rollback goes back, and nothing is lost by it."""
 
+import datetime
 import json
 
 import polars as pl
 import pytest
+from clocks import clock_off
 from command_output import printed
 from crawling import (
     asked,
@@ -25,6 +27,7 @@ from short_form import first
 from simulated_web import served_web
 from web_tables import copied_folder
 
+import nutbeam as nutbeam_package
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.io.snapshots.operations import begin, find_commit, pinned_operation
@@ -33,6 +36,7 @@ from nutbeam.io.tablets.file_lists import Component, load_files
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.rollback import sizes
 from nutbeam.policy.components.views import views
+from nutbeam.policy.components.vocabulary import iso
 
 web = served_web(hosts=2, pages=8, scope="module")
 
@@ -72,6 +76,8 @@ def test_history_has_a_line_for_each_snapshot_and_the_sizes(original, capsys):
     for manifest, line in zip(made, lines, strict=False):
         assert line.startswith(f"{manifest.snapshot}  20")
         assert f"Z  {manifest.job}  {manifest.operation}  " in line
+        assert f"  committed {iso(manifest.committed)}  " in line
+        assert manifest.time <= manifest.committed
     assert "state +1 file +1 row +" in lines[0]
     assert "hosts +1 file +1 row +" in lines[0]
     assert "  batch_fetchlist +1 file +1 row +" in lines[1]
@@ -209,6 +215,17 @@ def test_rollback_refuses_snapshots_that_are_missing_current_or_damaged(table, c
     assert "1 of its files are missing" in error
     assert str(gone) in error
     assert latest_snapshot(table) == newest
+
+
+def test_the_time_of_the_commit_stands_beside_the_pinned_one(table, monkeypatch, capsys):
+    opened = begin(str(table), "dedup", "slow.dedup")
+    with clock_off(monkeypatch, 3_600):
+        commit(opened, [], CommitTerms())
+    entry = nutbeam_package.open(table).history()[0]
+    assert entry.operation == "slow.dedup"
+    assert entry.committed - entry.time >= datetime.timedelta(hours=1)
+    line = printed(capsys, "history", table, "--last", 1).splitlines()[0]
+    assert f"  committed {entry.committed:%Y-%m-%dT%H:%M}" in line
 
 
 def test_an_operation_that_was_open_during_a_rollback_fails_or_begins_again(table):

@@ -39,6 +39,7 @@ from ..io.upkeep.retention import RetentionOptions, delete_expired, disturbed_by
 from ..io.upkeep.thinning import FileToThin, files_to_thin, thin_file
 from ..policy.components.declaration import RowLayout
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
+from ..policy.components.lost_files import STATE_FILES
 from ..transforms.for_each import ForEach, Spread, TabletItem
 from ..transforms.operations import Begin, Finish, Ticket
 from ..web.base.errors import UsageError
@@ -51,7 +52,7 @@ _LOG = logging.getLogger("nutbeam")
 ARGUMENTS = (TABLE,)
 NAMED = "named"
 # Columns of components that name files of batches: these files are kept.
-REFERRING = {"state": ("page", "document")}
+REFERRING = {"state": tuple(STATE_FILES)}
 
 
 @dataclasses.dataclass(frozen=True)

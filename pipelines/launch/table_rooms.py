@@ -30,7 +30,7 @@ class RoomOfRounds:
     def __init__(self, address: str, least: int) -> None:
         self._address, self._least = address, least
         self._files = open_table(address).files
-        self._free_before: int | None = None
+        self._room_before: TableRoom | None = None
         self._warned = False
 
     def suffices(self) -> bool:
@@ -41,10 +41,13 @@ class RoomOfRounds:
         if not self._warned and self._may_not_last(room):
             self._warned = True
             _LOG.warning("%s", scarce_message(self._address, room))
-        self._free_before = room.free
+        self._room_before = room
         return not room.is_low
 
     def _may_not_last(self, room: TableRoom) -> bool:
         """Returns whether another round like the last one would leave too little room."""
-        used = 0 if self._free_before is None else self._free_before - room.free
-        return not room.is_low and used > 0 and room.free - used < room.least
+        before = self._room_before
+        if before is None or room.is_low:
+            return False
+        used = max(0, before.free - room.free)
+        return not room.lasts(used, max(0, before.free_files - room.free_files))

@@ -14,13 +14,16 @@ from ...policy.components.lost_files import (
     forget_lost_files,
     names_lost_file,
 )
+from ...policy.components.vocabulary import UPDATED_PHASE
 from ...web.base.errors import UserError
 from ...web.base.wording import format_count
 from ...web.urls.row_keys import shown_url
 from ...web.urls.userinfo import without_user
+from ..batches.batches import batch_component
 from ..snapshots.commit import CommitTerms, commit
-from ..snapshots.manifest import Manifest
+from ..snapshots.manifest import Manifest, load_manifest
 from ..snapshots.operations import begin
+from ..table.opening import open_table
 from ..table.web_table import TableRows
 from ..tablets.file_lists import load_files
 from ..tablets.ranges import Range
@@ -35,7 +38,12 @@ _STATE = "state"
 
 
 class NamedFiles(NamedTuple):
-    """Files of a kind of all batches: the names under which rows may know them, and bad lists."""
+    """Files of a kind of all batches.
+
+    Attributes:
+        names: All names under which rows may know them.
+        unknown: Components whose files are not known.
+    """
 
     names: set[str]
     unknown: set[str]
@@ -76,6 +84,10 @@ def repair_named_files(address: str, operation: str) -> Repair:
     Raises:
         ConflictError: Another operation has changed rows during the repair.
     """
+    table = open_table(address)
+    newest = load_manifest(table, table.latest_snapshot())
+    if next(_rows_with_lost_files(table, newest), None) is None:
+        return Repair(None)
     pinned = begin(address, "fsck", operation)
     base = pinned.manifest()
     written = [
@@ -83,8 +95,6 @@ def repair_named_files(address: str, operation: str) -> Repair:
         for tablet, lost in _rows_with_lost_files(pinned.table, base)
         for part in pinned.table.resolve(_resolution(tablet, pinned.now, pinned.snapshot + 1), lost)
     ]
-    if not written:
-        return Repair(None)
     manifest = commit(pinned, written, CommitTerms(reads=frozenset([_STATE]), past=Manifest()))
     return Repair(manifest, base.snapshot, rows=manifest.counts)
 
@@ -125,4 +135,7 @@ def _named_files(table: TableRows, manifest: Manifest, kind: str) -> NamedFiles:
                     names.update(filter(None, (file.path, file.formerly)))
             except UserError:
                 unknown.add(component)
+    if kind == "documents":  # rows of an import name those that an update of their batch brings
+        waiting = (name for name, batch in manifest.batches.items() if batch.phase != UPDATED_PHASE)
+        unknown |= {batch_component(name, kind) for name in waiting}
     return NamedFiles(names, unknown)

@@ -5,12 +5,16 @@ import os
 import shutil
 
 import pytest
-from crawling import nutbeam, state_of, statuses_of
+from crawling import latest_snapshot, nutbeam, state_of, statuses_of
+from simulated_web import served_web
 from web_servers import reply, serve
 
+from nutbeam.io.snapshots.past_jobs import past_jobs
 from nutbeam.io.storage.least_free import table_room
 from nutbeam.io.storage.place_addresses import place_of
+from nutbeam.io.table.opening import open_table
 
+web = served_web(hosts=1, pages=4, scope="module")
 PAGES = 40
 NEEDED = 3_000_000  # bytes that must stay free: the end of a round takes less
 
@@ -82,6 +86,21 @@ def test_a_crawl_ends_when_the_inodes_run_out_and_goes_on_when_there_are_more(sm
         shutil.rmtree(disk / "small")
         assert crawl(disk / "table", server, least=1) == 0
     assert set(statuses_of(disk / "table").values()) == {"db_fetched"}
+
+
+def test_compact_frees_a_disk_without_a_free_byte(small_disk, here, capsys):
+    table = small_disk("4m") / "table"
+    shutil.copytree(here[0], table)
+    snapshots = latest_snapshot(table)
+    fill(table.parent, 0)
+    assert nutbeam("compact", table) == 3  # nothing has expired
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert "is full, and compact writes up to" in line
+    assert "or give a shorter --snapshot_retention, then run the same again" in line
+    assert latest_snapshot(table) == snapshots
+    assert nutbeam("compact", table, "--snapshot_retention", "0") == 0
+    assert nutbeam("fsck", table) == 0
+    assert len(past_jobs(open_table(str(table)))) == snapshots
 
 
 def test_without_room_no_table_is_made(tmp_path, capsys):

@@ -27,7 +27,6 @@ from ..policy.components.blocklist import Names
 from ..policy.purging import block_names, purge_of, unblock_names
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
-from ..web.base.clock import now_ms
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS

@@ -145,11 +145,11 @@ def remove_settled_heartbeats(table: Folder, began: int, now: int, only_of: str 
         only_of: Name of the only command whose heartbeats are removed; empty: those of all.
     """
     for file, seen in _seen_files(table):
-        if seen is None:
-            _remove(file)
-        elif seen.has_ended(now) and seen.ended <= began:
-            if only_of in ("", seen.heartbeat.command):
-                _remove(file)
+        if seen is not None:
+            is_over = seen.has_ended(now) and seen.ended <= began
+            if not is_over or only_of not in ("", seen.heartbeat.command):
+                continue
+        _remove(file)
 
 
 def remove_all_heartbeats(table: Folder) -> None:

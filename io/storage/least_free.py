@@ -34,8 +34,8 @@ class LeastFreeOptions:
     least_free: int = option(
         -1,
         "How much of the table's disk stays free. A fetch that finds less ends early: its pages are "
-        "kept, the others stay due, and what is left of the round uses this room. 0: no limit; -1: "
-        "a twentieth of the disk, at most 1 GB. A twentieth of its inodes stays free, too, at most "
+        "kept, the others stay due, and what is left of the round uses this room. An import does not "
+        "begin. 0: no limit; -1: a twentieth of the disk, at most 1 GB. A twentieth of its inodes stays free, too, at most "
         "10,000, except with 0.",
         unit="B",
         minimum=-1,
@@ -69,9 +69,7 @@ class TableRoom(NamedTuple):
 
     def lasts(self, used: int, used_files: int) -> bool:
         """Returns whether enough is left after this number of bytes and of files more."""
-        return (
-            self.free - used >= self.least and self.free_files - used_files >= self.least_files
-        )
+        return self.free - used >= self.least and self.free_files - used_files >= self.least_files
 
 
 def least_free_of(room: DiskRoom, least: int) -> int:
@@ -157,7 +155,10 @@ def scarce_message(address: str, room: TableRoom) -> str:
     """Returns that the room of a disk may not last for the next fetch."""
     free, least = filesize.decimal(room.free), filesize.decimal(room.least)
     if room.least_files:
-        free, least = f"{free} and {room.free_files:,} files", f"{least} or {room.least_files:,} files"
+        free, least = (
+            f"{free} and {room.free_files:,} files",
+            f"{least} or {room.least_files:,} files",
+        )
     return (
         f"the disk of {address!r} has {free} free: a fetch ends when less than {least} is free "
         f"(--least_free); nutbeam table describe {address} says what compact frees"

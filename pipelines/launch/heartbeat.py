@@ -147,7 +147,6 @@ class CommandHeart:
             if self._has_begun():
                 write_heartbeat(self._table, last)
 
-
     def _settle(self) -> None:
         """Removes what earlier commands have left: the work is done well now.
 

@@ -1,11 +1,32 @@
-"""Watches the room of a table's disk from round to round of a crawl."""
+"""Looks at the room of a table's disk before jobs that bring much, and from round to round of a crawl."""
 
+import dataclasses
 import logging
 
-from ...io.storage.least_free import TableRoom, scarce_message, table_room
+from ...io.storage.least_free import (
+    LeastFreeOptions,
+    TableRoom,
+    check_room,
+    scarce_message,
+    table_room,
+)
 from ...io.table.opening import open_table
+from ...web.base.option_checks import Launch
 
 _LOG = logging.getLogger("nutbeam")
+
+
+@dataclasses.dataclass(frozen=True)
+class RoomOptions(LeastFreeOptions):
+    """Options of jobs that begin only if the table's disk has enough room.
+
+    Those that finish a batch, such as parse and updatedb, do not have them: they use what is kept.
+    """
+
+    def check_setup(self, launch: Launch) -> None:
+        """Checks the room of the table's disk."""
+        if launch.address:
+            check_room(launch.address, open_table(launch.address).files, self.least_free)
 
 
 def low_room(address: str, least: int) -> TableRoom | None:

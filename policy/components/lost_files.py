@@ -12,9 +12,7 @@ STATE_FILES = {"page": "pages", "document": "documents"}
 COUNT = "lost_files"  # name of the count of changed rows
 
 
-def names_lost_file(
-    column: str, files: Collection[str], unknown: Collection[str] = ()
-) -> pl.Expr:
+def names_lost_file(column: str, files: Collection[str], unknown: Collection[str] = ()) -> pl.Expr:
     """Returns a condition: a row names a file in a column that is not among the files.
 
     Args:
@@ -64,7 +62,9 @@ def forget_lost_files(
         *(pl.when(~is_gone).then(name).alias(name) for name, is_gone in gone.items()),
         # Without a signature the next request has no conditions, so a page comes.
         signature=pl.when(~any_gone).then("signature"),
-        fetch_time=pl.when(is_due).then(pl.min_horizontal("fetch_time", pl.lit(now))).otherwise("fetch_time"),
+        fetch_time=pl.when(is_due)
+        .then(pl.min_horizontal("fetch_time", pl.lit(now)))
+        .otherwise("fetch_time"),
     )
     number = joined.select(any_gone.sum()).item()
     return changed.drop(names), {COUNT: number} if number else {}

@@ -103,7 +103,9 @@ def judge_table(facts: WatchedFacts, stale_after_s: float) -> TableHealth:
     running = tuple(_running(facts))
     ended = sorted(_ended(facts), key=lambda work: work.ended)
     last = ended[-1] if ended else None
-    failures = [work for work in ended if work.outcome == "failed" and not _is_settled(work, facts, running)]
+    failures = [
+        work for work in ended if work.outcome == "failed" and not _is_settled(work, facts, running)
+    ]
     age_s = (facts.now - facts.committed) / 1000
     stale = not running and facts.committed > 0 and age_s > stale_after_s
     problems = list(facts.damages)
@@ -124,9 +126,7 @@ def judge_table(facts: WatchedFacts, stale_after_s: float) -> TableHealth:
     return TableHealth(state, running, last, tuple(problems))
 
 
-def _is_settled(
-    failure: LastWork, facts: WatchedFacts, running: tuple[RunningWork, ...]
-) -> bool:
+def _is_settled(failure: LastWork, facts: WatchedFacts, running: tuple[RunningWork, ...]) -> bool:
     """Returns whether work that began after a failure has committed and goes on."""
     return any(failure.ended < work.began <= facts.committed for work in running)
 

@@ -107,6 +107,10 @@ def test_without_room_no_table_is_made(tmp_path, capsys):
     assert nutbeam("crawl", tmp_path / "table", "http://a.example.com/", "--least_free", "1000T",
                    "--agent_name", "x", "--agent_email", "x@example.com") == 3  # fmt: skip
     assert "--least_free keeps 1.0 PB free: make room" in capsys.readouterr().err
+    (tmp_path / "a.warc").write_bytes(b"WARC/1.0\r\n\r\n\r\n\r\n")
+    assert nutbeam("import_warc", tmp_path / "table", tmp_path / "a.warc",
+                   "--least_free", "1000T") == 3  # fmt: skip
+    assert "--least_free keeps 1.0 PB free: make room" in capsys.readouterr().err
     assert not (tmp_path / "table").exists()
 
 

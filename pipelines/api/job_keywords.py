@@ -1395,7 +1395,7 @@ class FsckKeywords(_Shared31, _Shared41, total=False):
     repair: bool
     """Make a new snapshot: rebuild lists from their files, or return to the newest snapshot with intact lists. Damaged data files stay: use rollback, or --drop. Nothing is deleted. In Bigtable, finish an interrupted commit. Default: false."""
     drop: bool
-    """With --repair: leave out damaged data files. In Bigtable, return damaged rows to an intact version, or delete them. Default: false."""
+    """With --repair: leave out damaged data files; pages whose file is lost are due again. In Bigtable, return damaged rows to an intact version, or delete them. Default: false."""
     readers: int
     """How many files, or ranges of rows, to read at a time. Default: 4."""
 

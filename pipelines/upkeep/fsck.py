@@ -84,8 +84,8 @@ class Options:
     )
     drop: bool = option(
         False,
-        "With --repair: leave out damaged data files. In Bigtable, return damaged rows to an "
-        "intact version, or delete them.",
+        "With --repair: leave out damaged data files; pages whose file is lost are due again. In "
+        "Bigtable, return damaged rows to an intact version, or delete them.",
     )
     max_fetch_interval: int = shared_option(ScheduleOptions, "max_fetch_interval")
     readers: int = option(4, "How many files, or ranges of rows, to read at a time.", minimum=1)

@@ -9,7 +9,7 @@ from .schema import ChangeRows, StateRows
 
 # Columns of the state that name a file of a batch: the kind of the file.
 STATE_FILES = {"page": "pages", "document": "documents"}
-COUNT = "lost_files"  # name of the count of changed rows
+COUNT_OF_LOST_FILES = "lost_files"  # name of the count of changed rows
 
 
 def names_lost_file(column: str, files: Collection[str], unknown: Collection[str] = ()) -> pl.Expr:
@@ -67,4 +67,4 @@ def forget_lost_files(
         .otherwise("fetch_time"),
     )
     number = joined.select(any_gone.sum()).item()
-    return changed.drop(names), {COUNT: number} if number else {}
+    return changed.drop(names), {COUNT_OF_LOST_FILES: number} if number else {}

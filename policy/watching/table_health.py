@@ -94,7 +94,7 @@ def judge_table(facts: WatchedFacts, stale_after_s: float) -> TableHealth:
     """Returns the state of a table.
 
     A failure that left a heartbeat counts until a command that ends well removes that, or until work
-    that began after it has committed and goes on.
+    that began after it has committed and goes on. Of each command the newest one is named.
 
     Args:
         facts: What the table says of itself.
@@ -103,9 +103,12 @@ def judge_table(facts: WatchedFacts, stale_after_s: float) -> TableHealth:
     running = tuple(_running(facts))
     ended = sorted(_ended(facts), key=lambda work: work.ended)
     last = ended[-1] if ended else None
-    failures = [
-        work for work in ended if work.outcome == "failed" and not _is_settled(work, facts, running)
-    ]
+    newest_failures = {
+        work.command: work
+        for work in ended
+        if work.outcome == "failed" and not _is_settled(work, facts, running)
+    }
+    failures = newest_failures.values()
     age_s = (facts.now - facts.committed) / 1000
     stale = not running and facts.committed > 0 and age_s > stale_after_s
     problems = list(facts.damages)

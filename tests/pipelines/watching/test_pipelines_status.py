@@ -127,6 +127,7 @@ def test_of_each_command_only_the_newest_failure_is_kept(tmp_path, status):
         os.utime(f"{table}/operations/{number}{BEAT}", (now / 1000 + number,) * 2)
     assert nutbeam("parse", table) == 1
     assert status(table)[1]["problems"] == ["compact failed: failure 0", "crawl failed: failure 2"]
+    assert sorted(beats(table)) == [f"0{BEAT}", f"2{BEAT}"]
 
 
 @pytest.mark.long

@@ -75,6 +75,23 @@ def test_an_interruption_does_not_hide_the_failure_before():
     assert health.problems == ("crawl failed: disk full",)
 
 
+def test_of_each_command_the_newest_failure_is_named():
+    ends = [("crawl", 3), ("crawl", 2), ("compact", 1)]
+    commands = [
+        command(
+            dataclasses.replace(
+                BEATING,
+                command=name,
+                operation=str(ago),
+                ended=CommandEnd(NOW - ago, 3, f"{ago} ago"),
+            )
+        )
+        for name, ago in ends
+    ]
+    health = judge_table(dataclasses.replace(WELL, commands=tuple(commands)), 3600)
+    assert health.problems == ("crawl failed: 2 ago", "compact failed: 1 ago")
+
+
 def test_an_operation_without_a_heartbeat_shows_by_its_process_and_its_leases():
     assert judge(operations=(operation(MINUTE, alive=True),)) == ("running", 0)
     dead = operation(MINUTE, alive=False)

@@ -26,12 +26,13 @@ from rich.filesize import decimal
 from ..io.indexing.shard_merging import merge_shards, plan_merges
 from ..io.indexing.shards import with_orders
 from ..io.snapshots.commit import CommitTerms, commit
-from ..io.snapshots.manifest import Manifest
+from ..io.snapshots.manifest import Manifest, load_manifest
 from ..io.snapshots.operations import UPKEEP, Operation
-from ..io.storage.least_free import table_room
+from ..io.storage.file_errors import is_no_room
+from ..io.storage.least_free import DiskLow, table_room
 from ..io.table.opening import open_table
 from ..io.table.web_table import WebTable
-from ..io.tablets.file_lists import DataFile
+from ..io.tablets.file_lists import DataFile, load_files
 from ..io.tablets.tablets import Tablet, tablets
 from ..io.tablets.written import Written, sum_counts
 from ..io.upkeep.compaction import fold, merge_files, plan_folds, spent_batches, superseded_files
@@ -39,9 +40,10 @@ from ..io.upkeep.retention import RetentionOptions, delete_expired, disturbed_by
 from ..io.upkeep.thinning import FileToThin, files_to_thin, thin_file
 from ..policy.components.declaration import RowLayout
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
+from ..policy.components.lost_files import STATE_FILES
 from ..transforms.for_each import ForEach, Spread, TabletItem
 from ..transforms.operations import Begin, Finish, Ticket
-from ..web.base.errors import UsageError
+from ..web.base.errors import UsageError, UserError
 from ..web.base.options import option, seconds
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
@@ -50,8 +52,9 @@ from .launch.job import JobOptions, run_job
 _LOG = logging.getLogger("nutbeam")
 ARGUMENTS = (TABLE,)
 NAMED = "named"
+_SMALL_FILES = 1_000_000  # lists, manifests and records of a job take less, bytes
 # Columns of components that name files of batches: these files are kept.
-REFERRING = {"state": ("page", "document")}
+REFERRING = {"state": tuple(STATE_FILES)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,8 +114,32 @@ def run(invocation: Invocation) -> int:
             "--keep_inlinks is for link tables in files; in Bigtable compact rewrites no rows, got "
             f"{invocation.options.keep_inlinks}"
         )
-    _make_room(table, invocation.options.snapshot_retention)
-    return run_job(invocation, build, "compact")
+    try:
+        _make_room(table, invocation.options.snapshot_retention)
+        return run_job(invocation, build, "compact")
+    except UserError as error:
+        if not is_no_room(error):
+            raise
+        raise DiskLow(_needed_room(table, invocation.options)) from error
+
+
+def _needed_room(table: WebTable, options: Options) -> str:
+    """Returns how much room compact needs on a full disk, and what to do."""
+    manifest = load_manifest(table, table.latest_snapshot())
+    in_files = filter(table.in_files, components_in_tablets(manifest.components))
+    listed = (tablets(load_files(table, manifest.components.get(name))) for name in in_files)
+    rewritten = sum(
+        file.bytes
+        for all_tablets in listed
+        for group in plan_folds(all_tablets, full=options.full)
+        for tablet in group
+        for file in (tablet.base, *tablet.runs)
+    )
+    return (
+        f"the disk of {str(table)!r} is full, and compact writes up to {decimal(rewritten + _SMALL_FILES)} "
+        "before it deletes what it replaces: delete or move other files of the disk, or give a shorter "
+        "--snapshot_retention, then run the same again; no row was changed"
+    )
 
 
 def _make_room(table: WebTable, retention_s: float) -> None:

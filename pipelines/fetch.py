@@ -33,10 +33,9 @@ from ..io.rows.small_components import (
 from ..io.snapshots.commit import check_batch_waits
 from ..io.snapshots.manifest import load_manifest
 from ..io.snapshots.operations import UPKEEP, Operation, find_commit
-from ..io.storage.least_free import DISK_LOW, LeastFreeOptions, check_room, table_room
+from ..io.storage.least_free import DISK_LOW, table_room
 from ..io.storage.parquet_files import collect, scan
 from ..io.storage.places import Folder
-from ..io.table.opening import open_table
 from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.base.key_columns import host_keys
@@ -54,7 +53,6 @@ from ..transforms.parse_pages import ParsePagesOptions, parser_of
 from ..transforms.partition import SLOTS, hash_buckets
 from ..transforms.wiring.metrics import Throttling
 from ..web.base.errors import UserError
-from ..web.base.option_checks import Launch
 from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS
 from ..web.engine.engine import Engine, FetchOptions
@@ -73,6 +71,7 @@ from .fetching.followed_links import (
 from .fetching.host_findings import HostFindings
 from .launch.earlier_jobs import done_with
 from .launch.job import BatchOptions, run_job
+from .launch.table_rooms import RoomOptions
 from .views.rule_reports import report_one_job
 
 ARGUMENTS = (TABLE,)
@@ -89,7 +88,7 @@ class FetchBatchOptions(
     OutlinkOptions,
     ParsePagesOptions,
     LeaseOptions,
-    LeastFreeOptions,
+    RoomOptions,
 ):
     """Options of fetching, without those of launching."""
 
@@ -100,11 +99,6 @@ class FetchBatchOptions(
         "Write a page to disk at most this long after it arrived, with all pages since then. "
         "Pages that are not written are lost if the process dies.",
     )
-
-    def check_setup(self, launch: Launch) -> None:
-        """Checks the room of the table's disk."""
-        if launch.address:
-            check_room(launch.address, open_table(launch.address).files, self.least_free)
 
 
 @dataclasses.dataclass(frozen=True)

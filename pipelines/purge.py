@@ -16,7 +16,7 @@ from typing import Any
 import apache_beam as beam
 
 from ..io.indexing.unpacked_index import forget_unpacked
-from ..io.snapshots.heartbeats import remove_left_heartbeats
+from ..io.snapshots.heartbeats import remove_all_heartbeats
 from ..io.snapshots.hold import hold_table
 from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import UPKEEP, Operation
@@ -27,7 +27,6 @@ from ..policy.components.blocklist import Names
 from ..policy.purging import block_names, purge_of, unblock_names
 from ..transforms.for_each import ForEach
 from ..transforms.operations import Begin, Finish, Ticket
-from ..web.base.clock import now_ms
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
@@ -73,7 +72,7 @@ def run(invocation: Invocation) -> int:
     code = run_job(invocation, lambda tickets, options: build(tickets, options, names), "purge")
     forget_unpacked(str(invocation.table))  # they may have what was purged
     files = open_table(str(invocation.table)).files
-    remove_left_heartbeats(files, now_ms(), live_ones=True)  # so may these
+    remove_all_heartbeats(files)  # so may these
     return code
 
 

@@ -1,9 +1,9 @@
 """Heartbeats: what runs on a table, how far it is, and what has failed; ``operations/ID.beat``.
 
 A command that changes a table overwrites its heartbeat every few seconds, and removes it when it ends
-well. A command that fails leaves it, with the reason; one that is killed leaves it as it is. The next
-command that changes the table removes what others have left. No decision of a job depends on heartbeats,
-so a lost or damaged one does no harm.
+well. A command that fails leaves it, with the reason; one that is killed leaves it as it is. It stays
+until a later command ends well. Of each command only the newest one that was left is kept. No decision
+of a job depends on heartbeats, so a lost or damaged one does no harm.
 """
 
 import contextlib
@@ -91,6 +91,16 @@ class SeenHeartbeat(NamedTuple):
         silence_s = (now - self.written) / 1000
         return silence_s > max(_LEAST_SILENCE_S, _MISSED * self.heartbeat.interval)
 
+    def has_ended(self, now: int) -> bool:
+        """Returns whether its command has ended, is dead or silent."""
+        return self.heartbeat.ended is not None or self.dead or self.is_silent(now)
+
+    @property
+    def ended(self) -> int:
+        """When its command ended, or was last seen, ms."""
+        end = self.heartbeat.ended
+        return self.written if end is None else end.time
+
 
 def write_heartbeat(table: Folder, heartbeat: Heartbeat) -> None:
     """Writes a heartbeat over the one before.
@@ -108,26 +118,67 @@ def remove_heartbeat(table: Folder, operation: str) -> None:
         remove_file(_path(table, operation))
 
 
-def remove_left_heartbeats(table: Folder, now: int, *, live_ones: bool = False) -> None:
-    """Removes the heartbeats of commands that have ended, are dead or silent.
+def remove_older_heartbeats(table: Folder, now: int) -> None:
+    """Removes what ended, dead or silent commands have left, except the newest of each command.
 
     Args:
         table: The table.
         now: The time, ms.
-        live_ones: Whether to remove all others, too; a command that runs writes its own again.
     """
+    kept = set[str]()
+    for file, seen in _seen_files(table):
+        if seen is not None and seen.has_ended(now):
+            if seen.heartbeat.command in kept:
+                _remove(file)
+            kept.add(seen.heartbeat.command)
+
+
+def remove_settled_heartbeats(table: Folder, began: int, now: int, only_of: str = "") -> None:
+    """Removes what commands have left that ended before a command began which has ended well.
+
+    Damaged heartbeats are removed, too.
+
+    Args:
+        table: The table.
+        began: When the command that ended well began, ms.
+        now: The time, ms.
+        only_of: Name of the only command whose heartbeats are removed; empty: those of all.
+    """
+    for file, seen in _seen_files(table):
+        if seen is not None:
+            is_over = seen.has_ended(now) and seen.ended <= began
+            if not is_over or only_of not in ("", seen.heartbeat.command):
+                continue
+        _remove(file)
+
+
+def remove_all_heartbeats(table: Folder) -> None:
+    """Removes all heartbeats; a command that runs writes its own again."""
     for file in heartbeat_files(table):
-        seen = None
+        _remove(file)
+
+
+def _remove(file: Found) -> None:
+    with contextlib.suppress(UserError):
+        remove_file(file.path)
+
+
+def _seen_files(table: Folder) -> Iterator[tuple[Found, SeenHeartbeat | None]]:
+    """Yields (file, its heartbeat, None if it is damaged), the newest first.
+
+    Those of a later version are left out: it removes them.
+    """
+    newest = sorted(heartbeat_files(table), key=lambda file: file.changed, reverse=True)
+    for file in newest:
         try:
             seen = _seen(file)
-        except NewerFormat:  # a later version has written it, and removes it
-            if not live_ones:
-                continue
+        except NewerFormat:
+            continue
         except UserError:
-            pass  # it is damaged
-        if live_ones or seen is None or seen.heartbeat.ended or seen.dead or seen.is_silent(now):
-            with contextlib.suppress(UserError):
-                remove_file(file.path)
+            yield file, None
+        else:
+            if seen is not None:  # it was removed since then
+                yield file, seen
 
 
 def seen_heartbeats(table: Folder) -> Iterator[SeenHeartbeat | UserError]:

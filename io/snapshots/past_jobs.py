@@ -36,28 +36,45 @@ class PastJob:
     undone: bool = False
 
 
-def keep_past_jobs(table: TableSnapshots, oldest: int) -> None:
-    """Writes what the manifests of the snapshots before ``oldest`` say about their jobs.
+class ExpiringJobs:
+    """What the manifests of the snapshots before ``oldest`` say about their jobs, read at once.
 
     An interrupted ``compact`` may write the same snapshots again, into another file.
+
+    Args:
+        table: The table.
+        oldest: Number of the first snapshot that stays.
     """
-    numbers = [number for number in table.snapshots() if number < oldest]
-    if not numbers:
-        return
+
+    def __init__(self, table: TableSnapshots, oldest: int) -> None:
+        numbers = [number for number in table.snapshots() if number < oldest]
+        self._table, self._numbers = table, numbers
+        self._lines = list(_lines(table, numbers, oldest)) if numbers else []
+
+    def keep(self) -> None:
+        """Writes it into a file of the history.
+
+        Raises:
+            NoRoom: The disk is full.
+        """
+        if self._numbers:
+            name = f"{self._numbers[0]:08d}-{self._numbers[-1]:08d}.jsonl"
+            data = "".join(f"{line}\n" for line in self._lines).encode()
+            create_exclusive(self._table / HISTORY / name, data)
+
+
+def _lines(table: TableSnapshots, numbers: list[int], oldest: int) -> Iterator[str]:
     past = set[int]()
     with contextlib.suppress(UserError):
         past.update(manifest.snapshot for manifest in lineage(table))
     # What a damaged manifest between them has undone is unknown.
     first = min(past, default=oldest)
-    lines = []
     for number in numbers:
         with contextlib.suppress(UserError):  # the manifest is damaged: what it said is lost
             manifest = load_manifest(table, number)
             record = {name: getattr(manifest, name) for name in PAST_CHECKS}
             record["undone"] = number > first and number not in past
-            lines.append(json.dumps(record))
-    path = table / HISTORY / f"{numbers[0]:08d}-{numbers[-1]:08d}.jsonl"
-    create_exclusive(path, "".join(f"{line}\n" for line in lines).encode())
+            yield json.dumps(record)
 
 
 def past_jobs(table: TableSnapshots) -> list[PastJob]:

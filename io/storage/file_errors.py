@@ -19,6 +19,10 @@ class NoTable(UsageError):
     """There is no table at the address."""
 
 
+class NoRoom(UserError):
+    """A disk is full."""
+
+
 class MissingFile(UserError):
     """A file to read, or the folder of a file to write, does not exist."""
 
@@ -39,6 +43,11 @@ class BatchMovedOn(ConflictError):
     """Another operation has done the same work on the same batch; nothing was written."""
 
 
+def is_no_room(error: UserError) -> bool:
+    """Returns whether something failed because a disk is full, here or in a worker."""
+    return isinstance(error, NoRoom) or os.strerror(errno.ENOSPC) in str(error)
+
+
 @contextlib.contextmanager
 def errors_as(failure: str) -> Iterator[None]:
     """Re-raises an ``OSError`` as one line.
@@ -48,7 +57,8 @@ def errors_as(failure: str) -> Iterator[None]:
 
     Raises:
         MissingFile: There is no such file or folder.
-        UserError: There was another ``OSError``, such as no permission or no space.
+        NoRoom: The disk is full.
+        UserError: There was another ``OSError``, such as no permission.
     """
     try:
         yield
@@ -56,7 +66,8 @@ def errors_as(failure: str) -> Iterator[None]:
         reason = os.strerror(error.errno) if error.errno else error.strerror or str(error)
         full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
         advice = ": make room, then run the same again" if full else ""
-        kind = MissingFile if isinstance(error, FileNotFoundError) else UserError
+        is_missing = isinstance(error, FileNotFoundError)
+        kind = MissingFile if is_missing else NoRoom if full else UserError
         raise kind(f"{failure}: {reason}{advice}") from error
 
 

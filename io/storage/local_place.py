@@ -203,7 +203,10 @@ class LocalPlace(PosixPath, Place):
         for path in (self, *self.absolute().parents):
             with contextlib.suppress(OSError):  # it does not exist yet
                 disk = os.statvfs(path)
-                return DiskRoom(disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize)
+                return DiskRoom(
+                    disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize,
+                    disk.f_files, disk.f_favail,
+                )  # fmt: skip
         return None
 
     def measure_time(self) -> float:

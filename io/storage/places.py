@@ -270,10 +270,19 @@ class Found:
 
 
 class DiskRoom(NamedTuple):
-    """The room of a disk, in bytes: what it has in all, and what this user may still write."""
+    """The room of a disk: what it has in all, and what this user may still write.
+
+    Attributes:
+        total: Its size, bytes.
+        free: Free bytes.
+        total_files: How many files it can have (inodes); 0 if their number has no limit of its own.
+        free_files: How many more files fit.
+    """
 
     total: int
     free: int
+    total_files: int = 0
+    free_files: int = 0
 
 
 class Folder(Protocol):

@@ -36,7 +36,7 @@ class Problem:
     Attributes:
         kind: Kind of the defect: ``manifest``, ``list``, ``missing``, ``size``,
             ``damaged``, ``rows``, ``order``, ``range``, ``overlap``, ``run``,
-            ``batch``, ``clock``, ``history``; in Bigtable ``changes`` and ``cell``, too.
+            ``batch``, ``clock``, ``history``, ``lost``; in Bigtable ``changes`` and ``cell``, too.
         path: Path of the file, relative to the table; COMPONENT/KEY for a cell;
             FIRST to LAST for consecutive manifests.
         message: Description of the defect.

@@ -10,6 +10,7 @@ So if a sweep is interrupted, each snapshot is either complete or gone, and the 
 sweep deletes the rest.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -34,7 +35,8 @@ from ..snapshots.operations import (
     is_overtaken,
     operation_of_record,
 )
-from ..snapshots.past_jobs import keep_past_jobs
+from ..snapshots.past_jobs import ExpiringJobs
+from ..storage.file_errors import NoRoom
 from ..storage.files import list_files, read_bytes, remove_file, size_of, store_time
 from ..storage.places import Folder, Found, Place
 from ..table.table_snapshots import TableSnapshots
@@ -80,7 +82,8 @@ def delete_expired(table: WebTable, retention_s: float) -> dict[str, int]:
     redated = _redate(table, now)
     operations = _operations(table, now, until)
     oldest = _oldest_kept(table, until, now, operations.pinned)
-    keep_past_jobs(table, oldest)
+    expiring_jobs = ExpiringJobs(table, oldest)
+    is_kept = _is_kept(expiring_jobs)
     snapshots, freed = table.forget_snapshots(oldest)
     files = 0
     # Delete records of operations last: a relaunch needs them to report that its snapshot is gone.
@@ -90,11 +93,26 @@ def delete_expired(table: WebTable, retention_s: float) -> dict[str, int]:
         table.erase(path, oldest)
         freed += remove_file(path)
         files += 1
+        is_kept = is_kept or _is_kept(expiring_jobs)
+    if not is_kept:
+        expiring_jobs.keep()
     counts = {
         "deleted/snapshots": snapshots, "deleted/files": files, "deleted/bytes": freed,
         COUNT: redated,
     }  # fmt: skip
     return {name: number for name, number in counts.items() if number}
+
+
+def _is_kept(expiring_jobs: ExpiringJobs) -> bool:
+    """Writes what expiring jobs did; returns whether there was room.
+
+    On a full disk it is written after the first deletions: a kill between them loses lines of
+    ``history``, and no data.
+    """
+    with contextlib.suppress(NoRoom):
+        expiring_jobs.keep()
+        return True
+    return False
 
 
 def own_files(table: TableSnapshots, folder: str) -> Iterator[Found]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...policy.components.kinds import KINDS, kinds_of_batches
+from ...policy.components.lost_files import STATE_FILES
 from ...policy.components.schema import DROPPED_BODY
 from ..batches.batches import batch_component
 from ..snapshots.operations import Operation
@@ -27,7 +28,7 @@ from ..tablets.written import Written
 # A file is written again when at most this share of its rows is left.
 _LEFT = 0.5
 # The column of the state that names a file of a kind.
-_REFERRING = {"pages": "page", "documents": "document"}
+_REFERRING = {kind: column for column, kind in STATE_FILES.items()}
 _BODY_COLUMNS = ("body", "wire", "wire_head")
 
 

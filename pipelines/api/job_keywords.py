@@ -153,22 +153,10 @@ class _Shared4(TypedDict, total=False):
 
 
 class _Shared5(TypedDict, total=False):
-    """Of crawl, fetch, round, next."""
+    """Of crawl, import_warc, import_nutch, fetch, round, next."""
 
     least_free: int | str
-    """How much of the table's disk stays free. A fetch that finds less ends early: its pages are kept, the others stay due, and what is left of the round uses this room. 0: no limit; -1: a twentieth of the disk, at most 1 GB. Unit: B. Default: -1."""
-    follow_outlinks_depth: int
-    """Follow outlinks within the same fetch down to this depth, while they lead to hosts that the same worker fetches in this batch anyway; 0 or -1: none. Needs parse_while_fetching. Default: -1."""
-    follow_outlinks_num_links: int
-    """Sets how many links of a page are followed: the first ones on the page. For links to depth d, the number is follow_outlinks_num_links * follow_outlinks_depth_divisor / d, rounded down. By default it is 8 for a page of the batch (d = 1), and 4 for each page to which its links lead (d = 2). Default: 4."""
-    follow_outlinks_depth_divisor: int
-    """Factor in the formula of follow_outlinks_num_links. Default: 2."""
-    follow_outlinks_ignore_external: bool
-    """Follow within the same fetch only links to the page's own host. Default: true."""
-    redirect_max: int
-    """How many redirects in a row are followed at once, while they lead to hosts that the same worker fetches in this batch anyway; all others become URLs of a later round. Default: 0."""
-    flush_seconds: float | str | datetime.timedelta
-    """Write a page to disk at most this long after it arrived, with all pages since then. Pages that are not written are lost if the process dies. Unit: s. Default: 5."""
+    """How much of the table's disk stays free. A fetch that finds less ends early: its pages are kept, the others stay due, and what is left of the round uses this room. An import does not begin. 0: no limit; -1: a twentieth of the disk, at most 1 GB. A twentieth of its inodes stays free, too, at most 10,000, except with 0. Unit: B. Default: -1."""
 
 
 class _Shared6(TypedDict, total=False):
@@ -400,13 +388,30 @@ class _Shared19(TypedDict, total=False):
 
 
 class _Shared20(TypedDict, total=False):
+    """Of crawl, fetch, round, next."""
+
+    follow_outlinks_depth: int
+    """Follow outlinks within the same fetch down to this depth, while they lead to hosts that the same worker fetches in this batch anyway; 0 or -1: none. Needs parse_while_fetching. Default: -1."""
+    follow_outlinks_num_links: int
+    """Sets how many links of a page are followed: the first ones on the page. For links to depth d, the number is follow_outlinks_num_links * follow_outlinks_depth_divisor / d, rounded down. By default it is 8 for a page of the batch (d = 1), and 4 for each page to which its links lead (d = 2). Default: 4."""
+    follow_outlinks_depth_divisor: int
+    """Factor in the formula of follow_outlinks_num_links. Default: 2."""
+    follow_outlinks_ignore_external: bool
+    """Follow within the same fetch only links to the page's own host. Default: true."""
+    redirect_max: int
+    """How many redirects in a row are followed at once, while they lead to hosts that the same worker fetches in this batch anyway; all others become URLs of a later round. Default: 0."""
+    flush_seconds: float | str | datetime.timedelta
+    """Write a page to disk at most this long after it arrived, with all pages since then. Pages that are not written are lost if the process dies. Unit: s. Default: 5."""
+
+
+class _Shared21(TypedDict, total=False):
     """Of crawl, import_warc, fetch, round, next."""
 
     store_wire: bool
     """Store each answer as it came, too, for nutbeam warc: its head, its body with all codings, and the bodies of error pages; and the version of TLS. Coded bodies are stored twice. Default: false."""
 
 
-class _Shared21(TypedDict, total=False):
+class _Shared22(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next, explain, parsechecker."""
 
     file_roots: Iterable[str | os.PathLike[str]] | os.PathLike[str] | str
@@ -437,7 +442,7 @@ class _Shared21(TypedDict, total=False):
     """Hosts, with all below them, whose robots.txt is NOT fetched and NOT obeyed: only for sites of your own, or whose operators have agreed. Default: none."""
 
 
-class _Shared22(TypedDict, total=False):
+class _Shared23(TypedDict, total=False):
     """Of crawl, sitemap, fetch, round, next, parsechecker."""
 
     file_parent: bool
@@ -496,7 +501,7 @@ class _Shared22(TypedDict, total=False):
     """Start measuring the throughput after this time. Unit: s. Default: 300."""
 
 
-class _Shared23(TypedDict, total=False):
+class _Shared24(TypedDict, total=False):
     """Of crawl, sitemap, import_warc, fetch, round, next, parsechecker."""
 
     content_limit: int | str
@@ -505,14 +510,14 @@ class _Shared23(TypedDict, total=False):
     """Like content_limit, for PDF, office documents and e-books, which cannot be read when they are cut. If content_limit is larger, it applies. Unit: bytes. Default: 8388608."""
 
 
-class _Shared24(TypedDict, total=False):
+class _Shared25(TypedDict, total=False):
     """Of crawl, sitemap, generate, freegen, fetch, round, next, explain, parsechecker."""
 
     queue_mode: Literal["host", "domain", "ip"]
     """Which hosts share a queue, with one request at a time and a delay. host: each host has its own queue. domain: the hosts of a registered domain share one. ip: the hosts of an IP address share one (with several num_fetchers, generate resolves the hosts). Give the same value to generate and to fetch. Default: host."""
 
 
-class _Shared25(TypedDict, total=False):
+class _Shared26(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, index, clean, filterdb, explain."""
 
     mark_gone_after: int | str | datetime.timedelta
@@ -521,7 +526,7 @@ class _Shared25(TypedDict, total=False):
     """Scoring orphan and --drop_orphans: time without a link to a page after which it is an orphan; the scoring gives it the status db_orphan. Unit: s. Default: 3456000."""
 
 
-class _Shared26(TypedDict, total=False):
+class _Shared27(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, index, clean, explain."""
 
     scoring: Iterable[str]
@@ -546,7 +551,7 @@ class _Shared26(TypedDict, total=False):
     """Scoring urlboost: what is multiplied. choice: the value by which generate chooses URLs. new: the score of a new URL, once; then urlboost must come after scorings that change scores. Default: choice."""
 
 
-class _Shared27(TypedDict, total=False):
+class _Shared28(TypedDict, total=False):
     """Of crawl, dedup, round, next."""
 
     dedup_group: Literal["none", "host", "domain"]
@@ -557,7 +562,7 @@ class _Shared27(TypedDict, total=False):
     """With --signature simhash: pages whose signatures differ in up to this number of bits are duplicates, too; 0: only pages with equal signatures are. Unit: bits. Default: 3."""
 
 
-class _Shared28(TypedDict, total=False):
+class _Shared29(TypedDict, total=False):
     """Of crawl, invertlinks, round, next."""
 
     ignore_internal_links: bool
@@ -568,21 +573,21 @@ class _Shared28(TypedDict, total=False):
     """Drop links that were not found again for longer than this. A link in the newest document of its page stays. 0 means twice --max_fetch_interval. Unit: s. Default: 0."""
 
 
-class _Shared29(TypedDict, total=False):
+class _Shared30(TypedDict, total=False):
     """Of crawl, import_nutch, invertlinks, round, next."""
 
     max_anchor_length: int
     """How much of the text of a link is kept. Unit: characters. Default: 100."""
 
 
-class _Shared30(TypedDict, total=False):
+class _Shared31(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, invertlinks, round, next, fsck, explain."""
 
     max_fetch_interval: int | str | datetime.timedelta
     """Longest time between two fetches of a page. Unit: s. Default: 7776000."""
 
 
-class _Shared31(TypedDict, total=False):
+class _Shared32(TypedDict, total=False):
     """Of crawl, sitemap, updatedb, round, next, explain."""
 
     max_per_host: int
@@ -621,21 +626,21 @@ class _Shared31(TypedDict, total=False):
     """Schedule rate: fetches a day for the whole table. 0: enough to fetch each page once per fetch_interval. Default: 0."""
 
 
-class _Shared32(TypedDict, total=False):
+class _Shared33(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, updatedb, round, next, explain."""
 
     fetch_interval: int | str | datetime.timedelta
     """Time between two fetches of a page. Unit: s. Default: 2592000."""
 
 
-class _Shared33(TypedDict, total=False):
+class _Shared34(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, updatedb, round, next, explain."""
 
     retry_max: int
     """After how many failures in a row a URL is gone. Default: 3."""
 
 
-class _Shared34(TypedDict, total=False):
+class _Shared35(TypedDict, total=False):
     """Of crawl, updatedb, round, next, explain."""
 
     additions_allowed: bool
@@ -644,21 +649,21 @@ class _Shared34(TypedDict, total=False):
     """Set the status db_parse_failed for pages that failed to parse, and schedule them like gone pages. Default: false."""
 
 
-class _Shared35(TypedDict, total=False):
+class _Shared36(TypedDict, total=False):
     """Of crawl, generate, freegen, import_warc, import_nutch, round, next, explain."""
 
     generate_mark_ttl: int | str | datetime.timedelta
     """How long an unfinished batch keeps its URLs from other batches. Unit: s. Default: 604800."""
 
 
-class _Shared36(TypedDict, total=False):
+class _Shared37(TypedDict, total=False):
     """Of crawl, generate, freegen, round, next, explain."""
 
     num_fetchers: int
     """How many partitions a batch has; hosts are divided among them. Default: 1."""
 
 
-class _Shared37(TypedDict, total=False):
+class _Shared38(TypedDict, total=False):
     """Of crawl, sitemap."""
 
     sitemap_strict_parsing: bool
@@ -689,7 +694,7 @@ class _Shared37(TypedDict, total=False):
     """How many URLs of one host are added from its sitemaps at once, the best by priority; -1: no limit. These URLs do not count for --max_new_per_host. Default: 50000."""
 
 
-class _Shared38(TypedDict, total=False):
+class _Shared39(TypedDict, total=False):
     """Of crawl, inject."""
 
     injected_score: float
@@ -702,7 +707,7 @@ class _Shared38(TypedDict, total=False):
     """Also filter and normalize the URLs of the table, by the rules for seeds. Refused URLs are dropped, and seeds are optional. filterdb also applies the rules for links. Default: false."""
 
 
-class _Shared40(TypedDict, total=False):
+class _Shared41(TypedDict, total=False):
     """Of crawl, inject, sitemap, generate, freegen, import_warc, import_nutch, fetch, parse, updatedb, invertlinks, dedup, round, next, pages, extract, warc, report, webgraph, linkrank, scoreupdater, index, clean, updatehostdb, hostinject, filterdb, compact, copy, mergelinkdb, mergedb, rollback, fsck, purge, explain, parsechecker."""
 
     config: str | os.PathLike[str] | None
@@ -711,7 +716,7 @@ class _Shared40(TypedDict, total=False):
     """Show progress on standard error, as a live view if that is a terminal. Default: none."""
 
 
-class _Shared42(TypedDict, total=False):
+class _Shared43(TypedDict, total=False):
     """Of freegen, import_warc, import_nutch, mergedb."""
 
     filter_urls: bool
@@ -720,28 +725,28 @@ class _Shared42(TypedDict, total=False):
     """Apply the URL rewriting rules. Without it, URLs only get the form that row keys need. Default: false."""
 
 
-class _Shared44(TypedDict, total=False):
+class _Shared45(TypedDict, total=False):
     """Of import_warc, import_nutch."""
 
     part_size: int | str
     """Size of the parts of a file that workers share. Unit: bytes. Default: 67108864."""
 
 
-class _Shared46(TypedDict, total=False):
+class _Shared47(TypedDict, total=False):
     """Of fetch, parse."""
 
     batch: str
     """Id of the batch. Without it, the oldest batch that waits. Default: none."""
 
 
-class _Shared47(TypedDict, total=False):
+class _Shared48(TypedDict, total=False):
     """Of fetch, next."""
 
     parse_while_fetching: bool
     """Parse pages while others are fetched; false makes parse a phase of its own. Default: false."""
 
 
-class _Shared53(TypedDict, total=False):
+class _Shared54(TypedDict, total=False):
     """Of pages, extract."""
 
     catalog: str | os.PathLike[str]
@@ -778,14 +783,14 @@ class _Shared53(TypedDict, total=False):
     """Only pages that are new, changed or gone since a snapshot: its number, or a date or time (UTC) such as 2026-11-01T12:30. Column change says which. In a table: since its last run. Default: none."""
 
 
-class _Shared59(TypedDict, total=False):
+class _Shared60(TypedDict, total=False):
     """Of webgraph, linkrank."""
 
     level: Literal["page", "host", "domain"]
     """The graph: its nodes are pages, hosts or domains. Default: page."""
 
 
-class _Shared62(TypedDict, total=False):
+class _Shared63(TypedDict, total=False):
     """Of index, clean."""
 
     index: str
@@ -831,7 +836,8 @@ class CrawlKeywords(
     _Shared36,
     _Shared37,
     _Shared38,
-    _Shared40,
+    _Shared39,
+    _Shared41,
     PipelineKeywords,
     total=False,
 ):
@@ -854,13 +860,13 @@ class InjectKeywords(
     _Shared3,
     _Shared10,
     _Shared16,
-    _Shared25,
     _Shared26,
-    _Shared30,
-    _Shared32,
+    _Shared27,
+    _Shared31,
     _Shared33,
-    _Shared38,
-    _Shared40,
+    _Shared34,
+    _Shared39,
+    _Shared41,
     PipelineKeywords,
     total=False,
 ):
@@ -876,18 +882,18 @@ class SitemapKeywords(
     _Shared12,
     _Shared16,
     _Shared17,
-    _Shared21,
     _Shared22,
     _Shared23,
     _Shared24,
     _Shared25,
     _Shared26,
-    _Shared30,
+    _Shared27,
     _Shared31,
     _Shared32,
     _Shared33,
-    _Shared37,
-    _Shared40,
+    _Shared34,
+    _Shared38,
+    _Shared41,
     PipelineKeywords,
     total=False,
 ):
@@ -905,15 +911,15 @@ class GenerateKeywords(
     _Shared12,
     _Shared13,
     _Shared16,
-    _Shared24,
     _Shared25,
     _Shared26,
-    _Shared30,
-    _Shared32,
+    _Shared27,
+    _Shared31,
     _Shared33,
-    _Shared35,
+    _Shared34,
     _Shared36,
-    _Shared40,
+    _Shared37,
+    _Shared41,
     PipelineKeywords,
     total=False,
 ):
@@ -924,12 +930,12 @@ class FreegenKeywords(
     _Shared2,
     _Shared3,
     _Shared16,
-    _Shared24,
-    _Shared32,
-    _Shared35,
+    _Shared25,
+    _Shared33,
     _Shared36,
-    _Shared40,
-    _Shared42,
+    _Shared37,
+    _Shared41,
+    _Shared43,
     PipelineKeywords,
     total=False,
 ):
@@ -939,13 +945,14 @@ class FreegenKeywords(
 class ImportWarcKeywords(
     _Shared2,
     _Shared3,
+    _Shared5,
     _Shared16,
-    _Shared20,
-    _Shared23,
-    _Shared35,
-    _Shared40,
-    _Shared42,
-    _Shared44,
+    _Shared21,
+    _Shared24,
+    _Shared36,
+    _Shared41,
+    _Shared43,
+    _Shared45,
     PipelineKeywords,
     total=False,
 ):
@@ -958,12 +965,13 @@ class ImportWarcKeywords(
 class ImportNutchKeywords(
     _Shared2,
     _Shared3,
+    _Shared5,
     _Shared16,
-    _Shared29,
-    _Shared35,
-    _Shared40,
-    _Shared42,
-    _Shared44,
+    _Shared30,
+    _Shared36,
+    _Shared41,
+    _Shared43,
+    _Shared45,
     PipelineKeywords,
     total=False,
 ):
@@ -997,9 +1005,10 @@ class FetchKeywords(
     _Shared22,
     _Shared23,
     _Shared24,
-    _Shared40,
-    _Shared46,
+    _Shared25,
+    _Shared41,
     _Shared47,
+    _Shared48,
     PipelineKeywords,
     total=False,
 ):
@@ -1016,8 +1025,8 @@ class ParseKeywords(
     _Shared15,
     _Shared16,
     _Shared17,
-    _Shared40,
-    _Shared46,
+    _Shared41,
+    _Shared47,
     PipelineKeywords,
     total=False,
 ):
@@ -1037,14 +1046,14 @@ class UpdatedbKeywords(
     _Shared11,
     _Shared16,
     _Shared18,
-    _Shared25,
     _Shared26,
-    _Shared30,
+    _Shared27,
     _Shared31,
     _Shared32,
     _Shared33,
     _Shared34,
-    _Shared40,
+    _Shared35,
+    _Shared41,
     PipelineKeywords,
     total=False,
 ):
@@ -1055,7 +1064,7 @@ class UpdatedbKeywords(
 
 
 class InvertlinksKeywords(
-    _Shared2, _Shared3, _Shared28, _Shared29, _Shared30, _Shared40, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared29, _Shared30, _Shared31, _Shared41, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam invertlinks``."""
 
@@ -1063,7 +1072,7 @@ class InvertlinksKeywords(
     """Id of the batch. Without it, all batches that wait, one after the other; a job that is only submitted to a cluster takes the oldest of them. Default: none."""
 
 
-class DedupKeywords(_Shared2, _Shared3, _Shared27, _Shared40, PipelineKeywords, total=False):
+class DedupKeywords(_Shared2, _Shared3, _Shared28, _Shared41, PipelineKeywords, total=False):
     """Options of ``nutbeam dedup``."""
 
     batch: str
@@ -1106,7 +1115,8 @@ class RoundKeywords(
     _Shared34,
     _Shared35,
     _Shared36,
-    _Shared40,
+    _Shared37,
+    _Shared41,
     PipelineKeywords,
     total=False,
 ):
@@ -1148,8 +1158,9 @@ class NextKeywords(
     _Shared34,
     _Shared35,
     _Shared36,
-    _Shared40,
-    _Shared47,
+    _Shared37,
+    _Shared41,
+    _Shared48,
     PipelineKeywords,
     total=False,
 ):
@@ -1159,7 +1170,7 @@ class NextKeywords(
     """Wait until the phase is done. Without it, a phase whose workers are elsewhere is only submitted. Default: false."""
 
 
-class PagesKeywords(_Shared2, _Shared40, _Shared53, PipelineKeywords, total=False):
+class PagesKeywords(_Shared2, _Shared41, _Shared54, PipelineKeywords, total=False):
     """Options of ``nutbeam pages``."""
 
     chunks: int
@@ -1181,7 +1192,7 @@ class PagesKeywords(_Shared2, _Shared40, _Shared53, PipelineKeywords, total=Fals
 
 
 class ExtractKeywords(
-    _Shared2, _Shared7, _Shared8, _Shared40, _Shared53, PipelineKeywords, total=False
+    _Shared2, _Shared7, _Shared8, _Shared41, _Shared54, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam extract``."""
 
@@ -1189,7 +1200,7 @@ class ExtractKeywords(
     """End with exit code 5 if a rule finds nothing, or much less than in the run before. Default: false."""
 
 
-class WarcKeywords(_Shared1, _Shared2, _Shared40, PipelineKeywords, total=False):
+class WarcKeywords(_Shared1, _Shared2, _Shared41, PipelineKeywords, total=False):
     """Options of ``nutbeam warc``."""
 
     batch: Iterable[str]
@@ -1198,7 +1209,7 @@ class WarcKeywords(_Shared1, _Shared2, _Shared40, PipelineKeywords, total=False)
     """Write only answers for which this expression is true, such as "http_code == 200". Its names are the columns of batch_pages in the data dictionary. Default: none."""
 
 
-class ReportKeywords(_Shared40, total=False):
+class ReportKeywords(_Shared41, total=False):
     """Options of ``nutbeam report``."""
 
     output: str
@@ -1209,7 +1220,7 @@ class ReportKeywords(_Shared40, total=False):
     """What to show beside it: the address of another table, or the number of a snapshot of this one. Default: none."""
 
 
-class WebgraphKeywords(_Shared2, _Shared3, _Shared40, _Shared59, PipelineKeywords, total=False):
+class WebgraphKeywords(_Shared2, _Shared3, _Shared41, _Shared60, PipelineKeywords, total=False):
     """Options of ``nutbeam webgraph``."""
 
     ignore_internal_host: bool
@@ -1226,7 +1237,7 @@ class WebgraphKeywords(_Shared2, _Shared3, _Shared40, _Shared59, PipelineKeyword
     """Approximate number of nodes per block; the memory of ranking depends on it. Default: 1048576."""
 
 
-class LinkrankKeywords(_Shared2, _Shared3, _Shared40, _Shared59, PipelineKeywords, total=False):
+class LinkrankKeywords(_Shared2, _Shared3, _Shared41, _Shared60, PipelineKeywords, total=False):
     """Options of ``nutbeam linkrank``."""
 
     ranking: Literal["linkrank", "pagerank", "hits", "harmonic"]
@@ -1247,7 +1258,7 @@ class LinkrankKeywords(_Shared2, _Shared3, _Shared40, _Shared59, PipelineKeyword
     """harmonic: registers of a counter, a byte each, as a power of 2. 6 has an error of 13 % for a node, 10 of 3 %. Default: 6."""
 
 
-class ScoreupdaterKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
+class ScoreupdaterKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
     """Options of ``nutbeam scoreupdater``."""
 
     rank: Literal["linkrank", "pagerank", "authority", "hub", "harmonic"]
@@ -1260,10 +1271,10 @@ class IndexKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared25,
     _Shared26,
-    _Shared40,
-    _Shared62,
+    _Shared27,
+    _Shared41,
+    _Shared63,
     PipelineKeywords,
     total=False,
 ):
@@ -1281,17 +1292,17 @@ class CleanKeywords(
     _Shared2,
     _Shared3,
     _Shared4,
-    _Shared25,
     _Shared26,
-    _Shared40,
-    _Shared62,
+    _Shared27,
+    _Shared41,
+    _Shared63,
     PipelineKeywords,
     total=False,
 ):
     """Options of ``nutbeam clean``."""
 
 
-class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared12, _Shared40, PipelineKeywords, total=False):
+class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared12, _Shared41, PipelineKeywords, total=False):
     """Options of ``nutbeam updatehostdb``."""
 
     check: Literal["none", "new", "known", "failed", "all"]
@@ -1308,7 +1319,7 @@ class UpdatehostdbKeywords(_Shared2, _Shared3, _Shared12, _Shared40, PipelineKey
     """Stop looking up after this time in each part of the table; the other hosts are looked up the next time. Unit: s. Default: 600."""
 
 
-class HostinjectKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
+class HostinjectKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
     """Options of ``nutbeam hostinject``."""
 
 
@@ -1318,8 +1329,8 @@ class FilterdbKeywords(
     _Shared10,
     _Shared11,
     _Shared16,
-    _Shared25,
-    _Shared40,
+    _Shared26,
+    _Shared41,
     PipelineKeywords,
     total=False,
 ):
@@ -1333,7 +1344,7 @@ class FilterdbKeywords(
     """Change nothing: count what would be done, and show examples. Default: false."""
 
 
-class CompactKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
+class CompactKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
     """Options of ``nutbeam compact``."""
 
     snapshot_retention: int | str | datetime.timedelta
@@ -1348,11 +1359,11 @@ class CompactKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=Fal
     """How long the body of a page is kept after its fetch, but not shorter than the retention. Then compact deletes bodies of older batches; answers, titles, texts and links stay. -1: as long as the page. Unit: s. Default: -1."""
 
 
-class CopyKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
+class CopyKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
     """Options of ``nutbeam copy``."""
 
 
-class MergelinkdbKeywords(_Shared2, _Shared3, _Shared16, _Shared40, PipelineKeywords, total=False):
+class MergelinkdbKeywords(_Shared2, _Shared3, _Shared16, _Shared41, PipelineKeywords, total=False):
     """Options of ``nutbeam mergelinkdb``."""
 
     normalize_links: bool
@@ -1362,12 +1373,12 @@ class MergelinkdbKeywords(_Shared2, _Shared3, _Shared16, _Shared40, PipelineKeyw
 
 
 class MergedbKeywords(
-    _Shared2, _Shared3, _Shared16, _Shared40, _Shared42, PipelineKeywords, total=False
+    _Shared2, _Shared3, _Shared16, _Shared41, _Shared43, PipelineKeywords, total=False
 ):
     """Options of ``nutbeam mergedb``."""
 
 
-class RollbackKeywords(_Shared3, _Shared40, total=False):
+class RollbackKeywords(_Shared3, _Shared41, total=False):
     """Options of ``nutbeam rollback``."""
 
     to: int
@@ -1376,7 +1387,7 @@ class RollbackKeywords(_Shared3, _Shared40, total=False):
     """Go back to a snapshot before a purge, too: purged rows come back, but stay in the blocklist. Default: false."""
 
 
-class FsckKeywords(_Shared30, _Shared40, total=False):
+class FsckKeywords(_Shared31, _Shared41, total=False):
     """Options of ``nutbeam fsck``."""
 
     quick: bool
@@ -1384,12 +1395,12 @@ class FsckKeywords(_Shared30, _Shared40, total=False):
     repair: bool
     """Make a new snapshot: rebuild lists from their files, or return to the newest snapshot with intact lists. Damaged data files stay: use rollback, or --drop. Nothing is deleted. In Bigtable, finish an interrupted commit. Default: false."""
     drop: bool
-    """With --repair: leave out damaged data files. In Bigtable, return damaged rows to an intact version, or delete them. Default: false."""
+    """With --repair: leave out damaged data files; pages whose file is lost are due again. In Bigtable, return damaged rows to an intact version, or delete them. Default: false."""
     readers: int
     """How many files, or ranges of rows, to read at a time. Default: 4."""
 
 
-class PurgeKeywords(_Shared2, _Shared3, _Shared40, PipelineKeywords, total=False):
+class PurgeKeywords(_Shared2, _Shared3, _Shared41, PipelineKeywords, total=False):
     """Options of ``nutbeam purge``."""
 
     url: Iterable[str]
@@ -1414,18 +1425,18 @@ class ExplainKeywords(
     _Shared13,
     _Shared16,
     _Shared17,
-    _Shared21,
-    _Shared24,
+    _Shared22,
     _Shared25,
     _Shared26,
-    _Shared30,
+    _Shared27,
     _Shared31,
     _Shared32,
     _Shared33,
     _Shared34,
     _Shared35,
     _Shared36,
-    _Shared40,
+    _Shared37,
+    _Shared41,
     total=False,
 ):
     """Options of ``nutbeam explain``."""
@@ -1446,11 +1457,11 @@ class ParsecheckerKeywords(
     _Shared15,
     _Shared16,
     _Shared17,
-    _Shared21,
     _Shared22,
     _Shared23,
     _Shared24,
-    _Shared40,
+    _Shared25,
+    _Shared41,
     total=False,
 ):
     """Options of ``nutbeam parsechecker``."""

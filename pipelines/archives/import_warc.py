@@ -36,6 +36,7 @@ from ...web.exchange.http_options import HttpOptions, WireOptions
 from ..base.command import TABLE, Argument, Invocation
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, workers_elsewhere
+from ..launch.table_rooms import RoomOptions
 
 ARGUMENTS = (
     TABLE,
@@ -53,7 +54,7 @@ _GROUP_RECORDS, _GROUP_BYTES = 2_000, 64 << 20
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(ListRuleOptions, WireOptions, JobOptions):
+class Options(ListRuleOptions, WireOptions, RoomOptions, JobOptions):
     """Options of import_warc."""
 
     GROUP = "import"

@@ -30,6 +30,12 @@ class AddressedServer(LoopbackServer):
         """The values of Host that name this server."""
         return self.address.names(self.port)
 
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The addresses that open the pages in a browser, those for other machines first."""
+        names = self.address.open_names(self.port)
+        return tuple(f"http://{name}{self.address.path}" for name in names)
+
 
 class AddressedHandler(LoopbackHandler):
     """Answers requests to an ``AddressedServer``."""

@@ -3,6 +3,7 @@
 import dataclasses
 import ipaddress
 import re
+import socket
 
 from ...web.base.errors import UsageError
 from ...web.base.options import option
@@ -79,7 +80,7 @@ class ServedAddress:
         if self._ip.is_unspecified and not self.allowed_hosts:
             raise UsageError(
                 f"--host {self.host} takes requests from other machines: name the hosts that "
-                "they ask for, as in --allowed_hosts search.example.com"
+                f"they ask for, as in --allowed_hosts {_name_of_machine()}"
             )
 
     @property
@@ -111,6 +112,19 @@ class ServedAddress:
         local = own[:1] if not (self._ip.is_loopback or self._ip.is_unspecified) else own
         return (*(f"{name}:{port}" for name in local), *map(str.lower, self.allowed_hosts))
 
+    def open_names(self, port: int) -> tuple[str, ...]:
+        """Returns hosts with ports that open the page in a browser, those for other machines first.
+
+        >>> ServedAddress(host="0.0.0.0", allowed_hosts=("box", "a.com:1")).open_names(80)
+        ('box:80', 'a.com:1', 'localhost:80')
+        >>> ServedAddress(allowed_hosts=("behind.proxy",)).open_names(80)
+        ('127.0.0.1:80',)
+        """
+        if not self._ip.is_unspecified:
+            return self.names(port)[:1]
+        named = (n if re.search(r":\d+$", n) else f"{n}:{port}" for n in self.allowed_hosts)
+        return (*named, f"localhost:{port}")
+
     def is_named(self, host: str, port: int) -> bool:
         """Returns whether a value of Host, in lower case, names the server.
 
@@ -126,6 +140,12 @@ class ServedAddress:
         if "*" in self.cors_origins:
             return "*"
         return origin if origin in self.cors_origins else None
+
+
+def _name_of_machine() -> str:
+    """Returns the name of this machine, as an example; another one if that is no name of a host."""
+    name = socket.gethostname().lower()
+    return name if _is_host(name) else "search.example.com"
 
 
 def _is_host(text: str) -> bool:

@@ -10,8 +10,9 @@ from rich import filesize
 
 import nutbeam
 
-from ...io.storage.least_free import least_free_of
+from ...io.storage.least_free import least_files_of, least_free_of
 from ...io.storage.place_addresses import place_of
+from ...io.storage.places import DiskRoom
 from ...io.storage.processes import temporary_files
 from ...web.base.clock import now_ms
 from .findings import Finding, ok, warning, wrong
@@ -89,20 +90,19 @@ def look_at_disk(subject: str, folder: str, least: int, cure: str) -> Iterator[F
         yield ok(subject, text)
     there = next(path for path in (Path(folder).absolute(), *Path(folder).absolute().parents)
                  if path.exists())  # fmt: skip
-    yield from _look_at_inodes(subject, there)
+    yield from _look_at_inodes(subject, there, room, least)
     if not os.access(there, os.W_OK | os.X_OK):
         yield wrong(subject, f"{str(there)!r} may not be written", "change its owner or its rights")
 
 
-def _look_at_inodes(subject: str, folder: Path) -> Iterator[Finding]:
-    facts = os.statvfs(folder)
-    if not facts.f_files:
+def _look_at_inodes(subject: str, folder: Path, room: DiskRoom, least: int) -> Iterator[Finding]:
+    if not room.total_files:
         return  # the file system has no fixed number
-    text = f"{facts.f_favail:,} more files fit on the disk of {str(folder)!r}"
+    text = f"{room.free_files:,} more files fit on the disk of {str(folder)!r}"
     cure = "delete small files: nutbeam compact TABLE merges those of a table"
-    if facts.f_favail < _LEAST_INODES:
+    if room.free_files < max(_LEAST_INODES, least_files_of(room, least)):
         yield wrong(f"{subject} inodes", text, cure)
-    elif facts.f_favail < _FEW_INODES:
+    elif room.free_files < _FEW_INODES:
         yield warning(f"{subject} inodes", text, cure)
     else:
         yield ok(f"{subject} inodes", text)

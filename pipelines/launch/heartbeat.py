@@ -12,10 +12,11 @@ from collections.abc import Iterator
 
 from ...io.snapshots.heartbeats import (
     remove_heartbeat,
-    remove_left_heartbeats,
+    remove_older_heartbeats,
+    remove_settled_heartbeats,
     write_heartbeat,
 )
-from ...io.snapshots.operations import OPERATIONS
+from ...io.snapshots.operations import OPERATIONS, UPKEEP
 from ...io.storage.files import names
 from ...io.storage.processes import this_process
 from ...io.table.opening import open_table
@@ -135,6 +136,8 @@ class CommandHeart:
         if code in _FORGOTTEN:
             if self._written:
                 remove_heartbeat(self._table, operation)
+            if code == DONE:
+                self._settle()
             return
         end = CommandEnd(now_ms(), code, _cut(mask_users(one_line(message))))
         last = dataclasses.replace(
@@ -144,17 +147,27 @@ class CommandHeart:
             if self._has_begun():
                 write_heartbeat(self._table, last)
 
+    def _settle(self) -> None:
+        """Removes what earlier commands have left: the work is done well now.
+
+        Upkeep does not do the work of others, so it only settles its own failures.
+        """
+        command = self._heartbeat.command
+        only_of = command if command in UPKEEP else ""
+        with contextlib.suppress(UserError):
+            remove_settled_heartbeats(self._table, self._heartbeat.began, now_ms(), only_of)
+
 
 @contextlib.contextmanager
 def beating_heart(invocation: Invocation, operation: str) -> Iterator[CommandHeart]:
-    """Writes the heartbeats of a command while the block runs; removes what dead commands have left.
+    """Writes the heartbeats of a command while the block runs; removes what it settles, if it ends well.
 
     Args:
         invocation: The command.
         operation: Id of its launch.
     """
     with contextlib.suppress(UserError):  # the job itself reports what is wrong
-        remove_left_heartbeats(open_table(str(invocation.table)).files, now_ms())
+        remove_older_heartbeats(open_table(str(invocation.table)).files, now_ms())
     with CommandHeart(invocation, operation).beating() as heart:
         yield heart
 

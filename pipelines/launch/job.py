@@ -10,7 +10,7 @@ from typing import Any
 import apache_beam as beam
 
 from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
-from ...io.snapshots.operations import find_commit, new_id, pinned_operation
+from ...io.snapshots.operations import Operation, find_commit, new_id, pinned_operation
 from ...io.storage.file_errors import NoTable
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
@@ -160,7 +160,7 @@ def run_job(
     try:
         with (
             _no_empty_folder(ticket.address),
-            beating_heart(invocation, ticket.operation),
+            beating_heart(invocation, ticket.operation) as heart,
             live_view(invocation.progress),
         ):
             for earlier_build in earlier_builds(ticket) if earlier_builds else ():
@@ -168,25 +168,31 @@ def run_job(
             pipeline = prepare(ticket, build, options, invocation.beam_args, job)
             (run_over_batches if over_batches else run_pipeline)(pipeline)
             PROGRESS.finish()
+            operation, manifest = _committed(ticket, job) if waits(pipeline) else (None, None)
+            idle = manifest is not None and _had_no_work(invocation.command, manifest)
+            code = heart.ends_with(NOTHING_TO_DO if idle else DONE, "")
     except NothingToDo:
         if invocation.format == "json":
             report(invocation, {"job": job, "counts": {}, "changed": False}, NOTHING_TO_DO)
         raise
     if not waits(pipeline):
         return report(invocation, {"job": job, "operation": ticket.operation, "submitted": True})
-    operation = pinned_operation(ticket.address, f"{ticket.operation}.{job}")
-    manifest = find_commit(operation) if operation else None
     if manifest is None:
         batch = operation.batch if operation else None
         done = {"job": job} | ({"batch": batch} if batch else {})
         return report(invocation, {**done, "counts": {}, "changed": False, "done_before": True})
-    code = NOTHING_TO_DO if _had_no_work(invocation.command, manifest) else DONE
     if lacking and code == DONE:
         _LOG.warning("%s", lacking)
     report(invocation, job_record(manifest, ticket.address), code)
     if after:
         after(ticket.address, manifest, options)
     return code
+
+
+def _committed(ticket: Ticket, job: str) -> tuple[Operation | None, Manifest | None]:
+    """Returns the operation of a job that has ended, and the snapshot that it has made."""
+    operation = pinned_operation(ticket.address, f"{ticket.operation}.{job}")
+    return operation, find_commit(operation) if operation else None
 
 
 def run_each_batch(

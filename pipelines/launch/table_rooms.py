@@ -1,11 +1,32 @@
-"""Watches the room of a table's disk from round to round of a crawl."""
+"""Looks at the room of a table's disk before jobs that bring much, and from round to round of a crawl."""
 
+import dataclasses
 import logging
 
-from ...io.storage.least_free import TableRoom, scarce_message, table_room
+from ...io.storage.least_free import (
+    LeastFreeOptions,
+    TableRoom,
+    check_room,
+    scarce_message,
+    table_room,
+)
 from ...io.table.opening import open_table
+from ...web.base.option_checks import Launch
 
 _LOG = logging.getLogger("nutbeam")
+
+
+@dataclasses.dataclass(frozen=True)
+class RoomOptions(LeastFreeOptions):
+    """Options of jobs that begin only if the table's disk has enough room.
+
+    Those that finish a batch, such as parse and updatedb, do not have them: they use what is kept.
+    """
+
+    def check_setup(self, launch: Launch) -> None:
+        """Checks the room of the table's disk."""
+        if launch.address:
+            check_room(launch.address, open_table(launch.address).files, self.least_free)
 
 
 def low_room(address: str, least: int) -> TableRoom | None:
@@ -30,7 +51,7 @@ class RoomOfRounds:
     def __init__(self, address: str, least: int) -> None:
         self._address, self._least = address, least
         self._files = open_table(address).files
-        self._free_before: int | None = None
+        self._room_before: TableRoom | None = None
         self._warned = False
 
     def suffices(self) -> bool:
@@ -41,10 +62,13 @@ class RoomOfRounds:
         if not self._warned and self._may_not_last(room):
             self._warned = True
             _LOG.warning("%s", scarce_message(self._address, room))
-        self._free_before = room.free
+        self._room_before = room
         return not room.is_low
 
     def _may_not_last(self, room: TableRoom) -> bool:
         """Returns whether another round like the last one would leave too little room."""
-        used = 0 if self._free_before is None else self._free_before - room.free
-        return not room.is_low and used > 0 and room.free - used < room.least
+        before = self._room_before
+        if before is None or room.is_low:
+            return False
+        used = max(0, before.free - room.free)
+        return not room.lasts(used, max(0, before.free_files - room.free_files))

@@ -52,6 +52,7 @@ from ..batch_tools.batch_addresses import id_of_batch
 from ..invertlinks import link_resolver
 from ..launch.job import JobOptions, run_job
 from ..launch.launch import preflight, workers_elsewhere
+from ..launch.table_rooms import RoomOptions
 from ..nutch_conf.import_configuration import import_configuration
 from .import_parts import NUTCH_PARTS, import_items, import_work
 from .imported_segments import batch_of, commit_import, segment_lines, segment_place
@@ -69,7 +70,7 @@ _LOG = logging.getLogger("nutbeam.import_nutch")
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(ListRuleOptions, JobOptions):
+class Options(ListRuleOptions, RoomOptions, JobOptions):
     """Options of import_nutch."""
 
     GROUP = "import"

@@ -33,8 +33,8 @@ _TYPES = {"js": "text/javascript", "svg": "image/svg+xml", "json": "application/
 
 
 def serve_search(server: "SearchServer") -> int:
-    """Serves until interrupted; prints the address."""
-    print(f"search page: http://{server.names[0]}{server.address.path}", flush=True)
+    """Serves until interrupted; prints the addresses."""
+    print("\n".join(f"search page: {url}" for url in server.urls), flush=True)
     server.serve_until_interrupted()
     return 0
 

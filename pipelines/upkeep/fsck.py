@@ -33,6 +33,7 @@ from ...io.upkeep.fsck import (
     files_to_check,
     runs,
 )
+from ...io.upkeep.lost_files import LOST_FILE_PROBLEM, check_named_files, repair_named_files
 from ...io.upkeep.operation_fsck import (
     OPERATION_PROBLEM,
     Leftovers,
@@ -83,8 +84,8 @@ class Options:
     )
     drop: bool = option(
         False,
-        "With --repair: leave out damaged data files. In Bigtable, return damaged rows to an "
-        "intact version, or delete them.",
+        "With --repair: leave out damaged data files; pages whose file is lost are due again. In "
+        "Bigtable, return damaged rows to an intact version, or delete them.",
     )
     max_fetch_interval: int = shared_option(ScheduleOptions, "max_fetch_interval")
     readers: int = option(4, "How many files, or ranges of rows, to read at a time.", minimum=1)
@@ -170,9 +171,11 @@ def run(invocation: Invocation) -> int:
 
 
 def _repair(table: WebTable, check_result: CheckResult, options: Options) -> Repair:
-    """Makes a snapshot of intact files and rows, and then one with corrected times."""
+    """Makes a snapshot of intact files and rows; with ``drop`` one whose rows name no lost file; then
+    one with corrected times.
+    """
     done, operation = Repair(None), f"{new_id()}.fsck"
-    others = (CLOCK_PROBLEM, HISTORY_PROBLEM)
+    others = (CLOCK_PROBLEM, HISTORY_PROBLEM, LOST_FILE_PROBLEM)
     if any(problem.kind not in others for problem in check_result.problems):
         drop: dict[str, frozenset[str]] = {}
         for problem in check_result.damage if options.drop else ():
@@ -181,14 +184,20 @@ def _repair(table: WebTable, check_result: CheckResult, options: Options) -> Rep
                 drop[problem.component] = paths | {problem.path}
         left_out = drop if options.drop else None
         done = repair_table(table, operation, check_result.snapshot, check_result.rows, left_out)
+    if options.drop:
+        done = _join_repairs(done, repair_named_files(str(table), f"{new_id()}.fsck"))
     if any(problem.kind == CLOCK_PROBLEM for problem in check_result.problems):
         right_at = functools.partial(_right_times, options)
-        clock_repair = repair_clock(str(table), f"{new_id()}.fsck", right_at)
-        if done.manifest is None:
-            return clock_repair
-        rows = {**done.rows, **clock_repair.rows}
-        return dataclasses.replace(done, manifest=clock_repair.manifest, rows=rows)
+        done = _join_repairs(done, repair_clock(str(table), f"{new_id()}.fsck", right_at))
     return done
+
+
+def _join_repairs(first: Repair, second: Repair) -> Repair:
+    """Returns the result of two repairs, of which the second one was made on top of the first."""
+    if first.manifest is None or second.manifest is None:
+        return second if first.manifest is None else first
+    rows = {**first.rows, **second.rows}
+    return dataclasses.replace(first, manifest=second.manifest, rows=rows)
 
 
 def _right_times(options: Options, now: int) -> RightTimes:
@@ -216,6 +225,8 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
     problems += rows.problems
     right = _right_times(options, now_ms(manifest.latest_time))
     problems += check_clock(table, manifest, right, options.quick)
+    if not options.quick and "state" not in unchecked:
+        problems += check_named_files(table, manifest)
     for batch, entry in manifest.batches.items():
         # A batch that was imported has none, and compact drops that of a batch after its update.
         path = batch_component(batch, "fetchlist")

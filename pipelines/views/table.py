@@ -96,6 +96,7 @@ def _describe(address: BigtableAddress, invocation: Invocation) -> int:
 
 
 def _describe_files(address: str, invocation: Invocation) -> int:
+    open_table(address).check_place()
     manifest = newest_manifest(address)
     record = {"table": address, "snapshot": manifest.snapshot}
     lines = [f"table     {address}", f"snapshot  {manifest.snapshot}, {iso(manifest.time)}"]

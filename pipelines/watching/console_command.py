@@ -33,7 +33,7 @@ class Options(WatchOptions, ServedOptions, explain.Options):
 
 
 def run(invocation: Invocation) -> int:
-    """Serves until interrupted; prints the address."""
+    """Serves until interrupted; prints the addresses."""
     from .console_serving import ConsoleServer, SearchedIndex  # late, so that --help is fast
 
     options, table = invocation.options, str(invocation.table)
@@ -45,11 +45,11 @@ def run(invocation: Invocation) -> int:
     watch.look()  # a wrong address fails before anything is served
     index = SearchedIndex(table, options.index, options.cache_folder)
     with ConsoleServer(watch, address, options, index, secret) as server:
-        url = f"http://{server.names[0]}{address.path}"
-        shown_url = f"{url}?token={secret}" if secret and not options.token_file else url
+        query = f"?token={secret}" if secret and not options.token_file else ""
         if invocation.format == "json":
-            print(json.dumps({"url": url, "port": server.port, "token": bool(secret)}), flush=True)
+            record = {"url": server.urls[0], "port": server.port, "token": bool(secret)}
+            print(json.dumps(record), flush=True)
         else:
-            print(f"console: {shown_url}", flush=True)
+            print("\n".join(f"console: {url}{query}" for url in server.urls), flush=True)
         server.serve_until_interrupted()
     return DONE

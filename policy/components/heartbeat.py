@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+_INTERRUPTED = 130  # the exit code of a command that a person has interrupted
+
 
 class HeldHost(NamedTuple):
     """A host with waiting pages.
@@ -82,6 +84,11 @@ class CommandEnd(NamedTuple):
     time: int
     code: int
     message: str
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it has failed; else a person has interrupted it."""
+        return self.code != _INTERRUPTED
 
 
 @dataclasses.dataclass(frozen=True)

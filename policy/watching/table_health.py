@@ -11,7 +11,6 @@ from ..components.watched_facts import WatchedCommand, WatchedFacts, WatchedOper
 State = Literal["running", "well", "stale", "failed"]
 # As Nagios has them; ``unknown`` is for a table that cannot be read, or wrong usage.
 EXIT_CODES: dict[str, int] = {"running": 0, "well": 0, "stale": 1, "failed": 2, "unknown": 3}
-_INTERRUPTED = 130
 _HOLD_STALE_MS = 60_000  # as in the hold of a purge
 # After the phase of a batch: the job that it waits for.
 NEXT_JOBS = {"generated": "fetch", "fetched": "parse", "parsed": "updatedb"}
@@ -94,7 +93,8 @@ class TableHealth:
 def judge_table(facts: WatchedFacts, stale_after_s: float) -> TableHealth:
     """Returns the state of a table.
 
-    A failure counts until other work begins after it, or commits.
+    A failure that left a heartbeat counts until a command that ends well removes that, or until work
+    that began after it has committed and goes on. Of each command the newest one is named.
 
     Args:
         facts: What the table says of itself.
@@ -103,13 +103,16 @@ def judge_table(facts: WatchedFacts, stale_after_s: float) -> TableHealth:
     running = tuple(_running(facts))
     ended = sorted(_ended(facts), key=lambda work: work.ended)
     last = ended[-1] if ended else None
-    begun = max((work.began for work in running), default=0)
-    failed = last is not None and last.outcome == "failed" and last.ended >= begun
+    newest_failures = {
+        work.command: work
+        for work in ended
+        if work.outcome == "failed" and not _is_settled(work, facts, running)
+    }
+    failures = newest_failures.values()
     age_s = (facts.now - facts.committed) / 1000
     stale = not running and facts.committed > 0 and age_s > stale_after_s
     problems = list(facts.damages)
-    if last is not None and failed:
-        problems.append(f"{last.command} failed: {last.message}")
+    problems += [f"{work.command} failed: {work.message}" for work in failures]
     if stale:
         problems.append(
             f"the newest snapshot is {in_words(age_s)} old, --stale_after is {in_words(stale_after_s)}"
@@ -119,11 +122,16 @@ def judge_table(facts: WatchedFacts, stale_after_s: float) -> TableHealth:
     if facts.stop_file:
         problems.append(f"a stop file ends each crawl: {facts.stop_file}")
     state: State = "running" if running else "well"
-    if facts.damages or failed:
+    if facts.damages or failures:
         state = "failed"
     elif stale:
         state = "stale"
     return TableHealth(state, running, last, tuple(problems))
+
+
+def _is_settled(failure: LastWork, facts: WatchedFacts, running: tuple[RunningWork, ...]) -> bool:
+    """Returns whether work that began after a failure has committed and goes on."""
+    return any(failure.ended < work.began <= facts.committed for work in running)
 
 
 def _running(facts: WatchedFacts) -> Iterator[RunningWork]:
@@ -196,11 +204,11 @@ def _ended(facts: WatchedFacts) -> Iterator[LastWork]:
     for command in facts.commands:
         heartbeat = command.heartbeat
         if (end := heartbeat.ended) is not None:
-            if end.code == _INTERRUPTED:
-                yield _last_of(heartbeat, end.time, "interrupted", end.message)
-            else:
+            if end.is_failure:
                 reason = end.message or f"exit code {end.code}"
                 yield _last_of(heartbeat, end.time, "failed", reason)
+            else:
+                yield _last_of(heartbeat, end.time, "interrupted", end.message)
         elif not _is_alive(command):
             yield _last_of(heartbeat, command.written, "failed", _cut_off(command, facts.now))
     for operation in _unwatched(facts):

@@ -106,7 +106,7 @@ def test_it_is_served_on_the_address_that_is_chosen(serve):
     ("words", "message"),
     [
         (["--host", "example.com"], "--host takes an IP address of this machine, got 'example.com'"),
-        (["--host", "0.0.0.0"], "name the hosts that they ask for, as in --allowed_hosts search"),
+        (["--host", "0.0.0.0"], "name the hosts that they ask for, as in --allowed_hosts "),
         (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 0 cannot be used: "),
         (["--allowed_hosts", "https://a.example"], "got 'https://a.example'"),
         (["--allowed_hosts", "a.example/x"], "got 'a.example/x'"),

@@ -116,6 +116,8 @@ def test_another_table_is_left_alone(address, tmp_path, capsys):
         (["drop", "folder"], "a table in a folder or a store needs no drop, got 'folder': inject makes"),
         (["create", "gs://b/t"], "a table in a folder or a store needs no create, got 'gs"),
         (["describe", "folder"], "no web table at 'folder'"),
+        (["describe", "FULL/file"], "the table must be a folder, got the file '"),
+        (["describe", "FULL"], "and it is not empty: it has 'file'"),
         (["describe", "bigtable://p/i"], "the table must be bigtable://PROJECT/INSTANCE/TABLE"),
         (["create", "bigtable://my-project/my-instance/t"], "create needs --files"),
         (["create", "bigtable://my-project/my-instance/t", "--files", "ftp://x"],

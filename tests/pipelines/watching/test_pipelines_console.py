@@ -6,6 +6,8 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+from urllib.request import HTTPCookieProcessor, ProxyHandler, build_opener
 
 import pytest
 from crawling import nutbeam
@@ -205,6 +207,19 @@ def test_slow_readers_and_endless_requests_do_not_hold_others_up(console):
         assert b" 501 " in connection.recv(100)
 
 
+EVERYWHERE = ServedAddress(host="0.0.0.0", allowed_hosts=("127.0.0.2",))
+
+
+@pytest.mark.parametrize("console", [(EVERYWHERE, SECRET)], indirect=True)
+def test_the_printed_addresses_open_the_page(console):
+    hosts = [urlsplit(url).netloc for url in console.server.urls]
+    assert hosts == [f"127.0.0.2:{console.server.port}", f"localhost:{console.server.port}"]
+    for url in console.server.urls:
+        opener = build_opener(ProxyHandler({}), HTTPCookieProcessor())
+        with opener.open(f"{url}?token={SECRET}", timeout=60) as answer:
+            assert answer.status == 200
+
+
 def test_a_request_that_never_ends_is_ended(console):
     console.server.longest_s = 0.1
     with socket.create_connection(("127.0.0.1", console.server.port)) as connection:
@@ -220,5 +235,5 @@ def test_bad_options_are_refused_before_anything_is_served(tmp_path, refuse, con
     short.write_text("short\n")
     assert "16 to 500" in refuse("console", table, "--token_file", short)
     assert "'none'" in refuse("console", table, "--token_file", "none")
-    assert "allowed_hosts" in refuse("console", table, "--host", "0.0.0.0")
+    assert "--allowed_hosts" in refuse("console", table, "--host", "0.0.0.0")
     assert "'local'" in refuse("console", table, "--host", "local")

@@ -50,19 +50,46 @@ def test_a_table_is_well_until_its_snapshot_is_too_old():
     ],
     ids=["killed", "silent", "failed", "nothing fetched"],
 )
-def test_a_failure_counts_until_other_work_begins_or_commits(seen):
+def test_a_failure_counts_until_later_work_has_committed_and_goes_on(seen):
     assert judge(commands=(seen,)) == ("failed", 2)
     later = dataclasses.replace(BEATING, operation="10", began=NOW + 1)
-    assert judge(commands=(command(later), seen)) == ("running", 0)
-    assert judge(commands=(seen,), committed=NOW + 1) == ("well", 0)
+    assert judge(commands=(command(later), seen)) == ("failed", 2)
+    assert judge(commands=(command(later), seen), committed=NOW + 2) == ("running", 0)
+    assert judge(commands=(seen,), committed=NOW + 2) == ("failed", 2)  # such as of a generate
     earlier = dataclasses.replace(BEATING, operation="10", began=NOW - 1)
-    assert judge(commands=(command(earlier), seen)) == ("failed", 2)  # the other one goes on
+    assert judge(commands=(command(earlier), seen), committed=NOW + 2) == ("failed", 2)
 
 
 def test_an_interrupted_command_is_no_failure():
     ended = dataclasses.replace(BEATING, ended=CommandEnd(NOW, 130, ""))
     health = judge_table(dataclasses.replace(WELL, commands=(command(ended),)), 3600)
     assert (health.state, health.last.outcome) == ("well", "interrupted")
+
+
+def test_an_interruption_does_not_hide_the_failure_before():
+    failed = dataclasses.replace(BEATING, ended=CommandEnd(NOW - 2, 3, "disk full"))
+    interrupted = dataclasses.replace(BEATING, operation="10", ended=CommandEnd(NOW, 130, ""))
+    commands = (command(interrupted), command(failed))
+    health = judge_table(dataclasses.replace(WELL, commands=commands), 3600)
+    assert (health.state, health.last.outcome) == ("failed", "interrupted")
+    assert health.problems == ("crawl failed: disk full",)
+
+
+def test_of_each_command_the_newest_failure_is_named():
+    ends = [("crawl", 3), ("crawl", 2), ("compact", 1)]
+    commands = [
+        command(
+            dataclasses.replace(
+                BEATING,
+                command=name,
+                operation=str(ago),
+                ended=CommandEnd(NOW - ago, 3, f"{ago} ago"),
+            )
+        )
+        for name, ago in ends
+    ]
+    health = judge_table(dataclasses.replace(WELL, commands=tuple(commands)), 3600)
+    assert health.problems == ("crawl failed: 2 ago", "compact failed: 1 ago")
 
 
 def test_an_operation_without_a_heartbeat_shows_by_its_process_and_its_leases():

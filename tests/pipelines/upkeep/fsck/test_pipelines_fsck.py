@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from crawling import (
@@ -13,11 +14,14 @@ from crawling import (
     manifest_at,
     manifest_of,
     nutbeam,
+    state_of,
 )
 from damaging import COMPONENTS, cut, file_of, flip, kinds, newest_manifest, remove
 
 from nutbeam.io.tablets.file_lists import load_files, store_files
 from nutbeam.policy.components.schema import STATE, conform
+from nutbeam.web.base.clock import now_ms
+from nutbeam.web.urls.row_keys import from_key
 
 
 def test_a_whole_table(original, fsck, capsys):
@@ -167,6 +171,41 @@ def test_a_list_that_cannot_be_rebuilt_rolls_the_table_back(table, fsck):
     assert record["repaired"]["from"] == lost
     assert manifest_of(table).restores == lost
     assert fsck(table)["clean"]
+
+
+# Rows that name files.
+
+
+def take_out_of_list(table, kind):
+    """Takes a file that rows of the state name out of its list; returns its component and those rows."""
+    manifest, column = manifest_of(table), kind.removesuffix("s")
+    state = state_of(table).drop_nulls(column)
+    path = state.get_column(column).min()
+    name = path.rpartition("/")[0]
+    files = [f for f in load_files(table, manifest.components[name]) if f.path != path]
+    record = json.loads(newest_manifest(table).read_text())
+    record["components"][name] = vars(store_files(table, name, files))
+    record.pop("digest")
+    newest_manifest(table).write_text(json.dumps(record))
+    return name, state.filter(state.get_column(column) == path)
+
+
+@pytest.mark.parametrize("kind", ["pages", "documents"])
+def test_rows_that_name_a_file_in_no_list(table, web, fsck, kind):
+    name, rows = take_out_of_list(table, kind)
+    assert fsck(table, "--quick")["clean"]
+    (problem,) = fsck(table, code=3)["problems"]
+    assert (problem["kind"], problem["path"]) == ("lost", name)
+    number = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    url = from_key(rows.get_column("key").min())
+    assert f"that {number} of the state name, such as {url}" in problem["message"]
+    assert fsck(table, "--repair", code=3)["problems"] == [problem]
+    record = fsck(table, "--repair", "--drop")
+    assert record["repaired"]["rows"] == {"lost_files": len(rows)}
+    changed = state_of(table).filter(pl.col("key").is_in(rows.get_column("key").implode()))
+    assert changed.get_column(kind.removesuffix("s")).null_count() == len(rows)
+    assert changed.get_column("signature").null_count() == len(rows)
+    assert (changed.get_column("fetch_time") <= now_ms()).all()  # they come again
 
 
 # Leftover files.

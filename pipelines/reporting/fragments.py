@@ -146,6 +146,6 @@ def counts_table(
     return table(caption, (head, *labels, "change"), compared, below_chart=below_chart)
 
 
-def columns(*parts: str) -> str:
+def side_by_side(*parts: str) -> str:
     """Returns parts of HTML side by side, without empty ones."""
     return f'<div class="columns">{"".join(f"<div>{part}</div>" for part in parts if part)}</div>'

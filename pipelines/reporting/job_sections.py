@@ -7,7 +7,7 @@ from ...policy.reporting.job_figures import PHASE_ORDER
 from ..base.live import duration
 from ..base.loopback_server import shown
 from .charts import Chart, titled_chart
-from .fragments import Cell, columns, foreign, table, time_text
+from .fragments import Cell, foreign, side_by_side, table, time_text
 
 _MOST_ROUNDS = 60
 _ROUND_SERIES = {"fetched": "fetched", "redirected": "redirected", "failed": "failed"}
@@ -53,7 +53,7 @@ def rounds_section(figures: CrawlFigures, end: str) -> str:
         if len(rounds) < len(figures.rounds)
         else "rounds"
     )
-    return columns(
+    return side_by_side(
         titled_chart(Chart("stacked", f"Pages by round{end}", labels, numbers, "pages")),
         titled_chart(
             Chart("lines", f"URLs in the table after each round{end}", labels, sizes, "URLs")
@@ -67,7 +67,7 @@ def speed_section(figures: CrawlFigures, end: str) -> str:
     phases = [name for name in PHASE_ORDER if any(name in one.seconds for one in rounds)]
     seconds = {name: [one.seconds.get(name) for one in rounds] for name in phases}
     chart = titled_chart(Chart("stacked", f"Seconds by phase and round{end}", labels, seconds, "s"))
-    return columns(chart, _phase_table(figures, end)) + _tail_table(figures, end)
+    return side_by_side(chart, _phase_table(figures, end)) + _tail_table(figures, end)
 
 
 def _newest_rounds(figures: CrawlFigures) -> tuple[Sequence[RoundFigures], list[str]]:

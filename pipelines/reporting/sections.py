@@ -12,12 +12,12 @@ from .charts import Chart, titled_chart
 from .fragments import (
     Cell,
     change_text,
-    columns,
     counts_table,
     day_after,
     foreign,
     link_to,
     number_text,
+    side_by_side,
     table,
 )
 from .host_graph import draw_host_links
@@ -141,7 +141,7 @@ def _counts_chart(title: str, unit: str, counts: Mapping[str, int], kind: str) -
 
 
 def _state(crawls: Crawls) -> str:
-    return columns(
+    return side_by_side(
         _counts(crawls, "statuses", "URLs by status", "status", "URLs"),
         _counts(crawls, "depths", "URLs by distance from a seed", "links", "URLs", "bars"),
     )
@@ -151,7 +151,7 @@ def _due(crawls: Crawls) -> str:
     charts = "".join(_due_chart(crawl.figures, _end(crawls, crawl)) for crawl in crawls)
     due = [_due_counts(crawl.figures) for crawl in crawls]
     labels = [crawl.label for crawl in crawls]
-    return columns(
+    return side_by_side(
         charts
         + counts_table("Due URLs over the next 90 days", "when", "URLs", due, labels, most=100),
         _counts(
@@ -191,7 +191,7 @@ def _hosts(figures: CrawlFigures, end: str) -> str:
         heads = ("host", "URLs", "fetched", "gone", "failing", "mean answer, ms")
         return table(f"{caption}{end}", heads, rows)
 
-    return columns(
+    return side_by_side(
         of_hosts("Hosts with most URLs", figures.biggest),
         of_hosts("Slowest hosts, by the mean time of their last answers", figures.slowest),
         of_hosts("Hosts with most URLs whose last request failed", figures.failing),
@@ -210,7 +210,7 @@ def _blocking(crawls: Crawls) -> str:
     ]
     by_kind = counts_table("URLs kept from the crawler", "by", "URLs", kinds, labels)
     found = counts_table("URLs by the bot wall that answered", "guard", "URLs", guards, labels)
-    return text + _each(crawls, _blocking_table) + columns(by_kind, found)
+    return text + _each(crawls, _blocking_table) + side_by_side(by_kind, found)
 
 
 def _blocking_table(figures: CrawlFigures, end: str) -> str:
@@ -230,7 +230,7 @@ def _blocking_table(figures: CrawlFigures, end: str) -> str:
 
 
 def _answers(crawls: Crawls) -> str:
-    return columns(
+    return side_by_side(
         _counts(crawls, "codes", "Answers by code", "code", "URLs"),
         _counts(crawls, "types", "Types, as servers declare them", "type", "URLs"),
         _counts(crawls, "languages", "Languages of living pages", "language", "pages")
@@ -295,7 +295,7 @@ def _links(figures: CrawlFigures, end: str) -> str:
         f'<p class="soft">Links in the newest texts of {links.pages:,} of {links.all_pages:,} pages, between '
         f"the {len(links.hosts)} hosts with most URLs{shown(end)}.</p>"
     )
-    return line + columns(
+    return line + side_by_side(
         draw_host_links(links), table(f"Links between hosts{end}", ("from", "to", "links"), rows)
     )
 
@@ -304,7 +304,7 @@ def _pages(figures: CrawlFigures, end: str) -> str:
     top = (
         (link_to(page.url), f"{page.score:.3g}", shown(page.status)) for page in figures.top_pages
     )
-    return columns(
+    return side_by_side(
         table(f"Pages with the highest scores{end}", ("URL", "score", "status"), top),
         f"<p><strong>Samples of pages as text{shown(end)}</strong></p>"
         + "".join(_samples(figures)),

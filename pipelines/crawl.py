@@ -7,85 +7,41 @@ it finishes an open batch first, and counts that as a round. A file
 """
 
 import dataclasses
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import apache_beam as beam
 
 from ..io.reading.sitemap_sources import ALL_HOSTS
-from ..io.snapshots.manifest import Manifest, load_manifest
+from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import begin, new_id, pinned_operation
-from ..io.snapshots.rounds import may_have_due, next_round, stop_file, unfinished_batches
+from ..io.snapshots.rounds import stop_file
 from ..io.storage.file_errors import NoTable
-from ..io.storage.least_free import low_message
 from ..io.table.opening import open_table
-from ..io.tablets.tablets import Due
-from ..policy.dedup.duplicates import DedupOptions
-from ..policy.inlinks.edges import InvertTableOptions
 from ..policy.sitemaps.sitemap_list import SitemapLimits
-from ..policy.updating.update_rules import UpdateTableOptions
-from ..transforms.locate_hosts import LocateOptions
-from ..transforms.operations import Ticket, check_versions
+from ..transforms.operations import Ticket
 from ..transforms.parse_pages import parse_pool
 from ..web.archives.warc_options import WarcOptions
 from ..web.base import json_logs
-from ..web.base.clock import Clock, now_ms
+from ..web.base.clock import now_ms
 from ..web.base.errors import UsageError
-from ..web.base.options import option, seconds, shared_option
+from ..web.base.options import option, seconds
 from ..web.base.progress import PROGRESS
-from . import dedup, fetch, generate, inject, parse, update
+from . import inject
 from .base.command import TABLE, Argument, Invocation
 from .base.live import live_view
 from .checkers.reasons import check_obstacles, is_local
-from .generating.survey import due_at
-from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
-from .launch.job import CheckedIndexOptions, JobOptions, check_launch, prepare
+from .launch.job import check_launch, prepare
 from .launch.launch import workers_elsewhere
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .launch.shipped_seeds import check_seeds, seed_words
 from .launch.table_rooms import RoomOfRounds, low_room
-from .views.endings import CrawlStop
+from .round import RoundOptions, build_round, find_next_round, finish, warn_of_missing_rules
 from .views.next_due import wait_for_due
-from .views.summary import print_summary, summary_of
 
 ARGUMENTS = (
     TABLE,
     Argument("seeds", "URLs, files, folders, or - for standard input.", nargs="*"),
 )
-_LOG = logging.getLogger("nutbeam")
-
-
-@dataclasses.dataclass(frozen=True)
-class RoundOptions(
-    LocateOptions,
-    fetch.FetchBatchOptions,
-    UpdateTableOptions,
-    InvertTableOptions,
-    DedupOptions,
-    CheckedIndexOptions,
-    JobOptions,
-):
-    """Options of one round."""
-
-    links: bool = option(
-        False, "Add the links of each round to the link table, as invertlinks does.",
-        group="links",
-    )  # fmt: skip
-
-    index: str = option(
-        "", "Add the pages of each round to the index of this name, as index does; empty: do not.",
-        pattern="[A-Za-z0-9_-]*", group="index",
-    )  # fmt: skip
-
-    parse_while_fetching: bool = shared_option(fetch.Options, "parse_while_fetching", default=True)
-
-    @property
-    def last_job(self) -> str:
-        """The job that ends a round."""
-        return "index" if self.index else "dedup"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,48 +126,6 @@ def _archive_writer(
     from .archives.archiving import round_archiver  # late, as index: few crawls need it
 
     return round_archiver(address, options.warc, options, beam_args)
-
-
-def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None:
-    """Warns if a crawl lacks rules of the job before, and something waits for it."""
-    table = open_table(str(invocation.table))
-    manifest = load_manifest(table, table.latest_snapshot())
-    waits = (
-        invocation.arguments.get("seeds")
-        or unfinished_batches(manifest, now_ms())
-        or may_have_due(table, manifest, lambda clock: due_at(clock, options))
-    )
-    if waits and (line := missing_rules_line(invocation)):
-        _LOG.warning("%s", line)
-
-
-def finish(
-    invocation: Invocation,
-    manifests: Sequence[Manifest],
-    others: Sequence[Manifest],
-    *,
-    time_up: bool = False,
-) -> tuple[int, str]:
-    """Prints the summary; returns the exit code, and the line that says why.
-
-    0: pages were fetched, or an open batch was finished, or a stop file ended the crawl.
-    1: nothing was due. 3: the disk has too little room to go on. 4: URLs were tried, or every seed
-    was refused, and no page was fetched.
-
-    Args:
-        invocation: The command.
-        manifests: The snapshots that its jobs made.
-        others: The snapshots that others made meanwhile.
-        time_up: Whether its time is over.
-    """
-    address = str(invocation.table)
-    stop = stop_file(open_table(address))
-    low = low_room(address, invocation.options.least_free)
-    why_low = None if low is None else low_message(address, low)
-    stopped = CrawlStop(None if stop is None else str(stop), time_up, why_low)
-    record = summary_of(invocation, manifests, others, stopped)
-    print_summary(invocation, record)
-    return int(record["exit_code"]), str(record["message"])
 
 
 def crawl(
@@ -328,11 +242,11 @@ def _rounds(
     Before the ``first`` round of all, sitemaps were read already.
     """
     # Built once: the graph contains the table and the launch id; each run finds its round.
-    pipeline = prepare(ticket, lambda t, o: build_crawl(t, o, options.rounds), options, beam_args)
+    pipeline = prepare(ticket, lambda t, o: build_round(t, o, options.rounds), options, beam_args)
     address, launched = ticket.address, ticket.operation
     room = RoomOfRounds(address, options.least_free)
     while _in_time(ticket) and room.suffices():
-        upcoming = _next_round(address, launched, options, options.rounds)
+        upcoming = find_next_round(address, launched, options, options.rounds)
         if upcoming is None:
             return
         if options.sitemaps == "always" and (upcoming[0] > 1 or not first):
@@ -378,60 +292,3 @@ def fetched_nothing(manifests: Sequence[Manifest]) -> bool:
     """Returns whether a round requested URLs without any result; the next would do the same."""
     fetches = [manifest for manifest in manifests if manifest.job == "fetch"]
     return bool(fetches) and not any(manifest.counts.get("pages") for manifest in fetches)
-
-
-def build_crawl(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
-    """Builds one round of a crawl; a worker finds its number when the pipeline runs.
-
-    A ticket with a batch finishes that batch.
-    """
-    updated = (
-        tickets
-        | "Round" >> beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
-        | "Generate" >> _Phase(generate.build, options)
-        | "Fetch" >> _Phase(fetch.build, options)
-        | "Parse" >> _Phase(parse.build, options)
-        | "Update" >> _Phase(update.build, options)
-    )
-    if options.links:
-        from . import invertlinks  # late, as index and sitemap: few crawls need it
-
-        updated |= "Links" >> _Phase(invertlinks.build, options)
-    deduped = updated | "Dedup" >> _Phase(dedup.build, options)
-    if not options.index:
-        return deduped
-    from .indexing import index
-
-    return deduped | "Index" >> _Phase(index.build, options)
-
-
-def _next_round(
-    address: str, launched: str, options: RoundOptions, rounds: int
-) -> tuple[int, str | None] | None:
-    def due(clock: Clock) -> Due:
-        return due_at(clock, options)
-
-    return next_round(address, launched, rounds, due, options.last_job)
-
-
-def _round_ticket(start: Ticket, options: RoundOptions, rounds: int) -> Ticket:
-    check_versions(start)
-    # Pins the batches that must be finished, unless the launcher has done so.
-    began = begin(start.address, "crawl", f"{start.operation}.crawl").now
-    next_round = _next_round(start.address, start.operation, options, rounds)
-    if next_round is None:
-        return dataclasses.replace(start, idle=True)
-    number, batch = next_round
-    named = f"{start.operation}.{number}"
-    return dataclasses.replace(start, operation=named, batch=batch, round=number, began=began)
-
-
-@dataclasses.dataclass
-class _Phase(beam.PTransform):
-    """A job as a step of a pipeline."""
-
-    make: Any
-    options: RoundOptions
-
-    def expand(self, tickets: beam.PCollection[Ticket]) -> Any:
-        return self.make(tickets, self.options)

@@ -13,7 +13,7 @@ import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 import polars as pl
@@ -42,25 +42,21 @@ from ..policy.base.key_columns import host_keys
 from ..policy.components.blocklist import drop_blocked
 from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE
-from ..policy.generating.selection import queue_names
-from ..policy.hosting.host_settings import pause_of, without_blocked_hosts
+from ..policy.hosting.host_settings import without_blocked_hosts
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
 from ..transforms.fetch_pages import PARTITIONS, FetchBatch
 from ..transforms.fetching import Fetching, LeaseOptions, in_time_left, longest_wait
 from ..transforms.operations import Begin, Commit, Ticket
 from ..transforms.parse_pages import ParsePagesOptions, parser_of
-from ..transforms.partition import SLOTS, hash_buckets
 from ..transforms.wiring.metrics import Throttling
-from ..web.base.errors import UserError
 from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS
 from ..web.engine.engine import Engine, FetchOptions
 from ..web.engine.tasks import Hop, Result, Task
-from ..web.exchange.addresses import Addresses, PinnedGuard, endpoints
 from ..web.exchange.http_options import HttpOptions, WireOptions
-from ..web.urls.row_keys import from_host_key, from_key, host_key_of
 from .base.command import TABLE, Invocation
+from .fetching.fetch_list import check_undivided, list_tasks, pinned_guard
 from .fetching.followed_links import (
     OutlinkOptions,
     Outlinks,
@@ -220,10 +216,10 @@ class _PartitionFetching(Fetching):
         self._settings = read_host_settings(part.operation)
         rows, left_alone = without_blocked_hosts(rows, self._settings)
         self._dropped = {**dropped, **left_alone}
-        _check_undivided(part, rows, options)
+        check_undivided(part.operation, rows, options.queue_mode, options)
         if options.queue_mode != "ip":  # generate may have used another mode
             rows = rows.with_columns(address=pl.lit(None, pl.String))
-        self.guard = _pinned_guard(rows, options)
+        self.guard = pinned_guard(rows, options)
         self._adopted = adopted_pages(self._table, self._batch, part.number, blocklist.blocks)
         have = _have(self._table, self._adopted)
         self._requested = requested = RequestedPages(rows, have)
@@ -263,7 +259,7 @@ class _PartitionFetching(Fetching):
         self._lease.note(engine.demands)
         settings = self._settings.items()
         threads = {host: own.threads for host, own in settings if own.threads is not None}
-        tasks = _tasks(self._rows, self._requested, threads, self.options)
+        tasks = list_tasks(self._rows, self._requested, threads, self.options)
         return self._follow_outlinks(tasks, self._outlinks) if self._outlinks else tasks
 
     def add(self, result: Result) -> Iterator[Written]:
@@ -342,74 +338,3 @@ def _parser(part: Partition, options: ParsePagesOptions, outlinks: Outlinks | No
             outlinks.add(parsed.documents)
 
     return parser_of(part.operation, options, take_parsed)
-
-
-def _tasks(
-    rows: pl.DataFrame,
-    requested: RequestedPages,
-    threads_of: Mapping[str, int],
-    pauses: FetchOptions,
-) -> Iterator[Task]:
-    """Yields the tasks of a fetch list.
-
-    Args:
-        rows: FETCHLIST rows.
-        requested: The pages that are requested.
-        threads_of: Threads of single hosts (reversed).
-        pauses: Pauses of hosts with threads but no delay of their own.
-    """
-    # The best rows first, because a limit may leave out the last ones.
-    for row in rows.sort("score", "key", descending=[True, False]).iter_rows(named=True):
-        delay, address = requested.wait(row["key"])
-        threads = threads_of.get(host_key_of(row["key"])) if threads_of else None
-        # After a 304 there must be a stored body, and what was parsed of it.
-        stored = row["page"] and row["signature"]
-        yield Task(
-            url=from_key(row["key"]),
-            key=row["key"],
-            score=row["score"],
-            distance=row["distance"] or 0,
-            etag=row["etag"] if stored else None,
-            last_modified=row["last_modified"] if stored else None,
-            modified_time=(row["modified_time"] or 0) if stored else 0,
-            delay=pause_of(threads, delay, pauses),
-            threads=threads,
-            address=address,
-        )
-
-
-def _check_undivided(part: Partition, rows: pl.DataFrame, options: FetchBatchOptions) -> None:
-    """Checks that no queue has tasks in two partitions.
-
-    Raises:
-        UserError: generate has divided a queue between partitions.
-    """
-    batch, mode = str(part.operation.batch), options.queue_mode
-    many = part.operation.manifest().batches[batch].partitions > 1
-    if not many or mode == "host":
-        return
-    addresses = rows.get_column("address") if mode == "ip" else None
-    slots = hash_buckets(queue_names(batch, rows.get_column("key"), mode, addresses), SLOTS)
-    if (slots != rows.get_column("slot")).any() or (mode == "ip" and _lacks_address(rows, options)):
-        raise UserError(
-            f"batch {batch!r} was not generated for queues by {mode}, and some of these are "
-            "divided between partitions: fetch it with --queue_mode host, or generate with "
-            f"--queue_mode {mode}, too"
-        )
-
-
-def _lacks_address(rows: pl.DataFrame, options: FetchBatchOptions) -> bool:
-    """Returns whether a host in the list needs an address, and the list does not have it."""
-    addresses = Addresses(options)
-    unlocated = rows.filter(pl.col("address").is_null()).get_column("key")
-    hosts = endpoints(unlocated).items()
-    return any(ports and not addresses.uses_name(from_host_key(key), ports) for key, ports in hosts)
-
-
-def _pinned_guard(rows: pl.DataFrame, options: FetchBatchOptions) -> PinnedGuard | None:
-    """Returns a guard that connects each host to its queue's address, for queues by address."""
-    located = rows.filter(pl.col("address").is_not_null())
-    if not len(located):
-        return None
-    hosts = located.select(host_keys(located.get_column("key")).alias("host"), "address").unique()
-    return PinnedGuard(options, {from_host_key(host): at for host, at in hosts.iter_rows()})

@@ -14,13 +14,14 @@ from ..io.table.opening import open_table
 from ..policy.generating.selection import GenerateOptions
 from ..transforms.invert_links import LINKS_COMPONENT
 from ..web.base.options import option, shared_option
-from . import crawl, dedup, fetch, generate, invertlinks, parse, update
+from . import dedup, fetch, generate, invertlinks, parse, update
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
 from .generating.survey import due_at
 from .indexing import index as indexing_job
 from .launch.job import report, run_job
 from .launch.launch import workers_elsewhere
 from .launch.runner import look_again
+from .round import RoundOptions
 from .views.rule_reports import report_one_job
 
 ARGUMENTS = (TABLE,)
@@ -28,7 +29,7 @@ FOLLOWING = {"generated": fetch, "fetched": parse, "parsed": update}
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(crawl.RoundOptions):
+class Options(RoundOptions):
     """Options of next: those of all phases."""
 
     parse_while_fetching: bool = shared_option(fetch.Options, "parse_while_fetching")

@@ -1,31 +1,77 @@
 """round: one round of a crawl as one pipeline: generate, fetch, parse, updatedb, dedup.
 
-It is for schedulers and templates. When the pipeline runs, a worker finds in the table
-the number of the round, and whether an open batch must be finished first.
+The command is for schedulers and templates. When the pipeline runs, a worker finds in the table
+the number of the round, and whether an open batch must be finished first. ``crawl`` runs it again
+and again.
 """
 
+import dataclasses
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
 
-from ..io.snapshots.operations import new_id, pinned_operation
-from ..transforms.operations import Ticket
+from ..io.snapshots.manifest import Manifest, load_manifest
+from ..io.snapshots.operations import begin, new_id, pinned_operation
+from ..io.snapshots.rounds import may_have_due, next_round, stop_file, unfinished_batches
+from ..io.storage.least_free import low_message
+from ..io.table.opening import open_table
+from ..io.tablets.tablets import Due
+from ..policy.dedup.duplicates import DedupOptions
+from ..policy.inlinks.edges import InvertTableOptions
+from ..policy.updating.update_rules import UpdateTableOptions
+from ..transforms.locate_hosts import LocateOptions
+from ..transforms.operations import Ticket, check_versions
+from ..web.base.clock import Clock, now_ms
+from ..web.base.options import option, shared_option
+from . import dedup, fetch, generate, parse, update
 from .base.command import TABLE, Invocation
 from .base.live import live_view
-from .crawl import RoundOptions, build_crawl, finish, warn_of_missing_rules
+from .generating.survey import due_at
+from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
-from .launch.job import check_launch, prepare, report
+from .launch.job import CheckedIndexOptions, JobOptions, check_launch, prepare, report
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
+from .launch.table_rooms import low_room
+from .views.endings import CrawlStop
+from .views.summary import print_summary, summary_of
 
 ARGUMENTS = (TABLE,)
+_LOG = logging.getLogger("nutbeam")
+
+
+@dataclasses.dataclass(frozen=True)
+class RoundOptions(
+    LocateOptions,
+    fetch.FetchBatchOptions,
+    UpdateTableOptions,
+    InvertTableOptions,
+    DedupOptions,
+    CheckedIndexOptions,
+    JobOptions,
+):
+    """Options of one round."""
+
+    links: bool = option(
+        False, "Add the links of each round to the link table, as invertlinks does.",
+        group="links",
+    )  # fmt: skip
+
+    index: str = option(
+        "", "Add the pages of each round to the index of this name, as index does; empty: do not.",
+        pattern="[A-Za-z0-9_-]*", group="index",
+    )  # fmt: skip
+
+    parse_while_fetching: bool = shared_option(fetch.Options, "parse_while_fetching", default=True)
+
+    @property
+    def last_job(self) -> str:
+        """The job that ends a round."""
+        return "index" if self.index else "dedup"
 
 
 Options = RoundOptions
-
-
-def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
-    """Builds one round; a worker finds its number when the pipeline runs."""
-    return build_crawl(tickets, options, rounds=1)
 
 
 def run(invocation: Invocation) -> int:
@@ -43,3 +89,116 @@ def run(invocation: Invocation) -> int:
         manifests = manifests_of_launch(address, launched, pinned.snapshot) if pinned else []
         others = manifests_of_others(address, launched)
         return heart.ends_with(*finish(invocation, manifests, others))
+
+
+def build(tickets: beam.PCollection[Ticket], options: RoundOptions) -> Any:
+    """Builds the only round of a launch."""
+    return build_round(tickets, options, rounds=1)
+
+
+def build_round(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds: int) -> Any:
+    """Builds one round of a crawl; a worker finds its number when the pipeline runs.
+
+    A ticket with a batch finishes that batch.
+    """
+    updated = (
+        tickets
+        | "Round" >> beam.Map(_round_ticket, options, rounds).with_output_types(Ticket)
+        | "Generate" >> _Phase(generate.build, options)
+        | "Fetch" >> _Phase(fetch.build, options)
+        | "Parse" >> _Phase(parse.build, options)
+        | "Update" >> _Phase(update.build, options)
+    )
+    if options.links:
+        from . import invertlinks  # late, as index and sitemap: few crawls need it
+
+        updated |= "Links" >> _Phase(invertlinks.build, options)
+    deduped = updated | "Dedup" >> _Phase(dedup.build, options)
+    if not options.index:
+        return deduped
+    from .indexing import index
+
+    return deduped | "Index" >> _Phase(index.build, options)
+
+
+def find_next_round(
+    address: str, launched: str, options: RoundOptions, rounds: int
+) -> tuple[int, str | None] | None:
+    """Returns the number of the next round and its open batch, if it has one; None if there is no round.
+
+    Args:
+        address: Address of the table.
+        launched: Id of the launch.
+        options: Options of the round.
+        rounds: How many rounds the launch has at most; -1: until nothing is due.
+    """
+
+    def due(clock: Clock) -> Due:
+        return due_at(clock, options)
+
+    return next_round(address, launched, rounds, due, options.last_job)
+
+
+def _round_ticket(start: Ticket, options: RoundOptions, rounds: int) -> Ticket:
+    check_versions(start)
+    # Pins the batches that must be finished, unless the launcher has done so.
+    began = begin(start.address, "crawl", f"{start.operation}.crawl").now
+    upcoming = find_next_round(start.address, start.operation, options, rounds)
+    if upcoming is None:
+        return dataclasses.replace(start, idle=True)
+    number, batch = upcoming
+    named = f"{start.operation}.{number}"
+    return dataclasses.replace(start, operation=named, batch=batch, round=number, began=began)
+
+
+@dataclasses.dataclass
+class _Phase(beam.PTransform):
+    """A job as a step of a pipeline."""
+
+    make: Any
+    options: RoundOptions
+
+    def expand(self, tickets: beam.PCollection[Ticket]) -> Any:
+        return self.make(tickets, self.options)
+
+
+def warn_of_missing_rules(invocation: Invocation, options: RoundOptions) -> None:
+    """Warns if a crawl lacks rules of the job before, and something waits for it."""
+    table = open_table(str(invocation.table))
+    manifest = load_manifest(table, table.latest_snapshot())
+    waits = (
+        invocation.arguments.get("seeds")
+        or unfinished_batches(manifest, now_ms())
+        or may_have_due(table, manifest, lambda clock: due_at(clock, options))
+    )
+    if waits and (line := missing_rules_line(invocation)):
+        _LOG.warning("%s", line)
+
+
+def finish(
+    invocation: Invocation,
+    manifests: Sequence[Manifest],
+    others: Sequence[Manifest],
+    *,
+    time_up: bool = False,
+) -> tuple[int, str]:
+    """Prints the summary; returns the exit code, and the line that says why.
+
+    0: pages were fetched, or an open batch was finished, or a stop file ended the crawl.
+    1: nothing was due. 3: the disk has too little room to go on. 4: URLs were tried, or every seed
+    was refused, and no page was fetched.
+
+    Args:
+        invocation: The command.
+        manifests: The snapshots that its jobs made.
+        others: The snapshots that others made meanwhile.
+        time_up: Whether its time is over.
+    """
+    address = str(invocation.table)
+    stop = stop_file(open_table(address))
+    low = low_room(address, invocation.options.least_free)
+    why_low = None if low is None else low_message(address, low)
+    stopped = CrawlStop(None if stop is None else str(stop), time_up, why_low)
+    record = summary_of(invocation, manifests, others, stopped)
+    print_summary(invocation, record)
+    return int(record["exit_code"]), str(record["message"])

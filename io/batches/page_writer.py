@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...policy.components.schema import PAGES, TEXT
+from ...policy.components.page_facts import was_requested
+from ...policy.components.schema import PAGES
 from ...web.base.clock import now_ms
 from ...web.base.memory import give_back
 from ...web.content.whole_bodies import BROKEN
@@ -27,7 +29,6 @@ from ...web.exchange.status import (
     UNCHECKED,
     classify,
 )
-from ...web.tls.contexts import TLS_REASONS
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Place
 from ..tablets.file_lists import DataFile
@@ -43,8 +44,6 @@ _LOOK_SECONDS = 0.2  # between checks for parsed documents while no page comes
 _WORD = re.compile(r"[a-z0-9_]{1,40}|protocol_[\w.-]{1,100}")
 COUNTED_OF_PAGES = ("fetch_status", "protocol_status", "protocol_message", "http_code",
                     "response_ms", "content_type", "truncated")  # fmt: skip
-# Errors of a connection that could not be made, so that no request was sent.
-_NO_CONNECTION = ("dns", "refused", "unreachable", *TLS_REASONS)
 PAGE_ROW_BYTES = 1_000  # size of a row without its body
 
 
@@ -196,7 +195,8 @@ def page_counts(groups: list[pa.Table]) -> dict[str, int]:
     for group in groups:
         for entry in group.column("protocol_status").value_counts().to_pylist():
             counts[f"protocol/{PROTOCOL_STATUS_NAMES[entry['values']]}"] += entry["counts"]
-        counts["requests"] += _requests(group)
+        asked = pl.DataFrame(pl.from_arrow(group.select(["response_ms", "protocol_message"])))
+        counts["requests"] += asked.select(was_requested().sum()).item()
         counts.update(_cuts(group))
         failed = group.select(COUNTED_OF_PAGES).filter(pc.is_in(group["fetch_status"], failures))
         counts.update(f"not_fetched/{why_not(row)}" for row in failed.to_pylist())
@@ -211,16 +211,6 @@ def _cuts(group: pa.Table) -> Iterator[str]:
             yield f"truncated/{limit_of(page['content_type'])}"
         elif page["truncated"] in BROKEN:
             yield "truncated/incomplete"
-
-
-def _requests(group: pa.Table) -> int:
-    """Returns the number of pages that were requested.
-
-    Not requested is a page that robots.txt denies, one whose robots.txt could not be fetched, and one
-    of a host whose name is unknown.
-    """
-    unsent = pc.is_in(group["protocol_message"], pa.array(_NO_CONNECTION, TEXT))
-    return pc.sum(pc.and_not(pc.is_valid(group["response_ms"]), unsent)).as_py() or 0
 
 
 def page_row(result: Result) -> dict[str, Any]:

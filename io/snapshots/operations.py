@@ -57,6 +57,8 @@ from .manifest import (
 )
 
 _FORMAT = 1
+# Ids of commands that this process has run and that have ended, well or not.
+_ENDED_COMMANDS: set[str] = set()
 OPERATIONS = "operations"
 # Suffix of the file which says that a pinned operation has lost to another commit.
 LOST = ".lost"
@@ -275,13 +277,35 @@ def since_pinned(operation: Operation) -> Iterator[Manifest]:
 
 
 def has_ended(operation: Operation) -> bool:
-    """Returns whether an operation has committed, has lost, or is of a dead process."""
+    """Returns whether an operation has committed, has lost, or is of a dead process or an ended command."""
     if operation.process is not None and is_dead(operation.process):
+        return True
+    if operation.process == this_process() and _is_of_ended_command(operation):
         return True
     with contextlib.suppress(SnapshotTooOld):
         _, data = _pin(operation.table, operation.id)
         return data is None or find_commit(operation) is not None
     return True
+
+
+def _is_of_ended_command(operation: Operation) -> bool:
+    return any(operation.id.startswith(f"{command}.") for command in _ENDED_COMMANDS)
+
+
+@contextlib.contextmanager
+def command_of_this_process(command: str) -> Iterator[None]:
+    """Notes the end of a command, after which its operations commit nothing more.
+
+    A process may run several commands, and live on for days, such as that of a notebook.
+
+    Args:
+        command: Id of the command, with which the ids of its operations begin.
+    """
+    _ENDED_COMMANDS.discard(command)
+    try:
+        yield
+    finally:
+        _ENDED_COMMANDS.add(command)
 
 
 def has_committed(operation: Operation) -> bool:

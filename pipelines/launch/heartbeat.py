@@ -16,7 +16,7 @@ from ...io.snapshots.heartbeats import (
     remove_settled_heartbeats,
     write_heartbeat,
 )
-from ...io.snapshots.operations import OPERATIONS, UPKEEP
+from ...io.snapshots.operations import OPERATIONS, UPKEEP, command_of_this_process
 from ...io.storage.files import names
 from ...io.storage.processes import this_process
 from ...io.table.opening import open_table
@@ -162,13 +162,16 @@ class CommandHeart:
 def beating_heart(invocation: Invocation, operation: str) -> Iterator[CommandHeart]:
     """Writes the heartbeats of a command while the block runs; removes what it settles, if it ends well.
 
+    What the command has not committed at the end of the block, it will not commit.
+
     Args:
         invocation: The command.
         operation: Id of its launch.
     """
     with contextlib.suppress(UserError):  # the job itself reports what is wrong
         remove_older_heartbeats(open_table(str(invocation.table)).files, now_ms())
-    with CommandHeart(invocation, operation).beating() as heart:
+    heart = CommandHeart(invocation, operation)
+    with command_of_this_process(operation), heart.beating():
         yield heart
 
 

@@ -62,6 +62,13 @@ def draw_chart(chart: Chart) -> str:
     )
 
 
+def titled_chart(chart: Chart) -> str:
+    """Returns a chart with its title as HTML; empty if it has no numbers."""
+    if not any(any(numbers) for numbers in chart.series.values()):
+        return ""
+    return f"<figure><figcaption>{html.escape(visible(chart.title))}</figcaption>{draw_chart(chart)}</figure>"
+
+
 def _layout(chart: Chart) -> Any:
     """Returns pygal's chart."""
     import pygal

@@ -144,3 +144,8 @@ def counts_table(
         return table(caption, (head, unit), one_column, below_chart=below_chart)
     compared: list[list[Cell]] = [[name, *row, change_text(row[1], row[0])] for name, row in named]
     return table(caption, (head, *labels, "change"), compared, below_chart=below_chart)
+
+
+def side_by_side(*parts: str) -> str:
+    """Returns parts of HTML side by side, without empty ones."""
+    return f'<div class="columns">{"".join(f"<div>{part}</div>" for part in parts if part)}</div>'

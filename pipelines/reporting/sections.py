@@ -6,11 +6,9 @@ from typing import NamedTuple
 
 from ...policy.components.reasons import Reason
 from ...policy.reporting.crawl_figures import CrawlFigures, DroppedFigures, HostFigures
-from ...policy.reporting.job_figures import PHASE_ORDER
-from ..base.live import duration
 from ..base.loopback_server import shown
 from ..checkers.reasons import advice_of
-from .charts import Chart, draw_chart
+from .charts import Chart, titled_chart
 from .fragments import (
     Cell,
     change_text,
@@ -19,17 +17,16 @@ from .fragments import (
     foreign,
     link_to,
     number_text,
+    side_by_side,
     table,
-    time_text,
 )
 from .host_graph import draw_host_links
+from .job_sections import rounds_section, speed_section
 
 _CODE = re.compile(r"`([^`]+)`")
 _BLOCKS = {"robots": "robots.txt", "denied": "401 and 403", "busy": "429", "walls": "bot walls"}
-_MOST_ROUNDS = 60
 _MOST_DROPPED = 60
 _MOST_LINKS = 25
-_ROUND_SERIES = {"fetched": "fetched", "redirected": "redirected", "failed": "failed"}
 
 
 class ReportSection(NamedTuple):
@@ -69,8 +66,8 @@ def report_sections(crawls: Crawls) -> list[ReportSection]:
     """
     return [
         ReportSection("state", "State", _state(crawls)),
-        ReportSection("rounds", "Rounds", _each(crawls, _rounds)),
-        ReportSection("speed", "Speed", _each(crawls, _speed)),
+        ReportSection("rounds", "Rounds", _each(crawls, rounds_section)),
+        ReportSection("speed", "Speed", _each(crawls, speed_section)),
         ReportSection("due", "Due and fresh", _due(crawls)),
         ReportSection("hosts", "Hosts", _each(crawls, _hosts)),
         ReportSection("blocking", "Hosts that block", _blocking(crawls)),
@@ -119,24 +116,13 @@ def _each(crawls: Crawls, content: Callable[[CrawlFigures, str], str]) -> str:
     return f'<div class="columns">{"".join(parts)}</div>'
 
 
-def _columns(*parts: str) -> str:
-    return f'<div class="columns">{"".join(f"<div>{part}</div>" for part in parts if part)}</div>'
-
-
-def _figure(chart: Chart) -> str:
-    """Returns a chart with its title; empty if it has no numbers."""
-    if not any(any(numbers) for numbers in chart.series.values()):
-        return ""
-    return f"<figure><figcaption>{shown(chart.title)}</figcaption>{draw_chart(chart)}</figure>"
-
-
 def _counts(
     crawls: Crawls, name: str, caption: str, head: str, unit: str, kind: str = "lying"
 ) -> str:
     """Returns a figure that is numbers by name: a chart of each crawl, and a table."""
     counts: list[Mapping[str, int]] = [getattr(crawl.figures, name) for crawl in crawls]
     charts = "".join(
-        _figure(_counts_chart(f"{caption}{_end(crawls, crawl)}", unit, one, kind))
+        titled_chart(_counts_chart(f"{caption}{_end(crawls, crawl)}", unit, one, kind))
         for crawl, one in zip(crawls, counts, strict=True)
         if len(one) > 1
     )
@@ -155,104 +141,17 @@ def _counts_chart(title: str, unit: str, counts: Mapping[str, int], kind: str) -
 
 
 def _state(crawls: Crawls) -> str:
-    return _columns(
+    return side_by_side(
         _counts(crawls, "statuses", "URLs by status", "status", "URLs"),
         _counts(crawls, "depths", "URLs by distance from a seed", "links", "URLs", "bars"),
     )
-
-
-def _rounds(figures: CrawlFigures, end: str) -> str:
-    rounds = figures.rounds[-_MOST_ROUNDS:]
-    labels = [
-        str(number)
-        for number in range(len(figures.rounds) - len(rounds) + 1, len(figures.rounds) + 1)
-    ]
-    numbers = {
-        name: [getattr(one, field) for one in rounds] for name, field in _ROUND_SERIES.items()
-    }
-    sizes = {"URLs": [one.urls for one in rounds]}
-    rows: list[Sequence[Cell]] = [
-        (
-            label,
-            time_text(one.time),
-            one.chosen,
-            one.fetched,
-            one.redirected,
-            one.failed,
-            one.added,
-            one.urls,
-        )
-        for label, one in zip(labels, rounds, strict=True)
-    ]
-    heads = (
-        "round",
-        "began (UTC)",
-        "chosen",
-        "fetched",
-        "redirected",
-        "failed",
-        "new URLs",
-        "URLs after it",
-    )
-    cut = (
-        f"the newest {len(rounds)} of {len(figures.rounds):,} rounds"
-        if len(rounds) < len(figures.rounds)
-        else "rounds"
-    )
-    return _columns(
-        _figure(Chart("stacked", f"Pages by round{end}", labels, numbers, "pages")),
-        _figure(Chart("lines", f"URLs in the table after each round{end}", labels, sizes, "URLs")),
-    ) + table(f"The {cut}{end}", heads, reversed(rows))
-
-
-def _speed(figures: CrawlFigures, end: str) -> str:
-    rounds = figures.rounds[-_MOST_ROUNDS:]
-    first = len(figures.rounds) - len(rounds) + 1
-    labels = [str(number) for number in range(first, len(figures.rounds) + 1)]
-    phases = [name for name in PHASE_ORDER if any(name in one.seconds for one in rounds)]
-    seconds = {name: [one.seconds.get(name) for one in rounds] for name in phases}
-    chart = _figure(Chart("stacked", f"Seconds by phase and round{end}", labels, seconds, "s"))
-    return _columns(chart, _phase_table(figures, end)) + _tail_table(figures, end)
-
-
-def _phase_table(figures: CrawlFigures, end: str) -> str:
-    rows: list[Sequence[Cell]] = []
-    names = dict.fromkeys((*PHASE_ORDER, *(name for one in figures.rounds for name in one.seconds)))
-    for name in names:
-        seconds = sum(one.seconds.get(name, 0.0) for one in figures.rounds)
-        done = sum(one.done.get(name, 0) for one in figures.rounds if name in one.seconds)
-        if seconds:
-            rate = f"{done / seconds:,.1f}" if done else "-"
-            rows.append((name, done or None, duration(seconds), rate))
-    caption = f"Speed by phase, over the rounds whose snapshots are kept{end}"
-    return table(caption, ("phase", "done", "time", "per second"), rows)
-
-
-def _tail_table(figures: CrawlFigures, end: str) -> str:
-    rows: list[Sequence[Cell]] = [
-        (
-            shown(one.batch), one.requests, duration(one.seconds),
-            f"{one.requests / one.seconds:,.1f}" if one.seconds else "-", duration(one.tail_seconds),
-            ", ".join(f"{foreign(host)} ({number:,})" for host, number in one.tail_hosts) or "-",
-        )
-        for one in reversed(figures.fetches)
-    ]  # fmt: skip
-    heads = (
-        "batch",
-        "requests",
-        "time",
-        "per second",
-        "last twentieth",
-        "hosts with most of its answers",
-    )
-    return table(f"Fetches, and their tails{end}", heads, rows)
 
 
 def _due(crawls: Crawls) -> str:
     charts = "".join(_due_chart(crawl.figures, _end(crawls, crawl)) for crawl in crawls)
     due = [_due_counts(crawl.figures) for crawl in crawls]
     labels = [crawl.label for crawl in crawls]
-    return _columns(
+    return side_by_side(
         charts
         + counts_table("Due URLs over the next 90 days", "when", "URLs", due, labels, most=100),
         _counts(
@@ -270,7 +169,7 @@ def _due_chart(figures: CrawlFigures, end: str) -> str:
     labels = ["now", *(day_after(figures.now, day) for day in range(1, len(figures.due.days) + 1))]
     numbers = [figures.due.now, *figures.due.days]
     title = f"URLs that become due, by day (UTC){end}"
-    return _figure(Chart("bars", title, labels, {"URLs": numbers}, "URLs"))
+    return titled_chart(Chart("bars", title, labels, {"URLs": numbers}, "URLs"))
 
 
 def _due_counts(figures: CrawlFigures) -> dict[str, int]:
@@ -292,7 +191,7 @@ def _hosts(figures: CrawlFigures, end: str) -> str:
         heads = ("host", "URLs", "fetched", "gone", "failing", "mean answer, ms")
         return table(f"{caption}{end}", heads, rows)
 
-    return _columns(
+    return side_by_side(
         of_hosts("Hosts with most URLs", figures.biggest),
         of_hosts("Slowest hosts, by the mean time of their last answers", figures.slowest),
         of_hosts("Hosts with most URLs whose last request failed", figures.failing),
@@ -311,7 +210,7 @@ def _blocking(crawls: Crawls) -> str:
     ]
     by_kind = counts_table("URLs kept from the crawler", "by", "URLs", kinds, labels)
     found = counts_table("URLs by the bot wall that answered", "guard", "URLs", guards, labels)
-    return text + _each(crawls, _blocking_table) + _columns(by_kind, found)
+    return text + _each(crawls, _blocking_table) + side_by_side(by_kind, found)
 
 
 def _blocking_table(figures: CrawlFigures, end: str) -> str:
@@ -331,7 +230,7 @@ def _blocking_table(figures: CrawlFigures, end: str) -> str:
 
 
 def _answers(crawls: Crawls) -> str:
-    return _columns(
+    return side_by_side(
         _counts(crawls, "codes", "Answers by code", "code", "URLs"),
         _counts(crawls, "types", "Types, as servers declare them", "type", "URLs"),
         _counts(crawls, "languages", "Languages of living pages", "language", "pages")
@@ -396,7 +295,7 @@ def _links(figures: CrawlFigures, end: str) -> str:
         f'<p class="soft">Links in the newest texts of {links.pages:,} of {links.all_pages:,} pages, between '
         f"the {len(links.hosts)} hosts with most URLs{shown(end)}.</p>"
     )
-    return line + _columns(
+    return line + side_by_side(
         draw_host_links(links), table(f"Links between hosts{end}", ("from", "to", "links"), rows)
     )
 
@@ -405,7 +304,7 @@ def _pages(figures: CrawlFigures, end: str) -> str:
     top = (
         (link_to(page.url), f"{page.score:.3g}", shown(page.status)) for page in figures.top_pages
     )
-    return _columns(
+    return side_by_side(
         table(f"Pages with the highest scores{end}", ("URL", "score", "status"), top),
         f"<p><strong>Samples of pages as text{shown(end)}</strong></p>"
         + "".join(_samples(figures)),

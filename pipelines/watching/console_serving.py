@@ -5,8 +5,9 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qs
 
 from ...policy.components.index_schema import index_component
@@ -38,6 +39,7 @@ _EXPLAIN_WAIT_S = 5.0  # URLs are explained one after the other
 _REPORT_WAIT_S = 30.0
 _MOST_FIELDS = 20
 _TOP = 10  # pages of a page of results
+_Made = TypeVar("_Made")
 
 
 class ConsoleFigures(NamedTuple):
@@ -96,73 +98,37 @@ class LatestFigures:
         return ConsoleFigures(watched, json.dumps(record), live_part(record, self._base))
 
 
-class LatestExplainer:
-    """Explains URLs by the newest snapshot, one at a time.
+class LatestOf(Generic[_Made]):
+    """What is made once for each snapshot that is asked for, and used by one request at a time.
 
     Args:
-        options: Options of explain.
+        make: Makes it of the newest snapshot, whose number it gets.
+        longest_s: How long a request waits for others, s.
+        busy: Says why it was in vain.
     """
 
-    def __init__(self, address: str, options: explain.Options) -> None:
-        self._address, self._options = address, options
+    def __init__(self, make: Callable[[int], _Made], longest_s: float, busy: str) -> None:
+        self._make, self._longest_s, self._busy = make, longest_s, busy
         self._lock = threading.Lock()
-        self._explainer: explain.Explainer | None = None
-        self._snapshot = 0
+        self._made: tuple[int, _Made] | None = None
 
-    def explain(self, url: str, snapshot: int) -> list[str]:
-        """Returns what ``nutbeam explain`` prints of a URL, as lines.
-
-        Args:
-            url: The URL.
-            snapshot: Number of the newest snapshot.
-
-        Raises:
-            Unavailable: Too many others are explained now.
-            UserError: The table cannot be read.
-        """
-        if not self._lock.acquire(timeout=_EXPLAIN_WAIT_S):
-            raise Unavailable("other URLs are explained now: try again")
-        try:
-            if self._explainer is None or self._snapshot != snapshot:
-                self._explainer = explain.Explainer(self._options, TableAt(self._address))
-                self._snapshot = snapshot
-            record = self._explainer.explain(url)
-            return [line for line in explain.explained_lines(record, self._options) if line]
-        finally:
-            self._lock.release()
-
-
-class LatestReport:
-    """The report on a table, made once for each snapshot that is asked for.
-
-    Args:
-        address: Address of the table.
-    """
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-        self._lock = threading.Lock()
-        self._snapshot = 0
-        self._page = ""
-
-    def get(self, snapshot: int) -> str:
-        """Returns the page, as ``nutbeam report`` writes it.
+    @contextlib.contextmanager
+    def at(self, snapshot: int) -> Iterator[_Made]:
+        """Gives what is made of the newest snapshot to this request alone, until the end of the block.
 
         Args:
             snapshot: Number of the newest snapshot.
 
         Raises:
-            Unavailable: Another request waits for it for long.
+            Unavailable: Other requests take too long.
             UserError: The table cannot be read.
         """
-        if not self._lock.acquire(timeout=_REPORT_WAIT_S):
-            raise Unavailable("the report is being made: try again")
+        if not self._lock.acquire(timeout=self._longest_s):
+            raise Unavailable(f"{self._busy}: try again")
         try:
-            if self._snapshot != snapshot:
-                check_charts()
-                self._page = report_page(read_crawl_figures(self._address, snapshot))
-                self._snapshot = snapshot
-            return self._page
+            if self._made is None or self._made[0] != snapshot:
+                self._made = snapshot, self._make(snapshot)
+            yield self._made[1]
         finally:
             self._lock.release()
 
@@ -223,11 +189,49 @@ class ConsoleServer(AddressedServer):
     ) -> None:
         self.table = watch.address
         self.figures = LatestFigures(watch, address.path)
-        self.explainer = LatestExplainer(watch.address, options)
-        self.report = LatestReport(watch.address)
+        self._explain_options = options
+        self._explainer = LatestOf(
+            self._make_explainer, _EXPLAIN_WAIT_S, "other URLs are explained now"
+        )
+        self._report_page = LatestOf(self._make_report, _REPORT_WAIT_S, "the report is being made")
         self.index = index
         super().__init__(address, _Handler)
         self.token = ServedToken(secret, f"nutbeam_{self.port}") if secret else None
+
+    def explain_url(self, url: str, snapshot: int) -> list[str]:
+        """Returns what ``nutbeam explain`` prints of a URL, as lines.
+
+        Args:
+            url: The URL.
+            snapshot: Number of the newest snapshot.
+
+        Raises:
+            Unavailable: Too many others are explained now.
+            UserError: The table cannot be read.
+        """
+        with self._explainer.at(snapshot) as explainer:
+            record = explainer.explain(url)
+        return [line for line in explain.explained_lines(record, self._explain_options) if line]
+
+    def report(self, snapshot: int) -> str:
+        """Returns the page that ``nutbeam report`` writes.
+
+        Args:
+            snapshot: Number of the newest snapshot.
+
+        Raises:
+            Unavailable: Another request waits for it for long.
+            UserError: The table cannot be read.
+        """
+        with self._report_page.at(snapshot) as page:
+            return page
+
+    def _make_explainer(self, _: int) -> explain.Explainer:
+        return explain.Explainer(self._explain_options, TableAt(self.table))
+
+    def _make_report(self, snapshot: int) -> str:
+        check_charts()
+        return report_page(read_crawl_figures(self.table, snapshot))
 
     @property
     def search_pages(self) -> SearchPages:
@@ -294,7 +298,7 @@ class _Handler(SearchAnswers):
             url = _field(query, "url")
             if url and not snapshot:
                 raise UserError(figures.message or "the table has no snapshot yet")
-            lines = server.explainer.explain(url, snapshot) if url else []
+            lines = server.explain_url(url, snapshot) if url else []
         except ValueError as error:
             status, message = HTTPStatus.BAD_REQUEST, str(error)
         except UserError as error:
@@ -311,7 +315,7 @@ class _Handler(SearchAnswers):
         try:
             if not snapshot:
                 raise UserError(figures.message or "the table has no snapshot yet")
-            page = server.report.get(snapshot)
+            page = server.report(snapshot)
         except UserError as error:
             self.refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         else:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ...web.tls.contexts import TLS_REASONS
 from .blocklist import Blocklist, blocklist_of
 from .document_schema import DOCUMENTS, DocumentRows
 from .host_rows import Seeds, seeds_of
@@ -24,6 +25,8 @@ from .schema import (
     empty,
 )
 
+# Errors of a connection that could not be made, so that no request was sent.
+_NO_CONNECTION = ("dns", "refused", "unreachable", *TLS_REASONS)
 # What the target of a redirect inherits from the row of its source.
 INHERITED = ("fetch_interval", "fixed_interval", "metadata")
 COLUMNS_OF_PAGES = ("key", "score", "distance", "fetch_status", "protocol_status",
@@ -151,6 +154,20 @@ def unique_pages(page_rows: PageRows) -> PageRows:
     [('b', 200), ('a', 404)]
     """
     return page_rows.unique("key", keep="first", maintain_order=True)
+
+
+def was_requested() -> pl.Expr:
+    """Returns whether a request for the page of a PAGES row was sent.
+
+    It was not for a page that robots.txt denies, one whose robots.txt could not be fetched, and one of a
+    host to which no connection could be made.
+
+    >>> rows = {"response_ms": [9, None, 9], "protocol_message": [None, None, "dns"]}
+    >>> pl.DataFrame(rows).select(asked=was_requested()).to_series().to_list()
+    [True, False, False]
+    """
+    unsent = pl.col("protocol_message").is_in(_NO_CONNECTION).fill_null(False)
+    return pl.col("response_ms").is_not_null() & ~unsent
 
 
 def unique_documents(document_rows: DocumentRows) -> DocumentRows:

@@ -66,7 +66,7 @@ class FetchFigures(NamedTuple):
 
     Attributes:
         batch: The batch.
-        requests: URLs that were tried.
+        requests: Requests for pages that were sent.
         seconds: From the first request to the last answer, s.
         tail_seconds: How long the last twentieth of the answers took, s.
         tail_hosts: The hosts with most answers in that time: (host, answers).

@@ -10,7 +10,7 @@ import polars as pl
 from ...web.urls.row_keys import from_host_key, shown_url
 from ..base.key_columns import host_keys
 from ..components.document_schema import DocumentRows
-from ..components.page_facts import unique_documents, unique_pages
+from ..components.page_facts import unique_documents, unique_pages, was_requested
 from ..components.schema import PageRows
 from .crawl_figures import FetchFigures, HostLinks, NamedCounts, PageSample
 from .state_counts import NO_NAME, LivingRows
@@ -19,7 +19,7 @@ HostLinkRows: TypeAlias = pl.DataFrame  # ``source``, ``target``: hosts, reverse
 _TAIL = 0.95
 _TAIL_HOSTS = 3
 TEXT_CHARS = 400
-FETCH_NEEDED = ("key", "fetch_time", "response_ms")
+FETCH_NEEDED = ("key", "fetch_time", "response_ms", "protocol_message")
 
 
 def fetch_figures(batch: str, page_rows: PageRows) -> FetchFigures | None:
@@ -30,16 +30,15 @@ def fetch_figures(batch: str, page_rows: PageRows) -> FetchFigures | None:
         page_rows: Its PAGES rows, with ``FETCH_NEEDED``.
 
     >>> rows = pl.DataFrame({"key": [f"com.a:http/{n}" for n in range(40)] + ["com.b:http/"],
-    ...                      "fetch_time": [*range(0, 40_000, 1_000), 90_000], "response_ms": [10] * 41})
+    ...                      "fetch_time": [*range(0, 40_000, 1_000), 90_000], "response_ms": [10] * 41,
+    ...                      "protocol_message": [None] * 41})
     >>> fetch_figures("b", rows)
     FetchFigures(batch='b', requests=41, seconds=90.01, tail_seconds=52.0, tail_hosts=(('a.com', 1), ('b.com', 1)))
     """
-    rows = unique_pages(page_rows.drop_nulls("fetch_time"))
+    rows = unique_pages(page_rows.drop_nulls("fetch_time").filter(was_requested()))
     if rows.is_empty():
         return None
-    ends = rows.select(
-        "key", "fetch_time", end=pl.col("fetch_time") + pl.col("response_ms").fill_null(0)
-    )
+    ends = rows.select("key", "fetch_time", end=pl.col("fetch_time") + pl.col("response_ms"))
     ends = ends.sort("end", "key")
     at = math.ceil(_TAIL * len(ends)) - 1
     end = ends.get_column("end")

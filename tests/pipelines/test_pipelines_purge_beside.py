@@ -149,6 +149,14 @@ def test_it_waits_for_a_job_under_way_and_says_so(table, caplog):
 
 
 @pytest.mark.folder_first
+def test_it_does_not_wait_for_a_job_of_its_own_process_that_had_nothing_to_do(tmp_path, caplog):
+    table = tmp_path / "table"
+    assert nutbeam("inject", table, "http://a.example.com/") == 0
+    assert nutbeam("linkrank", table) == 1  # it has pinned a snapshot, and commits none
+    assert nutbeam("purge", table, "--url", "http://a.example.com/", "--wait_seconds", "1") == 0
+    assert "waits for" not in caplog.text
+
+
 def test_it_does_not_wait_for_jobs_that_were_rolled_back(table, caplog):
     assert nutbeam("rollback", table, "--to", 1) == 0
     launch("purge", table, operation="p", host=(HOST,), wait_seconds=5)

@@ -6,6 +6,7 @@ from apache_beam.portability import common_urns
 
 from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.launch.job import prepare
+from nutbeam.pipelines.round import build_round
 from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.fetch_pages import FetchPages
 from nutbeam.transforms.operations import Ticket
@@ -31,7 +32,7 @@ JOBS = {
     "dedup": (dedup.build, dedup.Options()),
     "library": (library, fetch.Options(connect_to=("a.example.com:80:127.0.0.1:1",))),
     "round": (
-        lambda tickets, options: crawl.build_crawl(tickets, options, 1),
+        lambda tickets, options: build_round(tickets, options, 1),
         crawl.Options(max_count=100),
     ),
 }

@@ -45,7 +45,7 @@ def terminal(chunks, width=400, rows=50):
     """Opens a pseudo-terminal; yields its descriptor for programs; what they write comes to ``chunks``."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, width, 0, 0))
-    reader = threading.Thread(target=lambda: chunks.extend(read(master)), daemon=True)
+    reader = threading.Thread(target=_collect, args=(master, chunks), daemon=True)
     reader.start()
     try:
         yield slave
@@ -53,6 +53,11 @@ def terminal(chunks, width=400, rows=50):
         os.close(slave)
         reader.join()
         os.close(master)
+
+
+def _collect(master, chunks):
+    for chunk in read(master):
+        chunks.append(chunk)
 
 
 def read(master):
@@ -101,13 +106,28 @@ def typed(monkeypatch, *words, term="dumb"):
     return code, b"".join(chunks)
 
 
-def process(*command, term="dumb", **environment):
-    """Runs a process on a terminal; returns its exit code, and the bytes that came."""
+def process(*command, term="dumb", talk=None, **environment):
+    """Runs a process on a terminal; returns its exit code, and the bytes that came.
+
+    Args:
+        command: Its words.
+        term: The kind of terminal.
+        talk: Called with the process and with the list of what comes; makes one that serves end. Without
+            it standard input is empty.
+        environment: More variables.
+    """
     chunks = []
     with terminal(chunks) as slave:
         known = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
-        done = subprocess.run(
-            list(map(str, command)), stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
-            env=known | {"TERM": term} | environment, timeout=400, check=False,
-        )  # fmt: skip
-    return done.returncode, b"".join(chunks)
+        with subprocess.Popen(
+            list(map(str, command)), stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
+            stdout=slave, stderr=slave, env=known | {"TERM": term} | environment,
+        ) as running:  # fmt: skip
+            try:
+                if talk:
+                    talk(running, chunks)
+                running.communicate(timeout=400)
+            except BaseException:
+                running.kill()
+                raise
+    return running.returncode, b"".join(chunks)

@@ -3,13 +3,17 @@
 import json
 import re
 import subprocess
+import urllib.request
 
 import pytest
 import yaml
 from crawling import nutbeam, reach
+from free_ports import free_port
 from here import ROOT, TESTS
+from prometheus_client.parser import text_string_to_metric_families
 from running import TOOLS
 from simulated_web import served_web
+from web_servers import connect_to, reply, serve
 
 from nutbeam.policy.metrics.catalogue import catalogue
 from nutbeam.policy.metrics.count_labels import OTHER_LABEL, count_labels
@@ -51,6 +55,49 @@ def test_each_metric_and_label_of_a_query_is_in_the_catalogue(queries):
                 name = labels["count"]
                 assert count_labels(labels["phase"], name).name == name != OTHER_LABEL
     assert len(seen) > 5
+
+
+_MATCHES = {
+    "=": lambda value, wanted: value == wanted,
+    "!=": lambda value, wanted: value != wanted,
+    "=~": lambda value, wanted: bool(re.fullmatch(wanted.replace("$table", ".+"), value)),
+}
+
+
+@pytest.fixture
+def series(tmp_path):
+    """Names and labels of all series that a crawl gives while it fetches, and a job at its end."""
+    table, port, texts = tmp_path / "mine", free_port(), []
+
+    def answer(path, _):
+        if path == "/":
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as metrics:
+                texts.append(metrics.read().decode())
+            return reply(
+                b"<a href=/next>n</a><a href=mailto:me>m</a>", "200 OK", "Content-Type: text/html"
+            )
+        return reply(status="404 Not Found")
+
+    with serve(answer) as server:
+        reached = [word for entry in connect_to(server.port) for word in ("--connect_to", entry)]
+        words = (*reached, "--server_delay", "0", "--rounds", "2", "--metrics_port", str(port))
+        assert nutbeam("crawl", table, "http://a.example.com/", *words) == 0
+    generate = ("generate", table, "--add_days", "60")  # leaves an open batch
+    assert nutbeam(*generate, "--metrics_file", tmp_path / "a.prom") == 0
+    texts.append((tmp_path / "a.prom").read_text())
+    families = (family for text in texts for family in text_string_to_metric_families(text))
+    return [(sample.name, sample.labels) for family in families for sample in family.samples]
+
+
+def test_each_query_selects_series_of_a_real_crawl(series):
+    for query in queries_of_alerts() + queries_of_dashboard():
+        for name, matchers in re.findall(r"\b(nutbeam_\w+)(?:\{([^}]*)\})?", query):
+            wanted = _MATCHER.findall(matchers)
+            assert any(
+                name == of
+                and all(_MATCHES[op](labels.get(label, ""), v) for label, op, v in wanted)
+                for of, labels in series
+            ), (name, matchers)
 
 
 def test_each_alert_fires_in_a_test_and_is_in_the_guide():

@@ -2,6 +2,7 @@
 
 import codecs
 import contextlib
+import io
 import logging
 import os
 import sys
@@ -131,14 +132,19 @@ def close_views() -> None:
     _VIEWS.clear()
 
 
-class VisibleBytes:
+class VisibleBytes(io.RawIOBase):
     """A stream of bytes that writes them to a text stream, through ``visible``."""
 
     def __init__(self, stream: TextIO) -> None:
+        super().__init__()
         self._stream = stream
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
 
-    def write(self, data: bytes) -> int:
+    def writable(self) -> bool:
+        """Returns True, for libraries that put a text stream on this one."""
+        return True
+
+    def write(self, data: Any) -> int:
         """Writes UTF-8, which may end within a character; returns the number of bytes."""
         self._stream.write(visible(self._decoder.decode(data), _PLAIN_CONTROLS))
         return len(data)

@@ -1,14 +1,21 @@
 """Every command on a terminal, over a table full of what strangers would like the terminal to obey."""
 
+import contextlib
 import json
+import re
 import shutil
+import signal
 import sys
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import pytest
 from crawling import json_lines, manifest_of
 from ftp_servers import ftp_mapping, scripted_server
 from plugins import install
 from terminals import EVIL, WORD, obeyed, process, typed
+from waiting import wait_until
 from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.base.toml_text import toml_value
@@ -28,6 +35,17 @@ ROBOTS = (
     f"User-agent: *\nDisallow: /{EVIL}\nAllow: /{EVIL}$\nDisallow: /private{EVIL}\n"
     f"Sitemap: http://site.example.com/{EVIL}\nCrawl-delay: {EVIL}\n{EVIL}\nContent-Usage: {EVIL}\n"
 )
+
+
+RULES = """[[rule]]
+name = "page"
+url = "/"
+[rule.fields]
+title = {css = "title", required = true}
+links = {css = "a", type = "list"}
+tags = {css = "meta::attr(content)", type = "number"}
+"""
+PROGRAM = "from nutbeam.pipelines.command_line.cli import script; script()"
 
 
 def head(line, kind, *more):
@@ -96,6 +114,7 @@ def folder(web, tmp_path_factory):
     forge(folder / "damaged", lambda record: record["components"]["state"].update(list=EVIL))
     (folder / "robots.txt").write_text(ROBOTS)
     (folder / "seeds.txt").write_text(f"{SITE}/new{EVIL}\n{EVIL}\n{SITE}/s\tx={EVIL}\n")
+    (folder / "pages.toml").write_text(RULES)
     (folder / "hosts.txt").write_text(f"site.example.com note={WORD}\n")
     for name, rule in (("rules", EVIL.replace("[", ".")), ("bad_rules", f"({EVIL}")):
         (folder / name).mkdir()
@@ -194,14 +213,14 @@ def uses(folder, web, port):
             (folder / "imported", folder / f"{EVIL}.warc.gz"),
             (folder / "imported", folder / "seeds.txt", *info),
         ],
+        "export_nutch": [
+            (table, folder / f"nutch{EVIL}"), (table, folder), (evil, folder / "nutch"),
+            (table, folder / "nutch", "--parts", EVIL),
+        ],
         "import_nutch": [
             (folder / "imported", folder / f"nutch{EVIL}"),
             (folder / "imported", folder / "seeds.txt", "--time_zone", EVIL),
             (folder / "imported", folder / "seeds.txt"),
-        ],
-        "export_nutch": [
-            (table, folder / f"nutch{EVIL}"), (table, folder), (evil, folder / "nutch"),
-            (table, folder / "nutch", "--parts", EVIL),
         ],
         "replay": [(folder / f"no{EVIL}",), (damaged,), (folder / f"{EVIL}.warc.gz",)],
         "files": [
@@ -218,7 +237,7 @@ def uses(folder, web, port):
                     (folder / "forged", "--format", "json")],
         "status": [(folder / "forged",), (damaged,), (evil,), (folder / f"no{EVIL}",)],
         "console": [
-            (folder / f"no{EVIL}",), (table, "--host", EVIL), (table, "--allowed_hosts", EVIL),
+            (evil,), (folder / f"no{EVIL}",), (damaged,), (table, "--host", EVIL), (table, "--allowed_hosts", EVIL),
             (table, "--token_file", f"/no/{EVIL}"),
         ],
         "report": [(evil, "-o", folder / "r.html"), (damaged,), (evil, "--compare", f"no{EVIL}"),
@@ -242,7 +261,8 @@ def uses(folder, web, port):
             for command in ("solrindex", "solrclean")
         },
         "solrdedup": [
-            (work, "--writer_parameters", f"url=http://127.0.0.1:1/{end}") for end in ("c", EVIL)
+            (work, "--writer_parameters", f"url=http://127.0.0.1:1/{end},patience=1")
+            for end in ("c", EVIL)
         ],
         "compact": [(damaged,), (work, *info)],
         "copy": [(damaged, folder / "copied"), (table, folder / f"copy{EVIL}")],
@@ -279,9 +299,15 @@ def uses(folder, web, port):
             (f"{SITE}/", f"{SITE}/busy", f"{SITE}/odd", f"{SITE}/feed", *there),
             (f"{SITE}/", "--format", "json", *there),
         ],
-        "extract": [(table, f"/no/{EVIL}.toml"), (folder / f"no{EVIL}", f"/no/{EVIL}.toml")],
-        "extractchecker": [(f"{SITE}/{EVIL}", f"/no/{EVIL}.toml")],
-        "mcp": [(folder / f"no{EVIL}",)],
+        "extract": [
+            (table, folder / "pages.toml"), (evil, folder / "pages.toml", "-o", folder / "e.csv"),
+            (damaged, folder / "pages.toml"), (table, f"/no/{EVIL}.toml"),
+        ],
+        "extractchecker": [
+            (f"{SITE}/", folder / "pages.toml", *there), (f"{SITE}/", f"/no/{EVIL}.toml", *there),
+            (f"{SITE}/moved", folder / "pages.toml", *there),
+        ],
+        "mcp": [(table,), (folder / f"no{EVIL}",), (damaged,)],
         "explain": [
             (table, f"{SITE}/private{EVIL}", f"{SITE}/busy", f"{SITE}/gone", *rules),
             (table, f"{SITE}/private{EVIL}", "--format", "json"),
@@ -291,6 +317,55 @@ def uses(folder, web, port):
         "completion": [("bash",), (EVIL,)],
         "showproperties": [("crawl", "--config", folder / "words.toml"), (EVIL,)],
     }  # fmt: skip
+
+
+def _ask_console(server, chunks):
+    """Opens the pages of a console as soon as it serves, then ends it as Ctrl-C does."""
+    pattern = rb"http://127\.0\.0\.1:\d+/"
+    if address := wait_until(lambda: re.search(pattern, b"".join(chunks)), server):
+        for page in ("", "live", "report", f"explain?url={urllib.parse.quote(f'{SITE}/x{EVIL}')}"):
+            try:
+                urllib.request.urlopen(address[0].decode() + page, timeout=60).close()
+            except urllib.error.HTTPError as error:  # of a damaged table
+                error.close()
+        server.send_signal(signal.SIGINT)
+
+
+def _ask_tools(server, chunks):
+    """Asks a server of MCP for what strangers wrote, and ends it by the end of its input."""
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": EVIL, "version": "1"},
+    }
+    asked = [
+        ("explain", {"url": f"{SITE}/x{EVIL}"}),
+        ("sql", {"query": "select title, url from pages"}),
+    ]
+    messages = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        *({"id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+          for number, (name, arguments) in enumerate(asked, 2)),
+    ]  # fmt: skip
+    lines = [EVIL, *(json.dumps({"jsonrpc": "2.0", **message}) for message in messages)]
+    with contextlib.suppress(BrokenPipeError):  # it has refused its words
+        server.stdin.write("".join(f"{line}\n" for line in lines).encode())
+        server.stdin.flush()
+    answers = [f'"id":{number}'.encode() for number in (2, 3)]
+    wait_until(lambda: all(answer in b"".join(chunks) for answer in answers), server)
+
+
+# Commands that serve until they are told to end, each with what does so.
+SERVING = {"console": _ask_console, "mcp": _ask_tools}
+
+
+def run_to_its_end(monkeypatch, command, *words, term):
+    """Runs a command on a terminal; returns its exit code, and the bytes that came."""
+    if command not in SERVING:
+        return typed(monkeypatch, command, *words, term=term)
+    program = (sys.executable, "-c", PROGRAM, command, *words)
+    return process(*program, term=term, talk=SERVING[command])
 
 
 # What these print is counts: no stranger has a say in them.
@@ -313,7 +388,7 @@ def test_every_command_shows_escapes_and_obeys_none(folder, web, ftp, monkeypatc
         codes, arrived = set(), False
         for number, words in enumerate([*lines[:most], (EVIL, f"--{EVIL}", EVIL)]):
             term = ("dumb", "xterm")[number % 2]
-            code, output = typed(monkeypatch, command, *words, term=term)
+            code, output = run_to_its_end(monkeypatch, command, *words, term=term)
             bad = obeyed(output, term) + [b"internal error"] * (b"internal error" in output)
             wrong += [(command, words, bad)] if bad else []
             if number < len(lines[:most]):
@@ -365,9 +440,8 @@ def test_output_of_plug_ins_is_shown_with_escapes(folder, web, tmp_path):
     install(
         tmp_path, "prints-filter", {"prints_filter.py": PRINTS}, {"prints": "prints_filter:prints"}
     )
-    program = "from nutbeam.pipelines.command_line.cli import script; script()"
     words = ("parsechecker", f"{SITE}/", *reached(web), "--parse_filters", "prints")
-    code, output = process(sys.executable, "-c", program, *words, PYTHONPATH=str(tmp_path))
+    code, output = process(sys.executable, "-c", PROGRAM, *words, PYTHONPATH=str(tmp_path))
     assert (code, obeyed(output)) == (0, [])
     assert output.count(f"]0;{WORD}".encode()) >= 2
 
@@ -377,15 +451,14 @@ def test_output_of_plug_ins_is_shown_with_escapes(folder, web, tmp_path):
     ("term", "notice"), [("xterm", b"nutbeam next: starting ...\r"), ("dumb", b"")]
 )
 def test_a_command_shows_at_once_that_it_starts(tmp_path, term, notice):
-    program = "from nutbeam.pipelines.command_line.cli import script; script()"
-    code, output = process(sys.executable, "-c", program, "next", tmp_path / "none", term=term)
+    code, output = process(sys.executable, "-c", PROGRAM, "next", tmp_path / "none", term=term)
     clear = b"\r\x1b[2K" if notice else b""
     assert code == 2
     # The next output replaces it, here that of the command itself.
     assert output.startswith(notice + clear + b"nutbeam next: no web table at ")
     assert output.count(b"\r\n") == 1
     # Help imports the command, too.
-    code, output = process(sys.executable, "-c", program, "help", "next", term=term)
+    code, output = process(sys.executable, "-c", PROGRAM, "help", "next", term=term)
     assert code == 0
     assert output.startswith(notice.replace(b"next", b"help next") + clear + b"usage: nutbeam next")
 
@@ -402,7 +475,6 @@ def test_output_of_beam_workers_is_shown_with_escapes(folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(SAYS)
     workers = ("--direct_running_mode", "multi_processing", "--direct_num_workers", "2")
     words = ("readdb", folder / "table", *workers, "--log_level", "debug")
-    program = "from nutbeam.pipelines.command_line.cli import script; script()"
-    code, output = process(sys.executable, "-c", program, *words, PYTHONPATH=str(tmp_path))
+    code, output = process(sys.executable, "-c", PROGRAM, *words, PYTHONPATH=str(tmp_path))
     assert (code, obeyed(output)) == (0, [])
     assert f"]0;{WORD}".encode() in output

@@ -49,7 +49,10 @@ JOBS = {
     "dedup": (dedup.build, dedup.Options),
     "compact": (compact.build, compact.Options),
     "round": (round_module.build, round_module.Options),
-    "crawl": (lambda tickets, options: crawl.build_crawl(tickets, options, 3), crawl.Options),
+    "crawl": (
+        lambda tickets, options: round_module.build_round(tickets, options, 3),
+        crawl.Options,
+    ),
 }
 
 
@@ -103,7 +106,7 @@ def test_display_data_shows_the_options_and_no_secret(job, tmp_path):
     launch = {"operation", "batch", "rounds", *SECRETS} | {
         option.name
         for base in bases
-        if base.__module__.endswith((".job", ".launch", ".crawl"))
+        if base.__module__.endswith((".job", ".launch", ".crawl", ".round"))
         for option in options_of(base)
         if option.name in vars(base).get("__annotations__", {})
     }

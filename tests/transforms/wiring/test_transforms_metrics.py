@@ -9,9 +9,10 @@ from running import BEAM_ARGS
 from simulated_web import served_web
 from web_servers import reply, serve
 
-from nutbeam.pipelines import crawl, dedup, fetch, generate, inject, parse, update
+from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.runner import run_pipeline
+from nutbeam.pipelines.round import RoundOptions, build_round
 from nutbeam.transforms.operations import Ticket
 from nutbeam.transforms.wiring.metrics import NUTCH, drops_of_tasks, metrics_of
 
@@ -86,10 +87,10 @@ def test_a_round_counts_for_all_its_jobs_and_again_for_none(web, tmp_path):
     counters(
         table, "s", lambda tickets, options: inject.build(tickets, options, seeds), inject.Options()
     )
-    options = options_for(crawl.RoundOptions, web)
+    options = options_for(RoundOptions, web)
 
     def build(tickets, options):
-        return crawl.build_crawl(tickets, options, rounds=1)
+        return build_round(tickets, options, rounds=1)
 
     found = counters(table, "r", build, options)
     done = manifests_of(table)[1:]
@@ -117,10 +118,8 @@ def test_names_of_metrics_contain_no_text_of_servers(tmp_path):
             table, "o", lambda tickets, opts: inject.build(tickets, opts, seeds), inject.Options()
         )
         connect_to = (f"{host}:80:127.0.0.1:{server.port}",)
-        options = crawl.RoundOptions(connect_to=connect_to, server_delay=0.0)
-        found = counters(
-            table, "r", lambda tickets, opts: crawl.build_crawl(tickets, opts, 1), options
-        )
+        options = RoundOptions(connect_to=connect_to, server_delay=0.0)
+        found = counters(table, "r", lambda tickets, opts: build_round(tickets, opts, 1), options)
     assert sum(n for (space, _), n in found.items() if space == "nutbeam_fetcher")
     for namespace, name in found:
         assert re.fullmatch(r"nutbeam_[a-z]+", namespace)

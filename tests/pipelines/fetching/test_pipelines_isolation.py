@@ -130,7 +130,7 @@ def parsed(tmp_path_factory):
         mapping = ("--connect_to", f"a.com:80:127.0.0.1:{server.port}", "--server_delay", "0")
         assert nutbeam("fetch", table, *mapping, "--content_limit", 32 << 20) == 0
     done, left = run(
-        folder, "parse", str(table), "--parser_timeout", "2", "--parser_memory", str(MEMORY),
+        folder, "parse", str(table), "--parser_timeout", "6", "--parser_memory", str(MEMORY),
         "--parse_processes", "1", "--parse_filters", "evil", "--plugin_package", "evil-filter",
         "--url_filter_file", str(folder / "rules.txt"),
     )  # fmt: skip

@@ -2,32 +2,18 @@
 
 import itertools
 import random
-import re
-import subprocess
-import sys
-import textwrap
 
 import pytest
 from bulk_servers import bulk_server
 from crawling import rows_of
-from here import TESTS
 from indexed_tables import operations_of, page, put
 from linked_web import fill_many_links
+from peak_memory import peak_memory
 from search_servers_here import ServerIndex, managed_configset, search_server
 
 from nutbeam.io.indexing.index_page_frames import LONGEST_TEXT
 from nutbeam.policy.components.index_schema import HELD
 
-MEASURED = f"""
-    import pathlib, sys
-    sys.path.append({str(TESTS / "support")!r})
-    from crawling import nutbeam
-    if nutbeam(*sys.argv[1:]):
-        sys.exit("failed")
-    # Not ru_maxrss, which begins with what the parent had.
-    peak = pathlib.Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
-    print("MB", int(peak) >> 10)
-"""
 ALL_SIZES = {"one of 100 MB": (1, 100 << 20), "200 of 2 MB": (200, 2 << 20),
              "16 of 8 MB": (16, 8 << 20), "60,000 of 2 KB": (60_000, 2 << 10)}  # fmt: skip
 FILES = ("jsonl", "csv", "parquet")
@@ -57,10 +43,7 @@ def states(table):
 
 def megabytes(table, *words):
     """Returns the peak of the memory of a process that writes an index."""
-    command = [sys.executable, "-c", textwrap.dedent(MEASURED), "index", table, *words]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    print(done.stdout)
-    return int(re.search(r"MB (\d+)", done.stdout)[1])
+    return peak_memory("index", table, *words)[0]
 
 
 @pytest.mark.long

@@ -1,24 +1,14 @@
 """Sitemaps without an end, through the job: the memory of its process stays bounded."""
 
 import contextlib
-import subprocess
-import sys
 
 import pytest
 from crawling import manifests_of
+from peak_memory import peak_memory
 from web_servers import connect_to, reply, serve
 
 from nutbeam.pipelines.sitemaps.sitemap_fetch import MOST_THREADS
 
-JOB = """
-import sys
-from pathlib import Path
-from nutbeam.pipelines.command_line.cli import main
-def most(): return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024
-code = main(sys.argv[1:])
-print("peak", most())  # MB
-sys.exit(code)
-"""
 # MB: of one sitemap of 50 MB, which is in memory several times while it is read; and of all.
 OF_ONE, OF_ALL = 500, 2_048
 
@@ -40,12 +30,8 @@ def endless(path, connection):
 def peak(server, table, *words):
     """Runs the job in a process of its own; returns its largest size in memory, MB."""
     reached = [word for door in connect_to(server.port) for word in ("--connect_to", door)]
-    command = ["sitemap", str(table), *words, *reached, "--server_delay", "0"]
-    done = subprocess.run(
-        [sys.executable, "-c", JOB, *command, "--progress", "false"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return int(done.stdout.rpartition("peak ")[2])
+    command = ["sitemap", table, *words, *reached, "--server_delay", "0"]
+    return peak_memory(*command, "--progress", "false")[0]
 
 
 def sitemaps(number):

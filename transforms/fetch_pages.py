@@ -21,9 +21,11 @@ from ..policy.components.schema import TEXT, to_frame
 from ..web.engine.pace import FetchOptions
 from ..web.engine.tasks import Result
 from ..web.urls.domains import registered_domain
+from .elements.arguments import check_partitions
 from .elements.chunks import MAX_BYTES, Chunk, Spool, rechunk, tagged_chunks, to_chunks
+from .elements.outputs import FetchPagesOutputs, SeveralOutputs
 from .elements.records import DeadLetter, FetchedPage
-from .elements.rows import check_chunk, check_partitions, through_chunks
+from .elements.rows import check_chunk, through_chunks
 from .fetching import (
     DEAD,
     DEAD_LETTERS_OUTPUT,
@@ -48,7 +50,7 @@ PARTITIONS = "Partitions"
 
 
 @with_keywords(FetchPagesOptions)
-class FetchPages(beam.PTransform):
+class FetchPages(SeveralOutputs):
     """Fetches URLs, each once, and politely.
 
     Input:  rows or chunks with a text column ``url``, and optionally ``score`` (the best are
@@ -82,8 +84,9 @@ class FetchPages(beam.PTransform):
 
     Args:
         options: The options as one object; else each is a keyword.
-        partitions: How many workers can share the work. More partitions are no faster on
-            one worker. ``threads`` is the number of threads of one partition.
+        partitions: How many workers can share the work: the number of workers. A worker fetches its
+            partitions one after the other, so more of them are slower, not faster: hosts of
+            one partition are fetched at the same time, and ``threads`` is the number of its threads.
         spool: Folder for pages, for retries; all workers must reach it. Use a new
             one for each run. Empty for none.
         error_handling: ``{"output": name}`` names the output of dead letters.
@@ -109,9 +112,11 @@ class FetchPages(beam.PTransform):
         # Identifies this transform among others in one process; the same in all retries.
         self._id = uuid.uuid4().hex
 
-    def expand(self, elements: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[Any]) -> FetchPagesOutputs:
         outputs = {PAGES_OUTPUT: FetchedPage, self.dead_letters: DeadLetter}
-        return through_chunks(elements, self._fetch, "FetchPages", _NEEDED, outputs)
+        return FetchPagesOutputs(
+            through_chunks(elements, self._fetch, "FetchPages", _NEEDED, outputs)
+        )
 
     def _fetch(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         admit = beam.FlatMap(_admit, self.options.schemes).with_output_types(Chunk)

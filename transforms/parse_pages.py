@@ -32,6 +32,7 @@ from ..web.content.whole_bodies import WHOLE
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
 from .elements.chunks import Chunk, tagged_chunks, to_chunks
+from .elements.outputs import ParsePagesOutputs, SeveralOutputs
 from .elements.records import DeadLetter, ParsedPage
 from .elements.row_types import arrow_schema
 from .elements.rows import check_chunk, through_chunks
@@ -92,7 +93,7 @@ _DEFAULTS = {"scope": "any"}
 
 
 @with_keywords(ParsePagesOptions, **_DEFAULTS)
-class ParsePages(beam.PTransform):
+class ParsePages(SeveralOutputs):
     """Takes title, text, links, language and directives from pages.
 
     Input:  rows or chunks with the columns ``url`` and ``body`` (bytes), such as the output of
@@ -138,9 +139,11 @@ class ParsePages(beam.PTransform):
             )
         self.dead_letters = error_output(error_handling, DOCUMENTS_OUTPUT)
 
-    def expand(self, elements: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[Any]) -> ParsePagesOutputs:
         outputs = {DOCUMENTS_OUTPUT: ParsedPage, self.dead_letters: DeadLetter}
-        return through_chunks(elements, self._parse, "ParsePages", _NEEDED, outputs)
+        return ParsePagesOutputs(
+            through_chunks(elements, self._parse, "ParsePages", _NEEDED, outputs)
+        )
 
     def _parse(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         parse = beam.FlatMap(_parse_chunk, self.options).with_output_types(Chunk)

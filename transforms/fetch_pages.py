@@ -69,7 +69,7 @@ class FetchPages(SeveralOutputs):
 
     Politeness: a host is in one partition, and one engine fetches a partition, with a queue
     per host: robots.txt, delay, back-off. Two FetchPages that run at the same time do not
-    coordinate, nor do two windows of the input. Private addresses are refused.
+    coordinate, nor do two windows that are fetched at the same time. Private addresses are refused.
 
     Retries: a bundle that is retried outputs each URL once. Without ``spool`` it fetches all
     of its pages again, after the hosts' delay if it is retried in the same process. With
@@ -287,18 +287,21 @@ class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
     go on with requests.
 
     Attributes:
-        requested_until: Monotonic moment until which an earlier attempt may have sent requests.
+        requested_until: Monotonic moment until which an earlier attempt, or the window before, may have
+            sent requests.
         elements: The iterator that sends requests.
     """
 
     _known: ClassVar[OrderedDict[tuple[str, int, str], "_Attempt"]] = OrderedDict()
+    _ends: ClassVar[dict[tuple[str, int], float]] = {}  # of a partition, in whatever window
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(self, earlier: "_Attempt | None") -> None:
+    def __init__(self, partition: tuple[str, int], earlier: "_Attempt | None") -> None:
+        self._partition = partition
         self.elements: Any = None
         self._ended: float | None = None
         self._replaced = False
-        self.requested_until = -math.inf
+        self.requested_until = self._ends.get(partition, -math.inf)
         if earlier is not None:
             self.requested_until, earlier._replaced = earlier._end(), True
 
@@ -306,7 +309,7 @@ class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
     def begin(cls, of: tuple[str, int, str]) -> "_Attempt":
         """Ends the attempt before, if there is one, and returns a new one."""
         with cls._lock:
-            attempt = cls._known[of] = cls(cls._known.pop(of, None))
+            attempt = cls._known[of] = cls(of[:2], cls._known.pop(of, None))
             if len(cls._known) > 1000:
                 cls._known.popitem(last=False)
         return attempt
@@ -325,7 +328,7 @@ class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
             with contextlib.suppress(ValueError):  # it runs in another thread, which ends it
                 if self.elements is not None:
                     self.elements.close()
-            self._ended = time.monotonic()
+            self._ended = self._ends[self._partition] = time.monotonic()
         return self._ended
 
 

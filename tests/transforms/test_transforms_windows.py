@@ -91,6 +91,15 @@ def test_pages_are_fetched_while_a_stream_goes_on(web, windows):
     assert len(requests) == 4
 
 
+def test_the_delay_of_a_host_holds_from_one_window_to_the_next(web):
+    began = time.monotonic()
+    url = next(url for url in sorted(web.site.urls("page")) if "/private/" not in url)
+    fetch = FetchPages(**options(web) | {"server_delay": 0.3})
+    run_stream(lambda rows: rows | in_windows() | fetch, [row_of(url)], [row_of(url)])
+    first, second = (request.time for request in asked(web, began))
+    assert second - first >= 0.3 * 0.99
+
+
 def test_each_window_has_its_own_best_rows_duplicates_and_pairs():
     a, b, c = (row_of(f"http://{name}/", number) for name, number in (("a", 1), ("b", 3), ("c", 3)))
 

@@ -237,7 +237,7 @@ def parse(
     import pyarrow as pa
 
     from ...transforms.fetching import FETCHED
-    from ...transforms.parse_pages import parse_pages, parse_pool
+    from ...transforms.parse_pages import PoolOptions, parse_pages, parse_pool
 
     check_kind("url", url, str)
     body, kind = html, content_type
@@ -255,7 +255,7 @@ def parse(
         given = _checked_options(invocation)
         row = {"url": url, "fetch_status": "success", "content_type": kind, "body": body}
         rows = pa.Table.from_pylist([row], FETCHED)
-        pool = parse_pool(given.parse_processes or 1, given.parser_memory)
+        pool = parse_pool(PoolOptions(given.parse_processes or 1, given.parser_memory))
         parsed, failed, counts = parse_pages(rows, given, pool)
     if len(failed) or not len(parsed):
         error: dict[str, Any] = {"reason": "no_text", "message": None}

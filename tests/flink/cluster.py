@@ -21,6 +21,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -38,6 +39,8 @@ DEADLINE_S = 240.0  # of anything that is waited for: the machine may be busy
 # How long a worker without work waits for the next stage; without that each stage starts its own.
 # A job starts again later (the published delay), or it would get the worker that has died.
 CACHE_S = 15
+# Network memory: bytes of a buffer, and buffers for a shuffle that a step writes, by default.
+BUFFER, SHUFFLE_BUFFERS = 32 << 10, 512
 JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 JAVA_OPTIONS = (
@@ -172,6 +175,17 @@ class Cluster:
         """Returns what has failed in a job, whether it was recovered or not."""
         history = self.rest(f"/jobs/{job}/exceptions")["exceptionHistory"]["entries"]
         return [f"{entry.get('taskName')}: {entry['exceptionName']}" for entry in history]
+
+    def network_buffers(self) -> int:
+        """Returns the buffers of network memory that each TaskManager has."""
+        managers = self.rest("/taskmanagers")["taskmanagers"]
+        return min(one["memoryConfiguration"]["networkMemory"] for one in managers) // BUFFER
+
+    def buffers_of_steps(self, job: str) -> list[int]:
+        """Returns how many buffers each step of a job needs for the shuffles that it writes."""
+        steps = self.rest(f"/jobs/{job}/plan")["plan"]["nodes"]
+        written = Counter(source["id"] for step in steps for source in step.get("inputs", ()))
+        return [number * SHUFFLE_BUFFERS for number in written.values()]
 
     def cancel(self) -> None:
         """Cancels all jobs that have not ended, and waits for that."""

@@ -71,8 +71,9 @@ def directions(order_by: Sequence[str], descending: bool | Sequence[bool]) -> tu
     >>> directions(["score", "url"], True), directions(["score", "url"], [True, False])
     ((True, True), (True, False))
     """
-    one = isinstance(descending, bool)
-    largest_best = (descending,) * len(order_by) if one else tuple(descending)
+    if isinstance(descending, bool):
+        return (descending,) * len(order_by)
+    largest_best = tuple(descending) if isinstance(descending, Iterable) else ()
     if len(largest_best) != len(order_by) or not all(isinstance(d, bool) for d in largest_best):
         raise ValueError(
             f"descending must be true or false, or one of these for each of order_by "

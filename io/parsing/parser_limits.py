@@ -89,6 +89,7 @@ def memory_of(pid: int) -> int:
 
 def _is_worker(folder: Path) -> bool:
     try:
-        return _WORKER.encode() in (folder / "cmdline").read_bytes()
+        # As a word of its own: the shell that has started it has it, too, within a word.
+        return _WORKER.encode() in (folder / "cmdline").read_bytes().split(b"\0")
     except OSError:  # it has ended
         return False

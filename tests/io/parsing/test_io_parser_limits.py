@@ -34,7 +34,8 @@ def processes(tmp_path):
 
 
 def test_workers_of_beam_on_the_machine_are_counted(processes):
-    assert workers_here(processes(WORKER, ["java"], WORKER, WORKER)) == 3
+    shell = ["sh", "-c", " ".join(WORKER)]
+    assert workers_here(processes(WORKER, ["java"], shell, WORKER, WORKER)) == 3
 
 
 def test_a_crawl_here_shares_with_nobody(processes):

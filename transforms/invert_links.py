@@ -18,7 +18,7 @@ from ..policy.inlinks.edges import (
     page_edges,
     tombstones_of,
 )
-from .elements.arguments import DEFAULT_PARTITIONS, check_partitions, check_whole
+from .elements.arguments import DEFAULT_PARTITIONS, check_integer, check_partitions
 from .elements.chunks import Chunk, named_chunks, to_chunks
 from .elements.rows import check_chunk, through_chunks
 from .for_each import ForEachDocument
@@ -75,8 +75,8 @@ class InvertLinks(Displayed):
 
     def __post_init__(self) -> None:
         self._options()  # checks what must not stand together
-        check_whole("max_inlinks", self.max_inlinks)
-        check_whole("max_anchor_length", self.max_anchor_length, 0)
+        check_integer("max_inlinks", self.max_inlinks)
+        check_integer("max_anchor_length", self.max_anchor_length, 0)
         check_partitions(self.partitions)
 
     def expand(self, elements: beam.PCollection[Any]) -> Any:

@@ -11,8 +11,8 @@ from ..policy.components.schema import conform, to_frame
 from ..web.base.columns import number_in
 from .elements.arguments import (
     DEFAULT_PARTITIONS,
+    check_integer,
     check_partitions,
-    check_whole,
     column_names,
     directions,
 )
@@ -58,7 +58,7 @@ class TopNPerKey(Displayed):
     def __post_init__(self) -> None:
         self.order_by = column_names(self.order_by, "order_by")
         self.descending = directions(self.order_by, self.descending)
-        check_whole("n", self.n)
+        check_integer("n", self.n)
         check_partitions(self.partitions)
 
     def expand(self, elements: beam.PCollection[_Element]) -> beam.PCollection[_Element]:

@@ -11,13 +11,13 @@ import apache_beam as beam
 DEFAULT_PARTITIONS = 16
 
 
-def check_whole(name: str, value: Any, least: int = 1) -> None:
+def check_integer(name: str, value: Any, least: int = 1) -> None:
     """Checks that an argument is a whole number, and large enough.
 
     Raises:
         ValueError: It is not.
 
-    >>> check_whole("n", "2")
+    >>> check_integer("n", "2")
     Traceback (most recent call last):
     ValueError: n must be a whole number, got '2'
     """
@@ -27,7 +27,7 @@ def check_whole(name: str, value: Any, least: int = 1) -> None:
         raise ValueError(f"{name} must be at least {least}, got {value}")
 
 
-def check_number(name: str, value: Any, least: float = 0, most: float = math.inf) -> None:
+def check_range(name: str, value: Any, least: float = 0, most: float = math.inf) -> None:
     """Checks that an argument is a number in a range.
 
     Raises:
@@ -47,7 +47,7 @@ def check_partitions(partitions: int | beam.pvalue.AsSideInput) -> None:
         ValueError: It is no whole number, or less than 1.
     """
     if not isinstance(partitions, beam.pvalue.AsSideInput):
-        check_whole("partitions", partitions)
+        check_integer("partitions", partitions)
 
 
 def column_names(columns: str | Iterable[str], argument: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ...policy.components.graph_schema import GRAPH_LEVELS
 from ...policy.components.schema import TEXT
 from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.rankings import RANKINGS, choose_ranking
-from ..elements.arguments import check_number
+from ..elements.arguments import check_range
 from ..elements.chunks import Chunk, to_chunks
 from ..elements.rows import check_chunk, check_not_windowed, through_chunks
 from ..operations import Begin, Ticket
@@ -71,7 +71,7 @@ class RankIterations(Displayed):
     def __post_init__(self) -> None:
         check_choice("ranking", self.ranking, RANKINGS)
         check_choice("level", self.level, GRAPH_LEVELS)
-        check_number("damping_factor", self.damping_factor, most=1)
+        check_range("damping_factor", self.damping_factor, most=1)
         self._rounds()  # they check what they get
 
     def expand(self, graphs: beam.PCollection[Any]) -> Any:

@@ -14,7 +14,7 @@ from ...policy.graph.ranking import BlockRound, Ranking, has_converged, one_bloc
 from ...web.base.errors import UserError
 from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
-from ..elements.arguments import check_number, check_whole
+from ..elements.arguments import check_integer, check_range
 from ..wiring.display import Displayed
 from ..wiring.metrics import logs_of
 
@@ -88,8 +88,8 @@ class RankRounds(Displayed):
     steps_limit: int | None = None
 
     def __post_init__(self) -> None:
-        check_whole("rounds", self.rounds)
-        check_number("tolerance", self.tolerance)
+        check_integer("rounds", self.rounds)
+        check_range("tolerance", self.tolerance)
         most = most_rounds(self.ranking)
         if self.steps_limit is None and self.rounds > most:
             raise ValueError(

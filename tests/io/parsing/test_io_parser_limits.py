@@ -64,7 +64,7 @@ def container(monkeypatch):
 
 
 @pytest.mark.usefixtures("container")
-def test_options_beat_what_fits():
+def test_given_numbers_are_used():
     assert parser_limits() == ParserLimits(8, GIB)
     assert parser_limits(processes=3) == ParserLimits(3, GIB)
     assert parser_limits(memory=GIB // 2) == ParserLimits(4, GIB // 2)

@@ -53,10 +53,10 @@ def job(name: str, table: str, *words: str) -> dict[str, float]:
 def _end_parsers() -> None:
     """Ends the child processes, so that their CPU time is known."""
     from nutbeam.io.parsing.parse_pool import shared_pool
-    from nutbeam.transforms.parse_pages import parse_pool
+    from nutbeam.transforms.parse_pages import PoolOptions, parse_pool
 
     if shared_pool.cache_info().currsize:
-        parse_pool(0, 8 << 30).close()
+        parse_pool(PoolOptions()).close()
 
 
 def crawl(folder: pathlib.Path, hosts: int, pages: int) -> None:

@@ -96,7 +96,7 @@ def run(invocation: Invocation) -> int:
     archive_rounds = _archive_writer(address, options, beam_args)
     words = seed_words(seeds, address, elsewhere=workers_elsewhere(beam_args))
     if not workers_elsewhere(beam_args):
-        parse_pool(options.parse_processes, options.parser_memory)  # starts together with Beam
+        parse_pool(options)  # starts together with Beam
     warn_of_missing_rules(invocation, options)
     PROGRESS.reset()  # the summary is only for this crawl
     until = _end_of(options)

@@ -9,8 +9,10 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.components.schema import to_frame
+from .elements.arguments import DEFAULT_PARTITIONS, check_partitions, column_names, directions
 from .elements.chunks import MAX_ROWS, Chunk, tagged_chunks, to_chunks
-from .elements.rows import check_chunk, check_partitions, column_names, directions, through_chunks
+from .elements.outputs import DedupByHashOutputs, SeveralOutputs
+from .elements.rows import check_chunk, through_chunks
 from .partition import grouped_by_hash
 from .wiring.display import Displayed
 
@@ -19,8 +21,8 @@ DUPLICATES = "duplicates"
 
 
 @dataclasses.dataclass
-class DedupByHash(Displayed):
-    """Keeps one row for each hash, and separates its duplicates.
+class DedupByHash(SeveralOutputs, Displayed):
+    """Keeps the best row of each hash, and separates its duplicates.
 
     Input:  chunks or rows with the columns ``hash`` and ``order_by``.
     Output: two collections, ``kept`` and ``duplicates``, of chunks of the same
@@ -34,30 +36,30 @@ class DedupByHash(Displayed):
     Attributes:
         hash: Column of bytes, text or numbers. Equal values are duplicates; rows with null have
             none.
-        order_by: A column or several: the first row is kept, null is last. Together they must
-            differ between any two rows.
-        descending: For each of ``order_by``, whether the largest value is first; empty is
-            all ascending.
-        partitions: How many workers can share the work; derive it from the bytes of the input.
-            It may be a side input.
+        order_by: A column or several: the row with the largest value is the best and stays, null
+            is the worst, NaN is above all numbers. Together they must differ between any two rows.
+        descending: Whether the largest value is the best, for all of ``order_by`` or for each; with
+            False it is the smallest.
+        partitions: How many workers can share the work: at least as many as there are, and one for
+            32 MB of rows with different hashes. It may be a side input.
 
     Raises:
         ValueError: An argument or the input's type is not right.
     """
 
     hash: str
-    order_by: Sequence[str]
-    descending: Sequence[bool] = ()
-    partitions: int | beam.pvalue.AsSideInput = 1
+    order_by: str | Sequence[str]
+    descending: bool | Sequence[bool] = True
+    partitions: int | beam.pvalue.AsSideInput = DEFAULT_PARTITIONS
 
     def __post_init__(self) -> None:
         self.order_by = column_names(self.order_by, "order_by")
         self.descending = directions(self.order_by, self.descending)
         check_partitions(self.partitions)
 
-    def expand(self, elements: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[Any]) -> DedupByHashOutputs:
         needed = {"hash": [self.hash], "order_by": self.order_by}
-        return through_chunks(elements, self._divide, "DedupByHash", needed)
+        return DedupByHashOutputs(through_chunks(elements, self._divide, "DedupByHash", needed))
 
     def _divide(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         order = (self.hash, self.order_by, self.descending)
@@ -75,16 +77,19 @@ class DedupByHash(Displayed):
 
 
 def dedup_by_hash(
-    frame: pl.DataFrame, hash: str, order_by: tuple[str, ...], descending: tuple[bool, ...]
+    frame: pl.DataFrame,
+    hash: str,
+    order_by: Sequence[str],
+    descending: bool | Sequence[bool] = True,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Returns (rows to keep, their duplicates).
+    """Returns (rows to keep, their duplicates); see ``DedupByHash``.
 
     >>> frame = pl.DataFrame({"h": [b"x", b"x"], "score": [1.0, 2.0]})
-    >>> kept, lost = dedup_by_hash(frame, "h", ("score",), (True,))
+    >>> kept, lost = dedup_by_hash(frame, "h", ("score",))
     >>> kept.rows(), lost.rows()
     ([(b'x', 2.0)], [(b'x', 1.0)])
     """
-    ranked = frame.sort(order_by, descending=list(descending), nulls_last=True)
+    ranked = frame.sort(order_by, descending=descending, nulls_last=True)
     hashes = ranked.get_column(hash)
     first = hashes.is_first_distinct() | hashes.is_null()
     return ranked.filter(first), ranked.filter(~first)

@@ -21,9 +21,11 @@ from ..policy.components.schema import TEXT, to_frame
 from ..web.engine.pace import FetchOptions
 from ..web.engine.tasks import Result
 from ..web.urls.domains import registered_domain
+from .elements.arguments import check_partitions
 from .elements.chunks import MAX_BYTES, Chunk, Spool, rechunk, tagged_chunks, to_chunks
+from .elements.outputs import FetchPagesOutputs, SeveralOutputs
 from .elements.records import DeadLetter, FetchedPage
-from .elements.rows import check_chunk, check_partitions, through_chunks
+from .elements.rows import check_chunk, through_chunks
 from .fetching import (
     DEAD,
     DEAD_LETTERS_OUTPUT,
@@ -48,7 +50,7 @@ PARTITIONS = "Partitions"
 
 
 @with_keywords(FetchPagesOptions)
-class FetchPages(beam.PTransform):
+class FetchPages(SeveralOutputs):
     """Fetches URLs, each once, and politely.
 
     Input:  rows or chunks with a text column ``url``, and optionally ``score`` (the best are
@@ -67,7 +69,7 @@ class FetchPages(beam.PTransform):
 
     Politeness: a host is in one partition, and one engine fetches a partition, with a queue
     per host: robots.txt, delay, back-off. Two FetchPages that run at the same time do not
-    coordinate, nor do two windows of the input. Private addresses are refused.
+    coordinate, nor do two windows that are fetched at the same time. Private addresses are refused.
 
     Retries: a bundle that is retried outputs each URL once. Without ``spool`` it fetches all
     of its pages again, after the hosts' delay if it is retried in the same process. With
@@ -82,8 +84,9 @@ class FetchPages(beam.PTransform):
 
     Args:
         options: The options as one object; else each is a keyword.
-        partitions: How many workers can share the work. More partitions are no faster on
-            one worker. ``threads`` is the number of threads of one partition.
+        partitions: How many workers can share the work: the number of workers. A worker fetches its
+            partitions one after the other, so more of them are slower, not faster: hosts of
+            one partition are fetched at the same time, and ``threads`` is the number of its threads.
         spool: Folder for pages, for retries; all workers must reach it. Use a new
             one for each run. Empty for none.
         error_handling: ``{"output": name}`` names the output of dead letters.
@@ -109,9 +112,11 @@ class FetchPages(beam.PTransform):
         # Identifies this transform among others in one process; the same in all retries.
         self._id = uuid.uuid4().hex
 
-    def expand(self, elements: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[Any]) -> FetchPagesOutputs:
         outputs = {PAGES_OUTPUT: FetchedPage, self.dead_letters: DeadLetter}
-        return through_chunks(elements, self._fetch, "FetchPages", _NEEDED, outputs)
+        return FetchPagesOutputs(
+            through_chunks(elements, self._fetch, "FetchPages", _NEEDED, outputs)
+        )
 
     def _fetch(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         admit = beam.FlatMap(_admit, self.options.schemes).with_output_types(Chunk)
@@ -282,18 +287,21 @@ class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
     go on with requests.
 
     Attributes:
-        requested_until: Monotonic moment until which an earlier attempt may have sent requests.
+        requested_until: Monotonic moment until which an earlier attempt, or the window before, may have
+            sent requests.
         elements: The iterator that sends requests.
     """
 
     _known: ClassVar[OrderedDict[tuple[str, int, str], "_Attempt"]] = OrderedDict()
+    _ends: ClassVar[dict[tuple[str, int], float]] = {}  # of a partition, in whatever window
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(self, earlier: "_Attempt | None") -> None:
+    def __init__(self, partition: tuple[str, int], earlier: "_Attempt | None") -> None:
+        self._partition = partition
         self.elements: Any = None
         self._ended: float | None = None
         self._replaced = False
-        self.requested_until = -math.inf
+        self.requested_until = self._ends.get(partition, -math.inf)
         if earlier is not None:
             self.requested_until, earlier._replaced = earlier._end(), True
 
@@ -301,7 +309,7 @@ class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
     def begin(cls, of: tuple[str, int, str]) -> "_Attempt":
         """Ends the attempt before, if there is one, and returns a new one."""
         with cls._lock:
-            attempt = cls._known[of] = cls(cls._known.pop(of, None))
+            attempt = cls._known[of] = cls(of[:2], cls._known.pop(of, None))
             if len(cls._known) > 1000:
                 cls._known.popitem(last=False)
         return attempt
@@ -320,7 +328,7 @@ class _Attempt(contextlib.AbstractContextManager["_Attempt"]):
             with contextlib.suppress(ValueError):  # it runs in another thread, which ends it
                 if self.elements is not None:
                     self.elements.close()
-            self._ended = time.monotonic()
+            self._ended = self._ends[self._partition] = time.monotonic()
         return self._ended
 
 

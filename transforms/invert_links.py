@@ -18,6 +18,7 @@ from ..policy.inlinks.edges import (
     page_edges,
     tombstones_of,
 )
+from .elements.arguments import DEFAULT_PARTITIONS, check_integer, check_partitions
 from .elements.chunks import Chunk, named_chunks, to_chunks
 from .elements.rows import check_chunk, through_chunks
 from .for_each import ForEachDocument
@@ -59,7 +60,8 @@ class InvertLinks(Displayed):
         max_anchor_length: How much of the text of a link to keep, characters.
         ignore_internal_links: Whether to leave out links within a host.
         ignore_external_links: Whether to leave out links to other hosts.
-        partitions: How many workers can share the work.
+        partitions: How many workers can share the work: at least as many as there are, and one for
+            32 MB of links that are kept.
 
     Raises:
         ValueError: An argument or the input's type is not right.
@@ -69,21 +71,19 @@ class InvertLinks(Displayed):
     max_anchor_length: int = 100
     ignore_internal_links: bool = False
     ignore_external_links: bool = False
-    partitions: int = 1
+    partitions: int = DEFAULT_PARTITIONS
 
     def __post_init__(self) -> None:
         self._options()  # checks what must not stand together
-        for name in ("max_inlinks", "partitions"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.max_anchor_length < 0:
-            raise ValueError(f"max_anchor_length must be at least 0, got {self.max_anchor_length}")
+        check_integer("max_inlinks", self.max_inlinks)
+        check_integer("max_anchor_length", self.max_anchor_length, 0)
+        check_partitions(self.partitions)
 
     def expand(self, elements: beam.PCollection[Any]) -> Any:
         return through_chunks(elements, self._invert, "InvertLinks", _NEEDED, Inlink)
 
     def _invert(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
-        best = TopNPerKey(self.max_inlinks, "url", BEST_LAST, self.partitions)
+        best = TopNPerKey(self.max_inlinks, "url", BEST_LAST, partitions=self.partitions)
         links = beam.FlatMap(_edges, self._options()).with_output_types(Chunk)
         return chunks | "Links" >> links | best
 

@@ -9,13 +9,13 @@ import polars as pl
 import pyarrow as pa
 
 from ..policy.components.schema import empty, to_frame
+from .elements.arguments import DEFAULT_PARTITIONS, check_partitions
 from .elements.chunks import MAX_ROWS, Chunk, split_by_hash, to_chunks
 from .elements.row_types import arrow_schema, extended_row_type, field_types, optional
 from .elements.rows import (
     RowsToChunks,
     check_chunk,
     check_columns,
-    check_partitions,
     row_type_of,
     through_chunks,
 )
@@ -36,7 +36,8 @@ class JoinByHash(Displayed):
     Attributes:
         hash: Column of bytes, text or numbers.
         columns: Names of columns of ``others``, with their names in the output.
-        partitions: How many workers can share the work; it may be a side input.
+        partitions: How many workers can share the work: at least as many as there are, and one for
+            32 MB of ``rows``. It may be a side input.
         also: Further columns that must be equal, too. The shuffle does not use them.
 
     Raises:
@@ -45,7 +46,7 @@ class JoinByHash(Displayed):
 
     hash: str
     columns: Mapping[str, str]
-    partitions: int | beam.pvalue.AsSideInput = 1
+    partitions: int | beam.pvalue.AsSideInput = DEFAULT_PARTITIONS
     also: Sequence[str] = ()
 
     def __post_init__(self) -> None:

@@ -32,6 +32,7 @@ from ..web.content.whole_bodies import WHOLE
 from ..web.exchange.status import FETCH_SUCCESS
 from ..web.rules.url_rules import UrlRules
 from .elements.chunks import Chunk, tagged_chunks, to_chunks
+from .elements.outputs import ParsePagesOutputs, SeveralOutputs
 from .elements.records import DeadLetter, ParsedPage
 from .elements.row_types import arrow_schema
 from .elements.rows import check_chunk, through_chunks
@@ -65,11 +66,22 @@ class PoolOptions:
     GROUP = "parse"
 
     parse_processes: int = option(
-        0, "How many processes parse on a worker; 0 is one for each core.", minimum=0, maximum=256
+        0,
+        "How many processes parse on a worker; 0 is one for each core that it may use: a quota of its "
+        "container and other workers on the machine count.",
+        minimum=0,
+        maximum=256,
     )
     parser_memory: int = option(
         8 << 30,
         "Largest memory of each process that parses; 0: no limit.",
+        unit="bytes",
+        minimum=0,
+    )
+    all_parsers_memory: int = option(
+        0,
+        "Largest memory of all processes that parse on a worker together; 0 is half of what the worker "
+        "may use.",
         unit="bytes",
         minimum=0,
     )
@@ -92,7 +104,7 @@ _DEFAULTS = {"scope": "any"}
 
 
 @with_keywords(ParsePagesOptions, **_DEFAULTS)
-class ParsePages(beam.PTransform):
+class ParsePages(SeveralOutputs):
     """Takes title, text, links, language and directives from pages.
 
     Input:  rows or chunks with the columns ``url`` and ``body`` (bytes), such as the output of
@@ -138,9 +150,11 @@ class ParsePages(beam.PTransform):
             )
         self.dead_letters = error_output(error_handling, DOCUMENTS_OUTPUT)
 
-    def expand(self, elements: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[Any]) -> ParsePagesOutputs:
         outputs = {DOCUMENTS_OUTPUT: ParsedPage, self.dead_letters: DeadLetter}
-        return through_chunks(elements, self._parse, "ParsePages", _NEEDED, outputs)
+        return ParsePagesOutputs(
+            through_chunks(elements, self._parse, "ParsePages", _NEEDED, outputs)
+        )
 
     def _parse(self, chunks: beam.PCollection[Chunk]) -> dict[str, beam.PCollection[Chunk]]:
         parse = beam.FlatMap(_parse_chunk, self.options).with_output_types(Chunk)
@@ -265,13 +279,18 @@ def parser_of(operation: Operation, options: Any, on_done: Callable[[Parsed], No
         options: DocumentOptions and PoolOptions.
         on_done: Counts each group of pages that is parsed.
     """
-    pool = parse_pool(options.parse_processes, options.parser_memory)
+    pool = parse_pool(options)
     return Parser(pool, parse_task(options), seed_files(operation), on_done)
 
 
-def parse_pool(processes: int, memory: int) -> ParsePool:
+def parse_pool(options: PoolOptions) -> ParsePool:
     """Returns this process's pool of parse processes, see ``shared_pool``."""
-    return shared_pool(processes, memory, documents_of.__module__)
+    return shared_pool(
+        options.parse_processes,
+        options.parser_memory,
+        documents_of.__module__,
+        options.all_parsers_memory,
+    )
 
 
 def parse_task(options: DocumentOptions) -> ParseTask:
@@ -346,7 +365,7 @@ def _parsed_rows(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _parse_chunk(chunk: Chunk, options: ParsePagesOptions) -> Iterator[Any]:
     check_chunk(chunk, _NEEDED, "ParsePages")
-    pool = parse_pool(options.parse_processes, options.parser_memory)
+    pool = parse_pool(options)
     documents, dead, _ = parse_pages(chunk, options, pool)
     reasons = Counter(f"dead_letters/{reason}" for reason in dead.get_column("reason"))
     count("parse", {"parsed": len(documents), **reasons})

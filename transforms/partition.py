@@ -14,9 +14,10 @@ from ..policy.components.schema import conform, to_frame
 from ..web.base.columns import each_once
 from ..web.urls.row_keys import BadUrl
 from ..web.urls.row_keys import host as host_of_url
+from .elements.arguments import DEFAULT_PARTITIONS, check_partitions
 from .elements.chunks import MAX_ROWS, Chunk, rechunk, split_by_hash
 from .elements.row_types import extended_row_type
-from .elements.rows import check_chunk, check_partitions, row_type_of, through_chunks
+from .elements.rows import check_chunk, row_type_of, through_chunks
 from .wiring.display import Displayed
 
 SLOTS = 4_096
@@ -105,7 +106,7 @@ class PartitionByHost(Displayed):
     1 http://b.com/
 
     Attributes:
-        partitions: Number of partitions, at least 1.
+        partitions: Number of partitions: at least as many as there are workers.
         host: Name of the column of hosts.
         salt: Changes the partitions of hosts; each batch has its own.
         slot: Name of a column to add, with the slot of each row: a number below ``SLOTS``.
@@ -117,7 +118,7 @@ class PartitionByHost(Displayed):
         ValueError: An argument or the input's type is not valid.
     """
 
-    partitions: int
+    partitions: int = DEFAULT_PARTITIONS
     host: str = "host"
     salt: str = ""
     slot: str = ""

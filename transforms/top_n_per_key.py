@@ -2,16 +2,25 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import apache_beam as beam
 import polars as pl
 
 from ..policy.components.schema import conform, to_frame
 from ..web.base.columns import number_in
+from .elements.arguments import (
+    DEFAULT_PARTITIONS,
+    check_integer,
+    check_partitions,
+    column_names,
+    directions,
+)
 from .elements.chunks import Chunk, rechunk, split_by_hash
-from .elements.rows import check_chunk, check_partitions, column_names, through_chunks
+from .elements.rows import check_chunk, through_chunks
 from .wiring.display import Displayed
+
+_Element = TypeVar("_Element")  # a row or a chunk
 
 
 @dataclasses.dataclass
@@ -28,10 +37,13 @@ class TopNPerKey(Displayed):
     Attributes:
         n: Number of rows to keep per key, at least 1.
         key: Column of the group: text, bytes or numbers.
-        order_by: A column or several: the largest value ranks highest, null lowest, NaN
-            above all numbers. Together they must differ between any two rows of a key,
-            or a retried bundle may keep another row.
-        partitions: How many workers can share the work; derive it from the bytes of the input.
+        order_by: A column or several: the row with the largest value is the best, null is the
+            worst, NaN is above all numbers. Together they must differ between any two rows of a
+            key, or a retried bundle may keep another row.
+        descending: Whether the largest value is the best, for all of ``order_by`` or for each; with
+            False it is the smallest.
+        partitions: How many workers can share the work: at least as many as there are, and one for
+            32 MB of the rows that are kept.
 
     Raises:
         ValueError: An argument or the input's type is not right.
@@ -39,16 +51,17 @@ class TopNPerKey(Displayed):
 
     n: int
     key: str
-    order_by: Sequence[str]
-    partitions: int = 1
+    order_by: str | Sequence[str]
+    descending: bool | Sequence[bool] = True
+    partitions: int = DEFAULT_PARTITIONS
 
     def __post_init__(self) -> None:
         self.order_by = column_names(self.order_by, "order_by")
-        if self.n < 1:
-            raise ValueError(f"n must be at least 1, got {self.n}")
+        self.descending = directions(self.order_by, self.descending)
+        check_integer("n", self.n)
         check_partitions(self.partitions)
 
-    def expand(self, elements: beam.PCollection[Any]) -> Any:
+    def expand(self, elements: beam.PCollection[_Element]) -> beam.PCollection[_Element]:
         return through_chunks(elements, self._keep, "TopNPerKey", self._needed_columns)
 
     @property
@@ -56,19 +69,26 @@ class TopNPerKey(Displayed):
         return {"key": [self.key], "order_by": self.order_by}
 
     def _keep(self, chunks: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
+        order = (self.n, self.key, tuple(self.order_by), self.descending)
         split = beam.FlatMap(_split, self.key, self.partitions, self._needed_columns)
         return (
             chunks
             | "ByKey" >> split.with_output_types(tuple[int, Chunk])
             # Before the shuffle: a key with half of all rows sends only n of them.
-            | "Best" >> beam.CombinePerKey(_Best(self.n, self.key, tuple(self.order_by)))
+            | "Best" >> beam.CombinePerKey(_Best(*order))
             | beam.Values()
             | "Cut" >> beam.FlatMap(rechunk).with_output_types(Chunk)
         )
 
 
-def top_n_per_key(frame: pl.DataFrame, n: int, key: str, order_by: tuple[str, ...]) -> pl.DataFrame:
-    """Returns the ``n`` best rows of each key, in no particular order.
+def top_n_per_key(
+    frame: pl.DataFrame,
+    n: int,
+    key: str,
+    order_by: Sequence[str],
+    descending: bool | Sequence[bool] = True,
+) -> pl.DataFrame:
+    """Returns the ``n`` best rows of each key, in no particular order; see ``TopNPerKey``.
 
     >>> frame = pl.DataFrame({"host": ["a", "a", "b"], "score": [1.0, 2.0, 0.5]})
     >>> sorted(top_n_per_key(frame, 1, "host", ("score",)).rows())
@@ -78,7 +98,7 @@ def top_n_per_key(frame: pl.DataFrame, n: int, key: str, order_by: tuple[str, ..
     crowded = frame.select(pl.len().over(key) > n).to_series()
     if not crowded.any():
         return frame
-    ranked = frame.filter(crowded).sort(order_by, descending=True, nulls_last=True)
+    ranked = frame.filter(crowded).sort(order_by, descending=descending, nulls_last=True)
     return pl.concat([frame.filter(~crowded), ranked.filter(number_in(key) < n)])
 
 
@@ -90,8 +110,8 @@ def _split(
 
 
 class _Best(beam.CombineFn):
-    def __init__(self, n: int, key: str, order_by: tuple[str, ...]) -> None:
-        self._args = (n, key, order_by)
+    def __init__(self, *args: Any) -> None:
+        self._args = args  # those of top_n_per_key
 
     def create_accumulator(self) -> Chunk | None:
         return None

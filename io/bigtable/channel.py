@@ -14,6 +14,7 @@ from google.cloud.bigtable_v2.services.bigtable.transports import BigtableGrpcTr
 from grpc.experimental import ChannelOptions
 
 from ...web.base.errors import UserError
+from ..storage.file_errors import NoTable
 from .address import BigtableAddress
 
 # Messages of any size. No extra thread handles each message, which saves 75 % of CPU time.
@@ -54,7 +55,12 @@ def open_channel(address: BigtableAddress, host: str = "bigtable.googleapis.com:
 def one_line_errors(
     address: BigtableAddress, keep: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Re-raises errors of Google's libraries as one line, except those of ``keep``."""
+    """Re-raises errors of Google's libraries as one line, except those of ``keep``.
+
+    Raises:
+        NoTable: Bigtable has no such table, or no such instance.
+        UserError: Bigtable refuses the request, or there are no credentials.
+    """
     try:
         yield
     except keep:
@@ -63,6 +69,10 @@ def one_line_errors(
         raise UserError(
             f"no credentials for {address}: {_short(error)}: log in with "
             "gcloud auth application-default login"
+        ) from error
+    except errors.NotFound as error:
+        raise NoTable(
+            f"no table at {address}: nutbeam table create makes it ({_short(error)})"
         ) from error
     except errors.GoogleAPICallError as error:
         raise UserError(_line(address, error)) from error
@@ -101,8 +111,6 @@ def refused_row(address: BigtableAddress, key: bytes, error: Exception) -> UserE
 
 
 def _line(address: BigtableAddress, error: errors.GoogleAPICallError) -> str:
-    if isinstance(error, errors.NotFound):
-        return f"no table at {address}: nutbeam table create makes it ({_short(error)})"
     if isinstance(error, errors.Forbidden):
         return f"no permission for {address}: {_short(error)}: roles/bigtable.user has it"
     if isinstance(error, errors.Unauthorized):

@@ -39,7 +39,10 @@ from .parse_worker import (
     working_folder,
     write_arrow,
 )
+from .parser_limits import memory_of, parser_limits
 
+# The reason for the end of a process, with details after a space.
+OVER_TOTAL = "out_of_memory all processes that parse had too much together"
 # Longest time for the start of a child, and for the work on all pages of a job together.
 _GRACE_S = 60.0
 _GONE_S = 5.0
@@ -193,10 +196,20 @@ class ParsePool:
         size: Number of children at most.
         memory: Largest address space of each, in bytes; 0 is no limit.
         module: Module that they import when they start: that of the jobs' ``ParseTask.parse``.
+        total_memory: Largest memory of all together, in bytes: if they need more, the largest one is
+            ended; None is no limit.
     """
 
-    def __init__(self, size: int, memory: int, module: str = Job.__module__) -> None:
+    def __init__(
+        self,
+        size: int,
+        memory: int,
+        module: str = Job.__module__,
+        total_memory: int | None = None,
+    ) -> None:
         self._size, self._memory, self._module = size, memory, module
+        self._total_memory = total_memory
+        self._weighed = 0.0
         # Pages and documents are passed in files: with a pipe both sides would wait.
         self._scratch = tempfile.mkdtemp(prefix="parse-", dir=scratch())
         self._relay = Relay()  # plug-ins may print control characters from pages
@@ -280,6 +293,7 @@ class ParsePool:
         """Sends jobs to idle children and receives results; never waits."""
         with self._lock:
             self._hand_out()
+            self._end_largest()
             busy = self._busy()
             ready = wait([child.connection for child in busy], 0.0)
             for child in busy:
@@ -291,6 +305,19 @@ class ParsePool:
                 except (EOFError, OSError):  # the child died, perhaps while it sent a message
                     child.connection.close()
                     self._give_up(child)
+
+    def _end_largest(self) -> None:
+        """Ends the largest child if all together have too much memory; its page is the reason."""
+        if self._total_memory is None or time.monotonic() < self._weighed + _HEARD_S:
+            return
+        sizes = [memory_of(child.process.pid) for child in self._children]
+        if sum(sizes) > self._total_memory:
+            largest = self._children[sizes.index(max(sizes))]
+            if largest.job is None:
+                self._replace(largest)  # it keeps memory of an earlier page
+            else:
+                self._give_up(largest, OVER_TOTAL)
+        self._weighed = time.monotonic()
 
     def _wait(self) -> None:
         """Waits a short time for a message of a child; another thread may receive it first."""
@@ -318,12 +345,13 @@ class ParsePool:
                     self._replace(self._children[place])
                     self._children[place].start(number, job)
 
-    def _give_up(self, child: _Child) -> None:
-        """Ends a child that died or took too long; another child parses the rest of its job."""
+    def _give_up(self, child: _Child, reason: str = "") -> None:
+        """Ends a child that died, took too long or is too large; another one parses the rest of its job."""
         number = child.job
         assert number is not None
         job = self._running.pop(number)
         why = self._replace(child)
+        why = reason or why
         if child.plugin:
             why = f"{child.plugin} {why.replace(' ', ': ', 1)}"
         retry = _retry(job, child.row, why)
@@ -390,14 +418,16 @@ class ParsePool:
 
 
 @functools.cache
-def shared_pool(size: int, memory: int, module: str) -> ParsePool:
+def shared_pool(size: int, memory: int, module: str, total_memory: int = 0) -> ParsePool:
     """Returns this process's pool; it starts at the first call and ends with the process.
 
     Args:
-        size: Number of children; 0 means one for each core.
+        size: Number of children; 0 means as many as fit this worker, see ``parser_limits``.
         memory: Largest address space of each, in bytes; 0 is no limit.
         module: See ``ParsePool``.
+        total_memory: Largest memory of all together, in bytes; 0 means half of what this worker may use.
     """
-    pool = ParsePool(size or len(os.sched_getaffinity(0)), memory, module)
+    limits = parser_limits(size, total_memory)
+    pool = ParsePool(limits.processes, memory, module, limits.memory)
     atexit.register(pool.close)
     return pool

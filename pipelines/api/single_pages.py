@@ -237,7 +237,7 @@ def parse(
     import pyarrow as pa
 
     from ...transforms.fetching import FETCHED, admit
-    from ...transforms.parse_pages import parse_pages, parse_pool
+    from ...transforms.parse_pages import PoolOptions, parse_pages, parse_pool
 
     check_kind("url", url, str)
     body, kind = html, content_type
@@ -259,7 +259,7 @@ def parse(
             raise UsageError(
                 f"url must be the page's full URL, such as http://example.com/, got {quote_value(url)}"
             )
-        pool = parse_pool(given.parse_processes or 1, given.parser_memory)
+        pool = parse_pool(PoolOptions(given.parse_processes or 1, given.parser_memory))
         parsed, failed, counts = parse_pages(rows, given, pool)
     if len(failed) or not len(parsed):
         error: dict[str, Any] = {"reason": "no_text", "message": None}

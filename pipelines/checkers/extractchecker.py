@@ -9,7 +9,7 @@ import polars as pl
 
 from ...policy.extracting.described_records import describe_rows
 from ...transforms.extract_pages import in_processes
-from ...transforms.parse_pages import parse_pool
+from ...transforms.parse_pages import PoolOptions, parse_pool
 from ...web.base.errors import UsageError
 from ...web.extracting.rule_reader import read_extraction_file
 from ..base.command import Argument, Invocation, configuration
@@ -45,7 +45,7 @@ def run(invocation: Invocation) -> int:
         row = {"url": page["url"], "body": page["body"] or b"", "last_fetch_time": None, "headers": page["headers"],
                "content_type": options.force_as or page["content_type"]}  # fmt: skip
         frame = pl.DataFrame([row], schema_overrides={"body": pl.Binary, "content_type": pl.String})
-        pool = parse_pool(1, options.parser_memory)
+        pool = parse_pool(PoolOptions(1, options.parser_memory))
         ((table, _),) = in_processes(frame, rules, describe_rows, pool, options.parser_timeout)
         described = json.loads(table.column("record")[0].as_py())
         named = {

@@ -170,7 +170,7 @@ def parse_answer(
         reason = "redirected" if moved else f"http_{page['http_code']}"
         return pl.DataFrame(), {}, {"reason": reason, "message": page["redirect"]}
     row = dict(page) | ({"content_type": options.force_as} if options.force_as else {})
-    pool = parse_pool(1, options.parser_memory)
+    pool = parse_pool(PoolOptions(1, options.parser_memory))
     parsed, failed, counts = parse_pages(pa.Table.from_pylist([row], FETCHED), options, pool)
     if len(failed):
         letter = failed.row(0, named=True)

@@ -10,6 +10,7 @@ from rich import filesize
 
 import nutbeam
 
+from ...io.parsing.parser_limits import parser_limits
 from ...io.storage.least_free import least_files_of, least_free_of
 from ...io.storage.place_addresses import place_of
 from ...io.storage.places import DiskRoom
@@ -31,7 +32,7 @@ def look_at_memory(parse_processes: int) -> Iterator[Finding]:
     if available is None:
         yield warning("memory", "this system does not say how much is available")
         return
-    number = parse_processes or os.cpu_count() or 1
+    number = parser_limits(parse_processes).processes
     needed = _CRAWL_MEMORY + number * _PARSER_MEMORY
     text = (
         f"{filesize.decimal(available)} available; a crawl with {number} parse processes takes about "

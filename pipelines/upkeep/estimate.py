@@ -10,7 +10,6 @@ It commits nothing, and sends no request.
 """
 
 import dataclasses
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,6 +53,7 @@ from ...policy.scope import TargetOptions
 from ...transforms.locate_hosts import LocateOptions
 from ...transforms.operations import Ticket
 from ...transforms.top_n_per_key import top_n_per_key
+from ...web.base.machine import usable_cores
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ...web.base.visible import visible_lines
@@ -129,7 +129,7 @@ def run(invocation: Invocation) -> int:
 def estimate_round(operation: Operation, manifest: Manifest, options: Options) -> RoundEstimate:
     """Returns what the next round takes: an open batch is finished first."""
     chosen, phases_left = _next_rows(operation, manifest, options)
-    terms = FetchTerms(options, operation.now, os.cpu_count() or 1)
+    terms = FetchTerms(options, operation.now, usable_cores())
     hosts = host_keys(chosen.get_column("key")).unique()
     speeds = _known_speeds(operation, manifest, hosts, terms)
     rows = find_hosts(operation, hosts, without=LARGE)
@@ -246,7 +246,7 @@ def _cost(operation: Operation, estimate: RoundEstimate, options: Options) -> Cr
     ]
     slowest = estimate.fetch.hosts[:1]
     pause = slowest[0].delay + slowest[0].answer if slowest else options.server_delay
-    cores = os.cpu_count() or 1
+    cores = usable_cores()
     return crawl_cost(options.pages, estimate.weight.bytes, HostSpread(urls, pause), cores)
 
 

@@ -38,7 +38,7 @@ def extracted_tables(
         options: ``PoolOptions`` and ``parser_timeout``.
         counts: Gets the counts of the rules.
     """
-    pool = parse_pool(options.parse_processes, options.parser_memory)
+    pool = parse_pool(options)
     shown = shown_frame(pages, views()["pages"].pick(EXTRACTED_FROM))
     for part in shown.iter_slices(_PAGES_AT_ONCE):
         for table, own_counts in extract_pages(part, rules, pool, options.parser_timeout):

@@ -21,12 +21,15 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
+from . import settings
 from .processes import Keeper, Process, marked
+from .settings import COMPOSE, published, write_config
 
 HERE = Path(__file__).resolve().parent
 TOOLS = Path(os.environ.get("NUTBEAM_TOOLS") or HERE.parents[1] / "build" / "tools")
@@ -34,9 +37,10 @@ JAR = TOOLS / "flink-job-server.jar"
 BOOT = TOOLS / "beam-boot"
 DEADLINE_S = 240.0  # of anything that is waited for: the machine may be busy
 # How long a worker without work waits for the next stage; without that each stage starts its own.
-# A job must not start again before, or it would get the worker that has died.
+# A job starts again later (the published delay), or it would get the worker that has died.
 CACHE_S = 15
-RESTART_S = CACHE_S + 5
+# Network memory: bytes of a buffer, and buffers for a shuffle that a step writes, by default.
+BUFFER, SHUFFLE_BUFFERS = 32 << 10, 512
 JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 JAVA_OPTIONS = (
@@ -47,43 +51,23 @@ JAVA_OPTIONS = (
 )
 OPENS = ("lang", "util", "nio", "net", "io", "time", "util.concurrent")
 ENDED = ("FINISHED", "FAILED", "CANCELED")
-CONFIG = """\
-jobmanager.rpc.address: localhost
-jobmanager.bind-host: localhost
-jobmanager.rpc.port: {rpc}
-rest.address: localhost
-rest.bind-address: localhost
-rest.port: {rest}
-taskmanager.host: localhost
-taskmanager.bind-host: localhost
-taskmanager.numberOfTaskSlots: 1
-taskmanager.cpu.cores: 1.0
-taskmanager.memory.framework.heap.size: 128m
-taskmanager.memory.task.heap.size: {task_heap}m
-taskmanager.memory.framework.off-heap.size: 128m
-taskmanager.memory.task.off-heap.size: 256m
-taskmanager.memory.network.min: 256m
-taskmanager.memory.network.max: 256m
-taskmanager.memory.managed.size: {managed}m
-taskmanager.memory.jvm-metaspace.size: 256m
-taskmanager.memory.jvm-overhead.min: 192m
-taskmanager.memory.jvm-overhead.max: 192m
-io.tmp.dirs: {folder}
-restart-strategy.type: fixed-delay
-restart-strategy.fixed-delay.attempts: {attempts}
-restart-strategy.fixed-delay.delay: {delay} s
-heartbeat.interval: 2000
-heartbeat.timeout: 60000
-pekko.ask.timeout: 60 s
-classloader.resolve-order: parent-first
-cluster.uncaught-exception-handling: FAIL
-"""
+# What the tests' cluster has besides the published settings: nothing about memory.
+OWN = {
+    "io.tmp.dirs": "{folder}",
+    "restart-strategy.fixed-delay.attempts": "{attempts}",
+    "heartbeat.interval": "2000",
+    "heartbeat.timeout": "60000",
+    "pekko.ask.timeout": "60 s",
+    "classloader.resolve-order": "parent-first",  # Flink and the job are in one jar
+    "jobmanager.rpc.port": "{rpc}",
+    "rest.port": "{rest}",
+}
 
 
 def missing() -> str:
     """Returns what is missing to start a cluster, and the cure; empty if nothing is."""
     absent = [] if _java() else ["Java"]
-    absent += [str(path) for path in (JAR, BOOT) if not path.exists()]
+    absent += [str(path) for path in (JAR, BOOT, COMPOSE) if not path.exists()]
     cure = "install Java 17; make test-flink makes the rest"
     return f"Flink needs {', '.join(absent)}: {cure}" if absent else ""
 
@@ -93,9 +77,8 @@ class Cluster:
 
     Args:
         task_managers: How many; each has one slot, and so one Python worker.
-        heap_mb: Heap of each.
-        managed_mb: Memory of each in which Flink sorts.
         attempts: How often Flink starts a failed job again.
+        more_settings: Settings of Flink that differ from the published ones.
         bare: Whether workers have nutbeam's libraries but not nutbeam itself,
             nor what else is installed in development mode.
         short: Whether Java is to save the time in which it would get faster.
@@ -108,15 +91,13 @@ class Cluster:
         self,
         task_managers: int = 2,
         *,
-        heap_mb: int = 1024,
-        managed_mb: int = 512,
         attempts: int = 10,
+        more_settings: Mapping[str, str] = MappingProxyType({}),
         bare: bool = False,
         short: bool = True,
     ) -> None:
         self.task_managers = task_managers
-        self._heap_mb, self._managed_mb = heap_mb, managed_mb
-        self._attempts, self._bare = attempts, bare
+        self._attempts, self._bare, self._settings = attempts, bare, more_settings
         self._options = [*JAVA_OPTIONS, *(["-XX:TieredStopAtLevel=1"] if short else [])]
         self._java: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -195,6 +176,17 @@ class Cluster:
         history = self.rest(f"/jobs/{job}/exceptions")["exceptionHistory"]["entries"]
         return [f"{entry.get('taskName')}: {entry['exceptionName']}" for entry in history]
 
+    def network_buffers(self) -> int:
+        """Returns the buffers of network memory that each TaskManager has."""
+        managers = self.rest("/taskmanagers")["taskmanagers"]
+        return min(one["memoryConfiguration"]["networkMemory"] for one in managers) // BUFFER
+
+    def buffers_of_steps(self, job: str) -> list[int]:
+        """Returns how many buffers each step of a job needs for the shuffles that it writes."""
+        steps = self.rest(f"/jobs/{job}/plan")["plan"]["nodes"]
+        written = Counter(source["id"] for step in steps for source in step.get("inputs", ()))
+        return [number * SHUFFLE_BUFFERS for number in written.values()]
+
     def cancel(self) -> None:
         """Cancels all jobs that have not ended, and waits for that."""
         for job in self.running():
@@ -234,14 +226,15 @@ class Cluster:
         self._keeper = Keeper(self.folder)
         self._java = {}
         rpc, self.rest_port, self.job_port, self.artifact_port, expansion = free_ports(5)
-        (self.folder / "conf").mkdir()
-        (self.folder / "conf" / "config.yaml").write_text(
-            CONFIG.format(
-                rpc=rpc, rest=self.rest_port, task_heap=self._heap_mb - 128, folder=self.folder,
-                managed=self._managed_mb, attempts=self._attempts, delay=RESTART_S,
-            )
-        )  # fmt: skip
-        self._run("jobmanager", "-Xmx512m", "-cp", JAR, JOB_MANAGER, "-c", self.folder / "conf")
+        values = {
+            "rpc": rpc,
+            "rest": self.rest_port,
+            "folder": self.folder,
+            "attempts": self._attempts,
+        }
+        own = {name: value.format_map(values) for name, value in OWN.items()}
+        write_config(self.folder / "conf", published() | own | self._settings)
+        self._run_flink("jobmanager", JOB_MANAGER, settings.JOB_MANAGER)
         for _ in range(self.task_managers):
             self._run_task_manager()
         self._run(
@@ -253,13 +246,15 @@ class Cluster:
         self._wait(lambda: _answers(self.job_port), "the job server")
 
     def _run_task_manager(self) -> None:
-        heap = (f"-Xms{self._heap_mb}m", f"-Xmx{self._heap_mb}m")
         number = sum(name.startswith("taskmanager") for name in self._java)
-        self._run(
-            f"taskmanager{number}", *heap, "-XX:MaxDirectMemorySize=512m",
-            "-XX:MaxMetaspaceSize=256m", "-XX:+ExitOnOutOfMemoryError",
-            "-cp", JAR, TASK_MANAGER, "-c", self.folder / "conf",
-        )  # fmt: skip
+        self._run_flink(f"taskmanager{number}", TASK_MANAGER, settings.TASK_MANAGER)
+
+    def _run_flink(self, name: str, main: str, calculation: str) -> None:
+        """Starts a process of Flink as the scripts of its distribution do."""
+        folder = self.folder / "conf"
+        java_options, options = settings.java_words(_java(), JAR, calculation, folder)
+        more = published().get("env.java.opts.taskmanager", "").split()
+        self._run(name, *java_options, *more, "-cp", JAR, main, "-c", folder, *options)
 
     def _run(self, name: str, *words: object) -> None:
         opens = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in OPENS]

@@ -20,6 +20,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from nutbeam.pipelines.command_line.arguments import command_options, read_invocation, split
+from nutbeam.pipelines.command_line.cli import beam_parser, load, option_names
+from nutbeam.pipelines.command_line.commands import COMMANDS
+from nutbeam.pipelines.command_line.config import DeclaredOptions
 from nutbeam.pipelines.reference_pages.template_files import TEMPLATES
 
 FOLDER = ROOT / "templates" / "dataflow"
@@ -154,6 +158,23 @@ def test_the_launcher_finds_the_script_and_the_workers_their_boot_program():
     (entry,) = [words for name, words in steps() if name == "ENTRYPOINT"]
     assert entry == ['["/opt/apache/beam/boot"]']
     assert any(w[1:] == ["/opt/apache/beam", "/opt/apache/beam"] for w in copied)
+
+
+def test_each_worker_of_a_machine_parses_with_one_process_unless_a_parameter_says_otherwise(
+    tmp_path,
+):
+    """Dataflow has a worker for each CPU; the launcher's environment is that of the image."""
+    variables = dict(w.split("=", 1) for n, words in steps() if n == "ENV" for w in words)
+    module = load("parse")
+    options = command_options(module)
+
+    def parsed(*parameters):
+        typed = split([str(tmp_path), *parameters], options, module.ARGUMENTS, beam_parser)
+        declared = DeclaredOptions(options, COMMANDS, option_names)
+        return read_invocation("parse", module, typed, variables, declared)[0].options
+
+    assert (parsed().parse_processes, parsed().all_parsers_memory) == (1, 1 << 30)
+    assert parsed("--parse_processes=3").parse_processes == 3
 
 
 def test_beams_boot_program_is_of_the_version_that_is_pinned():

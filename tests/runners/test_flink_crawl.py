@@ -17,6 +17,7 @@ from crawling import (
     nutbeam,
     reach,
 )
+from flink.cluster import SHUFFLE_BUFFERS
 from flink.jobs import Launched, attempts, bring_in, choose, flushed_by_partition, launched, whole
 from linked_tables import graph_in, make_linked, random_edges, ranks_in
 from robots_victims import victim
@@ -38,6 +39,10 @@ def test_a_crawl_makes_the_table_of_a_crawl_in_this_process(flink, web, tables, 
         flink, "crawl", there, *web.seeds, "--rounds", -1, "--num_fetchers", 2, *reach(web)
     ) as command:
         assert command.ended() == 0
+        steps = [flink.buffers_of_steps(job) for job in command.jobs()]
+    # Two steps may run at once: the published network memory is enough for the two that write most.
+    assert max(sum(sorted(buffers)[-2:]) for buffers in steps) <= flink.network_buffers()
+    assert max(map(max, steps)) >= 5 * SHUFFLE_BUFFERS  # dedup is among them
     assert_whole(there, web.site)
     assert_same(contents(there), contents(here))
     assert done_in(there) == done_in(here)

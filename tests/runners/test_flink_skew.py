@@ -55,7 +55,13 @@ def table(tables, tmp_path_factory):
 @pytest.fixture(scope="module")
 def small():
     """A cluster that refuses a key with more than 64 MB: a quarter of what it may sort in."""
-    yield from started(heap_mb=1024, managed_mb=256, attempts=1)
+    yield from started(
+        more_settings={
+            "taskmanager.memory.managed.size": "256m",
+            "taskmanager.memory.process.size": "2464m",
+        },
+        attempts=1,
+    )
 
 
 def hashes_of(table):

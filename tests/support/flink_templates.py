@@ -48,4 +48,10 @@ def settings():
     }
     yield dict(line.split(": ", 1) for line in properties.splitlines())
     [cluster] = objects("FlinkDeployment")
-    yield cluster["spec"]["flinkConfiguration"]
+    spec = cluster["spec"]
+    # The operator makes settings of the resources.
+    sizes = {
+        f"{name.lower()}.memory.process.size": spec[name]["resource"]["memory"]
+        for name in ("taskManager", "jobManager")
+    }
+    yield spec["flinkConfiguration"] | sizes

@@ -16,7 +16,7 @@ NOT_RUN = re.compile(r"<!-- (?:not run: |(?=\w+: run by ))(.+?) -->\n$")
 END_ALL = "trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n"
 
 
-BLOCK = re.compile(r"^```(bash|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(bash|text|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(path, language):

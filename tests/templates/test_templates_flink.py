@@ -29,6 +29,7 @@ from flink_templates import (
 )
 from guide_blocks import blocks
 
+from nutbeam.io.parsing.parser_limits import PARSER_BYTES, share_of_worker
 from nutbeam.pipelines.command_line.arguments import command_options, read_invocation, split
 from nutbeam.pipelines.command_line.cli import beam_parser, load, option_names
 from nutbeam.pipelines.command_line.commands import COMMANDS
@@ -271,6 +272,28 @@ def test_a_job_is_not_started_again_with_the_worker_that_died():
     delays = {found["restart-strategy.fixed-delay.delay"] for found in settings()}
     assert len(kept) == len(delays) == 1
     assert 0 < kept.pop() < 1000 * int(delays.pop().removesuffix(" s"))
+
+
+def test_processes_that_parse_fit_the_container_of_their_worker():
+    """They follow its limits; without limits there would be one for each core of the machine."""
+    services = compose()["services"]
+    workers = [s for s in services.values() if s.get("command") == ["--worker_pool"]]
+    limits = [(s["cpus"], memory_limit(s["mem_limit"])) for s in workers]
+    for _, container in containers():
+        if container["name"] == "worker":
+            of_pod = container["resources"]["limits"]
+            limits.append((int(of_pod["cpu"]), memory_limit(of_pod["memory"])))
+    assert len(limits) == 3
+    for cores, memory in limits:
+        fit = share_of_worker(cores, memory, workers=1)
+        assert fit.processes == cores
+        assert fit.memory >= cores * PARSER_BYTES
+        assert memory - fit.memory >= 1 << 30  # the worker itself
+
+
+def memory_limit(text):
+    number, unit = re.fullmatch(r"(\d+)(\w+)", text).groups()
+    return int(number) << {"g": 30, "Gi": 30, "Mi": 20}[unit]
 
 
 def test_workers_reach_public_addresses_only():

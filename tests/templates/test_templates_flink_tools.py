@@ -13,7 +13,10 @@ import pytest
 import yaml
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from flink.cluster import JAR, TOOLS, free_ports, wait_for
+from flink.settings import JOB_MANAGER, TASK_MANAGER, java_words, write_config
 from flink_templates import FLINK, OF_THE_JOB_SERVER, compose, containers, objects, settings
+from guide_blocks import blocks
+from here import ROOT
 
 OPERATOR = TOOLS / "flink-kubernetes-operator-api.jar"
 CRD = "META-INF/fabric8/flinkdeployments.flink.apache.org-v1.yml"
@@ -71,6 +74,48 @@ def test_settings_are_flinks(jar):
     for found in settings():
         assert [name for name in found if name.encode() not in constants] == []
     assert b"taskmanager.memory.task.heep.size" not in constants
+
+
+def guide_settings():
+    [lines] = [text for text, _ in blocks(ROOT / "docs/guides/flink.md", "yaml")]
+    return {name: str(value) for name, value in yaml.safe_load(lines).items()}
+
+
+def published():
+    """Yields the settings of each place, as they are added to those of Flink's distribution."""
+    yield guide_settings()
+    yield from settings()
+
+
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["guide", "compose", "kubernetes"])
+def test_flink_takes_the_published_memory_on_top_of_its_own_settings(jar, number, tmp_path):
+    of_place = list(published())[number]
+    write_config(tmp_path, of_place)
+    options, calculated = java_words("java", jar, TASK_MANAGER, tmp_path)
+    sizes = dict(word.split("=") for word in calculated if "=" in word)
+
+    def mebibytes(name):
+        return int(sizes[f"taskmanager.memory.{name}"].removesuffix("b")) >> 20
+
+    assert mebibytes("task.heap.size") >= 896
+    assert mebibytes("managed.size") == 512  # a key may have a quarter of it
+    assert mebibytes("network.max") == 256
+    assert any(word.startswith("-Xmx") for word in options)
+    assert java_words("java", jar, JOB_MANAGER, tmp_path)
+
+
+def test_flink_refuses_memory_that_does_not_fit_its_own_settings(jar, tmp_path):
+    found = guide_settings()
+    del found["taskmanager.memory.process.size"]  # what the distribution has stays: 1728m
+    write_config(tmp_path, found | {"taskmanager.memory.task.heap.size": "896m"})
+    with pytest.raises(ValueError, match="Total Process Memory size"):
+        java_words("java", jar, TASK_MANAGER, tmp_path)
+
+
+def test_the_same_settings_are_published_everywhere():
+    first, *others = published()
+    for found in others:
+        assert {name: str(found.get(name)) for name in first} == first
 
 
 def arguments():

@@ -9,6 +9,7 @@ from running import apply, run
 from nutbeam.transforms import dedup_by_hash as module
 from nutbeam.transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash, dedup_by_hash
 from nutbeam.transforms.elements import chunks as chunks_module
+from nutbeam.transforms.top_n_per_key import TopNPerKey
 
 # Half of all rows have one hash; hashes span chunks.
 FRAME = pl.DataFrame(
@@ -107,7 +108,7 @@ def test_no_chunks():
         ({"partitions": 0}, "partitions must be at least 1, got 0"),
         (
             {"descending": (True,)},
-            r"descending must have one value for each of order_by .*\(True,\)",
+            r"descending must be true or false, or one of these for each of order_by .*\(True,\)",
         ),
     ],
 )
@@ -136,10 +137,19 @@ def as_tuple(row):
     return row.hash, row.score, row.key
 
 
-def test_the_order_is_ascending_by_default():
+@pytest.mark.parametrize(("order", "best"), [({}, "b"), ({"descending": False}, "a")])
+def test_the_largest_value_is_the_best_by_default(order, best):
     rows = [beam.Row(n=1, url="b"), beam.Row(n=1, url="a")]
-    found = apply(rows, DedupByHash("n", "url"))
-    assert [row.url for row in found[KEPT]] == ["a"]
+
+    def build(p):
+        kept = p | beam.Create(rows) | TopNPerKey(1, "n", "url", **order)
+        divided = p | "Again" >> beam.Create(rows) | DedupByHash("n", "url", **order)
+        return {"top": kept, KEPT: divided.kept}
+
+    assert {tag: [row.url for row in rows] for tag, rows in run(build).items()} == {
+        "top": [best],
+        KEPT: [best],
+    }
 
 
 @pytest.mark.parametrize("chunks", [True, False])

@@ -1,9 +1,14 @@
 import dataclasses
+import functools
+import operator
+from pathlib import Path
 
 import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.util import assert_that, equal_to
 from crawling import answer
 from hostile_files import SLOW_HTML
 from plugins import install
@@ -11,6 +16,7 @@ from running import apply, run
 from simulated_web import SimWeb
 
 from nutbeam.io.parsing.parse_pool import Parsed, ParsePool, ParserDied
+from nutbeam.io.parsing.parser_limits import workers_here
 from nutbeam.policy.components.document_schema import DOCUMENTS as STORED
 from nutbeam.policy.components.schema import conform, to_frame
 from nutbeam.policy.parsing.documents import DocumentOptions
@@ -359,3 +365,15 @@ def test_a_chunk_of_nothing(pool):
     assert documents.is_empty()
     assert dead.is_empty()
     assert documents.schema == to_frame(PARSED.empty_table()).schema
+
+
+@pytest.mark.long
+def test_workers_on_one_machine_know_of_one_another():
+    """Each parses with its share of the cores."""
+    two = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+    with beam.Pipeline("FnApiRunner", options=PipelineOptions(two)) as pipeline:
+        # Functions that workers can import. Another test may have workers, too.
+        numbers = pipeline | beam.Create([Path("/")]) | beam.Map(workers_here)
+        is_two = numbers | "Two" >> beam.Map(functools.partial(operator.le, 2))
+        assert_that(is_two, equal_to([True]))
+    assert workers_here() == 1

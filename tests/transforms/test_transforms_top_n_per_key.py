@@ -24,12 +24,13 @@ FRAME = pl.DataFrame(
 )
 
 
-def plain(rows, n):
+def plain(rows, n, descending=True):
     """The same in Python: rows are (key, *order)."""
     by_key = {}
     for row in rows:
         by_key.setdefault(row[0], []).append(row)
-    return sorted(row for some in by_key.values() for row in sorted(some, key=lambda r: r[1:])[-n:])
+    ranked = [sorted(r, key=lambda row: row[1:], reverse=descending) for r in by_key.values()]
+    return sorted(row for some in ranked for row in some[:n])
 
 
 def test_keeps_the_best_of_each_key_across_chunks():
@@ -42,13 +43,14 @@ def test_keeps_the_best_of_each_key_across_chunks():
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.integers(0, 99)), unique=True),
     st.integers(1, 5),
+    st.booleans(),
 )
-def test_the_twin_agrees_with_plain_python(rows, n):
+def test_the_twin_agrees_with_plain_python(rows, n, descending):
     schema = {"k": pl.String, "x": pl.Int64, "y": pl.Int64}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    kept = top_n_per_key(frame, n, "k", ("x", "y"))
+    kept = top_n_per_key(frame, n, "k", ("x", "y"), descending)
     assert kept.columns == frame.columns
-    assert sorted(kept.rows()) == plain(rows, n)
+    assert sorted(kept.rows()) == plain(rows, n, descending)
 
 
 @pytest.mark.few(2)
@@ -107,7 +109,11 @@ def test_no_chunks():
     ("arguments", "message"),
     [
         ({"n": 0}, "n must be at least 1, got 0"),
-        ({"n": -3}, "n must be at least 1, got -3"),
+        ({"n": "2"}, "n must be a whole number, got '2'"),
+        ({"n": True}, "n must be a whole number, got True"),
+        ({"partitions": "2"}, "partitions must be a whole number, got '2'"),
+        ({"order_by": 5}, "order_by must name a column, got 5"),
+        ({"descending": "no"}, r"descending must be true or false, .* \('x',\), got 'no'"),
         ({"partitions": 0}, "partitions must be at least 1, got 0"),
         ({"order_by": []}, r"order_by must name a column, got \[\]"),
     ],

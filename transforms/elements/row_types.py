@@ -2,6 +2,7 @@
 
 import collections.abc
 import dataclasses
+import datetime
 import operator
 import types
 import typing
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+from apache_beam.utils.timestamp import Timestamp
 
 from ...policy.components.schema import TEXT
 
@@ -98,6 +100,8 @@ _PLAIN = {
     np.float64: pa.float64(),
 }
 Pack = Callable[[Any], Any]
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,11 +112,18 @@ class FieldKind:
         arrow: The column's type.
         pack: Converts a value for Arrow; None if it needs no conversion.
         unpack: Converts a value of Arrow back.
+        read_as: The type to which the column is cast before its values are read; None if it is
+            ``arrow``. Times are read as numbers, because Beam's reach further than Python's.
     """
 
     arrow: pa.DataType
     pack: Pack | None = None
     unpack: Pack | None = None
+    read_as: pa.DataType | None = None
+
+    @property
+    def read(self) -> pa.DataType:
+        return self.read_as or self.arrow
 
 
 def arrow_schema(row_type: Any) -> pa.Schema:
@@ -192,6 +203,8 @@ def _kind(hint: Any, field: str) -> FieldKind:
             return _kind(alternatives[0], field)
     elif hint in _PLAIN:
         return FieldKind(_PLAIN[hint])
+    elif hint in _TIMES:
+        return _TIMES[hint]
     elif (row_type := constraint_of(hint)) is not None:
         return _struct(row_type, field)
     elif isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
@@ -216,6 +229,7 @@ def _struct(row_type: RowType, field: str) -> FieldKind:
         pa.struct([(name, kind.arrow) for name, kind in kinds.items()]),
         lambda row: {name: pack(getattr(row, name)) for name, pack in packs.items()},
         lambda row: make(**{name: unpack(row[name]) for name, unpack in unpacks.items()}),
+        pa.struct([(name, kind.read) for name, kind in kinds.items()]),
     )
 
 
@@ -225,6 +239,7 @@ def _map(key: FieldKind, item: FieldKind) -> FieldKind:
         pa.map_(key.arrow, item.arrow),
         lambda values: [(name, pack(value)) for name, value in values.items()],
         lambda values: {name: unpack(value) for name, value in values},
+        pa.map_(key.read, item.read),
     )
 
 
@@ -234,16 +249,33 @@ def _list(item: FieldKind) -> FieldKind:
         pa.large_list(item.arrow),
         lambda values: [pack(value) for value in values],
         lambda values: [unpack(value) for value in values],
+        pa.large_list(item.read),
     )
 
 
-def _nullable_kind(arrow: pa.DataType, pack: Pack, unpack: Pack) -> FieldKind:
+def _nullable_kind(arrow: pa.DataType, pack: Pack, unpack: Pack, read_as: pa.DataType) -> FieldKind:
     """Returns a kind whose values may also be None."""
     return FieldKind(
         arrow,
         lambda value: None if value is None else pack(value),
         lambda value: None if value is None else unpack(value),
+        read_as,
     )
+
+
+def _micros_of(time: datetime.datetime) -> int:
+    aware = time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
+    return (aware - _EPOCH) // _MICROSECOND
+
+
+def _time_kind(pack: Pack, unpack: Pack) -> FieldKind:
+    return _nullable_kind(pa.timestamp("us", "UTC"), pack, unpack, pa.int64())
+
+
+_TIMES = {
+    datetime.datetime: _time_kind(_micros_of, lambda micros: _EPOCH + micros * _MICROSECOND),
+    Timestamp: _time_kind(lambda time: time.micros, lambda micros: Timestamp(micros=micros)),
+}
 
 
 def maker(row_type: RowType) -> Callable[..., Any]:
@@ -282,7 +314,7 @@ def table_to_rows(
             columns.append([None] * len(table))
             continue
         column = table.column(name)
-        values = (column if column.type == kind.arrow else column.cast(kind.arrow)).to_pylist()
+        values = (column if column.type == kind.read else column.cast(kind.read)).to_pylist()
         columns.append(values if kind.unpack is None else map(kind.unpack, values))
     names = list(kinds)
     for row in zip(*columns, strict=True):

@@ -2,12 +2,12 @@
 
 A row is a ``beam.Row``, a ``NamedTuple`` or a dataclass that Beam treats as a row, in a collection
 whose element type declares the fields, as in Beam YAML. Fields are text, bytes, numbers and
-booleans, and sequences, mappings and rows of these. Each may be None.
+booleans, times (``datetime``, Beam's ``Timestamp``), and sequences, mappings and rows of these. Each may be None.
 """
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -17,6 +17,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ..wiring.display import Displayed
 from .chunks import MAX_BYTES, MAX_ROWS, Chunk, rechunk
+from .outputs import Outputs
 from .row_types import (
     RowType,
     arrow_schema,
@@ -104,7 +105,7 @@ def through_chunks(
         outputs: Type of the output rows, or a dict of types; None means the type of the input.
 
     Returns:
-        The result of ``work``, converted to rows if the input has rows.
+        The result of ``work``, converted to rows if the input has rows; a dict as ``Outputs``.
 
     Raises:
         ValueError: The collection has neither chunks nor rows, or a column is missing.
@@ -112,17 +113,21 @@ def through_chunks(
     row_type = row_type_of(collection, name)
     if row_type is None:
         done = work(collection)  # it calls check_chunk on each element
-        for chunks in done.values() if isinstance(done, dict) else ():
+        if not isinstance(done, dict):
+            return done
+        for chunks in done.values():
             chunks.element_type = Chunk  # Beam does not know it of tagged outputs
-        return done
+        return Outputs(done)
     check_columns(field_names(row_type), columns, name)
     done = work(collection | "ToChunks" >> RowsToChunks())
     if isinstance(done, dict):
         kinds = outputs or dict.fromkeys(done, row_type)
-        return {
-            tag: chunks | f"ToRows {tag}" >> ChunksToRows(kinds[tag])
-            for tag, chunks in done.items()
-        }
+        return Outputs(
+            {
+                tag: chunks | f"ToRows {tag}" >> ChunksToRows(kinds[tag])
+                for tag, chunks in done.items()
+            }
+        )
     return done | "ToRows" >> ChunksToRows(outputs or row_type)
 
 
@@ -159,44 +164,14 @@ def check_chunk(element: Any, needed: Mapping[str, Iterable[str]], name: str) ->
     check_columns(element.schema.names, needed, name)
 
 
-def column_names(columns: str | Iterable[str], argument: str) -> tuple[str, ...]:
-    """Returns the names of an argument that is one name or several.
+def check_not_windowed(collection: beam.PCollection[Any], name: str) -> None:
+    """Checks that a collection has no windows: its transform works on all of it at once.
 
     Raises:
-        ValueError: The argument has no name.
+        ValueError: It has windows or triggers.
     """
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
-    if not names:
-        raise ValueError(f"{argument} must name a column, got {columns!r}")
-    return names
-
-
-def directions(order_by: Sequence[str], descending: Sequence[bool]) -> tuple[bool, ...]:
-    """Returns for each of some columns whether the largest value is first.
-
-    Raises:
-        ValueError: There are more or fewer values than columns.
-
-    >>> directions(["score", "url"], [])
-    (False, False)
-    """
-    largest_first = tuple(descending) or (False,) * len(order_by)
-    if len(largest_first) != len(order_by):
-        raise ValueError(
-            f"descending must have one value for each of order_by {tuple(order_by)!r}, "
-            f"got {largest_first!r}"
-        )
-    return largest_first
-
-
-def check_partitions(partitions: int | beam.pvalue.AsSideInput) -> None:
-    """Checks a number of partitions, unless it is a side input.
-
-    Raises:
-        ValueError: It is less than 1.
-    """
-    if isinstance(partitions, int) and partitions < 1:
-        raise ValueError(f"partitions must be at least 1, got {partitions}")
+    if not collection.windowing.is_default():
+        raise ValueError(f"{name} takes a collection without windows, got {collection.windowing}")
 
 
 def row_type_of(collection: beam.PCollection[Any], name: str) -> RowType | None:

@@ -16,7 +16,7 @@ from ...policy.graph.graph_blocks import BLOCK_NODES
 from ...policy.graph.link_limits import LinkLimits
 from ...web.urls.row_keys import parse_url, to_key
 from ..elements.chunks import Chunk, to_chunks
-from ..elements.rows import check_chunk, through_chunks
+from ..elements.rows import check_chunk, check_not_windowed, through_chunks
 from ..operations import Begin, Commit, Ticket
 from ..wiring.display import Displayed
 from ..wiring.metrics import count
@@ -74,6 +74,7 @@ class GraphBlocks(Displayed):
         self._write()  # it checks what it gets
 
     def expand(self, links: beam.PCollection[Any]) -> Any:
+        check_not_windowed(links, "GraphBlocks")
         return through_chunks(links, self._make, "GraphBlocks", _NEEDED, LinkGraph)
 
     def _write(self) -> WriteBlocks:

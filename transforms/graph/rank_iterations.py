@@ -15,8 +15,9 @@ from ...policy.components.graph_schema import GRAPH_LEVELS
 from ...policy.components.schema import TEXT
 from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.rankings import RANKINGS, choose_ranking
+from ..elements.arguments import check_range
 from ..elements.chunks import Chunk, to_chunks
-from ..elements.rows import check_chunk, through_chunks
+from ..elements.rows import check_chunk, check_not_windowed, through_chunks
 from ..operations import Begin, Ticket
 from ..wiring.display import Displayed
 from .graph_blocks import check_choice
@@ -70,11 +71,11 @@ class RankIterations(Displayed):
     def __post_init__(self) -> None:
         check_choice("ranking", self.ranking, RANKINGS)
         check_choice("level", self.level, GRAPH_LEVELS)
-        if not 0 <= self.damping_factor <= 1:
-            raise ValueError(f"damping_factor must be from 0 to 1, got {self.damping_factor}")
+        check_range("damping_factor", self.damping_factor, most=1)
         self._rounds()  # they check what they get
 
     def expand(self, graphs: beam.PCollection[Any]) -> Any:
+        check_not_windowed(graphs, "RankIterations")
         return through_chunks(graphs, self._rank, "RankIterations", _NEEDED, RankedNode)
 
     def _rounds(self) -> RankRounds:

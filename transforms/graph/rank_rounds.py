@@ -14,6 +14,7 @@ from ...policy.graph.ranking import BlockRound, Ranking, has_converged, one_bloc
 from ...web.base.errors import UserError
 from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
+from ..elements.arguments import check_integer, check_range
 from ..wiring.display import Displayed
 from ..wiring.metrics import logs_of
 
@@ -87,10 +88,8 @@ class RankRounds(Displayed):
     steps_limit: int | None = None
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
-        if self.tolerance < 0:
-            raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
+        check_integer("rounds", self.rounds)
+        check_range("tolerance", self.tolerance)
         most = most_rounds(self.ranking)
         if self.steps_limit is None and self.rounds > most:
             raise ValueError(

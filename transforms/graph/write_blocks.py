@@ -36,6 +36,7 @@ from ...policy.graph.link_limits import (
     thin_out,
     to_level,
 )
+from ..elements.arguments import check_integer
 from ..elements.chunks import Chunk, GroupChunks, to_chunks
 from ..for_each import Spread
 from ..operations import Ticket, Together
@@ -95,8 +96,7 @@ class WriteBlocks(Displayed):
     block_nodes: int = BLOCK_NODES
 
     def __post_init__(self) -> None:
-        if self.block_nodes < 1:
-            raise ValueError(f"block_nodes must be at least 1, got {self.block_nodes}")
+        check_integer("block_nodes", self.block_nodes)
         self.limits = limits_of_level(self.limits, self.level)
 
     def expand(self, inputs: Any) -> beam.PCollection[Written]:

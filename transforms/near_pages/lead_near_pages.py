@@ -10,8 +10,9 @@ import polars as pl
 from ...policy.components.schema import to_frame
 from ...policy.dedup.duplicates import SETTLED
 from ...policy.dedup.near_pairs import near_leaders, stars
+from ..elements.arguments import DEFAULT_PARTITIONS, check_partitions, column_names, directions
 from ..elements.chunks import MAX_ROWS, Chunk, tagged_chunks, to_chunks
-from ..elements.rows import check_chunk, column_names, directions, through_chunks
+from ..elements.rows import check_chunk, through_chunks
 from ..join_by_hash import JoinByHash
 from ..partition import grouped_by_hash
 from ..wiring.display import Displayed
@@ -47,32 +48,34 @@ class LeadNearPages(Displayed):
 
     Attributes:
         distance: In how many bits near hashes may differ.
-        order_by: A column or several: the best row is first, null is last. Together they must
-            differ between any two rows.
-        descending: For each of ``order_by``, whether the largest value is first; empty is
-            all ascending.
-        partitions: How many workers can share the work; it may be a side input.
+        order_by: A column or several: the row with the largest value is the best and stays, null
+            is the worst, NaN is above all numbers. Together they must differ between any two rows.
+        descending: Whether the largest value is the best, for all of ``order_by`` or for each; with
+            False it is the smallest.
+        partitions: How many workers can share the work: at least as many as there are, and one for
+            32 MB of rows. It may be a side input.
 
     Raises:
         ValueError: An argument or the input's type is not right.
     """
 
     distance: int
-    order_by: Sequence[str]
-    descending: Sequence[bool] = ()
-    partitions: int | beam.pvalue.AsSideInput = 1
+    order_by: str | Sequence[str]
+    descending: bool | Sequence[bool] = True
+    partitions: int | beam.pvalue.AsSideInput = DEFAULT_PARTITIONS
 
     def __post_init__(self) -> None:
         self.order_by = column_names(self.order_by, "order_by")
         self.descending = directions(self.order_by, self.descending)
         NearPairs(self.distance)  # it checks the distance
+        check_partitions(self.partitions)
 
     def expand(self, elements: beam.PCollection[Any]) -> Any:
         needed = {"the input": ["key", "hash"], "order_by": self.order_by}
         return through_chunks(elements, self._settle, "LeadNearPages", needed, NearPage)
 
     def _settle(self, pages: beam.PCollection[Chunk]) -> beam.PCollection[Chunk]:
-        order_by, descending = tuple(self.order_by), tuple(self.descending)
+        order_by, descending = tuple(self.order_by), directions(self.order_by, self.descending)
         split = beam.FlatMap(_split, order_by)
         rows = pages | "Split" >> split.with_output_types(Chunk).with_outputs(_ALONE, main="near")
         pairs = (
@@ -103,15 +106,18 @@ class LeadNearPages(Displayed):
 
 
 def lead_near_pages(
-    rows: pl.DataFrame, distance: int, order_by: tuple[str, ...], descending: tuple[bool, ...]
+    rows: pl.DataFrame,
+    distance: int,
+    order_by: Sequence[str],
+    descending: bool | Sequence[bool] = True,
 ) -> pl.DataFrame:
     """Returns the rows from the best to the worst, with the page that stays.
 
     Args:
         rows: Rows with ``key``, ``scope``, ``hash`` and ``order_by``.
         distance: In how many bits near hashes may differ.
-        order_by: Columns; the best row is first, null is last.
-        descending: For each of them, whether the largest value is first.
+        order_by: Columns, see ``LeadNearPages``.
+        descending: Whether the largest value is the best, for all of them or for each.
 
     Returns:
         The rows with ``winner``, the key of the page that stays, and ``leads``: whether the page
@@ -122,7 +128,7 @@ def lead_near_pages(
     >>> lead_near_pages(rows, 1, ("key",), (False,))["winner"].to_list()
     ['a', 'a', 'c']
     """
-    ranked = rows.sort(order_by, descending=list(descending), nulls_last=True)
+    ranked = rows.sort(order_by, descending=descending, nulls_last=True)
     scopes, hashes = (ranked.get_column(name).to_numpy() for name in ("scope", "hash"))
     leader_places = pl.Series(near_leaders(scopes, hashes, distance), dtype=pl.Int64)
     keys = ranked.get_column("key")

@@ -17,6 +17,7 @@ from ...policy.components.schema import empty, to_frame
 from ...policy.dedup import near_pairs as bands_of
 from ...policy.dedup.duplicates import NEAR_PAIRS, simhashes
 from ...policy.dedup.near_pairs import DifferingBits, Hashes, band_values, pairs_of_band
+from ..elements.arguments import check_integer
 from ..elements.chunks import MAX_ROWS, Chunk, hashes_of, to_chunks
 from ..elements.row_types import arrow_schema, field_names, field_types, row_type_with
 from ..elements.rows import check_chunk, check_columns, row_type_of, through_chunks
@@ -122,7 +123,8 @@ class NearPairs(Displayed):
     distance: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.distance < bands_of.BITS:
+        check_integer("distance", self.distance, 0)
+        if self.distance >= bands_of.BITS:
             raise ValueError(f"distance must be from 0 to 63, got {self.distance}")
 
     def expand(self, elements: beam.PCollection[Any]) -> Any:
@@ -148,7 +150,8 @@ class NearPairs(Displayed):
         layout = beam.pvalue.AsSingleton(
             chunks
             | "Count" >> beam.Map(count_buckets, self.distance).with_output_types(Any)
-            | "Layout" >> beam.CombineGlobally(_MakeLayout(self.distance))
+            # Without a default, so that it works in windows; rows without a layout there are none.
+            | "Layout" >> beam.CombineGlobally(_MakeLayout(self.distance)).without_defaults()
         )
         to_bands = beam.FlatMap(_to_bands, self.distance, layout).with_output_types(
             tuple[Key, Chunk]

@@ -23,6 +23,8 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
+from ...web.base.machine import usable_cores
+
 LEAST = 64 << 10  # bytes; smaller chunks stay in memory
 _TOKEN = struct.Struct("<4s8sQQ")
 _MARK = b"\0lie"  # no Arrow stream begins with this
@@ -177,8 +179,7 @@ def elements_at_once(spare: int = 0) -> int:
     """
     if not is_open():
         return 1
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    cores = usable_cores()
     return min(MOST, cores + spare) if cores > 1 else 1
 
 

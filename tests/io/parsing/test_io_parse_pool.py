@@ -242,6 +242,21 @@ def test_a_child_starts_when_a_job_finds_none_idle():
         pool.close()
 
 
+def test_the_largest_is_ended_if_all_together_have_too_much_memory():
+    """No limit of its own stops the large page. The other process goes on."""
+    pool = ParsePool(2, 0, total_memory=350 << 20)
+    large = page("large", b"<title>large</title>" + b"<p><a href='/x'>y</a> text</p>" * 400_000)
+    try:
+        number = pool.submit(job(page("before"), large, page("after")))
+        found = [said(done) for done in pool.parse(job(page(f"{n}")) for n in range(20))]
+        assert found == [[f"{n}"] for n in range(20)]
+        before, message, after = said(pool.result(number))
+        assert (before, after) == ("before", "after")
+        assert message == "out_of_memory: all processes that parse had too much together"
+    finally:
+        pool.close()
+
+
 def test_threads_share_a_pool(pool):
     found = {}
 

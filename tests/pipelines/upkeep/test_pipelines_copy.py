@@ -186,6 +186,17 @@ def test_a_snapshot_that_is_replaced_meanwhile_is_copied_as_it_was(original, tmp
     same(tmp_path / "copy", original)
 
 
+@pytest.mark.bigtable
+def test_a_table_in_bigtable_that_does_not_exist_is_a_mistake_of_the_user(
+    original, bigtable, tmp_path, capsys
+):
+    absent = str(bigtable.new_address())
+    for source, target in ((original, absent), (absent, tmp_path / "copy")):
+        assert nutbeam("copy", source, target) == 2
+        assert f"no table at {absent}: nutbeam table create makes it" in capsys.readouterr().err
+    assert not (tmp_path / "copy").exists()
+
+
 @pytest.mark.long
 @pytest.mark.bigtable
 def test_into_bigtable_and_back_is_the_same_table(web, original, bigtable, tmp_path, capsys):

@@ -47,7 +47,7 @@ def test_create_describe_and_drop(address, tmp_path, capsys):
     code, out, _ = run(capsys, "drop", address, "--yes")
     assert (code, out) == (0, f"dropped {address}; its files are left in {files}\n")
     code, _, err = run(capsys, "describe", address)
-    assert code == 3
+    assert code == 2
     assert re.fullmatch(r"nutbeam table: no table at bigtable://.*: nutbeam table create .*\n", err)
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from apache_beam.transforms.window import FixedWindows, GlobalWindow, TimestampedValue
 from apache_beam.typehints.row_type import RowTypeConstraint
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 from running import run
@@ -28,6 +29,15 @@ from nutbeam.transforms.elements.row_types import (
     table_to_rows,
 )
 from nutbeam.transforms.elements.rows import ChunksToRows, RowsToChunks, row_type_of, through_chunks
+from nutbeam.transforms.top_n_per_key import TopNPerKey
+
+
+class Visit(typing.NamedTuple):
+    host: str
+    since: datetime.datetime
+    seen: Timestamp
+    before: Sequence[Timestamp | None]
+    times: Mapping[str, datetime.datetime]
 
 
 class Header(typing.NamedTuple):
@@ -70,6 +80,40 @@ def test_rows_of_all_kinds_come_back_as_they_were():
     assert there_and_back([], Page) == []
     seeds = [Seed("a", 0.25), Seed("b", -1.0)]
     assert there_and_back(seeds, Seed) == seeds
+
+
+NOON = datetime.datetime(2026, 11, 30, 12, 0, 0, 1, tzinfo=datetime.UTC)
+VISITS = [
+    Visit("a", NOON, MAX_TIMESTAMP, [Timestamp(1), None], {"x": NOON}),
+    Visit("a", NOON + datetime.timedelta(1), Timestamp(micros=-1), [MIN_TIMESTAMP], {}),
+    Visit("b", datetime.datetime(1, 1, 1, tzinfo=datetime.UTC), Timestamp(0), [], {}),
+]
+
+
+def test_times_come_back_as_they_were():
+    assert there_and_back(VISITS, Visit) == VISITS
+    assert arrow_schema(Visit).field("seen").type == pa.timestamp("us", "UTC")
+
+
+def test_a_time_without_zone_counts_as_utc_and_comes_back_with_it():
+    paris = datetime.timezone(datetime.timedelta(hours=1))
+    visits = [VISITS[0]._replace(since=NOON.replace(tzinfo=None)),
+              VISITS[0]._replace(since=NOON.astimezone(paris))]  # fmt: skip
+    assert [visit.since for visit in there_and_back(visits, Visit)] == [NOON, NOON]
+
+
+@pytest.mark.parametrize(("column", "best"), [("since", VISITS[1]), ("seen", VISITS[0])])
+def test_rows_are_ordered_by_times(column, best):
+    rows = [beam.Row(**visit._asdict()) for visit in VISITS]
+    found = run(
+        lambda p: (
+            p
+            | beam.Create(rows).with_output_types(RowTypeConstraint.from_user_type(Visit))
+            | TopNPerKey(1, "host", column)
+            | beam.Map(lambda visit: Visit(*(getattr(visit, name) for name in Visit._fields)))
+        )
+    )
+    assert sorted(found) == [best, VISITS[2]]
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -185,9 +229,7 @@ def sum_rows(parts):
     return sum(part if isinstance(part, int) else len(part) for part in parts)
 
 
-@pytest.mark.parametrize(
-    "hint", [datetime.datetime, typing.Any, int | str, tuple[int, str], set, dict]
-)
+@pytest.mark.parametrize("hint", [datetime.date, typing.Any, int | str, tuple[int, str], set, dict])
 def test_a_type_that_chunks_cannot_hold_is_refused_when_the_pipeline_is_built(hint):
     class Odd(typing.NamedTuple):
         url: str

@@ -22,7 +22,7 @@ def two_cores(monkeypatch):
     for noted in (SEEN, BEGUN, ENDED, BUSY):
         noted.clear()
     monkeypatch.setattr(in_process, "MOST", 2)
-    monkeypatch.setattr(in_process.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr(in_process, "usable_cores", lambda: 2)
 
 
 def slowly(n, step):
@@ -89,8 +89,7 @@ def test_a_step_may_work_on_more_than_there_are_cores_but_never_on_many(
     monkeypatch, cores, spare, most
 ):
     monkeypatch.undo()
-    here = set(range(cores))
-    monkeypatch.setattr(in_process.os, "sched_getaffinity", lambda _: here, raising=False)
+    monkeypatch.setattr(in_process, "usable_cores", lambda: cores)
     with in_process.spilling():
         assert elements_at_once(spare) == most
 

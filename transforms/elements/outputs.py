@@ -1,0 +1,80 @@
+"""The outputs of transforms that have several, by name."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.typehints.decorators import get_type_hints
+
+from .chunks import Chunk
+from .records import DeadLetter, FetchedPage, ParsedPage
+
+
+class Outputs(dict[str, beam.PCollection[Any]]):
+    """Collections by name, as an item or, as Beam's ``with_outputs`` gives them, as an attribute.
+
+    >>> outputs = Outputs(kept="rows", duplicates="other rows")
+    >>> outputs["kept"], outputs.duplicates
+    ('rows', 'other rows')
+    >>> outputs.copies
+    Traceback (most recent call last):
+    AttributeError: there is no output 'copies', there are 'kept', 'duplicates'
+    """
+
+    def __getattr__(self, name: str) -> beam.PCollection[Any]:
+        if name not in self:
+            raise AttributeError(_describe_missing(name, self))
+        return self[name]
+
+    def __missing__(self, name: str) -> Any:
+        raise KeyError(_describe_missing(name, self))
+
+
+class FetchPagesOutputs(Outputs):
+    """What FetchPages returns.
+
+    Attributes:
+        pages: The answers of servers.
+        dead_letters: The URLs without an answer; ``error_handling`` may rename this output.
+    """
+
+    pages: beam.PCollection[FetchedPage | Chunk]
+    dead_letters: beam.PCollection[DeadLetter | Chunk]
+
+
+class ParsePagesOutputs(Outputs):
+    """What ParsePages returns.
+
+    Attributes:
+        documents: The content of pages.
+        dead_letters: Rows that are no page; ``error_handling`` may rename this output.
+    """
+
+    documents: beam.PCollection[ParsedPage | Chunk]
+    dead_letters: beam.PCollection[DeadLetter | Chunk]
+
+
+class DedupByHashOutputs(Outputs):
+    """What DedupByHash returns: elements of the type of its input.
+
+    Attributes:
+        kept: The best row of each hash, and rows without a hash.
+        duplicates: The other rows.
+    """
+
+    kept: beam.PCollection[Any]
+    duplicates: beam.PCollection[Any]
+
+
+class SeveralOutputs(beam.PTransform):
+    """A transform whose ``expand`` is annotated with its outputs.
+
+    Beam understands only the annotation of one collection, and warns of others.
+    """
+
+    def default_type_hints(self) -> Any:
+        return get_type_hints(type(self))
+
+
+def _describe_missing(name: str, names: Iterable[str]) -> str:
+    return f"there is no output {name!r}, there are {', '.join(map(repr, names))}"

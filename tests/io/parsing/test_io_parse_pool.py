@@ -65,7 +65,7 @@ def left_behind(pool):
     return [path for path in pathlib.Path(pool._scratch).rglob("*") if path.is_file()]
 
 
-def wait_until(condition, seconds=10.0):
+def wait_until(condition, seconds=120.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never came to that"

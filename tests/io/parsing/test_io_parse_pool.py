@@ -229,7 +229,10 @@ def test_the_largest_is_ended_if_all_together_have_too_much_memory():
         assert found == [[f"{n}"] for n in range(20)]
         before, message, after = said(pool.result(number))
         assert (before, after) == ("before", "after")
-        assert message == "out_of_memory: all processes that parse had too much together"
+        assert (
+            message
+            == "out_of_memory: all processes that parse had more than --all_parsers_memory together"
+        )
     finally:
         pool.close()
 

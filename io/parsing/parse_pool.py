@@ -42,7 +42,7 @@ from .parse_worker import (
 from .parser_limits import memory_of, parser_limits
 
 # The reason for the end of a process, with details after a space.
-OVER_TOTAL = "out_of_memory all processes that parse had too much together"
+OVER_TOTAL = "out_of_memory all processes that parse had more than --all_parsers_memory together"
 # Longest time for the start of a child, and for the work on all pages of a job together.
 _GRACE_S = 60.0
 _GONE_S = 5.0

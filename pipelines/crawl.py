@@ -18,7 +18,7 @@ from ..io.storage.file_errors import NoTable
 from ..io.table.opening import open_table
 from ..policy.sitemaps.sitemap_list import SitemapLimits
 from ..transforms.operations import Ticket
-from ..transforms.parse_pages import parse_pool
+from ..transforms.parsing import parse_pool
 from ..web.archives.warc_options import WarcOptions
 from ..web.base import json_logs
 from ..web.base.clock import now_ms

@@ -48,7 +48,7 @@ from ..policy.recorded_rules import recorded_rules
 from ..transforms.fetch_pages import PARTITIONS, FetchBatch
 from ..transforms.fetching import Fetching, LeaseOptions, in_time_left, longest_wait
 from ..transforms.operations import Begin, Commit, Ticket
-from ..transforms.parse_pages import ParsePagesOptions, parser_of
+from ..transforms.parsing import ParsePagesOptions, parser_of
 from ..transforms.wiring.metrics import Throttling
 from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS

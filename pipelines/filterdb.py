@@ -55,7 +55,8 @@ from ..transforms.apply_changes import (
     counting_hosts,
     merge_resolver,
 )
-from ..transforms.elements.chunks import MAX_ROWS, Chunk, named_chunks, tagged_chunks, to_chunks
+from ..transforms.elements.chunk_flow import tagged_chunks
+from ..transforms.elements.chunks import MAX_ROWS, Chunk, named_chunks, to_chunks
 from ..transforms.for_each import ForEach, TabletItem, tablet_items
 from ..transforms.invert_links import LINKS_COMPONENT, EndLinks
 from ..transforms.join_by_hash import JoinByHash

@@ -33,7 +33,8 @@ from ..policy.generating.threshold import Summary, Threshold, summarize, thresho
 from ..policy.hosting.host_settings import best_of_hosts
 from ..policy.recorded_rules import recorded_options
 from ..policy.scope import TargetOptions
-from ..transforms.elements.chunks import Chunk, tagged_chunks, to_chunks
+from ..transforms.elements.chunk_flow import tagged_chunks
+from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.locate_hosts import LocateHosts, LocateOptions
 from ..transforms.operations import Begin, Commit, Ticket, Together

@@ -17,7 +17,8 @@ from ..policy.components.vocabulary import PARSED_PHASE
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
 from ..transforms.operations import Begin, Commit, Ticket
-from ..transforms.parse_pages import PAGE_FILES, PageFile, ParseBatch, ParsePagesOptions
+from ..transforms.parse_pages import PAGE_FILES, PageFile, ParseBatch
+from ..transforms.parsing import ParsePagesOptions
 from ..web.base.errors import UserError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from ..policy.components.schema import to_frame
 from .elements.arguments import DEFAULT_PARTITIONS, check_partitions, column_names, directions
-from .elements.chunks import MAX_ROWS, Chunk, tagged_chunks, to_chunks
+from .elements.chunk_flow import tagged_chunks
+from .elements.chunks import MAX_ROWS, Chunk, to_chunks
 from .elements.outputs import DedupByHashOutputs, SeveralOutputs
 from .elements.rows import check_chunk, through_chunks
 from .partition import grouped_by_hash

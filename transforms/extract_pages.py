@@ -18,7 +18,7 @@ from ..policy.extracting.page_records import EXTRACTED_FROM
 from ..web.extracting.extraction_rules import RuleSet
 from .elements.chunks import Chunk
 from .for_each import ForEachDocument
-from .parse_pages import parts_of_pages
+from .parsing import parts_of_pages
 from .wiring.display import Displayed
 
 

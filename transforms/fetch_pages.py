@@ -22,7 +22,8 @@ from ..web.engine.pace import FetchOptions
 from ..web.engine.tasks import Result
 from ..web.urls.domains import registered_domain
 from .elements.arguments import check_partitions
-from .elements.chunks import MAX_BYTES, Chunk, Spool, rechunk, tagged_chunks, to_chunks
+from .elements.chunk_flow import Spool, tagged_chunks
+from .elements.chunks import MAX_BYTES, Chunk, rechunk, to_chunks
 from .elements.outputs import FetchPagesOutputs, SeveralOutputs
 from .elements.records import DeadLetter, FetchedPage
 from .elements.rows import check_chunk, through_chunks

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.page_writer import page_row, why_not
+from ..policy.base.key_columns import hosts_of
 from ..policy.components.schema import MAX_DELAY, TEXT, columns, conform, to_frame
 from ..web.base.agent import require_agent
 from ..web.base.clock import now_ms
@@ -29,14 +30,13 @@ from ..web.robots.robots import RobotsRules
 from ..web.rules.url_rules import UrlOptions, UrlRules
 from ..web.urls.schemes import WEB
 from .elements.chunks import MAX_BYTES, Chunk
+from .elements.field_kinds import schema_of_class
 from .elements.records import DeadLetter, FetchedPage
-from .elements.row_types import arrow_schema
-from .partition import hosts_of
 
 PAGES_OUTPUT = "pages"
 DEAD_LETTERS_OUTPUT = "dead_letters"
-FETCHED = arrow_schema(FetchedPage)
-DEAD = arrow_schema(DeadLetter)
+FETCHED = schema_of_class(FetchedPage)
+DEAD = schema_of_class(DeadLetter)
 # The columns that are read from the input.
 _GIVEN = pa.schema(
     [

@@ -10,10 +10,8 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.snapshots.operations import Operation
+from ..policy.base.key_columns import hosts_of
 from ..policy.components.schema import conform, to_frame
-from ..web.base.columns import each_once
-from ..web.urls.row_keys import BadUrl
-from ..web.urls.row_keys import host as host_of_url
 from .elements.arguments import DEFAULT_PARTITIONS, check_partitions
 from .elements.chunks import MAX_ROWS, Chunk, rechunk, split_by_hash
 from .elements.row_types import extended_row_type
@@ -208,22 +206,6 @@ def partition_by_host(
         schema = schema.append(pa.field(slot, pa.uint32()))
     for (part,), rows in frame.group_by(number, maintain_order=True):
         yield int(str(part)), conform(rows, schema)
-
-
-def hosts_of(urls: pl.Series) -> pl.Series:
-    """Returns the host of each URL, as in the normalized URL; null for values that are not URLs.
-
-    >>> hosts_of(pl.Series(["http://Foo.com:81/x", "nothing"])).to_list()
-    ['foo.com', None]
-    """
-    return each_once(urls, _host_of)
-
-
-def _host_of(url: str) -> str | None:
-    try:
-        return host_of_url(url.strip()).removesuffix(".") or None
-    except BadUrl:
-        return None
 
 
 def _number_rows(partition: int, chunk: Chunk) -> Chunk:

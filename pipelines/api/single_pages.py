@@ -237,7 +237,7 @@ def parse(
     import pyarrow as pa
 
     from ...transforms.fetching import FETCHED, admit
-    from ...transforms.parse_pages import PoolOptions, parse_pages, parse_pool
+    from ...transforms.parsing import PoolOptions, parse_pages, parse_pool
 
     check_kind("url", url, str)
     body, kind = html, content_type

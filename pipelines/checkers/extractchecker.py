@@ -9,7 +9,7 @@ import polars as pl
 
 from ...policy.extracting.described_records import describe_rows
 from ...transforms.extract_pages import in_processes
-from ...transforms.parse_pages import PoolOptions, parse_pool
+from ...transforms.parsing import PoolOptions, parse_pool
 from ...web.base.errors import UsageError
 from ...web.extracting.rule_reader import read_extraction_file
 from ..base.command import Argument, Invocation, configuration

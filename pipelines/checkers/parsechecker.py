@@ -18,7 +18,7 @@ from ...transforms.fetching import (
     admit,
     fetch_pages,
 )
-from ...transforms.parse_pages import PoolOptions, parse_pages, parse_pool
+from ...transforms.parsing import PoolOptions, parse_pages, parse_pool
 from ...web.base.options import option, shared_option
 from ...web.engine.engine import Engine
 from ...web.engine.tasks import HostRecord, Task

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from ...io.indexing.writer_kinds import INDEX_WRITERS
-from ...transforms.parse_pages import PoolOptions
+from ...transforms.parsing import PoolOptions
 from ...transforms.wiring.plugin_groups import PLUGIN_GROUPS
 from ...web.base.agent import require_agent
 from ...web.base.errors import UsageError

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...io.storage.least_free import LeastFreeOptions
-from ...transforms.parse_pages import PoolOptions
+from ...transforms.parsing import PoolOptions
 from ...web.base.options import option, seconds, shared_option
 from ...web.base.visible import visible_lines
 from ...web.base.wording import format_count

@@ -44,7 +44,8 @@ from ...policy.hosting.host_settings import (
     with_limits,
     with_own_limits,
 )
-from ...transforms.elements.chunks import tagged_chunks, to_chunks
+from ...transforms.elements.chunk_flow import tagged_chunks
+from ...transforms.elements.chunks import to_chunks
 from ...transforms.top_n_per_key import top_n_per_key
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.clock import Clock

@@ -19,7 +19,7 @@ from ...policy.components.views import views
 from ...policy.extracting.extracted_rows import extracted_schema
 from ...policy.extracting.page_records import EXTRACTED_FROM
 from ...policy.page_rows import PageChoice
-from ...transforms.parse_pages import PoolOptions
+from ...transforms.parsing import PoolOptions
 from ...web.extracting.extraction_rules import RuleSet
 from ...web.extracting.rule_reader import read_extraction_rules
 from ...web.pages.parse_options import ParseOptions

@@ -30,7 +30,7 @@ from ...policy.extracting.page_records import EXTRACTED_FROM
 from ...policy.page_rows import PageChoice
 from ...transforms.elements.chunks import Chunk
 from ...transforms.extract_pages import ExtractDocuments
-from ...transforms.parse_pages import PoolOptions
+from ...transforms.parsing import PoolOptions
 from ...web.base.option_checks import check_setup
 from ...web.base.options import option, shared_option
 from ...web.base.safe_json import json_object

@@ -15,7 +15,7 @@ from ...policy.extracting.extracted_rows import extracted_schema
 from ...policy.extracting.page_records import EXTRACTED_FROM
 from ...policy.page_rows import PageChoice
 from ...transforms.extract_pages import extract_pages
-from ...transforms.parse_pages import PoolOptions, parse_pool
+from ...transforms.parsing import PoolOptions, parse_pool
 from ...web.base.errors import UsageError
 from ...web.extracting.extraction_rules import RuleSet
 from ...web.extracting.rule_reader import read_extraction_file

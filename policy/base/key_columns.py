@@ -2,8 +2,10 @@
 
 import polars as pl
 
+from ...web.base.columns import each_once
 from ...web.urls.domains import registered_domain
-from ...web.urls.row_keys import KEY_SITE, from_host_key, from_key, host_key
+from ...web.urls.row_keys import KEY_SITE, BadUrl, from_host_key, from_key, host_key
+from ...web.urls.row_keys import host as host_of_url
 
 
 def from_keys(keys: pl.Series) -> pl.Series:
@@ -62,3 +64,19 @@ def domain_keys(hosts: pl.Series) -> pl.Series:
     names = hosts.unique().drop_nulls()
     domains = [host_key(registered_domain(from_host_key(name))) for name in names]
     return hosts.replace_strict(names, domains, default=None, return_dtype=pl.String)
+
+
+def hosts_of(urls: pl.Series) -> pl.Series:
+    """Returns the host of each URL, as in the normalized URL; null for values that are not URLs.
+
+    >>> hosts_of(pl.Series(["http://Foo.com:81/x", "nothing"])).to_list()
+    ['foo.com', None]
+    """
+    return each_once(urls, _host_of)
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        return host_of_url(url.strip()).removesuffix(".") or None
+    except BadUrl:
+        return None

@@ -248,6 +248,24 @@ def test_no_files_import_one_another_in_a_circle():
         pytest.fail(" -> ".join(map(label, error.args[1])))
 
 
+def test_whoever_builds_pipelines_of_chunks_loads_their_coder():
+    """Without it Beam would pickle chunks, without a word."""
+    coder = MODULE_FILES["nutbeam.transforms.wiring.chunk_coder"]
+    reached = {}
+    for path in TopologicalSorter({path: targets(path) for path in FILES}).static_order():
+        reached[path] = {path}.union(*(reached[target] for target in targets(path)))
+    chunks = MODULE_FILES["nutbeam.transforms.elements.chunks"]
+    without = [
+        label(path)
+        for path in FILES
+        if "apache_beam" in {name.split(".")[0] for name in imported(path)}
+        and chunks in reached[path]
+        and coder not in reached[path]
+        and folder(path) != "elements"  # of which transforms are made
+    ]
+    assert without == []
+
+
 def test_arrows_between_rooms_point_down():
     upward = []
     for path in FILES:

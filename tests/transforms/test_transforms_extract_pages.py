@@ -7,7 +7,7 @@ from nutbeam.io.parsing.parse_pool import ParsePool
 from nutbeam.policy.parsing.documents import DocumentOptions
 from nutbeam.transforms.elements.chunks import to_chunks
 from nutbeam.transforms.extract_pages import extract_pages
-from nutbeam.transforms.parse_pages import parse_pages
+from nutbeam.transforms.parsing import parse_pages
 from nutbeam.web.extracting.rule_reader import read_extraction_file
 
 pytestmark = pytest.mark.long

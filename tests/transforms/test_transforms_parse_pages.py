@@ -25,13 +25,8 @@ from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.elements.records import DeadLetter, ParsedPage
 from nutbeam.transforms.fetch_pages import FetchPages
 from nutbeam.transforms.fetching import DEAD_LETTERS_OUTPUT
-from nutbeam.transforms.parse_pages import (
-    DOCUMENTS_OUTPUT,
-    PARSED,
-    ParsePages,
-    ParsePagesOptions,
-    parse_pages,
-)
+from nutbeam.transforms.parse_pages import DOCUMENTS_OUTPUT, ParsePages
+from nutbeam.transforms.parsing import PARSED, ParsePagesOptions, parse_pages
 from nutbeam.web.pages.page import Source
 from nutbeam.web.parsers.dispatch import parse_document
 from nutbeam.web.rules.url_rules import UrlRules, absolute_urls

@@ -11,15 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running import apply, run
 
+from nutbeam.policy.base.key_columns import hosts_of
 from nutbeam.transforms.elements import chunks as chunks_module
 from nutbeam.transforms.elements.chunks import split_by_hash
-from nutbeam.transforms.partition import (
-    SLOTS,
-    PartitionByHost,
-    hash_buckets,
-    hosts_of,
-    partition_by_host,
-)
+from nutbeam.transforms.partition import SLOTS, PartitionByHost, hash_buckets, partition_by_host
 
 # Half of all rows are on one host.
 FRAME = pl.DataFrame(

@@ -27,7 +27,8 @@ from ...policy.archives.imported_captures import (
     searched_revisits,
 )
 from ...policy.components.schema import PAGES, to_frame
-from ..elements.chunks import Chunk, tagged_chunks, to_chunks
+from ..elements.chunk_flow import tagged_chunks
+from ..elements.chunks import Chunk, to_chunks
 from ..for_each import REPORTS, ForEach
 from ..partition import grouped_by_hash
 from ..wiring.display import Displayed

@@ -7,7 +7,10 @@ import apache_beam as beam
 from apache_beam.typehints.decorators import get_type_hints
 
 from .chunks import Chunk
-from .records import DeadLetter, FetchedPage, ParsedPage
+from .records import OUTPUT_RECORDS, DeadLetter, FetchedPage, ParsedPage
+
+for _record in OUTPUT_RECORDS:
+    beam.coders.registry.register_coder(_record, beam.coders.RowCoder)
 
 
 class Outputs(dict[str, beam.PCollection[Any]]):

@@ -9,8 +9,6 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Optional
 
-import apache_beam as beam
-
 
 class Header(NamedTuple):
     """A header of a response, unchanged."""
@@ -215,7 +213,8 @@ class ParsedPage(NamedTuple):
     extracted: Sequence[ParsedExtract]
 
 
-for _record in (
+# Beam gets a coder for each.
+OUTPUT_RECORDS = (
     Header,
     FetchedPage,
     DeadLetter,
@@ -225,5 +224,4 @@ for _record in (
     ParsedItem,
     ParsedExtract,
     ParsedPage,
-):
-    beam.coders.registry.register_coder(_record, beam.coders.RowCoder)
+)

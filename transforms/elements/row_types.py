@@ -1,20 +1,16 @@
-"""Maps types of rows to Arrow: the column of each field, and the conversion of its values."""
+"""Reads types of rows: of Beam, and of Python as Beam sees them."""
 
-import collections.abc
 import dataclasses
-import datetime
 import operator
-import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import apache_beam as beam
-import numpy as np
 import pyarrow as pa
 from apache_beam.utils.timestamp import Timestamp
 
-from ...policy.components.schema import TEXT
+from .field_kinds import FieldKind, FieldTypes, RecordType, schema_of_kinds, time_kind
 
 
 class _Probe(NamedTuple):
@@ -86,46 +82,6 @@ def python_type(hint: Any) -> Any:
     return hint
 
 
-_PLAIN = {
-    str: TEXT,
-    bytes: pa.large_binary(),
-    bool: pa.bool_(),
-    int: pa.int64(),
-    float: pa.float64(),
-    np.int8: pa.int8(),
-    np.int16: pa.int16(),
-    np.int32: pa.int32(),
-    np.int64: pa.int64(),
-    np.float32: pa.float32(),
-    np.float64: pa.float64(),
-}
-Pack = Callable[[Any], Any]
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MICROSECOND = datetime.timedelta(microseconds=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class FieldKind:
-    """How values of one type are stored in a chunk.
-
-    Attributes:
-        arrow: The column's type.
-        pack: Converts a value for Arrow; None if it needs no conversion.
-        unpack: Converts a value of Arrow back.
-        read_as: The type to which the column is cast before its values are read; None if it is
-            ``arrow``. Times are read as numbers, because Beam's reach further than Python's.
-    """
-
-    arrow: pa.DataType
-    pack: Pack | None = None
-    unpack: Pack | None = None
-    read_as: pa.DataType | None = None
-
-    @property
-    def read(self) -> pa.DataType:
-        return self.read_as or self.arrow
-
-
 def arrow_schema(row_type: Any) -> pa.Schema:
     """Returns the schema of chunks for a type of rows.
 
@@ -139,7 +95,7 @@ def arrow_schema(row_type: Any) -> pa.Schema:
     url: large_string
     score: double
     """
-    return pa.schema([(name, kind.arrow) for name, kind in kinds_of(row_type).items()])
+    return schema_of_kinds(kinds_of(row_type))
 
 
 def extended_row_type(row_type: RowType, fields: Mapping[str, Any], name: str) -> Any:
@@ -187,135 +143,31 @@ def constraint_of(hint: Any) -> RowType | None:
     return row_type_of_class(hint) if isinstance(hint, type) else None
 
 
+class _BeamTypes(FieldTypes):
+    """Reads the types of Beam, too."""
+
+    times: ClassVar[Mapping[Any, FieldKind]] = {
+        **FieldTypes.times,
+        Timestamp: time_kind(lambda time: time.micros, lambda micros: Timestamp(micros=micros)),
+    }
+
+    def python_type(self, hint: Any) -> Any:
+        return python_type(hint)
+
+    def record_type(self, hint: Any) -> RecordType | None:
+        row_type = constraint_of(hint)
+        return None if row_type is None else RecordType(typed_fields(row_type), maker(row_type))
+
+
+_BEAM_TYPES = _BeamTypes()
+
+
 def kinds_of(row_type: Any) -> dict[str, FieldKind]:
-    constraint = constraint_of(row_type)
-    assert constraint is not None
-    return {name: _kind(hint, name) for name, hint in typed_fields(constraint)}
-
-
-def _kind(hint: Any, field: str) -> FieldKind:
-    """Returns how values of a type are stored in a chunk."""
-    hint = python_type(hint)
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        alternatives = [arg for arg in args if arg is not type(None)]
-        if len(alternatives) == 1:
-            return _kind(alternatives[0], field)
-    elif hint in _PLAIN:
-        return FieldKind(_PLAIN[hint])
-    elif hint in _TIMES:
-        return _TIMES[hint]
-    elif (row_type := constraint_of(hint)) is not None:
-        return _struct(row_type, field)
-    elif isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
-        return _map(*(_kind(arg, field) for arg in args))
-    elif _is_sequence(origin, args):
-        return _list(_kind(args[0], field))
-    raise ValueError(f"field {field!r} has a type that chunks cannot hold: {hint!r}")
-
-
-def _is_sequence(origin: Any, args: tuple[Any, ...]) -> bool:
-    if not isinstance(origin, type) or not issubclass(origin, collections.abc.Iterable):
-        return False
-    return args[1:] == ((...,) if origin is tuple else ())
-
-
-def _struct(row_type: RowType, field: str) -> FieldKind:
-    kinds = {name: _kind(hint, f"{field}.{name}") for name, hint in typed_fields(row_type)}
-    packs = {name: kind.pack or _identity for name, kind in kinds.items()}
-    unpacks = {name: kind.unpack or _identity for name, kind in kinds.items()}
-    make = maker(row_type)
-    return _nullable_kind(
-        pa.struct([(name, kind.arrow) for name, kind in kinds.items()]),
-        lambda row: {name: pack(getattr(row, name)) for name, pack in packs.items()},
-        lambda row: make(**{name: unpack(row[name]) for name, unpack in unpacks.items()}),
-        pa.struct([(name, kind.read) for name, kind in kinds.items()]),
-    )
-
-
-def _map(key: FieldKind, item: FieldKind) -> FieldKind:
-    pack, unpack = item.pack or _identity, item.unpack or _identity
-    return _nullable_kind(
-        pa.map_(key.arrow, item.arrow),
-        lambda values: [(name, pack(value)) for name, value in values.items()],
-        lambda values: {name: unpack(value) for name, value in values},
-        pa.map_(key.read, item.read),
-    )
-
-
-def _list(item: FieldKind) -> FieldKind:
-    pack, unpack = item.pack or _identity, item.unpack or _identity
-    return _nullable_kind(
-        pa.large_list(item.arrow),
-        lambda values: [pack(value) for value in values],
-        lambda values: [unpack(value) for value in values],
-        pa.large_list(item.read),
-    )
-
-
-def _nullable_kind(arrow: pa.DataType, pack: Pack, unpack: Pack, read_as: pa.DataType) -> FieldKind:
-    """Returns a kind whose values may also be None."""
-    return FieldKind(
-        arrow,
-        lambda value: None if value is None else pack(value),
-        lambda value: None if value is None else unpack(value),
-        read_as,
-    )
-
-
-def _micros_of(time: datetime.datetime) -> int:
-    aware = time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
-    return (aware - _EPOCH) // _MICROSECOND
-
-
-def _time_kind(pack: Pack, unpack: Pack) -> FieldKind:
-    return _nullable_kind(pa.timestamp("us", "UTC"), pack, unpack, pa.int64())
-
-
-_TIMES = {
-    datetime.datetime: _time_kind(_micros_of, lambda micros: _EPOCH + micros * _MICROSECOND),
-    Timestamp: _time_kind(lambda time: time.micros, lambda micros: Timestamp(micros=micros)),
-}
+    record = _BEAM_TYPES.record_type(row_type)
+    assert record is not None
+    return _BEAM_TYPES.kinds_of_fields(record)
 
 
 def maker(row_type: RowType) -> Callable[..., Any]:
     """Returns the function that makes a row from the values of its fields, given by name."""
     return beam.Row if is_generated(row_type) else row_type.user_type
-
-
-def _identity(value: Any) -> Any:
-    return value
-
-
-def rows_to_table(rows: list[Any], kinds: Mapping[str, FieldKind]) -> pa.Table:
-    """Returns rows as one table.
-
-    Raises:
-        ValueError: A value does not have its field's type; the message has the field's name.
-    """
-    columns = {}
-    for name, kind in kinds.items():
-        values = [getattr(row, name) for row in rows]
-        try:
-            packed = values if kind.pack is None else map(kind.pack, values)
-            columns[name] = pa.array(packed, kind.arrow)
-        except (pa.ArrowException, TypeError, AttributeError, OverflowError) as error:
-            raise ValueError(f"field {name!r} must hold {kind.arrow}: {error}") from error
-    return pa.table(columns, pa.schema([(name, kind.arrow) for name, kind in kinds.items()]))
-
-
-def table_to_rows(
-    table: pa.Table, kinds: Mapping[str, FieldKind], make: Callable[..., Any]
-) -> Iterator[Any]:
-    """Yields the rows of a table; ``make`` makes each row from the values of its fields."""
-    columns: list[Iterable[Any]] = []
-    for name, kind in kinds.items():
-        if name not in table.column_names:
-            columns.append([None] * len(table))
-            continue
-        column = table.column(name)
-        values = (column if column.type == kind.read else column.cast(kind.read)).to_pylist()
-        columns.append(values if kind.unpack is None else map(kind.unpack, values))
-    names = list(kinds)
-    for row in zip(*columns, strict=True):
-        yield make(**dict(zip(names, row, strict=True)))

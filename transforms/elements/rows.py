@@ -17,6 +17,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ..wiring.display import Displayed
 from .chunks import MAX_BYTES, MAX_ROWS, Chunk, rechunk
+from .field_kinds import rows_to_table, table_to_rows
 from .outputs import Outputs
 from .row_types import (
     RowType,
@@ -27,8 +28,6 @@ from .row_types import (
     is_unknown,
     kinds_of,
     maker,
-    rows_to_table,
-    table_to_rows,
 )
 
 _ROW_BYTES = MAX_BYTES // MAX_ROWS  # minimum estimate of the size of a row

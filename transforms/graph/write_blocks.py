@@ -37,7 +37,8 @@ from ...policy.graph.link_limits import (
     to_level,
 )
 from ..elements.arguments import check_integer
-from ..elements.chunks import Chunk, GroupChunks, to_chunks
+from ..elements.chunk_flow import GroupChunks
+from ..elements.chunks import Chunk, to_chunks
 from ..for_each import Spread
 from ..operations import Ticket, Together
 from ..wiring.display import Displayed

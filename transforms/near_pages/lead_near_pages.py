@@ -11,7 +11,8 @@ from ...policy.components.schema import to_frame
 from ...policy.dedup.duplicates import SETTLED
 from ...policy.dedup.near_pairs import near_leaders, stars
 from ..elements.arguments import DEFAULT_PARTITIONS, check_partitions, column_names, directions
-from ..elements.chunks import MAX_ROWS, Chunk, tagged_chunks, to_chunks
+from ..elements.chunk_flow import tagged_chunks
+from ..elements.chunks import MAX_ROWS, Chunk, to_chunks
 from ..elements.rows import check_chunk, through_chunks
 from ..join_by_hash import JoinByHash
 from ..partition import grouped_by_hash

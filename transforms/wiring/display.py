@@ -14,6 +14,7 @@ from typing import Any, Optional, TypeVar
 import apache_beam as beam
 
 from ...web.base.options import Option, check_value, default_text, options_of, parse_value, validate
+from . import chunk_coder  # noqa: F401 - all transforms have their names here, and the coder of chunks
 
 # Names of options that may have a secret, or the path of a secret.
 _SECRET = re.compile(r"auth|cookie|credential|header|_key$|passw|proxy|secret|token|_file$|_path$")

@@ -18,7 +18,7 @@ from nutbeam.io.parsing.parse_pool import ParsePool
 from nutbeam.io.parsing.parse_worker import Job
 from nutbeam.policy.components.schema import PAGES, ParseStatus
 from nutbeam.policy.parsing.documents import DocumentOptions
-from nutbeam.transforms.parse_pages import parse_task
+from nutbeam.transforms.parsing import parse_task
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.plugins.plugins import PARSE_FILTERS, installed_plugins, load_plugins

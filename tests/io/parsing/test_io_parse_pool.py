@@ -19,7 +19,7 @@ from nutbeam.io.parsing.parse_worker import Job
 from nutbeam.io.storage.parquet_files import ParquetWriter
 from nutbeam.policy.components.schema import PAGES, ParseStatus
 from nutbeam.policy.parsing.documents import DocumentOptions
-from nutbeam.transforms.parse_pages import parse_task
+from nutbeam.transforms.parsing import parse_task
 from nutbeam.web.base.errors import UserError
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.urls.row_keys import to_key

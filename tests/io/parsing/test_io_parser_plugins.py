@@ -8,7 +8,7 @@ import pytest
 from nutbeam.io.parsing.parse_pool import ParsePool
 from nutbeam.policy.parsing.documents import DocumentOptions, documents_of
 from nutbeam.transforms.fetching import FETCHED
-from nutbeam.transforms.parse_pages import parse_pages
+from nutbeam.transforms.parsing import parse_pages
 from nutbeam.web.base.errors import UsageError
 
 TEXT = """

@@ -34,6 +34,16 @@ def test_help_and_version_come_at_once_and_without_beam():
     assert python("-c", code).returncode == 0
 
 
+def test_a_single_page_is_fetched_without_beam():
+    code = (
+        "import sys, nutbeam\n"
+        "try:\n    nutbeam.fetch('http://127.0.0.1/', agent_name='x', agent_email='x@example.com')\n"
+        "except nutbeam.NotFetched as error:\n    print(error.reason, 'apache_beam' in sys.modules)"
+    )
+    done = python("-c", code)
+    assert done.stdout == "address_denied False\n", done.stderr
+
+
 @pytest.mark.long
 def test_a_crawl_loads_only_the_modules_that_it_needs():
     """Links, indexes, sitemaps and archives are loaded when they are asked for."""

@@ -7,7 +7,8 @@ from running import apply
 
 from nutbeam.policy.components.schema import OUTCOME, PAGES, STATE
 from nutbeam.transforms.elements import chunks as module
-from nutbeam.transforms.elements.chunks import Chunk, ChunkCoder, rechunk, to_chunks
+from nutbeam.transforms.elements.chunks import Chunk, rechunk, to_chunks
+from nutbeam.transforms.wiring.chunk_coder import ChunkCoder
 
 ROWS = pl.DataFrame({"key": [f"k{n:05d}" for n in range(1000)], "status": list(range(1000))})
 

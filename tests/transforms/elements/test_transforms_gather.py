@@ -9,7 +9,8 @@ import pytest
 from running import run
 
 from nutbeam.transforms.elements import chunks as module
-from nutbeam.transforms.elements.chunks import MAX_ROWS, Chunk, GroupChunks
+from nutbeam.transforms.elements.chunk_flow import GroupChunks
+from nutbeam.transforms.elements.chunks import MAX_ROWS, Chunk
 
 
 def grouped(pairs):

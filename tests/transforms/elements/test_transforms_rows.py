@@ -20,13 +20,12 @@ from running import run
 from nutbeam.transforms.elements import row_types
 from nutbeam.transforms.elements import rows as module
 from nutbeam.transforms.elements.chunks import Chunk
+from nutbeam.transforms.elements.field_kinds import rows_to_table, table_to_rows
 from nutbeam.transforms.elements.row_types import (
     arrow_schema,
     constraint_of,
     kinds_of,
     maker,
-    rows_to_table,
-    table_to_rows,
 )
 from nutbeam.transforms.elements.rows import ChunksToRows, RowsToChunks, row_type_of, through_chunks
 from nutbeam.transforms.top_n_per_key import TopNPerKey

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
-from nutbeam.transforms.elements.chunks import Chunk, ChunkCoder
+from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.wiring import in_process
+from nutbeam.transforms.wiring.chunk_coder import ChunkCoder
 
 LARGE = pl.DataFrame({"key": [f"com.example:http/{n:06d}" for n in range(20_000)]}).to_arrow()
 SMALL = LARGE.slice(0, 10)

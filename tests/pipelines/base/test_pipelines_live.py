@@ -194,8 +194,7 @@ def test_a_view_that_is_closed_from_elsewhere_leaves_the_terminal_as_it_was(monk
         assert not Screen(100, 12).after(b"".join(chunks))[1]
         close_views()  # as before the process is ended by force
         print("interrupted", file=sys.stderr, flush=True)
-        time.sleep(0.3)
-        assert Screen(100, 12).after(b"".join(chunks)) == (["interrupted"], True)
+        wait_until(lambda: Screen(100, 12).after(b"".join(chunks)) == (["interrupted"], True))
 
 
 def test_names_of_strangers_are_text_in_a_live_view(monkeypatch):
@@ -209,7 +208,7 @@ def test_names_of_strangers_are_text_in_a_live_view(monkeypatch):
         progress.start(name, total=4)
         progress.watch(lambda: HostActivity(7, 30, (WaitingHost(name, 50, 250.0),)))
         progress.add(1, **{name: 1})
-        time.sleep(0.5)
+        wait_until(lambda: b"".join(chunks).count(b"[red]:cat:[link=http://x/]") >= 4)
         progress.finish()
     shown = b"".join(chunks)
     assert obeyed(shown, "xterm") == []

@@ -20,7 +20,7 @@ from nutbeam.io.parsing.parser_limits import workers_here
 from nutbeam.policy.components.document_schema import DOCUMENTS as STORED
 from nutbeam.policy.components.schema import conform, to_frame
 from nutbeam.policy.parsing.documents import DocumentOptions
-from nutbeam.transforms import parse_pages as module
+from nutbeam.transforms import parsing as module
 from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.elements.records import DeadLetter, ParsedPage
 from nutbeam.transforms.fetch_pages import FetchPages

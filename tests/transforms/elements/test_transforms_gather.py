@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from running import run
 
-from nutbeam.transforms.elements import chunks as module
+from nutbeam.transforms.elements import chunk_flow as module
 from nutbeam.transforms.elements.chunk_flow import GroupChunks
 from nutbeam.transforms.elements.chunks import MAX_ROWS, Chunk
 

@@ -12,6 +12,7 @@ from ...io.rows.duckdb_tables import files_of
 from ...io.snapshots.manifest import (
     Manifest,
     Snapshot,
+    commit_times,
     lineage,
     newest_manifest,
     readable_manifests,
@@ -146,7 +147,6 @@ def read_jobs(pinned: Snapshot, notes: list[str]) -> Iterator[JobFigures]:
         notes: Gets a sentence if a manifest cannot be read.
     """
     table = open_table(pinned.address)
-    committed = dict(table.commit_times())
     with _noting(notes, "the jobs whose snapshots have expired"):
         for past in past_jobs(table):
             if not past.undone:
@@ -156,6 +156,7 @@ def read_jobs(pinned: Snapshot, notes: list[str]) -> Iterator[JobFigures]:
     except UserError as error:
         notes.append(f"some jobs are missing: {error}")
         manifests = list(itertools.islice(readable_manifests(table), _MOST_JOBS))
+    committed = commit_times(table, manifests)
     for manifest in reversed(manifests):
         if manifest.snapshot <= pinned.snapshot:
             yield _job_of(manifest, committed.get(manifest.snapshot))

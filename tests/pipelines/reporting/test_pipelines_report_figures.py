@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from datetime import datetime
 
 import pytest
 from crawling import json_lines, nutbeam, reach
@@ -180,10 +181,9 @@ def test_jobs_are_those_of_the_history(table, figures, capsys):
         one["snapshot"]: len(nutbeam_package.read(table, "state", snapshot=one["snapshot"]))
         for one in history
     }
-    files = {int(file.stem): file for file in (table / "manifest").glob("*.json")}
     for job, one in zip(figures.jobs, history, strict=True):
-        seconds = files[job.snapshot].stat().st_mtime - job.time / 1000
-        assert job.seconds == pytest.approx(seconds, abs=0.01)
+        begun, committed = (datetime.fromisoformat(one[name]) for name in ("time", "committed"))
+        assert job.seconds == pytest.approx((committed - begun).total_seconds(), abs=1e-5)
         assert (job.job, job.batch, job.urls) == (one["job"], one["batch"], sizes[job.snapshot])
     requests = {one["batch"]: one["counts"]["requests"] for one in history if one["job"] == "fetch"}
     assert {one.batch: one.requests for one in figures.fetches} == requests

@@ -14,7 +14,8 @@ from nutbeam.policy.reporting.state_counts import SAMPLES, TOP
 from nutbeam.web.base.clock import now_ms, replaced_clock
 
 DAY = 86_400_000
-HOSTILE = ("too-many", "reset", "garbage", "loop", "mislabelled", "robots-401", "etag")
+HOSTILE = ("too-many", "reset", "garbage", "loop", "mislabelled", "robots-401", "robots-429",
+           "robots-503", "robots-loop", "odd-titles", "etag")  # fmt: skip
 LATER = 20  # days: some pages are due, others are due soon
 
 _HOSTS = """SELECT split_part(key, ':', 1) AS host_key, host_of(any_value(key)) AS host, count(*) AS urls,

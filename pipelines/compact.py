@@ -147,7 +147,8 @@ def _make_room(table: WebTable, retention_s: float) -> None:
     room = table_room(table.files, -1)
     if room is not None and room.is_low and table.snapshots():
         freed = delete_expired(table, retention_s).get("deleted/bytes", 0)
-        _LOG.warning("the disk is nearly full: %s of old files are deleted first", decimal(freed))
+        what = f"{decimal(freed)} of old files are" if freed else "there is nothing old that can be"
+        _LOG.warning("the disk is nearly full: %s deleted first", what)
 
 
 def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollection[Ticket]:

@@ -1,5 +1,6 @@
 """Reads what earlier rounds of a table took: answers of hosts, the last fetch, the times of phases."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import polars as pl
@@ -7,7 +8,7 @@ import polars as pl
 from ...policy.components.schema import PAGES, empty
 from ...policy.components.vocabulary import PHASES
 from ..batches.batches import batch_files
-from ..snapshots.manifest import Manifest, readable_manifests
+from ..snapshots.manifest import Manifest, commit_times, readable_manifests
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..table.web_table import WebTable
@@ -38,9 +39,10 @@ def last_requests(table: WebTable, manifest: Manifest) -> pl.DataFrame:
 
 def phase_seconds(table: WebTable, jobs: Sequence[str]) -> dict[str, list[tuple[float, int]]]:
     """Returns (seconds, URLs of its batch) of the last runs of each job, from its start to its commit."""
-    committed = dict(table.commit_times())
+    manifests = list(itertools.islice(readable_manifests(table), _LOOKED_AT))
+    committed = commit_times(table, manifests)
     times: dict[str, list[tuple[float, int]]] = {}
-    for _, manifest in zip(range(_LOOKED_AT), readable_manifests(table), strict=False):
+    for manifest in manifests:
         batch = manifest.batches.get(str(manifest.batch))
         seconds = committed.get(manifest.snapshot, 0.0) - manifest.time / 1000
         is_known = 0 <= seconds < _LONGEST_PHASE_S

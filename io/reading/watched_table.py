@@ -19,7 +19,7 @@ from ..batches.batches import batch_component
 from ..disk.record_checks import NewerFormat
 from ..snapshots.heartbeats import seen_heartbeats
 from ..snapshots.hold import HOLD
-from ..snapshots.manifest import Manifest, load_manifest
+from ..snapshots.manifest import Manifest, commit_times, load_manifest
 from ..snapshots.operations import (
     LOST,
     OPERATIONS,
@@ -60,7 +60,7 @@ def read_watched(address: str) -> tuple[WatchedFacts, Manifest]:
         address,
         now,
         number,
-        _committed(table, number),
+        int(commit_times(table, [manifest]).get(number, 0.0) * 1000),
         manifest.job,
         manifest.operation,
         dict(manifest.counts),
@@ -72,12 +72,6 @@ def read_watched(address: str) -> tuple[WatchedFacts, Manifest]:
         hold_written=_hold_written(table, records),
     )
     return dataclasses.replace(facts, damages=tuple(damages)), manifest
-
-
-def _committed(table: WebTable, number: int) -> int:
-    """Returns when a snapshot was committed, ms; 0 if that is unknown."""
-    times = table.commit_times() if number else []
-    return int(times[-1][1] * 1000) if times else 0
 
 
 def _commands(table: WebTable, now: int, damages: list[str]) -> Iterator[WatchedCommand]:

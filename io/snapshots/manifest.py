@@ -174,6 +174,20 @@ def lineage(table: TableSnapshots, since: int = 0) -> Iterator[Manifest]:
         number = number - 1 if manifest.restores is None else manifest.restores
 
 
+def commit_times(table: TableSnapshots, manifests: Iterable[Manifest]) -> dict[int, float]:
+    """Returns when snapshots of a table were committed, s, by number.
+
+    A manifest says it itself. For the others the time of the record counts, which is later in a
+    table that was copied or restored.
+
+    Args:
+        table: The table.
+        manifests: Manifests that were read; those of older versions do not say it.
+    """
+    said = {one.snapshot: one.committed / 1000 for one in manifests if one.committed}
+    return dict(table.commit_times()) | said
+
+
 def purged_since(table: TableSnapshots, snapshot: int) -> bool:
     """Returns whether a purge was committed after a snapshot."""
     return any(manifest.job == "purge" for manifest in lineage(table, snapshot))

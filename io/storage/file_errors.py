@@ -11,6 +11,7 @@ from ...policy.components.kinds import folders, kind_of
 from ...web.base.errors import UsageError, UserError
 from .places import Place
 
+MAKE_ROOM = ": make room, then run the same again"
 # Addresses of the tables that this process has opened, by the place of their files.
 _ADDRESSES: dict[Place, str] = {}
 
@@ -43,6 +44,11 @@ class BatchMovedOn(ConflictError):
     """Another operation has done the same work on the same batch; nothing was written."""
 
 
+def is_disk_full(error: OSError) -> bool:
+    """Returns whether an error of the system says that a disk is full."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+
+
 def is_no_room(error: UserError) -> bool:
     """Returns whether something failed because a disk is full, here or in a worker."""
     return isinstance(error, NoRoom) or os.strerror(errno.ENOSPC) in str(error)
@@ -64,8 +70,8 @@ def errors_as(failure: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error.strerror or str(error)
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
-        advice = ": make room, then run the same again" if full else ""
+        full = is_disk_full(error)
+        advice = MAKE_ROOM if full else ""
         is_missing = isinstance(error, FileNotFoundError)
         kind = MissingFile if is_missing else NoRoom if full else UserError
         raise kind(f"{failure}: {reason}{advice}") from error

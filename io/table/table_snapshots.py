@@ -94,7 +94,11 @@ class TableSnapshots(TableFiles):
 
     @abc.abstractmethod
     def commit_times(self) -> list[tuple[int, float]]:
-        """Returns (number, commit time in s) of the snapshots, oldest first."""
+        """Returns (number, time in s at which its record was stored) of the snapshots, oldest first.
+
+        This is the time of files by the clock of their store, as retention needs it. It is later
+        in a copy of a table; see ``commit_times`` of the manifests.
+        """
 
     @abc.abstractmethod
     def written_at(self, snapshot: int, lists: Collection[str]) -> float:

@@ -5,6 +5,8 @@ within the retention; and all since the oldest snapshot that a living operation 
 pinned. An operation is living if it is younger than the retention, or if it is not
 committed and younger than a day. A file is deleted if it is older than the retention
 and than all operations that may be under way, and if no kept snapshot names it.
+Ages are those of files by the clock of their store, also of manifests: in a copy of a table
+all is as young as the copy, and a manifest that names a wrong time deletes nothing early.
 Manifests are deleted first, from the oldest on, then the files that only they named.
 So if a sweep is interrupted, each snapshot is either complete or gone, and the next
 sweep deletes the rest.

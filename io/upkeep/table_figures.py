@@ -15,7 +15,7 @@ from ...policy.components.schema import HOSTS, STATUS_COUNTS, STATUS_NAMES, URL_
 from ...policy.components.table_figures import TableFigures
 from ...web.base.errors import UserError
 from ..reading.host_rows import host_frames
-from ..snapshots.manifest import Manifest, Snapshot, load_manifest
+from ..snapshots.manifest import Manifest, Snapshot, commit_times, load_manifest
 from ..snapshots.past_jobs import past_jobs
 from ..table.web_table import WebTable
 from .rollback import sizes
@@ -47,13 +47,13 @@ def read_table_figures(table: WebTable, earlier: TableFigures | None) -> TableFi
     if not newest:
         return TableFigures()
     summed = add_manifests(earlier or TableFigures(), manifests)
-    commit_times = dict(table.commit_times())
+    committed = commit_times(table, manifests)
     with_pages = [m for m in manifests if any(m.counts.get(f"protocol/{s}") for s in PAGE_STATUSES)]
-    page_times = [commit_times.get(m.snapshot, m.time / 1000) for m in with_pages]
+    page_times = [committed.get(m.snapshot, m.time / 1000) for m in with_pages]
     shown = dataclasses.replace(
         summed,
         snapshot=newest,
-        committed=commit_times.get(newest, 0.0),
+        committed=committed.get(newest, 0.0),
         last_pages=max([summed.last_pages, *page_times]),
     )
     return _with_content(table, load_manifest(table, newest), shown)

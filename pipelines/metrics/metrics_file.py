@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from ...io.storage.file_errors import MAKE_ROOM, NoRoom, is_disk_full
 from ...policy.metrics.samples import MetricSample
 from ...web.base.errors import UsageError
 from ...web.base.safe_json import json_object
@@ -40,6 +41,7 @@ class MetricsFile:
         command: The command that writes.
 
     Raises:
+        NoRoom: The disk is full.
         UsageError: The file cannot be written, or is of another table or program.
     """
 
@@ -54,9 +56,10 @@ class MetricsFile:
             if is_mine := self._take_lock():
                 self._replace(())
         except OSError as error:
-            raise UsageError(
-                f"--metrics_file {named!r} cannot be written: {error.strerror}"
-            ) from error
+            message = f"--metrics_file {named!r} cannot be written: {error.strerror}"
+            if is_disk_full(error):
+                raise NoRoom(message + MAKE_ROOM) from error
+            raise UsageError(message) from error
         if not is_mine:
             self._explain_other(named)
 

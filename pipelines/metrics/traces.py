@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from ...io.snapshots.manifest import Manifest
+from ...io.snapshots.manifest import Manifest, commit_times
 from ...io.table.web_table import WebTable
 from ...io.upkeep.table_figures import manifests_after
 from ...policy.metrics.count_labels import count_labels
@@ -83,12 +83,13 @@ class Traces:
         newest = self._table.latest_snapshot() if self._table else 0
         if self._table is None or newest <= self._seen:
             return
-        commit_times = dict(self._table.commit_times())
+        manifests = list(manifests_after(self._table, self._seen, newest))
+        committed = commit_times(self._table, manifests)
         launches = launched_operations()[self._launched_before :]
-        for manifest in manifests_after(self._table, self._seen, newest):
+        for manifest in manifests:
             own = [one for one in launches if manifest.operation.startswith(f"{one}.")]
             if own:
-                self._add(manifest, own[-1], commit_times.get(manifest.snapshot, 0.0))
+                self._add(manifest, own[-1], committed.get(manifest.snapshot, 0.0))
         self._seen = newest
         self._send()
 

@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...io.storage.file_errors import errors_as
 from ...io.storage.files import creating
 from ...io.storage.parquet_files import row_groups
 from ...io.storage.places import Place
@@ -112,8 +113,9 @@ def _replaced_at_end(path: Path) -> Iterator[Path]:
         return
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        yield unfinished
-        unfinished.replace(path)
+        with errors_as(f"cannot write {str(path)!r}"):
+            yield unfinished
+            unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
 

@@ -31,6 +31,7 @@ class Chart(NamedTuple):
         labels: Names along the axis.
         series: Numbers by name of their series; as many as there are labels.
         unit: The unit of the numbers, such as ``URLs``.
+        colors: Numbers of the page's colours, one for each series; by default in their order.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Chart(NamedTuple):
     labels: Sequence[str]
     series: Mapping[str, Sequence[float | None]]
     unit: str = ""
+    colors: Sequence[int] = ()
 
 
 def check_charts() -> None:
@@ -54,6 +56,7 @@ def draw_chart(chart: Chart) -> str:
     """Returns a chart as an SVG element; see ``check_charts``."""
     root = _layout(chart).render_tree()
     _clean(root)
+    _recolor(root, chart.colors)
     title = html.escape(visible(chart.title))
     inner = "".join(_markup(child) for child in root)
     return (
@@ -126,6 +129,14 @@ def _clean(element: Any) -> None:
             _clean(child)
     if value:
         element.set("data-title", f"{label}: {value}" if label else value)
+
+
+def _recolor(root: Any, colors: Sequence[int]) -> None:
+    """Gives series the colours of their meaning: pygal numbers them in their order."""
+    classes = {f"color-{at}": f"color-{color}" for at, color in enumerate(colors)}
+    for element in root.iter():
+        if words := element.get("class"):
+            element.set("class", " ".join(classes.get(word, word) for word in words.split()))
 
 
 def _tag(element: Any) -> str:

@@ -10,7 +10,7 @@ from ..base.loopback_server import shown
 # What an HTML cell holds: HTML that is made here, or a number.
 Cell = str | int | float | None
 _LONGEST = 300
-_NUMERAL = re.compile(r"[+-]?[\d,]+(?:\.\d+)?")
+_NUMERAL = re.compile(r"[+-]?[\d,]+(?:\.\d+)?(?:e[+-]\d+)?")
 _NUMBER = ' class="n"'
 
 
@@ -82,7 +82,9 @@ def table(
     all_rows = list(rows)
     if not all_rows:
         return f'<p class="soft">{shown(caption)}: none.</p>'
-    numeric = [at > 0 and _is_number(cell) for at, cell in enumerate(all_rows[0])]
+    numeric = [
+        at > 0 and _has_numbers(cells) for at, cells in enumerate(zip(*all_rows, strict=True))
+    ]
     names = "".join(
         f'<th scope="col"{_NUMBER if is_number else ""}>{shown(head)}</th>'
         for head, is_number in zip(heads, numeric, strict=True)
@@ -91,13 +93,21 @@ def table(
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="Table: {shown(caption)}"><table>'
         f"<caption{quiet}>{shown(caption)}</caption><thead><tr>{names}</tr></thead>"
-        f"<tbody>{''.join(map(_row, all_rows))}</tbody></table></div>"
+        f"<tbody>{''.join(_row(cells, numeric) for cells in all_rows)}</tbody></table></div>"
     )
 
 
-def _row(cells: Sequence[Cell]) -> str:
-    first, *others = cells
-    return f'<tr><th scope="row">{first}</th>{"".join(map(_cell, others))}</tr>'
+def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
+    others = (
+        _cell(cell, is_number) for cell, is_number in zip(cells[1:], numeric[1:], strict=True)
+    )
+    return f'<tr><th scope="row">{cells[0]}</th>{"".join(others)}</tr>'
+
+
+def _has_numbers(cells: Iterable[Cell]) -> bool:
+    """Returns whether the cells of a column are numbers; a dash stands for one that is unknown."""
+    told = [cell for cell in cells if cell not in (None, "-")]
+    return bool(told) and all(map(_is_number, told))
 
 
 def _is_number(cell: Cell) -> bool:
@@ -105,11 +115,10 @@ def _is_number(cell: Cell) -> bool:
     return _NUMERAL.fullmatch(cell) is not None if isinstance(cell, str) else cell is not None
 
 
-def _cell(cell: Cell) -> str:
-    if isinstance(cell, str):
-        return f"<td{_NUMBER if _is_number(cell) else ''}>{cell}</td>"
+def _cell(cell: Cell, is_number: bool) -> str:
     digits = 1 if isinstance(cell, float) else 0
-    return f"<td{_NUMBER}>{number_text(cell, digits)}</td>"
+    text = cell if isinstance(cell, str) else number_text(cell, digits)
+    return f"<td{_NUMBER if is_number else ''}>{text}</td>"
 
 
 def counts_table(

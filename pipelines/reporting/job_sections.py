@@ -10,7 +10,8 @@ from .charts import Chart, titled_chart
 from .fragments import Cell, foreign, side_by_side, table, time_text
 
 _MOST_ROUNDS = 60
-_ROUND_SERIES = {"fetched": "fetched", "redirected": "redirected", "failed": "failed"}
+# Series and their colours: green, blue, orange-red.
+_ROUND_SERIES = {"fetched": 2, "redirected": 0, "failed": 1}
 
 
 def rounds_section(figures: CrawlFigures, end: str) -> str:
@@ -21,9 +22,8 @@ def rounds_section(figures: CrawlFigures, end: str) -> str:
         end: End of captions.
     """
     rounds, labels = _newest_rounds(figures)
-    numbers = {
-        name: [getattr(one, field) for one in rounds] for name, field in _ROUND_SERIES.items()
-    }
+    numbers = {name: [getattr(one, name) for one in rounds] for name in _ROUND_SERIES}
+    colors = tuple(_ROUND_SERIES.values())
     sizes = {"URLs": [one.urls for one in rounds]}
     rows: list[Sequence[Cell]] = [
         (
@@ -54,7 +54,7 @@ def rounds_section(figures: CrawlFigures, end: str) -> str:
         else "rounds"
     )
     return side_by_side(
-        titled_chart(Chart("stacked", f"Pages by round{end}", labels, numbers, "pages")),
+        titled_chart(Chart("stacked", f"Pages by round{end}", labels, numbers, "pages", colors)),
         titled_chart(
             Chart("lines", f"URLs in the table after each round{end}", labels, sizes, "URLs")
         ),
@@ -104,7 +104,7 @@ def _tail_table(figures: CrawlFigures, end: str) -> str:
         "requests",
         "time",
         "per second",
-        "last twentieth",
-        "hosts with most of its answers",
+        "wait for the last 5 % of answers",
+        "hosts of these answers",
     )
     return table(f"Fetches, and their tails{end}", heads, rows)

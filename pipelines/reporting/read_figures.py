@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from ...io.batches.batches import batch_files, live_file
+from ...io.reading.host_rows import host_frames
 from ...io.rows.duckdb_tables import files_of
 from ...io.snapshots.manifest import (
     Manifest,
     Snapshot,
+    commit_times,
     lineage,
     newest_manifest,
     readable_manifests,
@@ -23,7 +25,7 @@ from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import tablets
 from ...policy.components.document_schema import DOCUMENTS
 from ...policy.components.kinds import KINDS
-from ...policy.components.schema import PAGES
+from ...policy.components.schema import HOSTS, PAGES
 from ...policy.reporting.crawl_figures import (
     CrawlFigures,
     FetchFigures,
@@ -44,6 +46,7 @@ from ...policy.reporting.page_figures import (
 )
 from ...policy.reporting.state_counts import (
     NO_NAME,
+    ROBOTS_NEEDED,
     STATE_NEEDED,
     TOP,
     StateCounts,
@@ -52,6 +55,7 @@ from ...policy.reporting.state_counts import (
     counts_by_name,
     due_figures,
     host_figures,
+    hosts_with_failing_robots,
     in_number_order,
     media_types,
     ranked_hosts,
@@ -128,9 +132,12 @@ def read_crawl_figures(address: str, snapshot: int | None = None) -> CrawlFigure
 
 def read_state_counts(pinned: Snapshot, now: int) -> StateCounts:
     """Returns what is counted of the state; memory holds one tablet at a time."""
+    others = frozenset(HOSTS.names) - set(ROBOTS_NEEDED)
+    failing = [hosts_with_failing_robots(rows) for rows in host_frames(pinned, without=others)]
+    failing_robots = pl.concat([pl.Series("key", [], pl.String), *failing])
     return sum_state_counts(
         [
-            count_state(rows, now)
+            count_state(rows, now, failing_robots)
             for tablet in tablets(pinned.files("state"))
             for rows in pinned.table.read_in_frames("state", tablet, STATE_NEEDED)
             if len(rows)
@@ -146,7 +153,6 @@ def read_jobs(pinned: Snapshot, notes: list[str]) -> Iterator[JobFigures]:
         notes: Gets a sentence if a manifest cannot be read.
     """
     table = open_table(pinned.address)
-    committed = dict(table.commit_times())
     with _noting(notes, "the jobs whose snapshots have expired"):
         for past in past_jobs(table):
             if not past.undone:
@@ -156,6 +162,7 @@ def read_jobs(pinned: Snapshot, notes: list[str]) -> Iterator[JobFigures]:
     except UserError as error:
         notes.append(f"some jobs are missing: {error}")
         manifests = list(itertools.islice(readable_manifests(table), _MOST_JOBS))
+    committed = commit_times(table, manifests)
     for manifest in reversed(manifests):
         if manifest.snapshot <= pinned.snapshot:
             yield _job_of(manifest, committed.get(manifest.snapshot))

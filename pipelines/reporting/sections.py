@@ -24,7 +24,13 @@ from .host_graph import draw_host_links
 from .job_sections import rounds_section, speed_section
 
 _CODE = re.compile(r"`([^`]+)`")
-_BLOCKS = {"robots": "robots.txt", "denied": "401 and 403", "busy": "429", "walls": "bot walls"}
+_BLOCKS = {
+    "robots": "robots.txt",
+    "robots_failing": "robots.txt that fails",
+    "denied": "401 and 403",
+    "busy": "429",
+    "walls": "bot walls",
+}
 _MOST_DROPPED = 60
 _MOST_LINKS = 25
 
@@ -143,7 +149,7 @@ def _counts_chart(title: str, unit: str, counts: Mapping[str, int], kind: str) -
 def _state(crawls: Crawls) -> str:
     return side_by_side(
         _counts(crawls, "statuses", "URLs by status", "status", "URLs"),
-        _counts(crawls, "depths", "URLs by distance from a seed", "links", "URLs", "bars"),
+        _counts(crawls, "depths", "URLs by distance from a seed", "distance", "URLs", "bars"),
     )
 
 
@@ -218,6 +224,7 @@ def _blocking_table(figures: CrawlFigures, end: str) -> str:
         (
             foreign(one.host),
             one.robots,
+            one.robots_failing,
             one.denied,
             one.busy,
             one.walls,
@@ -225,7 +232,7 @@ def _blocking_table(figures: CrawlFigures, end: str) -> str:
         )
         for one in figures.blocking
     )
-    heads = ("host", "robots.txt", "401, 403", "429", "bot wall", "guard")
+    heads = ("host", "robots.txt", "robots.txt fails", "401, 403", "429", "bot wall", "guard")
     return table(f"Hosts that keep most URLs from the crawler{end}", heads, rows)
 
 

@@ -71,10 +71,11 @@ ARGUMENTS = (TABLE,)
 _SHOWN = 5  # hosts that hold the fetch up
 _RANKED = {"key": pl.String, "delay": pl.Float64, "rank": pl.UInt64}
 _WHY = {
-    "hosts": "pauses of hosts hold the fetch up; the slowest:",
+    "hosts": "the turns of hosts hold the fetch up; the slowest:",
     "threads": "answers hold the fetch up: more --threads, or an event loop (--http_client asyncio)",
     "cpu": "the processor holds the fetch up; the slowest hosts:",
     "time_limit": "--fetch_time_limit ends the fetch; the slowest hosts:",
+    "start": "the start and the end of the fetch take longer than its requests, whatever the hosts do",
     "nothing": "nothing is fetched",
 }
 _PHASES = ("generate", "fetch", "parse", "update", "dedup")
@@ -290,7 +291,7 @@ def _round_lines(estimate: RoundEstimate) -> Iterator[str]:
     yield f"  {_WHY[fetch.bound]}"
     if fetch.left:
         yield f"  {format_count(fetch.left, 'URLs')} stay due: --fetch_time_limit allows more"
-    for one in fetch.hosts[:_SHOWN]:
+    for one in fetch.hosts[:_SHOWN] if fetch.bound != "start" else ():
         yield f"  {_host_line(one)}"
 
 

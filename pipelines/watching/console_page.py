@@ -55,7 +55,7 @@ def explained_page(
     terms = "".join(f"<dt>{shown(name)}</dt><dd>{shown(text)}</dd>" for name, text in pairs)
     content = f'<p role="alert">{shown(message)}</p>' if message else f"<dl>{terms}</dl>"
     if lines:
-        content = f'<p class="big">{shown(lines[-1].removeprefix("verdict: "))}</p>{content}'
+        content = f'<p class="verdict">{shown(lines[-1].removeprefix("verdict: "))}</p>{content}'
     if not (url or message):
         content = "<p>Type a URL: what would happen to it, step by step?</p>"
     return _page(

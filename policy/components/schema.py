@@ -180,7 +180,7 @@ PAGES_COLUMNS = join_columns(
     [code_column("fetch_status", FETCH_STATUS_NAMES, "What the answer means.")],
     STATE_COLUMNS.pick("protocol_status", "protocol_message", "http_code"),
     [
-        time_column("fetch_time", "When the request started."),
+        time_column("fetch_time", "When the request ended."),
         *STATE_COLUMNS.pick("response_ms"),
         Column("content_type", TEXT, "Content-Type, as the server sent it."),
         Column("etag", TEXT, "ETag, as the server sent it."),

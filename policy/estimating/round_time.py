@@ -61,7 +61,8 @@ class FetchTime(NamedTuple):
 
     Attributes:
         seconds: The time.
-        bound: What holds it up: ``hosts``, ``threads``, ``cpu``, ``time_limit`` or ``nothing``.
+        bound: What holds it up: ``hosts``, ``threads``, ``cpu``, ``time_limit`` or ``nothing``;
+            ``start`` if its requests take less time than its start and its end.
         hosts: The hosts, the slowest first.
         left: Number of pages that a time limit leaves due.
     """
@@ -80,7 +81,7 @@ class KnownSpeeds:
         answers: How long an answer takes, s, by host (reversed); the key "" is for all others.
         page_s: Time of a fetch for a page when no pause held it up, s; None is not known.
         phases: (seconds, pages) of the last runs of each phase, the newest first.
-        fetch_rest_s: Time of the last fetch before its first request and after its last one, s.
+        fetch_rest_s: Time of the last fetch before its first answer and after its last one, s.
     """
 
     answers: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -227,9 +228,11 @@ def fetch_time(hosts: list[HostTime], speeds: KnownSpeeds, terms: FetchTerms) ->
         "cpu": pages * (cpu if speeds.page_s is None else speeds.page_s),
     }
     bound = max(bounds, key=lambda name: bounds[name])
+    longest = bounds[bound]
     limit = pace.fetch_time_limit if pace.fetch_time_limit >= 0 else math.inf
-    if bounds[bound] <= limit:
-        return FetchTime(bounds[bound], bound, hosts)
+    if longest <= limit:
+        bound = "start" if longest < speeds.fetch_rest_s else bound
+        return FetchTime(longest, bound, hosts)
     return FetchTime(limit, "time_limit", hosts, _pages_after(hosts, limit, pages, bounds))
 
 
@@ -255,7 +258,7 @@ def time_of_a_page(
 
 
 def seconds_of_requests(requests: PageRows) -> float:
-    """Returns the time from the first request to the last one, s.
+    """Returns the time from the first answer to the last one, s.
 
     >>> seconds_of_requests(pl.DataFrame({"fetch_time": [1000, 3500]}))
     2.5

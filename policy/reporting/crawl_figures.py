@@ -90,6 +90,7 @@ class HostFigures(NamedTuple):
         duplicates: Those that are duplicates.
         failing: Those whose last request failed.
         robots: Those that robots.txt denies.
+        robots_failing: Those that are due while robots.txt fails (425, 429, 5xx, no answer).
         denied: Those that answered 401 or 403, without a wall.
         busy: Those that answered 429, without a wall.
         walls: Those that a bot wall answered, by the guard's name.
@@ -103,6 +104,7 @@ class HostFigures(NamedTuple):
     duplicates: int
     failing: int
     robots: int
+    robots_failing: int
     denied: int
     busy: int
     walls: int
@@ -112,7 +114,7 @@ class HostFigures(NamedTuple):
     @property
     def blocked(self) -> int:
         """URLs that the host keeps from the crawler, for whatever reason."""
-        return self.robots + self.denied + self.busy + self.walls
+        return self.robots + self.robots_failing + self.denied + self.busy + self.walls
 
 
 class DueFigures(NamedTuple):
@@ -207,7 +209,7 @@ class CrawlFigures:
         urls: Number of URLs.
         hosts: Number of hosts.
         statuses: URLs by status.
-        codes: URLs by HTTP's code of the last answer, or why there is none.
+        codes: Requested URLs by HTTP's code of the last answer, or why there is none.
         types: URLs with a body by media type.
         languages: Living pages by language.
         depths: URLs by the number of links from the nearest seed.
@@ -218,7 +220,8 @@ class CrawlFigures:
         slowest: The hosts with the longest mean times.
         failing: The hosts with most failing URLs.
         blocking: The hosts that keep most URLs from the crawler.
-        blocks: URLs by what keeps them from the crawler: ``robots``, ``denied``, ``busy``, ``walls``.
+        blocks: URLs by what keeps them from the crawler: ``robots``, ``robots_failing``, ``denied``,
+            ``busy``, ``walls``.
         guards: URLs by the bot wall that answered.
         jobs: The jobs, the oldest first.
         rounds: The rounds, the oldest first.

@@ -30,7 +30,8 @@ def fetch_figures(batch: str, page_rows: PageRows) -> FetchFigures | None:
         page_rows: Its PAGES rows, with ``FETCH_NEEDED``.
 
     >>> rows = pl.DataFrame({"key": [f"com.a:http/{n}" for n in range(40)] + ["com.b:http/"],
-    ...                      "fetch_time": [*range(0, 40_000, 1_000), 90_000], "response_ms": [10] * 41,
+    ...                      "fetch_time": [*range(0, 40_000, 1_000), 90_000],
+    ...                      "response_ms": [10] * 40 + [800],
     ...                      "protocol_message": [None] * 41})
     >>> fetch_figures("b", rows)
     FetchFigures(batch='b', requests=41, seconds=90.01, tail_seconds=52.0, tail_hosts=(('a.com', 1), ('b.com', 1)))
@@ -38,11 +39,11 @@ def fetch_figures(batch: str, page_rows: PageRows) -> FetchFigures | None:
     rows = unique_pages(page_rows.drop_nulls("fetch_time").filter(was_requested()))
     if rows.is_empty():
         return None
-    ends = rows.select("key", "fetch_time", end=pl.col("fetch_time") + pl.col("response_ms"))
+    ends = rows.select("key", start=pl.col("fetch_time") - pl.col("response_ms"), end="fetch_time")
     ends = ends.sort("end", "key")
     at = math.ceil(_TAIL * len(ends)) - 1
     end = ends.get_column("end")
-    first: int = ends.select(pl.col("fetch_time").min()).item()
+    first: int = ends.select(pl.col("start").min()).item()
     seconds, tail_seconds = (end[-1] - first) / 1000, (end[-1] - end[at]) / 1000
     tail = ends[at + 1 :]
     hosts = host_keys(tail.get_column("key")).alias("host").value_counts().sort(

@@ -12,24 +12,27 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from ...web.content.bot_walls import BOT_WALL
-from ...web.exchange.status import EXCEPTION, FAILED, ROBOTS_DENIED
+from ...web.exchange.status import BUSY_STATUSES, EXCEPTION, FAILED, ROBOTS_DENIED
+from ...web.robots.robots import FAILING_MS
 from ...web.urls.row_keys import from_host_key, shown_url
 from ..base.key_columns import host_keys
 from ..base.row_status import FETCHED_STATUSES
-from ..components.schema import STATUS_NAMES, StateRows, Status
+from ..components.schema import STATUS_NAMES, HostRows, StateRows, Status
 from ..components.vocabulary import LIVING, names_of_codes
-from ..figures import KEY, NUMBER, KeyCountRows, by_protocol
+from ..figures import KEY, NUMBER, UNFETCHED_PAGES, KeyCountRows, by_protocol
 from ..schedules.schedule import DAY_MS
 from .crawl_figures import DueFigures, HostFigures, NamedCounts, TopPage
 
 HostSumRows: TypeAlias = pl.DataFrame  # a row per host, see ``_count_hosts``
 LivingRows: TypeAlias = pl.DataFrame  # ``hash`` of the key, ``document``, see ``count_state``
 
-# What keeps URLs from the crawler: robots.txt, 401 and 403, 429, bot walls.
-CRAWLER_BLOCKS = ("robots", "denied", "busy", "walls")
+# What keeps URLs from the crawler: robots.txt, one that fails, 401 and 403, 429, bot walls.
+CRAWLER_BLOCKS = ("robots", "robots_failing", "denied", "busy", "walls")
+ROBOTS_NEEDED = ("key", "robots_status", "robots_time", "robots_failing_since")
 DUE_DAYS = 90
 TOP = 20
 SAMPLES = 6
+_NO_HOSTS = pl.Series("key", [], pl.String)
 STATE_NEEDED = (
     *("key", "status", "fetch_time", "last_fetch_time", "http_code", "protocol_status"),
     *("protocol_message", "content_type", "distance", "score", "response_ms", "document"),
@@ -41,7 +44,7 @@ _AGES = ((1, "under a day"), (7, "1 to 7 days"), (30, "7 to 30 days"), (90, "30 
 _OLDEST, _NEVER = "over a year", "never requested"
 # The rankings of hosts, and the column by which hosts are ranked; hosts where it is 0 are left out.
 _RANKINGS = {"biggest": "urls", "slowest": "mean_ms", "failing": "failing", "blocking": "blocked"}
-_HOST_SUMS = ("urls", "fetched", "gone", "duplicates", "failing", "robots", "denied", "busy", "walls",
+_HOST_SUMS = ("urls", "fetched", "gone", "duplicates", "failing", *CRAWLER_BLOCKS,
               "answers", "ms")  # fmt: skip
 
 
@@ -70,14 +73,34 @@ class StateCounts:
     living: LivingRows
 
 
-def count_state(rows: StateRows, now: int) -> StateCounts:
+def hosts_with_failing_robots(hosts: HostRows) -> pl.Series:
+    """Returns the hosts (reversed) of which nothing is requested until their robots.txt is answered.
+
+    Args:
+        hosts: Rows of hosts with ``ROBOTS_NEEDED``.
+
+    >>> hosts = pl.DataFrame({"key": ["com.a", "com.b", "com.c"], "robots_status": [503, 429, 200],
+    ...                       "robots_time": [9, 9, 9], "robots_failing_since": [8, None, None]})
+    >>> hosts_with_failing_robots(hosts).to_list()
+    ['com.a', 'com.b']
+    """
+    since = pl.col("robots_failing_since")
+    fails = (pl.col("robots_time") - since < FAILING_MS).fill_null(value=False)
+    is_busy = since.is_null() & pl.col("robots_status").is_in(list(BUSY_STATUSES))
+    return hosts.filter(fails | is_busy).get_column("key")
+
+
+def count_state(rows: StateRows, now: int, failing_robots: pl.Series = _NO_HOSTS) -> StateCounts:
     """Returns what is kept of the rows of a range of keys.
 
     Args:
         rows: Rows of the state with ``STATE_NEEDED``, in any order.
         now: The time that counts as now, ms.
+        failing_robots: See ``hosts_with_failing_robots``: their due URLs are kept from the crawler.
     """
     with_host = rows.with_columns(host_keys(rows.get_column("key")).alias("host"))
+    is_kept = pl.col("host").is_in(failing_robots.implode()) & (pl.col("fetch_time") <= now)
+    with_host = with_host.with_columns(block=_block(is_kept.fill_null(value=False)))
     hosts = _count_hosts(with_host)
     edges = tuple(
         hosts.select(pl.col("host").min().alias("a"), pl.col("host").max().alias("b")).row(0)
@@ -91,7 +114,7 @@ def count_state(rows: StateRows, now: int) -> StateCounts:
     return StateCounts(
         rows=len(rows),
         hosts=len(hosts),
-        counts=_count_figures(rows, now),
+        counts=_count_figures(with_host, now),
         host_rows=_keep_candidates(hosts, edges),
         edges=tuple(edge for edge in edges if edge is not None),
         pages=_best_pages(rows.select("key", "score", "status")),
@@ -143,7 +166,7 @@ def _count_figures(rows: StateRows, now: int) -> KeyCountRows:
         "due": lazy.select(due_day.cast(pl.Int16)),
         "ages": lazy.filter(_is_living()).select(((now - requested) // DAY_MS).cast(pl.Int32)),
         "guards": lazy.select(_guard().alias("guard").drop_nulls()),
-        "blocks": lazy.select(_block().alias("block").drop_nulls()),
+        "blocks": lazy.select(pl.col("block").drop_nulls()),
         "duplicates": lazy.filter(status == int(Status.DB_DUPLICATE)).select("duplicate_of"),
     }
     counted = pl.collect_all(
@@ -154,7 +177,8 @@ def _count_figures(rows: StateRows, now: int) -> KeyCountRows:
             for frame in figures.values()
         ]
     )
-    codes = by_protocol(rows).select(pl.lit("codes").alias("figure"), KEY, NUMBER)
+    answers = by_protocol(rows).filter(pl.col(KEY) != UNFETCHED_PAGES)
+    codes = answers.select(pl.lit("codes").alias("figure"), KEY, NUMBER)
     named = [
         frame.select(
             pl.lit(name).alias("figure"), _NAMING.get(name, _as_text)().fill_null(NO_NAME), NUMBER
@@ -196,23 +220,28 @@ def _guard() -> pl.Expr:
     return pl.when(message.str.starts_with(prefix)).then(message.str.strip_prefix(prefix))
 
 
-def _block() -> pl.Expr:
-    """Returns what keeps a URL from the crawler, one of ``CRAWLER_BLOCKS``; null if nothing does."""
+def _block(waits_for_robots: pl.Expr) -> pl.Expr:
+    """Returns what keeps a URL from the crawler, one of ``CRAWLER_BLOCKS``; null if nothing does.
+
+    Args:
+        waits_for_robots: Whether it is due, and the robots.txt of its host fails.
+    """
     code, robots = pl.col("http_code"), pl.col("protocol_status") == ROBOTS_DENIED
     return (
         pl.when(_guard().is_not_null()).then(pl.lit("walls"))
         .when(robots).then(pl.lit("robots"))
         .when(code.is_in([401, 403])).then(pl.lit("denied"))
         .when(code == 429).then(pl.lit("busy"))
+        .when(waits_for_robots).then(pl.lit("robots_failing"))
     )  # fmt: skip
 
 
 def _count_hosts(rows: StateRows) -> HostSumRows:
-    """Returns sums by ``host``: ``_HOST_SUMS``, and ``guards``."""
+    """Returns sums by ``host``: ``_HOST_SUMS``, and ``guards``; the rows have ``block``, too."""
     status, asked = pl.col("status"), pl.col("last_fetch_time").is_not_null()
     block, guard, ms = pl.col("block"), pl.col("guard"), pl.col("response_ms")
     failed = pl.col("protocol_status").is_in([EXCEPTION, FAILED])
-    named = rows.lazy().with_columns(block=_block(), guard=_guard())
+    named = rows.lazy().with_columns(guard=_guard())
     return named.group_by("host").agg(
         urls=pl.len(),
         fetched=status.is_in(list(FETCHED_STATUSES)).sum(),
@@ -259,7 +288,7 @@ def host_figures(hosts: HostSumRows, ranking: str) -> tuple[HostFigures, ...]:
     return tuple(
         HostFigures(
             from_host_key(row["host"]), row["urls"], row["fetched"], row["gone"], row["duplicates"],
-            row["failing"], row["robots"], row["denied"], row["busy"], row["walls"],
+            row["failing"], row["robots"], row["robots_failing"], row["denied"], row["busy"], row["walls"],
             tuple(sorted(row["guards"] or ())), row["mean_ms"],
         )
         for row in ranked_hosts(hosts, ranking).iter_rows(named=True)

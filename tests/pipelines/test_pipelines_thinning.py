@@ -148,3 +148,9 @@ def test_compact_frees_a_full_disk(table, tmp_path, caplog):
         assert nutbeam("compact", disk / "table", "--full", "true", *AT_ONCE) == 0
         assert "of old files are deleted first" in caplog.text
         assert shutil.disk_usage(disk).free > 100_000
+        caplog.clear()
+        with (disk / "other").open("ab", buffering=0) as other:
+            while shutil.disk_usage(disk).free > 40_000:
+                other.write(bytes(4096))
+        nutbeam("compact", disk / "table")
+        assert "there is nothing old that can be deleted first" in caplog.text

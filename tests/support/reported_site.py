@@ -5,7 +5,7 @@ from web_servers import reply
 HTML = "Content-Type: text/html; charset=utf-8"
 EVIL = "<script>document.title='obeyed'</script>\u202egnp.exe"
 WALL = b"<title>Just a moment...</title><script>window._cf_chl_opt={}</script>"
-HOSTS = ("www", "wall", "robots", "denied", "busy")
+HOSTS = ("www", "wall", "robots", "failing", "denied", "busy")
 SEEDS = [f"http://{name}.example.com/" for name in HOSTS]
 
 
@@ -35,6 +35,8 @@ class ReportedSite:
     def answer(self, path, host):
         name = host.partition(".")[0]
         if path == "/robots.txt":
+            if name == "failing":
+                return reply(b"", "503 Service Unavailable")
             return reply(b"User-agent: *\nDisallow: /" if name == "robots" else b"", "200 OK")
         if name == "wall" or self.walled:
             return reply(WALL, "200 OK" if self.walled else "403 Forbidden", HTML)

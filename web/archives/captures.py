@@ -15,7 +15,7 @@ class Capture:
     Attributes:
         url: The requested URL.
         batch: Id of the batch that it belongs to.
-        time: When the request started, UTC ms.
+        time: When the request ended, UTC ms.
         request: Head of the request; empty if there is none, as with file:.
         status: HTTP's status code; 0 if there was no answer of HTTP.
         status_line: As received; ``HTTP/0.9 200`` for an answer without a head.

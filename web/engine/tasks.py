@@ -223,7 +223,7 @@ class Result:
         protocol_status: One of the ProtocolStatus codes.
         message: The reason as a short text; empty for success.
         redirect: Absolute URL of the redirect's target, if any.
-        fetched_at: UTC ms.
+        fetched_at: When the request ended, UTC ms.
         usage: What robots.txt allows the content to be used for; None: it is silent.
     """
 

@@ -6,6 +6,7 @@ which pages were requested.
 
 import asyncio
 import hashlib
+import html
 import itertools
 from collections import Counter
 
@@ -249,6 +250,12 @@ async def soft_404(wire: HostileWire, request: Request) -> None:
     links = [f"/missing/{n}" for n in range(100)] if request.path == "/" else []
     title = "home" if links else "not found"
     wire.write(page(title, links, "There is no such page." if not links else ""))
+
+
+async def odd_titles(wire: HostileWire, request: Request) -> None:
+    """Has a script and characters that reverse text in its title and in its text."""
+    odd = f"<script>document.title='obeyed'</script>\u202egnp.exe {request.path}"
+    wire.write(page(odd, [], html.escape(odd)))
 
 
 async def million_links(wire: HostileWire, request: Request) -> None:

@@ -10,6 +10,7 @@ from crawling import manifests_of, nutbeam, reach
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from simulated_web import served_web
+from small_disk import mounted
 
 from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.base.command import Invocation
@@ -257,3 +258,14 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path, package, options, ext
     monkeypatch.delattr(folder, "exposition", raising=False)
     with pytest.raises(UsageError, match=rf"pip install 'nutbeam\[{extra}\]'"):
         observed(lambda _: 0, tmp_path, **options)
+
+
+def test_a_full_disk_is_no_wrong_usage(tmp_path, refuse):
+    with mounted(tmp_path / "disk", "16k") as disk:
+        (disk / "other").write_bytes(bytes(12_288))
+        path = str(disk / "mine.prom")
+        words = ("inject", tmp_path / "table", "http://a.example/", "--metrics_file", path)
+        line = refuse(*words, code=3)
+    assert line.startswith(f"--metrics_file {path!r} cannot be written: No space left on device")
+    assert line.endswith(": make room, then run the same again")
+    assert not (tmp_path / "table").exists()

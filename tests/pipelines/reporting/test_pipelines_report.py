@@ -11,8 +11,10 @@ from bs4 import BeautifulSoup
 from crawling import files_of, json_lines, latest_snapshot, nutbeam, state_of
 from here import TESTS
 from reported_site import EVIL, SEEDS
+from small_disk import mounted
 
 from nutbeam.pipelines.reporting.charts import Chart, draw_chart
+from nutbeam.pipelines.reporting.fragments import table
 from nutbeam.pipelines.reporting.read_figures import read_crawl_figures
 
 # Of each table with numbers by name: its caption, and the query with the same rows.
@@ -20,7 +22,8 @@ QUERIES = {
     "URLs by status": "SELECT status, count(*) AS n FROM state GROUP BY 1",
     "URLs by distance from a seed": "SELECT distance::VARCHAR, count(*) FROM state GROUP BY 1",
     "Answers by code": """SELECT coalesce(http_code::VARCHAR, CASE WHEN last_fetch_time IS NULL
-        THEN 'UNFETCHED' ELSE protocol_status END), count(*) FROM state GROUP BY 1""",
+        THEN 'UNFETCHED' ELSE protocol_status END), count(*) FROM state
+        WHERE http_code IS NOT NULL OR last_fetch_time IS NOT NULL GROUP BY 1""",
     "Types, as servers declare them": """SELECT lower(trim(split_part(content_type, ';', 1))), count(*)
         FROM state WHERE content_type IS NOT NULL GROUP BY 1""",
     "Languages of living pages": "SELECT coalesce(language, '(none)'), count(*) FROM pages GROUP BY 1",
@@ -33,11 +36,12 @@ QUERIES = {
         count(*) FILTER (protocol_status IN ('exception', 'failed')),
         printf('%.1f', avg(response_ms)) FROM state GROUP BY 1""",
     "Hosts that keep most URLs from the crawler": """SELECT host_of(key),
-        count(*) FILTER (protocol_status = 'robots_denied'),
+        count(*) FILTER (protocol_status = 'robots_denied'), count(*) FILTER (robots_fails),
         count(*) FILTER (http_code IN (401, 403) AND NOT wall), count(*) FILTER (http_code = 429),
         count(*) FILTER (wall), max(CASE WHEN wall THEN protocol_message[10:] ELSE '-' END)
-        FROM (SELECT *, coalesce(protocol_message LIKE 'bot_wall_%', false) AS wall FROM state)
-        GROUP BY 1 HAVING count(*) FILTER (protocol_status = 'robots_denied' OR http_code IN (401, 403, 429)) > 0""",
+        FROM (SELECT *, coalesce(protocol_message LIKE 'bot_wall_%', false) AS wall,
+            host_of(key) = 'failing.example.com' AS robots_fails FROM state)
+        GROUP BY 1 HAVING count(*) FILTER (robots_fails OR protocol_status = 'robots_denied' OR http_code IN (401, 403, 429)) > 0""",
     "Pages with most duplicates": """SELECT duplicate_of, count(*) FROM state
         WHERE status = 'db_duplicate' GROUP BY 1""",
     "Links between hosts": """SELECT host_of(key), host_of(target_key), count(*) FROM outlinks
@@ -240,6 +244,36 @@ def test_a_damaged_state_is_an_error(reported_table, tmp_path, refuse):
 )
 def test_a_wrong_word_is_quoted(reported_table, refuse, words, message):
     assert message in refuse("report", reported_table, *words)
+
+
+def test_failed_pages_are_red_and_fetched_ones_green(page):
+    chart = BeautifulSoup(page, "html.parser").select_one("#rounds svg")
+    colors = {
+        legend.get_text(strip=True): next(
+            c for c in legend.select_one("rect")["class"] if "color" in c
+        )
+        for legend in chart.select(".legend")
+    }
+    assert colors == {"fetched": "color-2", "redirected": "color-0", "failed": "color-1"}
+
+
+def test_a_dash_stands_where_numbers_stand():
+    cells = BeautifulSoup(
+        table("t", ("a", "n", "x"), [("r", "-", "-"), ("s", 1, "y")]), "html.parser"
+    )
+    assert ["n" in cell.get("class", ()) for cell in cells.select("td")] == [True, False] * 2
+
+
+def test_a_report_for_a_full_disk_says_what_to_do(reported_table, tmp_path, refuse):
+    with mounted(tmp_path / "disk", "64k") as disk:
+        (disk / "other").write_bytes(bytes(40_000))
+        line = refuse("report", reported_table, "-o", disk / "report.html", code=3)
+        path = str(disk / "report.html")
+        assert (
+            line
+            == f"cannot write {path!r}: No space left on device: make room, then run the same again"
+        )
+        assert [file.name for file in disk.iterdir()] == ["other"]
 
 
 def test_charts_have_neither_scripts_nor_styles_and_keep_hostile_labels():

@@ -29,6 +29,8 @@ def test_the_page_fits_and_shuts_nobody_out(browser, address, width, dark):
     browser.open(address)
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.faults() == []
+    times = "[...document.querySelectorAll('td time')].every(t => t.getClientRects().length === 1)"
+    assert browser.evaluate(times)
     paper = browser.evaluate("getComputedStyle(document.body).backgroundColor")
     assert paper == (
         "rgb(22, 24, 27)" if dark else "rgb(255, 255, 255)"

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from datetime import datetime
 
 import pytest
 from crawling import json_lines, nutbeam, reach
@@ -13,7 +14,8 @@ from nutbeam.policy.reporting.state_counts import SAMPLES, TOP
 from nutbeam.web.base.clock import now_ms, replaced_clock
 
 DAY = 86_400_000
-HOSTILE = ("too-many", "reset", "garbage", "loop", "mislabelled", "robots-401", "etag")
+HOSTILE = ("too-many", "reset", "garbage", "loop", "mislabelled", "robots-401", "robots-429",
+           "robots-503", "robots-loop", "odd-titles", "etag")  # fmt: skip
 LATER = 20  # days: some pages are due, others are due soon
 
 _HOSTS = """SELECT split_part(key, ':', 1) AS host_key, host_of(any_value(key)) AS host, count(*) AS urls,
@@ -21,10 +23,15 @@ _HOSTS = """SELECT split_part(key, ':', 1) AS host_key, host_of(any_value(key)) 
     count(*) FILTER (status = 'db_gone') AS gone, count(*) FILTER (status = 'db_duplicate') AS duplicates,
     count(*) FILTER (protocol_status IN ('exception', 'failed')) AS failing,
     count(*) FILTER (protocol_status = 'robots_denied' AND NOT wall) AS robots,
+    count(*) FILTER (waits AND NOT wall) AS robots_failing,
     count(*) FILTER (http_code IN (401, 403) AND NOT wall) AS denied,
     count(*) FILTER (http_code = 429 AND NOT wall) AS busy, count(*) FILTER (wall) AS walls,
     coalesce(list(DISTINCT protocol_message[10:]) FILTER (wall), []) AS guards, avg(response_ms) AS mean_ms
-    FROM (SELECT *, coalesce(protocol_message LIKE 'bot_wall_%', false) AS wall FROM state)
+    FROM (SELECT *, coalesce(protocol_message LIKE 'bot_wall_%', false) AS wall,
+        epoch_ms(fetch_time) <= {now} AND coalesce(protocol_status, '') <> 'robots_denied'
+        AND coalesce(http_code, 0) NOT IN (401, 403, 429) AND split_part(key, ':', 1) IN (
+            SELECT key FROM hosts WHERE robots_status IN (425, 429)
+            OR epoch_ms(robots_time) - epoch_ms(robots_failing_since) < 2592000000) AS waits FROM state)
     GROUP BY 1"""
 _BY_NAME = "GROUP BY 1 ORDER BY 2 DESC, 1"
 # The queries that a figure of the state equals, row by row; ``{now}`` is the time of the report, ms.
@@ -33,7 +40,8 @@ QUERIES = {
     "hosts": "SELECT count(DISTINCT host_of(key)) FROM state",
     "statuses": f"SELECT status, count(*) FROM state {_BY_NAME}",
     "codes": f"""SELECT coalesce(http_code::VARCHAR, CASE WHEN last_fetch_time IS NULL THEN 'UNFETCHED'
-        ELSE protocol_status END), count(*) FROM state {_BY_NAME}""",
+        ELSE protocol_status END), count(*) FROM state
+        WHERE http_code IS NOT NULL OR last_fetch_time IS NOT NULL {_BY_NAME}""",
     "types": f"""SELECT lower(trim(split_part(content_type, ';', 1))), count(*) FROM state
         WHERE content_type IS NOT NULL {_BY_NAME}""",
     "languages": f"SELECT coalesce(language, '(none)'), count(*) FROM pages {_BY_NAME}",
@@ -50,11 +58,11 @@ QUERIES = {
             ORDER BY {rank} DESC, host_key LIMIT 20"""
         for name, rank in {
             "biggest": "urls", "slowest": "mean_ms", "failing": "failing",
-            "blocking": "(robots + denied + busy + walls)",
+            "blocking": "(robots + robots_failing + denied + busy + walls)",
         }.items()
     },
-    "blocks": f"""SELECT unnest(['robots', 'denied', 'busy', 'walls']) AS kind,
-        unnest([sum(robots), sum(denied), sum(busy), sum(walls)])::INT AS n FROM ({_HOSTS})""",
+    "blocks": f"""SELECT unnest(['robots', 'robots_failing', 'denied', 'busy', 'walls']) AS kind,
+        unnest([sum(robots), sum(robots_failing), sum(denied), sum(busy), sum(walls)])::INT AS n FROM ({_HOSTS})""",
     "guards": f"SELECT protocol_message[10:], count(*) FROM state WHERE protocol_message LIKE 'bot_wall_%' {_BY_NAME}",
     "links": """WITH top AS (SELECT split_part(key, ':', 1) AS host, count(*) FROM state GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 12)
         SELECT host_of(key) AS source, host_of(target_key) AS target, count(*) FROM outlinks JOIN (SELECT key FROM pages) USING (key)
@@ -62,7 +70,7 @@ QUERIES = {
         AND split_part(target_key, ':', 1) IN (SELECT host FROM top) GROUP BY ALL ORDER BY ALL""",
     "top_pages": "SELECT url, score, status FROM state ORDER BY state.score DESC, key LIMIT 20",
     "fetches": """WITH answers AS (
-            SELECT *, fetch_time + to_milliseconds(response_ms) AS answered FROM batch_pages
+            SELECT *, fetch_time AS answered, fetch_time - to_milliseconds(response_ms) AS began FROM batch_pages
             WHERE response_ms IS NOT NULL AND coalesce(protocol_message, '') NOT IN ('dns', 'refused', 'unreachable')),
         placed AS (
             SELECT *, row_number() OVER (PARTITION BY batch_id ORDER BY answered, key)
@@ -72,7 +80,7 @@ QUERIES = {
             FROM placed WHERE late GROUP BY 1, 2),
         slow AS (
             SELECT batch_id, list([host, n::VARCHAR] ORDER BY n DESC, host_key)[:3] AS slowest FROM hosts GROUP BY 1)
-        SELECT batch_id, count(*) AS n, date_diff('ms', min(fetch_time), max(answered)) AS ms,
+        SELECT batch_id, count(*) AS n, date_diff('ms', min(began), max(answered)) AS ms,
             date_diff('ms', max(answered) FILTER (NOT late), max(answered)) AS tail_ms, coalesce(any_value(slowest), []) AS slowest
         FROM placed LEFT JOIN slow USING (batch_id) GROUP BY 1 ORDER BY 1""",
     "rounds": """SELECT batch_id, (SELECT count(*) FROM batch_fetchlist f WHERE f.batch_id = p.batch_id) AS chosen,
@@ -101,7 +109,8 @@ def as_rows(figures):
             for name in ("biggest", "slowest", "failing", "blocking")
         },
         "blocks": [
-            [name, figures.blocks.get(name, 0)] for name in ("robots", "denied", "busy", "walls")
+            [name, figures.blocks.get(name, 0)] 
+            for name in ("robots", "robots_failing", "denied", "busy", "walls")
         ],
         "links": sorted([links.hosts[a], links.hosts[b], n] for a, b, n in links.links),
         "top_pages": [list(page) for page in figures.top_pages],
@@ -180,10 +189,9 @@ def test_jobs_are_those_of_the_history(table, figures, capsys):
         one["snapshot"]: len(nutbeam_package.read(table, "state", snapshot=one["snapshot"]))
         for one in history
     }
-    files = {int(file.stem): file for file in (table / "manifest").glob("*.json")}
     for job, one in zip(figures.jobs, history, strict=True):
-        seconds = files[job.snapshot].stat().st_mtime - job.time / 1000
-        assert job.seconds == pytest.approx(seconds, abs=0.01)
+        begun, committed = (datetime.fromisoformat(one[name]) for name in ("time", "committed"))
+        assert job.seconds == pytest.approx((committed - begun).total_seconds(), abs=1e-5)
         assert (job.job, job.batch, job.urls) == (one["job"], one["batch"], sizes[job.snapshot])
     requests = {one["batch"]: one["counts"]["requests"] for one in history if one["job"] == "fetch"}
     assert {one.batch: one.requests for one in figures.fetches} == requests

@@ -83,5 +83,14 @@ def test_a_url_is_explained_by_the_keyboard_alone(browser, console):
     assert browser.evaluate("document.activeElement.id") == "url"
     browser.type("http://a.example.com/")
     browser.press("Enter")
-    browser.wait_for("location.pathname === '/explain' && document.querySelector('main .big')")
-    assert "chosen next" in browser.evaluate("document.querySelector('main .big').textContent")
+    browser.wait_for("location.pathname === '/explain' && document.querySelector('main .verdict')")
+    assert "chosen next" in browser.evaluate("document.querySelector('main .verdict').textContent")
+    sizes = [
+        float(
+            browser.evaluate(
+                f"parseFloat(getComputedStyle(document.querySelector('{name}')).fontSize)"
+            )
+        )
+        for name in ("main .verdict", "h1")
+    ]
+    assert sizes[0] < sizes[1]

@@ -80,8 +80,13 @@ def test_rankings_are_those_of_all_hosts(rows):
 
 
 def test_each_block_counts_once(rows):
-    blocks = counts_by_name(count_state(rows, NOW).counts, "blocks")
+    failing = pl.Series(["com.h001", "com.h002"])
+    blocks = counts_by_name(count_state(rows, NOW, failing).counts, "blocks")
     assert set(blocks) == set(CRAWLER_BLOCKS)
+    is_due = pl.col("fetch_time") <= NOW
+    waiting = rows.filter(pl.col("key").str.contains("^com.h00[12]:") & is_due)
+    free = waiting.filter(~pl.col("http_code").fill_null(0).is_in([403, 429]))
+    assert blocks["robots_failing"] == len(free.filter(pl.col("protocol_status") != 18)) > 0
     is_wall = pl.col("protocol_message") == "bot_wall_cloudflare"
     assert blocks["walls"] == len(rows.filter(is_wall))
     assert blocks["denied"] == len(

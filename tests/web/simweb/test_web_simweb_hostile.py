@@ -83,6 +83,7 @@ EXPECTED = {
     "infinite-hosts": WHOLE,
     "spam": WHOLE,
     "soft-404": WHOLE,
+    "odd-titles": WHOLE,
     "million-links": (FETCHED, None, "length"),
     "nested": WHOLE,
 }

@@ -82,7 +82,8 @@ def read_watched(address: str, least_free: int) -> tuple[WatchedFacts, Manifest]
 
 def _disk_low(address: str, table: WebTable, least_free: int) -> str:
     room = table_room(table.files, least_free)
-    return low_message(address, room) if room is not None and room.is_low else ""
+    is_low = room is not None and (room.is_low or not room.free)
+    return low_message(address, room) if room is not None and is_low else ""
 
 
 def _committed(table: WebTable, number: int) -> int:

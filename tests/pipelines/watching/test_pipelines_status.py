@@ -152,7 +152,7 @@ def test_a_command_that_is_refused_has_failed_and_a_disk_without_room_is_a_failu
     assert "has 0 bytes free" in record["problems"][0]
 
 
-def test_a_repair_settles_the_failures_of_damage(tmp_path, status):
+def test_a_repair_and_a_rollback_settle_failures(tmp_path, status):
     table = tmp_path / "table"
     assert nutbeam("inject", table, "http://a.example.com/") == 0
     assert nutbeam("dedup", table, "--operation", "cleaned") == 0
@@ -167,6 +167,11 @@ def test_a_repair_settles_the_failures_of_damage(tmp_path, status):
     assert failure.startswith("generate failed: manifest is damaged")
     assert damage in failure
     assert nutbeam("fsck", table, "--repair") == 0
+    assert status(table)[0] == 0
+    write_heartbeat(open_table(str(table)).files, failed_crawl(now_ms()))
+    assert nutbeam("fsck", table, "--repair") == 0  # it has nothing to repair
+    assert status(table)[0] == 2
+    assert nutbeam("rollback", table, "--to", "1") == 0
     assert status(table)[0] == 0
 
 

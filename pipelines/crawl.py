@@ -93,15 +93,15 @@ def run(invocation: Invocation) -> int:
         raise UsageError(
             f"{error}; a first crawl needs seeds: nutbeam crawl {address} URL"
         ) from error
-    archive_rounds = _archive_writer(address, options, beam_args)
-    words = seed_words(seeds, address, elsewhere=workers_elsewhere(beam_args))
-    if not workers_elsewhere(beam_args):
-        parse_pool(options)  # starts together with Beam
-    warn_of_missing_rules(invocation, options)
     PROGRESS.reset()  # the summary is only for this crawl
-    until = _end_of(options)
     launched = options.operation or new_id()
     with beating_heart(invocation, launched) as heart:
+        archive_rounds = _archive_writer(address, options, beam_args)
+        words = seed_words(seeds, address, elsewhere=workers_elsewhere(beam_args))
+        if not workers_elsewhere(beam_args):
+            parse_pool(options)  # starts together with Beam
+        warn_of_missing_rules(invocation, options)
+        until = _end_of(options)
         with live_view(invocation.progress):
             named = dataclasses.replace(options, operation=launched)
             manifests = []

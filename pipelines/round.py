@@ -26,7 +26,7 @@ from ..transforms.operations import Ticket, check_versions
 from ..web.base.clock import Clock, now_ms
 from ..web.base.options import option, shared_option
 from . import dedup, fetch, generate, parse, update
-from .base.command import TABLE, Invocation
+from .base.command import DONE, NOTHING_FETCHED, TABLE, Invocation
 from .base.live import live_view
 from .generating.survey import due_at
 from .launch.earlier_jobs import missing_rules_line
@@ -34,7 +34,7 @@ from .launch.heartbeat import beating_heart
 from .launch.job import CheckedIndexOptions, JobOptions, check_launch, prepare, report
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
-from .views.endings import CrawlStop
+from .views.endings import CrawlStop, had_final_answers, work_of
 from .views.summary import print_summary, summary_of
 
 ARGUMENTS = (TABLE,)
@@ -77,10 +77,10 @@ Options = RoundOptions
 def run(invocation: Invocation) -> int:
     address, options = str(invocation.table), invocation.options
     check_launch(invocation, begins_table=False)
-    warn_of_missing_rules(invocation, options)
     launched = options.operation or new_id()
-    pipeline = prepare(Ticket(address, launched), build, options, invocation.beam_args, "round")
     with beating_heart(invocation, launched) as heart:
+        warn_of_missing_rules(invocation, options)
+        pipeline = prepare(Ticket(address, launched), build, options, invocation.beam_args, "round")
         with live_view(invocation.progress):
             run_over_conflicts(pipeline, address, launched)
         if not waits(pipeline):
@@ -181,8 +181,10 @@ def finish(
     others: Sequence[Manifest],
     *,
     time_up: bool = False,
-) -> tuple[int, str]:
-    """Prints the summary; returns the exit code, and the line that says why.
+) -> tuple[int, str, bool]:
+    """Prints the summary; returns the exit code, the line that says why, and whether it ended well.
+
+    It ended well with 0, and with 4 if the answers were final: a monitor has nothing to report then.
 
     0: pages were fetched, or an open batch was finished, or a stop file ended the crawl.
     1: nothing was due. 3: the disk has too little room to go on. 4: URLs were tried, or every seed
@@ -201,4 +203,6 @@ def finish(
     stopped = CrawlStop(None if stop is None else str(stop), time_up, why_low)
     record = summary_of(invocation, manifests, others, stopped)
     print_summary(invocation, record)
-    return int(record["exit_code"]), str(record["message"])
+    code = int(record["exit_code"])
+    is_final = code == NOTHING_FETCHED and had_final_answers(work_of(manifests))
+    return code, str(record["message"]), code == DONE or is_final

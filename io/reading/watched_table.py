@@ -29,6 +29,7 @@ from ..snapshots.operations import (
 )
 from ..snapshots.rounds import stop_file
 from ..storage.files import list_files, read_bytes
+from ..storage.least_free import low_message, table_room
 from ..storage.places import Found
 from ..storage.processes import is_dead, may_be_seen
 from ..table.opening import open_table
@@ -38,10 +39,14 @@ from ..table.web_table import WebTable
 _DAY_S, _MOST_OPERATIONS = 86_400.0, 20
 
 
-def read_watched(address: str) -> tuple[WatchedFacts, Manifest]:
+def read_watched(address: str, least_free: int) -> tuple[WatchedFacts, Manifest]:
     """Returns what a table says of itself now, without numbers of URLs; and its newest manifest.
 
     A manifest or record that is damaged is a damage in the facts.
+
+    Args:
+        address: Address of the table.
+        least_free: How much of its disk must stay free, see ``LeastFreeOptions``.
 
     Raises:
         Unavailable: The store does not answer.
@@ -70,8 +75,15 @@ def read_watched(address: str) -> tuple[WatchedFacts, Manifest]:
         tuple(_batches(manifest)),
         stop_file=str(stop_file(table) or ""),
         hold_written=_hold_written(table, records),
+        disk_low=_disk_low(address, table, least_free),
     )
     return dataclasses.replace(facts, damages=tuple(damages)), manifest
+
+
+def _disk_low(address: str, table: WebTable, least_free: int) -> str:
+    room = table_room(table.files, least_free)
+    is_low = room is not None and (room.is_low or not room.free)
+    return low_message(address, room) if room is not None and is_low else ""
 
 
 def _commands(table: WebTable, now: int, damages: list[str]) -> Iterator[WatchedCommand]:

@@ -75,11 +75,13 @@ def look_at_damage(seen: SeenTable, limit_s: float) -> Iterator[Finding]:
         if time.monotonic() > end:
             break
     yield from _problem_findings(seen, problems)
-    checked = f"{number:,} of {format_count(len(files), 'files')} have their size"
     if number < len(files):
-        yield warning("damage", checked, f"nutbeam fsck {seen.address} --quick checks all")
+        text = f"only {number:,} of {format_count(len(files), 'files')} were looked at in the time"
+        cure = f"--look_seconds gives more, and nutbeam fsck {seen.address} --quick checks all"
+        yield warning("damage", text if problems else f"{text}; none is damaged", cure)
     elif not problems:
-        yield ok("damage", f"snapshot {manifest.snapshot}: {checked}")
+        whole = f"all {format_count(number, 'files')} have their size"
+        yield ok("damage", f"snapshot {manifest.snapshot}: {whole}")
 
 
 def _problem_findings(seen: SeenTable, problems: Sequence[Problem]) -> Iterator[Finding]:

@@ -10,14 +10,17 @@ import threading
 import time
 from collections.abc import Iterator
 
+from ...io.disk.record_checks import NewerFormat
 from ...io.snapshots.heartbeats import (
     remove_heartbeat,
     remove_older_heartbeats,
     remove_settled_heartbeats,
     write_heartbeat,
 )
-from ...io.snapshots.operations import OPERATIONS, UPKEEP, command_of_this_process
+from ...io.snapshots.operations import OPERATIONS, UPKEEP, command_of_this_process, new_id
+from ...io.storage.file_errors import NoTable
 from ...io.storage.files import names
+from ...io.storage.places import Folder
 from ...io.storage.processes import this_process
 from ...io.table.opening import open_table
 from ...policy.components.heartbeat import (
@@ -65,16 +68,33 @@ class CommandHeart:
         self._heartbeat = Heartbeat(
             operation, invocation.command, this_process(), now_ms(), self._interval_s
         )
-        self._code, self._message = DONE, ""
+        self._code, self._message, self._is_well = DONE, "", True
         self._done, self._done_at = 0, time.monotonic()
         self._begun = self._written = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
-    def ends_with(self, code: int, message: str) -> int:
-        """Notes the exit code of the command and the line that says why, and returns the code."""
+    def ends_with(self, code: int, message: str, is_well: bool | None = None) -> int:
+        """Notes how the command ends; returns the exit code.
+
+        Args:
+            code: The exit code.
+            message: The line that says why.
+            is_well: Whether it ends well, as others see the table; None: if the code is 0.
+        """
         self._code, self._message = code, message
+        self._is_well = code == DONE if is_well is None else is_well
         return code
+
+    def leave_failure(self, code: int, message: str) -> None:
+        """Leaves the heartbeat of a command that has failed, if a table is there."""
+        end = CommandEnd(now_ms(), code, _cut(mask_users(one_line(message))))
+        last = dataclasses.replace(
+            self._heartbeat, phase=None, failures=self._failures(), ended=end
+        )
+        with contextlib.suppress(UserError):
+            if self._has_begun():
+                write_heartbeat(self._table, last)
 
     @contextlib.contextmanager
     def beating(self) -> Iterator["CommandHeart"]:
@@ -84,9 +104,12 @@ class CommandHeart:
             yield self
         except BaseException as error:
             is_stopped = isinstance(error, KeyboardInterrupt | GeneratorExit)
-            self._end(INTERRUPTED if is_stopped else getattr(error, "exit_code", 3), str(error))
+            self.ends_with(
+                INTERRUPTED if is_stopped else getattr(error, "exit_code", 3), str(error)
+            )
             raise
-        self._end(self._code, self._message)
+        finally:
+            self._end()
 
     def _beat(self) -> None:
         wait_s = FIRST_S
@@ -129,33 +152,48 @@ class CommandHeart:
         self._done, self._done_at = phase.done, now
         return max(0, done) / seconds
 
-    def _end(self, code: int, message: str) -> None:
+    def _end(self) -> None:
         self._over.set()
         self._thread.join()
-        operation = self._heartbeat.operation
-        if code in _FORGOTTEN:
-            if self._written:
-                remove_heartbeat(self._table, operation)
-            if code == DONE:
-                self._settle()
+        if not self._is_well and self._code not in _FORGOTTEN:
+            self.leave_failure(self._code, self._message)
             return
-        end = CommandEnd(now_ms(), code, _cut(mask_users(one_line(message))))
-        last = dataclasses.replace(
-            self._heartbeat, phase=None, failures=self._failures(), ended=end
-        )
-        with contextlib.suppress(UserError):
-            if self._has_begun():
-                write_heartbeat(self._table, last)
+        if self._written:
+            remove_heartbeat(self._table, self._heartbeat.operation)
+        if self._is_well:  # upkeep does not do the work of others
+            command = self._heartbeat.command
+            only_of = command if command in UPKEEP else ""
+            settle_failures(self._table, self._heartbeat.began, only_of)
 
-    def _settle(self) -> None:
-        """Removes what earlier commands have left: the work is done well now.
 
-        Upkeep does not do the work of others, so it only settles its own failures.
-        """
-        command = self._heartbeat.command
-        only_of = command if command in UPKEEP else ""
-        with contextlib.suppress(UserError):
-            remove_settled_heartbeats(self._table, self._heartbeat.began, now_ms(), only_of)
+def settle_failures(table: Folder, began: int, only_of: str = "") -> None:
+    """Removes what earlier commands have left, as far as that is allowed: the work is done well now.
+
+    Args:
+        table: The table.
+        began: When the command that did it began, ms.
+        only_of: Name of the only command whose failures are settled; empty: those of all.
+    """
+    with contextlib.suppress(UserError):
+        remove_settled_heartbeats(table, began, now_ms(), only_of)
+
+
+@contextlib.contextmanager
+def refusal_left(invocation: Invocation) -> Iterator[None]:
+    """Leaves the heartbeat of a command that the block refuses.
+
+    Wrong usage leaves none, and neither does a table that is missing or of a later version.
+    """
+    try:
+        yield
+    except (UsageError, NoTable, NewerFormat):
+        raise
+    except UserError as error:
+        with contextlib.suppress(UserError):  # the address or its store may be what is wrong
+            heart = CommandHeart(invocation, invocation.options.operation or new_id())
+            remove_older_heartbeats(open_table(str(invocation.table)).files, now_ms())
+            heart.leave_failure(error.exit_code, str(error))
+        raise
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ from ..base.live import live_view
 from .beam_internals import quick_stages
 from .delivery import Arrive, check_worker, snapshot_to_find
 from .earlier_jobs import missing_rules_line, warn_of_clocks
-from .heartbeat import beating_heart
+from .heartbeat import beating_heart, refusal_left
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
@@ -60,18 +60,28 @@ class BatchOptions(JobOptions):
     batch: str = option("", "Id of the batch. Without it, the oldest batch that waits.")
 
 
-def check_launch(invocation: Invocation, *, begins_table: bool, local: bool = False) -> None:
+def check_launch(
+    invocation: Invocation, *, begins_table: bool, local: bool = False, dry: bool = False
+) -> None:
     """Checks a job before anything is started or written, and warns of wrong clocks.
+
+    A job that is refused leaves its reason in the table, see ``refusal_left``.
 
     Args:
         invocation: The command.
         begins_table: Whether the job may create the table.
         local: Whether all seeds are local files, so that no server must know who crawls it. The
             clients refuse servers of others all the same.
+        dry: Whether the job changes nothing, so that it leaves nothing either.
 
     Raises:
         UserError: The job cannot run.
     """
+    with contextlib.nullcontext() if dry else refusal_left(invocation):
+        _check_launch(invocation, begins_table, local)
+
+
+def _check_launch(invocation: Invocation, begins_table: bool, local: bool) -> None:
     address, options = str(invocation.table), invocation.options
     preflight(address, options, invocation.beam_args)
     try:

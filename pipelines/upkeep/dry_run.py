@@ -116,7 +116,7 @@ def run_dry(invocation: Invocation, build: Build, job: str) -> int:
     """Runs a job dry, and reports what it would do."""
     options = invocation.options
     ticket = Ticket(str(invocation.table), options.operation or new_id())
-    check_launch(invocation, begins_table=False)
+    check_launch(invocation, begins_table=False, dry=True)
     with live_view(invocation.progress):
         pipeline = prepare(ticket, build, options, invocation.beam_args, job)
         result = run_pipeline(pipeline)

@@ -62,6 +62,7 @@ from ...web.base.visible import visible_lines
 from ...web.base.wording import format_count
 from ..base.command import DONE, TABLE, Invocation, gives_record
 from ..base.live import live_view
+from ..launch.heartbeat import settle_failures
 
 ARGUMENTS = (TABLE,)
 DAMAGED = 3
@@ -142,7 +143,7 @@ class Repairs:
 
 
 def run(invocation: Invocation) -> int:
-    address, options = str(invocation.table), invocation.options
+    address, options, began = str(invocation.table), invocation.options, now_ms()
     table = open_table(address)
     if not table.begun_snapshot():
         newest_manifest(address)  # raises the error for a table that does not exist
@@ -165,6 +166,8 @@ def run(invocation: Invocation) -> int:
         check_result = look_live()
         if done.manifest is not None:
             repairs = dataclasses.replace(repairs, snapshot=done)
+    if repairs != Repairs() and not check_result.problems:
+        settle_failures(table.files, began)
     if not gives_record(invocation, _record(check_result, repairs)):
         print(visible_lines(_lines(check_result, repairs, address, options)))
     return DAMAGED if check_result.problems else DONE

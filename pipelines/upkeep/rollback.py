@@ -4,10 +4,13 @@ import dataclasses
 
 from ...io.snapshots.manifest import newest_manifest
 from ...io.snapshots.operations import new_id
+from ...io.table.opening import open_table
 from ...io.upkeep.rollback import roll_back
+from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ..base.command import TABLE, Invocation
+from ..launch.heartbeat import settle_failures
 from ..launch.job import JobOptions, job_record, report
 
 ARGUMENTS = (TABLE,)
@@ -27,7 +30,7 @@ class Options:
 
 
 def run(invocation: Invocation) -> int:
-    options, address = invocation.options, str(invocation.table)
+    options, address, began = invocation.options, str(invocation.table), now_ms()
     manifest = newest_manifest(address)
     if options.to == 0:
         raise UsageError("--to must be the number of a snapshot; nutbeam history lists them")
@@ -36,6 +39,7 @@ def run(invocation: Invocation) -> int:
     restored = roll_back(
         address, options.to, f"{options.operation or new_id()}.rollback", options.past_purge
     )
+    settle_failures(open_table(address).files, began)
     return report(
         invocation,
         {**job_record(restored, address), "restores": restored.restores},

@@ -33,6 +33,8 @@ _FETCHED = ("protocol/success", "protocol/notmodified")
 REDIRECTED = ("moved", "temp_moved")
 # What a site answers that wants a cookie.
 _DENIED = {"http_401", "http_403"}
+# Why pages were not fetched though all went well: the site's last word.
+_FINAL = {"http_404", "http_410", "robots_denied", *REDIRECTED}
 # Options that cut off parts of pages: count, what it counts, option, what was done.
 _CUTS = (
     ("dropped/max_outlinks", "links", "max_outlinks",
@@ -129,6 +131,17 @@ def work_of(manifests: Sequence[Manifest], others: Sequence[Manifest] = ()) -> W
         index=counts["index"],
         others=_sum_fetched(_sum(others, "fetch")),
     )
+
+
+def had_final_answers(work: Work) -> bool:
+    """Returns whether each URL that was tried has no page, is denied by robots.txt or redirects.
+
+    >>> had_final_answers(Work(failed={"http_404": 1, "moved": 2}))
+    True
+    >>> had_final_answers(Work(failed={"http_404": 1, "dns": 1})), had_final_answers(Work())
+    (False, False)
+    """
+    return bool(work.failed) and work.failed.keys() <= _FINAL and not work.stayed_due
 
 
 def _sum_fetched(counts: Mapping[str, int]) -> int:

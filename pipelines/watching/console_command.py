@@ -41,7 +41,7 @@ def run(invocation: Invocation) -> int:
     secret = read_secret(options.token_file) if options.token_file else ""
     if not secret and not address.is_local:
         secret = new_secret()
-    watch = TableWatch(table, options.stale_after, options.most_counted)
+    watch = TableWatch(table, options.stale_after, options.most_counted, options.least_free)
     watch.look()  # a wrong address fails before anything is served
     index = SearchedIndex(table, options.index, options.cache_folder)
     with ConsoleServer(watch, address, options, index, secret) as server:

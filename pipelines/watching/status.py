@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
+from ...io.storage.least_free import LeastFreeOptions
 from ...policy.components.heartbeat import PhaseUnderWay
 from ...policy.components.watched_facts import UrlCounts, WatchedFacts
 from ...policy.watching.table_health import TableHealth, waiting_line
-from ...web.base.options import option, seconds
+from ...web.base.options import option, seconds, shared_option
 from ...web.base.progress import HostActivity, Phase, WaitingHost
 from ...web.base.visible import visible
 from ...web.base.wording import format_count
@@ -41,6 +42,7 @@ class WatchOptions:
         "all is shown, for counting reads two columns of the table.",
         minimum=0,
     )
+    least_free: int = shared_option(LeastFreeOptions, "least_free")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Options(WatchOptions):
 
 def run(invocation: Invocation) -> int:
     options = invocation.options
-    watch = TableWatch(str(invocation.table), options.stale_after, options.most_counted)
+    table = str(invocation.table)
+    watch = TableWatch(table, options.stale_after, options.most_counted, options.least_free)
     if options.watch:
         _show_again(invocation, watch)
     watched = watch.look()
@@ -105,9 +108,8 @@ def _values(watched: WatchedTable) -> dict[str, str]:
     values = {
         "table": f"{facts.table}: {health.state}",
         "running": "; ".join(_work_lines(health, facts.now)) or "nothing",
-        "hosts": "; ".join(_hosts_lines(health)) or "no fetch is seen",
-        "errors": "; ".join(_failure_lines(health))
-        or ("none" if health.running else "none is seen"),
+        "hosts": "; ".join(_hosts_lines(health)) or _no_hosts_line(health),
+        "errors": "; ".join(_failure_lines(health)) or "none",
         "last": _last_line(health, facts.now),
         "urls": _urls_line(facts.urls),
         "due": _due_line(facts.urls),
@@ -155,6 +157,12 @@ def _hosts_lines(health: TableHealth) -> Iterator[str]:
         hosts = as_phase(work.phase).hosts if work.phase else None
         if hosts is not None:
             yield ", ".join(one.removeprefix("hosts: ") for one in hosts_lines(hosts, 0.0))
+
+
+def _no_hosts_line(health: TableHealth) -> str:
+    if any(work.job == "fetch" and work.phase is None for work in health.running):
+        return "no progress of the fetch is written yet"
+    return "no fetch is seen"
 
 
 def _failure_lines(health: TableHealth) -> list[str]:

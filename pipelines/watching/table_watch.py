@@ -39,14 +39,17 @@ class TableWatch:
         address: Address of the table.
         stale_after_s: See ``judge_table``.
         most_counted: Most URLs that are counted by status.
+        least_free: How much of the table's disk must stay free, see ``LeastFreeOptions``.
 
     Attributes:
         address: Address of the table.
     """
 
-    def __init__(self, address: str, stale_after_s: float, most_counted: int) -> None:
+    def __init__(
+        self, address: str, stale_after_s: float, most_counted: int, least_free: int = -1
+    ) -> None:
         self.address, self._stale_after_s = address, stale_after_s
-        self._most_counted = most_counted
+        self._most_counted, self._least_free = most_counted, least_free
         self._urls: UrlCounts | None = None
         self._count_due = -math.inf
 
@@ -57,7 +60,7 @@ class TableWatch:
             NoTable: There is no table, and nothing has begun to make one.
             UserError: The table cannot be read.
         """
-        facts, manifest = read_watched(self.address)
+        facts, manifest = read_watched(self.address, self._least_free)
         if not (facts.snapshot or facts.commands or facts.operations):
             raise NoTable(open_table(self.address).why_empty())
         try:

@@ -100,6 +100,7 @@ class WatchedFacts:
         urls: How many URLs there are; None if they cannot be read.
         stop_file: Place of the file that ends a crawl; empty if there is none.
         hold_written: When a purge has last said that others must wait, ms; 0 if none does.
+        disk_low: Why the disk of the table has too little room; empty if it has enough.
         damages: What cannot be read, a line each.
     """
 
@@ -117,4 +118,5 @@ class WatchedFacts:
     urls: UrlCounts | None = None
     stop_file: str = ""
     hold_written: int = 0
+    disk_low: str = ""
     damages: tuple[str, ...] = ()

@@ -94,7 +94,8 @@ def judge_table(facts: WatchedFacts, stale_after_s: float) -> TableHealth:
     """Returns the state of a table.
 
     A failure that left a heartbeat counts until a command that ends well removes that, or until work
-    that began after it has committed and goes on. Of each command the newest one is named.
+    that began after it has committed and goes on. Without a heartbeat it counts until another operation
+    begins or a snapshot is committed. Of each command the newest failure is named.
 
     Args:
         facts: What the table says of itself.
@@ -112,6 +113,7 @@ def judge_table(facts: WatchedFacts, stale_after_s: float) -> TableHealth:
     age_s = (facts.now - facts.committed) / 1000
     stale = not running and facts.committed > 0 and age_s > stale_after_s
     problems = list(facts.damages)
+    problems += [facts.disk_low] if facts.disk_low else []
     problems += [f"{work.command} failed: {work.message}" for work in failures]
     if stale:
         problems.append(
@@ -122,7 +124,7 @@ def judge_table(facts: WatchedFacts, stale_after_s: float) -> TableHealth:
     if facts.stop_file:
         problems.append(f"a stop file ends each crawl: {facts.stop_file}")
     state: State = "running" if running else "well"
-    if facts.damages or failures:
+    if facts.damages or facts.disk_low or failures:
         state = "failed"
     elif stale:
         state = "stale"
@@ -211,12 +213,18 @@ def _ended(facts: WatchedFacts) -> Iterator[LastWork]:
                 yield _last_of(heartbeat, end.time, "interrupted", end.message)
         elif not _is_alive(command):
             yield _last_of(heartbeat, command.written, "failed", _cut_off(command, facts.now))
-    for operation in _unwatched(facts):
-        if operation.alive is False and operation.began >= facts.begun:
+    for operation in _unwatched(facts) if _knows_commits(facts) else ():
+        began_last = operation.began >= max(facts.begun, facts.committed)
+        if operation.alive is False and began_last:
             process = f"its process {operation.pid} on {operation.host!r}"
             message = f"{process} ended before the job had committed"
             job = _COMMANDS_OF_JOBS.get(operation.job, operation.job)
             yield LastWork(job, operation.id, operation.began, "failed", message)
+
+
+def _knows_commits(facts: WatchedFacts) -> bool:
+    """Returns whether it is known which operations have committed: the newest manifest can be read."""
+    return bool(facts.job) or not facts.snapshot
 
 
 def _last_of(

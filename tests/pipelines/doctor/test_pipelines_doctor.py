@@ -13,6 +13,7 @@ from simulated_web import served_web
 from web_servers import reply, serve
 
 from nutbeam.pipelines.doctor.findings import FindingMark, Look, ok, run_looks
+from nutbeam.pipelines.doctor.table_looks import SeenTable, look_at_damage
 from nutbeam.web.base.clock import replaced_clock
 from nutbeam.web.base.errors import UserError
 
@@ -53,6 +54,10 @@ def test_a_sound_table_is_well(crawled, capsys):
         "runs",
     )
     assert {name: found[name]["mark"] for name in subjects} == dict.fromkeys(subjects, "ok")
+    (in_no_time,) = look_at_damage(SeenTable(str(crawled)), 0.0)
+    assert in_no_time.mark == "warning"
+    assert in_no_time.text.startswith("only 1 of ")
+    assert in_no_time.text.endswith(" files were looked at in the time; none is damaged")
     assert nutbeam("doctor", crawled, *ME, "--all_findings", "false") == 0
     assert "ok " not in capsys.readouterr().out
 

@@ -1,5 +1,6 @@
 """status: what another process does on a table, how it ended, and the exit codes of a monitor."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -17,11 +18,16 @@ from simulated_web import SimWeb, served_web
 from waiting import PATIENCE, wait_until
 
 from nutbeam.io.snapshots.heartbeats import BEAT, write_heartbeat
+from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.io.storage.files import list_files
 from nutbeam.io.storage.processes import this_process
 from nutbeam.io.table.opening import open_table
 from nutbeam.pipelines.launch import heartbeat
+from nutbeam.pipelines.watching.status import status_lines
+from nutbeam.pipelines.watching.table_watch import WatchedTable
 from nutbeam.policy.components.heartbeat import CommandEnd, Heartbeat, PhaseUnderWay
+from nutbeam.policy.components.watched_facts import WatchedCommand, WatchedFacts, WatchedOperation
+from nutbeam.policy.watching.table_health import judge_table
 from nutbeam.web.base.clock import now_ms, replaced_clock
 
 web = served_web(hosts=2, pages=4, scope="module")
@@ -114,6 +120,70 @@ def test_a_failed_command_leaves_its_reason_until_one_ends_well(web, out, status
     assert nutbeam("dedup", out) == 0
     assert status(out)[0] == 0
     assert status(out, "--stale_after", "0")[0] == 1
+    # That a site has no such page is no failure, and says that the crawler works again.
+    assert nutbeam("inject", out, f"{web.seeds[0]}no-such-page") == 0
+    write_heartbeat(open_table(str(out)).files, failed_crawl(now_ms()))
+    assert status(out)[0] == 2
+    assert crawl(out, web) == 4
+    assert (status(out)[0], beats(out)) == (0, [])
+
+
+def failed_crawl(ended):
+    end = CommandEnd(ended, 3, "disk full")
+    return Heartbeat("7", "crawl", this_process(), ended - 99, 2.0, ended=end)
+
+
+def test_a_command_that_is_refused_has_failed_and_a_disk_without_room_is_a_failure(
+    small_disk, here, status
+):
+    table = small_disk("4m") / "table"
+    shutil.copytree(here[0], table)
+    who = ["--agent_name", "x", "--agent_email", "x@example.com"]
+    assert status(table, "--least_free", "0")[0] == 0
+    assert nutbeam("crawl", table, *who, "--least_free", "1000T") == 3
+    (problem,) = status(table, "--least_free", "0")[1]["problems"]
+    assert problem.startswith(f"crawl failed: the disk of '{table}' has ")
+    assert nutbeam("dedup", table) == 0
+    with (table.parent / "ballast").open("wb") as file:
+        file.write(b"\0" * shutil.disk_usage(table).free)
+    assert nutbeam("crawl", table, *who, "--least_free", "0") == 3  # which cannot leave a word
+    code, record = status(table, "--least_free", "0")
+    assert (code, record["state"], beats(table)) == (2, "failed", [])
+    assert "has 0 bytes free" in record["problems"][0]
+
+
+def test_a_repair_and_a_rollback_settle_failures(tmp_path, status):
+    table = tmp_path / "table"
+    assert nutbeam("inject", table, "http://a.example.com/") == 0
+    assert nutbeam("dedup", table, "--operation", "cleaned") == 0
+    record = table / "operations" / "cleaned.dedup.json"
+    of_dead = json.loads(record.read_text())
+    of_dead["process"]["start"] = 1
+    record.write_text(json.dumps(of_dead))
+    manifest = max((table / "manifest").glob("*.json"))
+    manifest.write_bytes(manifest.read_bytes()[:500])
+    assert nutbeam("generate", table) == 3
+    damage, failure = status(table)[1]["problems"]
+    assert failure.startswith("generate failed: manifest is damaged")
+    assert damage in failure
+    assert nutbeam("fsck", table, "--repair") == 0
+    assert status(table)[0] == 0
+    write_heartbeat(open_table(str(table)).files, failed_crawl(now_ms()))
+    assert nutbeam("fsck", table, "--repair") == 0  # it has nothing to repair
+    assert status(table)[0] == 2
+    assert nutbeam("rollback", table, "--to", "1") == 0
+    assert status(table)[0] == 0
+
+
+def test_a_fetch_that_has_written_no_progress_is_not_called_unseen():
+    beat = Heartbeat("9", "crawl", this_process(), 1, 2.0)
+    fetch = WatchedOperation("9.1.fetch", "fetch", "b", 2, "box", 3, alive=True)
+    facts = WatchedFacts("t", 3, commands=(WatchedCommand(beat, 1, False, False),))
+    idle = status_lines(WatchedTable(facts, judge_table(facts, 9.0), Manifest()))
+    assert idle[2] == "hosts     no fetch is seen"
+    facts = dataclasses.replace(facts, operations=(fetch,))
+    lines = status_lines(WatchedTable(facts, judge_table(facts, 9.0), Manifest()))
+    assert lines[2] == "hosts     no progress of the fetch is written yet"
 
 
 def test_of_each_command_only_the_newest_failure_is_kept(tmp_path, status):

@@ -97,6 +97,12 @@ def test_an_operation_without_a_heartbeat_shows_by_its_process_and_its_leases():
     dead = operation(MINUTE, alive=False)
     assert judge(operations=(dead,), begun=dead.began) == ("failed", 2)
     assert judge(operations=(dead,), begun=NOW) == ("well", 0)  # another command has begun since
+    # A repair has committed since; or its snapshot may be the damaged one.
+    assert judge(operations=(dead,), begun=dead.began, committed=NOW) == ("well", 0)
+    facts = dataclasses.replace(
+        WELL, operations=(dead,), begun=dead.began, job="", damages=("manifest is damaged",)
+    )
+    assert judge_table(facts, 3600).problems == facts.damages
     # On another machine: as long as nothing was committed since, or a fetch renews its lease.
     assert judge(operations=(operation(MINUTE, alive=None),)) == ("running", 0)
     assert judge(operations=(operation(9 * MINUTE, alive=None),)) == ("well", 0)

@@ -248,7 +248,7 @@ def test_no_files_import_one_another_in_a_circle():
         pytest.fail(" -> ".join(map(label, error.args[1])))
 
 
-def test_whoever_builds_pipelines_of_chunks_loads_their_coder():
+def test_all_that_build_pipelines_of_chunks_load_their_coder():
     """Without it Beam would pickle chunks, without a word."""
     coder = MODULE_FILES["nutbeam.transforms.wiring.chunk_coder"]
     reached = {}

@@ -264,7 +264,7 @@ def test_a_dash_stands_where_numbers_stand():
     assert ["n" in cell.get("class", ()) for cell in cells.select("td")] == [True, False] * 2
 
 
-def test_a_full_disk_is_one_line_with_the_file(reported_table, tmp_path, refuse):
+def test_a_report_for_a_full_disk_advises_to_make_room(reported_table, tmp_path, refuse):
     with mounted(tmp_path / "disk", "64k") as disk:
         (disk / "other").write_bytes(bytes(40_000))
         line = refuse("report", reported_table, "-o", disk / "report.html", code=3)

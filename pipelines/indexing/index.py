@@ -48,8 +48,7 @@ from ...policy.indexing.index_decisions import counts_of
 from ...policy.indexing.index_options import IndexTableOptions
 from ...policy.indexing.writer_documents import refusals, refused_before
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
-from ...transforms.elements.chunk_flow import chunk_outputs
-from ...transforms.elements.chunks import Chunk, NamedRows, named_chunks
+from ...transforms.elements.chunks import Chunk, NamedRows, chunk_outputs, named_chunks
 from ...transforms.for_each import ForEach, ForEachDocument
 from ...transforms.indexing.embedded_pages import check_new_vectors, check_stored_vectors
 from ...transforms.indexing.index_setup import chosen_writers, document_rules_of

@@ -6,6 +6,7 @@ import shutil
 
 import polars as pl
 import pytest
+from command_output import printed_pages
 from crawling import contents, files_of, json_lines, manifest_of, nutbeam, reach, state_of
 from frames import frame_of
 from simulated_web import SimWeb
@@ -227,12 +228,6 @@ def pass_time(table, days):
             os.utime(path, (then, then))
 
 
-def texts(table, capsys):
-    capsys.readouterr()
-    assert nutbeam("pages", table) == 0
-    return sorted(json.dumps(page) for page in json_lines(capsys.readouterr().out))
-
-
 def live_paths(table, name):
     """Returns the present path of each file that rows of the state name."""
     web_table, manifest = open_table(str(table)), manifest_of(table)
@@ -252,7 +247,7 @@ def rows_without(table, name):
 def test_superseded_bodies_go_by_age(crawled, tmp_path, capsys):
     table = tmp_path / "table"
     shutil.copytree(crawled, table)
-    before, pages = contents(table), texts(table, capsys)
+    before, pages = contents(table), printed_pages(table, capsys)
     batches = set(manifest_of(table).batches)
     compact(table)  # all is young
     assert set(manifest_of(table).batches) == batches
@@ -263,7 +258,7 @@ def test_superseded_bodies_go_by_age(crawled, tmp_path, capsys):
     assert batches - left == {min(batches)}
     for name in ("state", "hosts"):  # of batches, not all is kept
         assert contents(table)[name].equals(before[name])
-    assert texts(table, capsys) == pages
+    assert printed_pages(table, capsys) == pages
     # All that rows name is there, under that name or a new one.
     for name in ("page", "document"):
         assert rows_without(table, name) == []
@@ -299,13 +294,13 @@ def test_bodies_that_a_purge_rewrote_stay(crawled, tmp_path, capsys):
     named = set(state_of(table)["document"].drop_nulls())
     (page, *_) = [row for row in json_lines_of(table, capsys) if row["url"].endswith(".html")]
     assert nutbeam("purge", table, "--url", page["url"]) == 0
-    pages = texts(table, capsys)
+    pages = printed_pages(table, capsys)
     assert set(state_of(table)["document"].drop_nulls()) <= named
     compact(table, "--snapshot_retention", "0")
-    assert texts(table, capsys) == pages
+    assert printed_pages(table, capsys) == pages
     assert pages
     assert nutbeam("fsck", table) == 0
 
 
 def json_lines_of(table, capsys):
-    return [json.loads(line) for line in texts(table, capsys)]
+    return [json.loads(line) for line in printed_pages(table, capsys)]

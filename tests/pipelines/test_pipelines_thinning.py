@@ -4,7 +4,8 @@ import json
 import shutil
 
 import pytest
-from crawling import json_lines, manifest_of, nutbeam, reach, rows_of, state_of
+from command_output import printed_pages
+from crawling import manifest_of, nutbeam, reach, rows_of, state_of
 from growing_old import pass_time
 from simulated_web import served_web
 from small_disk import mounted
@@ -35,12 +36,6 @@ def table(crawled, tmp_path):
     return tmp_path / "table"
 
 
-def texts(table, capsys):
-    capsys.readouterr()
-    assert nutbeam("pages", table) == 0
-    return sorted(json.dumps(page) for page in json_lines(capsys.readouterr().out))
-
-
 def compact(table, capsys, *words):
     capsys.readouterr()
     assert nutbeam("compact", table, "--format", "json", *words) == 0
@@ -48,7 +43,7 @@ def compact(table, capsys, *words):
 
 
 def test_only_the_newest_version_of_a_page_stays(table, capsys):
-    pages, state = texts(table, capsys), state_of(table)
+    pages, state = printed_pages(table, capsys), state_of(table)
     before = read(str(table), "batch_pages")
     assert not any("superseded" in name for name in compact(table, capsys))  # all is young
     counts = compact(table, capsys, *AT_ONCE)
@@ -57,7 +52,7 @@ def test_only_the_newest_version_of_a_page_stays(table, capsys):
     assert left["url"].is_duplicated().sum() < before["url"].is_duplicated().sum()
     assert set(left["url"]) >= set(state.drop_nulls("page")["url"])
     assert state_of(table).equals(state)
-    assert texts(table, capsys) == pages
+    assert printed_pages(table, capsys) == pages
     assert nutbeam("fsck", table) == 0
     assert "dropped/superseded/pages" not in compact(
         table, capsys, *AT_ONCE
@@ -65,14 +60,14 @@ def test_only_the_newest_version_of_a_page_stays(table, capsys):
 
 
 def test_old_bodies_go_and_texts_stay(table, web, tmp_path, capsys):
-    pages, state = texts(table, capsys), state_of(table)
+    pages, state = printed_pages(table, capsys), state_of(table)
     assert "dropped/bodies" not in compact(table, capsys, *AT_ONCE, "--keep_bodies", "30d")
     assert compact(table, capsys, *AT_ONCE, "--keep_bodies", "0")["dropped/bodies"] > 0
     left = read(str(table), "batch_pages")
     assert left["body"].null_count() == len(left)
     assert "dropped" in set(left["truncated"])
     assert state_of(table).equals(state)
-    assert texts(table, capsys) == pages
+    assert printed_pages(table, capsys) == pages
     assert "dropped/bodies" not in compact(table, capsys, *AT_ONCE, "--keep_bodies", "0")
     assert nutbeam("warc", table, tmp_path / "archive", "--format", "json") in (0, 1)
     assert "body_dropped" in capsys.readouterr().out
@@ -121,7 +116,7 @@ def rows_of_batch(table):
 
 def test_a_rollback_beside_compact_keeps_its_pages(table, web, capsys, monkeypatch):
     """Rows of the older snapshot need files that those of the newest one do not."""
-    pages, older = texts(table, capsys), manifest_of(table).snapshot
+    pages, older = printed_pages(table, capsys), manifest_of(table).snapshot
     later = now_ms() + 8 * DAY_MS
     again = ["--rounds", "1", "--add_days", "90", *reach(web)]
 
@@ -134,7 +129,7 @@ def test_a_rollback_beside_compact_keeps_its_pages(table, web, capsys, monkeypat
         assert nutbeam("crawl", table, *again) == 0
         assert nutbeam("compact", table) == 3
     assert f"rolled back to snapshot {older}" in capsys.readouterr().err
-    assert texts(table, capsys) == pages
+    assert printed_pages(table, capsys) == pages
 
 
 def test_compact_frees_a_full_disk(table, tmp_path, caplog):

@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import time
 
+import pytest
+
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 _OWN_FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
@@ -155,3 +157,14 @@ class Browser:
             (fault["id"], [node["html"] for node in fault["nodes"]])
             for fault in results["violations"]
         ]
+
+
+def browser_of_module():
+    """Returns a fixture: a browser for the tests of a module."""
+
+    @pytest.fixture(scope="module")
+    def browser(tmp_path_factory):
+        with Browser(tmp_path_factory.mktemp("profile")) as one:
+            yield one
+
+    return browser

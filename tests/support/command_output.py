@@ -1,6 +1,8 @@
 """What commands print that run in this process."""
 
-from crawling import nutbeam
+import json
+
+from crawling import json_lines, nutbeam
 
 
 def printed(capsys, *words, code=0):
@@ -8,3 +10,8 @@ def printed(capsys, *words, code=0):
     capsys.readouterr()
     assert nutbeam(*words) == code
     return capsys.readouterr().out
+
+
+def printed_pages(table, capsys):
+    """Returns the pages of a table as texts, in order."""
+    return sorted(json.dumps(page) for page in json_lines(printed(capsys, "pages", table)))

@@ -3,7 +3,7 @@
 import dataclasses
 import secrets
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -17,16 +17,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from ...policy.components.schema import to_frame
 from ..wiring.chunk_coder import from_ipc, to_ipc
 from ..wiring.display import Displayed
-from .chunks import Chunk, NamedRows, named_chunks, rechunk, to_chunks
-
-
-def chunk_outputs(outputs: Iterable[NamedRows | beam.pvalue.TaggedOutput]) -> Iterator[Any]:
-    """Yields the outputs of a step: of named rows pairs of the name and a chunk, others as they are."""
-    for output in outputs:
-        if isinstance(output, NamedRows):
-            yield from named_chunks(*output)
-        else:
-            yield output
+from .chunks import Chunk, rechunk, to_chunks
 
 
 def tagged_chunks(

@@ -1,7 +1,7 @@
-"""Chunks: Arrow tables of many rows, the elements of every PCollection, and their files in a spool."""
+"""Chunks: Arrow tables of many rows, the elements of every PCollection."""
 
-from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -52,6 +52,15 @@ class NamedRows(NamedTuple):
     name: str
     rows: pl.DataFrame
     schema: pa.Schema | None = None
+
+
+def chunk_outputs(outputs: Iterable[Any]) -> Iterator[Any]:
+    """Yields the outputs of a step: of named rows pairs of the name and a chunk, others as they are."""
+    for output in outputs:
+        if isinstance(output, NamedRows):
+            yield from named_chunks(*output)
+        else:
+            yield output
 
 
 def rechunk(chunk: Chunk) -> Iterator[Chunk]:

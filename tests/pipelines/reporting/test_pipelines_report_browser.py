@@ -2,16 +2,13 @@
 
 import pytest
 from chromium import PROGRAM as BROWSER
-from chromium import Browser
+from chromium import browser_of_module
 from crawling import json_lines, nutbeam
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium: make browser")
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("profile")) as one:
-        yield one
+browser = browser_of_module()
 
 
 @pytest.fixture(scope="module")

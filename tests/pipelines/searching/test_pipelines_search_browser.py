@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from chromium import PROGRAM as BROWSER
-from chromium import Browser
+from chromium import browser_of_module
 from crawling import nutbeam
 from index_shards import commit_shards, page, write_shards
 
@@ -81,10 +81,7 @@ def test_scripts_in_titles_do_not_run(address, tmp_path):
     assert "<img" not in dom
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("profile")) as one:
-        yield one
+browser = browser_of_module()
 
 
 @pytest.fixture

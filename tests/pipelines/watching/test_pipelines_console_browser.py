@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from chromium import PROGRAM as BROWSER
-from chromium import Browser
+from chromium import browser_of_module
 from crawling import nutbeam
 from simulated_web import served_web
 from test_pipelines_console import beat
@@ -33,10 +33,7 @@ def console(tmp_path_factory):
         thread.join()
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("profile")) as one:
-        yield one
+browser = browser_of_module()
 
 
 READY = "document.getElementById('pause') && !document.getElementById('pause').hidden"

@@ -15,7 +15,7 @@ def test_a_table_that_does_not_exist_is_one_line(bigtable, refuse, command):
     address = str(bigtable.new_address())
     words = ["http://www.example.com/"] if command in ("crawl", "inject") else []
     agent = AGENT if command in ("crawl", "next") else []
-    line = refuse(command, address, *words, *agent, code=3)
+    line = refuse(command, address, *words, *agent, code=2)
     assert "nutbeam table create" in line
     assert address in line
 

@@ -28,7 +28,7 @@ def copied_table(tmp_path):
 def test_a_copied_table_says_when_its_jobs_have_committed(copied_table):
     table = open_table(str(copied_table))
     manifest = load_manifest(table, 1)
-    assert read_watched(str(copied_table))[0].committed == manifest.committed
+    assert read_watched(str(copied_table), 0)[0].committed == manifest.committed
     assert read_table_figures(table, None).committed == manifest.committed / 1000
     ((seconds, urls),) = phase_seconds(table, ["update"])["update"]
     took = (manifest.committed - manifest.time) / 1000
@@ -41,4 +41,4 @@ def test_of_a_snapshot_of_an_older_version_the_time_of_its_file_counts(copied_ta
     del record["committed"], record["digest"]
     path.write_text(json.dumps(record))
     os.utime(path, (2_000_000_000, 2_000_000_000))
-    assert read_watched(str(copied_table))[0].committed == 2_000_000_000_000
+    assert read_watched(str(copied_table), 0)[0].committed == 2_000_000_000_000

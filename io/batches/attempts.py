@@ -125,6 +125,10 @@ class Watch:
         data = _read(attempt.beat)
         beat = object_or_empty(data)
         ended = _find_end(claim, beat)
+        if ended is not None and "token" in claim and beat.get("released") is None:
+            # It has ended since its beat was read, and may have written what it found before.
+            beat = object_or_empty(_read(attempt.beat))
+            ended = _find_end(claim, beat)
         if ended is not None:
             self._end_times[attempt] = ended
         else:

@@ -13,6 +13,7 @@ from lease_threads import NEVER, begin
 from leasing import TIMES, Holder
 from waiting import wait_until
 
+from nutbeam.io.batches import attempts
 from nutbeam.io.batches.attempts import Note
 from nutbeam.io.batches.leases import LeaseLost, acquire
 from nutbeam.io.storage.processes import this_process
@@ -51,6 +52,22 @@ def test_a_released_lease_is_taken_over_at_once(tmp_path):
     with acquire(tmp_path, "1-x", 0, times=NEVER) as lease:
         assert before - 5 < lease.requested_until <= before
     assert "p00000-000002.claim" in names(tmp_path)
+
+
+def test_notes_of_a_holder_that_ends_during_a_look_are_not_lost(tmp_path, monkeypatch):
+    one = acquire(tmp_path, "1-x", 0, times=NEVER)
+    one.note(lambda: {"h.example.com": (7.0, 0)})
+    read = attempts._read
+
+    def read_and_end(path):
+        data = read(path)
+        if path.name.endswith(".beat"):
+            one.release()
+        return data
+
+    monkeypatch.setattr(attempts, "_read", read_and_end)
+    with acquire(tmp_path, "1-x", 0, times=NEVER) as lease:
+        assert lease.hosts == {"h.example.com": Note(7.0, 0)}
 
 
 def test_another_partition_is_free(tmp_path):

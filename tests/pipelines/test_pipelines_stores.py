@@ -200,15 +200,14 @@ def test_a_round_costs_a_limited_number_of_requests(kind, stores, web, monkeypat
         assert nutbeam("crawl", table, *web.seeds, "--rounds", "1", *reach(web)) == 0
         proxy.requests.clear()
         assert nutbeam("crawl", table, "--rounds", "1", *reach(web)) == 0
-        # Heartbeats depend on how long it takes: one each ten seconds.
-        lasting = [request for request in proxy.requests if ".beat" not in request[1]]
-        methods = Counter(classify(kind, *request) for request in lasting)
+        methods = Counter(classify(kind, *request) for request in proxy.requests)
         print(kind, sum(methods.values()), dict(sorted(methods.items())))
         if os.environ.get("NUTBEAM_TEST_VERBOSE"):
             for request in proxy.requests:
                 print("REQ", *request)
-        # Of about 180, 48 list the manifests. docs/guides/stores.md has the numbers.
-        assert sum(methods.values()) < 190
+        # Of about 180, 48 list the manifests. docs/guides/stores.md has the numbers. A round that takes over two
+        # seconds writes a heartbeat, which takes eight more.
+        assert sum(methods.values()) < 200
 
 
 def classify(kind, method, path):

@@ -125,12 +125,12 @@ def remove_older_heartbeats(table: Folder, now: int) -> None:
         table: The table.
         now: The time, ms.
     """
-    kept = set[str]()
+    commands_with_newer = set[str]()
     for file, seen in _seen_files(table):
         if seen is not None and seen.has_ended(now):
-            if seen.heartbeat.command in kept:
+            if seen.heartbeat.command in commands_with_newer:
                 _remove(file)
-            kept.add(seen.heartbeat.command)
+            commands_with_newer.add(seen.heartbeat.command)
 
 
 def remove_settled_heartbeats(table: Folder, began: int, now: int, only_of: str = "") -> None:

@@ -174,8 +174,8 @@ def lineage(table: TableSnapshots, since: int = 0) -> Iterator[Manifest]:
         number = number - 1 if manifest.restores is None else manifest.restores
 
 
-def commit_times(table: TableSnapshots, manifests: Iterable[Manifest]) -> dict[int, float]:
-    """Returns when snapshots of a table were committed, s, by number.
+def commit_times(table: TableSnapshots, manifests: Sequence[Manifest]) -> dict[int, float]:
+    """Returns when snapshots of a table were committed, s, by number: at least those of some manifests.
 
     A manifest says it itself. For the others the time of the record counts, which is later in a
     table that was copied or restored.
@@ -185,7 +185,7 @@ def commit_times(table: TableSnapshots, manifests: Iterable[Manifest]) -> dict[i
         manifests: Manifests that were read; those of older versions do not say it.
     """
     said = {one.snapshot: one.committed / 1000 for one in manifests if one.committed}
-    return dict(table.commit_times()) | said
+    return said if len(said) == len(manifests) else dict(table.commit_times()) | said
 
 
 def purged_since(table: TableSnapshots, snapshot: int) -> bool:

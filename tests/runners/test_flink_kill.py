@@ -27,6 +27,7 @@ from simulated_web import SimWeb
 from nutbeam.web.urls.row_keys import from_key
 
 pytestmark = pytest.mark.flink
+PHASES = ("inject", "generate", "parse", "updatedb", "dedup")  # and fetch, below
 AFTER = {"fetch": ("parse", "updatedb", "dedup"), "parse": ("updatedb", "dedup"),
          "updatedb": ("dedup",)}  # fmt: skip
 JOBS = {"fetch": "fetch", "parse": "parse", "updatedb": "update"}
@@ -168,3 +169,32 @@ def test_a_kill_in_the_middle_of_update(flink, quick, tmp_path, resize_tables):
         assert updating.ended() == 0
         assert has_failed_but_went_on(flink, updating)
     check_end("updatedb", quick, there, here)
+
+
+def in_the_middle_of(flink, command):
+    """Returns whether steps of a command's job have ended while others run."""
+    steps = [
+        step["status"] for job in command.jobs() for step in flink.rest(f"/jobs/{job}")["vertices"]
+    ]
+    return {"FINISHED", "RUNNING"} <= set(steps)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("phase", PHASES)
+def test_kills_of_all_task_managers_change_no_table(flink, quick, tmp_path, phase):
+    here, there = tmp_path / "here", tmp_path / "there"
+    urls = sorted(quick.site.urls("page"))
+    words = {"inject": urls, "fetch": reach(quick)}
+    order = ("inject", "generate", "fetch", "parse", "updatedb", "dedup")
+    for table, done in ((here, order), (there, order[: order.index(phase)])):
+        for job in done:
+            assert nutbeam(job, table, *words.get(job, [])) == 0
+    with launched(flink, phase, there, "--operation", "x", *words.get(phase, [])) as command:
+        command.wait_for(lambda: in_the_middle_of(flink, command), "a step ended while others ran")
+        for pid in flink.task_manager_pids():
+            flink.replace_task_manager(pid)
+        assert command.ended() == 0
+        assert has_failed_but_went_on(flink, command)
+    for job in order[order.index(phase) + 1 :]:
+        assert nutbeam(job, there, *words.get(job, [])) == 0
+    assert_same(contents(there), contents(here))

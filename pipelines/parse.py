@@ -16,9 +16,10 @@ from ..io.snapshots.operations import UPKEEP, Operation
 from ..policy.components.vocabulary import PARSED_PHASE
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
-from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.operations import Begin, Commit
 from ..transforms.parse_pages import PAGE_FILES, PageFile, ParseBatch
 from ..transforms.parsing import ParsePagesOptions
+from ..transforms.tickets import Ticket
 from ..web.base.errors import UserError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
@@ -26,7 +27,8 @@ from .base.command import TABLE, Invocation
 from .batch_tools import reparse
 from .batch_tools.reparse import batches_to_reparse
 from .launch.earlier_jobs import check_done_alike, done_with
-from .launch.job import BatchOptions, run_each_batch, run_job
+from .launch.job import run_each_batch, run_job
+from .launch.job_options import BatchOptions
 from .views.rule_reports import report_job, report_one_job
 
 ARGUMENTS = (TABLE,)

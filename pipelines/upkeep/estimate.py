@@ -24,6 +24,7 @@ from ...io.snapshots.operations import Operation, new_id
 from ...io.snapshots.rounds import unfinished_batches
 from ...io.storage.parquet_files import collect, scan
 from ...policy.base.key_columns import host_keys
+from ...policy.base.top_rows import top_n_per_key
 from ...policy.components.declaration import Owner
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import FETCHLIST, STATUS_COUNTS
@@ -47,12 +48,11 @@ from ...policy.estimating.round_time import (
     seconds_of_requests,
     time_of_a_page,
 )
+from ...policy.generating.locate_options import LocateOptions
 from ...policy.generating.selection import GenerateOptions
 from ...policy.hosting.host_settings import best_of_hosts, with_own_limits
 from ...policy.scope import TargetOptions
-from ...transforms.locate_hosts import LocateOptions
-from ...transforms.operations import Ticket
-from ...transforms.top_n_per_key import top_n_per_key
+from ...transforms.tickets import Ticket
 from ...web.base.machine import usable_cores
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -61,8 +61,13 @@ from ...web.base.wording import format_count
 from ...web.engine.pace import FetchOptions
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Invocation, gives_record
 from ..base.live import duration, live_view
-from ..generating.survey import candidates_of, clock_of_survey, due_at, tablets_of_state
-from ..launch.job import CheckedScoringOptions
+from ..generating.generate_candidates import (
+    candidates_of,
+    clock_of_survey,
+    due_at,
+    tablets_of_state,
+)
+from ..launch.job_options import CheckedScoringOptions
 from ..views.endings import nothing_due
 from ..views.next_due import next_url
 from .dry_run import dry_operation

@@ -1,14 +1,17 @@
-"""Functions shared by the commands that only read: workers write part files, the command joins them."""
+"""Shared by the commands that only read: part files are written, which the command joins.
+
+A command whose items need no other reads them in this process, one after the other. A runner reads them
+if Beam's arguments name one, and in any case if rows are shuffled (``reading_pipeline.py``).
+"""
 
 import dataclasses
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import polars as pl
 
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
@@ -22,8 +25,10 @@ from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
 from ...web.base.errors import UsageError
 from ..base.command import NUTCH_FILE
-from ..launch.launch import LaunchOptions, launch_args, preflight, workers_elsewhere
-from ..launch.runner import make_pipeline, run_pipeline
+from ..launch.job_failures import as_job_failures
+from ..launch.launch import LaunchOptions, preflight, workers_elsewhere
+
+Parts = tuple[Manifest, list[Place]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,41 +72,60 @@ def tablets_of(reading: Reading, component: str = "state") -> Iterator[ReadItem]
         yield ReadItem(reading, number, tablet)
 
 
-@contextmanager
-def export_parts(
+def item_parts(
     address: str,
-    build: Callable[[beam.PCollection[ReadItem], Reading], Any],
+    work: Callable[[ReadItem], None],
     beam_args: Sequence[str],
     options: LaunchOptions,
     divide: Callable[[Reading], Iterator[ReadItem]] = tablets_of,
-) -> Iterator[tuple[Manifest, list[Place]]]:
-    """Runs a pipeline that writes files; yields the snapshot and the files, in order.
+) -> AbstractContextManager[Parts]:
+    """Works on each item of a snapshot; yields the snapshot and the files that this writes, in order.
 
     The files are removed afterwards.
 
     Args:
         address: Address of the table.
-        build: Builds the pipeline from a collection of items.
-        beam_args: Arguments for Beam.
+        work: Writes the part files of an item.
+        beam_args: Arguments for Beam; without any, no pipeline runs.
         options: Options of the launch.
         divide: Function that divides the snapshot into items.
+    """
+    if beam_args:
+        from .reading_pipeline import item_pipeline  # late: it loads Beam
+
+        return item_pipeline(address, work, beam_args, options, divide)
+
+    def work_here(reading: Reading) -> None:
+        with as_job_failures():
+            for item in divide(reading):
+                work(item)
+
+    return written_parts(address, work_here, beam_args, options)
+
+
+@contextmanager
+def written_parts(
+    address: str,
+    write: Callable[[Reading], None],
+    beam_args: Sequence[str],
+    options: LaunchOptions,
+) -> Iterator[Parts]:
+    """Calls a function that writes files; yields the snapshot that it has read and the files, in order.
+
+    The files are removed afterwards.
+
+    Args:
+        address: Address of the table.
+        write: Reads a snapshot, and writes part files.
+        beam_args: Arguments for Beam.
+        options: Options of the launch.
     """
     preflight(address, options, beam_args)
     manifest = newest_manifest(address)
     address = open_table(address).worker_address()
     folder = _folder(address, elsewhere=workers_elsewhere(beam_args))
-    reading = Reading(address, str(folder), manifest.snapshot)
     try:
-        pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
-        items = (
-            pipeline
-            | "Reading" >> beam.Create([reading])
-            | "Parts" >> beam.FlatMap(divide).with_output_types(ReadItem)
-            # Spreads the items over the workers.
-            | "Spread" >> beam.Reshuffle()
-        )
-        build(items, reading)
-        run_pipeline(pipeline)
+        write(Reading(address, str(folder), manifest.snapshot))
         yield manifest, [folder / name for name in names(folder) if not name.startswith(".")]
     finally:
         folder.remove_tree()

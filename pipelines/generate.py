@@ -28,10 +28,10 @@ from ..io.snapshots.operations import Operation, find_commit, new_id, pinned_ope
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
 from ..policy.components.schema import FETCHLIST, conform, to_frame
-from ..policy.generating.locate_options import LocateOptions
 from ..policy.generating.selection import DUE, LEFT_OUT, GenerateOptions, queue_names, tally_choices
 from ..policy.generating.threshold import Summary, Threshold, summarize, threshold
 from ..policy.hosting.host_settings import best_of_hosts
+from ..policy.hosting.locate_options import LocateOptions
 from ..policy.recorded_rules import recorded_options
 from ..policy.scope import TargetOptions
 from ..transforms.elements.chunk_flow import tagged_chunks

@@ -19,7 +19,7 @@ from ..io.storage.least_free import low_message
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..policy.dedup.duplicates import DedupOptions
-from ..policy.generating.locate_options import LocateOptions
+from ..policy.hosting.locate_options import LocateOptions
 from ..policy.inlinks.edges import InvertTableOptions
 from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.tickets import Ticket, check_versions

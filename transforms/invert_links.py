@@ -9,7 +9,6 @@ import polars as pl
 
 from ..io.batches.link_sources import documents_in
 from ..io.snapshots.operations import Operation
-from ..policy.base.top_rows import top_n_per_key
 from ..policy.components.schema import to_frame
 from ..policy.inlinks.edges import (
     ALL_LINKS,
@@ -25,6 +24,7 @@ from .elements.chunks import Chunk, named_chunks, to_chunks
 from .elements.rows import check_chunk, through_chunks
 from .for_each import ForEachDocument
 from .top_n_per_key import TopNPerKey
+from .top_rows import top_n_per_key
 from .wiring.display import Displayed
 
 _NEEDED = {"the input": ["url", "links"]}

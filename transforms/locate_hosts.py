@@ -10,7 +10,7 @@ import polars as pl
 from ..io.tablets.written import Written, sum_counts
 from ..policy.base.key_columns import host_keys
 from ..policy.components.schema import to_frame
-from ..policy.generating.locate_options import LocateOptions
+from ..policy.hosting.locate_options import LocateOptions
 from ..web.exchange.addresses import Addresses, endpoints
 from .elements.chunks import Chunk, to_chunks
 from .partition import GroupByHost

@@ -47,8 +47,10 @@ class Ticket:
 @functools.cache
 def versions() -> tuple[tuple[str, str], ...]:
     """Returns the (name, version) pairs that must be equal on launcher and workers."""
+    from apache_beam.version import __version__ as beam_version  # late: few need it
+
     python = ".".join(platform.python_version_tuple()[:2])
-    return (("Beam", version("apache-beam")), ("nutbeam", version("nutbeam")), ("Python", python))
+    return (("Beam", beam_version), ("nutbeam", version("nutbeam")), ("Python", python))
 
 
 def check_versions(ticket: Ticket) -> None:
@@ -57,7 +59,7 @@ def check_versions(ticket: Ticket) -> None:
     Raises:
         UserError: The launcher has another version of Beam, nutbeam or Python.
     """
-    here = dict(versions())
+    here = dict(versions() if ticket.versions else ())
     for name, there in ticket.versions:
         if here.get(name) != there:
             raise UserError(

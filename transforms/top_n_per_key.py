@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 import apache_beam as beam
 import polars as pl
 
-from ..policy.base.top_rows import top_n_per_key
 from ..policy.components.schema import conform, to_frame
 from .elements.arguments import (
     DEFAULT_PARTITIONS,
@@ -18,6 +17,7 @@ from .elements.arguments import (
 )
 from .elements.chunks import Chunk, rechunk, split_by_hash
 from .elements.rows import check_chunk, through_chunks
+from .top_rows import top_n_per_key
 from .wiring.display import Displayed
 
 _Element = TypeVar("_Element")  # a row or a chunk

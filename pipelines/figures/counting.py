@@ -31,7 +31,8 @@ from ...web.base.visible import visible_lines
 from ..base.command import DONE, CommandParts, Invocation, configuration
 from ..launch.earlier_jobs import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from ..views.reading_job import ReadItem, item_parts
+from ..views.item_reading import item_parts
+from ..views.reading_job import ReadItem
 
 # Counts rows: returns ``key``, ``which`` and ``number``; see ``policy/figures.py``.
 Counting = Callable[[pl.DataFrame], pl.DataFrame]

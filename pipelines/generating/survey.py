@@ -16,7 +16,6 @@ from ...io.batches.batches import put_aside
 from ...io.snapshots.operations import Operation
 from ...io.tablets.written import Written
 from ...policy.base.key_columns import host_keys
-from ...policy.base.top_rows import top_n_per_key
 from ...policy.generating.selection import (
     LEFT_OUT,
     GenerateOptions,
@@ -29,6 +28,7 @@ from ...policy.hosting.host_settings import (
 )
 from ...transforms.elements.chunk_flow import tagged_chunks
 from ...transforms.elements.chunks import to_chunks
+from ...transforms.top_rows import top_n_per_key
 from ...web.base.progress import PROGRESS
 from .generate_candidates import (
     CHOSEN_COLUMNS,

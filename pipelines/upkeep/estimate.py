@@ -24,7 +24,6 @@ from ...io.snapshots.operations import Operation, new_id
 from ...io.snapshots.rounds import unfinished_batches
 from ...io.storage.parquet_files import collect, scan
 from ...policy.base.key_columns import host_keys
-from ...policy.base.top_rows import top_n_per_key
 from ...policy.components.declaration import Owner
 from ...policy.components.kinds import kind_of
 from ...policy.components.schema import FETCHLIST, STATUS_COUNTS
@@ -48,11 +47,12 @@ from ...policy.estimating.round_time import (
     seconds_of_requests,
     time_of_a_page,
 )
-from ...policy.generating.locate_options import LocateOptions
 from ...policy.generating.selection import GenerateOptions
 from ...policy.hosting.host_settings import best_of_hosts, with_own_limits
+from ...policy.hosting.locate_options import LocateOptions
 from ...policy.scope import TargetOptions
-from ...transforms.tickets import Ticket
+from ...transforms.tickets import Ticket, dry_operation
+from ...transforms.top_rows import top_n_per_key
 from ...web.base.machine import usable_cores
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -70,7 +70,6 @@ from ..generating.generate_candidates import (
 from ..launch.job_options import CheckedScoringOptions
 from ..views.endings import nothing_due
 from ..views.next_due import next_url
-from .dry_run import dry_operation
 
 ARGUMENTS = (TABLE,)
 _SHOWN = 5  # hosts that hold the fetch up

@@ -32,8 +32,9 @@ from ..base.command import TABLE, Invocation, configuration
 from ..base.suggestions import suggestion
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
+from .item_reading import item_parts
 from .reader import stored_names_of, with_owner
-from .reading_job import Reading, ReadItem, item_parts, tablets_of
+from .reading_job import Reading, ReadItem, tablets_of
 
 ARGUMENTS = (TABLE,)
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")

@@ -52,7 +52,8 @@ from ..checkers.checking import row_key
 from ..launch.earlier_jobs import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
-from .reading_job import Reading, ReadItem, check_dump, item_parts
+from .item_reading import item_parts
+from .reading_job import Reading, ReadItem, check_dump
 
 ARGUMENTS = (
     TABLE,

@@ -1,14 +1,13 @@
 """Shared by the commands that only read: part files are written, which the command joins.
 
-A command whose items need no other reads them in this process, one after the other. A runner reads them
-if Beam's arguments name one, and in any case if rows are shuffled (``reading_pipeline.py``).
+``item_reading.py`` reads item by item, ``reading_pipeline.py`` by pipelines that may shuffle rows.
 """
 
 import dataclasses
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,9 @@ from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
 from ...web.base.errors import UsageError
 from ..base.command import NUTCH_FILE
-from ..launch.job_failures import as_job_failures
 from ..launch.launch import LaunchOptions, preflight, workers_elsewhere
 
-Parts = tuple[Manifest, list[Place]]
+PartFiles = tuple[Manifest, list[Place]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,44 +70,13 @@ def tablets_of(reading: Reading, component: str = "state") -> Iterator[ReadItem]
         yield ReadItem(reading, number, tablet)
 
 
-def item_parts(
-    address: str,
-    work: Callable[[ReadItem], None],
-    beam_args: Sequence[str],
-    options: LaunchOptions,
-    divide: Callable[[Reading], Iterator[ReadItem]] = tablets_of,
-) -> AbstractContextManager[Parts]:
-    """Works on each item of a snapshot; yields the snapshot and the files that this writes, in order.
-
-    The files are removed afterwards.
-
-    Args:
-        address: Address of the table.
-        work: Writes the part files of an item.
-        beam_args: Arguments for Beam; without any, no pipeline runs.
-        options: Options of the launch.
-        divide: Function that divides the snapshot into items.
-    """
-    if beam_args:
-        from .reading_pipeline import item_pipeline  # late: it loads Beam
-
-        return item_pipeline(address, work, beam_args, options, divide)
-
-    def work_here(reading: Reading) -> None:
-        with as_job_failures():
-            for item in divide(reading):
-                work(item)
-
-    return written_parts(address, work_here, beam_args, options)
-
-
 @contextmanager
 def written_parts(
     address: str,
     write: Callable[[Reading], None],
     beam_args: Sequence[str],
     options: LaunchOptions,
-) -> Iterator[Parts]:
+) -> Iterator[PartFiles]:
     """Calls a function that writes files; yields the snapshot that it has read and the files, in order.
 
     The files are removed afterwards.

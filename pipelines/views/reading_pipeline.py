@@ -8,7 +8,7 @@ import apache_beam as beam
 
 from ..launch.launch import LaunchOptions, launch_args
 from ..launch.runner import make_pipeline, run_pipeline
-from .reading_job import Parts, Reading, ReadItem, tablets_of, written_parts
+from .reading_job import PartFiles, Reading, ReadItem, tablets_of, written_parts
 
 
 def item_pipeline(
@@ -17,7 +17,7 @@ def item_pipeline(
     beam_args: Sequence[str],
     options: LaunchOptions,
     divide: Callable[[Reading], Iterator[ReadItem]],
-) -> AbstractContextManager[Parts]:
+) -> AbstractContextManager[PartFiles]:
     """Does what ``item_parts`` does, on a runner."""
 
     def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
@@ -32,7 +32,7 @@ def export_parts(
     beam_args: Sequence[str],
     options: LaunchOptions,
     divide: Callable[[Reading], Iterator[ReadItem]] = tablets_of,
-) -> AbstractContextManager[Parts]:
+) -> AbstractContextManager[PartFiles]:
     """Runs a pipeline that writes files; yields the snapshot and the files, in order.
 
     The files are removed afterwards.

@@ -9,8 +9,8 @@ from nutbeam.pipelines.launch.job_options import (
     CheckedScoringOptions,
     JobOptions,
 )
-from nutbeam.policy.generating.locate_options import LocateOptions
 from nutbeam.policy.generating.selection import GenerateOptions
+from nutbeam.policy.hosting.locate_options import LocateOptions
 from nutbeam.policy.indexing.index_options import IndexWriterOptions
 from nutbeam.policy.schedules.reschedule import CheckedScheduleOptions
 from nutbeam.policy.schedules.schedule import RescheduleOptions

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ...web.base.columns import number_in
+from ..web.base.columns import number_in
 
 
 def top_n_per_key(

@@ -4,8 +4,8 @@ import dataclasses
 
 from ...web.base.option_checks import Launch
 from ...web.exchange.addresses import AddressOptions
-from ..hosting.host_settings import host_expressions
-from .selection import GenerateOptions
+from ..generating.selection import GenerateOptions
+from .host_settings import host_expressions
 
 
 @dataclasses.dataclass(frozen=True)

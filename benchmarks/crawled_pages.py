@@ -37,7 +37,7 @@ from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.runner import run_pipeline
 from nutbeam.policy.components.schema import PAGES, STATE
 from nutbeam.policy.schedules.schedule import DAY_MS
-from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.tickets import Ticket
 from nutbeam.web.base.clock import replaced_clock
 from nutbeam.web.exchange import status as codes
 

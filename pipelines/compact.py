@@ -42,12 +42,14 @@ from ..policy.components.declaration import RowLayout
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
 from ..policy.components.lost_files import STATE_FILES
 from ..transforms.for_each import ForEach, Spread, TabletItem
-from ..transforms.operations import Begin, Finish, Ticket
+from ..transforms.operations import Begin, Finish
+from ..transforms.tickets import Ticket
 from ..web.base.errors import UsageError, UserError
 from ..web.base.options import option, seconds
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .launch.job import JobOptions, run_job
+from .launch.job import run_job
+from .launch.job_options import JobOptions
 
 _LOG = logging.getLogger("nutbeam")
 ARGUMENTS = (TABLE,)

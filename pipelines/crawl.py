@@ -17,8 +17,8 @@ from ..io.snapshots.rounds import stop_file
 from ..io.storage.file_errors import NoTable
 from ..io.table.opening import open_table
 from ..policy.sitemaps.sitemap_list import SitemapLimits
-from ..transforms.operations import Ticket
 from ..transforms.parsing import parse_pool
+from ..transforms.tickets import Ticket
 from ..web.archives.warc_options import WarcOptions
 from ..web.base import json_logs
 from ..web.base.clock import now_ms

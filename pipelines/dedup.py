@@ -52,13 +52,15 @@ from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.join_by_hash import JoinByHash
 from ..transforms.near_pages.lead_near_pages import LeadNearPages
-from ..transforms.operations import Begin, Commit, Ticket, phase_of
+from ..transforms.operations import Begin, Commit
 from ..transforms.partition import grouped_by_hash, partitions_of_rows
+from ..transforms.tickets import Ticket, phase_of
 from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .launch.job import BatchOptions, run_job
+from .launch.job import run_job
+from .launch.job_options import BatchOptions
 
 _DONE = "done"
 ARGUMENTS = (TABLE,)

@@ -47,8 +47,9 @@ from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
 from ..transforms.fetch_pages import PARTITIONS, FetchBatch
 from ..transforms.fetching import Fetching, LeaseOptions, in_time_left, longest_wait
-from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.operations import Begin, Commit
 from ..transforms.parsing import ParsePagesOptions, parser_of
+from ..transforms.tickets import Ticket
 from ..transforms.wiring.metrics import Throttling
 from ..web.base.options import seconds
 from ..web.base.progress import PROGRESS
@@ -66,7 +67,8 @@ from .fetching.followed_links import (
 )
 from .fetching.host_findings import HostFindings
 from .launch.earlier_jobs import done_with
-from .launch.job import BatchOptions, run_job
+from .launch.job import run_job
+from .launch.job_options import BatchOptions
 from .launch.table_rooms import RoomOptions
 from .views.rule_reports import report_one_job
 

@@ -45,7 +45,7 @@ from ..policy.filtering import (
     questioned_duplicates,
     rekey_rows,
 )
-from ..policy.inlinks.edges import LINK_CHANGES
+from ..policy.inlinks.edges import LINK_CHANGES, LINKS_COMPONENT
 from ..policy.recorded_rules import recorded_rules
 from ..transforms.apply_changes import (
     COUNT_PLACES,
@@ -58,17 +58,19 @@ from ..transforms.apply_changes import (
 from ..transforms.elements.chunk_flow import tagged_chunks
 from ..transforms.elements.chunks import MAX_ROWS, Chunk, named_chunks, to_chunks
 from ..transforms.for_each import ForEach, TabletItem, tablet_items
-from ..transforms.invert_links import LINKS_COMPONENT, EndLinks
+from ..transforms.invert_links import EndLinks
 from ..transforms.join_by_hash import JoinByHash
-from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.operations import Begin, Commit
 from ..transforms.partition import partitions_of_rows
+from ..transforms.tickets import Ticket
 from ..transforms.wiring.display import Displayed
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
 from .generating.generate_rules import judge_today
 from .invertlinks import link_resolver
-from .launch.job import JobOptions, run_job
+from .launch.job import run_job
+from .launch.job_options import JobOptions
 from .upkeep.dry_run import BeginDryRun, EndDryRun, Example, run_dry
 
 ARGUMENTS = (TABLE,)

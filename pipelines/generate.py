@@ -31,29 +31,24 @@ from ..policy.components.schema import FETCHLIST, conform, to_frame
 from ..policy.generating.selection import DUE, LEFT_OUT, GenerateOptions, queue_names, tally_choices
 from ..policy.generating.threshold import Summary, Threshold, summarize, threshold
 from ..policy.hosting.host_settings import best_of_hosts
+from ..policy.hosting.locate_options import LocateOptions
 from ..policy.recorded_rules import recorded_options
 from ..policy.scope import TargetOptions
 from ..transforms.elements.chunk_flow import tagged_chunks
 from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
-from ..transforms.locate_hosts import LocateHosts, LocateOptions
-from ..transforms.operations import Begin, Commit, Ticket, Together
+from ..transforms.locate_hosts import LocateHosts
+from ..transforms.operations import Begin, Commit, Together
 from ..transforms.partition import GroupByHost
+from ..transforms.tickets import Ticket
 from ..transforms.top_n_per_key import TopNPerKey
 from ..transforms.wiring.display import Displayed
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
+from .generating.generate_candidates import CHOSEN_COLUMNS, tablets_of_state
 from .generating.generate_rules import CHOOSING
-from .generating.survey import (
-    CANDIDATES,
-    CHOSEN_COLUMNS,
-    COUNTED,
-    SPANNING,
-    Candidates,
-    Weight,
-    survey,
-    tablets_of_state,
-)
-from .launch.job import CheckedScoringOptions, JobOptions, run_job
+from .generating.survey import CANDIDATES, COUNTED, SPANNING, Candidates, Weight, survey
+from .launch.job import run_job
+from .launch.job_options import CheckedScoringOptions, JobOptions
 from .views.endings import none_chosen, nothing_due
 from .views.next_due import next_url
 

@@ -40,13 +40,15 @@ from ..transforms.apply_changes import (
 )
 from ..transforms.elements.chunks import Chunk, named_chunks
 from ..transforms.for_each import ForEach
-from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.operations import Begin, Commit
+from ..transforms.tickets import Ticket
 from ..transforms.wiring.plugin_groups import scorings_of
 from ..web.base.errors import UsageError
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
 from .base.command import TABLE, Argument, Invocation
-from .launch.job import CheckedScoringOptions, JobOptions, run_job
+from .launch.job import run_job
+from .launch.job_options import CheckedScoringOptions, JobOptions
 from .launch.launch import preflight, workers_elsewhere
 from .launch.shipped_seeds import SourceItem, seed_words, source_items
 

@@ -36,17 +36,24 @@ from ..io.snapshots.operations import Operation
 from ..io.tablets.resolve import Resolver, resolving
 from ..io.tablets.tablets import tablets
 from ..io.tablets.written import Written
-from ..policy.inlinks.edges import LINK_CHANGES, InvertTableOptions, edges_of, tombstones_of
+from ..policy.inlinks.edges import (
+    LINK_CHANGES,
+    LINKS_COMPONENT,
+    InvertTableOptions,
+    edges_of,
+    tombstones_of,
+)
 from ..policy.inlinks.link_decisions import apply_links, drop_blocked_links, end_unseen_links
 from ..transforms.apply_changes import Target, change_rows
 from ..transforms.elements.chunks import Chunk, named_chunks
 from ..transforms.for_each import REPORTS, TabletItem
-from ..transforms.invert_links import LINKS_COMPONENT
-from ..transforms.operations import Begin, Ticket
+from ..transforms.operations import Begin
+from ..transforms.tickets import Ticket
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
-from .launch.job import BatchOptions, run_each_batch, run_job
+from .launch.job import run_each_batch, run_job
+from .launch.job_options import BatchOptions
 from .launch.runner import only_submits
 
 ARGUMENTS = (TABLE,)

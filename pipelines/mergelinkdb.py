@@ -15,13 +15,13 @@ import apache_beam as beam
 from ..io.batches.link_sources import read_source_rows
 from ..io.rows.small_components import read_blocklist
 from ..io.tablets.written import Written
-from ..policy.inlinks.edges import LINK_CHANGES
+from ..policy.inlinks.edges import LINK_CHANGES, LINKS_COMPONENT
 from ..policy.inlinks.link_decisions import drop_blocked_links, drop_outdated_links, merged_links
 from ..transforms.apply_changes import Target, change_rows
 from ..transforms.elements.chunks import named_chunks
 from ..transforms.for_each import REPORTS
-from ..transforms.invert_links import LINKS_COMPONENT
-from ..transforms.operations import Begin, Ticket
+from ..transforms.operations import Begin
+from ..transforms.tickets import Ticket
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
@@ -29,7 +29,8 @@ from .base.command import TABLE, Argument, Invocation
 from .batch_tools.other_tables import OtherTablet, other_readings, other_tablets
 from .checkers.checking import rules_of
 from .invertlinks import link_resolver
-from .launch.job import JobOptions, run_job
+from .launch.job import run_job
+from .launch.job_options import JobOptions
 from .views.reading_job import Reading
 
 ARGUMENTS = (TABLE, Argument("others", "Tables whose links are merged.", nargs="+"))

@@ -12,13 +12,14 @@ from ..io.snapshots.manifest import DEDUP, Manifest, newest_manifest
 from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
 from ..policy.generating.selection import GenerateOptions
-from ..transforms.invert_links import LINKS_COMPONENT
+from ..policy.inlinks.edges import LINKS_COMPONENT
 from ..web.base.options import option, shared_option
 from . import dedup, fetch, generate, invertlinks, parse, update
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
-from .generating.survey import due_at
+from .generating.generate_candidates import due_at
 from .indexing import index as indexing_job
-from .launch.job import report, run_job
+from .launch.job import run_job
+from .launch.job_reports import report
 from .launch.launch import workers_elsewhere
 from .launch.runner import look_again
 from .round import RoundOptions

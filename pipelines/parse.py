@@ -16,46 +16,22 @@ from ..io.snapshots.operations import UPKEEP, Operation
 from ..policy.components.vocabulary import PARSED_PHASE
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
-from ..transforms.operations import Begin, Commit, Ticket
+from ..transforms.operations import Begin, Commit
 from ..transforms.parse_pages import PAGE_FILES, PageFile, ParseBatch
 from ..transforms.parsing import ParsePagesOptions
+from ..transforms.tickets import Ticket
 from ..web.base.errors import UserError
-from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
 from .batch_tools import reparse
 from .batch_tools.reparse import batches_to_reparse
 from .launch.earlier_jobs import check_done_alike, done_with
-from .launch.job import BatchOptions, run_each_batch, run_job
+from .launch.job import run_each_batch, run_job
+from .parse_options import ParseOptions
 from .views.rule_reports import report_job, report_one_job
 
 ARGUMENTS = (TABLE,)
-
-
-@dataclasses.dataclass(frozen=True)
-class Options(ParsePagesOptions, BatchOptions):
-    """Options of parse."""
-
-    reparse: bool = option(
-        False,
-        "Parse the bodies of batches again that were parsed before, as today's options say; without "
-        "--batch, those of all batches.",
-        nutch="parse -reparse",
-        group="parse",
-    )
-    all: bool = option(
-        False,
-        "With --reparse: all batches that have bodies, as it takes without --batch.",
-        group="parse",
-    )
-
-    def __post_init__(self) -> None:
-        if self.all and not self.reparse:
-            raise ValueError(
-                "--all needs --reparse: else parse takes the oldest batch that waits, or --batch"
-            )
-        if self.all and self.batch:
-            raise ValueError("--all and --batch cannot be used together")
+Options = ParseOptions
 
 
 def run(invocation: Invocation) -> int:

@@ -26,7 +26,8 @@ from ..io.upkeep.purge import PurgeItem, PurgeTask, commit_purge, delete_purged,
 from ..policy.components.blocklist import Names
 from ..policy.purging import block_names, purge_of, unblock_names
 from ..transforms.for_each import ForEach
-from ..transforms.operations import Begin, Finish, Ticket
+from ..transforms.operations import Begin, Finish
+from ..transforms.tickets import Ticket
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
@@ -35,7 +36,8 @@ from ..web.urls.domains import is_public_suffix
 from ..web.urls.row_keys import BadUrl, host, host_key
 from .base.command import TABLE, Invocation
 from .checkers.checking import row_key
-from .launch.job import JobOptions, run_job
+from .launch.job import run_job
+from .launch.job_options import JobOptions
 
 ARGUMENTS = (TABLE,)
 

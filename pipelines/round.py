@@ -19,19 +19,21 @@ from ..io.storage.least_free import low_message
 from ..io.table.opening import open_table
 from ..io.tablets.tablets import Due
 from ..policy.dedup.duplicates import DedupOptions
+from ..policy.hosting.locate_options import LocateOptions
 from ..policy.inlinks.edges import InvertTableOptions
 from ..policy.updating.update_rules import UpdateTableOptions
-from ..transforms.locate_hosts import LocateOptions
-from ..transforms.operations import Ticket, check_versions
+from ..transforms.tickets import Ticket, check_versions
 from ..web.base.clock import Clock, now_ms
 from ..web.base.options import option, shared_option
 from . import dedup, fetch, generate, parse, update
 from .base.command import DONE, NOTHING_FETCHED, TABLE, Invocation
 from .base.live import live_view
-from .generating.survey import due_at
+from .generating.generate_candidates import due_at
 from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
-from .launch.job import CheckedIndexOptions, JobOptions, check_launch, prepare, report
+from .launch.job import check_launch, prepare
+from .launch.job_options import CheckedIndexOptions, JobOptions
+from .launch.job_reports import report
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
 from .views.endings import CrawlStop, had_final_answers, work_of

@@ -28,13 +28,15 @@ from ..policy.updating.update_rules import UpdateTableOptions
 from ..transforms.apply_changes import COUNT_PLACES, RESOLVE, ApplyChanges, Target, merge_resolver
 from ..transforms.elements.chunks import Chunk
 from ..transforms.for_each import ForEach, ForEachDocument
-from ..transforms.operations import Begin, Commit, Ticket, phase_of
+from ..transforms.operations import Begin, Commit
+from ..transforms.tickets import Ticket, phase_of
 from ..web.base.errors import UsageError
 from ..web.base.options import option
 from ..web.base.progress import PROGRESS
 from .base.command import TABLE, Invocation
 from .launch.earlier_jobs import check_done_alike, done_with
-from .launch.job import BatchOptions, CheckedScoringOptions, run_each_batch, run_job
+from .launch.job import run_each_batch, run_job
+from .launch.job_options import BatchOptions, CheckedScoringOptions
 from .launch.runner import only_submits
 from .updating.file_changes import (
     COUNTS_TAG,

@@ -21,7 +21,8 @@ from ..policy.hosting.hosts import COUNTED_OF_STATE, changed_counts, merge_hosts
 from ..policy.hosting.merit import DomainRoom, Merits, domains_of_new_urls
 from .elements.chunks import Chunk
 from .for_each import REPORTS, ForEach
-from .operations import Commit, Ticket, Together
+from .operations import Commit, Together
+from .tickets import Ticket
 from .wiring.display import Displayed
 from .wiring.in_process import FlatMapInThreads
 

@@ -1,13 +1,11 @@
 """Take fields from stored pages by rules: in processes, with a time limit for each page."""
 
 import contextlib
-import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import apache_beam as beam
 import polars as pl
 import pyarrow as pa
 
@@ -16,31 +14,7 @@ from ..io.parsing.parse_worker import Job, ParseTask
 from ..policy.extracting.extracted_rows import extract_rows, extracted_schema
 from ..policy.extracting.page_records import EXTRACTED_FROM
 from ..web.extracting.extraction_rules import RuleSet
-from .elements.chunks import Chunk
-from .for_each import ForEachDocument
 from .parsing import parts_of_pages
-from .wiring.display import Displayed
-
-
-@dataclasses.dataclass
-class ExtractDocuments(Displayed):
-    """Works on the pages of each file of documents.
-
-    Input:  pairs of the name of a file of documents and a chunk of rows of the state.
-    Output: none; ``work`` writes files.
-
-    Cost: a shuffle of the rows, which are small. A worker holds the bodies of a file.
-
-    Attributes:
-        work: ``work(file, rows, *args)``.
-        args: Further arguments.
-    """
-
-    work: Callable[..., tuple[()]]
-    args: tuple[Any, ...]
-
-    def expand(self, rows: beam.PCollection[tuple[str, Chunk]]) -> Any:
-        return rows | ForEachDocument(self.work, self.args)
 
 
 def extract_pages(

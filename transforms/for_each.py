@@ -16,7 +16,7 @@ from ..web.base.progress import PROGRESS
 from .elements.chunks import Chunk
 from .wiring.display import Displayed
 from .wiring.in_process import flat_map
-from .wiring.metrics import logs_of
+from .wiring.phase_logs import logs_of
 
 # The tag of the ``Written`` of work that also yields other elements.
 REPORTS = "reports"

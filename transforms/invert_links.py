@@ -14,6 +14,7 @@ from ..policy.inlinks.edges import (
     ALL_LINKS,
     BEST_LAST,
     INLINK,
+    LINKS_COMPONENT,
     InvertOptions,
     page_edges,
     tombstones_of,
@@ -22,7 +23,8 @@ from .elements.arguments import DEFAULT_PARTITIONS, check_integer, check_partiti
 from .elements.chunks import Chunk, named_chunks, to_chunks
 from .elements.rows import check_chunk, through_chunks
 from .for_each import ForEachDocument
-from .top_n_per_key import TopNPerKey, top_n_per_key
+from .top_n_per_key import TopNPerKey
+from .top_rows import top_n_per_key
 from .wiring.display import Displayed
 
 _NEEDED = {"the input": ["url", "links"]}
@@ -109,9 +111,6 @@ def invert_links(
 def _edges(chunk: Chunk, options: InvertOptions) -> Iterator[Chunk]:
     check_chunk(chunk, _NEEDED, "InvertLinks")
     yield from to_chunks(page_edges(to_frame(chunk), options), INLINK)
-
-
-LINKS_COMPONENT = "links"
 
 
 class EndLinks(beam.PTransform):

@@ -10,24 +10,13 @@ import polars as pl
 from ..io.tablets.written import Written, sum_counts
 from ..policy.base.key_columns import host_keys
 from ..policy.components.schema import to_frame
-from ..policy.generating.selection import GenerateOptions
-from ..policy.hosting.host_settings import host_expressions
-from ..web.base.option_checks import Launch
-from ..web.exchange.addresses import Addresses, AddressOptions, endpoints
+from ..policy.hosting.locate_options import LocateOptions
+from ..web.exchange.addresses import Addresses, endpoints
 from .elements.chunks import Chunk, to_chunks
 from .partition import GroupByHost
 from .wiring.display import Displayed
 
 COUNTS = "counts"
-
-
-@dataclasses.dataclass(frozen=True)
-class LocateOptions(GenerateOptions, AddressOptions):
-    """Options for partitions by address."""
-
-    def check_setup(self, _: Launch) -> None:
-        """Compiles the expressions over the host table."""
-        host_expressions(self)
 
 
 @dataclasses.dataclass

@@ -1,7 +1,6 @@
 """Sends all rows of a key to one worker."""
 
 import dataclasses
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.snapshots.operations import Operation
+from ..policy.base.hash_buckets import SLOTS, hash_buckets
 from ..policy.base.key_columns import hosts_of
 from ..policy.components.schema import conform, to_frame
 from .elements.arguments import DEFAULT_PARTITIONS, check_partitions
@@ -18,7 +18,6 @@ from .elements.row_types import extended_row_type
 from .elements.rows import check_chunk, row_type_of, through_chunks
 from .wiring.display import Displayed
 
-SLOTS = 4_096
 # Limit of a partition in a shuffle, which a worker has in memory.
 PARTITION_BYTES = 32 << 20
 
@@ -51,32 +50,6 @@ def grouped_by_hash(
     """Brings rows with equal values of ``key`` together: (number of a partition, chunks)."""
     split = beam.FlatMap(split_by_hash, key, partitions).with_output_types(tuple[int, Chunk])
     return chunks | name >> split | "Meet" >> beam.GroupByKey()
-
-
-def hash_buckets(values: pl.Series, buckets: int, salt: str = "") -> pl.Series:
-    """Returns a number in [0, buckets) for each value, the same on every worker.
-
-    Args:
-        values: Strings or bytes; null is a value like others.
-        buckets: Number of buckets, at most 2³².
-        salt: Changes the numbers: two values with the same number under one salt probably have
-            different numbers under another salt.
-
-    >>> hash_buckets(pl.Series(["a", "b", "a"]), 4096).to_list()
-    [4005, 526, 4005]
-    """
-    keys = values.unique()
-    start = zlib.crc32(salt.encode())
-    numbers = [_mix_hash(value, start) * buckets >> 32 for value in keys]
-    return values.replace_strict(keys, numbers, return_dtype=pl.UInt32)
-
-
-def _mix_hash(value: str | bytes | None, start: int) -> int:
-    data = value.encode() if isinstance(value, str) else value or b""
-    # crc32, not hash(): every worker must send a key to the same partition. But crc32 is
-    # linear: a salt changes all values of one length in the same way, so values with some
-    # equal bits keep them. Multiplying by Knuth's constant prevents that.
-    return zlib.crc32(data, start) * 2_654_435_761 & 0xFFFF_FFFF
 
 
 @dataclasses.dataclass

@@ -8,7 +8,6 @@ import apache_beam as beam
 import polars as pl
 
 from ..policy.components.schema import conform, to_frame
-from ..web.base.columns import number_in
 from .elements.arguments import (
     DEFAULT_PARTITIONS,
     check_integer,
@@ -18,6 +17,7 @@ from .elements.arguments import (
 )
 from .elements.chunks import Chunk, rechunk, split_by_hash
 from .elements.rows import check_chunk, through_chunks
+from .top_rows import top_n_per_key
 from .wiring.display import Displayed
 
 _Element = TypeVar("_Element")  # a row or a chunk
@@ -79,27 +79,6 @@ class TopNPerKey(Displayed):
             | beam.Values()
             | "Cut" >> beam.FlatMap(rechunk).with_output_types(Chunk)
         )
-
-
-def top_n_per_key(
-    frame: pl.DataFrame,
-    n: int,
-    key: str,
-    order_by: Sequence[str],
-    descending: bool | Sequence[bool] = True,
-) -> pl.DataFrame:
-    """Returns the ``n`` best rows of each key, in no particular order; see ``TopNPerKey``.
-
-    >>> frame = pl.DataFrame({"host": ["a", "a", "b"], "score": [1.0, 2.0, 0.5]})
-    >>> sorted(top_n_per_key(frame, 1, "host", ("score",)).rows())
-    [('a', 2.0), ('b', 0.5)]
-    """
-    # Most keys have few rows: only the others need to be sorted.
-    crowded = frame.select(pl.len().over(key) > n).to_series()
-    if not crowded.any():
-        return frame
-    ranked = frame.filter(crowded).sort(order_by, descending=descending, nulls_last=True)
-    return pl.concat([frame.filter(~crowded), ranked.filter(number_in(key) < n)])
 
 
 def _split(

@@ -138,7 +138,10 @@ def _set_up_process() -> None:
 
 
 def read_call(
-    command: str, words: Sequence[Any], keywords: Mapping[str, Any]
+    command: str,
+    words: Sequence[Any],
+    keywords: Mapping[str, Any],
+    module: CommandModule | None = None,
 ) -> tuple[CommandModule, Invocation]:
     """Returns the module of a command and its checked invocation.
 
@@ -148,11 +151,12 @@ def read_call(
         command: The command.
         words: Its arguments, in order.
         keywords: Its options by name, ``progress``, and ``beam_args``.
+        module: Its module, if only its options count; None loads it.
 
     Raises:
         UsageError: There is no such option, or a value is wrong.
     """
-    module = load(command)
+    module = module or load(command)
     options, rest = _options_of_call(module), dict(keywords)
     beam_args = rest.pop(_BEAM_ARGS, ())
     if beam_args and not COMMANDS[command].beam:

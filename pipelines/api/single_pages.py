@@ -18,9 +18,10 @@ from ...web.base.wording import quote_value
 from ...web.engine.tasks import HostRecord
 from ...web.pages.markdown import markdown_of
 from ..base.call_values import check_kind
-from ..base.command import Invocation, configuration
+from ..base.command import DONE, CommandParts, Invocation, configuration
 from ..checkers.left_out import left_out_by_reason
 from ..checkers.reasons import NOT_FETCHED, NOT_PARSED, in_brackets
+from ..parse_options import ParseOptions
 from .calls import calling, read_call, with_options
 from .python_wording import in_python
 from .table_pages import PageBlock, PageHeader, PageLink, PageStructuredData
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .job_keywords import ParsecheckerKeywords, ParseKeywords
 
 _MOST_HOSTS = 1000
+# Of the command parse only the options count, so that neither its pipeline nor Beam is loaded.
+_PARSE = CommandParts(ParseOptions, lambda _: DONE)
 # What this process knows of hosts: robots.txt, when it sent its last request, back-off.
 _known_hosts: dict[str, HostRecord] = {}
 _fetching = threading.Lock()
@@ -251,7 +254,7 @@ def parse(
     if not isinstance(body, bytes):
         raise UsageError(f"html must be a text or bytes, got {quote_value(html)}")
     with calling():
-        _, invocation = read_call("parse", ("-",), options)
+        _, invocation = read_call("parse", ("-",), options, _PARSE)
         given = _checked_options(invocation)
         row = {"url": url, "fetch_status": "success", "content_type": kind, "body": body}
         rows = pa.Table.from_pylist([row], FETCHED)

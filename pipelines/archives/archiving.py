@@ -21,8 +21,8 @@ from ...policy.components.vocabulary import PARSED_PHASE, UPDATED_PHASE
 from ...transforms.archives.archive_part import ArchivePart
 from ...transforms.archives.whole_archive import CompleteArchive, WholeArchive
 from ...transforms.archives.write_archive import WriteArchive
-from ...transforms.operations import versions
 from ...transforms.partition import PARTITION_BYTES
+from ...transforms.tickets import versions
 from ...web.archives.warc_options import INDEX_OF_HOSTS, WarcOptions
 from ...web.base.clock import now_ms
 from ...web.base.errors import UsageError

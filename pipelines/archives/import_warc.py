@@ -26,15 +26,17 @@ from ...policy.batch_tools.url_lists import ListRuleOptions
 from ...policy.generating.selection import GenerateOptions
 from ...transforms.archives.import_archives import IMPORT_PARTS, ImportArchives
 from ...transforms.archives.imported_parts import ImportPart, ImportRules
-from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.operations import Begin, Commit
 from ...transforms.partition import PARTITION_BYTES
+from ...transforms.tickets import Ticket
 from ...web.archive_reading.archived_answers import BodyLimits
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS
 from ...web.exchange.http_options import HttpOptions, WireOptions
 from ..base.command import TABLE, Argument, Invocation
-from ..launch.job import JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import JobOptions
 from ..launch.launch import preflight, workers_elsewhere
 from ..launch.table_rooms import RoomOptions
 

@@ -28,6 +28,7 @@ from ...io.table.opening import open_table
 from ...io.tablets.checksums import copy_file, verify_file
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.written import Written
+from ...policy.base.hash_buckets import SLOTS, hash_buckets
 from ...policy.batch_tools.merged_batches import (
     KeyRules,
     NewestRows,
@@ -39,14 +40,13 @@ from ...policy.batch_tools.merged_batches import (
 from ...policy.batch_tools.url_lists import ListRuleOptions
 from ...policy.components.schema import FETCHLIST
 from ...policy.generating.selection import queue_names
-from ...transforms.partition import SLOTS, hash_buckets
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS
 from ...web.rules.url_rules import checked_rules
 from ..base.command import DONE, Argument, Invocation, configuration
 from ..base.live import live_view
-from ..launch.job import JobOptions
+from ..launch.job_options import JobOptions
 from .batch_addresses import (
     BATCHES,
     TARGET,

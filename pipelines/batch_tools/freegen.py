@@ -35,14 +35,16 @@ from ...policy.generating.selection import GenerateOptions
 from ...policy.schedules.schedule import ScheduleOptions
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach
-from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.operations import Begin, Commit
 from ...transforms.partition import GroupByHost
+from ...transforms.tickets import Ticket
 from ...web.base.errors import NothingToDo
 from ...web.base.options import shared_option
 from ...web.base.progress import PROGRESS
 from ...web.engine.pace import QueueOptions
 from ..base.command import Argument, Invocation
-from ..launch.job import JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import JobOptions
 from ..launch.launch import preflight, workers_elsewhere
 from ..launch.shipped_seeds import SourceItem, seed_words, source_items
 from .batch_addresses import TARGET, target_table

@@ -37,10 +37,12 @@ from ...transforms.apply_changes import (
 )
 from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach
-from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.operations import Begin, Commit
+from ...transforms.tickets import Ticket
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
-from ..launch.job import JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import JobOptions
 from ..views.reading_job import Reading
 from .other_tables import OtherTablet, other_readings, other_tablets
 

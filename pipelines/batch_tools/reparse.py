@@ -32,9 +32,10 @@ from ...policy.recorded_rules import recorded_rules
 from ...transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import ForEach
-from ...transforms.operations import Begin, Commit, Ticket, phase_of
+from ...transforms.operations import Begin, Commit
 from ...transforms.parse_pages import PAGE_FILES
 from ...transforms.parsing import ParsePagesOptions, parser_of
+from ...transforms.tickets import Ticket, phase_of
 from ...web.base.errors import NothingToDo
 from ...web.base.progress import PROGRESS
 from ..launch.earlier_jobs import done_with

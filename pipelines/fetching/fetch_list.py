@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from ...io.snapshots.operations import Operation
+from ...policy.base.hash_buckets import SLOTS, hash_buckets
 from ...policy.base.key_columns import host_keys
 from ...policy.components.schema import FetchListRows
 from ...policy.generating.selection import queue_names
 from ...policy.hosting.host_settings import pause_of
-from ...transforms.partition import SLOTS, hash_buckets
 from ...web.base.errors import UserError
 from ...web.engine.engine import FetchOptions
 from ...web.engine.tasks import Task

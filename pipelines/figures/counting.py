@@ -10,7 +10,6 @@ import functools
 import json
 from collections.abc import Callable, Sequence
 
-import apache_beam as beam
 import polars as pl
 
 from ...io.storage.files import LARGEST_BYTES, creating, read_bytes
@@ -32,7 +31,8 @@ from ...web.base.visible import visible_lines
 from ..base.command import DONE, CommandParts, Invocation, configuration
 from ..launch.earlier_jobs import warn_of_clocks
 from ..launch.launch import LaunchOptions
-from ..views.reading_job import Reading, ReadItem, export_parts
+from ..views.item_reading import item_parts
+from ..views.reading_job import ReadItem
 
 # Counts rows: returns ``key``, ``which`` and ``number``; see ``policy/figures.py``.
 Counting = Callable[[pl.DataFrame], pl.DataFrame]
@@ -81,12 +81,11 @@ def counted_rows(
     with configuration():
         wanted_rows(options.expr)
     warn_of_clocks(address)
-
-    def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
-        items | "Count" >> beam.Map(_count, tuple(columns), counting, options.expr, now)
-
+    count = functools.partial(
+        _count, columns=tuple(columns), counting=counting, expr=options.expr, now=now
+    )
     none = pl.DataFrame(schema={KEY: pl.String, WHICH: pl.String, NUMBER: pl.Int64})
-    with export_parts(address, build, invocation.beam_args, options) as (_, parts):
+    with item_parts(address, count, invocation.beam_args, options) as (_, parts):
         return sum_key_counts(
             [none, *(pl.read_parquet(read_bytes(part, LARGEST_BYTES)) for part in parts)]
         )

@@ -24,6 +24,7 @@ from ...policy.base.key_columns import from_keys, host_names
 from ...policy.components.graph_schema import source_ranges
 from ...policy.components.kinds import KINDS
 from ...policy.generating.selection import groups
+from ...policy.graph.graph_options import LevelOptions, RankOptions
 from ...policy.graph.rankings import (
     AGGREGATES,
     HOSTS_HEADER,
@@ -39,8 +40,6 @@ from ...web.base.wording import format_count
 from ..base.command import CommandParts, Invocation
 from ..outputs.output_files import Output, output_of
 from ..views.reading_job import Reading
-from .scoreupdater import RankOptions
-from .webgraph import LevelOptions
 
 
 @dataclasses.dataclass(frozen=True)

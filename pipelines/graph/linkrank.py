@@ -24,6 +24,7 @@ from ...io.storage.places import Folder, Place
 from ...io.table.opening import open_table
 from ...io.tablets.written import Written
 from ...policy.components.kinds import KINDS
+from ...policy.graph.graph_options import LevelOptions
 from ...policy.graph.linkrank import LinkRank
 from ...policy.graph.ranking import Ranking, has_converged
 from ...policy.graph.rankings import RANKINGS, Harmonic, choose_ranking
@@ -35,14 +36,15 @@ from ...transforms.graph.rank_rounds import (
     RankSome,
     most_rounds,
 )
-from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.operations import Begin, Commit
+from ...transforms.tickets import Ticket
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.safe_json import read_json
 from ..base.command import TABLE, Invocation
-from ..launch.job import Build, JobOptions, run_job
+from ..launch.job import Build, run_job
+from ..launch.job_options import JobOptions
 from ..launch.runner import only_submits
-from .webgraph import LevelOptions
 
 ARGUMENTS = (TABLE,)
 RANKS = "Ranks"

@@ -18,32 +18,22 @@ from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...io.tablets.resolve import Resolver, resolving
 from ...io.tablets.tablets import Tablet, tablets
-from ...policy.components.graph_schema import RANK_COLUMNS
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import STATE
+from ...policy.graph.graph_options import RankOptions
 from ...policy.graph.rankings import new_scores, set_scores
 from ...transforms.apply_changes import Target, change_rows
 from ...transforms.elements.chunks import Chunk, named_chunks
-from ...transforms.operations import Begin, Ticket
+from ...transforms.operations import Begin
+from ...transforms.tickets import Ticket
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Invocation
-from ..launch.job import JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import JobOptions
 
 ARGUMENTS = (TABLE,)
 SCORES = pa.schema([STATE.field("key"), STATE.field("score")])
-RANK_NAMES = tuple(column.name for column in RANK_COLUMNS)
-
-
-@dataclasses.dataclass(frozen=True)
-class RankOptions:
-    """The option that chooses a rank."""
-
-    GROUP = "ranks"
-
-    rank: str = option(
-        "linkrank", "The rank to use, one of those that linkrank computes.", choices=RANK_NAMES
-    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,41 +19,33 @@ from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
 from ...io.storage.parquet_files import collect, scan
 from ...policy.components.document_schema import DOCUMENTS
-from ...policy.components.graph_schema import GRAPH_LEVELS, MOST_BLOCK_NODES
+from ...policy.components.graph_schema import MOST_BLOCK_NODES
 from ...policy.components.kinds import KINDS
 from ...policy.components.link_rows import says_nofollow
 from ...policy.components.page_facts import unique_documents
 from ...policy.components.schema import Status
 from ...policy.graph.graph_blocks import BLOCK_NODES
+from ...policy.graph.graph_options import LevelOptions
 from ...policy.graph.link_limits import LinkLimits
+from ...policy.inlinks.edges import LINKS_COMPONENT
 from ...policy.page_rows import PageChoice
 from ...transforms.elements.chunks import Chunk, to_chunks
 from ...transforms.for_each import ForEach, ForEachDocument, TabletItem, tablet_items
 from ...transforms.graph.graph_layout import BLOCKS, LIMIT
 from ...transforms.graph.write_blocks import LINKS_IN, WriteBlocks, tidy_graph
-from ...transforms.invert_links import LINKS_COMPONENT
-from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.operations import Begin, Commit
+from ...transforms.tickets import Ticket
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Invocation
-from ..launch.job import JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import JobOptions
 
 ARGUMENTS = (TABLE,)
 _LOG = logging.getLogger(__name__)
 _ROWS, _REPORTS = "rows", "reports"
 # Statuses of pages whose links count: as in the link table, and in Nutch, also duplicates.
 _LINKING = tuple(int(status) for status in Status if status not in WITHOUT_LINKS)
-
-
-@dataclasses.dataclass(frozen=True)
-class LevelOptions:
-    """The option that chooses a graph of the table."""
-
-    GROUP = "webgraph"
-
-    level: str = option(
-        "page", "The graph: its nodes are pages, hosts or domains.", choices=GRAPH_LEVELS
-    )
 
 
 @dataclasses.dataclass(frozen=True)

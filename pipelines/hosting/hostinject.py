@@ -27,11 +27,13 @@ from ...policy.hosting.host_settings import host_lines
 from ...transforms.apply_changes import Target, change_rows
 from ...transforms.elements.chunks import named_chunks
 from ...transforms.for_each import REPORTS
-from ...transforms.operations import Begin, Ticket
+from ...transforms.operations import Begin
+from ...transforms.tickets import Ticket
 from ...web.base.errors import UsageError
 from ...web.rule_files.rule_files import entries
 from ..base.command import TABLE, Argument, Invocation, configuration
-from ..launch.job import JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import JobOptions
 
 ARGUMENTS = (
     TABLE,

@@ -36,13 +36,15 @@ from ...policy.hosting.recount import (
 from ...transforms.apply_changes import Target, change_rows
 from ...transforms.elements.chunks import Chunk, named_chunks
 from ...transforms.for_each import TabletItem, tablet_items
-from ...transforms.operations import Begin, Ticket
+from ...transforms.operations import Begin
+from ...transforms.tickets import Ticket
 from ...web.base.progress import PROGRESS
 from ...web.exchange.addresses import Addresses, AddressOptions, check_host, look_up_all
 from ...web.network.guard import Guard
 from ...web.urls.row_keys import from_host_key, host_key
 from ..base.command import TABLE, Invocation
-from ..launch.job import JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import JobOptions
 
 ARGUMENTS = (TABLE,)
 _COLUMNS = ("key", "status", "retries", "response_ms")

@@ -9,9 +9,10 @@ from typing import Any
 import apache_beam as beam
 
 from ...policy.indexing.index_options import IndexTableOptions
-from ...transforms.operations import Ticket
+from ...transforms.tickets import Ticket
 from ..base.command import TABLE, Invocation
-from ..launch.job import CheckedIndexOptions, JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import CheckedIndexOptions, JobOptions
 from . import index
 
 ARGUMENTS = (TABLE,)

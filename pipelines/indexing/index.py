@@ -60,12 +60,14 @@ from ...transforms.indexing.written_indexes import (
     finish_and_check_places,
     writer_places,
 )
-from ...transforms.operations import Begin, Finish, Ticket, phase_of
+from ...transforms.operations import Begin, Finish
+from ...transforms.tickets import Ticket, phase_of
 from ...web.base.errors import UserError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Invocation
-from ..launch.job import CheckedIndexOptions, JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import CheckedIndexOptions, JobOptions
 
 if TYPE_CHECKING:  # a crawl without an index does not load it
     from ...policy.indexing.index_documents import DocumentRules

@@ -1,63 +1,37 @@
-"""Options, launch and report shared by the commands that change a table."""
+"""The launch shared by the commands that change a table."""
 
 import contextlib
 import dataclasses
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
 
-from ...io.snapshots.manifest import Manifest, load_manifest, newest_manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import Operation, find_commit, new_id, pinned_operation
 from ...io.storage.file_errors import NoTable
 from ...io.table.opening import open_table
-from ...policy.components.kinds import kind_of
-from ...policy.extracting.rule_figures import COUNT_PREFIX
-from ...policy.indexing.index_options import IndexTableOptions
-from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
-from ...transforms.operations import Ticket, versions
-from ...transforms.wiring.plugin_groups import SCORINGS, scorings_of
+from ...transforms.tickets import Ticket, versions
 from ...web.base.errors import NothingToDo
 from ...web.base.json_logs import set_logged_operation
 from ...web.base.option_checks import Launch, check_setup
-from ...web.base.options import option
 from ...web.base.progress import PROGRESS
-from ...web.plugins.plugins import installed_plugins
-from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration, gives_record
+from ..base.command import DONE, NOTHING_TO_DO, Invocation, configuration
 from ..base.live import live_view
+from .arrival import Arrive, check_worker, snapshot_to_find
 from .beam_internals import quick_stages
-from .delivery import Arrive, check_worker, snapshot_to_find
 from .earlier_jobs import missing_rules_line, warn_of_clocks
 from .heartbeat import beating_heart, refusal_left
-from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
+from .job_reports import job_record, report
+from .launch import launch_args, preflight, workers_elsewhere
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
 _BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc",
                  "import_nutch")  # fmt: skip
 Build = Callable[[Any, Any], Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class JobOptions(LaunchOptions):
-    """Options of every job that changes the table."""
-
-    operation: str = option(
-        "",
-        "Id of the operation. The same id again changes nothing. Without it, a new one is made.",
-        pattern=r"[A-Za-z0-9._-]*",
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class BatchOptions(JobOptions):
-    """Options of the jobs that work on a batch."""
-
-    GROUP = "job"
-
-    batch: str = option("", "Id of the batch. Without it, the oldest batch that waits.")
 
 
 def check_launch(
@@ -236,109 +210,3 @@ def _had_no_work(command: str, manifest: Manifest) -> bool:
     if manifest.job in ("generate", "freegen", "import_warc"):
         return manifest.batch not in manifest.batches
     return manifest.job == "index" and command != "next" and not manifest.counts
-
-
-def job_record(manifest: Manifest, address: str) -> dict[str, Any]:
-    """Returns the report of a snapshot's operation, as a record.
-
-    Args:
-        manifest: The snapshot.
-        address: Address of its table.
-    """
-    names = ("job", "operation", "snapshot")
-    record: dict[str, Any] = {name: getattr(manifest, name) for name in names}
-    if manifest.batch in manifest.batches:
-        record["batch"] = manifest.batch
-        record["phase"] = manifest.batches[str(manifest.batch)].phase
-    if segments := batches_of_segments(manifest):
-        record["segments"] = segments
-    return {**record, "counts": dict(manifest.counts), "changed": _has_changed(manifest, address)}
-
-
-def batches_of_segments(manifest: Manifest) -> dict[str, str]:
-    """Returns the batch of each segment of Nutch that a snapshot's operation has imported."""
-    return {
-        batch.segment: name
-        for name, batch in sorted(manifest.batches.items())
-        if batch.segment and name.startswith(str(manifest.batch))
-    }
-
-
-def _has_changed(manifest: Manifest, address: str) -> bool:
-    """Returns whether a snapshot differs from the one before: in its files, or in its batches.
-
-    If the one before has expired, the counts decide.
-    """
-    table, number = open_table(address), manifest.snapshot - 1
-    if number and number not in table.snapshots():
-        return bool(manifest.counts)
-    return differ(load_manifest(table, number), manifest)
-
-
-def differ(older: Manifest, newer: Manifest) -> bool:
-    """Returns whether two snapshots differ for users.
-
-    Neither notes of jobs that have seen a batch count, nor records that a job has run.
-
-    >>> differ(Manifest(snapshot=1), Manifest(snapshot=2, counts={"rows": 5}))
-    False
-    """
-    shown = [
-        (
-            {n: c.list for n, c in one.components.items() if not kind_of(n).journal},
-            {name: batch.phase for name, batch in one.batches.items()},
-        )
-        for one in (older, newer)
-    ]
-    return shown[0] != shown[1]
-
-
-def report(invocation: Invocation, record: Mapping[str, Any], code: int = DONE) -> int:
-    """Gives or prints a job's record, as JSON for scripts or as a line; returns the exit code.
-
-    "nothing to do" is the line of ``NOTHING_TO_DO``, and of no other code.
-    """
-    if gives_record(invocation, record):
-        return code
-    head = str(record["job"]) + (f" batch {record['batch']}" if "batch" in record else "")
-    head += " (dry run)" if record.get("dry_run") else ""
-    # What rules have found has a report of its own.
-    parts = [
-        f"{name} {number:,}"
-        for name, number in record.get("counts", {}).items()
-        if not name.startswith(COUNT_PREFIX)
-    ]
-    if code == NOTHING_TO_DO:
-        parts = parts or ["nothing to do"]
-    elif not record.get("changed") and not record.get("dry_run"):
-        parts.append("nothing changed")
-    text = ", ".join(parts)
-    if record.get("submitted"):
-        text = f"submitted as operation {record['operation']}"
-    elif record.get("done_before"):
-        text = "done before"
-    print(f"{head}: {text}")
-    return code
-
-
-@dataclasses.dataclass(frozen=True)
-class CheckedScoringOptions(ScoringOptions):
-    """Options of scorings, whose files are read before a job starts."""
-
-    def check_setup(self, _: Launch) -> None:
-        """Makes the scorings if all are installed here: plug-ins may be on workers only."""
-        plugins = set(self.scoring) - set(BUILT_IN_SCORINGS)
-        if plugins <= set(installed_plugins(SCORINGS)):
-            scorings_of(self)
-
-
-@dataclasses.dataclass(frozen=True)
-class CheckedIndexOptions(CheckedScoringOptions, IndexTableOptions):
-    """Options of an index, whose filters and writers are opened before a job starts."""
-
-    def check_setup(self, launch: Launch) -> None:
-        """Opens the filters and writers of the index, if there is one; sends nothing."""
-        if self.index:
-            from ...transforms.indexing.index_setup import check_index
-
-            check_index(self, launch.address)

@@ -1,19 +1,11 @@
-"""Runs a pipeline, by default in this process, over conflicts, and finds the message of a failure.
+"""Runs a pipeline, by default in this process, and over conflicts.
 
 ``--runner=DirectRunner`` means the in-process FnApiRunner, too: Beam's own
 DirectRunner may download another runner.
-
-An in-process worker raises its exception unchanged. Workers on other machines
-send the text of a traceback, which job servers put into their own exceptions.
 """
 
-import contextlib
-import importlib
 import logging
-import re
-import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import apache_beam as beam
 import numpy as np
@@ -24,9 +16,8 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 from ...io.snapshots.manifest import Manifest, load_manifest, purged_since
 from ...io.snapshots.operations import pinned_operation
 from ...io.storage.file_errors import BatchMovedOn, ConflictError, PurgedMeanwhile
-from ...io.storage.processes import ScratchFull, full_by
 from ...io.table.opening import open_table
-from ...web.base.errors import JobFailed, UsageError, UserError, one_line
+from ...web.base.errors import JobFailed, UsageError, one_line
 from .beam_internals import (
     beam_options,
     in_process_runner,
@@ -34,6 +25,7 @@ from .beam_internals import (
     new_pipeline,
     silence_runners,
 )
+from .job_failures import causes, user_error
 
 # Runners where a job continues without the command that submitted it.
 _CLUSTERS = ("portable", "flink", "spark", "dataflow")
@@ -97,104 +89,6 @@ def only_submits(beam_args: Sequence[str]) -> bool:
 def waits(pipeline: beam.Pipeline) -> bool:
     """Returns whether ``run_pipeline`` waits for the end of a pipeline."""
     return not pipeline.options.view_as(StandardOptions).no_wait_until_finish
-
-
-_LONGEST = 500
-# Beam appends the name of the step to the message of an exception, once for each step.
-_STEPS = re.compile(r"(?: \[while running ['\"].*?['\"]\])+\s*$", re.DOTALL)
-# An exception as the last part of a traceback: a name at the start of a line, and a message up to
-# an empty line, the next traceback, or the stack of a job server in Java.
-_END = r"(?=\n\s*\n|\s*\Z|\nDuring|\nThe above|\nTraceback|\n?\s+at [\w.$]+\(|\nCaused by:)"
-_RAISED = re.compile(rf"^((?:[a-z_]\w*\.)*[A-Z]\w*)(?:: (.*?))?{_END}", re.MULTILINE | re.DOTALL)
-_OURS = re.compile(rf"^\s*(nutbeam(?:\.\w+)+): (.*?){_END}", re.MULTILINE | re.DOTALL)
-_JAVA = re.compile(
-    rf"^(?:Caused by: )?((?:[a-z]\w*\.)+[A-Z][\w$]*): (.*?){_END}", re.MULTILINE | re.DOTALL
-)
-_JOB = re.compile(r"^Pipeline \S+ failed in state \w+: (?:bundle \S+ \S+ failed:)?")
-_MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
-_FAILURES = "cluster_failures.toml"
-
-
-def user_error(error: BaseException) -> UserError:
-    """Returns the error of a failed job for the user, without the text that runners add.
-
-    >>> user_error(RuntimeError("Traceback ...\\nOSError: disk full [while running 'Write']"))
-    JobFailed("OSError: disk full (in step 'Write')")
-    """
-    for cause in causes(error):
-        if isinstance(cause, UserError):
-            return type(cause)(_without_steps(str(cause)))
-        if isinstance(cause, OSError) and (message := full_by(cause)):
-            return ScratchFull(message)
-    details = getattr(error, "details", None)
-    if callable(details) and callable(getattr(error, "code", None)):  # an error of gRPC
-        line = _line("the job server failed", str(details() or error))
-        return JobFailed(f"{line}; a job that it had begun may go on where it runs")
-    message = str(error)
-    if isinstance(error, RuntimeError) or "Traceback (most recent call last)" in message:
-        return from_text(message)
-    return JobFailed(_meaning(message) or _line(type(error).__name__, message))
-
-
-def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yields an exception and its causes; Beam's copies have a context instead of a cause."""
-    while error is not None:
-        yield error
-        copied = "[while running " in str(error)
-        error = error.__cause__ or (error.__context__ if copied else None)
-
-
-def from_text(text: str) -> UserError:
-    """Returns the error in the text of a failure, for runners with other processes.
-
-    The first that is found counts: an error of nutbeam, a failure with a known meaning,
-    the last exception in Python, the innermost cause in Java.
-    """
-    text = _JOB.sub("", text)
-    for match in reversed(list(_OURS.finditer(text))):
-        module, _, short = match[1].rpartition(".")
-        kind = None
-        with contextlib.suppress(ImportError):
-            kind = getattr(importlib.import_module(module), short, None)
-        if isinstance(kind, type) and issubclass(kind, UserError):
-            return kind(_without_steps(match[2]))
-    meaning = _meaning(text)
-    if meaning:
-        return JobFailed(meaning)
-    if "Traceback" in text:
-        raised = list(_RAISED.finditer(text))
-        if raised:
-            return JobFailed(_line(raised[-1][1].rpartition(".")[2], raised[-1][2] or ""))
-    java = list(_JAVA.finditer(text))
-    if java:
-        return JobFailed(_line(java[-1][1].rpartition(".")[2], java[-1][2]))
-    return JobFailed(_line("", text.strip()) or "no reason was given")
-
-
-def _meaning(text: str) -> str | None:
-    missing = _MISSING.findall(text)
-    if missing:
-        package = missing[-1].partition(".")[0]
-        ours = package == "nutbeam"
-        remedy = "leave out --deliver false" if ours else f"--plugin_package {package}"
-        return (
-            f"package {missing[-1]!r} is missing on the workers: {remedy}, "
-            "or install it in their image"
-        )
-    file = tomllib.loads(Path(__file__).with_name(_FAILURES).read_text("utf-8"))
-    matches = ((re.search(row["pattern"], text), row["meaning"]) for row in file["failures"])
-    return next((match.expand(meaning) for match, meaning in matches if match), None)
-
-
-def _without_steps(message: str) -> str:
-    return one_line(_STEPS.sub("", message))
-
-
-def _line(name: str, message: str) -> str:
-    steps = re.findall(r"\[while running ['\"](.*?)['\"]\]", message)
-    step = f" (in step {steps[0]!r})" if steps else ""
-    text = ": ".join(part for part in (name, _without_steps(message)) if part)
-    return text[:_LONGEST] + step
 
 
 _LOG = logging.getLogger("nutbeam")

@@ -17,9 +17,8 @@ from ...io.reading.inlinks import all_inlinks
 from ...io.snapshots.manifest import newest_manifest
 from ...io.storage.place_addresses import place_of
 from ...io.storage.places import Place
-from ...policy.inlinks.edges import BestOptions
+from ...policy.inlinks.edges import LINKS_COMPONENT, BestOptions
 from ...policy.nutch.nutch_records import EXPORTED_COLUMNS, records_of_state
-from ...transforms.invert_links import LINKS_COMPONENT
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.base.progress import PROGRESS

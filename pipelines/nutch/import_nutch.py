@@ -29,7 +29,7 @@ from ...io.tablets.written import Written
 from ...policy.batch_tools.url_lists import ListRuleOptions
 from ...policy.components.schema import HOSTS
 from ...policy.generating.selection import GenerateOptions
-from ...policy.inlinks.edges import LINK_CHANGES, InvertOptions
+from ...policy.inlinks.edges import LINK_CHANGES, LINKS_COMPONENT, InvertOptions
 from ...policy.nutch.imported_rows import NUTCH_STATE, merge_imported
 from ...transforms.apply_changes import (
     COUNT_PLACES,
@@ -41,8 +41,8 @@ from ...transforms.apply_changes import (
 )
 from ...transforms.elements.chunks import Chunk
 from ...transforms.for_each import REPORTS, ForEach
-from ...transforms.invert_links import LINKS_COMPONENT
-from ...transforms.operations import Begin, Finish, Ticket
+from ...transforms.operations import Begin, Finish
+from ...transforms.tickets import Ticket
 from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ...web.nutch_text.java_dates import check_zone
@@ -50,7 +50,8 @@ from ..archives.import_warc import Options as ImportWarcOptions
 from ..base.command import DONE, TABLE, Argument, Invocation, gives_record
 from ..batch_tools.batch_addresses import id_of_batch
 from ..invertlinks import link_resolver
-from ..launch.job import JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import JobOptions
 from ..launch.launch import preflight, workers_elsewhere
 from ..launch.table_rooms import RoomOptions
 from ..nutch_conf.import_configuration import import_configuration

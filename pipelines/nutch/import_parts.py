@@ -20,12 +20,11 @@ from ...io.snapshots.operations import Operation
 from ...io.tablets.written import Written
 from ...policy.batch_tools.merged_rows import hosts_of_seed_rows
 from ...policy.components.schema import HOSTS
-from ...policy.inlinks.edges import LINK_CHANGES, InvertOptions
+from ...policy.inlinks.edges import LINK_CHANGES, LINKS_COMPONENT, InvertOptions
 from ...policy.nutch.crawldb_rows import NutchRules, state_of_records
 from ...policy.nutch.linkdb_rows import hosts_of_hostdb, links_of_linkdb
 from ...transforms.elements.chunks import MAX_ROWS, named_chunks
 from ...transforms.for_each import REPORTS
-from ...transforms.invert_links import LINKS_COMPONENT
 from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
 from .record_faults import RecordFaults

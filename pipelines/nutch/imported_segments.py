@@ -16,10 +16,10 @@ from ...policy.components.vocabulary import (
     PHASES,
     UPDATED_PHASE,
 )
+from ...policy.inlinks.edges import LINKS_COMPONENT
 from ...policy.nutch.imported_rows import applied_count, waiting_count
-from ...transforms.invert_links import LINKS_COMPONENT
 from ...web.base.wording import format_count
-from ..launch.job import batches_of_segments
+from ..launch.job_reports import batches_of_segments
 
 _READS = frozenset({"state", "hosts", LINKS_COMPONENT, "blocklist", "batches"})
 _OF_SEGMENTS = "segments/"

@@ -28,6 +28,7 @@ from ...io.nutch.sequence_reading import first_url_after, read_part
 from ...io.snapshots.operations import Operation
 from ...io.tablets.file_lists import DataFile
 from ...io.tablets.written import Written
+from ...policy.base.hash_buckets import SLOTS, hash_buckets
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import conform
 from ...policy.nutch.crawldb_rows import NutchRules
@@ -48,7 +49,6 @@ from ...policy.nutch.segment_rows import (
 )
 from ...transforms.elements.chunks import MAX_ROWS, named_chunks
 from ...transforms.for_each import REPORTS
-from ...transforms.partition import SLOTS, hash_buckets
 from ...web.base.progress import PROGRESS
 from ...web.hadoop.segment_values import CONTENTS, PARSE_DATA, PARSE_TEXTS
 from ...web.nutch_text.text_records import DATUM

@@ -52,13 +52,15 @@ from ...transforms.apply_changes import (
 )
 from ...transforms.fetching import LeaseOptions, fetch_pages, in_time_left, longest_wait
 from ...transforms.for_each import REPORTS
-from ...transforms.operations import Begin, Ticket
+from ...transforms.operations import Begin
+from ...transforms.tickets import Ticket
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.errors import UsageError
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
-from ..launch.job import CheckedScoringOptions, JobOptions, check_launch, run_job
+from ..launch.job import check_launch, run_job
+from ..launch.job_options import CheckedScoringOptions, JobOptions
 from ..launch.launch import workers_elsewhere
 from ..launch.shipped_seeds import check_seeds, seed_words
 from .sitemap_fetch import EarlierRequests, SitemapFetching, SitemapFetchOptions

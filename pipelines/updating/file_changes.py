@@ -29,7 +29,7 @@ from ...policy.updating.page_changes import (
 from ...policy.updating.redirects import begin_chains, follow_chains, keys_to_read
 from ...policy.updating.update_rules import UpdateRules, UpdateTableOptions
 from ...transforms.elements.chunks import NamedRows, chunk_outputs, split_by_hash, to_chunks
-from ...transforms.wiring.metrics import logs_of
+from ...transforms.wiring.phase_logs import logs_of
 from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.progress import PROGRESS
 

@@ -27,11 +27,13 @@ from ...io.tablets.tablets import Tablet, tablets
 from ...io.tablets.written import Written
 from ...policy.components.kinds import kind_of
 from ...transforms.for_each import ForEach
-from ...transforms.operations import Begin, Finish, Ticket
+from ...transforms.operations import Begin, Finish
+from ...transforms.tickets import Ticket
 from ...web.base.errors import UsageError
 from ...web.base.progress import PROGRESS
 from ..base.command import TABLE, Argument, Invocation
-from ..launch.job import JobOptions, run_job
+from ..launch.job import run_job
+from ..launch.job_options import JobOptions
 from ..launch.launch import preflight
 from ..views.reading_job import Reading
 

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.metrics import Metrics, MetricsFilter
 
-from ...io.snapshots.manifest import Manifest, load_manifest
+from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation, new_id
-from ...io.table.opening import open_table
 from ...io.tablets.written import Written, sum_counts
 from ...policy.components.rule_counts import cap_rule_counts
-from ...transforms.operations import Finish, Ticket, check_versions
+from ...transforms.operations import Finish
+from ...transforms.tickets import Ticket, dry_operation
 from ...transforms.wiring.display import Displayed
-from ...web.base.clock import now_ms
 from ...web.base.progress import PROGRESS
 from ...web.urls.row_keys import from_key
 from ..base.command import Invocation
 from ..base.live import live_view
 from ..launch.earlier_jobs import missing_rules_line
-from ..launch.job import Build, check_launch, prepare, report
+from ..launch.job import Build, check_launch, prepare
+from ..launch.job_reports import report
 from ..launch.runner import run_pipeline, waits
 
 _LOG = logging.getLogger("nutbeam.dry_run")
@@ -59,17 +59,6 @@ class BeginDryRun(Displayed):
 
     def expand(self, tickets: beam.PCollection[Ticket]) -> beam.PCollection[Operation]:
         return tickets | "Pin" >> beam.Map(dry_operation, self.job).with_output_types(Operation)
-
-
-def dry_operation(ticket: Ticket, job: str) -> Operation:
-    """Returns an operation that reads the newest snapshot, and of which no record is made."""
-    check_versions(ticket)
-    table = open_table(ticket.address)
-    snapshot = table.latest_snapshot()
-    newest = load_manifest(table, snapshot)
-    now = now_ms(newest.latest_time) if ticket.now is None else ticket.now
-    # No real job has this name, so its metrics are not mistaken for changes.
-    return Operation(ticket.address, ticket.operation, f"{job}_dry_run", snapshot, now, 0)
 
 
 @dataclasses.dataclass

@@ -49,10 +49,10 @@ from ...policy.estimating.round_time import (
 )
 from ...policy.generating.selection import GenerateOptions
 from ...policy.hosting.host_settings import best_of_hosts, with_own_limits
+from ...policy.hosting.locate_options import LocateOptions
 from ...policy.scope import TargetOptions
-from ...transforms.locate_hosts import LocateOptions
-from ...transforms.operations import Ticket
-from ...transforms.top_n_per_key import top_n_per_key
+from ...transforms.tickets import Ticket, dry_operation
+from ...transforms.top_rows import top_n_per_key
 from ...web.base.machine import usable_cores
 from ...web.base.options import option
 from ...web.base.progress import PROGRESS
@@ -61,11 +61,15 @@ from ...web.base.wording import format_count
 from ...web.engine.pace import FetchOptions
 from ..base.command import DONE, NOTHING_TO_DO, TABLE, Invocation, gives_record
 from ..base.live import duration, live_view
-from ..generating.survey import candidates_of, clock_of_survey, due_at, tablets_of_state
-from ..launch.job import CheckedScoringOptions
+from ..generating.generate_candidates import (
+    candidates_of,
+    clock_of_survey,
+    due_at,
+    tablets_of_state,
+)
+from ..launch.job_options import CheckedScoringOptions
 from ..views.endings import nothing_due
 from ..views.next_due import next_url
-from .dry_run import dry_operation
 
 ARGUMENTS = (TABLE,)
 _SHOWN = 5  # hosts that hold the fetch up

@@ -11,7 +11,8 @@ from ...web.base.errors import UsageError
 from ...web.base.options import option, shared_option
 from ..base.command import TABLE, Invocation
 from ..launch.heartbeat import settle_failures
-from ..launch.job import JobOptions, job_record, report
+from ..launch.job_options import JobOptions
+from ..launch.job_reports import job_record, report
 
 ARGUMENTS = (TABLE,)
 

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 from ...io.snapshots.manifest import Manifest
 from ...io.storage.least_free import DISK_LOW, DiskLow
-from ...policy.components.reasons import PluginFault, plugin_faults
+from ...policy.components.reasons import PluginFault, drops_of_tasks, plugin_faults
 from ...policy.components.vocabulary import iso
 from ...policy.generating.selection import DUE, LEFT_OUT
 from ...policy.indexing.writer_documents import refusals
-from ...transforms.wiring.metrics import drops_of_tasks
 from ...web.base.wording import format_count
 from ...web.plugins.plugin_files import plugin_label
 from ...web.plugins.plugin_options import plugin_names

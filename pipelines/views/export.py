@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import apache_beam as beam
 import polars as pl
 
 from ...io.rows.duckdb_tables import batches_frame, files_of
@@ -33,8 +32,9 @@ from ..base.command import TABLE, Invocation, configuration
 from ..base.suggestions import suggestion
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
+from .item_reading import item_parts
 from .reader import stored_names_of, with_owner
-from .reading_job import Reading, ReadItem, export_parts, tablets_of
+from .reading_job import Reading, ReadItem, tablets_of
 
 ARGUMENTS = (TABLE,)
 KINDS_OF_FILES = ("parquet", "csv", "jsonl")
@@ -103,12 +103,10 @@ def run(invocation: Invocation) -> int:
     with configuration():
         _condition(options.what, options.expr, now)
 
-    def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
-        items | "Write" >> beam.Map(_write, options, output, now)
-
+    write = functools.partial(_write, options=options, output=output, now=now)
     divide = functools.partial(_items, what=options.what)
     schema = shown_schema(options.wanted_columns())
-    with export_parts(address, build, invocation.beam_args, options, divide) as (_, parts):
+    with item_parts(address, write, invocation.beam_args, options, divide) as (_, parts):
         number = output.join(parts, schema.names, schema)
     if output.path:
         record = {"what": options.what, "rows": number, "output": str(output.path)}

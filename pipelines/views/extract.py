@@ -29,7 +29,7 @@ from ...policy.extracting.extracted_rows import extracted_schema, plain_decimal
 from ...policy.extracting.page_records import EXTRACTED_FROM
 from ...policy.page_rows import PageChoice
 from ...transforms.elements.chunks import Chunk
-from ...transforms.extract_pages import ExtractDocuments
+from ...transforms.for_each import ForEachDocument
 from ...transforms.parsing import PoolOptions
 from ...web.base.option_checks import check_setup
 from ...web.base.options import option, shared_option
@@ -56,7 +56,8 @@ from .changed_records import rows_without_records, with_changes
 from .extracted_reader import extracted_tables
 from .pages import LAST_PART, NO_DOCUMENT, rows_by_document
 from .reader import pages_of_file
-from .reading_job import Reading, ReadItem, export_parts
+from .reading_job import Reading, ReadItem
+from .reading_pipeline import export_parts
 from .rows_destination import check_destination, destination_of, shows_changes
 from .rule_reports import RulesReport, report_rules
 
@@ -110,7 +111,7 @@ def run(invocation: Invocation) -> int:
             items
             | "Rows"
             >> beam.FlatMap(rows_by_document, options.choice()).with_output_types(tuple[str, Chunk])
-            | "Extract" >> ExtractDocuments(_write, (reading, rules, destination.output, options))
+            | "Extract" >> ForEachDocument(_write, (reading, rules, destination.output, options))
         )
 
     exported = export_parts(address, build, invocation.beam_args, options, destination.divide)

@@ -19,7 +19,7 @@ from ...transforms.wiring.plugin_groups import scorings_of
 from ...web.base.clock import now_ms, pause
 from ...web.base.progress import PROGRESS
 from ...web.urls.row_keys import shown_url
-from ..generating.survey import due_at
+from ..generating.generate_candidates import due_at
 from .explain_row import TableAt, not_generated
 
 _COLUMNS = ("key", "fetch_time")

@@ -51,7 +51,8 @@ from ..outputs.output_tables import CatalogOptions
 from .changed_pages import ChangedItem, read_changed_pages
 from .page_chunks import ChunkedPages, failure_line
 from .reader import pages_of_file
-from .reading_job import Reading, ReadItem, export_parts
+from .reading_job import Reading, ReadItem
+from .reading_pipeline import export_parts
 from .rows_destination import check_destination, destination_of, shows_changes
 
 ARGUMENTS = (TABLE,)

@@ -6,12 +6,12 @@
 """
 
 import dataclasses
+import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import polars as pl
 
 from ...io.batches.batches import live_file
@@ -52,7 +52,8 @@ from ..checkers.checking import row_key
 from ..launch.earlier_jobs import warn_of_clocks
 from ..launch.launch import LaunchOptions
 from ..outputs.output_files import Output, output_of
-from .reading_job import Reading, ReadItem, check_dump, export_parts
+from .item_reading import item_parts
+from .reading_job import Reading, ReadItem, check_dump
 
 ARGUMENTS = (
     TABLE,
@@ -169,12 +170,9 @@ def read_statistics(
         beam_args: Arguments for Beam.
         figures: What to read; None is statistics of all rows.
     """
-    wanted, now = figures or Figures(), now_ms()
-
-    def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
-        items | "Look" >> beam.Map(_look, wanted, now)
-
-    with export_parts(address, build, beam_args, options) as (manifest, parts):
+    wanted = figures or Figures()
+    look = functools.partial(_look, figures=wanted, now=now_ms())
+    with item_parts(address, look, beam_args, options) as (manifest, parts):
         contents = {suffix: [read_bytes(part, LARGEST_BYTES) for part in parts if part.suffix == suffix]
                  for suffix in (_STATISTICS, _BEST, _HOSTS)}  # fmt: skip
     record = summary(merge(from_json(data.decode()) for data in contents[_STATISTICS]))
@@ -289,12 +287,9 @@ def _parse_results(path: Place, key: str) -> dict[str, Any]:
 def _dump(address: str, options: Options, beam_args: Any) -> int:
     is_nutch_file = Path(options.dump).name == NUTCH_FILE
     form = options.dump_format or ("txt" if is_nutch_file else "")
-    output, now = output_of(options.dump, "--dump", f".{form}" if form else ""), now_ms()
-
-    def build(items: beam.PCollection[ReadItem], _: Reading) -> None:
-        items | "Dump" >> beam.Map(_write_dump, options, output, now)
-
-    with export_parts(address, build, beam_args, options) as (_, parts):
+    output = output_of(options.dump, "--dump", f".{form}" if form else "")
+    write = functools.partial(_write_dump, options=options, output=output, now=now_ms())
+    with item_parts(address, write, beam_args, options) as (_, parts):
         output.join(parts, [column.name for column in _COLUMNS], shown_schema(_COLUMNS))
     return 0
 

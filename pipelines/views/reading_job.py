@@ -1,4 +1,7 @@
-"""Functions shared by the commands that only read: workers write part files, the command joins them."""
+"""Shared by the commands that only read: part files are written, which the command joins.
+
+``item_reading.py`` reads item by item, ``reading_pipeline.py`` by pipelines that may shuffle rows.
+"""
 
 import dataclasses
 import re
@@ -8,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import polars as pl
 
 from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
@@ -22,8 +24,9 @@ from ...io.tablets.file_lists import DataFile
 from ...io.tablets.tablets import Tablet, tablets
 from ...web.base.errors import UsageError
 from ..base.command import NUTCH_FILE
-from ..launch.launch import LaunchOptions, launch_args, preflight, workers_elsewhere
-from ..launch.runner import make_pipeline, run_pipeline
+from ..launch.launch import LaunchOptions, preflight, workers_elsewhere
+
+PartFiles = tuple[Manifest, list[Place]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,40 +71,28 @@ def tablets_of(reading: Reading, component: str = "state") -> Iterator[ReadItem]
 
 
 @contextmanager
-def export_parts(
+def written_parts(
     address: str,
-    build: Callable[[beam.PCollection[ReadItem], Reading], Any],
+    write: Callable[[Reading], None],
     beam_args: Sequence[str],
     options: LaunchOptions,
-    divide: Callable[[Reading], Iterator[ReadItem]] = tablets_of,
-) -> Iterator[tuple[Manifest, list[Place]]]:
-    """Runs a pipeline that writes files; yields the snapshot and the files, in order.
+) -> Iterator[PartFiles]:
+    """Calls a function that writes files; yields the snapshot that it has read and the files, in order.
 
     The files are removed afterwards.
 
     Args:
         address: Address of the table.
-        build: Builds the pipeline from a collection of items.
+        write: Reads a snapshot, and writes part files.
         beam_args: Arguments for Beam.
         options: Options of the launch.
-        divide: Function that divides the snapshot into items.
     """
     preflight(address, options, beam_args)
     manifest = newest_manifest(address)
     address = open_table(address).worker_address()
     folder = _folder(address, elsewhere=workers_elsewhere(beam_args))
-    reading = Reading(address, str(folder), manifest.snapshot)
     try:
-        pipeline = make_pipeline([*launch_args(options, beam_args), *beam_args])
-        items = (
-            pipeline
-            | "Reading" >> beam.Create([reading])
-            | "Parts" >> beam.FlatMap(divide).with_output_types(ReadItem)
-            # Spreads the items over the workers.
-            | "Spread" >> beam.Reshuffle()
-        )
-        build(items, reading)
-        run_pipeline(pipeline)
+        write(Reading(address, str(folder), manifest.snapshot))
         yield manifest, [folder / name for name in names(folder) if not name.startswith(".")]
     finally:
         folder.remove_tree()

@@ -12,7 +12,7 @@ import functools
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -153,3 +153,8 @@ def _reason_by_count(name: str, job: str, family: str) -> Reason | None:
     if reason is None and job in _DOES_WORK_OF:
         return _reason_by_count(name, _DOES_WORK_OF[job], family)
     return reason
+
+
+def drops_of_tasks() -> Collection[str]:
+    """Returns the reasons why fetch drops a task; for all other reasons it drops a link."""
+    return counted_reasons("fetch dropped").keys()

@@ -47,6 +47,7 @@ LINK_CHANGES = pa.schema(
 LinkChangeRows: TypeAlias = pl.DataFrame  # columns of LINK_CHANGES
 InlinkRows: TypeAlias = pl.DataFrame  # columns of INLINK
 # A link of pages that are in no table.
+LINKS_COMPONENT = "links"
 INLINK = pa.schema(
     [
         ("url", TEXT),  # the target

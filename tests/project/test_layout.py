@@ -111,9 +111,9 @@ BY_NAME = {
 # What these import is given to them: packages that are no part of ours, or the module of a job.
 IMPORTS_WHAT_IS_GIVEN = {
     "io/storage/store_clients.py",
-    "pipelines/launch/runner.py",
-    "pipelines/launch/launch.py",
-    "pipelines/launch/delivery.py",
+    "pipelines/launch/job_failures.py",
+    "pipelines/launch/runner_checks.py",
+    "pipelines/launch/arrival.py",
     "web/base/imports.py",
 }
 # Public names that several modules may define: the beginnings of these modules' paths, and why.

@@ -9,7 +9,7 @@ from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.round import build_round
 from nutbeam.transforms.elements.chunks import Chunk
 from nutbeam.transforms.fetch_pages import FetchPages
-from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.tickets import Ticket
 
 FLINK = ["--runner=PortableRunner", "--job_endpoint=localhost:1", "--environment_type=PROCESS",
          "--environment_options=process_command=/none"]  # fmt: skip

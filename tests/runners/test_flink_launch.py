@@ -21,7 +21,7 @@ from simulated_web import served_web
 
 from nutbeam.pipelines import generate
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.tickets import Ticket
 from nutbeam.web.urls.row_keys import from_key
 
 pytestmark = pytest.mark.flink

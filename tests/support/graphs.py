@@ -17,7 +17,7 @@ from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.views.reading_job import Reading
 from nutbeam.policy.components.blocklist import Names
-from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.tickets import Ticket
 
 # Options that bring in all steps that a job may have.
 SHOWN: dict[str, dict[str, Any]] = {

@@ -14,7 +14,8 @@ from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.schema import FETCHLIST, PAGES, ParseStatus
-from nutbeam.transforms.operations import Commit, Ticket, begin_job, commit_job
+from nutbeam.transforms.operations import Commit, commit_job
+from nutbeam.transforms.tickets import Ticket, begin_job
 from nutbeam.web.exchange.status import FETCH_SUCCESS
 from nutbeam.web.exchange.status import SUCCESS as ANSWERED
 from nutbeam.web.urls.row_keys import from_key, to_key

@@ -16,7 +16,7 @@ from guide_blocks import blocks, run_as_typed
 from here import ROOT, TESTS
 from simulated_web import served_web
 
-from nutbeam.pipelines.launch.job import JobOptions
+from nutbeam.pipelines.launch.job_options import JobOptions
 from nutbeam.web.base.options import options_of
 
 DAG = ROOT / "templates" / "airflow" / "nutbeam_crawl.py"

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running import apply, run
 
+from nutbeam.policy.base.hash_buckets import SLOTS, hash_buckets
 from nutbeam.policy.base.key_columns import hosts_of
 from nutbeam.transforms.elements import chunks as chunks_module
 from nutbeam.transforms.elements.chunks import split_by_hash
-from nutbeam.transforms.partition import SLOTS, PartitionByHost, hash_buckets, partition_by_host
+from nutbeam.transforms.partition import PartitionByHost, partition_by_host
 
 # Half of all rows are on one host.
 FRAME = pl.DataFrame(
@@ -44,7 +45,7 @@ def test_text_and_bytes_are_alike():
 def test_numbers_are_the_same_in_another_process():
     program = """
 import polars
-from nutbeam.transforms.partition import hash_buckets
+from nutbeam.policy.base.hash_buckets import hash_buckets
 print(hash_buckets(polars.Series([f"h{n}" for n in range(50)]), 4096, "salt").to_list())
 """
     done = subprocess.run(

@@ -12,7 +12,8 @@ from running import apply, run
 
 from nutbeam.policy.components.schema import STATE
 from nutbeam.transforms.elements import chunks as chunks_module
-from nutbeam.transforms.top_n_per_key import TopNPerKey, top_n_per_key
+from nutbeam.transforms.top_n_per_key import TopNPerKey
+from nutbeam.transforms.top_rows import top_n_per_key
 
 # Half of all rows are of one key; keys span chunks.
 FRAME = pl.DataFrame(

@@ -20,6 +20,7 @@ from ...policy.archives.imported_captures import (
     DroppedRows,
     RevisitingRows,
 )
+from ...policy.base.hash_buckets import SLOTS, hash_buckets
 from ...policy.components.schema import FETCHLIST, conform_frame
 from ...policy.generating.selection import queue_names
 from ...web.archive_reading.archived_answers import (
@@ -31,7 +32,6 @@ from ...web.archive_reading.archived_answers import (
 from ...web.archive_reading.archived_records import ArchivedRecord
 from ...web.archive_reading.warc_reading import RecordReader
 from ...web.exchange.status import Response
-from ..partition import SLOTS, hash_buckets
 from .imported_parts import ImportRules, PagesFile, PagesWriter
 
 UNRESOLVED = "dropped/unresolved_revisit"

@@ -17,7 +17,8 @@ from ...policy.graph.link_limits import LinkLimits
 from ...web.urls.row_keys import parse_url, to_key
 from ..elements.chunks import Chunk, to_chunks
 from ..elements.rows import check_chunk, check_not_windowed, through_chunks
-from ..operations import Begin, Commit, Ticket
+from ..operations import Begin, Commit
+from ..tickets import Ticket
 from ..wiring.display import Displayed
 from ..wiring.metrics import count
 from .graph_layout import BLOCKS, LIMIT

@@ -18,7 +18,8 @@ from ...policy.graph.rankings import RANKINGS, choose_ranking
 from ..elements.arguments import check_range
 from ..elements.chunks import Chunk, to_chunks
 from ..elements.rows import check_chunk, check_not_windowed, through_chunks
-from ..operations import Begin, Ticket
+from ..operations import Begin
+from ..tickets import Ticket
 from ..wiring.display import Displayed
 from .graph_blocks import check_choice
 from .rank_rounds import RankedBlock, RankRounds

@@ -16,7 +16,7 @@ from ...web.base.memory import keep_free_blocks
 from ...web.base.progress import PROGRESS
 from ..elements.arguments import check_integer, check_range
 from ..wiring.display import Displayed
-from ..wiring.metrics import logs_of
+from ..wiring.phase_logs import logs_of
 
 _LOG = logging.getLogger("nutbeam.linkrank")
 # Logged when the change of a round is known, with the changes of all rounds as ``changes``.

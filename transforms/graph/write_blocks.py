@@ -40,7 +40,8 @@ from ..elements.arguments import check_integer
 from ..elements.chunk_flow import GroupChunks
 from ..elements.chunks import Chunk, to_chunks
 from ..for_each import Spread
-from ..operations import Ticket, Together
+from ..operations import Together
+from ..tickets import Ticket
 from ..wiring.display import Displayed
 from .graph_layout import (
     LIMIT,

@@ -1,4 +1,4 @@
-"""Reports the work of jobs: counts as Beam's metrics, the start and the end of phases as logs.
+"""Reports the counts of jobs as Beam's metrics.
 
 Metrics have Nutch's names where Nutch has one.
 The manifest has every count under nutbeam's own name, with its reason. The name of a metric
@@ -7,19 +7,14 @@ not a plain word is counted as ``other``. Names may contain rules of URL filters
 these come from the operator (``--count_by_rule``).
 """
 
-import contextlib
-import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from apache_beam.metrics import Metrics
 
-from ...io.snapshots.manifest import Manifest
-from ...io.snapshots.operations import Operation
 from ...policy.components.blocklist import REASON as PURGED
-from ...policy.components.reasons import counted_reasons
+from ...policy.components.reasons import drops_of_tasks
 from ...policy.components.rule_counts import RULE_FAMILIES, is_of_rule
-from ...web.base.json_logs import with_fields, working_on
 
 # Namespaces of jobs; that of another job is nutbeam_JOB.
 NAMESPACES = {
@@ -72,7 +67,6 @@ STATUSES = (("fetch", "protocol"), ("update", "status"))
 _PARSED = ("parsed", "outlinks", "parts")
 _PARSE_FAMILIES = ("failed", "skipped", "no_parser", "dropped", *RULE_FAMILIES)
 
-_LOG = logging.getLogger("nutbeam.phases")
 _MOST_CHARS = 60
 _WORD = re.compile(r"[a-z0-9_]{1,60}")
 
@@ -123,11 +117,6 @@ def _is_of_parse(family: str, reason: str) -> bool:
     return family in _PARSE_FAMILIES and not own
 
 
-def drops_of_tasks() -> Collection[str]:
-    """Returns the reasons why fetch drops a task; for all other reasons it drops a link."""
-    return counted_reasons("fetch dropped").keys()
-
-
 class Throttling:
     """Reports to the runner how long a fetch has waited for politeness.
 
@@ -154,37 +143,3 @@ class Throttling:
         if whole > self._reported:
             self._counter.inc(whole - self._reported)
             self._reported = whole
-
-
-def logs_of(operation: Operation | None) -> contextlib.AbstractContextManager[None]:
-    """Adds phase, operation, batch and round to the logs of this thread."""
-    if operation is None:
-        return contextlib.nullcontext()
-    return working_on(
-        phase=operation.job, operation=operation.id, batch=operation.batch, round=operation.round
-    )
-
-
-def log_start(operation: Operation) -> None:
-    """Logs that a phase begins. A runner that repeats a failed step logs it again."""
-    with logs_of(operation):
-        fields = with_fields(event="start", snapshot=operation.snapshot)
-        _LOG.info("%s begins", _title(operation), extra=fields)
-
-
-def log_end(operation: Operation, manifest: Manifest) -> None:
-    """Logs that a phase has committed, with its counts."""
-    counts = dict(manifest.counts)
-    text = ", ".join(f"{name} {number:,}" for name, number in counts.items()) or "nothing to do"
-    with logs_of(operation):
-        fields = with_fields(event="end", snapshot=manifest.snapshot, counts=counts)
-        _LOG.info("%s ends: %s", _title(operation), text, extra=fields)
-
-
-def _title(operation: Operation) -> str:
-    """Returns the name of a phase with its round.
-
-    >>> _title(Operation("t", "o.2.fetch", "fetch", 0, 0, 0, "b", round=2))
-    'fetch of round 2'
-    """
-    return operation.job + (f" of round {operation.round}" if operation.round is not None else "")

@@ -44,6 +44,16 @@ def test_a_single_page_is_fetched_without_beam():
     assert done.stdout == "address_denied False\n", done.stderr
 
 
+def test_a_single_page_is_parsed_without_beam():
+    code = (
+        "import sys, nutbeam\n"
+        "page = nutbeam.parse('<title>Pears</title>', 'http://a.com/')\n"
+        "print(page.title, 'apache_beam' in sys.modules)"
+    )
+    done = python("-c", code)
+    assert done.stdout == "Pears False\n", done.stderr
+
+
 @pytest.mark.long
 def test_a_crawl_loads_only_the_modules_that_it_needs():
     """Links, indexes, sitemaps and archives are loaded when they are asked for."""

@@ -25,7 +25,7 @@ from nutbeam.io.snapshots.operations import new_id
 from nutbeam.pipelines import fetch
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.runner import run_pipeline
-from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.tickets import Ticket
 from nutbeam.web.urls.row_keys import from_key
 
 DELAY = 0.4

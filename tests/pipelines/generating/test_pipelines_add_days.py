@@ -8,7 +8,7 @@ from crawling import manifests_of, nutbeam, state_of
 from frames import frame_of
 from web_servers import connect_to, reply, serve
 
-from nutbeam.pipelines.generating.survey import due_at
+from nutbeam.pipelines.generating.generate_candidates import due_at
 from nutbeam.policy.components.schema import STATE, Status
 from nutbeam.policy.generating.selection import GenerateOptions, eligible_rows
 from nutbeam.policy.schedules.schedule import DAY_MS

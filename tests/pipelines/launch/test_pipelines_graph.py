@@ -18,7 +18,7 @@ from simulated_web import SimWeb
 from nutbeam.pipelines import compact, crawl, dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines import round as round_module
 from nutbeam.pipelines.launch.job import prepare
-from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.tickets import Ticket
 from nutbeam.transforms.wiring.display import display_fields
 from nutbeam.web.base.options import options_of
 

@@ -4,13 +4,17 @@ import pytest
 
 from nutbeam.pipelines.command_line.cli import load
 from nutbeam.pipelines.command_line.commands import COMMANDS
-from nutbeam.pipelines.launch.job import CheckedIndexOptions, CheckedScoringOptions, JobOptions
+from nutbeam.pipelines.launch.job_options import (
+    CheckedIndexOptions,
+    CheckedScoringOptions,
+    JobOptions,
+)
 from nutbeam.policy.generating.selection import GenerateOptions
+from nutbeam.policy.hosting.locate_options import LocateOptions
 from nutbeam.policy.indexing.index_options import IndexWriterOptions
 from nutbeam.policy.schedules.reschedule import CheckedScheduleOptions
 from nutbeam.policy.schedules.schedule import RescheduleOptions
 from nutbeam.policy.scoring.scoring import ScoringOptions
-from nutbeam.transforms.locate_hosts import LocateOptions
 from nutbeam.web.rules.url_options import UrlOptions
 from nutbeam.web.rules.url_rules import CheckedUrlOptions
 

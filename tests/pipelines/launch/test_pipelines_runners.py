@@ -23,7 +23,8 @@ from nutbeam.io.batches.batches import batch_files
 from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.pipelines.launch.runner import make_pipeline, run_pipeline
 from nutbeam.transforms.for_each import ForEach
-from nutbeam.transforms.operations import Begin, Ticket
+from nutbeam.transforms.operations import Begin
+from nutbeam.transforms.tickets import Ticket
 
 WORKERS = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
 web = served_web(hosts=3, pages=4, scope="module")  # 3 rounds

@@ -10,7 +10,7 @@ from nutbeam.pipelines.base.command import Argument, CommonOptions
 from nutbeam.pipelines.command_line.arguments import command_options
 from nutbeam.pipelines.command_line.cli import beam_parser, load
 from nutbeam.pipelines.command_line.commands import COMMANDS
-from nutbeam.pipelines.launch.job import JobOptions
+from nutbeam.pipelines.launch.job_options import JobOptions
 from nutbeam.pipelines.reference_pages import template_files
 from nutbeam.pipelines.reference_pages.parameter_patterns import parameter_pattern
 from nutbeam.pipelines.reference_pages.reference import main, modules, option_tables

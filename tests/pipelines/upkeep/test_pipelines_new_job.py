@@ -11,7 +11,8 @@ from interleaving import Running, gates, launch
 from nutbeam.io.tablets.resolve import Resolved
 from nutbeam.io.tablets.tablets import tablets
 from nutbeam.pipelines.base.command import Invocation
-from nutbeam.pipelines.launch.job import JobOptions, run_job
+from nutbeam.pipelines.launch.job import run_job
+from nutbeam.pipelines.launch.job_options import JobOptions
 from nutbeam.policy.components.schema import TEXT
 from nutbeam.transforms.apply_changes import RESOLVE, ApplyChanges, Target
 from nutbeam.transforms.elements.chunks import Chunk, to_chunks

@@ -18,7 +18,8 @@ from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
 from nutbeam.io.upkeep.compaction import KEPT_UNTIL
 from nutbeam.pipelines.base.command import Invocation
-from nutbeam.pipelines.launch.job import BatchOptions, run_job
+from nutbeam.pipelines.launch.job import run_job
+from nutbeam.pipelines.launch.job_options import BatchOptions
 from nutbeam.policy.components.declaration import Kept, Kind, Owner, RowLayout
 from nutbeam.policy.components.kinds import KINDS
 from nutbeam.transforms.apply_changes import RESOLVE, ApplyChanges, Target

@@ -13,7 +13,7 @@ from nutbeam.pipelines import dedup, fetch, generate, inject, parse, update
 from nutbeam.pipelines.launch.job import prepare
 from nutbeam.pipelines.launch.runner import run_pipeline
 from nutbeam.pipelines.round import RoundOptions, build_round
-from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.tickets import Ticket
 from nutbeam.transforms.wiring.metrics import NUTCH, drops_of_tasks, metrics_of
 
 web = served_web(hosts=2, pages=12, scope="module")

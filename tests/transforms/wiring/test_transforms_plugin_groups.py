@@ -2,9 +2,9 @@ import polars as pl
 import pytest
 from plugins import install
 
-from nutbeam.pipelines.launch.delivery import check_worker
+from nutbeam.pipelines.launch.arrival import check_worker
 from nutbeam.policy.scoring.scoring import ScoringOptions
-from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.tickets import Ticket
 from nutbeam.transforms.wiring.plugin_groups import SCORINGS, scorings_of, warn_of_hidden
 from nutbeam.web.base.errors import UsageError
 from nutbeam.web.plugins.plugins import check_plugins, forget_plugins, load_plugins

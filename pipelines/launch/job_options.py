@@ -1,0 +1,54 @@
+"""Options shared by the commands that change a table."""
+
+import dataclasses
+
+from ...policy.indexing.index_options import IndexTableOptions
+from ...policy.scoring.scoring import BUILT_IN_SCORINGS, ScoringOptions
+from ...transforms.wiring.plugin_groups import SCORINGS, scorings_of
+from ...web.base.option_checks import Launch
+from ...web.base.options import option
+from ...web.plugins.plugins import installed_plugins
+from .launch import LaunchOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class JobOptions(LaunchOptions):
+    """Options of every job that changes the table."""
+
+    operation: str = option(
+        "",
+        "Id of the operation. The same id again changes nothing. Without it, a new one is made.",
+        pattern=r"[A-Za-z0-9._-]*",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchOptions(JobOptions):
+    """Options of the jobs that work on a batch."""
+
+    GROUP = "job"
+
+    batch: str = option("", "Id of the batch. Without it, the oldest batch that waits.")
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckedScoringOptions(ScoringOptions):
+    """Options of scorings, whose files are read before a job starts."""
+
+    def check_setup(self, _: Launch) -> None:
+        """Makes the scorings if all are installed here: plug-ins may be on workers only."""
+        plugins = set(self.scoring) - set(BUILT_IN_SCORINGS)
+        if plugins <= set(installed_plugins(SCORINGS)):
+            scorings_of(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckedIndexOptions(CheckedScoringOptions, IndexTableOptions):
+    """Options of an index, whose filters and writers are opened before a job starts."""
+
+    def check_setup(self, launch: Launch) -> None:
+        """Opens the filters and writers of the index, if there is one; sends nothing."""
+        if self.index:
+            from ...transforms.indexing.index_setup import check_index
+
+            check_index(self, launch.address)

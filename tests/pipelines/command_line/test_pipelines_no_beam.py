@@ -1,0 +1,116 @@
+"""Commands that run no pipeline load no Beam, in a real run on a crawled table."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from crawling import nutbeam
+from waiting import PATIENCE
+
+from nutbeam.pipelines.command_line.commands import COMMANDS
+from nutbeam.web.simweb.server import SimWeb
+
+# Those of Beam's commands that read in this process without arguments for Beam.
+READ_HERE = ("readdb", "domainstats", "protocolstats", "crawlcomplete", "export", "doctor")
+RULES = """
+[[rule]]
+name = "page"
+[rule.fields]
+title = {css = "title"}
+"""
+# They end only by a signal: their imports alone are looked at.
+SERVE = ("replay", "console", "mcp", "simweb")
+WALK = """
+import contextlib, io, json, sys
+from nutbeam.pipelines.command_line import cli
+for command in sys.argv[2].split():
+    cli.load(command)
+    assert "apache_beam" not in sys.modules, command
+for words in json.loads(sys.argv[1]):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        code = cli.main(words)
+    loaded = "apache_beam" in sys.modules
+    print(json.dumps([words[0], code, loaded, printed.getvalue()[-300:]]))
+    assert not loaded, words
+"""
+
+
+def uses(folder, table, url):
+    """Returns a use of each command that runs no pipeline and ends by itself, on a crawled table."""
+    segments, out = f"{table}/batches", str(folder)
+    (folder / "rules.toml").write_text(RULES)
+    (folder / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n")
+    nobody = ("--writer_parameters", "url=http://127.0.0.1:1/solr/x")
+    agent = ("--agent_name", "x", "--agent_email", "x@example.com")
+    return {
+        "readdb": (table,),
+        "domainstats": (table,),
+        "protocolstats": (table,),
+        "crawlcomplete": (table,),
+        "export": (table, "--what", "hosts", "-o", f"{out}/hosts.parquet"),
+        "doctor": (table, "--look_seconds", "0.1"),
+        "readlinkdb": (table, url),
+        "readhostdb": (table,),
+        "export_nutch": (table, f"{out}/nutch"),
+        "readseg": ("--list_batches", segments),
+        "dump": (segments, "--output_dir", f"{out}/bodies"),
+        "commoncrawldump": (segments, "--output_dir", f"{out}/cbor"),
+        "files": (table, "state"),
+        "sql": (table, "select count(*) from state"),
+        "history": (table,),
+        "report": (table, "-o", f"{out}/report.html"),
+        "nodedumper": (table, "--top", "3"),
+        "graphfiles": (table, "-o", f"{out}/graph"),
+        "search": (table, "the", "--index", "search"),
+        "solrdedup": (table, *nobody),
+        "status": (table,),
+        "batches": ("copy", f"{out}/copied", segments),
+        "mergesegs": (f"{out}/merged", "--all_of", segments),
+        "rollback": (table, "--to", "1"),
+        "fsck": (table,),
+        "estimate": (table,),
+        "table": ("describe", table),
+        "filterchecker": (url,),
+        "normalizerchecker": (url,),
+        "plugin": (),
+        "robotsparser": (f"{out}/robots.txt", url, *agent),
+        "parsechecker": ("http://127.0.0.1/", *agent),
+        "extractchecker": ("http://127.0.0.1/", f"{out}/rules.toml", *agent),
+        "indexchecker": ("http://127.0.0.1/", *agent),
+        "explain": (table, url),
+        "completion": ("bash",),
+        "config": ("sql",),
+        "showproperties": ("sql",),
+    }
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("crawled")
+    table = str(folder / "table")
+    with SimWeb(hosts=1, pages=3, seed=7, crawl_delay=0) as web:
+        there = [word for one in web.connect_to for word in ("--connect_to", one)]
+        words = ("--server_delay", 0, "--rounds", 2, "--links", "true", "--index", "search")
+        assert nutbeam("crawl", table, *web.seeds, *there, *words) == 0
+        return folder, table, web.seeds[0]
+
+
+def test_commands_that_run_no_pipeline_load_no_beam(crawled):
+    folder, table, url = crawled
+    lines = uses(folder, table, url)
+    plain = {name for name, command in COMMANDS.items() if not command.beam}
+    assert lines.keys() | set(SERVE) == plain | set(
+        READ_HERE
+    )  # a new command comes in with its use
+    words = json.dumps([[command, *rest] for command, rest in lines.items()])
+    done = subprocess.run(
+        [sys.executable, "-c", WALK, words, " ".join(SERVE)],
+        capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    ran = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, done.stderr or ran[-1:]
+    assert len(ran) == len(lines)
+    wrong = [one for one in ran if one[1] == 2 or "internal error" in one[3]]
+    assert wrong == [], wrong

@@ -186,11 +186,7 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
         | "Old" >> judge.with_outputs(THIN, main="main")
     )
     old[THIN].element_type = beam.typehints.Tuple[int, Any]
-    thinned = (
-        old[THIN]
-        | Spread()
-        | "Thin" >> beam.FlatMap(_thin).with_output_types(Written)
-    )
+    thinned = old[THIN] | Spread() | "Thin" >> beam.FlatMap(_thin).with_output_types(Written)
     commit = functools.partial(_commit, options=options)
     return (operations, done["main"], old["main"], thinned) | Finish(commit, whole=("Work",))
 

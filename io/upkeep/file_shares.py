@@ -3,7 +3,7 @@
 A compact drops a file of an old batch if no row names it, so it must bring together what all tablets
 say about a file. A share is what is judged in one place: the files of some batches. Small batches
 share a place. What tablets say about a large batch is summed in several parts first, and a name
-travels as its hash: so no place gets more than about ``SHARE_ROWS`` entries of 16 bytes, besides one
+travels as its hash: so no place gets more than about half a million entries of 16 bytes, besides one
 for each file of a batch.
 """
 
@@ -18,11 +18,11 @@ from ...policy.components.lost_files import STATE_FILES
 from ...policy.components.schema import to_frame
 from ..batches.batches import batch_component
 from ..snapshots.manifest import Manifest
+from ..storage.table_sizes import table_sizes
 from ..tablets.file_lists import DataFile
 
 # Hashes of names of files, and the number of rows that have the name.
 NAMED_FILES = pa.schema([("file", pa.uint64()), ("rows", pa.int64())])
-SHARE_ROWS = 1 << 19
 
 
 class Share(NamedTuple):
@@ -45,14 +45,14 @@ def share_batches(manifest: Manifest, batches: Sequence[str]) -> dict[str, Share
         batches: Ids of the batches.
     """
     shares: dict[str, Share] = {}
-    number, room = -1, 0
+    number, room, most = -1, 0, table_sizes().share_rows
     for batch in batches:
         components = (batch_component(batch, kind) for kind in STATE_FILES.values())
         rows = sum(c.rows for name in components if (c := manifest.components.get(name)))
         if rows > room or number < 0:
-            number, room = number + 1, SHARE_ROWS
+            number, room = number + 1, most
         room -= rows
-        shares[batch] = Share(number, max(1, -(-rows // SHARE_ROWS)))
+        shares[batch] = Share(number, max(1, -(-rows // most)))
     return shares
 
 

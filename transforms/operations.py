@@ -12,13 +12,14 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..io.snapshots.commit import CommitTerms, commit
-from ..io.snapshots.manifest import Batch, Manifest, load_manifest
+from ..io.snapshots.entries import Batch
+from ..io.snapshots.manifest import Manifest, load_manifest
 from ..io.snapshots.operations import Operation, begin, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.report_files import load_reports, store_reports
 from ..io.tablets.written import Written, check_whole, gather_written, sum_counts
 from ..io.upkeep.over_purges import commit_over_purges
-from ..policy.components.vocabulary import PHASES
+from ..policy.components.vocabulary import PHASES, UPDATED_PHASE
 from ..policy.purging import Purge
 from ..web.base.errors import NothingToDo, UserError
 from ..web.base.progress import PROGRESS
@@ -167,9 +168,10 @@ def next_batch(
         if not (waiting_batches := manifest.waiting_for(takes_in)):
             raise NothingToDo(f"nothing to do: all updated batches are in {takes_in}")
         return waiting_batches[0]
-    waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase == needs]
+    batches = manifest.batches if needs == UPDATED_PHASE else manifest.unfinished
+    waiting = [(b.created, name) for name, b in batches.items() if b.phase == needs]
     if not waiting:
-        early = [(b.created, name) for name, b in manifest.batches.items() if b.phase == takes]
+        early = [(b.created, name) for name, b in batches.items() if b.phase == takes]
         hint = f"; --batch {min(early)[1]} takes a batch that is only {takes}" if early else ""
         raise NothingToDo(f"nothing to do: no batch is {needs}{hint}")
     return min(waiting)[1]

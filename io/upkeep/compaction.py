@@ -8,7 +8,8 @@ from ...policy.components.declaration import Kept, Kind
 from ...policy.components.kinds import KINDS, SEED_HOSTS, kind_of, kinds_of_batches
 from ...policy.components.link_rows import keep_best
 from ..batches.batches import batch_component
-from ..snapshots.manifest import DEDUP, Manifest
+from ..snapshots.entries import DEDUP
+from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..storage.table_sizes import table_sizes

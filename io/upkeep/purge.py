@@ -120,7 +120,8 @@ def delete_purged(table: WebTable, since: int, purge: NameEdit) -> dict[str, int
     changed_before = root.limit_after(purge_time)
     manifests = [load_manifest(table, number) for number in table.snapshots() if number >= since]
     named = named_files(table, manifests)
-    waiting = {name for name, batch in manifests[-1].batches.items() if batch.phase == "generated"}
+    unfinished = manifests[-1].unfinished.items()
+    waiting = {name for name, batch in unfinished if batch.phase == "generated"}
     gone = []
     for file in unnamed_files(table, named, changed_before):
         if not is_mark(file.path) and not _is_spared(root, file.path, waiting, purge):

@@ -7,7 +7,7 @@ import pytest
 from crawling import manifest_of
 
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch
+from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.files import remove_file
 from nutbeam.io.storage.place_addresses import place_of

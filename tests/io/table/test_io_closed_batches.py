@@ -12,7 +12,13 @@ from nutbeam.io.snapshots.entries import DEDUP, Batch
 from nutbeam.io.snapshots.manifest import Manifest, load_manifest, newest_manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.file_errors import SnapshotTooOld
-from nutbeam.io.storage.files import list_files, overwrite_bytes, read_bytes, remove_file
+from nutbeam.io.storage.files import (
+    create_exclusive,
+    list_files,
+    overwrite_bytes,
+    read_bytes,
+    remove_file,
+)
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.tablets.written import Written
@@ -37,7 +43,7 @@ def add_batch(address, number, record=CLOSED, kind="pages"):
     operation = begin(address, "update", f"u{number}", batch=name)
     terms = CommitTerms(others={name: dataclasses.replace(record, updated=number)})
     part = written(name, kind)
-    overwrite_bytes(operation.table / part.files[0].path, bytes(10))
+    create_exclusive(operation.table / part.files[0].path, bytes(10))
     return commit(operation, [part], terms)
 
 

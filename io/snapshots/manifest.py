@@ -247,6 +247,14 @@ def components_of_snapshots(
         seen.update(manifest.closed_lists)
 
 
+def names_that_differ(one: Manifest, other: Manifest) -> tuple[set[str], set[str]]:
+    """Returns (components, batches) whose entries may differ in two snapshots: all but those in lists of both."""
+    lists = {*one.closed_lists} ^ {*other.closed_lists}
+    components = {n for m in (one, other) for n, _ in items_of(m.components, lists.__contains__)}
+    batches = {n for m in (one, other) for n, _ in items_of(m.batches, lists.__contains__)}
+    return components, batches
+
+
 def check_kept(table: TableSnapshots, snapshot: int) -> None:
     """Checks that a pinned snapshot still exists.
 

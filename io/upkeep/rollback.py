@@ -6,8 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from ...policy.components.kinds import components_in_tablets, kind_of
 from ...web.base.errors import UsageError, UserError
-from ..snapshots.closed_batches import items_of, with_changes
-from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
+from ..snapshots.closed_batches import with_changes
+from ..snapshots.manifest import (
+    Manifest,
+    lineage,
+    load_manifest,
+    names_that_differ,
+    store_manifest,
+)
 from ..snapshots.operations import begin, find_commit, losses_noted
 from ..snapshots.past_jobs import past_jobs
 from ..snapshots.table_clock import clock_notes
@@ -91,12 +97,7 @@ def _changes(table: WebTable, manifest: Manifest) -> dict[str, ComponentChange]:
         previous = load_manifest(table, manifest.snapshot - 1)
     except UserError:
         return {}  # no earlier snapshot to compare with
-    lists = {*previous.closed_lists} ^ {*manifest.closed_lists}
-    names = {
-        name
-        for one in (previous, manifest)
-        for name, _ in items_of(one.components, lists.__contains__)
-    }
+    names, _ = names_that_differ(previous, manifest)
     pairs = {
         name: (previous.components.get(name), manifest.components.get(name))
         for name in sorted(names)

@@ -321,8 +321,11 @@ class GatherReports(beam.DoFn):
     Output: (0, element).
     """
 
-    def start_bundle(self) -> None:
+    def __init__(self) -> None:
         self._reports: list[Written] = []
+
+    def start_bundle(self) -> None:
+        self._reports = []
 
     def process(self, element: Any) -> Iterator[tuple[int, Any]]:
         if isinstance(element, Written):
@@ -332,9 +335,8 @@ class GatherReports(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         reports = gather_written(self._reports)
-        for address in {report.address for report in reports} - {""}:
-            reports = store_reports(open_table(address).files, reports)
-        for report in reports:
+        address = max((report.address for report in reports), default="")
+        for report in store_reports(open_table(address).files, reports) if address else reports:
             yield WindowedValue(_on_one_key(report), _WINDOW.max_timestamp(), (_WINDOW,))
 
 

@@ -180,7 +180,7 @@ def with_changes(
     """
     if isinstance(entries, Listed):
         return entries.changed(changes)
-    return {name: value for name, value in {**entries, **changes}.items() if value is not None}
+    return _without_none({**entries, **changes})
 
 
 def items_of(
@@ -239,8 +239,8 @@ def _written_again(
         changed_components = {name: own_components.pop(name) for name in ours}
         old = batches.closed.load(one)
         whole = Entries(
-            {**with_changes(old.batches, changed_batches)},
-            {**with_changes(old.components, changed_components)},
+            _without_none({**old.batches, **changed_batches}),
+            _without_none({**old.components, **changed_components}),
         )
         closed = frozenset(n for n, batch in whole.batches.items() if batch.phase == "updated")
         listed, opened = _divided(whole, closed)
@@ -248,7 +248,11 @@ def _written_again(
         own_components |= opened.components
         if listed.batches:
             lists.append(_store_list(root, listed))
-    return Entries({**with_changes(own_batches, {})}, {**with_changes(own_components, {})}), lists
+    return Entries(_without_none(own_batches), _without_none(own_components)), lists
+
+
+def _without_none(entries: Mapping[str, Value | None]) -> dict[str, Value]:
+    return {name: value for name, value in entries.items() if value is not None}
 
 
 def _united(one: Entries, other: Entries) -> Entries:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...io.snapshots.entries import Batch
-from ...io.snapshots.manifest import Manifest, Snapshot, newest_manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest
+from ...io.snapshots.pinned import Snapshot
 from ...io.storage.place_addresses import one_spelling
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError

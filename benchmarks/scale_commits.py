@@ -139,12 +139,12 @@ def _history(batches: int) -> tuple[dict, dict]:
 
 
 def _with_batch(manifest, snapshot: int, batches: int):
-    from nutbeam.io.snapshots.closed_batches import with_changes
+    from nutbeam.io.snapshots.closed_batches import entries_after
 
     name, batch, components = _entry(batches + snapshot)
     return dataclasses.replace(
-        manifest, snapshot=snapshot, batches=with_changes(manifest.batches, {name: batch}),
-        components=with_changes(manifest.components, components),
+        manifest, snapshot=snapshot, batches=entries_after(manifest.batches, {name: batch}),
+        components=entries_after(manifest.components, components),
     )  # fmt: skip
 
 
@@ -157,7 +157,7 @@ def compact_bytes(files: int) -> dict[str, float]:
 
     from nutbeam.io.snapshots.manifest import Manifest
     from nutbeam.io.tablets.file_lists import Component
-    from nutbeam.io.upkeep.file_shares import named_files, share_batches, sum_rows
+    from nutbeam.io.upkeep.file_shares import count_named_files, share_batches, sum_rows
 
     batches = max(1, files // 10_000)
     paths = names_of_files(files, batches)
@@ -175,7 +175,7 @@ def compact_bytes(files: int) -> dict[str, float]:
     for start in range(0, files, tablet):
         names = paths[start : start + tablet]
         before += len(pickle.dumps(dict.fromkeys(names, PAGES_A_FILE)))
-        for key, chunk in named_files(pl.Series(names), shares):
+        for key, chunk in count_named_files(pl.Series(names), shares):
             parts.setdefault(key, []).append(chunk)
     largest = max(sum(chunk.nbytes for chunk in chunks) for chunks in parts.values())
     by_share: dict[int, int] = {}

@@ -42,7 +42,7 @@ from ..io.upkeep.file_shares import (
     NAMED_FILES,
     LiveRows,
     Share,
-    named_files,
+    count_named_files,
     share_batches,
     sum_rows,
 )
@@ -232,7 +232,7 @@ def _named_in(item: TabletItem, options: Options) -> Iterator[Any]:
     rows = item.operation.table.read(item.component, [item.tablet], columns)
     names = pl.concat([rows.get_column(name) for name in columns])
     number = 0
-    for key, counted in named_files(names, _shares_of(item.operation, options)):
+    for key, counted in count_named_files(names, _shares_of(item.operation, options)):
         number += pc.sum(counted["rows"]).as_py()
         yield beam.pvalue.TaggedOutput(NAMED, (key, counted))
     yield Written(due={NAMED: number})

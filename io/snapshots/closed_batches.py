@@ -37,11 +37,18 @@ from ..storage.files import new_name, read_bytes, write_bytes
 from ..storage.places import Folder, Place
 from ..storage.table_sizes import table_sizes
 from ..tablets.file_lists import Component
-from .entries import Batch, Entries, batch_of, entries_of_record, from_fields, record_of_entries
+from .entries import (
+    Batch,
+    Entries,
+    batch_of_component,
+    entries_of_record,
+    from_fields,
+    record_of_entries,
+)
 
 CLOSED_FOLDER = "manifest/closed"
 _FORMAT = 1
-Value = TypeVar("Value")
+ListedEntry = TypeVar("ListedEntry")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +129,7 @@ class ClosedBatches:
         return (one for one in self.lists if one.first <= batch <= one.last)
 
 
-class Listed(Mapping[str, Value], Generic[Value]):
+class Listed(Mapping[str, ListedEntry], Generic[ListedEntry]):
     """Entries of a manifest: its own, and those of its lists.
 
     Args:
@@ -131,12 +138,14 @@ class Listed(Mapping[str, Value], Generic[Value]):
         closed: The lists. An own entry counts more than that of a list.
     """
 
-    def __init__(self, part: str, own: Mapping[str, Value | None], closed: ClosedBatches) -> None:
+    def __init__(
+        self, part: str, own: Mapping[str, ListedEntry | None], closed: ClosedBatches
+    ) -> None:
         self._part, self.own, self.closed = part, own, closed
 
-    def __getitem__(self, name: str) -> Value:
+    def __getitem__(self, name: str) -> ListedEntry:
         if name not in self.own:
-            batch = name if self._part == "batches" else batch_of(name)
+            batch = name if self._part == "batches" else batch_of_component(name)
             for one in self.closed.around(batch) if batch is not None else ():
                 entries = self._of(one)
                 if name in entries:
@@ -155,27 +164,27 @@ class Listed(Mapping[str, Value], Generic[Value]):
     def __repr__(self) -> str:
         return f"Listed({self._part!r}, {self.own!r}, {self.closed.lists!r})"
 
-    def items_of(self, is_needed: IsNeeded) -> Iterator[tuple[str, Value]]:
+    def items_of(self, is_needed: IsNeeded) -> Iterator[tuple[str, ListedEntry]]:
         """Yields the own entries, and those of the lists that are needed."""
         yield from ((name, value) for name, value in self.own.items() if value is not None)
         for one in filter(is_needed, self.closed.lists):
             yield from ((n, value) for n, value in self._of(one).items() if n not in self.own)
 
-    def _of(self, one: BatchList) -> Mapping[str, Value]:
-        entries: Mapping[str, Value] = getattr(self.closed.load(one), self._part)
+    def _of(self, one: BatchList) -> Mapping[str, ListedEntry]:
+        entries: Mapping[str, ListedEntry] = getattr(self.closed.load(one), self._part)
         return entries
 
-    def changed(self, changes: Mapping[str, Value | None]) -> "Listed[Value]":
+    def changed(self, changes: Mapping[str, ListedEntry | None]) -> "Listed[ListedEntry]":
         """Returns the entries after changes; None: the entry is gone."""
         return Listed(self._part, {**self.own, **changes}, self.closed)
 
 
-def with_changes(
-    entries: Mapping[str, Value], changes: Mapping[str, Value | None]
-) -> Mapping[str, Value]:
+def entries_after(
+    entries: Mapping[str, ListedEntry], changes: Mapping[str, ListedEntry | None]
+) -> Mapping[str, ListedEntry]:
     """Returns entries of a manifest after changes, without reading lists.
 
-    >>> with_changes({"a": 1, "b": 2}, {"a": None, "c": 3})
+    >>> entries_after({"a": 1, "b": 2}, {"a": None, "c": 3})
     {'b': 2, 'c': 3}
     """
     if isinstance(entries, Listed):
@@ -184,8 +193,8 @@ def with_changes(
 
 
 def items_of(
-    entries: Mapping[str, Value], is_needed: IsNeeded = lambda _: False
-) -> Iterator[tuple[str, Value]]:
+    entries: Mapping[str, ListedEntry], is_needed: IsNeeded = lambda _: False
+) -> Iterator[tuple[str, ListedEntry]]:
     """Yields the entries that a manifest has itself, and those of the lists that are needed."""
     return entries.items_of(is_needed) if isinstance(entries, Listed) else iter(entries.items())
 
@@ -226,7 +235,7 @@ def _written_again(
     if batches.closed.lists != components.closed.lists:
         return Entries(dict(batches), dict(components)), []
     own_batches, own_components = dict(batches.own), dict(components.own)
-    names = {*own_batches, *(name for one in own_components if (name := batch_of(one)))}
+    names = {*own_batches, *(name for one in own_components if (name := batch_of_component(one)))}
     lists: list[BatchList] = []
     for one in batches.closed.lists:
         near = [name for name in names if one.first <= name <= one.last]
@@ -234,7 +243,7 @@ def _written_again(
         if ids.isdisjoint(near):
             lists.append(one)
             continue
-        ours = {name for name in own_components if batch_of(name) in ids}
+        ours = {name for name in own_components if batch_of_component(name) in ids}
         changed_batches = {name: own_batches.pop(name) for name in ids & own_batches.keys()}
         changed_components = {name: own_components.pop(name) for name in ours}
         old = batches.closed.load(one)
@@ -251,7 +260,7 @@ def _written_again(
     return Entries(_without_none(own_batches), _without_none(own_components)), lists
 
 
-def _without_none(entries: Mapping[str, Value | None]) -> dict[str, Value]:
+def _without_none(entries: Mapping[str, ListedEntry | None]) -> dict[str, ListedEntry]:
     return {name: value for name, value in entries.items() if value is not None}
 
 
@@ -265,7 +274,7 @@ def _divided(entries: Entries, batches: frozenset[str]) -> tuple[Entries, Entrie
     for name, batch in entries.batches.items():
         (chosen if name in batches else rest).batches[name] = batch
     for name, files in entries.components.items():
-        (chosen if batch_of(name) in batches else rest).components[name] = files
+        (chosen if batch_of_component(name) in batches else rest).components[name] = files
     return chosen, rest
 
 

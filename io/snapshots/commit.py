@@ -15,8 +15,8 @@ from ..storage.file_errors import BatchMovedOn, ConflictError
 from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
 from ..tablets.written import Written, sum_counts
-from .closed_batches import items_of, with_changes
-from .entries import Batch, batch_of
+from .closed_batches import entries_after, items_of
+from .entries import Batch, batch_of_component
 from .manifest import Manifest, load_manifest, purged_since, store_manifest
 from .operations import Operation, find_commit, losses_noted, since_pinned
 from .table_clock import clock_notes
@@ -95,9 +95,9 @@ def commit_once(operation: Operation, written: list[Written], terms: CommitTerms
         other_batches = dict(terms.others)
         if terms.batch is not None and operation.batch is not None:
             other_batches[operation.batch] = terms.batch
-        other_batches |= _with_notes(with_changes(latest.batches, other_batches), terms.takes_in)
+        other_batches |= _with_notes(entries_after(latest.batches, other_batches), terms.takes_in)
         following = _following(operation, latest, written, other_batches, lists)
-        batches = with_changes(following.batches, _forgotten(following, terms.forgets))
+        batches = entries_after(following.batches, _forgotten(following, terms.forgets))
         notes = clock_notes(terms.past or latest)
         following = dataclasses.replace(following, batches=batches, **notes)
         if store_manifest(operation.table, following, changes):
@@ -164,7 +164,7 @@ def _with_notes(batches: Mapping[str, Batch], takes_in: Mapping[str, str]) -> di
 
 def _forgotten(following: Manifest, forgets: frozenset[str]) -> dict[str, None]:
     """Returns the batches to forget that have no files left."""
-    used = {batch_of(name) for name in following.components} if forgets else set()
+    used = {batch_of_component(name) for name in following.components} if forgets else set()
     return dict.fromkeys(sorted(forgets - used))
 
 
@@ -189,8 +189,8 @@ def _following(
         batch=operation.batch,
         time=operation.now,
         counts=cap_rule_counts(sum_counts(part.counts for part in written)),
-        components=with_changes(latest.components, changes),
-        batches=_timely(with_changes(latest.batches, new_batches), operation.now),
+        components=entries_after(latest.components, changes),
+        batches=_timely(entries_after(latest.batches, new_batches), operation.now),
         lost=latest.lost,
         options=operation.options,
         rules=following_rules(latest.rules, operation.rules),
@@ -222,7 +222,7 @@ def _timely(batches: Mapping[str, Batch], now: int) -> Mapping[str, Batch]:
         for name, batch in late
         if batch.created > latest
     }
-    return with_changes(batches, timely)
+    return entries_after(batches, timely)
 
 
 def _new_list(

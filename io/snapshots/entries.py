@@ -57,10 +57,10 @@ class Entries(NamedTuple):
     components: dict[str, Component]
 
 
-def batch_of(component: str) -> str | None:
+def batch_of_component(component: str) -> str | None:
     """Returns the id of the batch that a component belongs to, or None.
 
-    >>> batch_of("batches/1-x/pages"), batch_of("state")
+    >>> batch_of_component("batches/1-x/pages"), batch_of_component("state")
     ('1-x', None)
     """
     top, _, below = component.partition("/")

@@ -18,7 +18,7 @@ from ..snapshots.closed_batches import (
     items_of,
     load_batch_list,
 )
-from ..snapshots.entries import Batch, Entries, batch_of
+from ..snapshots.entries import Batch, Entries, batch_of_component
 from ..snapshots.manifest import Manifest, readable_manifests
 from ..storage.files import crc32_of, list_files
 from ..storage.places import Folder
@@ -58,9 +58,9 @@ def with_rebuilt_batches(table: TableSnapshots, manifest: Manifest) -> Manifest:
     components = {
         name: files
         for name, files in _newest_lists(table, lost).items()
-        if batch_of(name) not in known
+        if batch_of_component(name) not in known
     }
-    names = {name for one in components if (name := batch_of(one))}
+    names = {name for one in components if (name := batch_of_component(one))}
     records = _records_elsewhere(table, frozenset(names))
     made = {name: records.get(name) or _record_of(name, lost, components) for name in names}
     return dataclasses.replace(
@@ -105,4 +105,4 @@ def _record_of(name: str, lost: list[BatchList], components: Mapping[str, Compon
 
 
 def _rows_of(batch: str, components: Mapping[str, Component]) -> Iterator[int]:
-    return (files.rows for name, files in components.items() if batch_of(name) == batch)
+    return (files.rows for name, files in components.items() if batch_of_component(name) == batch)

@@ -56,7 +56,7 @@ def share_batches(manifest: Manifest, batches: Sequence[str]) -> dict[str, Share
     return shares
 
 
-def named_files(
+def count_named_files(
     names: pl.Series, shares: Mapping[str, Share]
 ) -> Iterator[tuple[tuple[int, int], pa.Table]]:
     """Yields (number of a share, a part of it) and NAMED_FILES rows, from names in rows of a tablet.

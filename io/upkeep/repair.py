@@ -15,7 +15,7 @@ from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component, describe_file, page_order
 from ..disk.record_checks import NewerFormat
-from ..snapshots.closed_batches import with_changes
+from ..snapshots.closed_batches import entries_after
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests, store_manifest
 from ..snapshots.operations import seen_snapshots
 from ..snapshots.table_clock import clock_notes
@@ -163,7 +163,7 @@ def commit_repair(table: TableSnapshots, operation: str, plan: RepairPlan) -> Re
         batch=None,
         time=now_ms(base.latest_time),
         counts=counts | dict(plan.counts),
-        components=with_changes(base.components, stored),
+        components=entries_after(base.components, stored),
         restores=base.snapshot if base.snapshot < top else None,
         lost=lost,
         **clock_notes(base),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...policy.components.kinds import components_in_tablets, kind_of
 from ...web.base.errors import UsageError, UserError
-from ..snapshots.closed_batches import with_changes
+from ..snapshots.closed_batches import entries_after
 from ..snapshots.manifest import (
     Manifest,
     lineage,
@@ -182,7 +182,7 @@ def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -
             job="rollback",
             time=pinned.now,
             counts={"to": to},
-            components=with_changes(content.components, staying),
+            components=entries_after(content.components, staying),
             batches=content.batches,
             restores=to,
             lost=latest.lost,

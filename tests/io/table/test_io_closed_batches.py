@@ -215,7 +215,7 @@ def test_a_lost_list_is_found_and_made_again(tmp_path, few, how):
     assert repair(table, "again", {}).manifest is None
 
 
-def test_a_reader_of_a_snapshot_whose_lists_were_deleted_is_told_so(tmp_path, few):
+def test_a_reader_of_a_deleted_snapshot_gets_one_line(tmp_path, few):
     address = str(tmp_path / "table")
     for number in range(12):
         add_batch(address, number)

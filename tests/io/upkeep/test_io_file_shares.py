@@ -4,7 +4,13 @@ import polars as pl
 
 from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.io.tablets.file_lists import Component, DataFile
-from nutbeam.io.upkeep.file_shares import LiveRows, Share, named_files, share_batches, sum_rows
+from nutbeam.io.upkeep.file_shares import (
+    LiveRows,
+    Share,
+    count_named_files,
+    share_batches,
+    sum_rows,
+)
 
 
 def manifest_of_batches(**rows):
@@ -31,7 +37,7 @@ def test_no_place_gets_more_than_its_share(resize_tables):
     shares = share_batches(manifest_of_batches(d=950), ["d"])
     parts: dict[tuple[int, int], list] = {}
     for start in range(0, 950, 50):  # tablets, which name some files twice
-        for key, rows in named_files(pl.Series(paths[start : start + 50] * 2), shares):
+        for key, rows in count_named_files(pl.Series(paths[start : start + 50] * 2), shares):
             parts.setdefault(key, []).append(rows)
     assert len(parts) == 10
     assert max(sum(map(len, chunks)) for chunks in parts.values()) < 150
@@ -44,4 +50,4 @@ def test_no_place_gets_more_than_its_share(resize_tables):
 
 def test_names_of_other_batches_are_left_out():
     names = pl.Series(["batches/x/documents/a.parquet", None, "odd"])
-    assert list(named_files(names, {"d": Share(0, 1)})) == []
+    assert list(count_named_files(names, {"d": Share(0, 1)})) == []

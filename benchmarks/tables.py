@@ -10,7 +10,7 @@ import polars as pl
 
 from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch
+from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.io.table.opening import open_table

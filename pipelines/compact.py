@@ -4,8 +4,8 @@
 
     tablets with runs, tiny neighbours ─ fold ─▶ state', hosts'
     shards of an index, more than a few ─ merge ─▶ shards'
-    tablets ─ files of batches that rows name ─ other files of old batches are dropped ─▶ batches'
-                                              └ those with few such rows are written again ─▶ batches'
+    tablets ─ files of old batches that rows name ─ by batch ─ other files are dropped ─▶ batches'
+                                                            └ those with few such rows are written again ─▶ batches'
     then: old snapshots, files that no kept snapshot names, old operations ─ deleted
 
 It changes no row, so readers are not disturbed; with ``--keep_inlinks`` it leaves out links, and
@@ -15,12 +15,14 @@ under way that changes tablets.
 
 import dataclasses
 import functools
+import itertools
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
 import polars as pl
+import pyarrow.compute as pc
 from rich.filesize import decimal
 
 from ..io.indexing.shard_merging import merge_shards, plan_merges
@@ -34,14 +36,23 @@ from ..io.table.opening import open_table
 from ..io.table.web_table import WebTable
 from ..io.tablets.file_lists import DataFile, load_files
 from ..io.tablets.tablets import Tablet, tablets
-from ..io.tablets.written import Written, sum_counts
+from ..io.tablets.written import Written, check_whole
 from ..io.upkeep.compaction import fold, merge_files, plan_folds, spent_batches, superseded_files
+from ..io.upkeep.file_shares import (
+    NAMED_FILES,
+    LiveRows,
+    Share,
+    count_named_files,
+    share_batches,
+    sum_rows,
+)
 from ..io.upkeep.retention import RetentionOptions, delete_expired, disturbed_by
 from ..io.upkeep.thinning import FileToThin, files_to_thin, thin_file
 from ..policy.components.declaration import RowLayout
 from ..policy.components.kinds import KINDS, components_in_tablets, components_of, kind_of
 from ..policy.components.lost_files import STATE_FILES
-from ..transforms.for_each import ForEach, Spread, TabletItem
+from ..transforms.elements.chunks import Chunk
+from ..transforms.for_each import ForEach, Spread, TabletItem, with_address
 from ..transforms.operations import Begin, Finish
 from ..transforms.tickets import Ticket
 from ..web.base.errors import UsageError, UserError
@@ -53,7 +64,8 @@ from .launch.job_options import JobOptions
 
 _LOG = logging.getLogger("nutbeam")
 ARGUMENTS = (TABLE,)
-NAMED = "named"
+NAMED, THIN = "named", "thin"
+_GROUP = 16  # files that one worker writes again, one after the other
 _SMALL_FILES = 1_000_000  # lists, manifests and records of a job take less, bytes
 # Columns of components that name files of batches: these files are kept.
 REFERRING = {"state": tuple(STATE_FILES)}
@@ -157,19 +169,28 @@ def build(tickets: beam.PCollection[Ticket], options: Options) -> beam.PCollecti
     """Compacts a table; the ticket that comes out is for the next job."""
     operations = tickets | "Begin" >> Begin("compact", allows=UPKEEP)
     items = functools.partial(_items, options=options)
-    done = operations | "Work" >> ForEach(
-        items, _work, (options.keep_inlinks,), outputs=(NAMED,), step="Work"
+    done = operations | "Work" >> ForEach(items, _work, (options,), outputs=(NAMED,), step="Work")
+    # Beam does not know the types of tagged outputs.
+    done[NAMED].element_type = beam.typehints.Tuple[tuple[int, int], Chunk]
+    summed = (
+        done[NAMED]
+        | "ByPart" >> beam.GroupByKey()
+        | "Sum" >> beam.Map(_sum_part).with_output_types(tuple[int, Chunk])
     )
-    named = done[NAMED] | "Unite" >> beam.CombineGlobally(_unite).without_defaults()
-    thinned = (
-        named
-        | "Old" >> beam.FlatMap(_files_to_thin, beam.pvalue.AsSingleton(operations), options)
-        .with_output_types(tuple[int, Any])
-        | Spread()
-        | "Thin" >> beam.FlatMap(_thin).with_output_types(Written)
-    )  # fmt: skip
+    shares = operations | "Shares" >> beam.FlatMap(_shares, options).with_output_types(
+        tuple[int, Chunk]
+    )
+    judge = beam.FlatMap(_judge_files, beam.pvalue.AsSingleton(operations), options)
+    old = (
+        (summed, shares)
+        | "Named" >> beam.Flatten()
+        | "ByShare" >> beam.GroupByKey()
+        | "Old" >> judge.with_outputs(THIN, main="main")
+    )
+    old[THIN].element_type = beam.typehints.Tuple[int, Any]
+    thinned = old[THIN] | Spread() | "Thin" >> beam.FlatMap(_thin).with_output_types(Written)
     commit = functools.partial(_commit, options=options)
-    return (operations, done["main"], named, thinned) | Finish(commit, whole=("Work",))
+    return (operations, done["main"], old["main"], thinned) | Finish(commit, whole=("Work",))
 
 
 def _items(operation: Operation, options: Options) -> Iterator[Folding | TabletItem | Merging]:
@@ -197,18 +218,68 @@ def _spent_batches(operation: Operation, options: Options) -> list[str]:
     )
 
 
-def _work(item: Folding | TabletItem | Merging, most_inlinks: int) -> Iterator[Any]:
+def _work(item: Folding | TabletItem | Merging, options: Options) -> Iterator[Any]:
     PROGRESS.add()
     if isinstance(item, Merging):
         yield merge_shards(item.operation.table, item.component, item.group, item.every)
-        return
-    if isinstance(item, Folding):
-        yield fold(item.operation, item.component, item.group, most_inlinks)
-        return
+    elif isinstance(item, Folding):
+        yield fold(item.operation, item.component, item.group, options.keep_inlinks)
+    else:
+        yield from _named_in(item, options)
+
+
+def _named_in(item: TabletItem, options: Options) -> Iterator[Any]:
+    """Yields which files the rows of a tablet name, by share and part; see ``file_shares``."""
     columns = REFERRING[item.component]
     rows = item.operation.table.read(item.component, [item.tablet], columns)
-    names = pl.concat([rows.get_column(name) for name in columns]).drop_nulls()
-    yield beam.pvalue.TaggedOutput(NAMED, dict(names.alias("file").value_counts().iter_rows()))
+    names = pl.concat([rows.get_column(name) for name in columns])
+    number = 0
+    for key, counted in count_named_files(names, _shares_of(item.operation, options)):
+        number += pc.sum(counted["rows"]).as_py()
+        yield beam.pvalue.TaggedOutput(NAMED, (key, counted))
+    yield Written(due={NAMED: number})
+
+
+def _shares_of(operation: Operation, options: Options) -> dict[str, Share]:
+    return share_batches(operation.manifest(), _spent_batches(operation, options))
+
+
+def _sum_part(grouped: tuple[tuple[int, int], Iterable[Chunk]]) -> tuple[int, Chunk]:
+    (number, _), chunks = grouped
+    return number, sum_rows(chunks)
+
+
+def _shares(operation: Operation, options: Options) -> Iterator[tuple[int, Chunk]]:
+    """Yields each share without rows: if no row names a file of its batches, all of them go."""
+    if not operation.idle:
+        for number in {share.number for share in _shares_of(operation, options).values()}:
+            yield number, NAMED_FILES.empty_table()
+
+
+def _judge_files(
+    share: tuple[int, Iterable[Chunk]], operation: Operation, options: Options
+) -> Iterator[Any]:
+    """Yields the files of a share that are dropped, and groups of those to write again."""
+    number, chunks = share
+    live_rows = LiveRows(sum_rows(chunks))
+    shares = _shares_of(operation, options)
+    batches = [batch for batch, own in shares.items() if own.number == number]
+    bodies_before = (
+        operation.now - int(1000 * options.keep_bodies) if options.keep_bodies >= 0 else 0
+    )
+    with operation.reading():
+        for dropped in superseded_files(operation, batches, live_rows):
+            yield with_address(dropped, operation)
+        thin = files_to_thin(operation, batches, live_rows, bodies_before)
+        for at, group in enumerate(iter(lambda: list(itertools.islice(thin, _GROUP)), [])):
+            yield beam.pvalue.TaggedOutput(THIN, (number << 32 | at, group))
+    yield Written(done={NAMED: live_rows.total})
+
+
+def _thin(numbered: tuple[int, list[FileToThin]]) -> Iterator[Written]:
+    for item in numbered[1]:
+        for thinned in thin_file(item):
+            yield with_address(thinned, item.operation)
 
 
 def _beside_others(operation: Operation, written: list[Written]) -> list[Written]:
@@ -221,33 +292,17 @@ def _beside_others(operation: Operation, written: list[Written]) -> list[Written
     return [*rest, Written(counts={"tablets/in_use": skipped})]
 
 
-def _unite(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    return sum_counts(parts)
-
-
-def _files_to_thin(
-    live_rows: Mapping[str, int], operation: Operation, options: Options
-) -> Iterator[tuple[int, FileToThin]]:
-    ages = options.keep_bodies >= 0
-    before = operation.now - int(1000 * options.keep_bodies) if ages else 0
-    spent = _spent_batches(operation, options)
-    yield from enumerate(files_to_thin(operation, spent, live_rows, before))
-
-
-def _thin(numbered: tuple[int, FileToThin]) -> Iterator[Written]:
-    yield from thin_file(numbered[1])
-
-
 def _commit(
-    operation: Operation, written: list[Written], named: list[Any], options: Options
+    operation: Operation, written: list[Written], _: list[Any], options: Options
 ) -> Manifest:
-    """Commits folded tablets, drops old files of batches, and deletes old snapshots."""
+    """Commits folded tablets and the rest of old batches, and deletes old snapshots."""
+    # A name of a file that got lost on the way would cost the file.
+    check_whole(operation.job, [Written(due={NAMED: 0}), *written], (NAMED,))
     table, spent = operation.table, _spent_batches(operation, options)
-    dropped = superseded_files(operation, spent, frozenset(_unite(named)))
     # Deletes old files before the commit, which records their number. Files that this commit
     # replaces are kept until the retention is over.
     swept = Written(counts=delete_expired(table, options.snapshot_retention))
-    written = [*written, *dropped, *merge_files(operation), swept]
+    written = [*written, *merge_files(operation), swept]
     terms = CommitTerms(forgets=frozenset(spent), not_rolled_back=bool(spent))
     manifest = commit(operation, _beside_others(operation, written), terms)
     if options.snapshot_retention == 0:

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from ..io.batches.batches import batch_component
-from ..io.snapshots.manifest import DEDUP
+from ..io.snapshots.entries import DEDUP
 from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.resolve import Resolver, resolving

@@ -23,7 +23,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..io.batches.batches import batch_component, remove_aside, take_up, write_file
-from ..io.snapshots.manifest import Batch
+from ..io.snapshots.entries import Batch
 from ..io.snapshots.operations import Operation, find_commit, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written

@@ -8,7 +8,8 @@ import dataclasses
 from typing import Any
 
 from ..io.indexing.index_run import waits_for_index
-from ..io.snapshots.manifest import DEDUP, Manifest, newest_manifest
+from ..io.snapshots.entries import DEDUP
+from ..io.snapshots.manifest import Manifest, newest_manifest
 from ..io.snapshots.rounds import may_have_due, stop_file
 from ..io.table.opening import open_table
 from ..policy.generating.selection import GenerateOptions

@@ -20,7 +20,7 @@ from ..policy.components.schema import StateRows, empty, to_frame
 from ..policy.hosting.hosts import COUNTED_OF_STATE, changed_counts, merge_hosts
 from ..policy.hosting.merit import DomainRoom, Merits, domains_of_new_urls
 from .elements.chunks import Chunk
-from .for_each import REPORTS, ForEach
+from .for_each import REPORTS, ForEach, with_address
 from .operations import Commit, Together
 from .tickets import Ticket
 from .wiring.display import Displayed
@@ -202,9 +202,10 @@ def _resolve(
     resolver = target.resolver(operation)
     how = Resolution(name, part, resolver, places, operation.snapshot + 1)
     with operation.reading():
-        yield from (
+        resolved = (
             [_count(operation, how, changes)] if trial else operation.table.resolve(how, changes)
         )
+        yield from (with_address(report, operation) for report in resolved)
     yield Written(done={RESOLVE: len(changes)})
 
 

@@ -118,11 +118,28 @@ def _work(
     reading = operation.reading() if isinstance(operation, Operation) else nullcontext()
     with logs_of(_operation_of(part.item)), reading:
         if part.of != 0:
-            yield from work(part.item, *args)
+            yield from _with_addresses(work(part.item, *args), _operation_of(part.item))
     if step:
         due = {} if part.of is None else {step: part.of}
         report = Written(due=due, done={step: int(part.of != 0)})
         yield report if tag == "main" else beam.pvalue.TaggedOutput(tag, report)
+
+
+def _with_addresses(elements: Iterable[Any], operation: Operation | None) -> Iterator[Any]:
+    for element in elements:
+        if operation is None:
+            yield element
+        elif isinstance(element, beam.pvalue.TaggedOutput):
+            yield beam.pvalue.TaggedOutput(element.tag, with_address(element.value, operation))
+        else:
+            yield with_address(element, operation)
+
+
+def with_address(element: Any, operation: Operation) -> Any:
+    """Adds the address of the table to a report with files, so that a list can have these."""
+    if isinstance(element, Written) and (element.files or element.replaced):
+        return dataclasses.replace(element, address=operation.address)
+    return element
 
 
 def _operation_of(item: Any) -> Operation | None:

@@ -2,15 +2,20 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
 
 from ..io.snapshots.commit import CommitTerms, commit
-from ..io.snapshots.manifest import Batch, Manifest
+from ..io.snapshots.entries import Batch
+from ..io.snapshots.manifest import Manifest
 from ..io.snapshots.operations import Operation
-from ..io.tablets.written import Written, check_whole, sum_counts
+from ..io.table.opening import open_table
+from ..io.tablets.report_files import load_reports, store_reports
+from ..io.tablets.written import Written, check_whole, gather_written, sum_counts
 from ..io.upkeep.over_purges import commit_over_purges
 from ..policy.purging import Purge
 from ..web.base.progress import PROGRESS
@@ -49,6 +54,7 @@ class Begin(Displayed):
         return tickets | "Begin" >> begins.with_output_types(Operation)
 
 
+_WINDOW = GlobalWindow()
 Opens = Callable[[Operation, dict[str, int]], Batch | None]
 
 
@@ -121,7 +127,7 @@ class Finish(Displayed):
 
     def expand(self, inputs: Any) -> beam.PCollection[Ticket]:
         finish = beam.Map(_finish, self.commit, self.whole, self.makes_batch, self.repeats)
-        return inputs | Together() | "Commit" >> finish.with_output_types(Ticket)
+        return inputs | Together(gathers=True) | "Commit" >> finish.with_output_types(Ticket)
 
 
 @dataclasses.dataclass
@@ -130,19 +136,49 @@ class Together(beam.PTransform):
 
     Input:  collections.
     Output: one element (0, all their elements), or none if there are no elements.
+
+    Attributes:
+        gathers: Whether to unite the ``Written`` of each bundle, see ``GatherReports``.
     """
 
+    gathers: bool = False
+
     def expand(self, inputs: Any) -> beam.PCollection[tuple[int, Any]]:
-        keyed = tuple(
-            items | f"Key{at}" >> beam.Map(_on_one_key).with_output_types(tuple[int, Any])
-            for at, items in enumerate(inputs)
-        )
+        on_key = beam.ParDo(GatherReports()) if self.gathers else beam.Map(_on_one_key)
+        on_key = on_key.with_output_types(tuple[int, Any])
+        keyed = tuple(items | f"Key{at}" >> on_key for at, items in enumerate(inputs))
         # All collections have the same coder, because Flink groups encoded elements.
         return keyed | beam.Flatten() | beam.GroupByKey()
 
 
 def _on_one_key(item: Any) -> tuple[int, Any]:
     return 0, item
+
+
+class GatherReports(beam.DoFn):
+    """Puts elements on one key, the ``Written`` of a bundle as few small reports.
+
+    Input:  elements.
+    Output: (0, element).
+    """
+
+    def __init__(self) -> None:
+        self._reports: list[Written] = []
+
+    def start_bundle(self) -> None:
+        self._reports = []
+
+    def process(self, element: Any) -> Iterator[tuple[int, Any]]:
+        if isinstance(element, Written):
+            self._reports.append(element)
+        else:
+            yield _on_one_key(element)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        reports = gather_written(self._reports)
+        address = max((report.address for report in reports), default="")
+        for report in store_reports(open_table(address).files, reports) if address else reports:
+            yield WindowedValue(_on_one_key(report), _WINDOW.max_timestamp(), (_WINDOW,))
 
 
 def _split_elements(
@@ -161,6 +197,8 @@ def _split_elements(
     (operation,) = [item for item in items if isinstance(item, Operation)]
     written = [item for item in items if isinstance(item, Written)]
     if not operation.idle:
+        with operation.reading():
+            written = list(load_reports(operation.table.files, written))
         check_whole(operation.job, written, whole)
     return operation, written, [i for i in items if not isinstance(i, Operation | Written)]
 

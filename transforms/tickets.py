@@ -8,7 +8,7 @@ from importlib.metadata import version
 from ..io.snapshots.manifest import Manifest, load_manifest
 from ..io.snapshots.operations import Operation, begin, new_id, pinned_operation
 from ..io.table.opening import open_table
-from ..policy.components.vocabulary import PHASES
+from ..policy.components.vocabulary import PHASES, UPDATED_PHASE
 from ..web.base.clock import now_ms
 from ..web.base.errors import NothingToDo, UserError
 from .wiring.phase_logs import log_start
@@ -128,9 +128,10 @@ def next_batch(
         if not (waiting_batches := manifest.waiting_for(takes_in)):
             raise NothingToDo(f"nothing to do: all updated batches are in {takes_in}")
         return waiting_batches[0]
-    waiting = [(b.created, name) for name, b in manifest.batches.items() if b.phase == needs]
+    batches = manifest.batches if needs == UPDATED_PHASE else manifest.unfinished
+    waiting = [(b.created, name) for name, b in batches.items() if b.phase == needs]
     if not waiting:
-        early = [(b.created, name) for name, b in manifest.batches.items() if b.phase == takes]
+        early = [(b.created, name) for name, b in batches.items() if b.phase == takes]
         hint = f"; --batch {min(early)[1]} takes a batch that is only {takes}" if early else ""
         raise NothingToDo(f"nothing to do: no batch is {needs}{hint}")
     return min(waiting)[1]

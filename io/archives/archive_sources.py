@@ -10,7 +10,8 @@ from ...policy.components.schema import HOSTS, ParseStatus
 from ...web.archives.page_records import PageContent
 from ...web.urls.row_keys import from_key
 from ..batches.batches import batch_component, live_file
-from ..snapshots.manifest import Manifest, Pinned
+from ..snapshots.manifest import Manifest
+from ..snapshots.pinned import Pinned
 from ..storage.parquet_files import collect, row_groups, scan
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import tablets

@@ -5,7 +5,7 @@ import polars as pl
 from ...policy.components.archive_rows import HOST_INDEX, HostIndexRows
 from ...policy.components.graph_schema import NodeRows
 from ...policy.components.kinds import KINDS
-from ..snapshots.manifest import Pinned
+from ..snapshots.pinned import Pinned
 from ..storage.files import names, remove_file
 from ..storage.parquet_files import ParquetWriter, collect, scan
 from ..storage.places import Place

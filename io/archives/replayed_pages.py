@@ -9,7 +9,7 @@ from ...policy.components.schema import DROPPED_BODY, HOSTS, PAGES
 from ...web.base.mappings import SizeCache
 from ...web.exchange.status import FETCH_SUCCESS
 from ..batches.batches import batch_component
-from ..snapshots.manifest import Pinned
+from ..snapshots.pinned import Pinned
 from ..storage.parquet_files import collect, row_group_with, scan
 from ..tablets.file_lists import DataFile
 from .archive_sources import batches_with_pages, read_host_rows

@@ -11,7 +11,7 @@ from ...policy.components.document_schema import DOCUMENTS
 from ...policy.components.kinds import KINDS
 from ...policy.components.page_facts import unique_documents
 from ...policy.components.schema import FETCHLIST, PAGES, empty
-from ..snapshots.manifest import Pinned
+from ..snapshots.pinned import Pinned
 from ..storage.parquet_files import collect, scan
 from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile

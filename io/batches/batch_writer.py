@@ -11,7 +11,7 @@ import pyarrow as pa
 from ...policy.components.batch_rows import BatchRows
 from ...policy.components.kinds import KINDS
 from ...policy.components.schema import conform
-from ..snapshots.manifest import Batch
+from ..snapshots.entries import Batch
 from ..snapshots.operations import Operation
 from ..tablets.file_lists import DataFile
 from ..tablets.written import Written

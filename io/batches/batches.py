@@ -377,10 +377,9 @@ def note_removed(operation: Operation, keys: pl.Series) -> Iterator[Written]:
     """Writes the keys of removed rows, in order, for each batch that is not updated yet."""
     if not len(keys):
         return
-    for name, batch in operation.manifest().batches.items():
-        if batch.phase != "updated":
-            file = write_file(operation.table.files, name, _REMOVED, [keys.alias("key").to_frame()])
-            yield Written(batch_component(name, _REMOVED), (file,))
+    for name in operation.manifest().unfinished:
+        file = write_file(operation.table.files, name, _REMOVED, [keys.alias("key").to_frame()])
+        yield Written(batch_component(name, _REMOVED), (file,))
 
 
 def read_removed_keys(operation: Operation, near: pl.Series) -> pl.Series:

@@ -35,6 +35,7 @@ _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b")
 # first ones; docs/reference/files.md describes all.
 _CLEANED_FORMS = (
     *("manifest/SNAPSHOT.json", "manifest/lists/COMPONENT-NAME.parquet", "manifest/made/SNAPSHOT"),
+    *("manifest/reports/NAME.json", "manifest/closed/NAME.json"),
     *("operations/ID.json", "operations/ID@SNAPSHOT.json", "operations/ID.lost"),
     "operations/ID.beat",
     *(f"{level}_nodes/aside-ID/NAME.parquet" for level in GRAPH_LEVELS),

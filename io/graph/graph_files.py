@@ -33,7 +33,7 @@ from ...policy.components.graph_schema import (
 from ...policy.components.kinds import KINDS
 from ...web.base.errors import NothingToDo, UserError
 from ...web.base.safe_json import json_object
-from ..snapshots.manifest import Pinned
+from ..snapshots.pinned import Pinned
 from ..storage.file_errors import unreadable
 from ..storage.files import LARGEST_BYTES, creating, names, new_name, read_if_there, remove_file
 from ..storage.parquet_files import ParquetWriter, collect, columns_with_values, parquet_file, scan

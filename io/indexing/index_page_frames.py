@@ -19,7 +19,7 @@ from ...policy.components.link_rows import INLINKS, range_of_target
 from ...policy.components.schema import PAGES, conform, empty, to_frame
 from ..batches.batches import documents_with_keys, named_rows
 from ..reading.inlinks import by_target
-from ..snapshots.manifest import Pinned
+from ..snapshots.pinned import Pinned
 from ..storage.parquet_files import collect, scan
 from ..tablets.file_lists import DataFile
 from ..tablets.tablets import tablets

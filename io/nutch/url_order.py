@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...policy.components.schema import StateRows, to_frame
-from ..snapshots.manifest import Pinned
+from ..snapshots.pinned import Pinned
 from ..storage.processes import scratch
 from ..tablets.tablets import tablets
 

@@ -7,7 +7,7 @@ import polars as pl
 from ...policy.components.host_rows import counted_hosts
 from ...policy.components.schema import HOSTS, empty
 from ..rows.small_components import pending_changes
-from ..snapshots.manifest import Pinned
+from ..snapshots.pinned import Pinned
 from ..tablets.tablets import tablets
 
 _HOSTS = "hosts"

@@ -7,7 +7,7 @@ import polars as pl
 from ...policy.components.kinds import KINDS
 from ...policy.components.link_rows import INLINKS, best_inlinks, range_of_target
 from ...policy.components.schema import empty
-from ..snapshots.manifest import Pinned
+from ..snapshots.pinned import Pinned
 from ..tablets.tablets import tablets
 
 _LINKS = KINDS["links"]

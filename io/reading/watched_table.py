@@ -154,10 +154,9 @@ def _begun(records: Iterable[Found]) -> int:
 
 
 def _batches(manifest: Manifest) -> Iterator[WatchedBatch]:
-    waiting = ((b.created, name, b) for name, b in manifest.batches.items())
+    waiting = ((b.created, name, b) for name, b in manifest.unfinished.items())
     for created, name, batch in sorted(waiting, key=lambda one: one[:2]):
-        if batch.phase != "updated":
-            yield WatchedBatch(name, batch.phase, created, batch.urls)
+        yield WatchedBatch(name, batch.phase, created, batch.urls)
 
 
 def _hold_written(table: WebTable, records: Iterable[Found]) -> int:

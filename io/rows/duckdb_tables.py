@@ -33,7 +33,8 @@ from ...policy.components.schema import STATE_COLUMNS, TEXT, to_frame
 from ...policy.components.views import View, views
 from ...policy.components.vocabulary import BATCHES_COLUMNS, LIVING, MARKDOWN_COLUMN
 from ...web.base.errors import UserError
-from ..snapshots.manifest import DEDUP, Manifest
+from ..snapshots.entries import DEDUP
+from ..snapshots.manifest import Manifest
 from ..storage import stores
 from ..storage.file_errors import MissingFile, unreadable
 from ..storage.parquet_files import check_before_opening

@@ -32,7 +32,7 @@ from ...policy.components.schema import (
     empty,
     to_frame,
 )
-from ..snapshots.manifest import Pinned
+from ..snapshots.pinned import Pinned
 from ..storage.parquet_files import collect, scan
 from ..storage.places import Folder
 from ..tablets.resolve import write_bases

@@ -15,7 +15,9 @@ from ..storage.file_errors import BatchMovedOn, ConflictError
 from ..storage.files import size_of
 from ..tablets.file_lists import Component, DataFile, load_files, store_files
 from ..tablets.written import Written, sum_counts
-from .manifest import Batch, Manifest, load_manifest, purged_since, store_manifest
+from .closed_batches import entries_after, items_of
+from .entries import Batch, batch_of_component
+from .manifest import Manifest, load_manifest, purged_since, store_manifest
 from .operations import Operation, find_commit, losses_noted, since_pinned
 from .table_clock import clock_notes
 
@@ -93,14 +95,9 @@ def commit_once(operation: Operation, written: list[Written], terms: CommitTerms
         other_batches = dict(terms.others)
         if terms.batch is not None and operation.batch is not None:
             other_batches[operation.batch] = terms.batch
-        other_batches |= _with_notes({**latest.batches, **other_batches}, terms.takes_in)
+        other_batches |= _with_notes(entries_after(latest.batches, other_batches), terms.takes_in)
         following = _following(operation, latest, written, other_batches, lists)
-        used = {name.split("/")[1] for name in following.components if name.startswith("batches/")}
-        batches = {
-            name: batch
-            for name, batch in following.batches.items()
-            if name in used or name not in terms.forgets
-        }
+        batches = entries_after(following.batches, _forgotten(following, terms.forgets))
         notes = clock_notes(terms.past or latest)
         following = dataclasses.replace(following, batches=batches, **notes)
         if store_manifest(operation.table, following, changes):
@@ -157,11 +154,18 @@ def check_there(operation: Operation, written: list[Written]) -> None:
 
 def _with_notes(batches: Mapping[str, Batch], takes_in: Mapping[str, str]) -> dict[str, Batch]:
     """Returns the batches that are taken in, with the note. A rollback may have removed some."""
+    taken = ((name, batches[name]) for name in takes_in if name in batches)
     return {
         name: dataclasses.replace(batch, taken_in=batch.taken_in | {takes_in[name]})
-        for name, batch in batches.items()
-        if name in takes_in and batch.phase == "updated"
+        for name, batch in taken
+        if batch.phase == "updated"
     }
+
+
+def _forgotten(following: Manifest, forgets: frozenset[str]) -> dict[str, None]:
+    """Returns the batches to forget that have no files left."""
+    used = {batch_of_component(name) for name in following.components} if forgets else set()
+    return dict.fromkeys(sorted(forgets - used))
 
 
 def _following(
@@ -171,13 +175,13 @@ def _following(
     new_batches: Mapping[str, Batch],
     lists: dict[tuple[str, Component | None], Component],
 ) -> Manifest:
-    components = dict(latest.components)
+    changes: dict[str, Component | None] = {}
     for name in sorted({part.component for part in written if part.files or part.replaced}):
-        old = components.get(name)
+        old = latest.components.get(name)
         if (name, old) not in lists:  # else an earlier try wrote the list
             lists[name, old] = _new_list(operation, name, old, written)
-        components[name] = lists[name, old]
-    components = {n: c for n, c in components.items() if c.files or not c.content}
+        new = lists[name, old]
+        changes[name] = new if new.files or not new.content else None
     return Manifest(
         snapshot=latest.snapshot + 1,
         operation=operation.id,
@@ -185,8 +189,8 @@ def _following(
         batch=operation.batch,
         time=operation.now,
         counts=cap_rule_counts(sum_counts(part.counts for part in written)),
-        components=components,
-        batches=_timely({**latest.batches, **new_batches}, operation.now),
+        components=entries_after(latest.components, changes),
+        batches=_timely(entries_after(latest.batches, new_batches), operation.now),
         lost=latest.lost,
         options=operation.options,
         rules=following_rules(latest.rules, operation.rules),
@@ -207,16 +211,18 @@ def following_rules(previous: Mapping[str, Any], rules: Mapping[str, Any] | None
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def _timely(batches: Mapping[str, Batch], now: int) -> dict[str, Batch]:
+def _timely(batches: Mapping[str, Batch], now: int) -> Mapping[str, Batch]:
     """Sets the time of batches from the future, made with a wrong clock, to now."""
-    return {
-        name: batch
-        if batch.created <= now + TOLERANCE_MS
-        else dataclasses.replace(
+    latest = now + TOLERANCE_MS
+    late = items_of(batches, lambda one: one.created > latest)
+    timely = {
+        name: dataclasses.replace(
             batch, created=now, blocks_until=batch.blocks_until - batch.created + now
         )
-        for name, batch in batches.items()
+        for name, batch in late
+        if batch.created > latest
     }
+    return entries_after(batches, timely)
 
 
 def _new_list(

@@ -1,8 +1,8 @@
 """Reads and writes manifests, the records of snapshots: ``TABLE/manifest/00000042.json``.
 
 A manifest names one Parquet list of live files per component (``state``,
-``hosts``, ``batches/ID/pages`` …), and the phase of each batch. It is
-created exclusively: if two writers try, one succeeds and the other one notices it.
+``hosts``, ``batches/ID/pages`` …), and the phase of each batch, or lists of these for old
+batches. It is created exclusively: if two writers try, one succeeds and the other one notices it.
 """
 
 import contextlib
@@ -11,59 +11,32 @@ import functools
 import json
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-import polars as pl
-
-from ...policy.components.kinds import kind_of, present_name
-from ...policy.components.schema import empty
-from ...policy.components.vocabulary import PHASES
 from ...web.base.errors import UserError
 from ...web.base.safe_json import json_object
 from ..disk.record_checks import MANIFEST_CHECKS, WRITER, check_fields, check_format, this_version
-from ..storage.file_errors import MissingFile, NoTable, PurgedMeanwhile, SnapshotTooOld, first_line
+from ..storage.file_errors import NoTable, SnapshotTooOld, first_line
+from ..storage.places import Folder
 from ..table.opening import open_table
 from ..table.table_snapshots import TableSnapshots
-from ..table.web_table import WebTable
-from ..tablets.file_lists import Component, DataFile, load_files
-from ..tablets.tablets import tablets
+from ..tablets.file_lists import Component, DataFile
+from .closed_batches import (
+    BatchList,
+    ClosedBatches,
+    Listed,
+    batch_lists_of,
+    close_batches,
+    items_of,
+    load_batch_list,
+)
+from .entries import Batch, entries_of_record, from_fields, record_of_entries
 
-# Format 3: two components have other names, see FORMER_NAMES. Format 2: a tablet may have runs on
-# its base. Format 1 is the same without runs.
-MANIFEST_FORMAT = 3
-DEDUP = "dedup"
-# The first two names of ``Batch.taken_in`` have a field of their own in stored records.
-_FLAGS = {DEDUP: "deduped", "links": "inverted"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Batch:
-    """The record of a batch.
-
-    In the manifest ``dedup`` and ``links`` of ``taken_in`` are stored as the fields ``deduped`` and
-    ``inverted``, which are true or false. The field ``taken_in`` lists the other names, if it is
-    there. Versions that do not know it drop it; then a batch is taken in again.
-
-    Attributes:
-        phase: One of ``PHASES``.
-        created: Time of its creation, ms.
-        partitions: Number of partitions into which generate divided it.
-        urls: Number of URLs to fetch.
-        blocks_until: Time until which its URLs may be in no other batch, ms.
-        updated: Number of the snapshot that its update read; 0 is unknown.
-        taken_in: Names of the components of the table that have taken in the batch, such as
-            ``links``; and ``dedup``, if its pages were compared with the other pages of the table.
-        segment: Name of the segment of Nutch that it was imported from; empty if it was not.
-    """
-
-    phase: str
-    created: int
-    partitions: int
-    urls: int
-    blocks_until: int
-    updated: int = 0
-    taken_in: frozenset[str] = frozenset()
-    segment: str = ""
+# Format 4: lists of closed batches, see closed_batches.py; without them a manifest has format 3, which
+# older versions read. Format 3: two components have other names, see FORMER_NAMES. Format 2: a tablet
+# may have runs on its base. Format 1 is the same without runs.
+MANIFEST_FORMAT = 4
+_WITHOUT_LISTS = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,13 +95,19 @@ class Manifest:
         files = self.components.get(component)
         return None if files is None else files.identity
 
+    @property
+    def closed_lists(self) -> tuple[BatchList, ...]:
+        """The lists of closed batches that the stored manifest names."""
+        return self.batches.closed.lists if isinstance(self.batches, Listed) else ()
+
+    @property
+    def unfinished(self) -> dict[str, Batch]:
+        """The batches that are not updated yet, by id."""
+        return {name: one for name, one in items_of(self.batches) if one.phase != "updated"}
+
     def open_batches(self, now: int) -> list[str]:
         """Returns the batches that are not updated yet and whose URLs may be in no other batch."""
-        return sorted(
-            name
-            for name, batch in self.batches.items()
-            if batch.phase != "updated" and batch.blocks_until > now
-        )
+        return sorted(n for n, batch in self.unfinished.items() if batch.blocks_until > now)
 
     def waiting_for(self, taker: str) -> list[str]:
         """Returns the updated batches that are not taken in yet, oldest first.
@@ -138,16 +117,20 @@ class Manifest:
         """
         waiting = [
             (batch.updated, batch.created, name)
-            for name, batch in self.batches.items()
+            for name, batch in items_of(self.batches, lambda one: taker not in one.taken_in)
             if batch.phase == "updated" and taker not in batch.taken_in
         ]
         return [name for _, _, name in sorted(waiting)]
 
     def is_newest(self, batch: str) -> bool:
         """Returns whether no other batch was updated after a batch, as far as is known."""
-        mine = self.batches[batch]
-        others = (b for n, b in self.batches.items() if n != batch and b.phase == "updated")
-        return all((b.updated, b.created) < (mine.updated, mine.created) for b in others)
+        mine = (self.batches[batch].updated, self.batches[batch].created)
+        others = items_of(self.batches, lambda one: (one.updated, one.created) >= mine)
+        return all(
+            (b.updated, b.created) < mine
+            for name, b in others
+            if name != batch and b.phase == "updated"
+        )
 
 
 def lineage(table: TableSnapshots, since: int = 0) -> Iterator[Manifest]:
@@ -201,13 +184,13 @@ def undone_by(table: TableSnapshots, snapshot: int) -> int | None:
     return None
 
 
-def load_manifest(table: TableSnapshots, snapshot: int, pinned: "Pinned | None" = None) -> Manifest:
+def load_manifest(table: TableSnapshots, snapshot: int, pinned: Hashable = None) -> Manifest:
     """Reads one snapshot's manifest.
 
     Args:
         table: The table.
         snapshot: Number of the snapshot.
-        pinned: The operation or export that reads this snapshot, if one does.
+        pinned: The ``Pinned`` operation or export that reads this snapshot, if one does.
 
     Raises:
         UserError: The manifest is missing or damaged, or its format is newer.
@@ -216,7 +199,7 @@ def load_manifest(table: TableSnapshots, snapshot: int, pinned: "Pinned | None" 
         return Manifest()
     try:
         # A unique reader reads it once in each process.
-        is_unique = pinned is not None and pinned.is_unique
+        is_unique = getattr(pinned, "is_unique", False)
         version = pinned if is_unique else table.record_version(snapshot, pinned)
         return (_read_cached if version else _read)(table, snapshot, version)
     except UserError:
@@ -229,6 +212,41 @@ def readable_manifests(table: TableSnapshots) -> Iterator[Manifest]:
     for number in reversed(table.snapshots()):
         with contextlib.suppress(UserError):
             yield load_manifest(table, number)
+
+
+def components_of_snapshots(
+    table: Folder, manifests: Iterable[Manifest], whole_from: float = 0
+) -> Iterator[tuple[Manifest, Component]]:
+    """Yields the entries of components of snapshots; those of a list of closed batches once.
+
+    Args:
+        table: The table.
+        manifests: The snapshots, the newest first.
+        whole_from: Number of a snapshot. Damaged lists that only snapshots before it name are left out.
+
+    Raises:
+        UserError: A list of closed batches is missing or damaged.
+    """
+    seen = set[BatchList]()
+    for manifest in manifests:
+        yield from ((manifest, one) for _, one in items_of(manifest.components))
+        for one in (one for one in manifest.closed_lists if one not in seen):
+            try:
+                listed = load_batch_list(table, one).components.values()
+            except UserError:
+                if manifest.snapshot >= whole_from:
+                    raise
+                continue
+            yield from ((manifest, component) for component in listed)
+        seen.update(manifest.closed_lists)
+
+
+def names_that_differ(one: Manifest, other: Manifest) -> tuple[set[str], set[str]]:
+    """Returns (components, batches) whose entries may differ in two snapshots: all but those in lists of both."""
+    lists = {*one.closed_lists} ^ {*other.closed_lists}
+    components = {n for m in (one, other) for n, _ in items_of(m.components, lists.__contains__)}
+    batches = {n for m in (one, other) for n, _ in items_of(m.batches, lists.__contains__)}
+    return components, batches
 
 
 def check_kept(table: TableSnapshots, snapshot: int) -> None:
@@ -253,7 +271,7 @@ def _read(table: TableSnapshots, snapshot: int, version: Hashable) -> Manifest:
         check_format(record, MANIFEST_FORMAT, label)
         if record.pop("digest", None) not in (None, _digest(record)):
             raise ValueError("its digest is of another content")
-        manifest = _from_record(record)
+        manifest = _from_record(table, record)
         if manifest.snapshot != snapshot:
             raise ValueError(f"it is snapshot {manifest.snapshot!r}")
         return manifest
@@ -281,10 +299,12 @@ def store_manifest(
     Returns:
         False if another commit has taken its number.
     """
-    record: dict[str, Any] = {"format": MANIFEST_FORMAT, WRITER: this_version()} | vars(manifest)
-    # vars(), not asdict(), for speed: their number grows with the number of batches.
-    record["components"] = {name: vars(files) for name, files in manifest.components.items()}
-    record["batches"] = {name: _batch_record(batch) for name, batch in manifest.batches.items()}
+    entries, lists = close_batches(table, manifest.batches, manifest.components)
+    version = MANIFEST_FORMAT if lists else _WITHOUT_LISTS
+    record: dict[str, Any] = {"format": version, WRITER: this_version()} | vars(manifest)
+    record |= record_of_entries(*entries)
+    if lists:
+        record["closed"] = [vars(one) for one in lists]
     record["digest"] = _digest(record)  # a flipped bit may leave valid JSON
     return table.store(manifest.snapshot, json.dumps(record).encode(), changes or {})
 
@@ -318,104 +338,19 @@ def _digest(record: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(json.dumps(record).encode()):08x}"
 
 
-def _from_record(record: dict[str, Any]) -> Manifest:
-    components, batches = record["components"].items(), record["batches"].items()
-    record["components"] = {present_name(n): _from_fields(Component, c) for n, c in components}
-    record["batches"] = {name: _batch(one) for name, one in batches}
-    manifest: Manifest = _from_fields(Manifest, record | {"lost": tuple(record.get("lost") or ())})
+def _from_record(table: TableSnapshots, record: dict[str, Any]) -> Manifest:
+    own, lists = entries_of_record(record), batch_lists_of(record.pop("closed", ()))
+    fields = record | own._asdict() | {"lost": tuple(record.get("lost") or ())}
+    manifest: Manifest = from_fields(Manifest, fields)
     check_fields(manifest, MANIFEST_CHECKS)
     if manifest.restores is not None and manifest.restores >= manifest.snapshot:
         raise ValueError(f"it restores snapshot {manifest.restores}")
-    phases = {batch.phase for batch in manifest.batches.values()}.difference(PHASES)
-    if phases:
-        raise ValueError(f"a batch is {min(phases)!r}")
-    return manifest
-
-
-def _batch_record(batch: Batch) -> dict[str, Any]:
-    flags = {flag: name in batch.taken_in for name, flag in _FLAGS.items()}
-    return vars(batch) | flags | {"taken_in": sorted(batch.taken_in - _FLAGS.keys())}
-
-
-def _batch(record: dict[str, Any]) -> Batch:
-    flagged = {name for name, flag in _FLAGS.items() if record.get(flag)}
-    taken_in = flagged.union(record.get("taken_in", ()))
-    batch: Batch = _from_fields(Batch, record | {"taken_in": frozenset(taken_in)})
-    return batch
-
-
-def _from_fields(kind: type, record: dict[str, Any]) -> Any:
-    fields = {field.name for field in dataclasses.fields(kind)}
-    return kind(**{name: value for name, value in record.items() if name in fields})
-
-
-class Pinned:
-    """A reader of one snapshot of a table: an operation, or an export.
-
-    Attributes:
-        address: The address of the table.
-        snapshot: Number of the snapshot.
-        is_unique: Whether no other reader is equal to it, not even after the table was made again.
-    """
-
-    address: str
-    snapshot: int
-    is_unique: ClassVar[bool] = False
-
-    @property
-    def table(self) -> WebTable:
-        """The table, with its rows as of the snapshot."""
-        return _table_at(self.address, self.snapshot)
-
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[None]:
-        """Raises the cause if a file is missing: an expired snapshot, or a purge.
-
-        A purge also deletes files that are being written, because their rows may be purged ones.
-        """
-        try:
-            yield
-        except UserError as error:
-            check_kept(self.table, self.snapshot)
-            if isinstance(error, MissingFile) and purged_since(self.table, self.snapshot):
-                self.note_purge()
-                raise PurgedMeanwhile(
-                    f"a purge has deleted data of snapshot {self.snapshot}, which this job reads: "
-                    "run it again"
-                ) from error
-            raise
-
-    def note_purge(self) -> None:
-        """Notes that a purge has deleted data which this reader needs."""
-
-    def manifest(self) -> Manifest:
-        """Returns the manifest of the snapshot."""
-        return load_manifest(self.table, self.snapshot, self)
-
-    def files(self, component: str) -> list[DataFile]:
-        """Returns the live files of a component in the snapshot."""
-        with self.reading():
-            return load_files(self.table, self.manifest().components.get(component))
-
-    def find_rows(
-        self, component: str, keys: pl.Series, columns: Sequence[str] | None = None
-    ) -> pl.DataFrame:
-        """Returns the rows of some keys, see ``TableRows.find``; without keys it reads nothing."""
-        if not len(keys):
-            no_rows = empty(kind_of(component).schema)
-            return no_rows if columns is None else no_rows.select(columns)
-        return self.table.find(component, tablets(self.files(component)), keys, columns)
-
-
-@functools.lru_cache(maxsize=16)
-def _table_at(address: str, snapshot: int) -> WebTable:
-    """Returns a table with its rows as of a snapshot; each process opens it once."""
-    return open_table(address).at(snapshot)
-
-
-@dataclasses.dataclass(frozen=True)
-class Snapshot(Pinned):
-    """A snapshot that is read in one process."""
-
-    address: str
-    snapshot: int
+    if not lists:
+        return manifest
+    explain = functools.partial(check_kept, table, manifest.snapshot)
+    closed = ClosedBatches(table, lists, explain)
+    return dataclasses.replace(
+        manifest,
+        batches=Listed("batches", own.batches, closed),
+        components=Listed("components", own.components, closed),
+    )

@@ -44,17 +44,10 @@ from ..storage.places import Place
 from ..storage.processes import is_dead, this_process
 from ..table.opening import open_table
 from ..table.table_snapshots import TableSnapshots
+from .entries import Batch
 from .hold import wait_for_purge
-from .manifest import (
-    Batch,
-    Manifest,
-    Pinned,
-    check_kept,
-    check_newest,
-    lineage,
-    load_manifest,
-    undone_by,
-)
+from .manifest import Manifest, check_kept, check_newest, lineage, load_manifest, undone_by
+from .pinned import Pinned
 
 _FORMAT = 1
 # Ids of commands that this process has run and that have ended, well or not.

@@ -8,7 +8,8 @@ from ..storage.places import Place
 from ..table.web_table import TableRows
 from ..tablets.file_lists import TableFiles, load_files
 from ..tablets.tablets import Due, tablets
-from .manifest import DEDUP, Manifest, load_manifest
+from .entries import DEDUP
+from .manifest import Manifest, load_manifest
 from .operations import Operation, pinned_operation, since_pinned
 from .table_clock import clock_of
 

@@ -51,8 +51,7 @@ def clock_notes(previous: Manifest) -> dict[str, Any]:
 
 def oldest_open(manifest: Manifest, now: int) -> int:
     """Returns the time of the oldest result that an update may still add, ms; at most now."""
-    times = [b.created for b in manifest.batches.values() if b.phase != "updated"]
-    return min([now, *times])
+    return min([now, *(batch.created for batch in manifest.unfinished.values())])
 
 
 def date_of(time_ms: int) -> str:

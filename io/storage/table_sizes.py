@@ -15,6 +15,10 @@ class TableSizes(NamedTuple):
         run_share: Share of its base's rows that the runs of a tablet may have.
         fold_bytes: Bytes that a commit may fold without need.
         fold_share: Share of a component's bytes that a commit may fold without need.
+        share_rows: Rows that name files of old batches and that one worker counts for ``compact``.
+        closed_batches: Closed batches that a manifest names itself, up to twofold; the older ones
+            are in lists.
+        listed_batches: Most batches of such a list.
     """
 
     row_group_rows: int = 131_072
@@ -23,6 +27,9 @@ class TableSizes(NamedTuple):
     run_share: float = 0.2
     fold_bytes: int = 64 << 20
     fold_share: float = 0.02
+    share_rows: int = 1 << 19
+    closed_batches: int = 16
+    listed_batches: int = 1024
 
 
 def table_sizes() -> TableSizes:

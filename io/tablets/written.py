@@ -1,7 +1,7 @@
 """Reports of workers: the files that they wrote, by component, and counts."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...web.base.errors import UserError
 from .file_lists import DataFile
@@ -20,6 +20,8 @@ class Written:
             changed the replaced files since then, the commit skips this part.
         due: Total number of work items, by step; only one part of a step reports it.
         done: Number of work items done here, by step.
+        address: The address of the table; empty if the files are few in any case.
+        listed: Name of a file with further reports, which ``report_files`` reads; empty if there is none.
     """
 
     component: str = ""
@@ -29,6 +31,38 @@ class Written:
     tidies: bool = False
     due: Mapping[str, int] = dataclasses.field(default_factory=dict)
     done: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    address: str = ""
+    listed: str = ""
+
+
+def gather_written(reports: Iterable[Written]) -> list[Written]:
+    """Returns reports of one worker as few: one per component, as far as they can be united.
+
+    Reports that replace files stay apart, because a commit judges each of them.
+
+    >>> one, other = DataFile("state/a", 1, 10), DataFile("state/b", 1, 10)
+    >>> [united] = gather_written([Written("state", (one,)), Written("state", (other,))])
+    >>> len(united.files)
+    2
+    """
+    apart, united = list[Written](), dict[str, list[Written]]()
+    for report in reports:
+        if report.tidies or report.replaced:
+            apart.append(report)
+        else:
+            united.setdefault(report.component, []).append(report)
+    return [*apart, *(_unite(component, parts) for component, parts in united.items())]
+
+
+def _unite(component: str, parts: Sequence[Written]) -> Written:
+    return Written(
+        component,
+        tuple(file for part in parts for file in part.files),
+        counts=sum_counts(part.counts for part in parts),
+        due=sum_counts(part.due for part in parts),
+        done=sum_counts(part.done for part in parts),
+        address=max(part.address for part in parts),
+    )
 
 
 def check_whole(job: str, written: Iterable[Written], steps: Iterable[str]) -> None:

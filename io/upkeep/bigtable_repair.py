@@ -1,6 +1,7 @@
 """Repairs a table in Bigtable: first finishes its last commit, then repairs by a new commit."""
 
 import contextlib
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,6 +24,7 @@ from ..storage.file_errors import ConflictError
 from ..storage.table_sizes import table_sizes
 from ..table.bigtable_web_table import BigtableWebTable
 from ..tablets.file_lists import DataFile
+from .batch_repair import with_rebuilt_batches
 from .bigtable_fsck import (
     damaged_cells,
     is_newer,
@@ -112,7 +114,10 @@ def repair_rows(
         return Repair(None)  # a file is lost, so no commit is possible
     if head.snapshot != snapshot:
         raise ConflictError("another job changed the table: run the command again")
-    plan = _plan(table, load_manifest(table, snapshot), rows, drop)
+    manifest = load_manifest(table, snapshot)
+    mended = with_rebuilt_batches(table, manifest)
+    plan = _plan(table, mended, rows, drop)
+    plan = dataclasses.replace(plan, with_batches=mended is not manifest)
     return commit_repair(table, operation, plan)
 
 

@@ -8,7 +8,8 @@ from ...policy.components.declaration import Kept, Kind
 from ...policy.components.kinds import KINDS, SEED_HOSTS, kind_of, kinds_of_batches
 from ...policy.components.link_rows import keep_best
 from ..batches.batches import batch_component
-from ..snapshots.manifest import DEDUP, Manifest
+from ..snapshots.entries import DEDUP
+from ..snapshots.manifest import Manifest
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
 from ..storage.table_sizes import table_sizes
@@ -18,6 +19,7 @@ from ..tablets.fold import fold_tablet, stored_schema
 from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet
 from ..tablets.written import Written
+from .file_shares import LiveRows
 
 # Components that take in batches: the record of a batch has their names then. If a table has such a
 # component, compact keeps files of a kind of a batch at least until then.
@@ -119,14 +121,14 @@ def spent_batches(manifest: Manifest, now: int, retention_s: int, keep: int) -> 
 
 
 def superseded_files(
-    operation: Operation, batches: Sequence[str], named: frozenset[str]
+    operation: Operation, batches: Sequence[str], live_rows: LiveRows
 ) -> Iterator[Written]:
     """Yields the files of batches to drop, as ``Kind.kept`` and ``KEPT_UNTIL`` say.
 
     Args:
         operation: The operation; its snapshot is read.
         batches: Ids of the batches; see ``spent_batches``.
-        named: Paths of all files that rows refer to.
+        live_rows: Numbers of rows that refer to files of these batches.
     """
     kinds = [KINDS[name] for name in kinds_of_batches()]
     waiting = {kind.name: _waiting(operation.manifest(), kind.name) for kind in kinds}
@@ -134,7 +136,7 @@ def superseded_files(
         files = {kind.name: operation.files(batch_component(batch, kind.name)) for kind in kinds}
         for kind in kinds:
             if batch not in waiting[kind.name]:
-                paths = tuple(_droppable_files(kind, files, named))
+                paths = tuple(_droppable_files(kind, files, live_rows))
                 counts = {f"dropped/{kind.name}": len(paths)}
                 if paths:
                     yield Written(batch_component(batch, kind.name), (), paths, counts, tidies=True)
@@ -147,17 +149,13 @@ def _waiting(manifest: Manifest, kind: str) -> Container[str]:
 
 
 def _droppable_files(
-    kind: Kind, files: Mapping[str, Sequence[DataFile]], named: frozenset[str]
+    kind: Kind, files: Mapping[str, Sequence[DataFile]], live_rows: LiveRows
 ) -> Iterator[str]:
     """Yields the paths of files of a kind that a batch does not need, of its files by kind."""
-
-    def is_named(file: DataFile) -> bool:
-        return bool(named & {file.path, file.formerly})
-
     if kind.kept is Kept.ALWAYS:
         return
-    if kind.kept is Kept.WITH_DOCUMENTS and any(map(is_named, files["documents"])):
+    if kind.kept is Kept.WITH_DOCUMENTS and any(map(live_rows.of, files["documents"])):
         return
     for file in files[kind.name]:
-        if kind.kept is not Kept.NAMED or not is_named(file):
+        if kind.kept is not Kept.NAMED or not live_rows.of(file):
             yield file.path

@@ -14,7 +14,6 @@ from ...policy.components.lost_files import (
     forget_lost_files,
     names_lost_file,
 )
-from ...policy.components.vocabulary import UPDATED_PHASE
 from ...web.base.errors import UserError
 from ...web.base.wording import format_count
 from ...web.urls.row_keys import shown_url
@@ -136,6 +135,5 @@ def _named_files(table: TableRows, manifest: Manifest, kind: str) -> NamedFiles:
             except UserError:
                 unknown.add(component)
     if kind == "documents":  # rows of an import name those that an update of their batch brings
-        waiting = (name for name, batch in manifest.batches.items() if batch.phase != UPDATED_PHASE)
-        unknown |= {batch_component(name, kind) for name in waiting}
+        unknown |= {batch_component(name, kind) for name in manifest.unfinished}
     return NamedFiles(names, unknown)

@@ -15,7 +15,12 @@ from ...web.base.errors import UserError
 from ..disk.record_checks import NewerFormat
 from ..snapshots.heartbeats import heartbeat_files
 from ..snapshots.hold import HOLD
-from ..snapshots.manifest import Manifest, load_manifest, readable_manifests
+from ..snapshots.manifest import (
+    Manifest,
+    components_of_snapshots,
+    load_manifest,
+    readable_manifests,
+)
 from ..snapshots.operations import (
     LOST,
     OPERATIONS,
@@ -181,8 +186,9 @@ class Leftovers:
 def left_over(table: WebTable) -> Leftovers:
     """Counts leftover files; lists operations that began over a day ago and never committed."""
     named = table.needed_files()
-    components = {c for one in readable_manifests(table) for c in one.components.values()}
-    for component in components:
+    for component in {
+        c for _, c in components_of_snapshots(table, readable_manifests(table), math.inf)
+    }:
         named.add(component.list)
         with contextlib.suppress(UserError):  # the list is damaged
             named |= {file.path for file in load_files(table, component)}

@@ -53,6 +53,7 @@ from ..table.edits import CountedEdit, Edited, NameEdit, edit_file, is_touched, 
 from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
 from ..tablets.file_lists import below
+from ..tablets.report_files import REPORTS_FOLDER, load_reports
 from ..tablets.resolve import write_bases
 from ..tablets.tablets import Tablet, tablets_of_component
 from ..tablets.written import Written
@@ -91,7 +92,7 @@ def unnamed_files(table: TableSnapshots, named: set[str], changed_before: float)
         changed_before: Time of the store's clock, s. Files that were written later are
             skipped, because an operation may be about to commit them.
     """
-    for folder in (*folders(), "changes", "exports", "manifest/lists"):
+    for folder in (*folders(), "changes", "exports", "manifest/lists", REPORTS_FOLDER):
         for file in own_files(table, folder):
             inside = below(table, file.path)
             if inside not in named and file.changed < changed_before and "/leases/" not in inside:
@@ -119,7 +120,8 @@ def delete_purged(table: WebTable, since: int, purge: NameEdit) -> dict[str, int
     changed_before = root.limit_after(purge_time)
     manifests = [load_manifest(table, number) for number in table.snapshots() if number >= since]
     named = named_files(table, manifests)
-    waiting = {name for name, batch in manifests[-1].batches.items() if batch.phase == "generated"}
+    unfinished = manifests[-1].unfinished.items()
+    waiting = {name for name, batch in unfinished if batch.phase == "generated"}
     gone = []
     for file in unnamed_files(table, named, changed_before):
         if not is_mark(file.path) and not _is_spared(root, file.path, waiting, purge):
@@ -138,8 +140,10 @@ def delete_purged(table: WebTable, since: int, purge: NameEdit) -> dict[str, int
 
 
 def _is_spared(root: Place, path: Place, waiting: set[str], purge: NameEdit) -> bool:
-    """Returns whether a leftover file is of an open batch, so that a fetch will adopt it."""
+    """Returns whether a leftover file is of an open batch, so that a fetch will adopt or commit it."""
     parts = below(root, path).split("/")
+    if parts[:2] == ["manifest", "reports"]:
+        return _is_spared_report(root, "/".join(parts), waiting, purge)
     # A running fetch may be about to commit documents.
     flushed = len(parts) == 4 and parts[1] in waiting and kind_of(parts[2]).flushed is not None
     if not flushed or path.name.startswith("."):
@@ -152,6 +156,20 @@ def _is_spared(root: Place, path: Place, waiting: set[str], purge: NameEdit) -> 
         new = path.with_name(f"{head}{new_name('')[:4]}-{number}.parquet")
         rewrite(path, new, CountedEdit(purge, component))
     return False
+
+
+def _is_spared_report(root: Place, path: str, waiting: set[str], purge: NameEdit) -> bool:
+    """Returns whether a file of reports is of a running fetch, and names no purged row."""
+    try:
+        reports = list(load_reports(root, [Written(listed=path)]))
+    except UserError:
+        return False
+    files = [file for report in reports for file in report.files]
+    keys = pl.Series(
+        [key for file in files for key in (file.first, file.last) if key], dtype=pl.String
+    )
+    batches = {report.component.split("/")[1] for report in reports if "/" in report.component}
+    return bool(batches) and batches <= waiting and not purge.blocklist.blocks(keys).any()
 
 
 def forget_in_leases(folder: Place, purge: NameEdit) -> None:

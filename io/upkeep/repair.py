@@ -15,6 +15,7 @@ from ...web.base.clock import now_ms
 from ...web.base.errors import UserError
 from ..batches.batches import batch_component, describe_file, page_order
 from ..disk.record_checks import NewerFormat
+from ..snapshots.closed_batches import entries_after
 from ..snapshots.manifest import Manifest, load_manifest, readable_manifests, store_manifest
 from ..snapshots.operations import seen_snapshots
 from ..snapshots.table_clock import clock_notes
@@ -24,9 +25,10 @@ from ..storage.parquet_files import collect, scan, schema_of
 from ..storage.places import Folder, Place
 from ..table.table_snapshots import TableSnapshots
 from ..table.web_table import WebTable
-from ..tablets.file_lists import DataFile, below, load_files, store_files, totals
+from ..tablets.file_lists import Component, DataFile, below, load_files, store_files, totals
 from ..tablets.tablet_writer import zone
 from ..tablets.tablets import ROW_NUMBER, run_schema, tablets
+from .batch_repair import with_rebuilt_batches
 from .fsck import gaps, list_problem, read_keys
 
 # Number of missing snapshots in a row that no table has.
@@ -68,6 +70,7 @@ class RepairPlan:
         changes: Files of changes of rows in Bigtable, by component.
         dropped: Files of changes, and lists, that cannot be read and are left out.
         counts: Counts of repaired rows in Bigtable, as COMPONENT/WHAT.
+        with_batches: Whether ``base`` has entries of batches that were made again.
     """
 
     base: Manifest
@@ -78,6 +81,7 @@ class RepairPlan:
     changes: Mapping[str, list[DataFile]] = dataclasses.field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    with_batches: bool = False
 
 
 def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) -> Repair:
@@ -108,10 +112,14 @@ def repair(table: WebTable, operation: str, drop: Mapping[str, frozenset[str]]) 
         except UserError:
             unreadable.append(number)
             continue
-        rebuilt = rebuilt_lists(table, manifest)
+        mended = with_rebuilt_batches(table, manifest)
+        rebuilt = rebuilt_lists(table, mended)
         lists = {name: files for name, files in rebuilt.items() if files is not None}
         if len(lists) == len(rebuilt):
-            plan = RepairPlan(manifest, range(top + 1, top + 2), lists, drop, unreadable)
+            plan = RepairPlan(
+                mended, range(top + 1, top + 2), lists, drop, unreadable,
+                with_batches=mended is not manifest,
+            )  # fmt: skip
             return commit_repair(table, operation, plan)
     raise UserError(f"no snapshot of {table} can be repaired: restore manifest/ from a copy")
 
@@ -143,7 +151,7 @@ def commit_repair(table: TableSnapshots, operation: str, plan: RepairPlan) -> Re
     lost = tuple(sorted({*base.lost, *plan.unreadable, *older}))
     lists, left_out = _leave_out_files(table, plan)
     dropped = [*plan.dropped, *left_out]
-    idle = not (lists or plan.changes or plan.dropped or plan.counts)
+    idle = not (lists or plan.changes or plan.dropped or plan.counts or plan.with_batches)
     if idle and base.snapshot == top and lost == base.lost:
         return Repair(None)
     stored = {name: store_files(table, name, files) for name, files in lists.items()}
@@ -155,7 +163,7 @@ def commit_repair(table: TableSnapshots, operation: str, plan: RepairPlan) -> Re
         batch=None,
         time=now_ms(base.latest_time),
         counts=counts | dict(plan.counts),
-        components={**base.components, **stored},
+        components=entries_after(base.components, stored),
         restores=base.snapshot if base.snapshot < top else None,
         lost=lost,
         **clock_notes(base),
@@ -245,7 +253,10 @@ class _Rebuild:
 
     def _described_elsewhere(self) -> dict[str, DataFile]:
         """Returns the files' descriptions in the lists of other snapshots, by path."""
-        others = [other.components.get(self.name) for other in readable_manifests(self.table)]
+        others: list[Component | None] = []
+        for other in readable_manifests(self.table):
+            with contextlib.suppress(UserError):  # a list of closed batches is lost
+                others.append(other.components.get(self.name))
         lists = {component.list: component for component in reversed(others) if component}
         lists.pop(self.manifest.components[self.name].list, None)
         descriptions: dict[str, DataFile] = {}

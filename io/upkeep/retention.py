@@ -28,7 +28,8 @@ from ...web.base.options import seconds
 from ..disk.regular_files import has_manifests
 from ..disk.table_names import is_made_name, is_unguessable_name
 from ..indexing.run_receipts import is_intent, is_mark, note_lost
-from ..snapshots.manifest import Manifest, lineage, load_manifest
+from ..snapshots.entries import Batch
+from ..snapshots.manifest import Manifest, components_of_snapshots, lineage, load_manifest
 from ..snapshots.operations import (
     LOST,
     OPERATIONS,
@@ -230,7 +231,7 @@ def _under_way(
     manifests = _readable(table)
     past = {manifest.snapshot for manifest in lineage(table)} | {0}
     first = min((manifest.snapshot for manifest in manifests), default=1)
-    batches = manifests[-1].batches if manifests else {}
+    batches: Mapping[str, Batch] = manifests[-1].batches if manifests else {}
     done: dict[str, list[int]] = {}
     for manifest in manifests:
         done.setdefault(manifest.operation, []).append(manifest.snapshot)
@@ -282,13 +283,13 @@ def named_files(table: Folder, manifests: Iterable[Manifest], whole_from: int = 
     Raises:
         UserError: A list is missing or damaged.
     """
-    named: set[str] = set()
-    for manifest in manifests:
-        for component in manifest.components.values():
-            gone = manifest.snapshot < whole_from and size_of(table / component.list) is None
-            if component.list not in named and not gone:
-                named.update(file.path for file in load_files(table, component))
-            named.add(component.list)
+    newest_first = sorted(manifests, key=lambda manifest: -manifest.snapshot)
+    named = {one.list for manifest in newest_first for one in manifest.closed_lists}
+    for manifest, component in components_of_snapshots(table, newest_first, whole_from):
+        gone = manifest.snapshot < whole_from and size_of(table / component.list) is None
+        if component.list not in named and not gone:
+            named.update(file.path for file in load_files(table, component))
+        named.add(component.list)
     return named
 
 
@@ -302,8 +303,8 @@ def _unnamed_files(
     manifests = (manifest for manifest in _readable(table) if manifest.snapshot >= oldest)
     # A purge deletes files that only older snapshots need.
     named = named_files(table, manifests, whole_from=newest)
-    batches = load_manifest(table, newest).batches
-    open_batches = {n: batch.phase for n, batch in batches.items() if batch.phase != "updated"}
+    newest_manifest = load_manifest(table, newest)
+    open_batches = {name: batch.phase for name, batch in newest_manifest.unfinished.items()}
     touched = set()
     for path, written in files:
         place = PurePosixPath(below(table, path))
@@ -331,4 +332,4 @@ def _unnamed_files(
     empty = (table / "batches").empty_folders(min(until, since))
     for batch in touched.union(empty if is_cleaned(table, "batches") else ()):
         folder = table / "batches" / batch
-        (folder / "aside" if batch in batches else folder).remove_empty_folders()
+        (folder / "aside" if batch in newest_manifest.batches else folder).remove_empty_folders()

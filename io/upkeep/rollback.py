@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from ...policy.components.kinds import components_in_tablets, kind_of
 from ...web.base.errors import UsageError, UserError
-from ..snapshots.manifest import Manifest, lineage, load_manifest, store_manifest
+from ..snapshots.closed_batches import entries_after
+from ..snapshots.manifest import (
+    Manifest,
+    lineage,
+    load_manifest,
+    names_that_differ,
+    store_manifest,
+)
 from ..snapshots.operations import begin, find_commit, losses_noted
 from ..snapshots.past_jobs import past_jobs
 from ..snapshots.table_clock import clock_notes
@@ -90,8 +97,11 @@ def _changes(table: WebTable, manifest: Manifest) -> dict[str, ComponentChange]:
         previous = load_manifest(table, manifest.snapshot - 1)
     except UserError:
         return {}  # no earlier snapshot to compare with
-    names = sorted({*previous.components, *manifest.components})
-    pairs = {name: (previous.components.get(name), manifest.components.get(name)) for name in names}
+    names, _ = names_that_differ(previous, manifest)
+    pairs = {
+        name: (previous.components.get(name), manifest.components.get(name))
+        for name in sorted(names)
+    }
     return {
         name: _change(table, name, old, new) for name, (old, new) in pairs.items() if old != new
     }
@@ -165,15 +175,14 @@ def roll_back(address: str, to: int, operation: str, past_purge: bool = False) -
         content = load_manifest(table, to)
         table.check_rows_known({**latest.components, **content.components}, "rollback")
         _check_files(table, content)
-        older = {n: component for n, component in content.components.items() if n not in STAYING}
-        staying = {n: component for n, component in latest.components.items() if n in STAYING}
+        staying = {name: latest.components.get(name) for name in STAYING}
         manifest = Manifest(
             snapshot=latest.snapshot + 1,
             operation=operation,
             job="rollback",
             time=pinned.now,
             counts={"to": to},
-            components={**older, **staying},
+            components=entries_after(content.components, staying),
             batches=content.batches,
             restores=to,
             lost=latest.lost,

@@ -1,13 +1,14 @@
 """Weighs the files of a table, and finds out how long each is needed."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 import polars as pl
 
 from ...policy.components.kinds import kind_of
-from ..snapshots.manifest import Manifest, readable_manifests
+from ..snapshots.manifest import Manifest, components_of_snapshots, readable_manifests
 from ..storage.places import Found
 from ..table.web_table import WebTable
 from ..tablets.file_lists import Component, below, load_files
@@ -42,10 +43,9 @@ def weigh_files(table: WebTable) -> pl.DataFrame:
 def _last_named(table: WebTable, manifests: Sequence[Manifest]) -> dict[str, int]:
     """Returns the number of the last snapshot that names each file."""
     lists: dict[str, tuple[Component, int]] = {}
-    for manifest in manifests:
-        for component in manifest.components.values():
-            lists[component.list] = (component, manifest.snapshot)
-    named: dict[str, int] = {}
+    for manifest, component in components_of_snapshots(table, reversed(manifests), math.inf):
+        lists.setdefault(component.list, (component, manifest.snapshot))
+    named = {one.list: manifest.snapshot for manifest in manifests for one in manifest.closed_lists}
     for component, snapshot in lists.values():
         paths = [component.list, *(file.path for file in load_files(table, component))]
         for path in paths:

@@ -6,7 +6,7 @@ without them.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 import pyarrow as pa
@@ -24,6 +24,7 @@ from ..tablets.checksums import verify_file
 from ..tablets.file_lists import DataFile, below
 from ..tablets.tablets import tablets
 from ..tablets.written import Written
+from .file_shares import LiveRows
 
 # A file is written again when at most this share of its rows is left.
 _LEFT = 0.5
@@ -50,20 +51,20 @@ class FileToThin:
 
 
 def files_to_thin(
-    operation: Operation, batches: Sequence[str], live_rows: Mapping[str, int], bodies_before: int
+    operation: Operation, batches: Sequence[str], live_rows: LiveRows, bodies_before: int
 ) -> Iterator[FileToThin]:
     """Yields the files of old batches that may have more than the rows of the state refer to.
 
     Args:
         operation: The operation; its snapshot is read.
         batches: Ids of the batches; see ``spent_batches``.
-        live_rows: Number of rows of the state that refer to each file, by path.
+        live_rows: Numbers of rows of the state that refer to files of these batches.
         bodies_before: See ``FileToThin``.
     """
     kinds = [name for name in kinds_of_batches() if name in _REFERRING]
     for component in (batch_component(batch, kind) for batch in batches for kind in kinds):
         for file in operation.files(component):
-            live = sum(live_rows.get(path, 0) for path in {file.path, file.formerly or ""})
+            live = live_rows.of(file)
             ages = bodies_before > 0 and component.endswith("/pages")
             if live and (live <= _LEFT * file.rows or ages):
                 yield FileToThin(operation, component, file, bodies_before if ages else 0)

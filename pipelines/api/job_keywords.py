@@ -403,7 +403,7 @@ class _Shared20(TypedDict, total=False):
     redirect_max: int
     """How many redirects in a row are followed at once, while they lead to hosts that the same worker fetches in this batch anyway; all others become URLs of a later round. Default: 0."""
     flush_seconds: float | str | datetime.timedelta
-    """Write a page to disk at most this long after it arrived, with all pages since then. Pages that are not written are lost if the process dies. Unit: s. Default: 5."""
+    """Write a page to disk at most this long after it arrived, with all pages since then. Pages that are not written are lost if the process dies. -1: 5 s, or longer if --num_fetchers workers would write more than 100,000 files until --fetch_time_limit (a day without a limit): 11 s with 100, 108 s with 1,000. Unit: s. Default: -1."""
 
 
 class _Shared21(TypedDict, total=False):

@@ -13,7 +13,8 @@ from ...io.archives.archive_plans import ArchiveFolder, ArchivePlan, plan_parts
 from ...io.archives.archive_sources import batches_with_pages, created_of
 from ...io.archives.host_index_files import remove_host_index
 from ...io.batches.batches import batch_component
-from ...io.snapshots.manifest import Manifest, Snapshot, newest_manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest
+from ...io.snapshots.pinned import Snapshot
 from ...io.storage.files import names
 from ...io.storage.place_addresses import place_of
 from ...io.table.opening import open_table

@@ -15,7 +15,7 @@ import apache_beam as beam
 
 from ...io.archives.archive_reading import ARCHIVE_ENDINGS, check_archive_file
 from ...io.archives.record_index import read_record_index
-from ...io.snapshots.manifest import Batch
+from ...io.snapshots.entries import Batch
 from ...io.snapshots.operations import Operation
 from ...io.storage.file_errors import errors_as
 from ...io.storage.files import size_of

@@ -16,7 +16,8 @@ from ...io.archives.packaged_archives import (
 )
 from ...io.archives.replayed_files import find_record, list_records
 from ...io.archives.replayed_pages import PageReader, answered_pages, robots_answers
-from ...io.snapshots.manifest import Pinned, Snapshot, newest_manifest
+from ...io.snapshots.manifest import newest_manifest
+from ...io.snapshots.pinned import Pinned, Snapshot
 from ...io.storage.files import names
 from ...io.storage.place_addresses import place_of
 from ...io.table.opening import open_table

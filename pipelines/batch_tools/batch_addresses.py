@@ -5,7 +5,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ...io.snapshots.manifest import Batch, Manifest, Snapshot, newest_manifest
+from ...io.snapshots.entries import Batch
+from ...io.snapshots.manifest import Manifest, newest_manifest
+from ...io.snapshots.pinned import Snapshot
 from ...io.storage.place_addresses import one_spelling
 from ...io.table.opening import open_table
 from ...web.base.errors import UsageError

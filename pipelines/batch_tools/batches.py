@@ -20,7 +20,7 @@ from ...io.batches.batches import batch_component, write_file
 from ...io.reading.extract_runs import copy_extract_runs
 from ...io.rows.small_components import read_blocklist
 from ...io.snapshots.commit import CommitTerms, commit
-from ...io.snapshots.manifest import Batch
+from ...io.snapshots.entries import Batch
 from ...io.snapshots.operations import Operation, begin, new_id
 from ...io.storage.parquet_files import collect, scan
 from ...io.storage.place_addresses import one_spelling

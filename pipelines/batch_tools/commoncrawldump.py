@@ -19,7 +19,8 @@ import polars as pl
 from ...io.batches.batch_records import RowColumns
 from ...io.batches.dump_folder import DumpFolder
 from ...io.reading.inlinks import inlinks_of_pages
-from ...io.snapshots.manifest import Snapshot, newest_manifest
+from ...io.snapshots.manifest import newest_manifest
+from ...io.snapshots.pinned import Snapshot
 from ...io.storage.files import creating
 from ...io.table.opening import open_table
 from ...policy.batch_tools.common_crawl_documents import DocumentShape, PageContext, crawl_document

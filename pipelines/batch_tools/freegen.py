@@ -18,7 +18,7 @@ from ...io.batches.batches import batch_component, write_file
 from ...io.batches.seeds import sources
 from ...io.batches.url_lists import list_bytes, read_urls
 from ...io.rows.small_components import read_blocklist
-from ...io.snapshots.manifest import Batch
+from ...io.snapshots.entries import Batch
 from ...io.snapshots.operations import Operation
 from ...io.storage.files import remove_file
 from ...io.storage.place_addresses import place_of

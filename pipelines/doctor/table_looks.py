@@ -107,7 +107,7 @@ def look_at_waiting(seen: SeenTable) -> Iterator[Finding]:
     manifest = seen.manifest
     files = list_files(seen.table / "batches")
     beats = [file for file in files if file.path.suffix == ".beat"]
-    waiting = {n: batch for n, batch in manifest.batches.items() if batch.phase != "updated"}
+    waiting = manifest.unfinished
     if not waiting:
         yield ok("batches", "none waits")
     for name, batch in list(waiting.items())[:_SHOWN]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from ...io.reading.host_rows import LARGE, find_hosts
 from ...io.rows.small_components import read_host_settings, read_seeds_hosts, seed_files
-from ...io.snapshots.manifest import Pinned
+from ...io.snapshots.pinned import Pinned
 from ...policy.base.key_columns import host_keys
 from ...policy.components.host_rows import HostSettings
 from ...policy.components.schema import HOSTS, empty

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ...io.snapshots.manifest import Manifest, load_manifest
+from ...io.snapshots.manifest import Manifest, load_manifest, names_that_differ
 from ...io.table.opening import open_table
 from ...policy.components.kinds import kind_of
 from ...policy.extracting.rule_figures import COUNT_PREFIX
@@ -55,14 +55,22 @@ def differ(older: Manifest, newer: Manifest) -> bool:
     >>> differ(Manifest(snapshot=1), Manifest(snapshot=2, counts={"rows": 5}))
     False
     """
-    shown = [
-        (
-            {n: c.list for n, c in one.components.items() if not kind_of(n).journal},
-            {name: batch.phase for name, batch in one.batches.items()},
-        )
-        for one in (older, newer)
-    ]
-    return shown[0] != shown[1]
+    components, batches = names_that_differ(older, newer)
+    return any(
+        _list_of(older, name) != _list_of(newer, name)
+        for name in components
+        if not kind_of(name).journal
+    ) or any(_phase_of(older, name) != _phase_of(newer, name) for name in batches)
+
+
+def _list_of(manifest: Manifest, component: str) -> str | None:
+    files = manifest.components.get(component)
+    return None if files is None else files.list
+
+
+def _phase_of(manifest: Manifest, batch: str) -> str | None:
+    record = manifest.batches.get(batch)
+    return None if record is None else record.phase
 
 
 def report(invocation: Invocation, record: Mapping[str, Any], code: int = DONE) -> int:

@@ -5,7 +5,8 @@ from typing import Any, Self
 
 from ...io.reading.extract_runs import stored_columns
 from ...io.rows.extracted_views import name_of_view
-from ...io.snapshots.manifest import Snapshot, newest_manifest
+from ...io.snapshots.manifest import newest_manifest
+from ...io.snapshots.pinned import Snapshot
 from ...io.table.opening import open_table
 from ...policy.components.schema import Status
 from ...policy.components.views import views

@@ -6,7 +6,8 @@ from typing import Any
 from ...io.nutch.nutch_sources import NutchSources
 from ...io.nutch.segment_files import was_parsed
 from ...io.snapshots.commit import CommitTerms, commit
-from ...io.snapshots.manifest import Batch, Manifest
+from ...io.snapshots.entries import Batch
+from ...io.snapshots.manifest import Manifest
 from ...io.snapshots.operations import Operation
 from ...io.tablets.written import Written, sum_counts
 from ...policy.components.vocabulary import (

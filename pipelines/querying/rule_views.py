@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...io.reading.extract_runs import unstored_rules
 from ...io.rows.extracted_views import name_of_view
-from ...io.snapshots.manifest import Pinned
+from ...io.snapshots.pinned import Pinned
 from ...io.storage.places import Place
 from ...policy.components.views import views
 from ...policy.extracting.extracted_rows import extracted_schema

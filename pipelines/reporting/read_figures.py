@@ -12,13 +12,13 @@ from ...io.reading.host_rows import host_frames
 from ...io.rows.duckdb_tables import files_of
 from ...io.snapshots.manifest import (
     Manifest,
-    Snapshot,
     commit_times,
     lineage,
     newest_manifest,
     readable_manifests,
 )
 from ...io.snapshots.past_jobs import past_jobs
+from ...io.snapshots.pinned import Snapshot
 from ...io.storage.parquet_files import collect, scan
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile

@@ -2,7 +2,8 @@
 
 from ...io.indexing.unpacked_index import index_cache, is_whole, table_cache, unpack_index
 from ...io.rows.small_components import BLOCKLIST_COMPONENT
-from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest
+from ...io.snapshots.pinned import Pinned
 from ...policy.components.index_schema import index_component
 from ...policy.components.kinds import KINDS, components_of
 from ...web.base.errors import UsageError, UserError

@@ -22,6 +22,7 @@ from ...io.storage.places import Folder
 from ...io.table.opening import open_table
 from ...io.table.web_table import WebTable
 from ...io.tablets.file_lists import DataFile
+from ...io.upkeep.batch_repair import check_batch_lists, with_rebuilt_batches
 from ...io.upkeep.fsck import (
     HISTORY_PROBLEM,
     Problem,
@@ -218,6 +219,8 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
     check_result = CheckResult(manifest.snapshot, tuple(problems), left_over(table))
     if not can_check(table, manifest.snapshot):
         return check_result
+    problems += check_batch_lists(table, manifest)
+    manifest = with_rebuilt_batches(table, manifest)
     problems += check_lists(table, manifest)
     unchecked = tuple(table.unknown_rows(manifest.components))
     judged = {name: c for name, c in manifest.components.items() if name not in unchecked}
@@ -230,7 +233,7 @@ def check_table(table: WebTable, options: Options) -> CheckResult:
     problems += check_clock(table, manifest, right, options.quick)
     if not options.quick and "state" not in unchecked:
         problems += check_named_files(table, manifest)
-    for batch, entry in manifest.batches.items():
+    for batch, entry in manifest.unfinished.items():
         # A batch that was imported has none, and compact drops that of a batch after its update.
         path = batch_component(batch, "fetchlist")
         if entry.phase == "generated" and path not in manifest.components:

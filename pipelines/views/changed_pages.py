@@ -10,7 +10,8 @@ from ...io.reading.state_changes import (
     earlier_snapshot,
     removed_rows,
 )
-from ...io.snapshots.manifest import Snapshot, load_manifest, newest_manifest
+from ...io.snapshots.manifest import load_manifest, newest_manifest
+from ...io.snapshots.pinned import Snapshot
 from ...io.table.opening import open_table
 from ...io.tablets.checksums import verify_tablets
 from ...policy.compared_pages import changed_pages

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from ...io.batches.batches import live_file, named_rows
 from ...io.rows.duckdb_tables import batches_frame, files_of
-from ...io.snapshots.manifest import Pinned, Snapshot, newest_manifest
+from ...io.snapshots.manifest import newest_manifest
+from ...io.snapshots.pinned import Pinned, Snapshot
 from ...io.storage.parquet_files import collect, row_groups, scan
 from ...io.table.opening import open_table
 from ...io.tablets.file_lists import DataFile

@@ -13,8 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from ...io.snapshots.manifest import Manifest, Pinned, newest_manifest
+from ...io.snapshots.manifest import Manifest, newest_manifest
 from ...io.snapshots.operations import new_id
+from ...io.snapshots.pinned import Pinned
 from ...io.storage.files import names
 from ...io.storage.local_place import LocalPlace
 from ...io.storage.place_addresses import place_of

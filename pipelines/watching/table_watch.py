@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from ...io.disk.record_checks import NewerFormat
 from ...io.reading.watched_table import read_watched
-from ...io.snapshots.manifest import Manifest, Snapshot
+from ...io.snapshots.manifest import Manifest
+from ...io.snapshots.pinned import Snapshot
 from ...io.storage.file_errors import NoTable, PurgedMeanwhile, SnapshotTooOld
 from ...io.table.opening import open_table
 from ...io.tablets.tablets import tablets

@@ -22,7 +22,7 @@ from web_servers import reply, serve
 
 from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch
+from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.io.tablets.written import Written

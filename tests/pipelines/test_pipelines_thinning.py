@@ -59,6 +59,18 @@ def test_only_the_newest_version_of_a_page_stays(table, capsys):
     )  # nothing is left to do
 
 
+def test_compact_deletes_the_same_in_small_shares(table, tmp_path, resize_tables, capsys):
+    shutil.copytree(table, tmp_path / "other")
+    counts = [compact(tmp_path / "other", capsys, *AT_ONCE)]
+    resize_tables(share_rows=2)
+    counts.append(compact(table, capsys, *AT_ONCE))
+    for one in counts:
+        del one["deleted/bytes"]  # names of files are of different length
+    assert counts[0] == counts[1]
+    assert counts[0]["dropped/superseded/pages"] > 0
+    assert nutbeam("fsck", table) == 0
+
+
 def test_old_bodies_go_and_texts_stay(table, web, tmp_path, capsys):
     pages, state = printed_pages(table, capsys), state_of(table)
     assert "dropped/bodies" not in compact(table, capsys, *AT_ONCE, "--keep_bodies", "30d")

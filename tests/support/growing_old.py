@@ -5,7 +5,7 @@ import os
 
 from nutbeam.io.disk.table_names import is_made_name
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch
+from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.file_lists import DataFile
 from nutbeam.io.tablets.written import Written

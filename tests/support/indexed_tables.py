@@ -12,7 +12,7 @@ from frames import frame_of
 from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.batches.page_writer import GROUP_BYTES
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch
+from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution, Resolved

@@ -7,7 +7,7 @@ from indexed_tables import newer
 
 from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch
+from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.ranges import Range
 from nutbeam.io.tablets.resolve import Resolution

@@ -14,7 +14,7 @@ import pytest
 from crawling import cells_of, latest_snapshot
 
 from nutbeam.io.batches.batches import batch_component
-from nutbeam.io.snapshots.manifest import Pinned
+from nutbeam.io.snapshots.pinned import Pinned
 from nutbeam.io.storage.files import list_files
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.table.opening import open_table

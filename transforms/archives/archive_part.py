@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from ...io.archives.archive_plans import ArchiveFolder, ArchivePlan
-from ...io.snapshots.manifest import Pinned
+from ...io.snapshots.pinned import Pinned
 from ...io.storage.place_addresses import place_of
 from ...web.archives.page_records import EarlierCapture
 from ...web.archives.warc_options import WarcOptions

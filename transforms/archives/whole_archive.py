@@ -11,7 +11,7 @@ from ...io.archives.archive_plans import ArchiveFolder
 from ...io.archives.host_index_files import host_index_name, host_ranks, write_host_index
 from ...io.archives.wacz_files import write_package
 from ...io.reading.host_rows import LARGE, host_frames
-from ...io.snapshots.manifest import Pinned
+from ...io.snapshots.pinned import Pinned
 from ...io.storage.parquet_files import row_groups
 from ...io.storage.place_addresses import place_of
 from ...policy.archives.host_index import (

@@ -6,8 +6,9 @@ import pytest
 from nutbeam.io.batches.batch_records import RowColumns, read_batch
 from nutbeam.io.batches.batches import batch_component, write_file
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch, Snapshot
+from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import begin
+from nutbeam.io.snapshots.pinned import Snapshot
 from nutbeam.io.tablets.written import Written
 from nutbeam.policy.components.document_schema import DOCUMENTS
 from nutbeam.policy.components.schema import FETCHLIST, PAGES

@@ -16,7 +16,8 @@ from nutbeam.io.batches.batches import (
     write_file,
 )
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch, Manifest
+from nutbeam.io.snapshots.entries import Batch
+from nutbeam.io.snapshots.manifest import Manifest
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.written import Written

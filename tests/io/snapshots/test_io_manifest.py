@@ -5,7 +5,8 @@ import pytest
 from crawling import latest_snapshot, manifest_at
 from dropping import as_nobody
 
-from nutbeam.io.snapshots.manifest import MANIFEST_FORMAT, Batch, Manifest, store_manifest
+from nutbeam.io.snapshots.entries import Batch
+from nutbeam.io.snapshots.manifest import MANIFEST_FORMAT, Manifest, store_manifest
 from nutbeam.io.table.folder_table import manifest_path
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.tablets.file_lists import Component, DataFile, load_files, store_files
@@ -106,7 +107,10 @@ def test_fields_that_a_newer_version_adds_are_ignored(tmp_path, stored):
 
 def test_a_newer_format_is_refused(tmp_path, stored):
     damage(stored, lambda record: record.update(format=MANIFEST_FORMAT + 1))
-    with pytest.raises(UserError, match=r"has format 4, this version reads up to 3: upgrade"):
+    with pytest.raises(
+        UserError,
+        match=rf"has format {MANIFEST_FORMAT + 1}, this version reads up to {MANIFEST_FORMAT}: upgrade",
+    ):
         manifest_at(tmp_path, 3)
 
 

@@ -10,7 +10,7 @@ from stores_here import KINDS
 
 from nutbeam.io.snapshots import commit as module
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch
+from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import Operation, begin, find_commit, new_id, pinned_operation
 from nutbeam.io.storage.file_errors import ConflictError
 from nutbeam.io.storage.files import overwrite_bytes, read_bytes, read_if_there

@@ -9,7 +9,8 @@ from crawling import files_of, latest_snapshot, manifest_at
 from growing_old import DAY, WEEK, file_name, make, pass_time, paths, put, written
 
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch, store_manifest
+from nutbeam.io.snapshots.entries import Batch
+from nutbeam.io.snapshots.manifest import store_manifest
 from nutbeam.io.snapshots.operations import Operation, begin, find_commit, pinned_operation
 from nutbeam.io.snapshots.rounds import history
 from nutbeam.io.storage.file_errors import MissingFile, SnapshotTooOld

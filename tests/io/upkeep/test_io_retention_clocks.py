@@ -5,7 +5,7 @@ import time
 from growing_old import DAY, WEEK, make, pass_time, paths, put, written
 
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch
+from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.table.opening import open_table
 from nutbeam.io.upkeep.retention import delete_expired, disturbed_by

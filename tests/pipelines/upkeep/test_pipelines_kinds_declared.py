@@ -13,7 +13,7 @@ from frames import frame_of
 from marking import MARKS, put_rows
 
 from nutbeam.io.snapshots.commit import CommitTerms, commit
-from nutbeam.io.snapshots.manifest import Batch
+from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.parquet_files import collect, scan
 from nutbeam.io.tablets.resolve import write_bases

@@ -47,18 +47,7 @@ class NearComponents(Displayed):
                 | "Stars" >> beam.CombineGlobally(_Stars()).without_defaults()  # type: ignore[no-untyped-call]
                 | "Clusters" >> beam.FlatMap(_clusters).with_output_types(Chunk)
             )
-        hooked = grouped_by_hash(
-            edges | "BothEnds" >> beam.FlatMap(_both_ends).with_output_types(Chunk),
-            "node", self.partitions,
-        ) | "Hook" >> beam.FlatMap(_hook).with_output_types(Chunk).with_outputs(
-            _LABELS, main="halves"
-        )  # fmt: skip
-        labels = hooked[_LABELS]
-        rest = (
-            (hooked["halves"], labels)
-            | "OtherEnd" >> JoinByHash("node", {"label": "label"}, self.partitions)
-            | "Relabel" >> beam.FlatMap(_relabel).with_output_types(Chunk)
-        )
+        labels, rest = contract(edges, self.partitions)
         clusters = (
             rest
             | "Round" >> NearComponents(self.rounds - 1, self.partitions)
@@ -69,6 +58,23 @@ class NearComponents(Displayed):
             | "OfNodes" >> JoinByHash("label", {"cluster": "cluster"}, self.partitions)
             | "Named" >> beam.Map(_name_nodes).with_output_types(Chunk)
         )
+
+
+def contract(
+    edges: beam.PCollection[Chunk], partitions: int | beam.pvalue.AsSideInput
+) -> tuple[beam.PCollection[Chunk], beam.PCollection[Chunk]]:
+    """Makes a graph smaller; returns the labels of its nodes, and the edges between labels."""
+    ends = edges | "BothEnds" >> beam.FlatMap(_both_ends).with_output_types(Chunk)
+    hooked = grouped_by_hash(ends, "node", partitions) | "Hook" >> beam.FlatMap(
+        _hook
+    ).with_output_types(Chunk).with_outputs(_LABELS, main="halves")
+    labels = hooked[_LABELS]
+    rest = (
+        (hooked["halves"], labels)
+        | "OtherEnd" >> JoinByHash("node", {"label": "label"}, partitions)
+        | "Relabel" >> beam.FlatMap(_relabel).with_output_types(Chunk)
+    )
+    return labels, rest
 
 
 def _both_ends(chunk: Chunk) -> Iterator[Chunk]:

@@ -91,5 +91,7 @@ def main() -> None:
     rows = int(_option("rows", "200000" if small else "100000000"))
     pages = int(_option("pages", "2000" if small else str(PAGES)))
     sizes = (rows // 10, rows)
-    with tempfile.TemporaryDirectory(prefix="scale-rows-", dir=_option("folder", "") or None) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="scale-rows-", dir=_option("folder", "") or None
+    ) as name:
         show(sizes, [measure_size(pathlib.Path(name), size, pages) for size in sizes], pages)

@@ -26,7 +26,7 @@ def meet(tablets: int, chosen: int) -> dict[str, int]:
     from nutbeam.policy.generating.threshold import best_ranks, summarize, threshold
 
     ranks = np.random.default_rng(1).integers(0, 2**64, 3 * chosen, dtype=np.uint64)
-    groups = min(tablets, survey.MOST_GROUPS)
+    groups = min(tablets, survey.MOST_SUMMARIES)
     # Each item has the rows of its tablets: those of many tablets are one summary.
     parts = [pl.Series("rank", part) for part in np.array_split(ranks, groups)]
     summaries = [summarize(best_ranks([part], chosen), chosen, len(part)) for part in parts]

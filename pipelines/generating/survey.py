@@ -63,7 +63,7 @@ STATE_TYPES = pl.Schema(STATE)
 _NO_GROUP = pl.lit(None, pl.String)
 SPANNING = "spanning"
 # Most items of work; each sends a summary of up to 32 kB to one place.
-MOST_GROUPS = 1_024
+MOST_SUMMARIES = 1_024
 CANDIDATES = "candidates"
 COUNTED = "done"
 
@@ -114,9 +114,9 @@ def tablets_of_state(operation: Operation) -> Iterator[TabletToSurvey]:
 
 
 def tablet_groups(operation: Operation) -> Iterator[TabletGroup]:
-    """Yields all tablets in at most ``MOST_GROUPS`` groups, of equal numbers of tablets."""
+    """Yields all tablets in at most ``MOST_SUMMARIES`` groups, of equal numbers of tablets."""
     all_tablets = list(tablets_of_state(operation))
-    number = min(len(all_tablets), MOST_GROUPS)
+    number = min(len(all_tablets), MOST_SUMMARIES)
     edges = [len(all_tablets) * at // number for at in range(number + 1)] if number else []
     for start, end in itertools.pairwise(edges):
         yield TabletGroup(operation, tuple(all_tablets[start:end]))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...web.content.signature import mix_bits
 from .near_pairs import Hashes, Places
 
-EdgeRows: TypeAlias = pl.DataFrame  # (node, other): an edge between two nodes, uint64
+NearEdgeRows: TypeAlias = pl.DataFrame  # (node, other): an edge between two nodes, uint64
 LabelRows: TypeAlias = pl.DataFrame  # (node, label): a node, and the node of the next round, uint64
 # Nodes whose edges may meet on one worker: 16 bytes for each.
 MOST_NODES = 1 << 21
@@ -37,7 +37,7 @@ def nodes_of(scopes: Hashes, hashes: Hashes) -> Hashes:
     return mix_bits(scopes ^ hashes)
 
 
-def hook(edges: EdgeRows) -> tuple[LabelRows, EdgeRows]:
+def hook(edges: NearEdgeRows) -> tuple[LabelRows, NearEdgeRows]:
     """Labels nodes by the smallest node near them, itself included.
 
     Args:

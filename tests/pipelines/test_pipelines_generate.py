@@ -116,7 +116,7 @@ def table(original, state, tables, tmp_path):
 def steps(request, monkeypatch):
     """Summaries of few ranks leave many rows to be settled by a count; some tablets share one."""
     monkeypatch.setattr(threshold, "GRID", request.param)
-    monkeypatch.setattr(survey, "MOST_GROUPS", request.param)
+    monkeypatch.setattr(survey, "MOST_SUMMARIES", request.param)
 
 
 def choose(table, *words, code=0):

@@ -11,4 +11,7 @@ def test_tablets_are_in_few_groups_of_like_size(monkeypatch, tablets, groups):
     items = [group.tablets for group in survey.tablet_groups("operation")]
     assert [number for item in items for number in item] == list(range(tablets))
     assert len(items) == groups
-    assert {len(item) for item in items} <= {tablets // max(groups, 1), tablets // max(groups, 1) + 1}
+    assert {len(item) for item in items} <= {
+        tablets // max(groups, 1),
+        tablets // max(groups, 1) + 1,
+    }

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import pickle
 import resource
 import statistics
 import subprocess
@@ -19,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 HERE = pathlib.Path(__file__).parent
 importlib.import_module("nutbeam")  # before Polars, as in a command
@@ -119,6 +120,43 @@ def interleaved(
         for name, run in runs.items():
             found[name].append(run())
     return found
+
+
+class KeySizes:
+    """Sizes of the groupings of a pipeline in one process: ``with KeySizes() as sizes: ...``.
+
+    Attributes:
+        fullest: Bytes of the largest key of all groupings: what one worker gets at once.
+        shuffled: Bytes of all of them.
+    """
+
+    fullest = shuffled = 0
+
+    def __enter__(self) -> Self:
+        from apache_beam.runners.portability.fn_api_runner.execution import GroupingBuffer
+
+        self._buffer, self._partition = GroupingBuffer, GroupingBuffer.partition
+
+        def weighed(buffer: Any, n: int) -> Any:
+            for values in buffer._table.values():
+                size = sum(map(_bytes_of, values))
+                self.fullest, self.shuffled = max(self.fullest, size), self.shuffled + size
+            return self._partition(buffer, n)
+
+        GroupingBuffer.partition = weighed
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._buffer.partition = self._partition
+
+
+def _bytes_of(value: Any) -> int:
+    """Returns the size of a value that is shuffled; large chunks lie in files meanwhile."""
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    if isinstance(value, list | tuple):
+        return sum(map(_bytes_of, value))
+    return len(pickle.dumps(value))
 
 
 def files_of(table: str) -> dict[str, int]:

@@ -5,9 +5,13 @@ process, and divides by the pages that were asked for and the links that were fo
 Shuffled is what enters a grouping of Beam, encoded. CPU is the process's and its parsers'; the
 simulated web is served by a process of its own. ``docs/scale.md`` works out from these figures what
 many workers would do. ``--small`` is a quick form.
+
+``python benchmarks/scale.py BLOCK ... [--small]`` runs other blocks instead, each of which simulates the
+sizes of a large table: ``near``, ``generate``, ``rows`` and others, in ``scale_BLOCK.py`` beside this file.
 """
 
 import contextlib
+import importlib
 import io
 import json
 import pathlib
@@ -122,8 +126,24 @@ def _show(total: dict[str, tuple[float, ...]], asked: int, links: int) -> None:
     measure.table(title, heads, [*rows, ("all", *sums)])
 
 
+def run_blocks(names: list[str]) -> None:
+    """Runs blocks by name, one after the other.
+
+    Raises:
+        SystemExit: A block does not exist.
+    """
+    blocks = sorted(path.stem.partition("_")[2] for path in measure.HERE.glob("scale_*.py"))
+    if missing := sorted(set(names) - set(blocks)):
+        raise SystemExit(f"no block {missing[0]!r}; blocks: {', '.join(blocks)}")
+    for name in names:
+        importlib.import_module(f"scale_{name}").main()
+
+
 def run() -> None:
-    """Prints the table."""
+    """Prints the table, or runs the blocks that are named."""
+    if names := [word for word in sys.argv[1:] if not word.startswith("-")]:
+        run_blocks(names)
+        return
     small = "--small" in sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         crawl(pathlib.Path(name), *((20, 10) if small else (2_000, 10)))

@@ -47,8 +47,12 @@ def host_sizes(rows: int, hosts: int) -> np.ndarray:
 
 def keys(sizes: np.ndarray, start: int, end: int) -> pl.Series:
     """Returns the row keys of rows [start, end) of a table whose hosts have these sizes."""
+    return keys_at(sizes, np.arange(start, end))
+
+
+def keys_at(sizes: np.ndarray, number: np.ndarray) -> pl.Series:
+    """Returns the row keys of rows by their numbers."""
     upto = np.cumsum(sizes)
-    number = np.arange(start, end)
     host = np.searchsorted(upto, number, side="right")
     within = number - (upto[host] - sizes[host])
     frame = pl.DataFrame({"host": host, "page": within, "mixed": _mix(number)})
@@ -139,7 +143,7 @@ def add_batch(
     sizes = host_sizes(rows, hosts)
     operation = begin(str(root), "load", "load-batch", batch=BATCH)
     chosen = np.unique(np.linspace(0, rows - 1, pages).astype(np.int64))
-    key = pl.concat([keys(sizes, int(at), int(at) + 1) for at in chosen])
+    key = keys_at(sizes, chosen)
     common = pl.DataFrame({"key": key, "score": np.ones(len(key), np.float32)}).with_columns(
         fetch_status=pl.lit(FETCH_SUCCESS, pl.UInt8),
         protocol_status=pl.lit(SUCCESS, pl.UInt8),
@@ -211,17 +215,7 @@ def clone(root: pathlib.Path, copy: pathlib.Path) -> pathlib.Path:
 
 def _outlinks(sizes: np.ndarray, rows: int, pages: int, links: int) -> pl.Series:
     targets = (_mix(np.arange(pages * links)) % np.uint64(rows)).astype(np.int64)
-    order = np.argsort(targets)
-    sorted_targets = targets[order]
-    found = np.empty(len(targets), dtype=object)
-    # Keys are made for runs of rows; the targets are spread over all of them.
-    for start in range(0, rows, _STEP):
-        end = min(start + _STEP, rows)
-        low, high = np.searchsorted(sorted_targets, [start, end])
-        if high > low:
-            made = keys(sizes, start, end).gather(sorted_targets[low:high] - start)
-            found[order[low:high]] = made.to_list()
-    key = pl.Series(found.tolist(), dtype=pl.String)
+    key = keys_at(sizes, targets)
     new = pl.Series(np.arange(len(key)) % 10 == 0)
     frame = pl.DataFrame({"key": key, "new": new}).select(
         pl.when("new").then(pl.col("key") + "?new").otherwise("key").alias("key"),

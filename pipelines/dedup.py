@@ -11,7 +11,8 @@ near those of the batch, duplicates of these, and pages near these.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -20,6 +21,7 @@ import polars as pl
 
 from ..io.batches.batches import batch_component
 from ..io.snapshots.entries import DEDUP
+from ..io.snapshots.manifest import newest_manifest
 from ..io.snapshots.operations import Operation
 from ..io.storage.parquet_files import collect, scan
 from ..io.tablets.resolve import Resolver, resolving
@@ -46,6 +48,7 @@ from ..policy.dedup.duplicates import (
     signatures_to_compare,
     simhashes,
 )
+from ..policy.dedup.near_components import rounds_for
 from ..transforms.apply_changes import COUNT_PLACES, RESOLVE, ApplyChanges, Target, counting_hosts
 from ..transforms.dedup_by_hash import DUPLICATES, KEPT, DedupByHash
 from ..transforms.elements.chunks import Chunk, to_chunks
@@ -104,11 +107,32 @@ class TabletToProbe:
 
 
 def run(invocation: Invocation) -> int:
-    return run_job(invocation, build, "dedup")
+    def build_for_table(tickets: beam.PCollection[Ticket], options: Options) -> Any:
+        manifest = newest_manifest(str(invocation.table))
+        if options.batch in manifest.batches:
+            return build_of_batch(manifest.batches[options.batch].urls)(tickets, options)
+        state = manifest.components.get(_STATE)
+        return build(tickets, options, state.rows if state else 0)
+
+    return run_job(invocation, build_for_table, "dedup")
 
 
-def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCollection[Ticket]:
-    """Marks duplicates; the ticket that comes out is for the next job."""
+def build_of_batch(urls: int) -> Callable[[Any, Any], Any]:
+    """Returns a function that builds the job for a batch: as many other pages may be near its pages."""
+    return functools.partial(build, pages=2 * urls)
+
+
+def build(
+    tickets: beam.PCollection[Ticket], options: DedupOptions, pages: int = 0
+) -> beam.PCollection[Ticket]:
+    """Marks duplicates; the ticket that comes out is for the next job.
+
+    Args:
+        tickets: One ticket.
+        options: The options.
+        pages: About how many pages may be near others: many of them meet in rounds, see
+            ``NearComponents``. It does not change what is found.
+    """
     operations = tickets | "Begin" >> Begin("dedup")
     side_inputs, reports, steps = _parts_to_compare(operations, options)
     probed = operations | "Tablets" >> ForEach(
@@ -121,7 +145,7 @@ def build(tickets: beam.PCollection[Ticket], options: DedupOptions) -> beam.PCol
         reports=_DONE,
     )
     partitions = partitions_of_rows(operations, _STATE, _ROW_BYTES)
-    verdicts = probed["main"] | Judge(options, partitions)
+    verdicts = probed["main"] | Judge(options, partitions, rounds_for(pages))
     written = (operations, verdicts) | ApplyChanges(
         {_STATE: Target(VERDICTS, verdict_resolver, COUNT_PLACES)}
     )
@@ -177,10 +201,12 @@ class Judge(Displayed):
     Attributes:
         options: The order in which pages are better, and how near pages are duplicates.
         partitions: Number of partitions, as a side input.
+        rounds: As in LeadNearPages.
     """
 
     options: DedupOptions
     partitions: beam.pvalue.AsSideInput
+    rounds: int = 0
 
     def expand(self, pages: beam.PCollection[Chunk]) -> beam.PCollection[tuple[str, Chunk]]:
         options, verdict = self.options, tuple[str, Chunk]
@@ -196,7 +222,9 @@ class Judge(Displayed):
             | "Duplicates" >> beam.Map(_verdicts).with_output_types(verdict)
         )
         if options.near:
-            lead = LeadNearPages(options.dedup_distance, order, descending, self.partitions)
+            lead = LeadNearPages(
+                options.dedup_distance, order, descending, self.partitions, self.rounds
+            )
             settled = divided[KEPT] | "Near" >> lead
             judge = beam.FlatMap(_near_verdicts).with_output_types(verdict)
         else:

@@ -7,8 +7,8 @@
     candidates above the threshold ─ host's partition ─▶ batches/ID/fetchlist
 
 No step has all due rows. Workers read one tablet at a time, and write its best rows
-into a temporary file. Only summaries of 4,096 ranks, and the chosen rows, are
-shuffled.
+into a temporary file. Only summaries of at most 4,096 ranks, and the chosen rows, are
+shuffled. There are at most 1,024 summaries, for any number of tablets.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from ..io.snapshots.entries import Batch
 from ..io.snapshots.operations import Operation, find_commit, new_id, pinned_operation
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
-from ..policy.components.schema import FETCHLIST, conform, to_frame
+from ..policy.components.schema import FETCHLIST, TEXT, conform, empty, to_frame
 from ..policy.generating.selection import DUE, LEFT_OUT, GenerateOptions, queue_names, tally_choices
 from ..policy.generating.threshold import Summary, Threshold, summarize, threshold
 from ..policy.hosting.host_settings import best_of_hosts
@@ -39,14 +39,22 @@ from ..transforms.elements.chunks import Chunk, to_chunks
 from ..transforms.for_each import ForEach
 from ..transforms.locate_hosts import LocateHosts
 from ..transforms.operations import Begin, Commit, Together
-from ..transforms.partition import GroupByHost
+from ..transforms.partition import GroupByHost, grouped_by_hash
 from ..transforms.tickets import Ticket
-from ..transforms.top_n_per_key import TopNPerKey
 from ..transforms.wiring.display import Displayed
 from .base.command import NOTHING_TO_DO, TABLE, Invocation
-from .generating.generate_candidates import CHOSEN_COLUMNS, tablets_of_state
+from .generating.generate_candidates import CHOSEN_COLUMNS
 from .generating.generate_rules import CHOOSING
-from .generating.survey import CANDIDATES, COUNTED, SPANNING, Candidates, Weight, survey
+from .generating.survey import (
+    CANDIDATES,
+    COUNTED,
+    SPANNING,
+    Candidates,
+    Weight,
+    limits_groups,
+    survey,
+    tablet_groups,
+)
 from .launch.job import run_job
 from .launch.job_options import CheckedScoringOptions, JobOptions
 from .views.endings import none_chosen, nothing_due
@@ -55,6 +63,10 @@ from .views.next_due import next_url
 ARGUMENTS = (TABLE,)
 # Largest size of a file of the fetch list; a shuffle groups its rows.
 FILE_BYTES = 32 << 20
+# Rows of groups in several tablets, with the limit of their group.
+_IN_GROUPS = pa.schema(
+    [("key", TEXT), ("rank", pa.uint64()), ("group", TEXT), ("most", pa.int64())]
+)
 _ZONE = "zone"
 _COUNTS = "counts"
 
@@ -66,17 +78,27 @@ class Options(LocateOptions, CheckedScoringOptions, TargetOptions, JobOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Criteria:
-    """Decides which rows are chosen: a threshold, and a list of keys for groups in several tablets.
+    """Decides which rows are chosen: a threshold, and a last row for each group in several tablets.
 
     Attributes:
         threshold: The lowest rank of chosen rows.
-        winners: Keys of the chosen rows of groups in several tablets.
+        last_rows: ``group``, and ``last_rank`` and ``last_key`` of the worst row within its limit.
+        winners: Number of rows within the limits of these groups.
         files: Number of files per partition.
     """
 
     threshold: Threshold
-    winners: frozenset[str]
+    last_rows: pa.Table
+    winners: int
     files: int
+
+
+@dataclasses.dataclass(frozen=True)
+class LimitedGroups:
+    """The best rows of groups in several tablets: their last rows, as in Criteria, and their summary."""
+
+    last_rows: pa.Table
+    summary: Summary
 
 
 def run(invocation: Invocation) -> int:
@@ -98,14 +120,15 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
     """Chooses a batch; the returned ticket contains its id, or is idle."""
     operations = tickets | "Begin" >> Begin("generate", needs="", allows=("compact",))
     surveyed = operations | "Tablets" >> ForEach(
-        tablets_of_state, survey, (options,),
+        tablet_groups, survey, (options,),
         outputs=(CANDIDATES, SPANNING, COUNTED), step="Tablets", reports=COUNTED, at_once=True,
     )  # fmt: skip
     summaries: tuple[Any, ...] = (operations, surveyed["main"])
-    if options.max_count > 0:
+    if limits_groups(options):
         # Only groups in several tablets are grouped here.
-        best = TopNPerKey(options.max_count, "group", ("rank", "key"), partitions=16)
-        summaries += (surveyed[SPANNING] | best,)
+        groups = grouped_by_hash(surveyed[SPANNING], "group", partitions=256, name="ByGroup")
+        limit = beam.Map(_limit_groups, options.top_n).with_output_types(LimitedGroups)
+        summaries += (groups | "Limit" >> limit,)
     criteria = summaries | FindThreshold(options.top_n, options.num_fetchers)
     chosen = (surveyed[CANDIDATES], criteria) | Choose(options.top_n, options.queue_mode)
     counts = [surveyed[COUNTED]]
@@ -185,18 +208,26 @@ def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -
     items = list(grouped[1])
     summaries = [item for item in items if isinstance(item, Summary)]
     weights = [item for item in items if isinstance(item, Weight)]
-    tables = [to_frame(item) for item in items if isinstance(item, pa.Table)]
-    groups = [table for table in tables if "most" not in table.columns]
-    if limited := [table for table in tables if "most" in table.columns]:
-        groups.append(best_of_hosts(pl.concat(limited)))
-    summaries += [summarize(group.get_column("rank"), top_n) for group in groups]
-    winners = frozenset(key for group in groups for key in group.get_column("key"))
-    return Criteria(threshold(summaries, top_n), winners, _files(weights, top_n, partitions))
+    groups = [item for item in items if isinstance(item, LimitedGroups)]
+    groups.append(_limit_groups((0, [i for i in items if isinstance(i, pa.Table)]), top_n))
+    summaries += [group.summary for group in groups]
+    last_rows = pa.concat_tables(group.last_rows for group in groups)
+    winners = sum(group.summary.rows for group in groups)
+    files = _files(weights, top_n, partitions)
+    return Criteria(threshold(summaries, top_n), last_rows, winners, files)
+
+
+def _limit_groups(grouped: tuple[int, Iterable[Chunk]], top_n: int) -> LimitedGroups:
+    rows = pl.concat([empty(_IN_GROUPS), *(to_frame(chunk) for chunk in grouped[1])])
+    best = best_of_hosts(rows)
+    last = best.group_by("group", maintain_order=True).last()
+    last_rows = last.select("group", last_rank="rank", last_key="key").to_arrow()
+    return LimitedGroups(last_rows, summarize(best.get_column("rank"), top_n))
 
 
 def _spanning(criteria: Criteria) -> Written:
     """Corrects the count of rows over a limit: the winners of groups in several tablets stay."""
-    return Written(counts={f"{LEFT_OUT}max_count": -len(criteria.winners)})
+    return Written(counts={f"{LEFT_OUT}max_count": -criteria.winners})
 
 
 def _files_of(criteria: Criteria) -> int:
@@ -220,8 +251,10 @@ def _files(weights: list[Weight], top_n: int, partitions: int) -> int:
 def _choose(candidates: Candidates, criteria: Criteria, mode: str) -> Iterator[Any]:
     operation, at = candidates.operation, criteria.threshold
     rows = take_up(operation.table, candidates.path).filter(pl.col("rank") >= at.least)
-    won = pl.Series("key", list(criteria.winners), dtype=pl.String)
-    rows = rows.filter(~pl.col("spans") | pl.col("key").is_in(won.implode()))
+    rows = rows.join(to_frame(criteria.last_rows), on="group", how="left", maintain_order="left")
+    better, last = pl.col("rank") > pl.col("last_rank"), pl.col("rank") == pl.col("last_rank")
+    within = better | (last & (pl.col("key") >= pl.col("last_key")))
+    rows = rows.filter(pl.col("group").is_null() | within)
     places = queue_names(str(operation.batch), rows.get_column("key"), mode)
     rows = rows.select(*CHOSEN_COLUMNS, "rank", places.alias("place"))
     sure = pl.lit(False) if at.sure is None else pl.col("rank") >= at.sure

@@ -61,13 +61,14 @@ def _run_phase(invocation: Invocation) -> int:
     beam_args = list(invocation.beam_args)
     if not invocation.options.wait_until_done and workers_elsewhere(beam_args):
         beam_args.append("--no_wait_until_finish")
+    build = dedup.build_of_batch(invocation.options.top_n) if name == "dedup" else module.build
     invocation = dataclasses.replace(
         invocation, options=module.Options(**values), beam_args=beam_args
     )
     after = {
         "index": indexing_job.check_refusals, "fetch": report_one_job, "parse": report_one_job,
     }.get(name)  # fmt: skip
-    return run_job(invocation, module.build, name, batch, after=after, over_batches=False)
+    return run_job(invocation, build, name, batch, after=after, over_batches=False)
 
 
 def _may_be_due(address: str, manifest: Manifest, options: GenerateOptions) -> bool:

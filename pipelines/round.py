@@ -115,7 +115,7 @@ def build_round(tickets: beam.PCollection[Ticket], options: RoundOptions, rounds
         from . import invertlinks  # late, as index and sitemap: few crawls need it
 
         updated |= "Links" >> _Phase(invertlinks.build, options)
-    deduped = updated | "Dedup" >> _Phase(dedup.build, options)
+    deduped = updated | "Dedup" >> _Phase(dedup.build_of_batch(options.top_n), options)
     if not options.index:
         return deduped
     from .indexing import index

@@ -2,10 +2,13 @@
 
 Each tablet is read once. The rows that are due are read, and a row that is left out is counted
 under the first reason that holds. The best rows are put aside, in a temporary file of the batch.
+Of many tablets several are one item of work, with one summary, so that summaries of any table fit
+into one place.
 """
 
 import dataclasses
-from collections.abc import Iterator
+import itertools
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -21,12 +24,11 @@ from ...policy.generating.selection import (
     GenerateOptions,
     spans_tablets,
 )
-from ...policy.generating.threshold import summarize
+from ...policy.generating.threshold import best_ranks, summarize
 from ...policy.hosting.host_settings import (
     best_of_hosts,
     with_own_limits,
 )
-from ...transforms.elements.chunk_flow import tagged_chunks
 from ...transforms.elements.chunks import to_chunks
 from ...transforms.top_rows import top_n_per_key
 from ...web.base.progress import PROGRESS
@@ -39,11 +41,23 @@ from .generate_candidates import (
     clock_of_survey,
     due_at,
     leaders_of,
+    tablets_of_state,
 )
 
+_NO_GROUP = pl.lit(None, pl.String)
 SPANNING = "spanning"
+# Most items of work; each sends a summary of up to 32 kB to one place.
+MOST_SUMMARIES = 1_024
 CANDIDATES = "candidates"
 COUNTED = "done"
+
+
+@dataclasses.dataclass(frozen=True)
+class TabletGroup:
+    """Tablets that follow one another, as an item of work."""
+
+    operation: Operation
+    tablets: tuple[TabletToSurvey, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,13 +78,33 @@ class Weight:
     host_rows: int
 
 
-def survey(surveyed: TabletToSurvey, options: GenerateOptions) -> Iterator[Any]:
-    """Reads a tablet once: summarizes its ranks, and writes its best rows to a temporary file."""
+def tablet_groups(operation: Operation) -> Iterator[TabletGroup]:
+    """Yields all tablets in at most ``MOST_SUMMARIES`` groups, of equal numbers of tablets."""
+    all_tablets = list(tablets_of_state(operation))
+    number = min(len(all_tablets), MOST_SUMMARIES)
+    edges = [len(all_tablets) * at // number for at in range(number + 1)] if number else []
+    for start, end in itertools.pairwise(edges):
+        yield TabletGroup(operation, tuple(all_tablets[start:end]))
+
+
+def survey(group: TabletGroup, options: GenerateOptions) -> Iterator[Any]:
+    """Reads tablets once: summarizes their ranks, and writes their best rows to temporary files."""
+    best, rows = pl.Series("rank", [], pl.UInt64), 0
+    for surveyed in group.tablets:
+        PROGRESS.add()
+        # If the zone map suffices, the tablet is not read.
+        if surveyed.tablet.may_have(due_at(clock_of_survey(group.operation), options)):
+            ranks = yield from _survey_tablet(surveyed, options)
+            best, rows = best_ranks([best, ranks], options.top_n), rows + len(ranks)
+    if rows:
+        yield summarize(best, options.top_n, rows)
+
+
+def _survey_tablet(
+    surveyed: TabletToSurvey, options: GenerateOptions
+) -> Generator[Any, None, pl.Series]:
+    """Yields what a tablet has but the summary; returns the ranks of rows of groups that it has alone."""
     operation = surveyed.operation
-    PROGRESS.add()
-    if not surveyed.tablet.may_have(due_at(clock_of_survey(operation), options)):
-        # The zone map suffices: the tablet is not read.
-        return
     remaining, max_counts = candidates_of(surveyed, options)
     rows, free, limited = with_own_limits(remaining.rows, max_counts)
     inside, apart = _divide(rows, surveyed, options)
@@ -82,27 +116,47 @@ def survey(surveyed: TabletToSurvey, options: GenerateOptions) -> Iterator[Any]:
     leaders = leaders_of(operation, options)
     leaders.add(surveyed.tablet.base.path, inside.get_column("rank"))
     inside = inside.filter(pl.col("rank") >= leaders.least)
-    yield summarize(inside.get_column("rank"), options.top_n)
-    spanning = apart.select("key", "rank", *(("group",) if len(apart) else ()))
-    yield from tagged_chunks(SPANNING, spanning)
-    # Of a host with a limit of its own, the best rows of each of its tablets meet at the criteria.
-    yield from to_chunks(
-        several.select("key", "rank", "group", "most") if len(several) else several
-    )
-    apart = pl.concat([apart, several.select(apart.columns)])
+    across = _name_groups(apart, several, options)
+    spanning = to_chunks(across.select("key", "rank", "group", "most"))
+    shuffled = limits_groups(options)
+    yield from (beam.pvalue.TaggedOutput(SPANNING, c) if shuffled else c for c in spanning)
     nulls = [name for name in RARE if name not in remaining.rows.columns]
     best = (
         _best(part, options.top_n)
         .with_columns(pl.lit(None, STATE_TYPES[name]).alias(name) for name in nulls)
-        .select(*CHOSEN_COLUMNS, "rank", spans=pl.lit(part is apart))
-        for part in (inside, apart)
+        .select(*CHOSEN_COLUMNS, "rank", "group")
+        for part in (inside.with_columns(group=_NO_GROUP), across)
     )
     rows = pl.concat(best, rechunk=False)
-    if rows.is_empty():
-        return
-    yield _weight(rows)
-    path = put_aside(operation.table, str(operation.batch), rows)
-    yield beam.pvalue.TaggedOutput(CANDIDATES, Candidates(operation, path))
+    if len(rows):
+        yield _weight(rows)
+        path = put_aside(operation.table, str(operation.batch), rows)
+        yield beam.pvalue.TaggedOutput(CANDIDATES, Candidates(operation, path))
+    return inside.get_column("rank")
+
+
+def limits_groups(options: GenerateOptions) -> bool:
+    """Returns whether options limit many groups; the operator's settings limit only some hosts."""
+    return options.max_count > 0 or bool(options.max_count_expr)
+
+
+def _name_groups(
+    apart: pl.DataFrame, several: pl.DataFrame, options: GenerateOptions
+) -> pl.DataFrame:
+    """Returns the rows of groups in several tablets, with ``group`` and ``most``.
+
+    Args:
+        apart: Rows of groups with the usual limit.
+        several: Rows of hosts with limits of their own; a domain may have the same name.
+        options: The usual limit.
+    """
+    if several.is_empty():
+        if "group" not in apart.columns:
+            apart = apart.with_columns(group=_NO_GROUP)
+        return apart.with_columns(most=pl.lit(options.max_count, pl.Int64))
+    own = several.with_columns(group="=" + pl.col("group"))
+    usual = _name_groups(apart, several.clear(), options)
+    return pl.concat([usual, own.select(usual.columns)])
 
 
 def _divide(

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from ...web.base.columns import limited_ranges
@@ -308,39 +307,3 @@ def _few_pairs(scopes: Hashes, hashes: Hashes, distance: int) -> Places | None:
         if number > LED_PAIRS and len(hashes) > 2:
             return None
     return np.concatenate(near_pairs, axis=1)
-
-
-def stars(edges: pl.DataFrame) -> pl.DataFrame:
-    """Returns the connected nodes as one star per component: each node with its smallest node.
-
-    Args:
-        edges: Rows (node, other): an edge between two nodes.
-
-    Returns:
-        The same columns, a row for each node, ``other``; ``node`` is the smallest of its component.
-
-    >>> edges = pl.DataFrame({"node": [5, 5, 7], "other": [3, 9, 8]})
-    >>> stars(edges).rows()
-    [(3, 3), (3, 5), (7, 7), (7, 8), (3, 9)]
-    """
-    nodes = pl.concat([edges["node"], edges["other"].alias("node")]).unique().sort()
-    one, other = (nodes.search_sorted(edges[name]).to_numpy() for name in ("node", "other"))
-    roots = _roots(len(nodes), one.astype(np.int64), other.astype(np.int64))
-    return pl.DataFrame({"node": nodes.gather(roots), "other": nodes})
-
-
-def _roots(nodes: int, one: Places, other: Places) -> NDArray[np.int64]:
-    """Returns the smallest node of the component of each node."""
-    roots = np.arange(nodes)
-    while len(one):
-        low = np.minimum(roots[one], roots[other])
-        high = np.maximum(roots[one], roots[other])
-        apart = low != high
-        one, other, low, high = one[apart], other[apart], low[apart], high[apart]
-        np.minimum.at(roots, high, low)
-        while True:
-            further = roots[roots]
-            if np.array_equal(further, roots):
-                break
-            roots = further
-    return roots

@@ -1,32 +1,32 @@
 """Finds the best N rows of a table, exactly, without collecting all rows.
 
-Rows are compared by a 64-bit *rank*. Each part of the table sends a summary of
-its ranks, with at most 4,096 numbers. From the summaries follow two ranks: all rows
-above the first are chosen, and no row below the second is. Only the few rows
-between the two must be compared.
+Rows are compared by a 64-bit *rank*. Each part of the table sends a summary of its ranks: the best
+``GRID`` ranks, and further ones at growing distances, a few thousand numbers. From the summaries follow
+two ranks: all rows above the first are chosen, and no row below the second is. Only the rows between
+the two must be compared: about ``2 / GRID`` of the chosen ones, for any number of parts.
 """
 
 import dataclasses
+import functools
 import threading
 from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
 
-STEPS = 4_096
+# Of a part that has k of the best rows, about k / GRID may have to be compared.
+GRID = 256
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """Ranks of a part: every ``step``-th rank of its best rows, best first.
+    """Ranks of a part: those of its best rows at some ``positions``, best first.
 
     Attributes:
-        step: Number of rows that each entry represents.
         ranks: uint64 as bytes, in descending order.
         rows: Number of all rows of the part.
     """
 
-    step: int
     ranks: bytes
     rows: int
 
@@ -95,14 +95,39 @@ class Leaders:
                 self._parts = {name: v[v >= self.least] for name, v in self._parts.items()}
 
 
-def summarize(ranks: pl.Series, n: int) -> Summary:
-    """Returns the summary of a part's ranks, for choosing at most ``n`` rows from all parts."""
-    values = ranks.to_numpy()
+def best_ranks(ranks: Iterable[pl.Series], n: int) -> pl.Series:
+    """Returns at most the ``n`` highest of all ranks, in descending order."""
+    values = np.concatenate([np.empty(0, np.uint64), *(part.to_numpy() for part in ranks)])
     if len(values) > n:
         values = np.partition(values, len(values) - n)[len(values) - n :]
-    best = np.sort(values)[::-1]
-    step = -(-n // STEPS)
-    return Summary(step, best[step - 1 :: step].astype(np.uint64).tobytes(), len(ranks))
+    return pl.Series("rank", np.sort(values)[::-1], dtype=pl.UInt64)
+
+
+def summarize(ranks: pl.Series, n: int, rows: int | None = None) -> Summary:
+    """Returns the summary of a part's ranks, for choosing at most ``n`` rows from all parts.
+
+    Args:
+        ranks: The ranks of the part, or its ``best_ranks``.
+        n: Number of rows to choose.
+        rows: Number of all rows of the part, if ``ranks`` are the best.
+    """
+    best = best_ranks([ranks], n).to_numpy()
+    places = positions(n, GRID)
+    summarized = best[places[places <= len(best)] - 1]
+    return Summary(summarized.astype(np.uint64).tobytes(), len(ranks) if rows is None else rows)
+
+
+@functools.lru_cache(maxsize=4)
+def positions(n: int, grid: int) -> np.ndarray:
+    """Returns the positions of ranks in a summary: from 1 to ``n``, and less dense after ``grid``.
+
+    >>> positions(20, 4).tolist()
+    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 20]
+    """
+    places = [1]
+    while places[-1] < n:
+        places.append(min(n, places[-1] + max(1, places[-1] // grid)))
+    return np.array(places)
 
 
 def threshold(summaries: Iterable[Summary], n: int) -> Threshold:
@@ -110,19 +135,23 @@ def threshold(summaries: Iterable[Summary], n: int) -> Threshold:
     parts = list(summaries)
     if sum(part.rows for part in parts) <= n:
         return Threshold(n, 0, 0)
-    ranks = np.concatenate([np.frombuffer(part.ranks, np.uint64) for part in parts])
-    steps = np.concatenate([np.full(len(part.ranks) // 8, part.step) for part in parts])
+    places = positions(n, GRID)
+    # An entry stands for the rows since the one before. Rows until the next entry may have its
+    # rank, or a better one than the entry of another part. The last entry has any number of equals.
+    before, until = np.diff(places, prepend=0), np.append(np.diff(places), n + 1)
+    part_ranks = [np.frombuffer(part.ranks, np.uint64) for part in parts]
+    ranks = np.concatenate(part_ranks)
     order = np.argsort(ranks)[::-1]
+    ranks = ranks[order]
     # The last of equal ranks, so that each entry counts all rows with its rank.
-    is_last_of_equals = (
-        np.append(ranks[order][1:] != ranks[order][:-1], True) if len(ranks) else order
+    is_last_of_equals = np.append(ranks[1:] != ranks[:-1], True) if len(ranks) else order
+    # For each rank, how many rows have it or a better one.
+    at_least, at_most = (
+        np.cumsum(np.concatenate([counts[: len(part)] for part in part_ranks])[order])
+        for counts in (before, until)
     )
-    ranks, at_least = ranks[order][is_last_of_equals], np.cumsum(steps[order])[is_last_of_equals]
-    # For each rank r of the list, the number of rows with rank r or better is at least
-    # `at_least`, and at most `at_least` plus (step - 1) for every part. This is only true for
-    # numbers below n: a part does not report further rows that equal its n-th row.
-    slack = sum(part.step - 1 for part in parts)
-    surely = np.flatnonzero(at_least + slack < n)
+    ranks, at_least, at_most = (a[is_last_of_equals] for a in (ranks, at_least, at_most))
+    surely = np.flatnonzero(at_most <= n)
     enough = np.flatnonzero(at_least >= n)
     sure = int(ranks[surely[-1]]) if len(surely) else None
     return Threshold(n, sure, int(ranks[enough[0]]) if len(enough) else 0)

@@ -21,6 +21,7 @@ from nutbeam.io.tablets.file_lists import load_files
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
 from nutbeam.pipelines import generate
+from nutbeam.pipelines.generating import survey
 from nutbeam.policy.components.schema import STATE, Status, conform
 from nutbeam.policy.generating import threshold
 from nutbeam.web.urls.row_keys import to_key
@@ -111,10 +112,11 @@ def table(original, state, tables, tmp_path):
     return shutil.copytree(original, made) if isinstance(made, Path) else cut_up(made, state)
 
 
-@pytest.fixture(params=[4_096, 16], ids=["fine", "coarse"])
+@pytest.fixture(params=[256, 2], ids=["fine", "coarse"])
 def steps(request, monkeypatch):
-    """Summaries of 16 ranks leave many rows to be settled by a count."""
-    monkeypatch.setattr(threshold, "STEPS", request.param)
+    """Summaries of few ranks leave many rows to be settled by a count; some tablets share one."""
+    monkeypatch.setattr(threshold, "GRID", request.param)
+    monkeypatch.setattr(survey, "MOST_SUMMARIES", request.param)
 
 
 def choose(table, *words, code=0):

@@ -1,5 +1,6 @@
 """dedup with near duplicates, against a reference that works row by row."""
 
+import functools
 import itertools
 import random
 
@@ -26,7 +27,9 @@ from nutbeam.io.snapshots.entries import Batch
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.tablet_writer import TabletWriter
 from nutbeam.io.tablets.written import Written
+from nutbeam.pipelines import dedup
 from nutbeam.pipelines.dedup import Judge
+from nutbeam.pipelines.launch.job import prepare
 from nutbeam.policy.components.schema import OUTCOME, STATE, conform, to_frame
 from nutbeam.policy.dedup.duplicates import (
     ORDERS,
@@ -42,6 +45,7 @@ from nutbeam.policy.dedup.duplicates import (
 )
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
 from nutbeam.transforms.near_pages.lead_near_pages import lead_near_pages
+from nutbeam.transforms.operations import Ticket
 
 NOW = 1_700_000_000_000
 ORDERINGS = [words for size in (1, 2, 3, 4) for words in itertools.permutations(ORDERS, size)]
@@ -156,6 +160,27 @@ def fetched_again(numbers, rows):
 def state_of(table):
     names = ["key", "status", "signature", "score", "last_fetch_time", "duplicate_of"]
     return rows_of(table, "state").select(names).rows(named=True)
+
+
+def test_the_rounds_of_a_job_follow_the_size_of_its_table_and_change_nothing(tmp_path, monkeypatch):
+    rows, pages = random_rows(random.Random(5), 150), []
+    monkeypatch.setattr(dedup, "rounds_for", lambda number: pages.append(number) or 2)
+    write_table(tmp_path / "table", rows, [], 0)
+    assert nutbeam("dedup", tmp_path / "table") == 0
+    assert pages == [len(rows)]
+    expected = full_dedup(rows, "none", ("score", "fetchTime", "urlLength"), 3)
+    found = state_of(tmp_path / "table")
+    assert {row["key"]: (row["status"], row["duplicate_of"]) for row in found} == expected
+
+
+def test_a_small_table_has_no_further_shuffles_and_a_large_one_three_for_each_round():
+    def shuffles(pages):
+        build = functools.partial(dedup.build, pages=pages)
+        pipeline = prepare(Ticket("table", "operation"), build, dedup.Options(), [], "dedup")
+        return str(pipeline.to_runner_api()).count("beam:transform:group_by_key:v1")
+
+    assert shuffles(0) == shuffles(2_000_000)
+    assert shuffles(8 << 20) - shuffles(0) == 3 * 2
 
 
 @pytest.mark.long

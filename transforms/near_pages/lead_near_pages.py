@@ -9,19 +9,25 @@ import polars as pl
 
 from ...policy.components.schema import to_frame
 from ...policy.dedup.duplicates import SETTLED
-from ...policy.dedup.near_pairs import near_leaders, stars
-from ..elements.arguments import DEFAULT_PARTITIONS, check_partitions, column_names, directions
+from ...policy.dedup.near_components import nodes_of
+from ...policy.dedup.near_pairs import near_leaders
+from ..elements.arguments import (
+    DEFAULT_PARTITIONS,
+    check_integer,
+    check_partitions,
+    column_names,
+    directions,
+)
 from ..elements.chunk_flow import tagged_chunks
-from ..elements.chunks import MAX_ROWS, Chunk, to_chunks
+from ..elements.chunks import Chunk, to_chunks
 from ..elements.rows import check_chunk, through_chunks
 from ..join_by_hash import JoinByHash
 from ..partition import grouped_by_hash
 from ..wiring.display import Displayed
+from .near_components import NearComponents
 from .near_pairs import NearPairs, with_hashes
 
 _ALONE = "alone"
-# What names a row among those that are near others. If two rows have the same name, they only meet.
-_NODE = pl.col("scope") ^ pl.col("hash")
 
 
 class NearPage(NamedTuple):
@@ -45,7 +51,7 @@ class LeadNearPages(Displayed):
     Cost: ``NearPairs``; a shuffle of all rows with a hash, and one of those that are near another
     row. Rows that are connected by pairs meet on one worker, under one key; it holds them, and at
     most ``LED_PAIRS`` of their pairs at a time. Another worker holds 16 bytes for each row that is
-    near another one.
+    near another one; each of the ``rounds`` halves that, and shuffles the pairs.
 
     Attributes:
         distance: In how many bits near hashes may differ.
@@ -55,6 +61,8 @@ class LeadNearPages(Displayed):
             False it is the smallest.
         partitions: How many workers can share the work: at least as many as there are, and one for
             32 MB of rows. It may be a side input.
+        rounds: How often the connected rows are made fewer before they meet on one worker. Each
+            costs some steps: 0 suits up to 2 million rows that are near others.
 
     Raises:
         ValueError: An argument or the input's type is not right.
@@ -64,12 +72,14 @@ class LeadNearPages(Displayed):
     order_by: str | Sequence[str]
     descending: bool | Sequence[bool] = True
     partitions: int | beam.pvalue.AsSideInput = DEFAULT_PARTITIONS
+    rounds: int = 0
 
     def __post_init__(self) -> None:
         self.order_by = column_names(self.order_by, "order_by")
         self.descending = directions(self.order_by, self.descending)
         NearPairs(self.distance)  # it checks the distance
         check_partitions(self.partitions)
+        check_integer("rounds", self.rounds, 0)
 
     def expand(self, elements: beam.PCollection[Any]) -> Any:
         needed = {"the input": ["key", "hash"], "order_by": self.order_by}
@@ -84,15 +94,14 @@ class LeadNearPages(Displayed):
             | "Hashes" >> beam.Map(_hashes).with_output_types(Chunk)
             | NearPairs(self.distance)
         )
-        stars = (
+        components = (
             pairs
             | "Edges" >> beam.Map(_edges).with_output_types(Chunk)
-            | "Stars" >> beam.CombineGlobally(_Stars()).without_defaults()  # type: ignore[no-untyped-call]
-            | "Clusters" >> beam.FlatMap(_clusters).with_output_types(Chunk)
+            | "Components" >> NearComponents(self.rounds, self.partitions)
         )
         named = {"cluster": "cluster"}
         in_cluster = (
-            (rows["near"], stars) | "OfRows" >> JoinByHash("node", named, self.partitions)
+            (rows["near"], components) | "OfRows" >> JoinByHash("node", named, self.partitions)
         ) | "Lone" >> beam.FlatMap(_split_lone).with_output_types(Chunk).with_outputs(
             _ALONE, main="rows"
         )
@@ -143,7 +152,7 @@ def _split(chunk: Chunk, order_by: tuple[str, ...]) -> Iterator[Any]:
     frame = to_frame(with_hashes(chunk, "LeadNearPages"))
     near = frame.filter(pl.col("hash").is_not_null())
     if len(near):
-        yield from to_chunks(near.with_columns(node=_NODE))
+        yield from to_chunks(near.with_columns(node=_nodes(near, "hash")))
     yield from tagged_chunks(_ALONE, frame.filter(pl.col("hash").is_null()))
 
 
@@ -158,46 +167,19 @@ def _hashes(chunk: Chunk) -> Chunk:
 
 
 def _edges(chunk: Chunk) -> Chunk:
-    other = pl.col("scope") ^ pl.col("other")
-    return to_frame(chunk).select(node=_NODE, other=other).to_arrow()
+    pairs = to_frame(chunk)
+    return pl.DataFrame([_nodes(pairs, "hash"), _nodes(pairs, "other")]).to_arrow()
+
+
+def _nodes(rows: pl.DataFrame, name: str) -> pl.Series:
+    """Returns the nodes of the hashes of a column."""
+    scopes, hashes = (rows.get_column(column).to_numpy() for column in ("scope", name))
+    return pl.Series("node" if name == "hash" else name, nodes_of(scopes, hashes))
 
 
 def _stays(chunk: Chunk) -> Chunk:
     rows = to_frame(chunk).with_columns(winner="key", leads=pl.lit(value=False))
     return next(to_chunks(rows, SETTLED))
-
-
-class _Stars(beam.CombineFn):
-    """Combines pairs into stars: each row with the smallest one that it is connected to."""
-
-    def create_accumulator(self) -> list[Chunk]:
-        return []
-
-    def add_input(self, chunks: list[Chunk], chunk: Chunk) -> list[Chunk]:
-        # Several chunks at a time: the first one is the stars so far.
-        chunks = [*chunks, chunk]
-        waiting = sum(len(part) for part in chunks[1:])
-        return self.compact(chunks) if waiting > max(MAX_ROWS, len(chunks[0])) else chunks
-
-    def merge_accumulators(self, parts: Iterable[list[Chunk]]) -> list[Chunk]:
-        chunks: list[Chunk] = []
-        for part in parts:
-            chunks = self.compact([*chunks, *part])
-        return chunks
-
-    def compact(self, chunks: list[Chunk]) -> list[Chunk]:
-        if not chunks:
-            return chunks
-        return [stars(pl.concat([to_frame(chunk) for chunk in chunks])).to_arrow()]
-
-    def extract_output(self, chunks: list[Chunk]) -> list[Chunk]:
-        return self.compact(chunks)
-
-
-def _clusters(chunks: list[Chunk]) -> Iterator[Chunk]:
-    """Yields the rows (node, cluster). A cluster is named by its smallest node."""
-    for chunk in chunks:
-        yield from to_chunks(to_frame(chunk).select(cluster="node", node="other"))
 
 
 def _lead(

@@ -7,7 +7,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nutbeam.policy.generating import threshold as module
-from nutbeam.policy.generating.threshold import STEPS, Leaders, rank, score_of, summarize, threshold
+from nutbeam.policy.generating.threshold import (
+    GRID,
+    Leaders,
+    positions,
+    rank,
+    score_of,
+    summarize,
+    threshold,
+)
 
 
 def ranks_of(values):
@@ -34,9 +42,9 @@ PARTS = st.lists(
 @example([[3] * 6, [3] * 6], 6, 8)
 @example([[5, 3, 3, 3]], 2, 8)
 @example([[1], [1]], 1, 1)
-def test_exactly_the_best_n_are_chosen(parts, n, steps):
+def test_exactly_the_best_n_are_chosen(parts, n, grid):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "STEPS", steps)
+        patch.setattr(module, "GRID", grid)
         chosen, _ = choose(parts, n)
     assert sorted(chosen, reverse=True) == sorted(itertools.chain(*parts), reverse=True)[:n]
 
@@ -67,15 +75,21 @@ def test_a_rank_tells_its_score(score):
     assert score_of(ranked) == score
 
 
-@pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 8191, 8192, 20_000, 50_000])
-def test_summaries_are_small_and_few_rows_meet(n):
+@pytest.mark.parametrize("n", [1, 255, 256, 257, 8191, 20_000, 50_000])
+@pytest.mark.parametrize("number", [3, 300])
+def test_summaries_are_small_and_few_rows_meet(n, number):
     numbers = np.random.default_rng(1)
-    parts = [numbers.integers(0, 2**64, 30_000, dtype=np.uint64).tolist() for _ in range(3)]
+    rows = 60_000 // number
+    parts = [numbers.integers(0, 2**64, rows, dtype=np.uint64).tolist() for _ in range(number)]
     for part in parts:
-        assert len(summarize(ranks_of(part), n).ranks) <= STEPS * 8
+        assert len(summarize(ranks_of(part), n).ranks) <= 4_096 * 8
     chosen, met = choose(parts, n)
     assert len(chosen) == n
-    assert met <= 2 * len(parts) * -(-n // STEPS) + 1
+    assert met <= 2 * n / GRID + 2  # for any number of parts
+
+
+def test_summaries_stay_small_for_large_batches():
+    assert len(positions(100_000_000, GRID)) <= 4_096
 
 
 def test_fewer_rows_than_wanted_are_all_sure():

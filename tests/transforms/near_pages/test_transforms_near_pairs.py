@@ -86,7 +86,8 @@ def test_a_distance_that_is_none():
         NearPairs(64)
 
 
-def test_leaders_over_partitions_are_those_of_the_whole_frame():
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_leaders_over_partitions_are_those_of_the_whole_frame(rounds):
     frame = hashes_of(400, 3)
     rows = frame.with_columns(
         key=pl.int_range(len(frame)).cast(pl.String), status=pl.lit(2, pl.UInt8), group=pl.lit("")
@@ -95,7 +96,7 @@ def test_leaders_over_partitions_are_those_of_the_whole_frame():
     chunks = [
         part.to_arrow() for part in pl.concat([rows, lone], how="diagonal_relaxed").iter_slices(90)
     ]
-    found = apply(chunks, LeadNearPages(2, ("key",), (False,), 4))
+    found = apply(chunks, LeadNearPages(2, ("key",), (False,), 4, rounds))
     led = {k: w for chunk in found for k, w in pl.from_arrow(chunk).select("key", "winner").rows()}
     twin = lead_near_pages(rows, 2, ("key",), (False,))
     assert led == {**dict(twin.select("key", "winner").rows()), "lone": "lone"}

@@ -13,12 +13,8 @@ import polars as pl
 from ...io.batches.attempts import Note
 from ...io.batches.known_hosts import HostRecords, host_tables
 from ...io.batches.leases import Lease
-from ...io.rows.small_components import (
-    read_blocklist,
-    read_host_settings,
-    read_seeds_hosts,
-    seed_files,
-)
+from ...io.rows.seed_hosts import read_seed_hosts
+from ...io.rows.small_components import read_blocklist, read_host_settings
 from ...io.snapshots.operations import Operation
 from ...policy.components.host_rows import HostSettings, Seeds
 from ...policy.components.schema import HOSTS, conform
@@ -114,7 +110,7 @@ class SitemapFetching(Fetching):
         )
         self._blocklist = read_blocklist(operation)
         self._settings = read_host_settings(operation)
-        self._seeds: Seeds = read_seeds_hosts(operation.table, seed_files(operation))
+        self._seeds: Seeds = read_seed_hosts(operation)
         files, none = tuple(operation.files("hosts")), pl.Series([], dtype=pl.String)
         self.known_hosts = self._known = HostRecords(
             operation.table, files, none, earlier_requests.notes

@@ -9,10 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from ...web.base.columns import falses, find_sorted
 from ...web.base.wording import quote_value
-from ...web.urls.domains import registered_domain
+from ...web.urls.domains import registered_domain, suffix_and_domain
 from ...web.urls.row_keys import from_host_key
-from ..base.key_columns import domain_keys
+from ..base.key_columns import domain_keys, host_names
 from .schema import (
     HOST_COUNTS,
     HOSTS,
@@ -32,29 +33,79 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 LONGEST_INTERVAL = 2**31 - 1
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Seeds:
-    """Hosts and domains of the seeds.
+    """The hosts of seeds: a sorted column that is searched; equal only to itself.
+
+    There may be millions, so neither they nor their domains become Python's strings.
 
     Attributes:
-        hosts: The hosts of seeds.
+        host_keys: Keys of the host table, each once, in order.
     """
 
-    hosts: frozenset[str] = frozenset()
+    host_keys: pl.Series = dataclasses.field(default_factory=lambda: pl.Series(dtype=pl.String))
+
+    def domain_keys(self) -> pl.Series:
+        """Returns the registered domains, reversed, each once, in order."""
+        return domain_keys(self.host_keys).unique().sort()
+
+    def cover(self, sites: pl.Series, scope: str) -> pl.Series:
+        """Returns a mask of the sites that are in the scope of the seeds; False for null.
+
+        Args:
+            sites: With the scope ``domain`` registered domains; with any other scope hosts.
+            scope: The scope.
+
+        >>> seeds = seeds_of(pl.Series(["com.foo.www"]))
+        >>> seeds.cover(pl.Series(["foo.com", "www.foo.com", None]), "domain").to_list()
+        [True, False, False]
+        """
+        if self.host_keys.is_empty():
+            return falses(len(sites))
+        names = sites.unique().drop_nulls()
+        covered = self._are_domains(names) if scope == "domain" else self._are_hosts(names)
+        return sites.is_in(names.filter(covered).implode()).fill_null(False)
+
+    def _are_hosts(self, names: pl.Series) -> pl.Series:
+        """Returns a mask of the names that are a seed's host."""
+        return find_sorted(self.host_keys, host_names(names)).is_not_null()
+
+    def _are_domains(self, names: pl.Series) -> pl.Series:
+        """Returns a mask of the registered domains of a seed's host."""
+        # com.foo, com.foo-bar, com.foo.a, com.foo.b: the hosts below a name are a range.
+        keys = host_names(names)
+        starts, ends = (self.host_keys.search_sorted(keys + end) for end in "./")
+        covered = [
+            name in self._dotted_domains
+            or (is_host and registered_domain(name) == name)
+            or (start < end and self._has_domain(name, start, end))
+            for name, is_host, start, end in zip(
+                names, self._are_hosts(names), starts, ends, strict=True
+            )
+        ]
+        return pl.Series(covered, dtype=pl.Boolean)
+
+    def _has_domain(self, name: str, start: int, end: int) -> bool:
+        """Returns whether a name is the registered domain of one of some hosts below it."""
+        suffix, _ = suffix_and_domain(name)
+        if suffix in (None, name):  # each host below it has a longer domain
+            return False
+        keys = self.host_keys.slice(start, end - start)
+        return any(registered_domain(from_host_key(key)) == name for key in keys)
 
     @functools.cached_property
-    def domains(self) -> frozenset[str]:
-        """The registered domains of the hosts."""
-        return frozenset(map(registered_domain, self.hosts))
-
-    def of(self, scope: str) -> frozenset[str]:
-        """Returns the names that count in a scope."""
-        return self.domains if scope == "domain" else self.hosts
+    def _dotted_domains(self) -> frozenset[str]:
+        """The domains of hosts that end with a dot, whose keys begin with it."""
+        start, end = (self.host_keys.search_sorted(text) for text in "./")
+        keys = self.host_keys.slice(start, end - start)
+        return frozenset(registered_domain(from_host_key(key)) for key in keys)
 
 
 def seeds_of(host_keys: pl.Series) -> Seeds:
-    """Returns the seeds' hosts and domains, from keys of the host table."""
-    return Seeds(frozenset(from_host_key(key) for key in host_keys))
+    """Returns the seeds, from keys of the host table."""
+    keys = host_keys.rechunk()
+    in_order = bool((keys > keys.shift()).fill_null(True).all())
+    return Seeds(keys if in_order else keys.unique().sort())
 
 
 def seed_host_rows(hosts: pl.Series) -> HostRows:

@@ -247,7 +247,7 @@ def _read(
     grouped: tuple[tuple[int, int], Iterable[Chunk]],
     operation: Operation,
     turn: int,
-    options: SitemapTableOptions,
+    options: Any,
 ) -> Iterator[Any]:
     """Fetches and reads the sitemaps of a partition; yields changes by component, and counts."""
     (partitions, number), chunks = grouped[0], list(grouped[1])

@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from ...web.base.columns import falses, find_sorted
+from ...web.base.columns import find_sorted, put
 from ...web.base.wording import quote_value
 from ...web.urls.domains import registered_domain, suffix_and_domain
-from ...web.urls.row_keys import from_host_key
+from ...web.urls.row_keys import from_host_key, host_key
 from ..base.key_columns import domain_keys, host_names
 from .schema import (
     HOST_COUNTS,
@@ -26,6 +26,8 @@ from .schema import (
     empty,
 )
 
+# Looking through so many takes no longer than a search among them.
+FEW_SEEDS = 1_000
 _NONE = empty(HOST_COUNTS)
 # Columns of the host table to which differences are added.
 SUMMED_COLUMNS = (*URL_COUNTS, "domain_urls")
@@ -60,8 +62,9 @@ class Seeds:
         >>> seeds.cover(pl.Series(["foo.com", "www.foo.com", None]), "domain").to_list()
         [True, False, False]
         """
-        if self.host_keys.is_empty():
-            return falses(len(sites))
+        if len(self.host_keys) <= FEW_SEEDS:
+            few = self._domains if scope == "domain" else host_names(self.host_keys)
+            return sites.is_in(few.implode()).fill_null(False)
         names = sites.unique().drop_nulls()
         covered = self._are_domains(names) if scope == "domain" else self._are_hosts(names)
         return sites.is_in(names.filter(covered).implode()).fill_null(False)
@@ -74,31 +77,42 @@ class Seeds:
         """Returns a mask of the registered domains of a seed's host."""
         # com.foo, com.foo-bar, com.foo.a, com.foo.b: the hosts below a name are a range.
         keys = host_names(names)
-        starts, ends = (self.host_keys.search_sorted(keys + end) for end in "./")
-        covered = [
-            name in self._dotted_domains
-            or (is_host and registered_domain(name) == name)
-            or (start < end and self._has_domain(name, start, end))
-            for name, is_host, start, end in zip(
-                names, self._are_hosts(names), starts, ends, strict=True
-            )
+        starts = self.host_keys.search_sorted(keys + ".").clip(upper_bound=len(self.host_keys) - 1)
+        have_hosts = self.host_keys.gather(starts).str.starts_with(keys + ".")
+        are_hosts = self._are_hosts(names)
+        covered = names.is_in(self._dotted_domains.implode())
+        likely = (~covered & (are_hosts | have_hosts)).arg_true()
+        columns = (column.gather(likely) for column in (names, are_hosts, have_hosts, starts))
+        verdicts = [
+            (is_host and registered_domain(name) == name)
+            or (has_hosts and self._has_domain(name, start))
+            for name, is_host, has_hosts, start in zip(*columns, strict=True)
         ]
-        return pl.Series(covered, dtype=pl.Boolean)
+        return put(covered, likely, pl.Series(verdicts, dtype=pl.Boolean))
 
-    def _has_domain(self, name: str, start: int, end: int) -> bool:
-        """Returns whether a name is the registered domain of one of some hosts below it."""
+    def _has_domain(self, name: str, start: int) -> bool:
+        """Returns whether a name is the registered domain of one of the hosts below it."""
+        if registered_domain(from_host_key(self.host_keys[start])) == name:
+            return True
         suffix, _ = suffix_and_domain(name)
         if suffix in (None, name):  # each host below it has a longer domain
             return False
+        end = self.host_keys.search_sorted(f"{host_key(name)}/")
         keys = self.host_keys.slice(start, end - start)
         return any(registered_domain(from_host_key(key)) == name for key in keys)
 
     @functools.cached_property
-    def _dotted_domains(self) -> frozenset[str]:
+    def _domains(self) -> pl.Series:
+        """The registered domains of few hosts."""
+        return host_names(self.domain_keys())
+
+    @functools.cached_property
+    def _dotted_domains(self) -> pl.Series:
         """The domains of hosts that end with a dot, whose keys begin with it."""
         start, end = (self.host_keys.search_sorted(text) for text in "./")
         keys = self.host_keys.slice(start, end - start)
-        return frozenset(registered_domain(from_host_key(key)) for key in keys)
+        domains = [registered_domain(from_host_key(key)) for key in keys]
+        return pl.Series(domains, dtype=pl.String)
 
 
 def seeds_of(host_keys: pl.Series) -> Seeds:

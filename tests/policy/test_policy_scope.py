@@ -3,6 +3,7 @@ import random
 import polars as pl
 import pytest
 
+from nutbeam.policy.components import host_rows
 from nutbeam.policy.components.host_rows import Seeds, seeds_of
 from nutbeam.policy.scope import TargetOptions, in_scope, judge
 from nutbeam.web.urls.domains import registered_domain
@@ -42,8 +43,10 @@ ODD = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("few", [0, 1_000])
 @pytest.mark.parametrize("number", range(20))
-def test_a_search_covers_what_a_set_of_all_hosts_and_domains_has(number):
+def test_a_search_covers_what_a_set_of_all_hosts_and_domains_has(number, few, monkeypatch):
+    monkeypatch.setattr(host_rows, "FEW_SEEDS", few)
     chosen = random.Random(number).sample(ODD, len(ODD) // 3)
     seeds = seeds_of(pl.Series([host_key(host) for host in chosen]))
     names = pl.Series([*ODD, *map(registered_domain, ODD), None])

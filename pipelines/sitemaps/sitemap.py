@@ -61,6 +61,7 @@ from ...transforms.elements.chunks import Chunk, named_chunks, to_chunks
 from ...transforms.fetching import LeaseOptions, fetch_pages, in_time_left, longest_wait
 from ...transforms.for_each import REPORTS
 from ...transforms.operations import Begin, Commit, Ticket
+from ...transforms.wiring.display import Displayed
 from ...transforms.wiring.in_process import flat_map
 from ...transforms.wiring.metrics import logs_of
 from ...transforms.wiring.plugin_groups import scorings_of
@@ -162,18 +163,10 @@ def build(
     listed = operations | "Hosts" >> starts
     sitemaps, reports, changes = listed["main"], [listed[REPORTS]], []
     for turn, step in enumerate(TURNS):
-        read = flat_map(
-            _read,
-            (beam.pvalue.AsSingleton(operations), turn, options),
-            _Change,
-            (REPORTS, ELSEWHERE),
-        )
-        # Politeness needs all sitemaps of a site on one worker. A turn begins after the one before.
-        done = sitemaps | f"By{step}" >> beam.GroupByKey() | step >> read
+        done = (operations, sitemaps) | step >> SitemapTurn(turn, options)
         changes.append(done["main"])
         reports.append(done[REPORTS])
-        typed = beam.Map(_same).with_output_types(_OfPartition)
-        sitemaps = done[ELSEWHERE] | f"After{step}" >> typed
+        sitemaps = done[ELSEWHERE]
     targets = {
         "state": Target(SITEMAP_URLS, functools.partial(_resolver, options=options), COUNT_PLACES),
         "hosts": Target(HOSTS, merge_resolver),
@@ -185,6 +178,33 @@ def build(
         rules=recorded_rules(options),
     )
     return (operations, written, *reports) | commit | "Tidy" >> beam.Map(_tidy)
+
+
+@dataclasses.dataclass
+class SitemapTurn(Displayed):
+    """Reads the sitemaps of each partition with one engine.
+
+    Input:  (operations, sitemaps): one operation; pairs of a partition and a chunk of sitemaps.
+    Output: changes, reports, and sitemaps for the next turn, as pairs like those of the input.
+
+    Cost: a shuffle of the sitemaps. Politeness needs all of a site on one worker, and the end of the
+    turn before.
+
+    Attributes:
+        turn: Number of the turn.
+        options: Options of sitemap.
+    """
+
+    turn: int
+    options: Any
+
+    def expand(self, inputs: Any) -> dict[str, beam.PCollection[Any]]:
+        operations, sitemaps = inputs
+        args = (beam.pvalue.AsSingleton(operations), self.turn, self.options)
+        read = flat_map(_read, args, _Change, (REPORTS, ELSEWHERE))
+        done = sitemaps | beam.GroupByKey() | "Read" >> read
+        following = done[ELSEWHERE] | "Next" >> beam.Map(_same).with_output_types(_OfPartition)
+        return {"main": done["main"], REPORTS: done[REPORTS], ELSEWHERE: following}
 
 
 def _same(item: _OfPartition) -> _OfPartition:

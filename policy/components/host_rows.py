@@ -78,7 +78,9 @@ class Seeds:
         # com.foo, com.foo-bar, com.foo.a, com.foo.b: the hosts below a name are a range.
         keys = host_names(names)
         starts = self.host_keys.search_sorted(keys + ".").clip(upper_bound=len(self.host_keys) - 1)
-        have_hosts = self.host_keys.gather(starts).str.starts_with(keys + ".")
+        next_keys = pl.DataFrame({"next": self.host_keys.gather(starts), "start": keys + "."})
+        has_hosts = pl.col("next").str.starts_with(pl.col("start"))
+        have_hosts = next_keys.select(has_hosts).to_series()
         are_hosts = self._are_hosts(names)
         covered = names.is_in(self._dotted_domains.implode())
         likely = (~covered & (are_hosts | have_hosts)).arg_true()

@@ -18,10 +18,11 @@ LIMIT = 512
 
 def write_documents(path: str, limit: int) -> int:
     """Parses pages into a file of documents; returns their number."""
+    import polars as pl
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from nutbeam.policy.components.host_rows import Seeds
+    from nutbeam.policy.components.host_rows import seeds_of
     from nutbeam.policy.components.schema import PAGES, conform
     from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
     from nutbeam.web.exchange.status import FETCH_SUCCESS
@@ -35,7 +36,7 @@ def write_documents(path: str, limit: int) -> int:
         for url, body in bodies(limit)
     ]  # fmt: skip
     pages = conform(pa.Table.from_pylist(rows), PAGES)
-    rules = ParseRules(DocumentOptions(), Seeds(frozenset({"docs.example.com"})))
+    rules = ParseRules(DocumentOptions(), seeds_of(pl.Series(["com.example.docs"])))
     documents, _ = documents_of(pages, rules)
     pq.write_table(documents, path, compression="zstd")
     return len(documents)

@@ -29,9 +29,10 @@ def ours(limit: int, hosts: int = 1) -> int:
     """
     # As the child processes have it, before these are imported.
     os.environ |= dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1")
+    import polars as pl
     import pyarrow as pa
 
-    from nutbeam.policy.components.host_rows import Seeds
+    from nutbeam.policy.components.host_rows import seeds_of
     from nutbeam.policy.components.schema import PAGES, conform
     from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
     from nutbeam.web.base.memory import collect_seldom, keep_modules
@@ -53,7 +54,7 @@ def ours(limit: int, hosts: int = 1) -> int:
 
     found = bodies(limit)
     options = DocumentOptions(max_outlinks=-1)
-    seeds = Seeds(frozenset({"docs.example.com"}))
+    seeds = seeds_of(pl.Series(["com.example.docs"]))
     # What a process does once, is done; of another host, whose links are not those of these.
     documents_of(tables("warm.", found[:100])[0], ParseRules(options, seeds))
     links = 0

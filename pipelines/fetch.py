@@ -24,12 +24,8 @@ from ..io.batches.known_hosts import HostRecords
 from ..io.batches.leases import SITEMAP_LEASES, Lease, acquire
 from ..io.batches.page_writer import PageWriter
 from ..io.parsing.parse_pool import Parsed
-from ..io.rows.small_components import (
-    read_blocklist,
-    read_host_settings,
-    read_seeds_hosts,
-    seed_files,
-)
+from ..io.rows.seed_hosts import read_seed_hosts
+from ..io.rows.small_components import read_blocklist, read_host_settings
 from ..io.snapshots.commit import check_batch_waits
 from ..io.snapshots.manifest import load_manifest
 from ..io.snapshots.operations import UPKEEP, Operation, find_commit
@@ -40,6 +36,7 @@ from ..io.tablets.file_lists import DataFile
 from ..io.tablets.written import Written, sum_counts
 from ..policy.base.key_columns import host_keys
 from ..policy.components.blocklist import drop_blocked
+from ..policy.components.host_rows import Seeds
 from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE
 from ..policy.hosting.host_settings import without_blocked_hosts
@@ -256,8 +253,7 @@ class _PartitionFetching(Fetching):
         follows = options.follow_outlinks_depth > 0
         self._outlinks = Outlinks(options, requested, blocklist) if follows else None
         followed = options.redirect_max > 0 or options.http_cookies
-        files = seed_files(part.operation) if followed else ()
-        seeds = read_seeds_hosts(self._table, files)
+        seeds = read_seed_hosts(part.operation) if followed else Seeds()
         self._redirects = Redirects(options, requested, seeds, blocklist, options.http_cookies)
         parser = _parser(part, options, self._outlinks) if options.parse_while_fetching else None
         self._writer = PageWriter(

@@ -79,7 +79,7 @@ def judge(links: TargetRows, use: Scope, options: TargetOptions, seeds: Seeds) -
             distance from the seeds, redirects of seeds need no match with ``--include``.
         use: Nutch's scope of the rules: ``outlink`` or ``fetcher``.
         options: The rules.
-        seeds: Hosts and domains of the seeds.
+        seeds: The hosts of seeds.
 
     Returns:
         The rows with ``key`` and ``reason``; one of the two is null. With
@@ -99,7 +99,7 @@ def judge(links: TargetRows, use: Scope, options: TargetOptions, seeds: Seeds) -
     reasons.append(reason_if(keys == source, "own_url"))
     if use != "fetcher" or options.ignore_also_redirects:
         if options.scope != "any":
-            inside = in_scope(source, keys, options.scope, seeds.of(options.scope))
+            inside = in_scope(source, keys, options.scope, seeds)
             inside = _with_exempted(inside, admitted, rules)
             reasons.append(reason_if(~inside, "out_of_scope"))
         if options.skip_internal_links:
@@ -118,7 +118,7 @@ def judge_known(rows: StateRows, options: TargetOptions, seeds: Seeds) -> Judged
     Args:
         rows: Rows of the state, with ``key`` and ``distance``.
         options: The rules.
-        seeds: Hosts and domains of the seeds.
+        seeds: The hosts of seeds.
 
     Returns:
         As many rows with ``key``, of the normalized URL, and ``reason``; one of the two is null.
@@ -137,7 +137,7 @@ def judge_known(rows: StateRows, options: TargetOptions, seeds: Seeds) -> Judged
     reasons = [pl.col("reason"), trapped]
     if options.scope != "any":
         # Local files have no host, and only local files link to them.
-        here = in_scope(nulls(len(keys)), keys, options.scope, seeds.of(options.scope))
+        here = in_scope(nulls(len(keys)), keys, options.scope, seeds)
         here = _with_exempted(here, admitted, rules)
         here |= keys.str.starts_with(_FILE).fill_null(False)
         reasons.append(reason_if(linked & ~pl.lit(here), "out_of_scope"))
@@ -223,7 +223,7 @@ def _looping_paths(rows: pl.DataFrame, options: TrapOptions) -> pl.DataFrame | N
 
 
 def in_scope(
-    sources: pl.Series, targets: pl.Series, mode: str, seed_domains: frozenset[str] = frozenset()
+    sources: pl.Series, targets: pl.Series, mode: str, seeds: Seeds | None = None
 ) -> pl.Series:
     """Returns which links stay within the crawl.
 
@@ -231,8 +231,8 @@ def in_scope(
         sources: Row keys or hosts of the linking pages.
         targets: Row keys of what they link to, as many.
         mode: With ``domain`` the registered domain of the target must be that of its source, or
-            among ``seed_domains``; with any other word its host must.
-        seed_domains: Registered domains of the seeds, or their hosts.
+            that of a seed; with any other word its host must.
+        seeds: The hosts of seeds.
 
     Returns:
         As many booleans; false where either is null.
@@ -241,7 +241,8 @@ def in_scope(
     [True]
     """
     wanted = _sites(targets, mode)
-    return ((wanted == _sites(sources, mode)) | wanted.is_in(list(seed_domains))).fill_null(False)
+    inside = (wanted == _sites(sources, mode)).fill_null(False)
+    return inside if seeds is None else inside | seeds.cover(wanted, mode)
 
 
 def _sites(keys: pl.Series, mode: str) -> pl.Series:

@@ -55,7 +55,7 @@ def in_processes(
     """
     pages = pages.select(EXTRACTED_FROM).filter(pl.col("body").is_not_null())
     task = ParseTask(work, functools.partial(_rules_in_child, rules), (), (), page_timeout)
-    job = Job("", "a chunk of pages", (), (), task)
+    job = Job("", "a chunk of pages", (), "", task)
     numbers = [pool.submit(job, part.to_arrow()) for part in parts_of_pages(pages)]
     with contextlib.ExitStack() as stack:
         stack.callback(pool.abandon, numbers)

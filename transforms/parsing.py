@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ..io.batches.documents import Parser
 from ..io.parsing.parse_pool import Parsed, ParsePool, ParserDied, shared_pool
 from ..io.parsing.parse_worker import Job, ParseTask
-from ..io.rows.small_components import seed_files
+from ..io.rows.seed_hosts import seed_hosts_file
 from ..io.snapshots.operations import Operation
 from ..policy.base.key_columns import from_keys, hosts_of
 from ..policy.components.document_schema import ParseMinor
@@ -98,7 +98,7 @@ def parse_pages(
     pages = pages.filter(pl.col("reason").is_null()).with_row_index("row")
     done: list[pl.DataFrame] = []
     counts = Counter[str]()
-    job = Job("", "a chunk of pages", (), (), parse_task(options))
+    job = Job("", "a chunk of pages", (), "", parse_task(options))
     jobs = [(part, pool.submit(job, _job_pages(part))) for part in parts_of_pages(pages)]
     with contextlib.ExitStack() as stack:
         stack.callback(pool.abandon, [number for _, number in jobs])
@@ -166,7 +166,7 @@ def parser_of(operation: Operation, options: Any, on_done: Callable[[Parsed], No
         on_done: Counts each group of pages that is parsed.
     """
     pool = parse_pool(options)
-    return Parser(pool, parse_task(options), seed_files(operation), on_done)
+    return Parser(pool, parse_task(options), seed_hosts_file(operation), on_done)
 
 
 def parse_pool(options: PoolOptions) -> ParsePool:

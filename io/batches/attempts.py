@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ...web.base.safe_json import object_or_empty
@@ -90,30 +90,38 @@ class Watch:
         self.hosts: dict[str, Note] = {}
 
     def find_holder(
-        self, batch: str, partition: int, others: Iterable[str], mine: Attempt | None = None
+        self,
+        batch: str,
+        partition: int,
+        others: Iterable[str],
+        mine: Attempt | None = None,
+        rivals: Callable[[int], bool] = lambda number: False,
     ) -> Attempt | None:
-        """Checks the attempts at a partition and all attempts at other batches.
+        """Checks the attempts at a partition, at its rivals, and all attempts at other batches.
 
         Returns an attempt that may send requests, or None. If ``mine`` is claimed, it
         supersedes silent attempts that may wake up.
         """
         folder = self._root / batch_component(batch, "leases")
-        mates = _attempts(folder).get(partition, [])
+        own_batch = _attempts(folder)
+        mates = own_batch.pop(partition, [])
         for attempt in mates:
             if attempt != mine and self._silent(attempt) is None:
                 return attempt
         self.next_attempt = mates[-1].next_attempt if mates else Attempt(folder, partition, 1)
+        excluded = [attempts for number, attempts in own_batch.items() if rivals(number)]
         for other in others:
-            for attempts in _attempts(self._root / batch_component(other, "leases")).values():
-                for attempt in attempts:
-                    if self._silent(attempt) is None:
-                        return attempt
-                newest = attempts[-1]
-                if mine is not None and newest not in self._end_times:
-                    if not create_exclusive(newest.next_attempt.claim, b"{}", durable=False):
-                        return newest.next_attempt
-                    if self._silent(newest) is None:  # it has written a beat since
-                        return newest
+            excluded += _attempts(self._root / batch_component(other, "leases")).values()
+        for attempts in excluded:
+            for attempt in attempts:
+                if self._silent(attempt) is None:
+                    return attempt
+            newest = attempts[-1]
+            if mine is not None and newest not in self._end_times:
+                if not create_exclusive(newest.next_attempt.claim, b"{}", durable=False):
+                    return newest.next_attempt
+                if self._silent(newest) is None:  # it has written a beat since
+                    return newest
         return None
 
     def _silent(self, attempt: Attempt) -> float | None:

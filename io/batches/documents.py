@@ -33,13 +33,13 @@ class Parser:
     Attributes:
         pool: The child processes.
         task: What they do.
-        hosts: Paths of files that name the hosts of seeds.
+        hosts: File with the hosts of seeds; see ``seed_hosts_file``.
         on_done: Callback: counts each group of pages that is parsed.
     """
 
     pool: ParsePool
     task: ParseTask
-    hosts: tuple[str, ...]
+    hosts: str
     on_done: Callable[[Parsed], None]
 
 

@@ -214,6 +214,7 @@ def acquire(
     on_wait: Callable[[float], None] | None = None,
     times: LeaseTimes | None = None,
     most: float = math.inf,
+    rivals: Callable[[int], bool] = lambda number: False,
 ) -> Lease:
     """Waits until the lease of a partition is free, then takes and returns it.
 
@@ -227,6 +228,8 @@ def acquire(
         times: The times; None is those of ``times_at``.
         most: Longest wait, in s. The wait for a crashed attempt ends after
             ``times.stale``.
+        rivals: Returns whether nobody may hold the lease of another partition of the batch at the
+            same time, by its number.
 
     Raises:
         Unavailable: Another attempt held the lease all the time.
@@ -237,7 +240,7 @@ def acquire(
     announced: set[Attempt] = set()  # only the first attempt at each partition
     began = _now()
     while True:
-        holder = _try(watch, batch, partition, others, times)
+        holder = _try(watch, (batch, partition), others, rivals, times)
         if isinstance(holder, Lease):
             return holder
         if holder is not None and holder._replace(number=1) not in announced:
@@ -256,14 +259,18 @@ def acquire(
 
 
 def _try(
-    watch: Watch, batch: str, partition: int, others: Callable[[], Iterable[str]], times: LeaseTimes
+    watch: Watch,
+    of: tuple[str, int],
+    others: Callable[[], Iterable[str]],
+    rivals: Callable[[int], bool],
+    times: LeaseTimes,
 ) -> Lease | Attempt | None:
     """Claims a partition if its lease is free.
 
     Returns:
         The lease, or the attempt that holds it; None if another attempt claimed first.
     """
-    holder = watch.find_holder(batch, partition, others())
+    holder = watch.find_holder(*of, others(), rivals=rivals)
     if holder is not None:
         return holder
     attempt = watch.next_attempt
@@ -273,7 +280,7 @@ def _try(
     with contextlib.ExitStack() as undo:
         undo.callback(lease.release)
         # Check again after the claim: attempts that begin later see this claim.
-        holder = watch.find_holder(batch, partition, others(), attempt)
+        holder = watch.find_holder(*of, others(), attempt, rivals)
         if holder is not None:
             return holder
         undo.pop_all()

@@ -27,6 +27,7 @@ import pyarrow as pa
 from ...web.base.errors import UserError
 from ...web.base.imports import safe_environment
 from ...web.base.terminal import Relay
+from ..storage.arrow_files import read_arrow, write_arrow
 from ..storage.processes import scratch
 from ..tablets.written import sum_counts
 from .parse_worker import (
@@ -35,9 +36,7 @@ from .parse_worker import (
     Begun,
     Done,
     Job,
-    read_arrow,
     working_folder,
-    write_arrow,
 )
 from .parser_limits import memory_of, parser_limits
 
@@ -158,7 +157,7 @@ def _retry(job: Job, row: int | None, why: str) -> Job | None:
         why: The reason.
 
     >>> from nutbeam.io.parsing.parse_worker import ParseTask
-    >>> job = Job("", "", (0,), (), ParseTask(print, print, (), (), 1.0), slices=((0, 9),))
+    >>> job = Job("", "", (0,), "", ParseTask(print, print, (), (), 1.0), slices=((0, 9),))
     >>> _retry(job, 5, "timeout").slices, _retry(job, 9, "timeout").slices[:3]
     (((0, 5), (5, 9)), ((0, 1), (1, 2), (2, 3)))
     """

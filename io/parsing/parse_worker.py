@@ -25,11 +25,11 @@ from ...web.base.errors import UsageError, UserError, one_line
 from ...web.base.memory import collect_seldom, keep_modules
 from ...web.plugins.plugin_calls import report_calls
 from ...web.plugins.plugins import PARSE_FILTERS, load_plugins
-from ..rows.small_components import read_seeds_hosts
-from ..storage.files import new_name
+from ..rows.seed_hosts import map_seed_hosts
+from ..storage.arrow_files import read_arrow, write_arrow
 from ..storage.parquet_files import parquet_file
 from ..storage.place_addresses import root_at
-from ..storage.processes import ScratchFull, remove_left_folder, writing_scratch
+from ..storage.processes import ScratchFull, remove_left_folder
 from ..storage.store_clients import StoreError
 
 # Exit code of a process that ran out of memory.
@@ -71,7 +71,7 @@ class Job:
         page_file: Path of the file, relative to the table's folder.
         row_groups: Row groups of the file.
         pages: An Arrow file of the rows, if the page file is not written yet.
-        hosts: Paths of files that name the hosts of seeds.
+        hosts: File with the hosts of seeds; see ``seed_hosts_file``.
         task: What is done with them.
         skip: Rows that have ended a process before, with the reason, by row number.
         slices: (first, last + 1) of the rows of each slice. Rows of a slice are parsed
@@ -83,7 +83,7 @@ class Job:
     root: str
     page_file: str
     row_groups: tuple[int, ...]
-    hosts: tuple[str, ...]
+    hosts: str
     task: ParseTask
     skip: Mapping[int, str] = dataclasses.field(default_factory=dict)
     pages: str | None = None
@@ -113,23 +113,6 @@ class Done:
     counts: dict[str, int]
 
 
-def write_arrow(folder: Path, table: pa.Table) -> str:
-    """Writes a table for another process on this machine; returns the path."""
-    path = folder / new_name(".arrow")
-    with (
-        writing_scratch(path),
-        pa.OSFile(str(path), "wb") as sink,
-        pa.ipc.new_file(sink, table.schema) as writer,
-    ):
-        writer.write_table(table)
-    return str(path)
-
-
-def read_arrow(path: str) -> pa.Table:
-    """Maps a table that ``write_arrow`` wrote into memory, without a copy."""
-    return pa.ipc.open_file(pa.memory_map(path)).read_all()
-
-
 def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
     """Parses a job's pages, slice by slice; sends the number of each row before parsing it."""
     if job.pages is not None:
@@ -138,7 +121,7 @@ def work(job: Job, connection: Connection, scratch: Path) -> Iterator[Done]:
         with parquet_file(root_at(job.root) / job.page_file) as file:
             pages = file.read_row_groups(list(job.row_groups), columns=list(job.task.columns))
     filters = load_plugins(PARSE_FILTERS, job.task.filters)
-    seeds = read_seeds_hosts(root_at(job.root), job.hosts)
+    seeds = map_seed_hosts(job.hosts)
     rules = job.task.rules(seeds, filters)
     connection.send(Begun(len(pages)))
     for start, stop in job.slices or ((0, len(pages)),):

@@ -1,7 +1,6 @@
 """Components that each process reads once, as a whole, or writes as a whole.
 
-They are the blocklist, the operator's settings of hosts, the hosts of seeds, and numbers of URLs of
-hosts and domains. A job that changes rows of the state writes the differences that
+They are the blocklist, the operator's settings of hosts, and numbers of URLs of hosts and domains. A job that changes rows of the state writes the differences that
 this makes in the numbers of URLs of hosts: files of ``host_counts``, in the same commit. The next
 ``updatedb`` adds them to the host table. Until then readers add them.
 """
@@ -15,9 +14,7 @@ import pyarrow as pa
 from ...policy.components.blocklist import Blocklist, blocklist_of
 from ...policy.components.host_rows import (
     HostSettings,
-    Seeds,
     host_changes,
-    seeds_of,
     settings_of,
     sum_host_counts,
     urls_of_domains,
@@ -101,24 +98,6 @@ def _blocklist(root: Folder, paths: tuple[str, ...]) -> Blocklist:
     if not paths:
         return Blocklist()
     return blocklist_of(collect(scan([root / path for path in paths], BLOCKLIST)))
-
-
-def seed_files(pinned: Pinned) -> tuple[str, ...]:
-    """Returns the paths of files that name the hosts of seeds; ``read_seeds_hosts`` reads them."""
-    return _paths(pinned, pinned.table.seed_component)
-
-
-@functools.lru_cache(maxsize=2)
-def read_seeds_hosts(root: Folder, paths: tuple[str, ...]) -> Seeds:
-    """Returns the hosts and domains of the seeds, from the files that ``seed_files`` returns.
-
-    Bases and runs are read without folding: once a host is marked as a seed's host, it keeps
-    the mark.
-    """
-    if not paths:
-        return Seeds()
-    rows = scan([root / path for path in paths], HOSTS).filter(pl.col("seed"))
-    return seeds_of(collect(rows.select("key")).get_column("key"))
 
 
 def pending_counts(pinned: Pinned) -> pl.DataFrame:

@@ -31,6 +31,7 @@ from ...policy.components.schema import (
     empty,
 )
 from ..batches.batches import named_documents, read_fetch_list
+from ..rows.seed_hosts import read_seed_hosts
 from ..rows.small_components import BLOCKLIST_COMPONENT, HOST_COUNTS_COMPONENT
 from ..snapshots.operations import Operation
 from ..storage.parquet_files import collect, scan
@@ -109,12 +110,9 @@ def read_unchanged_facts(
 @functools.lru_cache(maxsize=2)
 def read_table_facts(operation: Operation, needs: FactNeeds) -> TableFacts:
     """Reads what the table says to all files of a batch; each process reads it once."""
-    # Bases and runs are read without folding: a host that is marked as a seed's keeps the mark.
-    seed_hosts = _scan_component(operation, operation.table.seed_component, HOSTS)
     blocklist = _scan_component(operation, BLOCKLIST_COMPONENT, BLOCKLIST)
     domains = _read_domain_facts(operation) if needs.domains else None
-    seed_rows = collect(seed_hosts.filter(pl.col("seed")).select("key"))
-    return TableFacts(seed_rows, collect(blocklist), domains)
+    return TableFacts(read_seed_hosts(operation), collect(blocklist), domains)
 
 
 def _read_domain_facts(operation: Operation) -> DomainFacts:

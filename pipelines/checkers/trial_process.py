@@ -81,7 +81,7 @@ def run_trials(
     task = ParseTask(_trial_table, rules, (), (), _CALLS * options.parser_timeout + _LATE_S)
     pool = ParsePool(1, options.parser_memory, __name__)
     try:
-        job = Job("", f"the plug-in {name}", (), (), task)
+        job = Job("", f"the plug-in {name}", (), "", task)
         result = pool.result(pool.submit(job, pa.table({"row": range(len(targets))})))
         for text in result.documents.column("trial"):
             yield Trial(*json.loads(text.as_py()))

@@ -136,7 +136,7 @@ class Redirects:
     Args:
         options: The limits, and the rules for targets, which are the same as in update.
         requested: The pages that the fetch requests.
-        seeds: Hosts and domains of the seeds.
+        seeds: The hosts of seeds.
         blocklist: The blocklist.
         cookies: Whether cookies are kept.
 

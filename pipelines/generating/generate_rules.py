@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import polars as pl
 
 from ...io.reading.host_rows import LARGE, find_hosts
-from ...io.rows.small_components import read_host_settings, read_seeds_hosts, seed_files
+from ...io.rows.seed_hosts import read_seed_hosts
+from ...io.rows.small_components import read_host_settings
 from ...io.snapshots.pinned import Pinned
 from ...policy.base.key_columns import host_keys
 from ...policy.components.host_rows import HostSettings
@@ -67,7 +68,7 @@ def judge_today(rows: pl.DataFrame, pinned: Pinned, options: Any) -> pl.DataFram
         pinned: The operation or export that reads the table.
         options: ``TargetOptions``.
     """
-    return judge_known(rows, options, read_seeds_hosts(pinned.table, seed_files(pinned)))
+    return judge_known(rows, options, read_seed_hosts(pinned))
 
 
 # The classes of the options of choosing: a snapshot of generate records those that are not defaults.

@@ -4,34 +4,21 @@ import dataclasses
 import itertools
 import logging
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from ...io.batches.attempts import Note
-from ...io.batches.known_hosts import HostRecords, host_tables
+from ...io.batches.known_hosts import HostRecords
 from ...io.batches.leases import Lease
-from ...io.rows.small_components import (
-    read_blocklist,
-    read_host_settings,
-    read_seeds_hosts,
-    seed_files,
-)
-from ...io.snapshots.operations import Operation
-from ...policy.components.host_rows import HostSettings, Seeds
-from ...policy.components.schema import HOSTS, conform
+from ...io.batches.sitemap_parts import SitemapPart, SitemapParts
+from ...io.rows.seed_hosts import read_seed_hosts
+from ...io.rows.small_components import read_blocklist, read_host_settings
+from ...policy.components.host_rows import HostSettings
 from ...policy.hosting.host_settings import blocked_hosts, pause_of
-from ...policy.sitemaps.sitemap_list import (
-    NONE_NAMED,
-    OTHERS_NAMED,
-    Sitemap,
-    SitemapList,
-    SitemapOptions,
-)
-from ...policy.sitemaps.sitemap_urls import SITEMAP_URLS, EntryRules, children_of, judge_sitemap
-from ...transforms.elements.chunks import Chunk, named_chunks
+from ...policy.sitemaps.sitemap_list import Sitemap, SitemapList, SitemapOptions
+from ...policy.sitemaps.sitemap_urls import EntryRules, children_of, judge_sitemap
 from ...transforms.fetching import Fetching
 from ...transforms.wiring.metrics import Throttling
 from ...web.base.json_logs import without_login
@@ -48,10 +35,10 @@ from ...web.robots.robots import RobotsRules
 from ...web.robots.robots_text import absolute_sitemaps
 from ...web.urls.row_keys import host_key
 from ...web.urls.url_parts import host_of_url
+from .source_results import SourceResults
 
 # Nutch's number of threads for sitemaps: each may hold a sitemap of 50 MiB.
 MOST_THREADS = 8
-_ROWS = 100_000
 _SHOWN = 10
 _LOG = logging.getLogger("nutbeam.sitemap")
 
@@ -74,29 +61,33 @@ class EarlierRequests(NamedTuple):
 
 
 class SitemapFetching(Fetching):
-    """A list of sitemaps; yields rows for the state (SITEMAP_URLS) and for HOSTS, by component.
+    """A list of sitemaps; yields what came of their sources, as ``SitemapPart``.
+
+    A part is yielded after it was written, so no later attempt requests its sources again. The last
+    part has the findings about all hosts.
+
+    Counts: ``requests``, ``sitemaps``, ``entries``, ``without_sitemap`` (hosts), ``dropped/``,
+    ``ignored/`` and ``not_read/`` (sitemaps) with a reason.
 
     Args:
-        operation: The operation.
+        parts: Writes the parts.
         sitemaps: The sitemaps to begin with, in its list of waiting ones.
         options: Limits, rules, and how to send requests.
         lease: The lease of this attempt.
         earlier_requests: What other attempts, or this one with other lists, have done.
-
-    Attributes:
-        counts: ``requests``, ``sitemaps``, ``entries``, ``without_sitemap`` (hosts),
-            ``dropped/``, ``ignored/`` and ``not_read/`` (sitemaps) with a reason.
+        are_own: Returns a mask of the URLs that are requested here; others go to their partition.
     """
 
     _engine: Engine
 
     def __init__(
         self,
-        operation: Operation,
+        parts: SitemapParts,
         sitemaps: SitemapList,
         options: SitemapFetchOptions,
         lease: Lease,
         earlier_requests: EarlierRequests,
+        are_own: Callable[[pl.Series], pl.Series],
     ) -> None:
         super().__init__(
             dataclasses.replace(
@@ -105,7 +96,8 @@ class SitemapFetching(Fetching):
                 content_limit=options.sitemap_size_max,
             )
         )
-        self._operation, self._sitemaps = operation, sitemaps
+        operation = parts.operation
+        self._sitemaps, self._are_own = sitemaps, are_own
         self.requested_until = earlier_requests.requested_until
         self._lease, self._earlier_requests, self._throttling = (
             lease,
@@ -114,17 +106,17 @@ class SitemapFetching(Fetching):
         )
         self._blocklist = read_blocklist(operation)
         self._settings = read_host_settings(operation)
-        self._seeds: Seeds = read_seeds_hosts(operation.table, seed_files(operation))
+        self._rules = EntryRules(
+            options, read_seed_hosts(operation), self._blocklist, operation.now
+        )
         files, none = tuple(operation.files("hosts")), pl.Series([], dtype=pl.String)
         self.known_hosts = self._known = HostRecords(
             operation.table, files, none, earlier_requests.notes
         )
         self._numbers = itertools.count()  # atomic, unlike +=
         self._of: dict[str, Sitemap] = {}
-        self._rows: list[pl.DataFrame] = []
-        self._seed_hosts: set[str] = set()
+        self._results = SourceResults(parts, sitemaps)
         self._shown = 0
-        self.counts: Counter[str] = Counter()
 
     def requests_so_far(self) -> EarlierRequests:
         """Returns what the next list must know."""
@@ -134,43 +126,57 @@ class SitemapFetching(Fetching):
     def tasks(self, engine: Engine) -> Iterator[Task | None]:
         self._engine = engine
         self._lease.note(lambda: {**self._earlier_requests.notes, **engine.demands()})
-        yield from map(self._task, self._drop_blocked(self._sitemaps.take()))
         while True:
-            yield None  # all tasks so far are queued now
-            idle = engine.is_idle()
-            following = self._drop_blocked(self._sitemaps.take())
+            ended, idle = self._results.sources.take_ended(), engine.is_idle()
+            following = self._admit(self._sitemaps.take())
+            self._results.settle(ended)
+            if self._results.are_due():
+                self._lease.check()
+                self._results.keep(engine.hosts())
             if idle and not following:
                 break
             yield from map(self._task, following)
+            yield None  # all tasks so far are queued now
+
+    def _admit(self, sitemaps: Sequence[Sitemap]) -> list[Sitemap]:
+        """Returns the sitemaps to request here, and notes that they are under way."""
+        own = self._are_own(pl.Series([one.url for one in sitemaps], dtype=pl.String))
+        for one in itertools.compress(sitemaps, ~own):
+            self._results.elsewhere.append((one, self._sitemaps.files_of(one)))
+        admitted = self._drop_blocked([*itertools.compress(sitemaps, own)])
+        for one in admitted:
+            self._results.sources.begin(one)
+        return admitted
 
     def _drop_blocked(self, sitemaps: Sequence[Sitemap]) -> list[Sitemap]:
         """Returns the sitemaps on hosts that are not blocked, and reads their rows of the host table."""
         hosts = pl.Series([_host_of(one) for one in sitemaps], dtype=pl.String)
         blocked = self._blocklist.blocks_hosts(hosts)
         unwanted = pl.Series(blocked_hosts(self._settings), dtype=pl.String)
-        by_settings = hosts.is_in(unwanted.implode())
-        self.counts["not_read/blocked"] += int(blocked.sum())
-        self.counts["not_read/host_blocked"] += int((by_settings & ~blocked).sum())
+        by_settings = hosts.is_in(unwanted.implode()) & ~blocked
+        for reason, mask in (("blocked", blocked), ("host_blocked", by_settings)):
+            for one in itertools.compress(sitemaps, mask):
+                self._results.sources.count(one.source, f"not_read/{reason}")
         allowed = ~(blocked | by_settings)
         self._known.add(hosts.filter(allowed))
         PROGRESS.expect_more(int(allowed.sum()))
-        return [one for one, good in zip(sitemaps, allowed, strict=True) if good]
+        return [*itertools.compress(sitemaps, allowed)]
 
-    def _task(self, sitemap: Sitemap, hops: int = 0) -> Task:
+    def _task(self, sitemap: Sitemap) -> Task:
         key = str(next(self._numbers))
         self._of[key] = sitemap
         own = self._settings.get(_host_of(sitemap)) or HostSettings()
         pause = pause_of(own.threads, own.delay, self.options)
-        return Task(sitemap.url, key, hops=hops, delay=pause, threads=own.threads)
+        return Task(sitemap.url, key, hops=sitemap.hops, delay=pause, threads=own.threads)
 
     def follow(self, task: Task, url: str, new_cookie: bool) -> Hop:
         sitemap = self._of[task.key]
         if self._sitemaps.is_own(sitemap, url):
             return Hop(task.key, repeat_at(task, url, new_cookie))
         target = self._sitemaps.follow_redirect(sitemap, url, task.hops)
-        if target is None or not self._drop_blocked([target]):
+        if target is None or not self._admit([target]):
             return Hop()
-        return Hop("", self._task(target, task.hops + 1))
+        return Hop("", self._task(target))
 
     def screen(self, task: Task, rules: RobotsRules) -> str | None:
         sitemap = self._of[task.key]
@@ -187,12 +193,27 @@ class SitemapFetching(Fetching):
         self._lease.check()
         self._throttling.total(waited)
 
-    def add(self, result: Result) -> Iterator[tuple[str, Chunk]]:
+    def note_drop(self, task: Task, reason: str) -> None:
+        sitemap = self._of.pop(task.key, None)
+        if sitemap is not None:
+            self._results.count_lost(sitemap.source, reason)
+            self._results.sources.end(sitemap)
+
+    def add(self, result: Result) -> Iterator[SitemapPart]:
         """Reads a sitemap."""
-        self.counts["requests"] += 1
-        sitemap, response = self._of.pop(result.task.key), result.response
+        sitemap = self._of.pop(result.task.key)
+        self._results.sources.count(sitemap.source, "requests")
+        self._read(sitemap, result)
+        self._results.sources.end(sitemap)
+        if self._results.are_many():
+            self._lease.check()
+            self._results.keep(self._engine.hosts())
+        yield from self._results.take_parts()
+
+    def _read(self, sitemap: Sitemap, result: Result) -> None:
+        response, count = result.response, self._results.sources.count
         if result.redirect is not None and result.fetch_status != FETCH_SUCCESS:
-            self.counts["redirects"] += 1
+            count(sitemap.source, "redirects")
             return
         if response is None or result.fetch_status != FETCH_SUCCESS:
             self._fail(sitemap, _why(result))
@@ -207,53 +228,26 @@ class SitemapFetching(Fetching):
             return
         if response.truncated and response.truncated not in WHOLE:
             content.dropped["too_large" if response.truncated == "length" else "cut"] = 1
-        self.counts["sitemaps"] += 1
-        self.counts.update({f"dropped/{why}": number for why, number in content.dropped.items()})
+        count(sitemap.source, "sitemaps")
+        for why, number in content.dropped.items():
+            count(sitemap.source, f"dropped/{why}", number)
         for url in children_of(content, sitemap.url):
             self._sitemaps.add_child(sitemap, url)
-        if sitemap.by_operator:
-            self._seed_hosts.add(host_key(host_of_url(sitemap.root) or ""))
-        rules = EntryRules(self.options, self._seeds, self._blocklist, self._operation.now)
-        rows, counts = judge_sitemap(content, sitemap, rules)
-        self.counts.update(counts)
-        self._rows.append(rows)
-        if sum(map(len, self._rows)) >= _ROWS:
-            yield from self._flush()
+        rows, counts = judge_sitemap(content, sitemap, self._rules)
+        self._results.add(sitemap, rows, counts)
 
-    def end(self) -> Iterator[tuple[str, Chunk]]:
+    def end(self) -> Iterator[SitemapPart]:
         self._lease.check()
-        yield from self._flush()
-        yield from self._findings()
-        self._count_lost()
+        yield from self._results.keep_all(self._engine.hosts())
 
     def _fail(self, sitemap: Sitemap, reason: str) -> None:
         if sitemap.of_host and reason == "http_404":  # nobody has said that there is one
-            self.counts["without_sitemap"] += 1
+            self._results.sources.count(sitemap.source, "without_sitemap")
             return
-        self.counts[f"not_read/{reason}"] += 1
+        self._results.sources.count(sitemap.source, f"not_read/{reason}")
         self._shown += 1
         if self._shown <= _SHOWN:
             _LOG.warning("sitemap %s is not read: %s", without_login(sitemap.url), reason)
-
-    def _flush(self) -> Iterator[tuple[str, Chunk]]:
-        rows, self._rows = self._rows, []
-        if rows:
-            yield from named_chunks("state", pl.concat(rows), SITEMAP_URLS)
-
-    def _findings(self) -> Iterator[tuple[str, Chunk]]:
-        """Yields what was found about hosts; the hosts of given sitemaps become those of seeds."""
-        for table in host_tables(record for record in self._engine.hosts() if record.host):
-            yield "hosts", conform(table, HOSTS)
-        seeds = sorted(self._seed_hosts - {""})
-        seed_rows = pl.DataFrame({"key": seeds, "seed": [True] * len(seeds)})
-        yield from named_chunks("hosts", seed_rows, HOSTS)
-
-    def _count_lost(self) -> None:
-        for reason, number in (*self._engine.drop_counts.items(), *self._sitemaps.dropped.items()):
-            if reason == NONE_NAMED:
-                self.counts["without_sitemap"] += number
-            elif reason not in ("repeated", OTHERS_NAMED):
-                self.counts[f"not_read/{reason}"] += number
 
 
 def _host_of(sitemap: Sitemap) -> str:

@@ -9,12 +9,8 @@ import pyarrow as pa
 
 from ...io.batches.batches import claimed_keys
 from ...io.reading.inlinks import inlinks_of
-from ...io.rows.small_components import (
-    read_blocklist,
-    read_host_settings,
-    read_seeds_hosts,
-    seed_files,
-)
+from ...io.rows.seed_hosts import read_seed_hosts
+from ...io.rows.small_components import read_blocklist, read_host_settings
 from ...io.snapshots.manifest import Manifest, lineage, load_manifest, newest_manifest
 from ...io.snapshots.table_clock import clock_of
 from ...io.table.opening import open_table
@@ -85,8 +81,8 @@ class TableAt:
 
     @property
     def seeds(self) -> Seeds:
-        """Hosts and domains of the seeds."""
-        return read_seeds_hosts(self.pinned.table, seed_files(self.pinned))
+        """The hosts of seeds."""
+        return read_seed_hosts(self.pinned)
 
     def is_purged(self, key: str) -> bool:
         """Returns whether a key is on the blocklist."""

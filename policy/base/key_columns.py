@@ -3,7 +3,7 @@
 import polars as pl
 
 from ...web.base.columns import each_once
-from ...web.urls.domains import registered_domain
+from ...web.urls.domains import plain_suffixes, registered_domain
 from ...web.urls.row_keys import KEY_SITE, BadUrl, from_host_key, from_key, host_key
 from ...web.urls.row_keys import host as host_of_url
 
@@ -60,10 +60,20 @@ def host_names(reversed_hosts: pl.Series) -> pl.Series:
 
 
 def domain_keys(hosts: pl.Series) -> pl.Series:
-    """Returns the reversed registered domain of each reversed host."""
-    names = hosts.unique().drop_nulls()
-    domains = [host_key(registered_domain(from_host_key(name))) for name in names]
-    return hosts.replace_strict(names, domains, default=None, return_dtype=pl.String)
+    """Returns the reversed registered domain of each reversed host.
+
+    >>> domain_keys(pl.Series(["com.foo.www", "uk.co.foo.www", "localhost", None])).to_list()
+    ['com.foo', 'uk.co.foo', 'localhost', None]
+    """
+    parts = hosts.str.extract_groups(r"^(([^.]+)\.[^.]+)(?:\.|$)")
+    short, suffixes = parts.struct.field("1"), parts.struct.field("2")
+    is_short = suffixes.is_in(pl.Series(sorted(plain_suffixes())).implode()).fill_null(False)
+    others = hosts.set(is_short, None)
+    return short.zip_with(is_short, each_once(others, _domain_key)).alias(hosts.name)
+
+
+def _domain_key(reversed_host: str) -> str:
+    return host_key(registered_domain(from_host_key(reversed_host)))
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:

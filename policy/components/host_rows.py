@@ -9,10 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from ...web.base.columns import find_sorted, put
 from ...web.base.wording import quote_value
-from ...web.urls.domains import registered_domain
-from ...web.urls.row_keys import from_host_key
-from ..base.key_columns import domain_keys
+from ...web.urls.domains import registered_domain, suffix_and_domain
+from ...web.urls.row_keys import from_host_key, host_key
+from ..base.key_columns import domain_keys, host_names
 from .schema import (
     HOST_COUNTS,
     HOSTS,
@@ -25,6 +26,8 @@ from .schema import (
     empty,
 )
 
+# Looking through so many takes no longer than a search among them.
+FEW_SEEDS = 1_000
 _NONE = empty(HOST_COUNTS)
 # Columns of the host table to which differences are added.
 SUMMED_COLUMNS = (*URL_COUNTS, "domain_urls")
@@ -32,29 +35,93 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 LONGEST_INTERVAL = 2**31 - 1
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Seeds:
-    """Hosts and domains of the seeds.
+    """The hosts of seeds: a sorted column that is searched; equal only to itself.
+
+    There may be millions, so neither they nor their domains become Python's strings.
 
     Attributes:
-        hosts: The hosts of seeds.
+        host_keys: Keys of the host table, each once, in order.
     """
 
-    hosts: frozenset[str] = frozenset()
+    host_keys: pl.Series = dataclasses.field(default_factory=lambda: pl.Series(dtype=pl.String))
+
+    def domain_keys(self) -> pl.Series:
+        """Returns the registered domains, reversed, each once, in order."""
+        return domain_keys(self.host_keys).unique().sort()
+
+    def cover(self, sites: pl.Series, scope: str) -> pl.Series:
+        """Returns a mask of the sites that are in the scope of the seeds; False for null.
+
+        Args:
+            sites: With the scope ``domain`` registered domains; with any other scope hosts.
+            scope: The scope.
+
+        >>> seeds = seeds_of(pl.Series(["com.foo.www"]))
+        >>> seeds.cover(pl.Series(["foo.com", "www.foo.com", None]), "domain").to_list()
+        [True, False, False]
+        """
+        if len(self.host_keys) <= FEW_SEEDS:
+            few = self._domains if scope == "domain" else host_names(self.host_keys)
+            return sites.is_in(few.implode()).fill_null(False)
+        names = sites.unique().drop_nulls()
+        covered = self._are_domains(names) if scope == "domain" else self._are_hosts(names)
+        return sites.is_in(names.filter(covered).implode()).fill_null(False)
+
+    def _are_hosts(self, names: pl.Series) -> pl.Series:
+        """Returns a mask of the names that are a seed's host."""
+        return find_sorted(self.host_keys, host_names(names)).is_not_null()
+
+    def _are_domains(self, names: pl.Series) -> pl.Series:
+        """Returns a mask of the registered domains of a seed's host."""
+        # com.foo, com.foo-bar, com.foo.a, com.foo.b: the hosts below a name are a range.
+        keys = host_names(names)
+        starts = self.host_keys.search_sorted(keys + ".").clip(upper_bound=len(self.host_keys) - 1)
+        next_keys = pl.DataFrame({"next": self.host_keys.gather(starts), "start": keys + "."})
+        has_hosts = pl.col("next").str.starts_with(pl.col("start"))
+        have_hosts = next_keys.select(has_hosts).to_series()
+        are_hosts = self._are_hosts(names)
+        covered = names.is_in(self._dotted_domains.implode())
+        likely = (~covered & (are_hosts | have_hosts)).arg_true()
+        columns = (column.gather(likely) for column in (names, are_hosts, have_hosts, starts))
+        verdicts = [
+            (is_host and registered_domain(name) == name)
+            or (has_hosts and self._has_domain(name, start))
+            for name, is_host, has_hosts, start in zip(*columns, strict=True)
+        ]
+        return put(covered, likely, pl.Series(verdicts, dtype=pl.Boolean))
+
+    def _has_domain(self, name: str, start: int) -> bool:
+        """Returns whether a name is the registered domain of one of the hosts below it."""
+        if registered_domain(from_host_key(self.host_keys[start])) == name:
+            return True
+        suffix, _ = suffix_and_domain(name)
+        if suffix in (None, name):  # each host below it has a longer domain
+            return False
+        end = self.host_keys.search_sorted(f"{host_key(name)}/")
+        keys = self.host_keys.slice(start, end - start)
+        return any(registered_domain(from_host_key(key)) == name for key in keys)
 
     @functools.cached_property
-    def domains(self) -> frozenset[str]:
-        """The registered domains of the hosts."""
-        return frozenset(map(registered_domain, self.hosts))
+    def _domains(self) -> pl.Series:
+        """The registered domains of few hosts."""
+        return host_names(self.domain_keys())
 
-    def of(self, scope: str) -> frozenset[str]:
-        """Returns the names that count in a scope."""
-        return self.domains if scope == "domain" else self.hosts
+    @functools.cached_property
+    def _dotted_domains(self) -> pl.Series:
+        """The domains of hosts that end with a dot, whose keys begin with it."""
+        start, end = (self.host_keys.search_sorted(text) for text in "./")
+        keys = self.host_keys.slice(start, end - start)
+        domains = [registered_domain(from_host_key(key)) for key in keys]
+        return pl.Series(domains, dtype=pl.String)
 
 
 def seeds_of(host_keys: pl.Series) -> Seeds:
-    """Returns the seeds' hosts and domains, from keys of the host table."""
-    return Seeds(frozenset(from_host_key(key) for key in host_keys))
+    """Returns the seeds, from keys of the host table."""
+    keys = host_keys.rechunk()
+    in_order = bool((keys > keys.shift()).fill_null(True).all())
+    return Seeds(keys if in_order else keys.unique().sort())
 
 
 def seed_host_rows(hosts: pl.Series) -> HostRows:

@@ -12,7 +12,7 @@ import polars as pl
 from ...web.tls.contexts import TLS_REASONS
 from .blocklist import Blocklist, blocklist_of
 from .document_schema import DOCUMENTS, DocumentRows
-from .host_rows import Seeds, seeds_of
+from .host_rows import Seeds
 from .schema import (
     BLOCKLIST,
     FETCHLIST,
@@ -88,21 +88,14 @@ class TableFacts:
     It is equal only to itself, so that results can be kept for it.
 
     Attributes:
-        seed_rows: HOSTS rows of the hosts of seeds: ``key``.
+        seeds: The hosts of seeds.
         blocklist_rows: BLOCKLIST rows: names that were purged.
         domains: Links between registered domains; None if they are not needed.
     """
 
-    seed_rows: HostRows = dataclasses.field(
-        default_factory=lambda: pl.DataFrame(schema={"key": pl.String})
-    )
+    seeds: Seeds = dataclasses.field(default_factory=Seeds)
     blocklist_rows: BlocklistRows = dataclasses.field(default_factory=lambda: empty(BLOCKLIST))
     domains: DomainFacts | None = None
-
-    @functools.cached_property
-    def seeds(self) -> Seeds:
-        """Hosts and domains of the seeds."""
-        return seeds_of(self.seed_rows.get_column("key"))
 
     @functools.cached_property
     def blocklist(self) -> Blocklist:

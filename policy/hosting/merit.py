@@ -6,15 +6,14 @@ the merit that links of honest domains bring.
 """
 
 import functools
-from collections.abc import Collection, Mapping
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ...web.base.columns import number_in
-from ...web.urls.row_keys import from_host_key, host_key
+from ...web.base.columns import find_sorted, number_in
+from ...web.urls.row_keys import from_host_key
 from ..base.key_columns import domain_keys, host_keys
 from ..components.document_schema import DocumentRows
 from ..components.page_facts import DomainFacts, TableFacts
@@ -36,26 +35,29 @@ class Merits(NamedTuple):
     """Merits of registered domains (reversed).
 
     Attributes:
-        seeds: Domains of seeds.
-        budgets: For each other domain to which a counted link leads, how many of its URLs the table
-            may hold.
+        seeds: Domains of seeds, each once, in order.
+        budgets: For each other domain to which a counted link leads (``key``, in order), how many of
+            its URLs the table may hold (``budget``).
         least: Budget of an unknown domain; the links of a domain with less do not count.
     """
 
-    seeds: Collection[str]
-    budgets: Mapping[str, int]
+    seeds: pl.Series
+    budgets: pl.DataFrame
     least: int
 
-    @property
-    def known_domains(self) -> list[str]:
-        """The domains of seeds, and those to which a counted link leads."""
-        return [*self.seeds, *self.budgets]
+    def are_seeds(self, domains: pl.Series) -> pl.Series:
+        """Returns a mask of the domains of seeds."""
+        return find_sorted(self.seeds, domains).is_not_null()
 
-    @property
-    def vouching_domains(self) -> frozenset[str]:
-        """The domains whose links count."""
-        earned = (domain for domain, budget in self.budgets.items() if budget >= self.least)
-        return frozenset((*self.seeds, *earned))
+    def budgets_of(self, domains: pl.Series) -> pl.Series:
+        """Returns the budgets of domains; null for domains of seeds and unknown ones."""
+        at = find_sorted(self.budgets.get_column("key"), domains)
+        return self.budgets.get_column("budget").gather(at)
+
+    def are_vouching(self, domains: pl.Series) -> pl.Series:
+        """Returns a mask of the domains whose links count."""
+        earned = (self.budgets_of(domains) >= self.least).fill_null(False)
+        return self.are_seeds(domains) | earned
 
 
 class DomainRoom(NamedTuple):
@@ -81,16 +83,15 @@ def merits_of_table(table: TableFacts, options: BudgetOptions) -> Merits | None:
 
 @functools.lru_cache(maxsize=2)
 def _merits_of_facts(table: TableFacts, domains: DomainFacts, options: BudgetOptions) -> Merits:
-    own = frozenset(map(host_key, table.seeds.domains))
-    return merits_of(domains.linked_rows, own, domains.urls, options)
+    return merits_of(domains.linked_rows, table.seeds.domain_keys(), domains.urls, options)
 
 
-def merits_of(hosts: HostRows, seeds: Collection[str], urls: int, options: BudgetOptions) -> Merits:
+def merits_of(hosts: HostRows, seeds: pl.Series, urls: int, options: BudgetOptions) -> Merits:
     """Returns the budgets of domains.
 
     Args:
         hosts: ``key`` and ``linking_domains`` of domains.
-        seeds: Domains of seeds, reversed.
+        seeds: Domains of seeds, reversed, each once, in order.
         urls: Number of URLs of the table.
         options: The budgets.
     """
@@ -99,25 +100,26 @@ def merits_of(hosts: HostRows, seeds: Collection[str], urls: int, options: Budge
     # In a small crawl, a domain with the usual merit may have as many as an unknown one.
     several = 1 / np.square(shares).sum() if len(shares) and shares.any() else 0.0
     total = max(urls, options.unlinked_domain_budget * several)
-    budgets = np.floor(options.domain_budget * total * shares + 1e-6).astype(np.int64).tolist()
-    keys = linked.get_column("key").to_list()
-    budgets_by_domain = {
-        key: budget for key, budget in zip(keys, budgets, strict=True) if key not in seeds
-    }
-    return Merits(seeds, budgets_by_domain, options.unlinked_domain_budget)
+    budgets = np.floor(options.domain_budget * total * shares + 1e-6).astype(np.int64)
+    of_others = linked.select("key", budget=pl.Series(budgets, dtype=pl.Int64)).filter(
+        find_sorted(seeds, linked.get_column("key")).is_null()
+    )
+    return Merits(seeds, of_others.sort("key"), options.unlinked_domain_budget)
 
 
-def _shares(linked: HostRows, seeds: Collection[str]) -> npt.NDArray[np.float64]:
+def _shares(linked: HostRows, seeds: pl.Series) -> npt.NDArray[np.float64]:
     """Returns for each linked domain its share of the merit; 0 for those of seeds.
 
     Merit is a PageRank that starts at the domains of seeds.
     """
-    keys, own = linked.get_column("key").to_list(), sorted(seeds)
-    nodes = list(dict.fromkeys([*keys, *own]))
+    keys = linked.get_column("key")
+    is_own = find_sorted(seeds, keys).is_not_null()
+    others = seeds.filter(~seeds.is_in(keys.filter(is_own).implode()))
+    nodes = pl.concat([keys, others])
     source, target, weight = _edges(nodes, linked)
     links_given = np.bincount(source, weights=weight, minlength=len(nodes))
     part = weight / links_given[source]
-    start = np.isin(nodes, own) / max(1, len(own))
+    start = np.append(is_own.to_numpy(), np.ones(len(others), bool)) / max(1, len(seeds))
     merit = start
     for _ in range(_STEPS):
         passed = np.bincount(target, weights=merit[source] * part, minlength=len(nodes))
@@ -127,7 +129,7 @@ def _shares(linked: HostRows, seeds: Collection[str]) -> npt.NDArray[np.float64]
 
 
 def _edges(
-    nodes: list[str], linked: HostRows
+    nodes: pl.Series, linked: HostRows
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Returns source, target and weight of the links between domains, as indexes of nodes."""
     hashes = domain_hashes(map(from_host_key, nodes))
@@ -154,7 +156,7 @@ def domains_of_new_urls(rows: StateRows, changes: ChangeRows) -> pl.Series:
     return domains.filter(domains != "")
 
 
-def room_of_domains(urls: HostRows, domains: Collection[str], merits: Merits) -> dict[str, int]:
+def room_of_domains(urls: HostRows, domains: pl.Series, merits: Merits) -> dict[str, int]:
     """Returns how many URLs of each domain (reversed) may be added; a seed's domain has no limit.
 
     Args:
@@ -162,12 +164,11 @@ def room_of_domains(urls: HostRows, domains: Collection[str], merits: Merits) ->
         domains: The domains.
         merits: Their merits.
     """
-    urls_by_domain = dict(urls.select("key", "domain_urls").iter_rows())
-    return {
-        domain: max(0, merits.budgets.get(domain, merits.least) - (urls_by_domain.get(domain) or 0))
-        for domain in domains
-        if domain and domain not in merits.seeds
-    }
+    limited = domains.filter(~merits.are_seeds(domains) & (domains != "")).alias("key")
+    budgets = merits.budgets_of(limited).fill_null(merits.least)
+    rows = limited.to_frame().with_columns(budget=budgets).join(urls, on="key", how="left")
+    room = pl.col("budget") - pl.col("domain_urls").fill_null(0)
+    return dict(rows.select("key", room.clip(0)).iter_rows())
 
 
 def domain_links(document_rows: DocumentRows) -> DomainLinkRows:
@@ -205,9 +206,10 @@ def drop_unvouched_links(
         documents: DOCUMENTS rows with ``key`` and ``outlinks``.
         merits: Merits of the domains.
     """
-    strange = domain_links(documents).filter(
-        ~pl.col("source").is_in(list(merits.seeds)) & ~pl.col("target").is_in(merits.known_domains)
-    )
+    pairs = domain_links(documents)
+    target = pairs.get_column("target")
+    is_known = merits.are_seeds(target) | merits.budgets_of(target).is_not_null()
+    strange = pairs.filter(~merits.are_seeds(pairs.get_column("source")) & ~is_known)
     if strange.is_empty():
         return documents, {}
     sources = domain_keys(host_keys(documents.get_column("key")))
@@ -217,7 +219,7 @@ def drop_unvouched_links(
     targets = domain_keys(host_keys(links.get_column("outlinks").struct.field("key")))
     links = links.with_columns(target=targets).with_row_index("link")
     unknown = links.join(strange, on=["source", "target"], how="semi")
-    first = unknown.filter(pl.col("source").is_in(list(merits.vouching_domains))).unique(
+    first = unknown.filter(merits.are_vouching(unknown.get_column("source"))).unique(
         "target", keep="first", maintain_order=True
     )
     counting_links = first.filter(number_in("page") < _LED_TO)
@@ -239,19 +241,18 @@ def add_linking_domains(
     host_rows: HostRows, document_rows: DocumentRows, merits: Merits
 ) -> HostRows:
     """Adds to HOSTS rows who links to registered domains, as documents say."""
-    linked = linking_domains(domain_links(document_rows), merits.vouching_domains)
+    pairs = domain_links(document_rows)
+    linked = linking_domains(pairs.filter(merits.are_vouching(pairs.get_column("source"))))
     return host_rows.join(linked, on="key", how="full", coalesce=True)
 
 
-def linking_domains(pairs: DomainLinkRows, vouching: Collection[str]) -> HostRows:
-    """Returns ``key`` and ``linking_domains`` of the domains to which vouching domains link.
+def linking_domains(pairs: DomainLinkRows) -> HostRows:
+    """Returns ``key`` and ``linking_domains`` of the domains to which links that count lead.
 
     Args:
-        pairs: The result of ``domain_links``.
-        vouching: The domains whose links count, reversed.
+        pairs: Rows of ``domain_links`` whose links count.
     """
-    counting = pairs.filter(pl.col("source").is_in(list(vouching)))
-    grouped = counting.group_by("target").agg("source").sort("target")
+    grouped = pairs.group_by("target").agg("source").sort("target")
     sketches = [
         sketch_domains(map(from_host_key, sources)) for sources in grouped.get_column("source")
     ]
@@ -268,7 +269,7 @@ def within_room(new: NewUrlRows, room: DomainRoom | None) -> tuple[NewUrlRows, d
     if room is None or new.is_empty():
         return new, {}
     domains = domain_keys(host_keys(new.get_column("key")))
-    limits = room_of_domains(room.url_rows, domains.unique().to_list(), room.merits)
+    limits = room_of_domains(room.url_rows, domains.unique(), room.merits)
     most = pl.col("group").replace_strict(limits, default=None, return_dtype=pl.Int64)
     admitted = new.filter(best_of_groups(new, domains, most))
     left_out = len(new) - len(admitted)

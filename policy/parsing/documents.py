@@ -149,7 +149,7 @@ class ParseRules(NamedTuple):
 
     Attributes:
         options: Options of parsing.
-        seeds: Hosts and domains of the seeds, for the scope.
+        seeds: The hosts of seeds, for the scope.
         filters: (name, parse filter) pairs to apply to each page.
         rule_sets: Rules by which fields are taken from each page.
     """

@@ -37,7 +37,7 @@ class PageLinks:
 
     Args:
         options: Rules for links.
-        seeds: Hosts and domains of the seeds, for the scope.
+        seeds: The hosts of seeds, for the scope.
         most: Largest number of links per page, unless the page is a list of links; negative is
             no limit.
     """

@@ -3,8 +3,9 @@
 import dataclasses
 import re
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 import polars as pl
 
@@ -121,6 +122,7 @@ class Sitemap:
         of_host: Whether it is one that a host may have: it is requested if robots.txt names none.
         by_operator: Whether the operator has named it.
         vouching: Hosts, such as ``example.com``, whose robots.txt has named it or its index.
+        hops: Number of redirects in a row that led to it.
     """
 
     url: str
@@ -130,6 +132,12 @@ class Sitemap:
     of_host: bool = False
     by_operator: bool = False
     vouching: tuple[str, ...] = ()
+    hops: int = 0
+
+    @property
+    def source(self) -> str:
+        """What it was reached from, as a name: a given sitemap, or a host."""
+        return f"{'given' if self.by_operator else 'host'} {self.root}"
 
 
 def place_of_sitemap(url: str) -> str:
@@ -158,12 +166,10 @@ class SitemapList:
 
     Args:
         options: Limits.
-
-    Attributes:
-        dropped: Counts of sitemaps that are not requested, by reason.
+        done: Sources that are left out, because an earlier attempt is done with them.
     """
 
-    def __init__(self, options: SitemapOptions) -> None:
+    def __init__(self, options: SitemapOptions, done: AbstractSet[str] = frozenset()) -> None:
         self._options = options
         # URLs of sitemaps need no match with the rules for pages, which refuse .gz.
         self._rules = UrlRules(
@@ -173,13 +179,42 @@ class SitemapList:
         self._known: set[str] = set()
         self._of_root: Counter[str] = Counter()
         self._waiting: list[Sitemap] = []
-        self.dropped: Counter[str] = Counter()
+        self._done = done
+        self._dropped: dict[str, Counter[str]] = defaultdict(Counter)
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Counts of sitemaps that are not requested, by reason."""
+        with self._lock:
+            return sum(self._dropped.values(), Counter())
+
+    def take_dropped(self, source: str) -> Counter[str]:
+        """Returns the counts of a source since the last call; the source of bad URLs is empty."""
+        with self._lock:
+            return self._dropped.pop(source, Counter())
 
     def take(self) -> list[Sitemap]:
         """Returns the sitemaps since the last call."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
         return waiting
+
+    def take_over(self, sitemap: Sitemap, files: int) -> None:
+        """Adds a sitemap that another list has met.
+
+        Args:
+            sitemap: The sitemap.
+            files: Number of sitemaps that the other list has met of its root, see ``files_of``.
+        """
+        with self._lock:
+            root = _root_of(sitemap)
+            self._of_root[root] = max(self._of_root[root], files - 1)
+        self._add(sitemap)
+
+    def files_of(self, sitemap: Sitemap) -> int:
+        """Returns the number of sitemaps that were met of the root of a sitemap."""
+        with self._lock:
+            return self._of_root[_root_of(sitemap)]
 
     def add_given(self, urls: Iterable[str]) -> None:
         """Adds sitemaps that the operator names."""
@@ -206,11 +241,13 @@ class SitemapList:
             sitemap: The default sitemap of the host.
             urls: URLs in its robots.txt.
         """
-        named = [admitted for url in urls if (admitted := self._admit(url)) is not None]
+        admitted_urls = (self._admit(url, sitemap.source) for url in urls)
+        named = [admitted for admitted in admitted_urls if admitted is not None]
         for url in named:
             if url != sitemap.url:
                 places = (place_of_sitemap(url), *sitemap.places)
-                self._add(dataclasses.replace(sitemap, url=url, places=places, of_host=False))
+                named_one = dataclasses.replace(sitemap, url=url, places=places, of_host=False)
+                self._add(dataclasses.replace(named_one, hops=0))
         if named:
             return None if sitemap.url in named else OTHERS_NAMED
         return None if self._options.sitemap_url_default_sitemap_xml else NONE_NAMED
@@ -230,19 +267,19 @@ class SitemapList:
 
     def add_child(self, parent: Sitemap, url: str) -> None:
         """Adds a sitemap that an index names; strictly, it must be on a host of its index."""
-        admitted = self._admit(url)
+        admitted = self._admit(url, parent.source)
         if admitted is None:
             return
         hosts = {site_of(parent.url), *parent.vouching}
         if parent.depth >= self._options.sitemap_depth:
-            self._drop("too_deep")
+            self._drop("too_deep", parent.source)
         elif self._options.sitemap_strict_parsing and site_of(admitted) not in hosts:
-            self._drop("foreign")
+            self._drop("foreign", parent.source)
         else:
             # The index vouches for what it names, so its own places count, too.
             places = tuple(dict.fromkeys((*parent.places, place_of_sitemap(admitted))))
             child = dataclasses.replace(parent, url=admitted, places=places, of_host=False)
-            self._add(dataclasses.replace(child, depth=parent.depth + 1))
+            self._add(dataclasses.replace(child, depth=parent.depth + 1, hops=0))
 
     def is_own(self, sitemap: Sitemap, url: str) -> bool:
         """Returns whether the target of a redirect is the URL of the sitemap in another spelling."""
@@ -261,32 +298,33 @@ class SitemapList:
             url: The target.
             hops: Number of redirects that led to ``sitemap``.
         """
-        admitted = self._admit(url)
+        admitted = self._admit(url, sitemap.source)
         if admitted is None:
             return None
         if hops >= self._options.sitemap_redir_max:
-            self._drop("too_many_redirects")
+            self._drop("too_many_redirects", sitemap.source)
             return None
         hosts = {place.partition("/")[0] for place in (*sitemap.places, *sitemap.vouching)}
         strict = self._options.sitemap_strict_parsing and sitemap.depth > 0
         if strict and site_of(admitted) not in hosts:  # as if the index had named it
-            self._drop("foreign")
+            self._drop("foreign", sitemap.source)
             return None
         places = (*sitemap.places, place_of_sitemap(admitted))
         target = dataclasses.replace(sitemap, url=admitted, places=places, of_host=False)
+        target = dataclasses.replace(target, hops=hops + 1)
         return target if self._meet(target) else None
 
-    def _admit(self, url: str) -> str | None:
+    def _admit(self, url: str, source: str = "") -> str | None:
         admitted, _, reason = self._rules.admit(
             pl.Series([url.strip()]), "default", filters=False
         ).row(0)
         if admitted is None or not host_of_url(admitted):
-            self._drop(reason or "malformed")
+            self._drop(reason or "malformed", source)
             return None
         return str(admitted)
 
     def _add(self, sitemap: Sitemap) -> None:
-        if self._meet(sitemap):
+        if sitemap.source not in self._done and self._meet(sitemap):
             with self._lock:
                 self._waiting.append(sitemap)
 
@@ -294,16 +332,21 @@ class SitemapList:
         """Returns whether a sitemap is new, and within the limit of its root."""
         with self._lock:
             if sitemap.url in self._known:
-                self.dropped["repeated"] += 1
+                self._dropped[sitemap.source]["repeated"] += 1
                 return False
-            root = sitemap.root if sitemap.by_operator else site_of(sitemap.root)
+            root = _root_of(sitemap)
             if self._of_root[root] >= self._options.sitemap_files_max:
-                self.dropped["too_many"] += 1
+                self._dropped[sitemap.source]["too_many"] += 1
                 return False
             self._known.add(sitemap.url)
             self._of_root[root] += 1
         return True
 
-    def _drop(self, reason: str) -> None:
+    def _drop(self, reason: str, source: str) -> None:
         with self._lock:
-            self.dropped[reason] += 1
+            self._dropped[source][reason] += 1
+
+
+def _root_of(sitemap: Sitemap) -> str:
+    """Returns for what the number of sitemaps is limited: a given sitemap, or a host."""
+    return sitemap.root if sitemap.by_operator else site_of(sitemap.root)

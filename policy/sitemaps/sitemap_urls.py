@@ -71,7 +71,7 @@ class EntryRules(NamedTuple):
 
     Attributes:
         options: The rules.
-        seeds: Hosts and domains of the seeds.
+        seeds: The hosts of seeds.
         blocklist: Names that must not be added again.
         now: The time that counts as now, ms; a later ``lastmod`` does not count.
     """

@@ -68,7 +68,7 @@ def judge_redirects(
     Args:
         page_rows: PAGES rows.
         refresh_rows: DOCUMENTS rows with ``key``, ``distance``, ``refresh``, ``refresh_seconds``.
-        seeds: Hosts and domains of the seeds.
+        seeds: The hosts of seeds.
         options: Rules for the targets.
 
     Returns:

@@ -24,7 +24,7 @@ from web_tables import Snapshot, newest
 
 from nutbeam.io.bigtable.snapshot_log import ChangedFile, open_log
 from nutbeam.io.bigtable.stored_rows import change_of, write_changes
-from nutbeam.io.rows.small_components import read_seeds_hosts, seed_files
+from nutbeam.io.rows.seed_hosts import read_seed_hosts
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.storage.file_errors import ConflictError, SnapshotTooOld
@@ -196,12 +196,12 @@ def test_compact_makes_one_file_of_those_that_name_the_seeds(table, capsys):
     for name in ("one", "two", "one.two"):
         assert nutbeam("inject", table, f"http://{name}.example.com/") == 0
     assert len(files_of(table, "seed_hosts")) == 3
-    known = read_seeds_hosts(open_table(table), seed_files(Snapshot(table)))
+    known = read_seed_hosts(Snapshot(table)).host_keys.to_list()
     capsys.readouterr()
     assert nutbeam("compact", table) == 0
     assert "seed_hosts/merged 3" in capsys.readouterr().out
     assert len(files_of(table, "seed_hosts")) == 1
-    assert read_seeds_hosts(open_table(table), seed_files(Snapshot(table))) == known
+    assert read_seed_hosts(Snapshot(table)).host_keys.to_list() == known
     made = newest(table)
     assert nutbeam("compact", table) == 0
     assert manifest_of(table).components == manifest_at(open_table(table), made).components

@@ -8,7 +8,7 @@ from crawling import manifest_of, nutbeam, reach, rows_of, state_of, statuses_of
 from simulated_web import served_web
 from web_tables import Snapshot, copied_table, newest
 
-from nutbeam.io.rows.small_components import read_seeds_hosts, seed_files
+from nutbeam.io.rows.seed_hosts import read_seed_hosts
 from nutbeam.io.storage.table_sizes import replaced_sizes
 from nutbeam.policy.components.blocklist import Blocklist
 from nutbeam.policy.components.schema import empty
@@ -71,7 +71,7 @@ def in_memory(table, options):
     """Returns the rows that must be left in the state, and the counts, from the whole table at once."""
     pinned = Snapshot(str(table))
     rows, now = pinned.rows(), manifest_of(table).time + 1
-    seeds = read_seeds_hosts(pinned.table, seed_files(pinned))
+    seeds = read_seed_hosts(pinned)
     judged = judge_known(rows, FilterOptions(**options), seeds)
     leaving, counts = filter_rows(rows, judged, RowRules(Blocklist(), now))
     joined = kept_pages(rows).join(leaving_pages(leaving), on="kept", how="left")

@@ -8,7 +8,7 @@ from frames import frame_of
 
 from nutbeam.policy.base.key_columns import from_keys
 from nutbeam.policy.components.blocklist import Blocklist, Names, blocklist_of
-from nutbeam.policy.components.host_rows import Seeds
+from nutbeam.policy.components.host_rows import seeds_of
 from nutbeam.policy.components.schema import STATE, Status, empty
 from nutbeam.policy.filtering import (
     REKEYED,
@@ -29,7 +29,7 @@ from nutbeam.web.urls.row_keys import from_key
 
 DAY, DAY_S = 86_400_000, 86_400
 NOW = 20_000 * DAY
-SEEDS = Seeds(frozenset({"a.com", "www.b.org"}))
+SEEDS = seeds_of(pl.Series(["com.a", "org.b.www"]))
 
 
 def judged_reasons(rows, **options):

@@ -1,8 +1,13 @@
+import random
+
 import polars as pl
 import pytest
 
+from nutbeam.policy.components import host_rows
 from nutbeam.policy.components.host_rows import Seeds, seeds_of
 from nutbeam.policy.scope import TargetOptions, in_scope, judge
+from nutbeam.web.urls.domains import registered_domain
+from nutbeam.web.urls.row_keys import host_key
 
 SOURCE = "com.example.www:http/page"
 SEEDS = seeds_of(pl.Series(["com.seed.www", "uk.co.foo"]))
@@ -19,9 +24,37 @@ def verdicts(*urls, seeds=SEEDS, source=SOURCE, use="outlink", **options):
 
 
 def test_seeds_are_hosts_and_their_registered_domains():
-    assert SEEDS.hosts == {"www.seed.com", "foo.co.uk"}
-    assert SEEDS.domains == {"seed.com", "foo.co.uk"}
-    assert seeds_of(pl.Series([], dtype=pl.String)) == Seeds()
+    names = pl.Series(["www.seed.com", "seed.com", "foo.co.uk", "co.uk", "com", None])
+    hosts, domains = (SEEDS.cover(names, scope).to_list() for scope in ("host", "domain"))
+    assert hosts == [True, False, True, False, False, False]
+    assert domains == [False, True, True, False, False, False]
+    assert SEEDS.domain_keys().to_list() == ["com.seed", "uk.co.foo"]
+    assert not Seeds().cover(names, "domain").any()
+
+
+# Names where a search among sorted hosts may go wrong: siblings that sort between a domain and the
+# hosts below it, suffixes with and without labels below them, exceptions, addresses, dots.
+ODD = (
+    "foo.com", "foo-bar.com", "a.foo.com", "a-b.com", "com", "co.uk", "x.co.uk", "www.x.co.uk", "uk",
+    "localhost", "h1.localhost", "a.h1.localhost", "kawasaki.jp", "b.kawasaki.jp", "a.b.kawasaki.jp",
+    "city.kawasaki.jp", "z.city.kawasaki.jp", "ck", "www.ck", "x.ck", "y.x.ck", "10.0.0.1",
+    "x.10.0.0.1", "[::1]", "foo.github.io", "xn--bcher-kva.de", "xn--p1ai", "a.xn--p1ai",
+    "www.dot.com.", "dot.com..", "no.", "a..dots.com",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("few", [0, 1_000])
+@pytest.mark.parametrize("number", range(20))
+def test_a_search_covers_what_a_set_of_all_hosts_and_domains_has(number, few, monkeypatch):
+    monkeypatch.setattr(host_rows, "FEW_SEEDS", few)
+    chosen = random.Random(number).sample(ODD, len(ODD) // 3)
+    seeds = seeds_of(pl.Series([host_key(host) for host in chosen]))
+    names = pl.Series([*ODD, *map(registered_domain, ODD), None])
+    domains = {registered_domain(host) for host in chosen}
+    assert seeds.cover(names, "host").to_list() == [name in chosen for name in names]
+    asked = pl.Series([None if name is None else registered_domain(name) for name in names])
+    assert seeds.cover(asked, "domain").to_list() == [name in domains for name in asked]
+    assert seeds.domain_keys().to_list() == sorted(map(host_key, domains))
 
 
 @pytest.mark.parametrize(
@@ -133,6 +166,6 @@ def test_only_redirects_of_seeds_need_no_match_with_include(distance, found):
 def test_the_scope_is_that_of_domains_or_of_hosts(source, target, same_domain, same_host):
     sources = pl.Series([source], dtype=pl.String)
     targets = pl.Series([target], dtype=pl.String)
-    domains, hosts = frozenset({"seed.com"}), frozenset({"x.seed.com"})
-    assert in_scope(sources, targets, "domain", domains).to_list() == [same_domain]
-    assert in_scope(sources, targets, "host", hosts).to_list() == [same_host]
+    seeds = seeds_of(pl.Series(["com.seed.x"]))
+    assert in_scope(sources, targets, "domain", seeds).to_list() == [same_domain]
+    assert in_scope(sources, targets, "host", seeds).to_list() == [same_host]

@@ -19,7 +19,6 @@ from nutbeam.policy.updating import status
 from nutbeam.policy.updating.page_changes import derive_changes
 from nutbeam.policy.updating.range_facts import RangeFacts
 from nutbeam.policy.updating.update_rules import UpdateRules, UpdateTableOptions
-from nutbeam.web.urls.row_keys import host_key
 
 
 class Earlier(NamedTuple):
@@ -55,7 +54,7 @@ def changes_of(pages, documents, origin, seeds, options, scorings=OPIC, before=N
         before.followed_rows,
         before.document_rows,
         before.state_rows,
-        TableFacts(pl.DataFrame({"key": sorted(map(host_key, seeds.hosts))}, {"key": pl.String})),
+        TableFacts(seeds),
     )
     rules = rules_of(options, scorings)
     changes, counts = derive_changes(with_unique_rows(facts), rules, before.unrepresented)

@@ -40,6 +40,25 @@ def gather(frames: Sequence[pl.DataFrame], index: Any) -> pl.DataFrame:
     return pl.concat([first.clear(), gathered], how="diagonal")
 
 
+def find_sorted(column: pl.Series, values: pl.Series) -> pl.Series:
+    """Returns the index of each value in a column; null if it is not there.
+
+    The column may be long: ``is_in`` and joins would read all of it at each call.
+
+    Args:
+        column: Values in order, each once.
+        values: Values of the same type; may be null.
+
+    >>> find_sorted(pl.Series(["a", "c"]), pl.Series(["c", "b", None, "d"])).to_list()
+    [1, None, None, None]
+    """
+    if column.is_empty():
+        return repeat_value(None, len(values), pl.UInt32)
+    at = column.search_sorted(values).clip(upper_bound=len(column) - 1)
+    there = (column.gather(at) == values).fill_null(False)
+    return at.zip_with(there, repeat_value(None, len(values), pl.UInt32))
+
+
 def stable_order(numbers: pl.Series) -> npt.NDArray[np.intp]:
     """Returns the indexes that sort whole numbers from 0 on; equal ones keep their order.
 

@@ -56,6 +56,19 @@ def is_known_suffix(label: str) -> bool:
     return bool(_extractor()(f"a.{label}").suffix)
 
 
+@functools.cache
+def plain_suffixes() -> frozenset[str]:
+    """Returns the top-level domains, in ASCII, below which all domains have two labels.
+
+    >>> "com" in plain_suffixes(), "uk" in plain_suffixes(), "localhost" in plain_suffixes()
+    (True, False, False)
+    """
+    suffixes = _extractor().tlds
+    longer = {suffix.rpartition(".")[2] for suffix in suffixes if "." in suffix}
+    plain = (name for name in suffixes if "." not in name and name.isascii())
+    return frozenset(plain) - longer
+
+
 def is_shared_suffix(host: str) -> bool:
     """Returns whether unrelated parties have names below a name.
 
@@ -99,7 +112,6 @@ def _extractor() -> Any:
     # Late: it imports requests. Without URLs and cache, it uses neither network nor disk.
     import tldextract
 
-    extract = tldextract.TLDExtract(
+    return tldextract.TLDExtract(
         suffix_list_urls=(), cache_dir=None, include_psl_private_domains=False
     )
-    return extract.extract_str

@@ -115,7 +115,7 @@ def parsed(pool, tmp_path, pages, *filters, **options):
     name = f"{next(NUMBERS)}.parquet"
     pq.write_table(table_of(PAGES, *rows), tmp_path / name)
     chosen = DocumentOptions(parse_filters=filters, scope="any", **options)
-    (done,) = pool.parse([Job(str(tmp_path), name, (0,), (), parse_task(chosen))])
+    (done,) = pool.parse([Job(str(tmp_path), name, (0,), "", parse_task(chosen))])
     return done.documents.to_pylist(), done.counts
 
 

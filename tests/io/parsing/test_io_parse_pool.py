@@ -43,7 +43,7 @@ def job(*pages, options=OPTIONS):
     rows = table_of(PAGES, *pages)
     name = f"{next(NUMBERS)}.parquet"
     pq.write_table(rows, f"{FOLDER.name}/{name}")
-    return Job(FOLDER.name, name, (0,), (), parse_task(options))
+    return Job(FOLDER.name, name, (0,), "", parse_task(options))
 
 
 def documents(parsed):
@@ -92,7 +92,7 @@ def test_pages_come_from_a_file(pool, tmp_path):
     with ParquetWriter(tmp_path / "p.parquet", PAGES) as writer:
         writer.write(table_of(PAGES, page("a")))
         writer.write(table_of(PAGES, page("b")))
-    jobs = [Job(str(tmp_path), "p.parquet", (group,), (), parse_task(OPTIONS)) for group in (1, 0)]
+    jobs = [Job(str(tmp_path), "p.parquet", (group,), "", parse_task(OPTIONS)) for group in (1, 0)]
     assert [said(done) for done in pool.parse(jobs)] == [["b"], ["a"]]
 
 
@@ -102,7 +102,7 @@ def test_paths_of_a_job_are_relative_to_where_it_is_sent(pool, tmp_path, monkeyp
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
         pq.write_table(table_of(PAGES, page(name)), "p.parquet")
-        jobs = [Job("", "p.parquet", (0,), (), parse_task(OPTIONS))] * 4  # some for each child
+        jobs = [Job("", "p.parquet", (0,), "", parse_task(OPTIONS))] * 4  # some for each child
         assert [said(done) for done in pool.parse(jobs)] == [[name]] * 4
 
 
@@ -189,7 +189,7 @@ def test_children_that_are_killed_while_idle_are_replaced(pool):
 
 
 def test_a_job_that_fails_for_another_reason_is_one_clear_line(pool):
-    bad = Job("/nowhere", "missing.parquet", (0,), (), parse_task(OPTIONS))
+    bad = Job("/nowhere", "missing.parquet", (0,), "", parse_task(OPTIONS))
     good = pool.submit(job(page("a")))
     number = pool.submit(bad)
     missing = "data file is missing: /nowhere/missing.parquet"
@@ -199,7 +199,7 @@ def test_a_job_that_fails_for_another_reason_is_one_clear_line(pool):
         pool.result(number)
     assert said(pool.result(good)) == ["a"]  # others do not suffer
     number = pool.submit(
-        Job("/nowhere", "pages", (), (), parse_task(OPTIONS), pages="/nowhere/pages.arrow")
+        Job("/nowhere", "pages", (), "", parse_task(OPTIONS), pages="/nowhere/pages.arrow")
     )
     with pytest.raises(UserError, match=r"^cannot parse pages: FileNotFoundError: [^\n]+$"):
         pool.result(number)
@@ -289,6 +289,6 @@ def test_children_end_with_the_pool():
 
 def test_pages_that_are_in_no_file_yet_leave_no_temporary_files(pool):
     rows = table_of(PAGES, page("new"))
-    number = pool.submit(Job("/nowhere", "pages.parquet", (), (), parse_task(OPTIONS)), rows)
+    number = pool.submit(Job("/nowhere", "pages.parquet", (), "", parse_task(OPTIONS)), rows)
     assert said(pool.result(number)) == ["new"]
     assert left_behind(pool) == []

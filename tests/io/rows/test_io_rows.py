@@ -1,25 +1,26 @@
 """Small components are read as the last commit left them: settings, numbers of URLs, seeds."""
 
 import itertools
+from pathlib import Path
 
+import polars as pl
 import pytest
 from frames import frame_of
 
+from nutbeam.io.rows.seed_hosts import map_seed_hosts, read_seed_hosts, seed_hosts_file
 from nutbeam.io.rows.small_components import (
     HOST_COUNTS_COMPONENT,
     forgets_pending,
     pending_changes,
     pending_counts,
     read_host_settings,
-    read_seeds_hosts,
-    seed_files,
     write_settings,
 )
 from nutbeam.io.snapshots.commit import commit
 from nutbeam.io.snapshots.operations import begin
 from nutbeam.io.tablets.resolve import write_bases
 from nutbeam.io.tablets.written import Written
-from nutbeam.policy.components.schema import HOST_COUNTS, HOSTS
+from nutbeam.policy.components.schema import HOST_COUNTS, HOSTS, conform_frame
 
 
 @pytest.fixture
@@ -75,10 +76,30 @@ def test_numbers_of_urls_are_summed_until_they_are_added(operations):
 
 def test_a_host_of_a_seed_stays_one(operations):
     operation = next(operations)
-    assert read_seeds_hosts(operation.table, seed_files(operation)).hosts == frozenset()
+    assert read_seed_hosts(operation).host_keys.is_empty()
     hosts = ({"key": "uk.co.a.www", "seed": True}, {"key": "uk.co.b", "seed": False})
     component = operation.table.seed_component
     add(operation, component, frame_of(HOSTS, *hosts))
     operation = next(operations)
-    seeds = read_seeds_hosts(operation.table, seed_files(operation))
-    assert (seeds.hosts, seeds.domains) == ({"www.a.co.uk"}, {"a.co.uk"})
+    seeds = read_seed_hosts(operation)
+    assert seeds.host_keys.to_list() == ["uk.co.a.www"]
+    assert read_seed_hosts(next(operations)) is seeds  # a process reads them once
+    mapped = map_seed_hosts(seed_hosts_file(operation))
+    assert mapped.host_keys.to_list() == ["uk.co.a.www"]
+
+
+def test_very_many_hosts_of_seeds_lie_in_one_file_that_processes_map(operations):
+    operation = next(operations)
+    component, keys = operation.table.seed_component, [f"com.h{n:06}" for n in range(100_001)]
+    assert seed_hosts_file(operation) == ""
+    for part in (keys[1::2], keys[::2], keys[:3]):  # out of order, and some twice
+        rows = pl.DataFrame({"key": part, "seed": [True] * len(part)})
+        add(next(operations), component, conform_frame(rows, HOSTS))
+    operation = next(operations)
+    seeds = read_seed_hosts(operation)
+    path = seed_hosts_file(operation)
+    assert path in Path("/proc/self/maps").read_text()
+    assert seeds.host_keys.to_list() == keys
+    assert map_seed_hosts(path) is seeds
+    Path(path).unlink()  # another process of a crawl has removed its temporary files
+    assert map_seed_hosts(seed_hosts_file(operation)).host_keys.to_list() == keys

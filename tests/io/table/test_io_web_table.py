@@ -9,7 +9,7 @@ from frames import frame_of
 from marking import newer
 from table_changes import ROWS, change, parts_of, resolved, scores, state_of
 
-from nutbeam.io.rows.small_components import read_seeds_hosts, seed_files
+from nutbeam.io.rows.seed_hosts import read_seed_hosts
 from nutbeam.io.snapshots.commit import CommitTerms, commit
 from nutbeam.io.snapshots.manifest import load_manifest, newest_manifest, store_manifest
 from nutbeam.io.snapshots.operations import begin
@@ -284,8 +284,8 @@ def test_hosts_that_rest_and_hosts_of_seeds(address):
     table, files = reader.table, tuple(reader.files("hosts"))
     hosts = pl.Series([f"com.{name}" for name in "abc"])
     assert table.resting_hosts("hosts", files, 1_000, lambda: hosts).to_list() == ["com.a"]
-    seeds = read_seeds_hosts(table, seed_files(reader))
-    assert seeds.hosts == {"b.com"}
+    seeds = read_seed_hosts(reader)
+    assert seeds.host_keys.to_list() == ["com.b"]
 
 
 def test_the_way_back_to_an_older_snapshot(address):

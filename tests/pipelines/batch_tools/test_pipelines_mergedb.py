@@ -6,7 +6,7 @@ from crawling import nutbeam, reach, rows_of, state_of
 from simulated_web import served_web
 from web_tables import Snapshot
 
-from nutbeam.io.rows.small_components import read_seeds_hosts, seed_files
+from nutbeam.io.rows.seed_hosts import read_seed_hosts
 
 pytestmark = pytest.mark.folder_first
 
@@ -46,11 +46,10 @@ def test_a_new_table_gets_the_rows_of_all_tables_and_the_next_crawl_goes_on(
 def test_hosts_of_seeds_come_along_so_the_scope_is_that_of_all_tables(crawled, out):
     assert nutbeam("mergedb", out, crawled) == 0
     found, before = (
-        read_seeds_hosts(pinned.table, seed_files(pinned))
-        for pinned in (Snapshot(out), Snapshot(crawled))
+        read_seed_hosts(pinned).host_keys.to_list() for pinned in (Snapshot(out), Snapshot(crawled))
     )
     assert found == before
-    assert len(found.hosts) == 1
+    assert len(found) == 1
 
 
 @pytest.mark.few(2)

@@ -12,7 +12,7 @@ from web_servers import connect_to, reply, serve
 from nutbeam.io.storage.files import read_bytes
 from nutbeam.pipelines.fetching.followed_links import RedirectOptions, Redirects, RequestedPages
 from nutbeam.policy.components.blocklist import Names, blocklist_of
-from nutbeam.policy.components.host_rows import Seeds
+from nutbeam.policy.components.host_rows import seeds_of
 from nutbeam.policy.components.schema import PAGES, empty
 from nutbeam.web.engine.tasks import Task
 from nutbeam.web.urls.row_keys import to_key
@@ -128,7 +128,7 @@ def test_a_key_is_in_the_pages_once(crawled):
 
 
 def redirects(options=None, blocklist=None, keys=("com.example.a:http/1", "com.example.b:http/1")):
-    seeds = Seeds(frozenset(["a.example.com"]))
+    seeds = seeds_of(pl.Series(["com.example.a"]))
     options = options or RedirectOptions(redirect_max=1)
     listed = pl.DataFrame({"key": keys, "score": 1.0}).with_columns(delay=None, address=None)
     asked = RequestedPages(listed, empty(PAGES))

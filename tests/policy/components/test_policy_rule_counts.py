@@ -11,7 +11,7 @@ from simulated_web import SimWeb
 
 from nutbeam.io.tablets.written import sum_counts
 from nutbeam.policy.components.document_schema import DOCUMENTS
-from nutbeam.policy.components.host_rows import Seeds
+from nutbeam.policy.components.host_rows import seeds_of
 from nutbeam.policy.components.page_facts import BatchOrigin
 from nutbeam.policy.components.rule_counts import (
     MOST_RULES,
@@ -29,7 +29,7 @@ from nutbeam.web.filters import verdicts
 from nutbeam.web.rules.url_rules import UrlOptions, UrlRules
 from nutbeam.web.urls.row_keys import to_key
 
-SEEDS = Seeds(frozenset({"foo.com"}))
+SEEDS = seeds_of(pl.Series(["com.foo"]))
 URL = "http://foo.com/"
 PAGE = "".join(f"<a href={href}></a>" for href in ("/a.png", "/b.png", "/c.exe", "/d", "mailto:x"))
 

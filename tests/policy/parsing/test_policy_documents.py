@@ -2,11 +2,12 @@ import hashlib
 from collections import Counter
 from types import MappingProxyType
 
+import polars as pl
 import pytest
 from frames import frame_of, table_of
 
 from nutbeam.policy.components.document_schema import DOCUMENTS, ParseMinor
-from nutbeam.policy.components.host_rows import Seeds
+from nutbeam.policy.components.host_rows import Seeds, seeds_of
 from nutbeam.policy.components.rule_counts import cap_rule_counts
 from nutbeam.policy.components.schema import PAGES, ParseStatus, empty
 from nutbeam.policy.parsing import documents as module
@@ -226,7 +227,7 @@ def test_max_outlinks_is_per_page():
 def test_scope(scope, expected):
     body = """<a href=http://www.example.com/s></a><a href=http://other.example.com/o></a>
         <a href=http://elsewhere.org/n></a><a href=http://seed.org/x></a>"""
-    seeds = Seeds(frozenset({"seed.org"}))
+    seeds = seeds_of(pl.Series(["org.seed"]))
     targets, counts = links(body, scope=scope, seeds=seeds)
     assert [target[-1] for target in targets] == list(expected)
     assert counts.get("dropped/out_of_scope", 0) == 4 - len(expected)

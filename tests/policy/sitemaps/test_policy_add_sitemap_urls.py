@@ -150,7 +150,8 @@ def reference(known, said, sitemap_refetch, sitemap_url_overwrite_existing):
 def test_a_domain_gets_no_more_than_its_room():
     many = [{"key": f"net.farm.h{n}:http/", "score": n / 10} for n in range(9)]
     changes = urls(*many, {"key": "com.seed:http/"})
-    merits = Merits({"com.seed"}, {"net.farm": 2}, 10)
+    budgets = pl.DataFrame({"key": ["net.farm"], "budget": [2]})
+    merits = Merits(pl.Series(["com.seed"]), budgets, 10)
     room = DomainRoom(merits, pl.DataFrame({"key": ["x"], "domain_urls": [1]}))
     found, counts = add_sitemap_urls(
         state().clear(), changes, SitemapFacts(NOW, room), SitemapRules(SitemapOptions())

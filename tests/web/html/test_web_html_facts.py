@@ -4,11 +4,12 @@ import json
 import pathlib
 import sys
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from html_trees import URL
 
-from nutbeam.policy.components.host_rows import Seeds
+from nutbeam.policy.components.host_rows import seeds_of
 from nutbeam.policy.components.schema import PAGES, conform
 from nutbeam.policy.parsing.documents import DocumentOptions, ParseRules, documents_of
 from nutbeam.web.exchange.status import FETCH_SUCCESS
@@ -262,7 +263,7 @@ def document(markup, headers=(), **options):
         "headers": [{"name": name, "value": value} for name, value in headers],
     }  # fmt: skip
     pages = conform(pa.Table.from_pylist([row]), PAGES)
-    seeds = Seeds(frozenset({"h0.example.com"}))
+    seeds = seeds_of(pl.Series(["com.example.h0"]))
     documents, counts = documents_of(pages, ParseRules(DocumentOptions(**options), seeds))
     (found,) = documents.to_pylist()
     return found, counts

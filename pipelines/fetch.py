@@ -18,10 +18,10 @@ from collections.abc import Iterator, Sequence
 import apache_beam as beam
 import polars as pl
 
+from ..io.batches.attempts import FetchedSoFar
 from ..io.batches.batches import adopted_findings, adopted_pages, batch_component
 from ..io.batches.documents import Parser
 from ..io.batches.known_hosts import HostRecords
-from ..io.batches.attempts import FetchedSoFar
 from ..io.batches.leases import SITEMAP_LEASES, Lease, acquire
 from ..io.batches.page_writer import PageWriter
 from ..io.parsing.parse_pool import Parsed

@@ -165,15 +165,15 @@ def fetched_so_far(root: Folder, batch: str) -> FetchedSoFar:
         root: The table's folder.
         batch: Id of the batch.
     """
-    sums = [0, 0]
+    pages = received = 0
     for attempts in _attempts(root / batch_component(batch, "leases")).values():
         for attempt in reversed(attempts):  # the newest may not have written one yet
             beat = object_or_empty(_read(attempt.beat))
             counts = [beat.get(name) for name in FetchedSoFar._fields]
             if all(type(count) is int and count >= 0 for count in counts):
-                sums = [a + b for a, b in zip(sums, counts, strict=True)]
+                pages, received = pages + beat["pages"], received + beat["bytes"]
                 break
-    return FetchedSoFar(*sums)
+    return FetchedSoFar(pages, received)
 
 
 def _find_end(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:

@@ -82,13 +82,9 @@ class LaunchWatch:
         for pinned in self._new_operations():
             self._has_begun = True
             self._open[pinned.operation.id] = pinned
-        ended = [
-            self._job(self._open.pop(manifest.operation), manifest, is_over=True)
-            for manifest in manifests
-            if manifest.operation in self._open
-        ]
-        # Of a job with workers in this process these say it themselves.
-        ended = [job for job in ended if job is not None]
+        committed = [manifest for manifest in manifests if manifest.operation in self._open]
+        jobs = [self._job(self._open.pop(one.operation), one, is_over=True) for one in committed]
+        ended = [job for job in jobs if job is not None]
         newest = manifests[-1] if manifests else load_manifest(self._table, self._seen)
         open_ones = (one for one in self._open.values() if not is_overtaken(one[0], newest.batches))
         current = max(open_ones, key=lambda one: one.time, default=None)

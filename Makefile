@@ -23,8 +23,8 @@ install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pytho
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-beam-oldest
-.PHONY: test-servers test-pythons test-loaders
+.PHONY: help demo fuzz test test-flink test-prism test-dataflow test-airflow test-bigtable test-oldest
+.PHONY: test-servers test-pythons test-loaders test-flink-newest
 .PHONY: test-long test-clusters test-here test-runners bench
 .PHONY: lint types wheel docs pictures pins docs-site browser clean
 
@@ -37,12 +37,12 @@ help:
 	@echo "                run all tests of tables on the Bigtable emulator; make test runs some of them"
 	@echo "make test-servers"
 	@echo "                run the tests on real OpenSearch, Elasticsearch and Solr, with Java and Maven"
-	@echo "make test-beam-oldest"
-	@echo "                run the tests of transforms and crawls with the oldest Beam that pyproject.toml allows"
+	@echo "make test-oldest"
+	@echo "                run the short tests with the oldest version of each library that pyproject.toml allows"
 	@echo "make test-loaders"
 	@echo "                run the loaders of the docs with LangChain and LlamaIndex"
 	@echo "make test-pythons"
-	@echo "                run the same tests with Python 3.12 and 3.13, where they are installed"
+	@echo "                run the tests of transforms and crawls with Python 3.12, 3.13 and 3.14, where they are"
 	@echo "make test-long  run all of them, the long ones too (three hours)"
 	@echo "make fuzz       feed each reader odd inputs for 20 s; ARGS='--seconds 600 urls' chooses"
 	@echo "make bench      measure, and put the figures into docs/performance.md"
@@ -90,6 +90,11 @@ test-flink: $(READY)
 	$(call with_tools,flink-job-server.jar beam-boot flink-kubernetes-operator-api.jar,\
 	  $(call marked,flink,and not long))
 
+# A crawl on the newest Flink that could be had.
+test-flink-newest: $(READY)
+	@./.ci/tools flink-job-server-1.20.jar beam-boot || [ $$? = 3 ]
+	@NUTBEAM_TEST_FLINK=1.20 $(BIN)/pytest -q -m "flink and not long" tests/runners/test_flink_crawl.py $(ARGS)
+
 # Airflow gets a separate environment: it and Beam need different versions of the same libraries.
 test-airflow: $(READY) build/airflow/ready
 	@$(BIN)/pytest -q -m airflow tests/templates/test_templates_airflow.py $(ARGS)
@@ -126,30 +131,28 @@ test-dataflow: $(VENV)/gcp
 	$(call with_tools,fake-gcs-server prism beam-boot,\
 	  $(call marked,dataflow|yaml,and not long))
 
-# The oldest Beam has an environment of its own: the tests that other runners run, run there, too.
-on_oldest = @echo "on Beam $(BEAM)"; \
-	  NUTBEAM_TEST_RUNNER=bundles build/beam-oldest/bin/pytest -q -n auto $(ARGS)
-
-test-beam-oldest: $(READY) build/beam-oldest/ready
+# The oldest versions have an environment of their own. Beam is named, for other libraries would lift it.
+test-oldest: $(READY) build/oldest/ready
 	@$(BIN)/pytest -q -m "long or not long" tests/pipelines/launch/test_pipelines_beam_versions.py $(ARGS)
-	$(on_oldest)
+	@echo "on Beam $(BEAM) and the oldest of all libraries"
+	@POLARS_MAX_THREADS=1 build/oldest/bin/pytest -q -n $(WORKERS) --dist worksteal --timeout 1200 $(ARGS)
 
 BEAM = $(shell sed -n 's/^ *"apache-beam>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 
-build/beam-oldest/ready: pyproject.toml $(READY)
-	@"$(PYTHON)" -m venv build/beam-oldest
-	@$(BIN)/uv pip install --quiet --python build/beam-oldest/bin/python --editable '.[dev]' \
-	  "apache-beam==$(BEAM).*"
+build/oldest/ready: pyproject.toml $(READY)
+	@"$(PYTHON)" -m venv build/oldest
+	@$(BIN)/uv pip install --quiet --resolution lowest-direct --python build/oldest/bin/python \
+	  --editable '.[dev]' "apache-beam==$(BEAM).*"
 	@touch $@
 
-# The same tests with later versions of Python, where the system or pyenv has them.
+# The tests of transforms and crawls with later versions of Python, where the system or pyenv has them.
 test-pythons: $(READY)
-	@for version in 3.12 3.13; do \
+	@for version in 3.12 3.13 3.14; do \
 	  for found in python$$version "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version.*/bin/python ""; do \
 	    "$$found" -c "" 2>/dev/null && break; \
 	  done; \
 	  [ "$$found" ] || { echo "no Python $$version: its tests are skipped"; continue; }; \
-	  "$$found" -m venv build/python-$$version || exit 1; \
+	  $(BIN)/uv venv --quiet --allow-existing --python "$$found" build/python-$$version || exit 1; \
 	  $(BIN)/uv pip install --quiet --python build/python-$$version/bin/python --editable '.[dev]' || exit 1; \
 	  echo "on Python $$version"; \
 	  NUTBEAM_TEST_RUNNER=bundles build/python-$$version/bin/pytest -q -n auto $(ARGS) || exit 1; \
@@ -158,7 +161,8 @@ test-pythons: $(READY)
 ON_CLUSTERS := flink|prism|dataflow|yaml|servers
 
 # Each part takes up to two and a half hours. `make -k test-long` goes on after a part that failed.
-test-long: test-airflow test-clusters test-here test-runners test-beam-oldest test-pythons test-loaders
+test-long: test-airflow test-clusters test-here test-runners test-oldest test-pythons test-loaders \
+  test-flink-newest
 
 # The long tests that need a cluster, Prism or a server.
 test-clusters: $(VENV)/gcp
@@ -166,7 +170,7 @@ test-clusters: $(VENV)/gcp
 	  --durations 30 $(call marked,$(ON_CLUSTERS)))
 
 # The long tests that need nothing of the kind. What some of them read is fetched, or they are skipped.
-test-here: $(VENV)/gcp build/beam-oldest/ready
+test-here: $(VENV)/gcp build/oldest/ready
 	@for tool in webgraph fake-gcs-server jwarc.jar nutch hdfs promtool; do ./.ci/tools $$tool || [ $$? = 3 ] || exit 1; done
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --timeout 1800 --durations 30 \
 	  -m "long and not (airflow or $(subst |, or ,$(ON_CLUSTERS)))" $(ARGS)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 import apache_beam as beam
 import polars as pl
 
+from ..io.batches.attempts import FetchedSoFar
 from ..io.batches.batches import adopted_findings, adopted_pages, batch_component
 from ..io.batches.documents import Parser
 from ..io.batches.known_hosts import HostRecords
@@ -268,6 +269,8 @@ class _PartitionFetching(Fetching):
         wide = [rows, have] if followed or self._outlinks else [self._rows]
         self._keys = pl.concat([frame.get_column("key") for frame in wide])
         self._written: list[Written] = []  # files since the last page
+        self._pages = self._bytes = 0
+        lease.show(self._fetched_so_far)
         self._next_look = 0.0  # at the room of the disk, on the monotonic clock
 
     def begin(self) -> Iterator[Written]:
@@ -275,6 +278,7 @@ class _PartitionFetching(Fetching):
         for file in self._adopted:
             yield from self._writer.adopt(file)
             PROGRESS.add(file.rows)
+            self._pages += file.rows
         number, hit = self._part.number, self._blocklist.blocks_hosts
         for file in adopted_findings(self._table, self._batch, number, hit):
             yield Written(batch_component(self._batch, "host_findings"), (file,))
@@ -293,7 +297,12 @@ class _PartitionFetching(Fetching):
         return self._follow_outlinks(tasks, self._outlinks) if self._outlinks else tasks
 
     def add(self, result: Result) -> Iterator[Written]:
+        self._pages += 1
+        self._bytes += len(result.response.body) if result.response else 0
         return self._writer.add(result)
+
+    def _fetched_so_far(self) -> FetchedSoFar:
+        return FetchedSoFar(self._pages, self._bytes)
 
     def end(self) -> Iterator[Written]:
         self._lease.check()

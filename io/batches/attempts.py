@@ -34,6 +34,13 @@ class Note(NamedTuple):
     backoff_until: int = 0
 
 
+class FetchedSoFar(NamedTuple):
+    """How much of a partition is fetched: pages, with those of earlier attempts; bytes of bodies."""
+
+    pages: int = 0
+    bytes: int = 0
+
+
 class Attempt(NamedTuple):
     """One attempt at a partition, as its files show it."""
 
@@ -157,6 +164,24 @@ class Watch:
             delays = [d for d in (earlier_note.crawl_delay, note.crawl_delay) if d is not None]
             until = max(earlier_note.backoff_until, note.backoff_until)
             self.hosts[host] = Note(max(delays, default=None), until)
+
+
+def fetched_so_far(root: Folder, batch: str) -> FetchedSoFar:
+    """Returns how much of a batch is fetched, as the newest beat of each partition says.
+
+    Args:
+        root: The table's folder.
+        batch: Id of the batch.
+    """
+    pages = received = 0
+    for attempts in _attempts(root / batch_component(batch, "leases")).values():
+        for attempt in reversed(attempts):  # the newest may not have written one yet
+            beat = object_or_empty(_read(attempt.beat))
+            counts = [beat.get(name) for name in FetchedSoFar._fields]
+            if all(type(count) is int and count >= 0 for count in counts):
+                pages, received = pages + beat["pages"], received + beat["bytes"]
+                break
+    return FetchedSoFar(pages, received)
 
 
 def _find_end(claim: Mapping[str, Any], beat: Mapping[str, Any]) -> float | None:

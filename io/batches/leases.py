@@ -4,7 +4,8 @@ A runner may believe that a live worker is dead, and start another attempt. Two
 operations may fetch the same batch. So each attempt needs a lease. A lease is two
 files in the batch's folder ``leases``. The *claim* of attempt k
 (``p00003-000001.claim``) is created exclusively; the claim of attempt k + 1
-supersedes it. The holder overwrites the *beat* (``p00003-000001.beat``) every 10 s.
+supersedes it. The holder overwrites the *beat* (``p00003-000001.beat``) every 10 s. It also says how
+many pages are fetched, for those who watch; no decision reads that.
 
 - The gate checks each request. It makes the holder wait if the last beat was begun
   more than 30 s ago. A beat counts only if there was no higher claim after it was
@@ -50,7 +51,7 @@ from ...web.base.errors import Unavailable, UserError
 from ..storage.files import create_exclusive, overwrite_bytes, read_if_there
 from ..storage.places import Folder, Place
 from ..storage.processes import this_process
-from .attempts import LEASE_TOKENS, PROCESS, Attempt, Note, Watch
+from .attempts import LEASE_TOKENS, PROCESS, Attempt, FetchedSoFar, Note, Watch
 
 _LOG = logging.getLogger(__name__)
 _Notes = Mapping[str, tuple[float | None, int]]
@@ -104,6 +105,7 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
         self.hosts: Mapping[str, Note] = {}
         self._attempt, self._token, self._times = attempt, token, times
         self._notes: Callable[[], _Notes] = dict
+        self._fetched: Callable[[], FetchedSoFar] = FetchedSoFar
         self._noted: _Notes = {}
         self._beats = 0
         self._lost = ""
@@ -141,6 +143,10 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
         It returns a dict from host to ``Note`` (or an equal tuple). Another thread calls it.
         """
         self._notes = source
+
+    def show(self, source: Callable[[], FetchedSoFar]) -> None:
+        """Sets the function that returns how much is fetched, for the beats; another thread calls it."""
+        self._fetched = source
 
     def release(self) -> None:
         """Releases the lease; after this no request may be sent."""
@@ -202,6 +208,7 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
         self._beats += 1
         notes = self._notes()
         record = {"beat": self._beats, "released": released, "hosts": notes}
+        record |= self._fetched()._asdict()
         overwrite_bytes(self._attempt.beat, json.dumps(record).encode())
         self._noted = notes
 

@@ -15,6 +15,7 @@ from ...policy.components.watched_facts import (
 )
 from ...web.base.clock import now_ms
 from ...web.base.errors import Unavailable, UserError
+from ..batches.attempts import FetchedSoFar, fetched_so_far
 from ..batches.batches import batch_component
 from ..disk.record_checks import NewerFormat
 from ..snapshots.heartbeats import seen_heartbeats
@@ -131,11 +132,12 @@ def _committed_operations(table: WebTable, since: int) -> set[str]:
 def _watched(table: WebTable, pinned: Operation, record: Found) -> WatchedOperation:
     process = pinned.process or {}
     dead = bool(process) and is_dead(process)
-    requested = 0
+    requested, fetched = 0, FetchedSoFar()
     if pinned.batch is not None and pinned.job == "fetch":
         folder = table / batch_component(pinned.batch, "leases")
         beats = [file.changed for file in list_files(folder) if file.path.suffix == ".beat"]
         requested = int(max(beats, default=0.0) * 1000)
+        fetched = fetched_so_far(table.files, pinned.batch)
     return WatchedOperation(
         pinned.id,
         pinned.job,
@@ -145,6 +147,7 @@ def _watched(table: WebTable, pinned: Operation, record: Found) -> WatchedOperat
         int(process.get("pid", 0)),
         False if dead else True if may_be_seen(process) else None,
         requested,
+        *fetched,
     )
 
 

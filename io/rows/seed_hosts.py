@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ...policy.components.host_rows import Seeds, seeds_of
 from ...policy.components.schema import HOSTS
-from ..snapshots.manifest import Pinned
+from ..snapshots.pinned import Pinned
 from ..storage.arrow_files import read_arrow, write_arrow
 from ..storage.parquet_files import collect, scan
 from ..storage.processes import scratch

@@ -1,7 +1,8 @@
 """Shows the progress of a command on standard error.
 
 A terminal gets a live view, which stays below warnings and other lines. Other outputs get a plain
-line every few seconds, and one at the end of each phase. Standard output is only for the result.
+line every few seconds, and one at the end of each phase; phases on a cluster have one at their begin,
+too. Standard output is only for the result.
 """
 
 import contextlib
@@ -87,10 +88,14 @@ def _cut_off(phase: Phase) -> str:
     return f"{_amount(phase)}, not finished"
 
 
+def _name(phase: Phase) -> str:
+    return f"round {phase.round}, {phase.name}" if phase.round else phase.name
+
+
 def _amount(phase: Phase) -> str:
-    name = f"round {phase.round}, {phase.name}" if phase.round else phase.name
+    name = _name(phase)
     if not phase.done and phase.total is None:
-        amount = name
+        amount = name if phase.finished else f"{name}, {duration(phase.elapsed)} so far"
     elif phase.total is not None and not phase.finished:
         unit = singular(phase.unit) if phase.total == 1 else phase.unit
         amount = f"{name}: {phase.done:,} of {phase.total:,} {unit}"
@@ -171,14 +176,17 @@ def _polls(progress: Progress, seen: int, stop: threading.Event) -> Polls:
 
 
 def _plain(polls: Polls, out: TextIO, interval: float) -> None:
-    due, current = time.monotonic() + interval, None
+    due, current, announced = time.monotonic() + interval, None, ""
     # The reader may have closed the stream: that does not end the work.
     with contextlib.suppress(OSError, ValueError):
         for ended, current, _ in polls:
             lines = list(map(line, ended))
-            if current is not None and not ended and time.monotonic() >= due:
+            begun = _name(current) if current is not None and current.elsewhere else ""
+            is_due = time.monotonic() >= due and not ended
+            if current is not None and (is_due or begun not in ("", announced)):
                 hosts = hosts_lines(current.hosts, time.monotonic()) if current.hosts else []
                 lines.append(", ".join([line(current), *hosts]))
+            announced = begun
             for text in lines:
                 due = time.monotonic() + interval
                 print(text, file=out, flush=True)

@@ -26,7 +26,7 @@ from .earlier_jobs import missing_rules_line, warn_of_clocks
 from .heartbeat import beating_heart, refusal_left
 from .job_reports import job_record, report
 from .launch import launch_args, preflight, workers_elsewhere
-from .runner import make_pipeline, run_over_batches, run_pipeline, waits
+from .runner import make_pipeline, phases_shown, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
 _BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc",
@@ -150,7 +150,8 @@ def run_job(
             for earlier_build in earlier_builds(ticket) if earlier_builds else ():
                 run_pipeline(prepare(ticket, earlier_build, options, invocation.beam_args, job))
             pipeline = prepare(ticket, build, options, invocation.beam_args, job)
-            (run_over_batches if over_batches else run_pipeline)(pipeline)
+            with phases_shown(pipeline, ticket.address, ticket.operation):
+                (run_over_batches if over_batches else run_pipeline)(pipeline)
             PROGRESS.finish()
             operation, manifest = _committed(ticket, job) if waits(pipeline) else (None, None)
             idle = manifest is not None and _had_no_work(invocation.command, manifest)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import apache_beam as beam
 import numpy as np
 import polars as pl
-from apache_beam.options.pipeline_options import StandardOptions
+from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from ...io.snapshots.manifest import Manifest, load_manifest, purged_since
@@ -26,6 +26,7 @@ from .beam_internals import (
     silence_runners,
 )
 from .job_failures import causes, user_error
+from .relay import relayed_phases
 
 # Runners where a job continues without the command that submitted it.
 _CLUSTERS = ("portable", "flink", "spark", "dataflow")
@@ -86,6 +87,23 @@ def only_submits(beam_args: Sequence[str]) -> bool:
     return bool(beam_options(beam_args).view_as(StandardOptions).no_wait_until_finish)
 
 
+def works_here(pipeline: beam.Pipeline) -> bool:
+    """Returns whether the work of a pipeline is done in this process, which counts it then."""
+    standard = pipeline.options.view_as(StandardOptions)
+    runner = (standard.runner or "").lower().rpartition(".")[2]
+    processes = pipeline.options.view_as(DirectOptions).direct_running_mode
+    return runner in _IN_PROCESS and processes != "multi_processing"
+
+
+def phases_shown(
+    pipeline: beam.Pipeline, address: str, launched: str
+) -> contextlib.AbstractContextManager[None]:
+    """Shows the phases of a pipeline in the block that runs it, if their work is done elsewhere."""
+    if works_here(pipeline) or not waits(pipeline):
+        return contextlib.nullcontext()
+    return relayed_phases(address, launched)
+
+
 def waits(pipeline: beam.Pipeline) -> bool:
     """Returns whether ``run_pipeline`` waits for the end of a pipeline."""
     return not pipeline.options.view_as(StandardOptions).no_wait_until_finish
@@ -109,7 +127,8 @@ def run_over_conflicts(pipeline: beam.Pipeline, address: str, launched: str) -> 
     while True:
         seen = table.latest_snapshot()
         try:
-            run_pipeline(pipeline)
+            with phases_shown(pipeline, address, launched):
+                run_pipeline(pipeline)
             return
         except (ConflictError, PurgedMeanwhile) as error:
             if purged_since(table, seen):

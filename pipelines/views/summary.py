@@ -265,7 +265,12 @@ def _tables(record: dict[str, Any]) -> Iterator[Any]:
     from rich.table import Column, Table
 
     phases = [
-        (name, format_count(p["done"], p["unit"]), f"{p['seconds']:.2f}", f"{p['per_second']:,.0f}")
+        (
+            name,
+            format_count(p["done"], p["unit"]) if p["done"] else "",
+            f"{p['seconds']:.2f}",
+            f"{p['per_second']:,.0f}",
+        )
         for name, p in record["phases"].items()
     ]
     best = [(page["repr_url"] or page["url"], f"{page['score']:.3g}") for page in record["best"]]

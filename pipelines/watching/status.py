@@ -160,9 +160,12 @@ def _hosts_lines(health: TableHealth) -> Iterator[str]:
 
 
 def _no_hosts_line(health: TableHealth) -> str:
-    if any(work.job == "fetch" and work.phase is None for work in health.running):
+    fetches = [work for work in health.running if work.job == "fetch"]
+    if not fetches:
+        return "no fetch is seen"
+    if any(work.phase is None for work in fetches):
         return "no progress of the fetch is written yet"
-    return "no fetch is seen"
+    return "not known: workers elsewhere write only how many pages they have"
 
 
 def _failure_lines(health: TableHealth) -> list[str]:

@@ -35,6 +35,8 @@ class WatchedOperation(NamedTuple):
         pid: Id of its process; 0 if unknown.
         alive: Whether its process lives; None if that is unknown.
         requested: When its fetch has last shown that it may send requests, ms; 0: never.
+        fetched: How many pages its fetch has.
+        received: How many bytes these are.
     """
 
     id: str
@@ -45,6 +47,8 @@ class WatchedOperation(NamedTuple):
     pid: int
     alive: bool | None
     requested: int = 0
+    fetched: int = 0
+    received: int = 0
 
 
 class WatchedBatch(NamedTuple):

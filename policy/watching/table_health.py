@@ -150,7 +150,22 @@ def _running(facts: WatchedFacts) -> Iterator[RunningWork]:
                 operation.pid,
                 operation.job,
                 operation.batch or "",
+                _fetch_of(operation, facts),
             )
+
+
+def _fetch_of(operation: WatchedOperation, facts: WatchedFacts) -> PhaseUnderWay | None:
+    """Returns how far a fetch without a heartbeat is, as its leases say; None if nothing is known."""
+    totals = [batch.urls for batch in facts.batches if batch.id == operation.batch]
+    if operation.job != "fetch" or not operation.fetched or not totals:
+        return None
+    elapsed_s = max(0, facts.now - operation.began) / 1000
+    rate = operation.fetched / elapsed_s if elapsed_s else 0.0
+    left_s = max(0, totals[0] - operation.fetched) / rate if rate else None
+    counts = {"bytes": operation.received} if operation.received else {}
+    return PhaseUnderWay(
+        "fetch", "pages", totals[0], operation.fetched, elapsed_s, rate, left_s, counts=counts
+    )
 
 
 def _is_alive(command: WatchedCommand) -> bool:

@@ -6,7 +6,8 @@
         nutbeam("crawl", table, *seeds, *cluster.options)
 
 All of it comes out of build/tools/flink-job-server.jar (tests/flink/pom.xml) and
-build/tools/beam-boot. Ports are chosen by the system; nothing outlives the ``with``.
+build/tools/beam-boot. ``NUTBEAM_TEST_FLINK=1.20`` names another version of Flink. Ports are chosen by
+the system; nothing outlives the ``with``.
 """
 
 import contextlib
@@ -33,7 +34,8 @@ from .settings import COMPOSE, published, write_config
 
 HERE = Path(__file__).resolve().parent
 TOOLS = Path(os.environ.get("NUTBEAM_TOOLS") or HERE.parents[1] / "build" / "tools")
-JAR = TOOLS / "flink-job-server.jar"
+FLINK = os.environ.get("NUTBEAM_TEST_FLINK", "")
+JAR = TOOLS / (f"flink-job-server-{FLINK}.jar" if FLINK else "flink-job-server.jar")
 BOOT = TOOLS / "beam-boot"
 DEADLINE_S = 240.0  # of anything that is waited for: the machine may be busy
 # How long a worker without work waits for the next stage; without that each stage starts its own.

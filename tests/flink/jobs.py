@@ -33,13 +33,19 @@ def bring_in(table: Path, web: Any, *jobs: str) -> None:
 
 
 class Launched:
-    """A command that runs on a cluster, in a process of its own. Made by ``launched``."""
+    """A command that runs on a cluster, in a process of its own. Made by ``launched``.
+
+    Attributes:
+        said: What it has written to standard error, when it has ended.
+    """
+
+    said = ""
 
     def __init__(self, cluster: Cluster, words: Sequence[object], slots: int | None = None) -> None:
         self._cluster = cluster
         self._earlier = set(cluster.jobs())
         options = [*cluster.options, *([f"--parallelism={slots}"] if slots else [])]
-        words = [*map(str, words), *options, "--progress", "false"]
+        words = [*map(str, words), *options]
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "nutbeam", *words], env=cluster.environment,
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -65,8 +71,8 @@ class Launched:
 
     def ended(self) -> int:
         """Waits for its end; returns its exit code."""
-        out, error = self.process.communicate(timeout=ENOUGH_S)
-        print(out, error, sep="\n")  # pytest shows it where a test fails
+        out, self.said = self.process.communicate(timeout=ENOUGH_S)
+        print(out, self.said, sep="\n")  # pytest shows it where a test fails
         return self.process.returncode
 
     def kill(self) -> None:

@@ -45,7 +45,7 @@ from nutbeam.policy.dedup.duplicates import (
 )
 from nutbeam.transforms.dedup_by_hash import dedup_by_hash
 from nutbeam.transforms.near_pages.lead_near_pages import lead_near_pages
-from nutbeam.transforms.operations import Ticket
+from nutbeam.transforms.tickets import Ticket
 
 NOW = 1_700_000_000_000
 ORDERINGS = [words for size in (1, 2, 3, 4) for words in itertools.permutations(ORDERS, size)]

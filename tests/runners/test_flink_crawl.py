@@ -1,6 +1,7 @@
 """The jobs on a real Flink cluster make the table that they make in this process."""
 
 import itertools
+import re
 
 import polars as pl
 import pytest
@@ -67,6 +68,10 @@ def test_each_of_two_workers_fetches_a_third_at_the_same_time(flink, tmp_path):
         urls = choose(table, web, "--num_fetchers", 2)
         with launched(flink, "fetch", table, *reach(web), "--flush_seconds", 0.5) as command:
             assert command.ended() == 0
+    lines = command.said.splitlines()
+    assert any(line.startswith("fetch: 0 of ") for line in lines)
+    assert lines[-1].startswith(f"fetch: {len(urls)} pages in ")
+    assert lines[-1].endswith(f", success {len(urls)}")
     pages = flushed_by_partition(table)
     assert sum(pages.values()) == manifest_of(table).counts["pages"] == len(urls)
     assert min(pages.values()) >= 0.3 * len(urls), pages
@@ -108,6 +113,7 @@ def test_two_attempts_at_one_partition_on_two_workers_are_as_polite_as_one(flink
         table, f"batches/{manifest_of(table).batch}/pages"))  # fmt: skip
     assert sorted(from_key(key) for key in fetched["key"]) == urls
     assert found == urls
+    assert re.search(rf"^fetch: [1-9]\d* of {len(urls)} pages, ", first.said, re.MULTILINE)
     for host in {request.host for request in requests}:
         times = sorted(request.time for request in requests if request.host == host)
         assert min(after - before for before, after in itertools.pairwise(times)) >= delay - 0.01

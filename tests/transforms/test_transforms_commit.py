@@ -16,7 +16,8 @@ from nutbeam.io.tablets.file_lists import DataFile, load_files
 from nutbeam.io.tablets.report_files import LARGEST_REPORTS, load_reports, store_reports
 from nutbeam.io.tablets.written import Written, gather_written
 from nutbeam.transforms.for_each import ForEach
-from nutbeam.transforms.operations import Begin, Commit, Ticket
+from nutbeam.transforms.operations import Begin, Commit
+from nutbeam.transforms.tickets import Ticket
 from nutbeam.web.base.errors import UserError
 
 FILES, ITEMS = 100, 20

@@ -6,6 +6,7 @@ parameters and reference pages are made from these declarations.
 
 import dataclasses
 import functools
+import inspect
 import math
 import re
 import types
@@ -235,7 +236,7 @@ def _declares(cls: type, name: str, field: "dataclasses.Field[Any]") -> bool:
 
 
 def _annotations(cls: type) -> dict[str, Any]:
-    return dict(vars(cls).get("__annotations__", {}))
+    return inspect.get_annotations(cls)
 
 
 def validate(options: Any, given_names: Collection[str] = ()) -> None:

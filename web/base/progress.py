@@ -1,7 +1,7 @@
 """Counts the work of this process: the source of the live view and the summary.
 
-Only the process that works can count. With other worker processes, the counts of a phase come
-from its commit, and ``PROGRESS`` of the main process stays at zero.
+Only the process that works can count. If others work, such as those of a cluster, the launcher reads
+from the table how far they are, and relays that.
 """
 
 import dataclasses
@@ -85,6 +85,7 @@ class Phase:
         finished: Whether the phase is over.
         hosts: The hosts of a fetch, while one is under way.
         round: Which round of a crawl it is in, such as ``2 of 3``; empty outside of rounds.
+        elsewhere: Whether other processes do its work, as on a cluster, where a phase takes long.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Phase:
     finished: bool
     hosts: HostActivity | None = None
     round: str = ""
+    elsewhere: bool = False
 
     @property
     def rate(self) -> float:
@@ -158,6 +160,7 @@ class Progress:
 
     def _clear(self) -> None:
         self._phase: Phase | None = None  # as it began, with the total
+        self._relayed: Phase | None = None
         self._done = 0
         self._counts: Counter[str] = Counter()
         self._began = 0.0
@@ -204,6 +207,19 @@ class Progress:
             if self._phase is not None:
                 self._done += n
                 self._counts.update(counts)
+
+    def relay(self, phase: Phase | None) -> None:
+        """Shows a phase in which other processes work; one that is finished goes into the history.
+
+        Args:
+            phase: The phase as it is now, without its round; None if none is under way.
+        """
+        with self._lock:
+            relayed = dataclasses.replace(phase, round=self._round) if phase else None
+            if relayed is not None and relayed.finished:
+                self._history.append(relayed)
+                relayed = None
+            self._relayed = relayed
 
     def note_failure(self, url: str, reason: str) -> None:
         """Keeps a failed request, for those who look at the last ones."""
@@ -255,7 +271,7 @@ class Progress:
 
     def _current(self, finished: bool) -> Phase | None:
         if self._phase is None:
-            return None
+            return None if finished else self._relayed
         return dataclasses.replace(
             self._phase,
             done=self._done,

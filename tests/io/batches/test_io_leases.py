@@ -14,7 +14,7 @@ from leasing import TIMES, Holder
 from waiting import wait_until
 
 from nutbeam.io.batches import attempts
-from nutbeam.io.batches.attempts import Note
+from nutbeam.io.batches.attempts import FetchedSoFar, Note, fetched_so_far
 from nutbeam.io.batches.leases import LeaseLost, acquire
 from nutbeam.io.storage.processes import this_process
 
@@ -214,6 +214,19 @@ def test_a_release_by_another_machine_counts_as_a_request_just_now(tmp_path):
     before = time.monotonic()
     with acquire(tmp_path, "1-x", 0, times=NEVER) as lease:
         assert lease.requested_until >= before
+
+
+def test_beats_say_how_much_of_a_batch_is_fetched(tmp_path):
+    for number, pages in enumerate((70, 4)):
+        with acquire(tmp_path, "1-x", number, times=TIMES) as lease:
+            lease.show(lambda pages=pages: FetchedSoFar(pages, 100 * pages))
+    assert fetched_so_far(tmp_path, "1-x") == (74, 7400)
+    foreign(tmp_path, 2)  # the next attempt at the first partition has no beat yet
+    assert fetched_so_far(tmp_path, "1-x") == (74, 7400)
+    foreign(tmp_path, 2, pages=71, bytes=9)
+    assert fetched_so_far(tmp_path, "1-x") == (75, 409)
+    foreign(tmp_path, 2, pages=-1, bytes=[])  # damaged: the one before counts
+    assert fetched_so_far(tmp_path, "1-x") == (74, 7400)
 
 
 def test_a_damaged_beat_is_none(tmp_path):

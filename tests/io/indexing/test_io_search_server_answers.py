@@ -293,7 +293,7 @@ def dribble(handler):
     """Sends an answer byte by byte."""
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
     with contextlib.suppress(OSError):  # the client has gone
-        for _ in range(40):
+        for _ in range(600):
             handler.wfile.write(b" ")
             handler.wfile.flush()
             time.sleep(0.05)
@@ -310,5 +310,5 @@ def test_an_answer_that_is_too_slow_or_too_large_is_none(server, monkeypatch, ac
     server.script = [act]
     begun = time.monotonic()
     assert writer(server, timeout="0.4").write(documents("a"), NONE).counts == {"added": 1}
-    assert time.monotonic() - begun < 1.5
+    assert time.monotonic() - begun < 20  # the whole answer takes 30
     assert server.bulks == [["a"]] * 2

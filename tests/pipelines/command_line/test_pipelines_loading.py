@@ -1,9 +1,9 @@
 """What commands load: as little as they need, so that they start at once."""
 
 import os
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 from waiting import PATIENCE
@@ -21,9 +21,10 @@ def python(*words, **options):
 
 
 def test_help_and_version_come_at_once_and_without_beam():
-    began = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     done = python("-m", "nutbeam", "--help")
-    assert time.monotonic() - began < 1.5  # 0.1 s where nothing else runs
+    used_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    assert used_s < 1  # 0.1 s; Beam alone takes 2 s
     assert done.returncode == 0
     assert "updatedb" in done.stdout
     assert python("-m", "nutbeam", "--version").stdout.startswith("nutbeam ")

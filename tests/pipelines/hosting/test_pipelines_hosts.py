@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import threading
 import time
 
 import polars as pl
@@ -10,6 +11,7 @@ from command_output import printed
 from crawling import manifest_of, manifests_of, nutbeam, reach, rows_of
 from reference_hosts import added, count_by_host, counts_in
 from simulated_web import SimWeb
+from waiting import PATIENCE
 from web_servers import connect_to, reply, serve
 
 from nutbeam.io.reading.host_rows import find_hosts, host_frames
@@ -197,9 +199,14 @@ def test_threads_of_a_host_have_the_pause_that_belongs_to_them(tmp_path, threads
     assert nutbeam("inject", table, *(f"http://a.example.com/{n}" for n in range(3))) == 0
     assert nutbeam("hostinject", table, settings) == 0
 
+    together = threading.Barrier(threads)
+
     def answer(path, _):
+        if path == "/robots.txt":
+            return reply(b"")
+        together.wait(PATIENCE)
         time.sleep(0.2)
-        return reply(b"") if path == "/robots.txt" else reply(b"<p>x", "200 OK")
+        return reply(b"<p>x", "200 OK")
 
     with serve(answer) as server:
         reached = [word for door in connect_to(server.port) for word in ("--connect_to", door)]

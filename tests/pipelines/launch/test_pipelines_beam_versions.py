@@ -159,10 +159,10 @@ def test_the_oldest_version_that_is_tried_is_the_oldest_that_may_be_installed():
 
 @pytest.mark.long
 def test_the_oldest_version_crawls_as_the_newest_does(tmp_path):
-    """Runs what ``make build/beam-oldest/ready`` has installed."""
-    python = ROOT / "build" / "beam-oldest" / "bin" / "python"
+    """Runs what ``make build/oldest/ready`` has installed."""
+    python = ROOT / "build" / "oldest" / "bin" / "python"
     if not python.exists():
-        pytest.skip("make build/beam-oldest/ready installs the oldest Beam")
+        pytest.skip("make build/oldest/ready installs the oldest Beam")
     show = "import apache_beam; print(apache_beam.version.__version__)"
     version = subprocess.check_output([python, "-c", show], text=True).strip()
     assert version.rpartition(".")[0] == beam_internals.TRIED[0]

@@ -3,6 +3,7 @@
 import base64
 import bz2
 import dataclasses
+import inspect
 import json
 import re
 from pathlib import Path
@@ -108,7 +109,7 @@ def test_display_data_shows_the_options_and_no_secret(job, tmp_path):
         for base in bases
         if base.__module__.endswith((".job", ".launch", ".crawl", ".round"))
         for option in options_of(base)
-        if option.name in vars(base).get("__annotations__", {})
+        if option.name in inspect.get_annotations(base)
     }
     options = options_for(JOBS[job][1])
     for option in options_of(type(options)):

@@ -108,6 +108,12 @@ def test_an_operation_without_a_heartbeat_shows_by_its_process_and_its_leases():
     assert judge(operations=(operation(9 * MINUTE, alive=None),)) == ("well", 0)
     fetch = operation(9 * MINUTE, alive=None, name="8.fetch", requested=NOW - 1)
     assert judge(operations=(fetch,)) == ("running", 0)
+    # How far it is, too.
+    fetch = fetch._replace(fetched=30, received=900)
+    batches = (WatchedBatch("b", "generated", 0, urls=120),)
+    facts = dataclasses.replace(WELL, operations=(fetch,), batches=batches)
+    phase = judge_table(facts, 3600).running[0].phase
+    assert (phase.done, phase.total, phase.seconds_left) == (30, 120, pytest.approx(27 * 60))
 
 
 def test_a_heartbeat_knows_its_job_by_the_operations_of_its_launch():

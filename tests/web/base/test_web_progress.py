@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from nutbeam.web.base.progress import Progress
+from nutbeam.web.base.progress import Phase, Progress
 from nutbeam.web.engine.host_reports import HostActivity, WaitingHost, host_activity
 
 
@@ -139,3 +139,18 @@ def test_the_tail_is_the_host_that_politeness_makes_slowest():
     last = host_activity(queues[:2], lambda asked: 5.0, 100.0)
     assert last.slowest == (WaitingHost("last.com", 0, 0.0, active=True),)
     assert host_activity([], lambda asked: 5.0, 0.0) == HostActivity()
+
+
+def test_a_phase_of_other_processes_is_shown_with_the_round_and_kept_when_it_ends():
+    progress = Progress()
+    progress.begin_round(2, 3)
+    progress.relay(Phase("fetch", "pages", 9, 4, {}, 2.0, finished=False))
+    current = progress.snapshot().current
+    assert (current.name, current.done, current.round) == ("fetch", 4, "2 of 3")
+    progress.relay(Phase("fetch", "pages", None, 9, {}, 3.0, finished=True))
+    snapshot = progress.snapshot()
+    assert snapshot.current is None
+    assert [(phase.done, phase.round) for phase in snapshot.history] == [(9, "2 of 3")]
+    progress.relay(Phase("parse", "pages", None, 0, {}, 0.1, finished=False))
+    progress.start("wait")  # what this process does comes first
+    assert progress.snapshot().current.name == "wait"

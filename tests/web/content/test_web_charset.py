@@ -117,9 +117,9 @@ def test_the_xml_declaration_has_priority_over_meta_elements():
 )
 def test_broken_markup_is_gone_through_once(piece):
     body = (piece * 8192)[:8192]
-    start = time.perf_counter()
+    start = time.process_time()
     decode_body(b"<meta>charset" + body, None)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
 
 
 def test_the_header_beats_the_markup():

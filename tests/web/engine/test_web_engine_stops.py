@@ -102,11 +102,11 @@ def test_an_error_of_a_pulse_ends_the_run():
     def pulse(_):
         raise RuntimeError("over")
 
-    engine = Engine(FetchOptions(server_delay=9.0), Client(HttpOptions()), on_pulse=pulse)
+    engine = Engine(FetchOptions(server_delay=90.0), Client(HttpOptions()), on_pulse=pulse)
     began = time.monotonic()
     with pytest.raises(RuntimeError, match="over"):
         list(engine.run([Task("http://a.invalid/")] * 3))
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.slow

@@ -284,7 +284,7 @@ def test_latency_delays_each_answer():
         start = time.monotonic()
         ask = b"GET / HTTP/1.1\r\nHost: h0.example.com\r\n\r\n"
         exchange(web.port, ask, ask.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
-        assert 0.2 <= time.monotonic() - start < 2
+        assert time.monotonic() - start >= 0.2
 
 
 @pytest.mark.parametrize(

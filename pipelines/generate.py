@@ -28,6 +28,7 @@ from ..io.snapshots.operations import Operation, find_commit, new_id, pinned_ope
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
 from ..policy.components.schema import FETCHLIST, conform, to_frame
+from ..policy.fetch_engines import partitions_for
 from ..policy.generating.selection import DUE, LEFT_OUT, GenerateOptions, queue_names, tally_choices
 from ..policy.generating.threshold import Summary, Threshold, summarize, threshold
 from ..policy.hosting.host_settings import best_of_hosts
@@ -61,6 +62,8 @@ ARGUMENTS = (TABLE,)
 # Largest size of a file of the fetch list; a shuffle groups its rows.
 FILE_BYTES = 32 << 20
 _ZONE = "zone"
+# The count of partitions, where it depends on the number of URLs.
+PARTITIONS = "partitions"
 _COUNTS = "counts"
 
 
@@ -76,11 +79,13 @@ class Criteria:
     Attributes:
         threshold: The lowest rank of chosen rows.
         winners: Keys of the chosen rows of groups in several tablets.
+        partitions: Number of partitions.
         files: Number of files per partition.
     """
 
     threshold: Threshold
     winners: frozenset[str]
+    partitions: int
     files: int
 
 
@@ -111,27 +116,29 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
         # Only groups in several tablets are grouped here.
         best = TopNPerKey(options.max_count, "group", ("rank", "key"), partitions=16)
         summaries += (surveyed[SPANNING] | best,)
-    criteria = summaries | FindThreshold(options.top_n, options.num_fetchers)
+    criteria = summaries | FindThreshold(options.top_n, options)
     chosen = (surveyed[CANDIDATES], criteria) | Choose(options.top_n, options.queue_mode)
     counts = [surveyed[COUNTED]]
     if options.queue_mode == "ip" and options.num_fetchers > 1:
         chosen, located = chosen | LocateHosts(options)
         counts.append(located)
-    counts.append(criteria | "Spanning" >> beam.Map(_spanning).with_output_types(Written))
+    counts.append(criteria | "Spanning" >> beam.Map(_spanning, options).with_output_types(Written))
     files = beam.pvalue.AsSingleton(
         criteria | "Files" >> beam.Map(_files_of).with_output_types(int)
     )
+    partitions: Any = options.num_fetchers or 1
+    if _follows_engines(options):
+        counted = criteria | "Partitions" >> beam.Map(_partitions_of).with_output_types(int)
+        partitions = beam.pvalue.AsSingleton(counted)
     # To limit the size of files, the rows of a host are spread over its partition's files.
-    by_host = GroupByHost(
-        options.num_fetchers, "place", slot="slot", files=files, key="key", drop=("place",)
-    )
+    by_host = GroupByHost(partitions, "place", slot="slot", files=files, key="key", drop=("place",))
     write = beam.Map(_write, beam.pvalue.AsSingleton(operations), files)
     fetchlists = chosen | by_host | "Write" >> write.with_output_types(Written)
     committed = (operations, fetchlists, *counts) | Commit(
         reads=("state", "blocklist", "batches"),
         opens=functools.partial(_open_batch, options=options),
         tally=tally_choices,
-        options=recorded_options(options, *CHOOSING),
+        options=recorded_options(dataclasses.replace(options, fetch_engines=0), *CHOOSING),
         whole=("Tablets",),
     )
     return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)
@@ -147,14 +154,14 @@ class FindThreshold(Displayed):
 
     Attributes:
         top_n: Number of rows to choose.
-        partitions: Number of partitions of the fetch list.
+        options: Options of the partitions of the fetch list.
     """
 
     top_n: int
-    partitions: int
+    options: GenerateOptions
 
     def expand(self, summaries: Any) -> beam.PCollection[Criteria]:
-        find_criteria = beam.Map(_criteria, self.top_n, self.partitions).with_output_types(Criteria)
+        find_criteria = beam.Map(_criteria, self.top_n, self.options).with_output_types(Criteria)
         return summaries | "Gather" >> Together() | "Find" >> find_criteria
 
 
@@ -186,7 +193,14 @@ class Choose(Displayed):
         return (chosen["main"], settled) | "Chosen" >> beam.Flatten()
 
 
-def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Criteria:
+def _follows_engines(options: GenerateOptions) -> bool:
+    """Returns whether the number of partitions depends on the number of chosen URLs."""
+    several = not options.num_fetchers and options.fetch_engines > 1
+    # Queues by address would need all hosts to be looked up in advance.
+    return several and options.queue_mode != "ip"
+
+
+def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, options: GenerateOptions) -> Criteria:
     items = list(grouped[1])
     summaries = [item for item in items if isinstance(item, Summary)]
     weights = [item for item in items if isinstance(item, Weight)]
@@ -196,12 +210,24 @@ def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -
         groups.append(best_of_hosts(pl.concat(limited)))
     summaries += [summarize(group.get_column("rank"), top_n) for group in groups]
     winners = frozenset(key for group in groups for key in group.get_column("key"))
-    return Criteria(threshold(summaries, top_n), winners, _files(weights, top_n, partitions))
+    partitions = options.num_fetchers or 1
+    if _follows_engines(options):
+        urls = min(top_n, sum(weight.rows for weight in weights))
+        partitions = partitions_for(urls, options.fetch_engines)
+    files = _files(weights, top_n, partitions)
+    return Criteria(threshold(summaries, top_n), winners, partitions, files)
 
 
-def _spanning(criteria: Criteria) -> Written:
+def _spanning(criteria: Criteria, options: GenerateOptions) -> Written:
     """Corrects the count of rows over a limit: the winners of groups in several tablets stay."""
-    return Written(counts={f"{LEFT_OUT}max_count": -len(criteria.winners)})
+    counts = {f"{LEFT_OUT}max_count": -len(criteria.winners)}
+    if _follows_engines(options):
+        counts[PARTITIONS] = criteria.partitions
+    return Written(counts=counts)
+
+
+def _partitions_of(criteria: Criteria) -> int:
+    return criteria.partitions
 
 
 def _files_of(criteria: Criteria) -> int:
@@ -262,7 +288,7 @@ def _open_batch(
     return Batch(
         phase="generated",
         created=operation.now,
-        partitions=options.num_fetchers,
+        partitions=counts.get(PARTITIONS) or options.num_fetchers or 1,
         urls=counts["chosen"],
         blocks_until=operation.now + options.generate_mark_ttl * 1000,
     )

@@ -32,6 +32,7 @@ from .generating.survey import due_at
 from .launch.earlier_jobs import missing_rules_line
 from .launch.heartbeat import beating_heart
 from .launch.job import CheckedIndexOptions, JobOptions, check_launch, prepare, report
+from .launch.machine_use import show_use
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
 from .views.endings import CrawlStop, had_final_answers, work_of
@@ -81,6 +82,7 @@ def run(invocation: Invocation) -> int:
     with beating_heart(invocation, launched) as heart:
         warn_of_missing_rules(invocation, options)
         pipeline = prepare(Ticket(address, launched), build, options, invocation.beam_args, "round")
+        show_use(options, invocation.beam_args, invocation.progress)
         with live_view(invocation.progress):
             run_over_conflicts(pipeline, address, launched)
         if not waits(pipeline):

@@ -32,6 +32,7 @@ from .delivery import Arrive, check_worker, snapshot_to_find
 from .earlier_jobs import missing_rules_line, warn_of_clocks
 from .heartbeat import beating_heart, refusal_left
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
+from .machine_use import with_engines
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
@@ -98,6 +99,7 @@ def prepare(
     ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str], job: str = "crawl"
 ) -> beam.Pipeline:
     """Builds the pipeline of a ticket; a cluster shows it under the job's name."""
+    options = with_engines(options, beam_args)
     elsewhere = workers_elsewhere(beam_args)
     if elsewhere:
         address = open_table(ticket.address).worker_address()

@@ -37,7 +37,7 @@ from .beam_internals import (
 
 # Runners where a job continues without the command that submitted it.
 _CLUSTERS = ("portable", "flink", "spark", "dataflow")
-_IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
+IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
 
 
 def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
@@ -51,7 +51,7 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
     options = beam_options(beam_args)
     runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
     try:
-        if runner in _IN_PROCESS:
+        if runner in IN_PROCESS:
             return new_pipeline(options, in_process_runner())
         silence_runners()
         keep_paths_safe(options)

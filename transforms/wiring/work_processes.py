@@ -22,11 +22,12 @@ from ...web.base.machine import usable_cores
 from ...web.base.progress import PROGRESS, HostActivity
 from ...web.base.terminal import Relay
 from ...web.engine.request_times import REQUEST_TIMES
-from .work_program import GRACE_S, Failed, Finished, Item, Tally
+from .work_program import GRACE_S, INTERRUPTED, Failed, Finished, Item, Tally
 
 _LOG = logging.getLogger("nutbeam")
 # How many processes may be lost at one item.
 MOST_LOST = 3
+_INTERRUPTED = f"exit code {INTERRUPTED}"
 _PROGRAM = "from nutbeam.transforms.wiring import work_program as w; w.main({}, {}, {})"
 
 
@@ -180,12 +181,11 @@ class WorkProcesses(contextlib.AbstractContextManager["WorkProcesses"]):
 
     def _lose(self, child: _Child) -> str:
         child.close()
-        child.forget()
         with self._lock:
             self._busy.remove(child)
         why = child.wait()
-        if not self._is_stopped:
-            _LOG.warning(
-                "a process that fetches has ended (%s): another one goes on with its hosts", why
-            )
+        if self._is_stopped or why == _INTERRUPTED:
+            raise UserError("a process that fetches was interrupted; what it had fetched is kept")
+        child.forget()
+        _LOG.warning("a process that fetches has ended (%s): another one goes on with its hosts", why)
         return why

@@ -4,6 +4,7 @@ It ends when its parent ends, because the pipe closes then: it keeps what it has
 ``work_processes.py`` reads its messages.
 """
 
+import atexit
 import contextlib
 import copy
 import dataclasses
@@ -93,7 +94,8 @@ def main(descriptor: int, processes: int, level: int) -> None:
             channel.send(_work(items.get(), channel))
     except KeyboardInterrupt:
         _end_soon()
-    raise SystemExit(INTERRUPTED)
+        atexit._run_exitfuncs()
+        os._exit(INTERRUPTED)  # a normal exit takes long, because it frees the memory of all modules
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:

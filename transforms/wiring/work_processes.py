@@ -187,5 +187,7 @@ class WorkProcesses(contextlib.AbstractContextManager["WorkProcesses"]):
         if self._is_stopped or why == _INTERRUPTED:
             raise UserError("a process that fetches was interrupted; what it had fetched is kept")
         child.forget()
-        _LOG.warning("a process that fetches has ended (%s): another one goes on with its hosts", why)
+        _LOG.warning(
+            "a process that fetches has ended (%s): another one goes on with its hosts", why
+        )
         return why

@@ -95,7 +95,9 @@ def main(descriptor: int, processes: int, level: int) -> None:
     except KeyboardInterrupt:
         _end_soon()
         atexit._run_exitfuncs()
-        os._exit(INTERRUPTED)  # a normal exit takes long, because it frees the memory of all modules
+        os._exit(
+            INTERRUPTED
+        )  # a normal exit takes long, because it frees the memory of all modules
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:

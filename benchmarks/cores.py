@@ -131,10 +131,13 @@ def crawl_round(
         "crawl", str(table), "--rounds=1", "--top_n=10000000", "--server_delay=0", "--threads=50",
         f"--connect_to=*.example.com:80:127.0.0.1:{port}", "--log_format=json", *more,
     ]  # fmt: skip
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)  # the process inherits it
     process = subprocess.Popen(
         [sys.executable, "-m", "nutbeam", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, preexec_fn=lambda: os.sched_setaffinity(0, cores),
+        text=True,
     )  # fmt: skip
+    os.sched_setaffinity(0, own)
     sampler = Sampler(process.pid, server, len(cores))
     sampler.start()
     assert process.stderr is not None

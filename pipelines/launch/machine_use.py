@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -18,7 +18,6 @@ from .launch import runner_of, workers_elsewhere
 from .runner import IN_PROCESS
 
 _LOG = logging.getLogger("nutbeam.phases")
-_Options = TypeVar("_Options")
 
 
 class UseOptions(Protocol):
@@ -41,16 +40,15 @@ class UseOptions(Protocol):
         """See ``PoolOptions``."""
 
 
-def with_engines(options: _Options, beam_args: Sequence[str]) -> _Options:
+def with_engines(options: Any, beam_args: Sequence[str]) -> Any:
     """Returns options with the number of fetch engines that run at once here; 0 stands for one.
 
     Other runners, and worker processes of Beam, have as many engines as workers.
     """
-    declared: Any = options
-    if not isinstance(declared, EngineOptions):
+    if not isinstance(options, EngineOptions):
         return options
-    engines = engines_here(declared) if is_one_process(beam_args) else 1
-    return dataclasses.replace(declared, fetch_engines=engines if engines > 1 else 0)
+    engines = engines_here(options) if is_one_process(beam_args) else 1
+    return dataclasses.replace(options, fetch_engines=engines if engines > 1 else 0)
 
 
 def engines_here(options: EngineOptions | UseOptions) -> int:

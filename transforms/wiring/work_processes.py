@@ -157,7 +157,7 @@ class WorkProcesses(contextlib.AbstractContextManager["WorkProcesses"]):
             children = [*self._idle, *self._busy]
         for child in children:
             child.interrupt()
-        kill = threading.Timer(GRACE_S, lambda: [child.process.kill() for child in children])
+        kill = threading.Timer(GRACE_S, _kill, [children])
         kill.daemon = True
         kill.start()
 
@@ -191,3 +191,8 @@ class WorkProcesses(contextlib.AbstractContextManager["WorkProcesses"]):
             "a process that fetches has ended (%s): another one goes on with its hosts", why
         )
         return why
+
+
+def _kill(children: Iterable[_Child]) -> None:
+    for child in children:
+        child.process.kill()

@@ -2,15 +2,14 @@
 
 import collections
 import itertools
-import json
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from crawling import (
-    assert_same,
     asked,
+    assert_same,
     contents,
     crawl,
     manifest_of,
@@ -20,7 +19,9 @@ from crawling import (
 )
 from ending import command, ended, flushed, session, wait_for
 from simulated_web import SimWeb, served_web
+from waiting import wait_until_none
 
+from nutbeam.pipelines.command_line.cli import main
 from nutbeam.pipelines.launch import machine_use
 from nutbeam.policy import fetch_engines
 
@@ -41,6 +42,7 @@ def cmdline(pid):
         return b""
 
 
+@pytest.mark.long
 def test_two_engines_give_the_same_table_and_the_sums_of_their_counts(web, tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     assert crawl(one, web, *web.seeds) == 0
@@ -99,6 +101,7 @@ def test_another_engine_goes_on_where_one_was_killed(tmp_path):
         assert len(flushed(table)) == len(set(flushed(table))) == 160
 
 
+@pytest.mark.long
 def test_after_a_kill_of_the_command_its_engines_keep_their_pages_and_end(tmp_path):
     with SimWeb(hosts=4, pages=40, seed=7, crawl_delay=0, latency=0.1) as slow:
         table, words = open_fetch(tmp_path, slow)
@@ -106,7 +109,7 @@ def test_after_a_kill_of_the_command_its_engines_keep_their_pages_and_end(tmp_pa
             wait_for(process, lambda: len(asked(slow)) >= 60)
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-            wait_for_none(process)
+            wait_until_none(lambda: engines_of(process))
         before, kept = len(asked(slow)), set(flushed(table))
         assert len(kept) >= 40
         assert nutbeam(*words) == 0
@@ -114,13 +117,9 @@ def test_after_a_kill_of_the_command_its_engines_keep_their_pages_and_end(tmp_pa
         assert len(set(flushed(table))) == 160
 
 
-def wait_for_none(process):
-    from waiting import wait_until_none
-
-    wait_until_none(lambda: engines_of(process))
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)], ids=str
+)
 def test_an_interrupt_keeps_what_all_engines_have_fetched(tmp_path, number):
     with SimWeb(hosts=4, pages=40, seed=7, crawl_delay=0, latency=0.1) as slow:
         table, words = open_fetch(tmp_path, slow)
@@ -147,17 +146,25 @@ def test_a_batch_is_cut_for_the_engines_if_it_is_large_enough(web, tmp_path, mon
     assert [batch.partitions for batch in manifest_of(table).batches.values()] == [1, 3]
 
 
-def test_a_crawl_says_what_it_uses(web, tmp_path, monkeypatch, capsys):
+def test_a_crawl_says_what_it_uses(web, tmp_path, monkeypatch, capsys, caplog):
     monkeypatch.setattr(machine_use, "usable_cores", lambda: 16)
     monkeypatch.setattr(machine_use, "usable_memory", lambda: 64 << 30)
-    options = ("--rounds", 1, *reach(web), "--parse_processes", 3)
-    from nutbeam.pipelines.command_line.cli import main
-
-    words = ["crawl", tmp_path / "t", *web.seeds, *options, "--progress", "true"]
-    assert main(list(map(str, words))) == 0
+    words = [
+        "crawl",
+        tmp_path / "t",
+        *web.seeds,
+        *reach(web),
+        "--rounds",
+        0,
+        "--parse_processes",
+        3,
+    ]
+    main([*map(str, words), "--progress", "true"])
     assert "uses 16 cores: 4 fetch engines, 3 parsers (" in capsys.readouterr().err
-    words = ["round", tmp_path / "t", *reach(web), "--log_format", "json"]
-    assert main(list(map(str, words))) == 0
-    lines = map(json.loads, capsys.readouterr().err.splitlines())
-    (uses,) = (line for line in lines if line.get("event") == "uses")
-    assert (uses["cores"], uses["engines"]) == (16, 4)
+    main([*map(str, words), "--log_format", "json"])
+    (uses,) = (record.nutbeam_fields for record in caplog.records if is_of_use(record))
+    assert (uses["cores"], uses["engines"], uses["parsers"]) == (16, 4, 3)
+
+
+def is_of_use(record):
+    return getattr(record, "nutbeam_fields", {}).get("event") == "uses"

@@ -32,6 +32,7 @@ from .checkers.reasons import check_obstacles, is_local
 from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
 from .launch.launch import workers_elsewhere
+from .launch.machine_use import show_use
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts
 from .launch.shipped_seeds import check_seeds, seed_words
 from .launch.table_rooms import RoomOfRounds, low_room
@@ -102,6 +103,7 @@ def run(invocation: Invocation) -> int:
             parse_pool(options)  # starts together with Beam
         warn_of_missing_rules(invocation, options)
         until = _end_of(options)
+        show_use(options, beam_args, invocation.progress)
         with live_view(invocation.progress):
             named = dataclasses.replace(options, operation=launched)
             manifests = []

@@ -40,6 +40,7 @@ from ..policy.components.blocklist import drop_blocked
 from ..policy.components.host_rows import Seeds
 from ..policy.components.schema import FETCHLIST, PAGES, empty
 from ..policy.components.vocabulary import FETCHED_PHASE, PARSED_PHASE
+from ..policy.fetch_engines import EngineOptions
 from ..policy.hosting.host_settings import without_blocked_hosts
 from ..policy.parsing.documents import DocumentOptions
 from ..policy.recorded_rules import recorded_rules
@@ -89,6 +90,7 @@ class FetchBatchOptions(
     ParsePagesOptions,
     LeaseOptions,
     RoomOptions,
+    EngineOptions,
 ):
     """Options of fetching, without those of launching."""
 
@@ -157,7 +159,9 @@ def build(
     The ticket that it returns is for the next job.
     """
     operations = tickets | "Begin" >> Begin("fetch", needs="generated", allows=UPKEEP)
-    written = operations | FetchBatch(_partitions, partition_fetching, options)
+    written = operations | FetchBatch(
+        _partitions, partition_fetching, options, max(1, options.fetch_engines)
+    )
     phase = PARSED_PHASE if options.parse_while_fetching else FETCHED_PHASE
     return (operations, written) | Commit(
         reads=("batches/{batch}/fetchlist",),

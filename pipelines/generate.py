@@ -28,6 +28,7 @@ from ..io.snapshots.operations import Operation, find_commit, new_id, pinned_ope
 from ..io.table.opening import open_table
 from ..io.tablets.written import Written
 from ..policy.components.schema import FETCHLIST, TEXT, conform, empty, to_frame
+from ..policy.fetch_engines import partitions_for
 from ..policy.generating.selection import DUE, LEFT_OUT, GenerateOptions, queue_names, tally_choices
 from ..policy.generating.threshold import Summary, Threshold, summarize, threshold
 from ..policy.hosting.host_settings import best_of_hosts
@@ -68,6 +69,8 @@ _IN_GROUPS = pa.schema(
     [("key", TEXT), ("rank", pa.uint64()), ("group", TEXT), ("most", pa.int64())]
 )
 _ZONE = "zone"
+# The count of partitions, where it depends on the number of URLs.
+PARTITIONS = "partitions"
 _COUNTS = "counts"
 
 
@@ -84,12 +87,14 @@ class Criteria:
         threshold: The lowest rank of chosen rows.
         last_rows: ``group``, and ``last_rank`` and ``last_key`` of the worst row within its limit.
         winners: Number of rows within the limits of these groups.
+        partitions: Number of partitions.
         files: Number of files per partition.
     """
 
     threshold: Threshold
     last_rows: pa.Table
     winners: int
+    partitions: int
     files: int
 
 
@@ -129,27 +134,29 @@ def build(tickets: beam.PCollection[Ticket], options: LocateOptions) -> beam.PCo
         groups = grouped_by_hash(surveyed[SPANNING], "group", partitions=256, name="ByGroup")
         limit = beam.Map(_limit_groups, options.top_n).with_output_types(LimitedGroups)
         summaries += (groups | "Limit" >> limit,)
-    criteria = summaries | FindThreshold(options.top_n, options.num_fetchers)
+    criteria = summaries | FindThreshold(options.top_n, options)
     chosen = (surveyed[CANDIDATES], criteria) | Choose(options.top_n, options.queue_mode)
     counts = [surveyed[COUNTED]]
     if options.queue_mode == "ip" and options.num_fetchers > 1:
         chosen, located = chosen | LocateHosts(options)
         counts.append(located)
-    counts.append(criteria | "Spanning" >> beam.Map(_spanning).with_output_types(Written))
+    counts.append(criteria | "Spanning" >> beam.Map(_spanning, options).with_output_types(Written))
     files = beam.pvalue.AsSingleton(
         criteria | "Files" >> beam.Map(_files_of).with_output_types(int)
     )
+    partitions: Any = options.num_fetchers or 1
+    if _follows_engines(options):
+        counted = criteria | "Partitions" >> beam.Map(_partitions_of).with_output_types(int)
+        partitions = beam.pvalue.AsSingleton(counted)
     # To limit the size of files, the rows of a host are spread over its partition's files.
-    by_host = GroupByHost(
-        options.num_fetchers, "place", slot="slot", files=files, key="key", drop=("place",)
-    )
+    by_host = GroupByHost(partitions, "place", slot="slot", files=files, key="key", drop=("place",))
     write = beam.Map(_write, beam.pvalue.AsSingleton(operations), files)
     fetchlists = chosen | by_host | "Write" >> write.with_output_types(Written)
     committed = (operations, fetchlists, *counts) | Commit(
         reads=("state", "blocklist", "batches"),
         opens=functools.partial(_open_batch, options=options),
         tally=tally_choices,
-        options=recorded_options(options, *CHOOSING),
+        options=recorded_options(dataclasses.replace(options, fetch_engines=0), *CHOOSING),
         whole=("Tablets",),
     )
     return committed | "Tidy" >> beam.Map(_tidy).with_output_types(Ticket)
@@ -165,14 +172,14 @@ class FindThreshold(Displayed):
 
     Attributes:
         top_n: Number of rows to choose.
-        partitions: Number of partitions of the fetch list.
+        options: Options of the partitions of the fetch list.
     """
 
     top_n: int
-    partitions: int
+    options: GenerateOptions
 
     def expand(self, summaries: Any) -> beam.PCollection[Criteria]:
-        find_criteria = beam.Map(_criteria, self.top_n, self.partitions).with_output_types(Criteria)
+        find_criteria = beam.Map(_criteria, self.top_n, self.options).with_output_types(Criteria)
         return summaries | "Gather" >> Together() | "Find" >> find_criteria
 
 
@@ -204,7 +211,14 @@ class Choose(Displayed):
         return (chosen["main"], settled) | "Chosen" >> beam.Flatten()
 
 
-def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -> Criteria:
+def _follows_engines(options: GenerateOptions) -> bool:
+    """Returns whether the number of partitions depends on the number of chosen URLs."""
+    several = not options.num_fetchers and options.fetch_engines > 1
+    # Queues by address would need all hosts to be looked up in advance.
+    return several and options.queue_mode != "ip"
+
+
+def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, options: GenerateOptions) -> Criteria:
     items = list(grouped[1])
     summaries = [item for item in items if isinstance(item, Summary)]
     weights = [item for item in items if isinstance(item, Weight)]
@@ -213,8 +227,12 @@ def _criteria(grouped: tuple[int, Iterable[Any]], top_n: int, partitions: int) -
     summaries += [group.summary for group in groups]
     last_rows = pa.concat_tables(group.last_rows for group in groups)
     winners = sum(group.summary.rows for group in groups)
+    partitions = options.num_fetchers or 1
+    if _follows_engines(options):
+        urls = min(top_n, sum(weight.rows for weight in weights))
+        partitions = partitions_for(urls, options.fetch_engines)
     files = _files(weights, top_n, partitions)
-    return Criteria(threshold(summaries, top_n), last_rows, winners, files)
+    return Criteria(threshold(summaries, top_n), last_rows, winners, partitions, files)
 
 
 def _limit_groups(grouped: tuple[int, Iterable[Chunk]], top_n: int) -> LimitedGroups:
@@ -225,9 +243,16 @@ def _limit_groups(grouped: tuple[int, Iterable[Chunk]], top_n: int) -> LimitedGr
     return LimitedGroups(last_rows, summarize(best.get_column("rank"), top_n))
 
 
-def _spanning(criteria: Criteria) -> Written:
+def _spanning(criteria: Criteria, options: GenerateOptions) -> Written:
     """Corrects the count of rows over a limit: the winners of groups in several tablets stay."""
-    return Written(counts={f"{LEFT_OUT}max_count": -criteria.winners})
+    counts = {f"{LEFT_OUT}max_count": -criteria.winners}
+    if _follows_engines(options):
+        counts[PARTITIONS] = criteria.partitions
+    return Written(counts=counts)
+
+
+def _partitions_of(criteria: Criteria) -> int:
+    return criteria.partitions
 
 
 def _files_of(criteria: Criteria) -> int:
@@ -290,7 +315,7 @@ def _open_batch(
     return Batch(
         phase="generated",
         created=operation.now,
-        partitions=options.num_fetchers,
+        partitions=counts.get(PARTITIONS) or options.num_fetchers or 1,
         urls=counts["chosen"],
         blocks_until=operation.now + options.generate_mark_ttl * 1000,
     )

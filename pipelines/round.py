@@ -34,6 +34,7 @@ from .launch.heartbeat import beating_heart
 from .launch.job import check_launch, prepare
 from .launch.job_options import CheckedIndexOptions, JobOptions
 from .launch.job_reports import report
+from .launch.machine_use import show_use
 from .launch.runner import manifests_of_launch, manifests_of_others, run_over_conflicts, waits
 from .launch.table_rooms import low_room
 from .views.endings import CrawlStop, had_final_answers, work_of
@@ -83,6 +84,7 @@ def run(invocation: Invocation) -> int:
     with beating_heart(invocation, launched) as heart:
         warn_of_missing_rules(invocation, options)
         pipeline = prepare(Ticket(address, launched), build, options, invocation.beam_args, "round")
+        show_use(options, invocation.beam_args, invocation.progress)
         with live_view(invocation.progress):
             run_over_conflicts(pipeline, address, launched)
         if not waits(pipeline):

@@ -154,15 +154,19 @@ class FetchBatch(Displayed):
         fetching: ``fetching(partition, options)`` is a context, such as that of a lease: what to
             fetch, or None if this is done. It yields ``Written``.
         options: How to fetch.
+        engines: How many engines run at once if all steps are in one process: in child processes.
     """
 
     divide: Callable[[Operation], Iterable[Any]]
     fetching: Callable[[Any, Any], contextlib.AbstractContextManager[Fetching | None]]
     options: FetchOptions
+    engines: int = 1
 
     def expand(self, operations: beam.PCollection[Operation]) -> beam.PCollection[Written]:
-        args = (self.fetching, self.options)
-        return operations | ForEach(self.divide, _fetch_partition, args, Written, step=PARTITIONS)
+        return operations | ForEach(
+            self.divide, _fetch_partition, (self.fetching, self.options), Written, step=PARTITIONS,
+            processes=self.engines,
+        )  # fmt: skip
 
 
 def _fetch_partition(partition: Any, fetching: Any, options: Any) -> Iterator[Written]:

@@ -45,6 +45,7 @@ class ForEach(Displayed):
         reports: Tag of the output with these numbers.
         at_once: Whether one process may work on several items at once. The elements of an item
             are then held until it is done.
+        processes: How many child processes work on items at once, if all steps are in one process.
     """
 
     divide: Callable[[Operation], Iterable[Any]]
@@ -55,11 +56,14 @@ class ForEach(Displayed):
     step: str = ""
     reports: str = "main"
     at_once: bool = False
+    processes: int = 1
 
     def expand(self, operations: beam.PCollection[Operation]) -> Any:
         numbered = tuple[int, Any]
         args = ((self.step, self.reports), self.work, *self.args)
-        works = flat_map(_work, args, self.element, self.outputs, at_once=self.at_once)
+        works = flat_map(
+            _work, args, self.element, self.outputs, at_once=self.at_once, processes=self.processes
+        )
         return (
             operations
             | "Divide" >> beam.FlatMap(_number, self.divide).with_output_types(numbered)

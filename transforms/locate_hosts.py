@@ -35,7 +35,7 @@ class LocateHosts(Displayed):
     options: LocateOptions
 
     def expand(self, rows: beam.PCollection[Chunk]) -> Any:
-        by_host = GroupByHost(self.options.num_fetchers, host="place", salt="address")
+        by_host = GroupByHost(self.options.num_fetchers or 1, host="place", salt="address")
         located = (
             rows
             | by_host

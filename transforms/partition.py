@@ -127,12 +127,13 @@ class GroupByHost(Displayed):
     Cost: one shuffle of all rows. See ``PartitionByHost``, whose attributes these have, too.
 
     Attributes:
+        partitions: Number of partitions, or a side input with this number.
         files: Number of files per partition, or a side input with this number.
         key: Name of the column that determines the file.
         drop: Columns to remove before the shuffle.
     """
 
-    partitions: int
+    partitions: int | beam.pvalue.AsSideInput
     host: str = "host"
     salt: str = ""
     slot: str = ""
@@ -144,16 +145,21 @@ class GroupByHost(Displayed):
     def expand(
         self, chunks: beam.PCollection[Chunk]
     ) -> beam.PCollection[tuple[int, Iterable[Chunk]]]:
-        partition = (self.partitions, self.host, self.salt, self.slot, self.url)
-        deal = beam.FlatMap(_deal, partition, self.key, self.drop, self.files)
+        how = (self.host, self.salt, self.slot, self.url)
+        deal = beam.FlatMap(_deal, self.partitions, how, self.key, self.drop, self.files)
         # Politeness needs all rows of a host on one worker.
         return chunks | "Deal" >> deal.with_output_types(tuple[int, Chunk]) | beam.GroupByKey()
 
 
 def _deal(
-    chunk: Chunk, how: tuple[Any, ...], key: str, drop: tuple[str, ...], files: int
+    chunk: Chunk,
+    partitions: int,
+    how: tuple[str, ...],
+    key: str,
+    drop: tuple[str, ...],
+    files: int,
 ) -> Iterator[tuple[int, Chunk]]:
-    for partition, rows in partition_by_host(chunk, *how):
+    for partition, rows in partition_by_host(chunk, partitions, *how):
         needed = rows.drop_columns(list(drop)) if drop else rows
         for file, part in split_by_hash(needed, key, files):
             yield partition * files + file, part

@@ -361,6 +361,13 @@ class ParsePool:
         where = f"{job.page_file}, row groups {list(job.row_groups)}"
         self._end(number, job, ParserDied(f"parser process failed twice at {where}: {reason}"))
 
+    def rest(self) -> None:
+        """Ends the children that are idle; others start when there are jobs again."""
+        with self._lock:
+            for child in [child for child in self._children if child.job is None]:
+                self._children.remove(child)
+                child.end()
+
     def close(self) -> None:
         """Ends all children."""
         for child in self._children:
@@ -428,5 +435,15 @@ def shared_pool(size: int, memory: int, module: str, total_memory: int = 0) -> P
     """
     limits = parser_limits(size, total_memory)
     pool = ParsePool(limits.processes, memory, module, limits.memory)
+    _pools.append(pool)
     atexit.register(pool.close)
     return pool
+
+
+_pools: list[ParsePool] = []
+
+
+def rest_pools() -> None:
+    """Ends the idle children of this process's pools, which frees their memory."""
+    for pool in _pools:
+        pool.rest()

@@ -5,6 +5,7 @@ They share its cores and its memory, or those of their container.
 """
 
 import dataclasses
+import math
 import resource
 from pathlib import Path
 
@@ -16,6 +17,10 @@ _WORKER = "apache_beam.runners.worker.sdk_worker_main"
 _PAGE_BYTES = resource.getpagesize()
 # Of the memory: the rest is for the worker itself, which holds chunks, and for what it runs beside.
 _SHARE = 2
+
+
+# How many processes of one crawl share this machine; see ``share_machine``.
+_beside = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,13 +60,20 @@ def parser_limits(processes: int = 0, memory: int = 0) -> ParserLimits:
     """Returns what the processes that parse may use in this process.
 
     Args:
-        processes: How many there are; 0 means as many as fit.
+        processes: How many there are; 0 means as many as fit. Processes of one crawl share them.
         memory: Their memory together, bytes; 0 means half of what this worker may use.
     """
-    workers = workers_here()
+    processes, memory = math.ceil(processes / _beside), memory // _beside
+    workers = workers_here() if _beside == 1 else _beside
     of_all = memory * _SHARE * workers if memory else usable_memory()
     fit = share_of_worker(usable_cores(), of_all, workers)
     return ParserLimits(processes or fit.processes, fit.memory)
+
+
+def share_machine(processes: int) -> None:
+    """Makes this process one of several of a crawl, which share the machine: see ``parser_limits``."""
+    global _beside
+    _beside = processes
 
 
 def workers_here(root: Path = Path("/")) -> int:

@@ -62,7 +62,7 @@ _COUNTS = "counts"
 class Options(ListRuleOptions, QueueOptions, JobOptions):
     """Options of freegen."""
 
-    num_fetchers: int = shared_option(GenerateOptions, "num_fetchers")
+    num_fetchers: int = shared_option(GenerateOptions, "num_fetchers", default=1)
     generate_mark_ttl: int = shared_option(GenerateOptions, "generate_mark_ttl")
     fetch_interval: int = shared_option(ScheduleOptions, "fetch_interval")
 

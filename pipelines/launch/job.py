@@ -26,6 +26,7 @@ from .earlier_jobs import missing_rules_line, warn_of_clocks
 from .heartbeat import beating_heart, refusal_left
 from .job_reports import job_record, report
 from .launch import launch_args, preflight, workers_elsewhere
+from .machine_use import with_engines
 from .runner import make_pipeline, phases_shown, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
@@ -72,6 +73,7 @@ def prepare(
     ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str], job: str = "crawl"
 ) -> beam.Pipeline:
     """Builds the pipeline of a ticket; a cluster shows it under the job's name."""
+    options = with_engines(options, beam_args)
     elsewhere = workers_elsewhere(beam_args)
     if elsewhere:
         address = open_table(ticket.address).worker_address()

@@ -4,6 +4,7 @@
 DirectRunner may download another runner.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 
@@ -30,7 +31,7 @@ from .relay import relayed_phases
 
 # Runners where a job continues without the command that submitted it.
 _CLUSTERS = ("portable", "flink", "spark", "dataflow")
-_IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
+IN_PROCESS = ("", "direct", "directrunner", "fnapi", "fnapirunner")
 
 
 def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
@@ -44,7 +45,7 @@ def make_pipeline(beam_args: Sequence[str]) -> beam.Pipeline:
     options = beam_options(beam_args)
     runner = (options.view_as(StandardOptions).runner or "").lower().rpartition(".")[2]
     try:
-        if runner in _IN_PROCESS:
+        if runner in IN_PROCESS:
             return new_pipeline(options, in_process_runner())
         silence_runners()
         keep_paths_safe(options)
@@ -92,7 +93,7 @@ def works_here(pipeline: beam.Pipeline) -> bool:
     standard = pipeline.options.view_as(StandardOptions)
     runner = (standard.runner or "").lower().rpartition(".")[2]
     processes = pipeline.options.view_as(DirectOptions).direct_running_mode
-    return runner in _IN_PROCESS and processes != "multi_processing"
+    return runner in IN_PROCESS and processes != "multi_processing"
 
 
 def phases_shown(

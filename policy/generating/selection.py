@@ -20,6 +20,7 @@ from ..components.schema import FETCH_DELAY, MAX_DELAY, StateRows
 from ..components.vocabulary import STATUS_WORDS, statuses_of
 from ..conditions import ExprOptions, wanted_rows
 from ..expressions.compiler import columns_of
+from ..fetch_engines import URLS_PER_ENGINE, EngineOptions
 from ..schedules.schedule import DAY_MS, ScheduleOptions, due
 from ..scoring.scoring import ScoringOptions
 from ..scoring.scorings import OPIC, Scorings
@@ -35,7 +36,9 @@ _LATE = "dropped/address_unknown"
 
 
 @dataclasses.dataclass(frozen=True)
-class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptions, ExprOptions):
+class GenerateOptions(
+    ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptions, ExprOptions, EngineOptions
+):
     """Options of choosing the URLs of a batch."""
 
     GROUP = "generate"
@@ -115,10 +118,11 @@ class GenerateOptions(ScheduleOptions, ScoringOptions, QueueOptions, SchemeOptio
         minimum=1,
     )
     num_fetchers: int = option(
-        1,
-        "How many partitions a batch has; hosts are divided among them.",
+        0,
+        "How many partitions a batch has; hosts are divided among them. 0 is one; where this machine "
+        f"runs several fetch_engines, it is one for each of them, if it gets {URLS_PER_ENGINE:,} URLs.",
         nutch="generate -numFetchers, freegen -numFetchers, crawl --num-slaves",
-        minimum=1,
+        minimum=0,
         maximum=4_096,
     )
 

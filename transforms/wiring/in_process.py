@@ -23,7 +23,9 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
+from ...io.parsing.parse_pool import rest_pools
 from ...web.base.machine import usable_cores
+from .work_processes import WorkProcesses
 
 LEAST = 64 << 10  # bytes; smaller chunks stay in memory
 _TOKEN = struct.Struct("<4s8sQQ")
@@ -242,19 +244,89 @@ class FlatMapInThreads(beam.DoFn):
     def _run(self, element: Any, args: tuple[Any, ...]) -> list[Any]:
         return list(self._function(element, *args))
 
+    def _stop(self) -> None:
+        """Ends the elements at work early, where that is possible."""
+
     def _next_result(self) -> list[Any]:
         try:
-            return self._running.popleft().result()
+            return self._running[0].result()
         except BaseException:
             # A failed job must not write anything.
+            self._stop()
             for running in self._running:
                 running.cancel()
             wait(self._running)
             self._running.clear()
             raise
+        finally:
+            if self._running:
+                self._running.popleft()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FlatMapInThreads, (self._function, self._spare)
+
+
+class FlatMapInProcesses(FlatMapInThreads):
+    """``FlatMapInThreads`` whose threads wait for child processes, which work on the elements.
+
+    A single element needs no child process. With one process, elements are worked on one by one, here.
+
+    Args:
+        function: ``function(element, *args)`` yields elements.
+        processes: Number of child processes; they live until the end of the bundle.
+    """
+
+    def __init__(self, function: Callable[..., Iterable[Any]], processes: int) -> None:
+        super().__init__(function)
+        self._size = processes
+        self._processes: WorkProcesses | None = None
+
+    def start_bundle(self) -> None:
+        self._most = self._size if is_open() else 1
+        self._only = None
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._only is not None:  # as it is alone
+            element, args = self._only
+            yield from map(_in_window, self._function(element, *args))
+        try:
+            while self._running:
+                yield from map(_in_window, self._next_result())
+        finally:
+            self._end()
+
+    def teardown(self) -> None:
+        self._end()
+        super().teardown()
+
+    def _in_threads(self, element: Any, args: tuple[Any, ...]) -> Iterator[Any]:
+        if self._processes is None:
+            rest_pools()  # their memory is for the processes that parse for these
+            self._processes = WorkProcesses(self._size)
+        return super()._in_threads(element, args)
+
+    def _run(self, element: Any, args: tuple[Any, ...]) -> list[Any]:
+        assert self._processes is not None
+        return self._processes.run(self._function, element, *args)
+
+    def _next_result(self) -> list[Any]:
+        try:
+            return super()._next_result()
+        except BaseException:
+            self._end()
+            raise
+
+    def _stop(self) -> None:
+        assert self._processes is not None
+        self._processes.stop()
+
+    def _end(self) -> None:
+        if self._processes is not None:
+            self._processes.__exit__()
+            self._processes = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FlatMapInProcesses, (self._function, self._size)
 
 
 def flat_map(
@@ -264,6 +336,7 @@ def flat_map(
     outputs: tuple[str, ...] = (),
     *,
     at_once: bool = False,
+    processes: int = 1,
 ) -> Any:
     """Returns the step that calls ``function(element, *args)`` for each element.
 
@@ -273,9 +346,14 @@ def flat_map(
         element: Type of the elements without a tag.
         outputs: Tags; the other elements are in ``main`` then.
         at_once: Whether to work on several elements at once.
+        processes: With more than one, as many child processes work on elements at once.
     """
-    works = beam.ParDo(FlatMapInThreads(function), *args)
-    step = works if at_once else beam.FlatMap(function, *args)
+    if processes > 1:
+        step = beam.ParDo(FlatMapInProcesses(function, processes), *args)
+    elif at_once:
+        step = beam.ParDo(FlatMapInThreads(function), *args)
+    else:
+        step = beam.FlatMap(function, *args)
     step = step.with_output_types(element)
     return step.with_outputs(*outputs, main="main") if outputs else step
 

@@ -5,10 +5,12 @@ from the table how far they are, and relays that.
 """
 
 import dataclasses
+import heapq
+import operator
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from .clock import now_ms
@@ -64,6 +66,23 @@ class HostActivity:
     active: int = 0
     waiting: int = 0
     slowest: tuple[WaitingHost, ...] = ()
+
+    @classmethod
+    def of_all(cls, engines: "Sequence[HostActivity]") -> "HostActivity":
+        """Returns the hosts of several engines, each of which has its own.
+
+        >>> one = HostActivity(1, 2, (WaitingHost("a", 3, 9.0),))
+        >>> both = HostActivity.of_all([one, HostActivity(1, 1, (WaitingHost("b", 5, 25.0),))])
+        >>> both.active, both.waiting, [host.host for host in both.slowest]
+        (2, 3, ['b', 'a'])
+        """
+        hosts = [host for engine in engines for host in engine.slowest]
+        most = max((len(engine.slowest) for engine in engines), default=0)
+        slowest = heapq.nlargest(max(most, len(engines)), hosts, key=lambda host: host.seconds)
+        active, waiting = (
+            sum(map(operator.attrgetter(name), engines)) for name in ("active", "waiting")
+        )
+        return cls(active, waiting, tuple(slowest))
 
     @property
     def seconds(self) -> float:

@@ -53,6 +53,12 @@ class RequestTimes:
                 self._buckets[bisect.bisect_left(_BOUNDS_MS, ms)] += 1
                 self._ms += ms
 
+    def add_counted(self, times: TimesSoFar) -> None:
+        """Adds requests that another process has counted."""
+        with self._lock:
+            self._buckets = list(map(operator.add, self._buckets, times.buckets))
+            self._ms += round(1000 * times.seconds)
+
     def so_far(self) -> TimesSoFar:
         """Returns the times of all requests up to now."""
         with self._lock:

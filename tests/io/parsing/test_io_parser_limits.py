@@ -70,6 +70,13 @@ def test_given_numbers_are_used():
     assert parser_limits(memory=GIB // 2) == ParserLimits(4, GIB // 2)
 
 
+@pytest.mark.usefixtures("container")
+def test_processes_of_one_crawl_share_the_machine(monkeypatch):
+    monkeypatch.setattr(module, "_beside", 4)
+    assert parser_limits() == ParserLimits(2, GIB // 4)
+    assert parser_limits(processes=6, memory=GIB // 2) == ParserLimits(2, GIB // 8)
+
+
 def test_the_memory_of_a_process_is_its_own():
     code = "x = bytearray(200 << 20); print('', flush=True); input()"
     with subprocess.Popen(

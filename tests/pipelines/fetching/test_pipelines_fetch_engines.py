@@ -1,0 +1,170 @@
+"""Several fetch engines on one machine: processes with hosts of their own, in one crawl."""
+
+import collections
+import itertools
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from crawling import (
+    asked,
+    assert_same,
+    contents,
+    crawl,
+    manifest_of,
+    manifests_of,
+    nutbeam,
+    reach,
+)
+from ending import command, ended, flushed, session, wait_for
+from simulated_web import SimWeb, served_web
+from waiting import wait_until_none
+
+from nutbeam.pipelines.command_line.cli import main
+from nutbeam.pipelines.launch import machine_use
+from nutbeam.policy import fetch_engines
+
+TWO = ("--fetch_engines", 2, "--num_fetchers", 2)
+web = served_web(hosts=6, pages=8, scope="module")
+DELAY = 0.3
+
+
+def engines_of(process):
+    """Returns the ids of the engines of a command."""
+    return [pid for pid in session(process.pid) if b"work_program" in cmdline(pid)]
+
+
+def cmdline(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.long
+def test_two_engines_give_the_same_table_and_the_sums_of_their_counts(web, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert crawl(one, web, *web.seeds) == 0
+    assert crawl(two, web, *web.seeds, *TWO) == 0
+    assert_same(contents(two), contents(one))
+    assert manifest_of(two).counts == manifest_of(one).counts
+    fetches = [[m.counts for m in manifests_of(table) if m.job == "fetch"] for table in (one, two)]
+    assert fetches[0] == fetches[1]
+
+
+def test_no_host_is_asked_by_two_engines(tmp_path):
+    table, seeds = tmp_path / "table", tmp_path / "seeds.txt"
+    with SimWeb(hosts=12, pages=5, seed=3, crawl_delay=0) as slow:
+        seeds.write_text("\n".join(sorted(slow.site.urls("page"))))
+        assert nutbeam("inject", table, seeds) == 0
+        assert nutbeam("generate", table, "--num_fetchers", 2) == 0
+        words = [*reach(slow), *TWO[:2], "--server_delay", DELAY]
+        assert nutbeam("fetch", table, *words) == 0
+        requests = slow.requests()
+    moments = collections.defaultdict(list)
+    for request in requests:
+        moments[request.host].append(request.time)
+    assert len(moments) == 12
+    gaps = [b - a for of_host in moments.values() for a, b in itertools.pairwise(of_host)]
+    assert min(gaps) >= DELAY
+    # Both engines work at the same time: the requests of each host lie within those of the others.
+    assert max(map(min, moments.values())) < min(map(max, moments.values()))
+
+
+def open_fetch(tmp_path, slow):
+    """Makes a table with a batch for two engines; returns it and the words that fetch it."""
+    table, seeds = tmp_path / "table", tmp_path / "seeds.txt"
+    seeds.write_text("\n".join(sorted(slow.site.urls("page"))))
+    assert nutbeam("inject", table, seeds) == 0
+    assert nutbeam("generate", table, "--num_fetchers", 2) == 0
+    return table, ("fetch", table, *reach(slow), *TWO[:2])
+
+
+def test_another_engine_goes_on_where_one_was_killed(tmp_path):
+    with SimWeb(hosts=4, pages=40, seed=7, crawl_delay=0, latency=0.1) as slow:
+        table, words = open_fetch(tmp_path, slow)
+        with command(tmp_path / "tmp", *words, "--flush_seconds", 0.2) as process:
+            wait_for(process, lambda: len(flushed(table)) >= 8)
+            first, second = engines_of(process)
+            os.kill(first, signal.SIGKILL)
+            code, error = ended(process, tmp_path / "tmp")
+        assert code == 0
+        assert "has ended (SIGKILL): another one goes on with its hosts" in error
+        assert second != first
+        counts = manifest_of(table).counts
+        assert counts["protocol/success"] + counts.get("adopted", 0) >= 160
+        # What the killed one had on disk is not requested again.
+        pages = [url for url in asked(slow) if not url.endswith("/robots.txt")]
+        assert len(set(pages)) == 160
+        assert len(pages) - 160 < 40
+        assert len(flushed(table)) == len(set(flushed(table))) == 160
+
+
+@pytest.mark.long
+def test_after_a_kill_of_the_command_its_engines_keep_their_pages_and_end(tmp_path):
+    with SimWeb(hosts=4, pages=40, seed=7, crawl_delay=0, latency=0.1) as slow:
+        table, words = open_fetch(tmp_path, slow)
+        with command(tmp_path / "tmp", *words, "--flush_seconds", 600) as process:
+            wait_for(process, lambda: len(asked(slow)) >= 60)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            wait_until_none(lambda: engines_of(process))
+        before, kept = len(asked(slow)), set(flushed(table))
+        assert len(kept) >= 40
+        assert nutbeam(*words) == 0
+        assert kept.isdisjoint(asked(slow)[before:])
+        assert len(set(flushed(table))) == 160
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)], ids=str
+)
+def test_an_interrupt_keeps_what_all_engines_have_fetched(tmp_path, number):
+    with SimWeb(hosts=4, pages=40, seed=7, crawl_delay=0, latency=0.1) as slow:
+        table, words = open_fetch(tmp_path, slow)
+        with command(tmp_path / "tmp", *words, "--flush_seconds", 600) as process:
+            wait_for(process, lambda: len(asked(slow)) >= 60)
+            os.killpg(process.pid, number)  # as a terminal does
+            code, error = ended(process, tmp_path / "tmp")
+        assert code == 130
+        assert error.count("\n") == 1
+        before, kept = len(asked(slow)), set(flushed(table))
+        assert len(kept) >= 40
+        assert nutbeam(*words) == 0
+        assert kept.isdisjoint(asked(slow)[before:])
+
+
+def test_a_batch_is_cut_for_the_engines_if_it_is_large_enough(web, tmp_path, monkeypatch):
+    table, seeds = tmp_path / "table", tmp_path / "seeds.txt"
+    seeds.write_text("\n".join(sorted(web.site.urls("page"))))
+    assert nutbeam("inject", table, seeds) == 0
+    assert nutbeam("generate", table, "--fetch_engines", 3, "--top_n", 20) == 0
+    assert [batch.partitions for batch in manifest_of(table).batches.values()] == [1]
+    monkeypatch.setattr(fetch_engines, "URLS_PER_ENGINE", 5)
+    assert nutbeam("generate", table, "--fetch_engines", 3, "--top_n", 15) == 0
+    assert [batch.partitions for batch in manifest_of(table).batches.values()] == [1, 3]
+
+
+def test_a_crawl_says_what_it_uses(web, tmp_path, monkeypatch, capsys, caplog):
+    monkeypatch.setattr(machine_use, "usable_cores", lambda: 16)
+    monkeypatch.setattr(machine_use, "usable_memory", lambda: 64 << 30)
+    words = [
+        "crawl",
+        tmp_path / "t",
+        *web.seeds,
+        *reach(web),
+        "--rounds",
+        0,
+        "--parse_processes",
+        3,
+    ]
+    main([*map(str, words), "--progress", "true"])
+    assert "uses 16 cores: 4 fetch engines, 3 parsers (" in capsys.readouterr().err
+    main([*map(str, words), "--log_format", "json"])
+    (uses,) = (record.nutbeam_fields for record in caplog.records if is_of_use(record))
+    assert (uses["cores"], uses["engines"], uses["parsers"]) == (16, 4, 3)
+
+
+def is_of_use(record):
+    return getattr(record, "nutbeam_fields", {}).get("event") == "uses"

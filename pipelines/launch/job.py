@@ -32,6 +32,8 @@ from .delivery import Arrive, check_worker, snapshot_to_find
 from .earlier_jobs import missing_rules_line, warn_of_clocks
 from .heartbeat import beating_heart, refusal_left
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
+from .one_worker import Stages, build_on_one_worker
+from .placement import Workers, first_begin, workers_for
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
@@ -48,6 +50,12 @@ class JobOptions(LaunchOptions):
         "",
         "Id of the operation. The same id again changes nothing. Without it, a new one is made.",
         pattern=r"[A-Za-z0-9._-]*",
+    )
+    one_worker_urls: int = option(
+        50_000,
+        "On a cluster, a job on a table with at most this many URLs is one step on one worker; only "
+        "the fetch is for all workers. 0: all jobs are.",
+        minimum=0,
     )
 
 
@@ -97,22 +105,46 @@ def _check_launch(invocation: Invocation, begins_table: bool, local: bool) -> No
 def prepare(
     ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str], job: str = "crawl"
 ) -> beam.Pipeline:
-    """Builds the pipeline of a ticket; a cluster shows it under the job's name."""
-    elsewhere = workers_elsewhere(beam_args)
-    if elsewhere:
-        address = open_table(ticket.address).worker_address()
-        ticket = dataclasses.replace(ticket, address=address, versions=versions())
-    name = [f"--job_name={job_name(job, ticket.operation)}"] if elsewhere else []
-    pipeline = make_pipeline([*name, *launch_args(options, beam_args), *beam_args])
-    if elsewhere and not options.deliver:
-        tickets = pipeline | Arrive(ticket, getattr(build, "func", build).__module__)
-    else:
-        tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
-    if elsewhere:
-        check = beam.Map(check_worker, snapshot_to_find(ticket.address), options)
-        tickets |= "CheckWorker" >> check.with_output_types(Ticket)
+    """Builds the pipeline of a ticket; a cluster shows it under the job's name.
+
+    On a cluster, a job that has nothing to do runs in this process, and a small one on one worker.
+    """
+    if workers_elsewhere(beam_args):
+        here = None if isinstance(build, Stages) else _prepare_here(ticket, build, options, [])
+        needed = workers_for(ticket, first_begin(here) if here else None, options)
+        if here and needed is Workers.NONE:
+            return here
+        return _prepare_elsewhere(ticket, build, options, beam_args, job, needed)
+    return _prepare_here(ticket, build, options, [*launch_args(options, beam_args), *beam_args])
+
+
+def _prepare_here(
+    ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str]
+) -> beam.Pipeline:
+    pipeline = make_pipeline(beam_args)
     with quick_stages():
-        build(tickets, options)
+        build(pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket), options)
+    return pipeline
+
+
+def _prepare_elsewhere(
+    ticket: Ticket, build: Build, options: Any, beam_args: Sequence[str], job: str, workers: Workers
+) -> beam.Pipeline:
+    address = open_table(ticket.address).worker_address()
+    ticket = dataclasses.replace(ticket, address=address, versions=versions())
+    name = f"--job_name={job_name(job, ticket.operation)}"
+    pipeline = make_pipeline([name, *launch_args(options, beam_args), *beam_args])
+    start = ticket, snapshot_to_find(ticket.address)
+    with quick_stages():
+        if workers is Workers.ONE:
+            build_on_one_worker(pipeline, build, options, start)
+            return pipeline
+        if options.deliver:
+            tickets = pipeline | "Ticket" >> beam.Create([ticket]).with_output_types(Ticket)
+        else:
+            tickets = pipeline | Arrive(ticket, getattr(build, "func", build).__module__)
+        check = beam.Map(check_worker, start[1], options).with_output_types(Ticket)
+        build(tickets | "CheckWorker" >> check, options)
     return pipeline
 
 

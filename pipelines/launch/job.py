@@ -32,13 +32,15 @@ from .delivery import Arrive, check_worker, snapshot_to_find
 from .earlier_jobs import missing_rules_line, warn_of_clocks
 from .heartbeat import beating_heart, refusal_left
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
-from .one_worker import Stages, build_on_one_worker
+from .one_worker import Stages, build_on_one_worker, engines_of
 from .placement import Workers, first_begin, workers_for
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
 _LOG = logging.getLogger(__name__)
 _BEGIN_TABLES = ("inject", "sitemap", "copy", "freegen", "mergedb", "import_warc",
                  "import_nutch")  # fmt: skip
+# Flink starts a worker for each task of a step, with an element or without.
+_ONE_TASK = ("--parallelism=1",)
 Build = Callable[[Any, Any], Any]
 
 
@@ -132,8 +134,9 @@ def _prepare_elsewhere(
 ) -> beam.Pipeline:
     address = open_table(ticket.address).worker_address()
     ticket = dataclasses.replace(ticket, address=address, versions=versions())
-    name = f"--job_name={job_name(job, ticket.operation)}"
-    pipeline = make_pipeline([name, *launch_args(options, beam_args), *beam_args])
+    args = [f"--job_name={job_name(job, ticket.operation)}", *launch_args(options, beam_args)]
+    alone = workers is Workers.ONE and engines_of(build) == 1
+    pipeline = make_pipeline([*args, *beam_args, *(_ONE_TASK if alone else [])])
     start = ticket, snapshot_to_find(ticket.address)
     with quick_stages():
         if workers is Workers.ONE:

@@ -162,9 +162,8 @@ def crawl(
     seen = begin(address, "crawl", f"{launched}.crawl").snapshot
     ticket = Ticket(address, launched, until=_end_of(options))
     if words:
-        injecting = prepare(
-            ticket, lambda t, o: inject.build(t, o, words), options, beam_args, "inject"
-        )
+        build = inject.build_of_seeds(words)
+        injecting = prepare(ticket, build, options, beam_args, "inject")
         run_over_conflicts(injecting, address, launched)
     if options.sitemaps != "never" and options.rounds and _goes_on(ticket, options):
         read_sitemaps(ticket, 1, options, beam_args)

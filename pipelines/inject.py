@@ -48,7 +48,8 @@ from ..web.rules.url_rules import CheckedUrlOptions, UrlRules
 from .base.command import TABLE, Argument, Invocation
 from .launch.job import CheckedScoringOptions, JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
-from .launch.shipped_seeds import SourceItem, seed_words, source_items
+from .launch.one_worker import Sized
+from .launch.shipped_seeds import rows_of_seeds, SourceItem, seed_words, source_items
 
 ARGUMENTS = (
     TABLE,
@@ -78,7 +79,12 @@ def run(invocation: Invocation) -> int:
     elsewhere = workers_elsewhere(invocation.beam_args)
     address = str(invocation.table)
     words = seed_words(invocation.arguments["seeds"], address, elsewhere=elsewhere)
-    return run_job(invocation, lambda tickets, options: build(tickets, options, words), "inject")
+    return run_job(invocation, build_of_seeds(words), "inject")
+
+
+def build_of_seeds(words: Sequence[str]) -> Sized:
+    """Returns the build of a job that injects prepared seeds, see ``seed_words``."""
+    return Sized(functools.partial(build, seeds=tuple(words)), rows_of_seeds(words))
 
 
 def build(

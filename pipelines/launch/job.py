@@ -32,7 +32,7 @@ from .delivery import Arrive, check_worker, snapshot_to_find
 from .earlier_jobs import missing_rules_line, warn_of_clocks
 from .heartbeat import beating_heart, refusal_left
 from .launch import LaunchOptions, launch_args, preflight, workers_elsewhere
-from .one_worker import Stages, build_on_one_worker, engines_of
+from .one_worker import Sized, Stages, build_on_one_worker, engines_of
 from .placement import Workers, first_begin, workers_for
 from .runner import make_pipeline, run_over_batches, run_pipeline, waits
 
@@ -113,7 +113,8 @@ def prepare(
     """
     if workers_elsewhere(beam_args):
         here = None if isinstance(build, Stages) else _prepare_here(ticket, build, options, [])
-        needed = workers_for(ticket, first_begin(here) if here else None, options)
+        rows = build.rows if isinstance(build, Sized) else 0
+        needed = workers_for(ticket, first_begin(here) if here else None, options, rows)
         if here and needed is Workers.NONE:
             return here
         return _prepare_elsewhere(ticket, build, options, beam_args, job, needed)

@@ -27,7 +27,6 @@ from nutbeam.web.simweb.server import SimWeb
 
 # Here "flink" is tests/flink, not this file.
 sys.path[0] = str(measure.HERE.parent / "tests")
-sys.path += [str(measure.HERE), str(measure.HERE.parent / "tests" / "support")]
 sys.modules.pop("flink", None)
 
 from flink.cluster import Cluster, missing
@@ -152,6 +151,8 @@ def main() -> None:
         raise SystemExit(missing())
     small = "--small" in sys.argv[1:]
     if "--bars" in sys.argv[1:]:
+        # Only now: before, "flink" would be this file.
+        sys.path += [str(measure.HERE), str(measure.HERE.parent / "tests" / "support")]
         from flink_bars import print_bars
 
         print_bars(small)

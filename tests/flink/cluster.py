@@ -58,7 +58,6 @@ OWN = {
     "heartbeat.interval": "2000",
     "heartbeat.timeout": "60000",
     "pekko.ask.timeout": "60 s",
-    "classloader.resolve-order": "parent-first",  # Flink and the job are in one jar
     "jobmanager.rpc.port": "{rpc}",
     "rest.port": "{rest}",
 }

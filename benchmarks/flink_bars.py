@@ -141,8 +141,9 @@ def starts_bar(cluster: Cluster, sizes: tuple[int, ...]) -> Iterator[Row]:
                     if not pages:
                         measure.nutbeam(*words, "--rounds=-1", "--progress=false")
                     limit = f"--one_worker_urls={most}"
-                    yield f"as a {kind} table: {pages:,} pages", *run_watched(
-                        cluster, *words, limit
+                    yield (
+                        f"as a {kind} table: {pages:,} pages",
+                        *run_watched(cluster, *words, limit),
                     )
                     yield f"as a {kind} table: dedup", *run_watched(cluster, "dedup", table, limit)
 

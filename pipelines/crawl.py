@@ -252,7 +252,7 @@ def _rounds(
     # Built once for each size: the graph contains the table and the launch id; a run finds its round.
     pipelines: dict[bool, beam.Pipeline] = {}
     address, launched = ticket.address, ticket.operation
-    room = RoomOfRounds(address, options.least_free)
+    room, elsewhere = RoomOfRounds(address, options.least_free), workers_elsewhere(beam_args)
     while _in_time(ticket) and room.suffices():
         upcoming = find_next_round(address, launched, options, options.rounds)
         if upcoming is None:
@@ -260,7 +260,7 @@ def _rounds(
         if options.sitemaps == "always" and (upcoming[0] > 1 or not first):
             read_sitemaps(ticket, upcoming[0], options, beam_args)
         PROGRESS.begin_round(upcoming[0], options.rounds)
-        small = fits_one_worker(address, options)
+        small = elsewhere and fits_one_worker(address, options)
         if small not in pipelines:
             stages = stages_of_round(options, options.rounds)
             pipelines[small] = prepare(ticket, stages, options, beam_args)

@@ -49,7 +49,7 @@ from .base.command import TABLE, Argument, Invocation
 from .launch.job import CheckedScoringOptions, JobOptions, run_job
 from .launch.launch import preflight, workers_elsewhere
 from .launch.one_worker import Sized
-from .launch.shipped_seeds import rows_of_seeds, SourceItem, seed_words, source_items
+from .launch.shipped_seeds import SourceItem, rows_of_seeds, seed_words, source_items
 
 ARGUMENTS = (
     TABLE,

@@ -131,18 +131,18 @@ def _give(grouped: tuple[int, Iterable[Ticket]]) -> Iterable[Ticket]:
     return grouped[1]
 
 
-def run_packed(packed: bytes, ticket: Ticket | bytes) -> Ticket | None:
+def run_packed(packed: bytes, ticket: Ticket) -> Ticket | None:
     """Runs a packed job in this process; returns the ticket for the next job, if it makes one.
 
     Args:
         packed: (build, options, start) of ``OnOneWorker``.
-        ticket: Its ticket, if it does not start the pipeline.
+        ticket: Its ticket; anything if the step starts the pipeline.
 
     Raises:
         UserError: As the job does on one machine.
     """
     build, options, start = unpack(packed)
-    ticket = check_worker(*start, options) if start else ticket
+    ticket = check_worker(start[0], start[1], options) if start else ticket
     if ticket.idle:
         return ticket
     # A thread of its own: Beam notes for each thread which step it runs.
@@ -159,9 +159,7 @@ _returned: dict[int, Ticket] = {}
 _runs = itertools.count()
 
 
-def _run_here(
-    ticket: Ticket, build: Build, options: Any
-) -> tuple[Ticket | None, PipelineResult]:
+def _run_here(ticket: Ticket, build: Build, options: Any) -> tuple[Ticket | None, PipelineResult]:
     pipeline, number = make_pipeline([]), next(_runs)
     with quick_stages():
         after = build(pipeline | "Ticket" >> beam.Create([ticket]), options)

@@ -21,6 +21,8 @@ from ..generating.survey import due_at
 
 # Jobs that read sources of unknown size, or request pages: their work is for all workers.
 _SPREAD = ("copy", "fetch", "freegen", "import_nutch", "import_warc", "mergedb", "sitemap")
+# A page of a batch counts as so many rows, for its links.
+_ROWS_OF_PAGE = 10
 
 
 class Workers(enum.Enum):
@@ -44,16 +46,32 @@ def workers_for(ticket: Ticket, begin: Begin | None, options: Any, rows: int = 0
     manifest = load_manifest(table, table.latest_snapshot())
     if begin is not None and _has_nothing_to_do(ticket, begin, manifest, options):
         return Workers.NONE
-    is_spread = begin is not None and begin.job in _SPREAD
-    small = not is_spread and fits_one_worker(ticket.address, options, rows)
-    return Workers.ONE if small else Workers.ALL
+    if begin is not None and begin.job in _SPREAD:
+        return Workers.ALL
+    rows += _rows_of_work(ticket, begin, manifest)
+    return Workers.ONE if rows <= options.one_worker_urls > 0 else Workers.ALL
 
 
-def fits_one_worker(address: str, options: Any, rows: int = 0) -> bool:
-    """Returns whether a table, with some rows more, is small enough for ``--one_worker_urls``."""
-    table = open_table(address)
-    state = load_manifest(table, table.latest_snapshot()).components.get("state")
-    return rows + (state.rows if state else 0) <= options.one_worker_urls > 0
+def fits_one_worker(address: str, options: Any) -> bool:
+    """Returns whether a round of a crawl is for one worker, as far as it can be."""
+    return workers_for(Ticket(address, ""), None, options) is Workers.ONE
+
+
+def _rows_of_work(ticket: Ticket, begin: Begin | None, manifest: Manifest) -> int:
+    state = manifest.components.get("state")
+    rows = state.rows if state else 0
+    if begin is None or not (begin.needs or begin.takes_in):
+        return rows
+    waiting = [ticket.batch] if ticket.batch else _waiting(begin, manifest)
+    urls = [manifest.batches[batch].urls for batch in waiting if batch in manifest.batches]
+    return min(rows, _ROWS_OF_PAGE * max(urls, default=0))
+
+
+def _waiting(begin: Begin, manifest: Manifest) -> list[str]:
+    """Returns the batches of which a job takes one."""
+    if begin.takes_in:
+        return manifest.waiting_for(begin.takes_in)
+    return [name for name, batch in manifest.batches.items() if batch.phase == begin.needs]
 
 
 def first_begin(pipeline: beam.Pipeline) -> Begin | None:
@@ -73,8 +91,6 @@ class _BeginFinder(PipelineVisitor):
 
 
 def _has_nothing_to_do(ticket: Ticket, begin: Begin, manifest: Manifest, options: Any) -> bool:
-    if begin.takes_in and ticket.batch is None:
-        return not manifest.waiting_for(begin.takes_in)
     if begin.needs:
         return not _waits(ticket.batch, begin, manifest)
     if begin.job == "generate":
@@ -90,9 +106,9 @@ def _has_nothing_to_do(ticket: Ticket, begin: Begin, manifest: Manifest, options
 def _waits(batch: str | None, begin: Begin, manifest: Manifest) -> bool:
     """Returns whether a batch waits for a job: the named one, or any."""
     if batch is None:
-        return any(one.phase == begin.needs for one in manifest.batches.values())
+        return bool(_waiting(begin, manifest))
     phase = manifest.batches[batch].phase if batch in manifest.batches else None
-    return phase in (begin.needs, begin.takes) if not begin.takes_in else phase == begin.needs
+    return phase in (begin.needs, begin.takes)
 
 
 def _has_pages_to_compare(batch: str | None, manifest: Manifest) -> bool:

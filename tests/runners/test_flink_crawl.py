@@ -83,7 +83,10 @@ def test_a_small_round_is_few_tasks_and_makes_the_same_table(flink, web, tmp_pat
 @pytest.mark.long
 def test_each_job_by_itself_makes_the_table_of_the_jobs_in_this_process(flink, web, tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
-    for table, more in ((here, []), (there, [*flink.options, "--num_fetchers", 2, "--one_worker_urls", 0])):
+    for table, more in (
+        (here, []),
+        (there, [*flink.options, "--num_fetchers", 2, "--one_worker_urls", 0]),
+    ):
         for job in JOBS:
             words = web.site.urls("page") if job == "inject" else []
             options = [w for w in more if job == "generate" or w not in ("--num_fetchers", 2)]

@@ -266,10 +266,14 @@ def test_flink_has_beam_on_its_own_class_path():
     for found in settings():
         assert found["classloader.resolve-order"] == "parent-first"
     [cluster] = objects("FlinkDeployment")
-    of_compose = {s["image"] for s in compose()["services"].values() if "FLINK_PROPERTIES" in str(s)}
+    of_compose = {
+        s["image"] for s in compose()["services"].values() if "FLINK_PROPERTIES" in str(s)
+    }
     assert {cluster["spec"]["image"]} == of_compose
     image = (FLINK / "Dockerfile").read_text("utf-8")
-    assert re.search(r"AS flink-with-beam\nCOPY --from=jobserver \S+ \S+/jars/\*.jar \S+/lib/", image)
+    assert re.search(
+        r"AS flink-with-beam\nCOPY --from=jobserver \S+ \S+/jars/\*.jar \S+/lib/", image
+    )
 
 
 def test_commands_deliver_nothing_to_workers_whose_image_has_it():
